@@ -1,0 +1,162 @@
+/**
+ * The programs of the testbed. Those of one bundle come from one Go module, so they are built (or downloaded) and kept
+ * together. Versions are those of the `go.mod` in `tools/<bundle>`; a test holds the two together.
+ */
+export type Program =
+  | 'etcd'
+  | 'kube-apiserver'
+  | 'kube-controller-manager'
+  | 'kube-scheduler'
+  | 'kubectl'
+  | 'kwok'
+  | 'virt-controller'
+  | 'virt-api'
+  | 'kubevirt-manifests'
+  | 'vcsim'
+  | 'toxiproxy-server';
+
+export interface Release {
+  readonly url: string;
+  /** For an archive: the file inside it. */
+  readonly member?: string;
+  readonly checksum: {
+    readonly url: string;
+    /** Finds the SHA-256 of the file in what `url` answers. */
+    readonly read: (text: string) => string | undefined;
+  };
+}
+
+export interface Bundle {
+  readonly name: string;
+  readonly version: string;
+  /** Program to Go package. Where there are several, a package's last path element is the program's name. */
+  readonly programs: ReadonlyMap<Program, string>;
+  /** Go linker flags; without its version a Kubernetes binary calls itself v0.0.0 and refuses peers. */
+  readonly ldflags: string;
+  /** Where upstream publishes a program ready-made for this platform, if it does. */
+  readonly release?: (program: Program, platform: Platform) => Release | undefined;
+}
+
+export interface Platform {
+  readonly os: 'linux' | 'darwin';
+  readonly arch: 'amd64' | 'arm64';
+}
+
+const KUBERNETES = '1.35.4';
+const ETCD = '3.6.5';
+const KWOK = '0.7.0';
+const KUBEVIRT = '1.6.0';
+const TOXIPROXY = '2.12.0';
+const GOVMOMI = '0.56.0';
+
+const [, minor = ''] = KUBERNETES.split('.');
+
+export const bundles: readonly Bundle[] = [
+  {
+    name: 'etcd',
+    version: ETCD,
+    programs: new Map([['etcd', 'go.etcd.io/etcd/server/v3']]),
+    ldflags: '-s -w',
+    release: (_program, { os, arch }) => {
+      if (os !== 'linux') return undefined; // for darwin upstream ships zip files
+      const base = `https://github.com/etcd-io/etcd/releases/download/v${ETCD}`;
+      const name = `etcd-v${ETCD}-${os}-${arch}`;
+      return {
+        url: `${base}/${name}.tar.gz`,
+        member: `${name}/etcd`,
+        checksum: { url: `${base}/SHA256SUMS`, read: fromSums(`${name}.tar.gz`) },
+      };
+    },
+  },
+  {
+    name: 'kubernetes',
+    version: KUBERNETES,
+    programs: new Map<Program, string>([
+      ['kube-apiserver', 'k8s.io/kubernetes/cmd/kube-apiserver'],
+      ['kube-controller-manager', 'k8s.io/kubernetes/cmd/kube-controller-manager'],
+      ['kube-scheduler', 'k8s.io/kubernetes/cmd/kube-scheduler'],
+      ['kubectl', 'k8s.io/kubernetes/cmd/kubectl'],
+    ]),
+    ldflags: [
+      '-s -w',
+      `gitVersion=v${KUBERNETES}`,
+      'gitMajor=1',
+      `gitMinor=${minor}`,
+      'gitTreeState=clean',
+    ].join(' -X k8s.io/component-base/version.'),
+    release: (program, { os, arch }) => {
+      if (os !== 'linux') return undefined; // the servers are published for Linux alone
+      const url = `https://dl.k8s.io/release/v${KUBERNETES}/bin/${os}/${arch}/${program}`;
+      return { url, checksum: { url: `${url}.sha256`, read: (text) => sha256.exec(text)?.[0] } };
+    },
+  },
+  {
+    name: 'kwok',
+    version: KWOK,
+    programs: new Map([['kwok', 'sigs.k8s.io/kwok/cmd/kwok']]),
+    ldflags: `-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=v${KWOK}`,
+    release: (_program, { os, arch }) => ({
+      url: `https://github.com/kubernetes-sigs/kwok/releases/download/v${KWOK}/kwok-${os}-${arch}`,
+      checksum: {
+        // kwok publishes no list of checksums; the forge tells the digest of each file it serves.
+        url: `https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags/v${KWOK}`,
+        read: fromForge(`kwok-${os}-${arch}`),
+      },
+    }),
+  },
+  {
+    name: 'kubevirt',
+    version: KUBEVIRT,
+    programs: new Map<Program, string>([
+      ['virt-controller', 'kubevirt.io/kubevirt/cmd/virt-controller'],
+      ['virt-api', 'kubevirt.io/kubevirt/cmd/virt-api'],
+      ['kubevirt-manifests', 'vmwright.dev/tools/kubevirt/kubevirt-manifests'],
+    ]),
+    ldflags: `-s -w -X kubevirt.io/client-go/version.gitVersion=v${KUBEVIRT}`,
+  },
+  {
+    name: 'vcsim',
+    version: GOVMOMI,
+    programs: new Map([['vcsim', '.']]),
+    ldflags: '-s -w',
+  },
+  {
+    name: 'toxiproxy',
+    version: TOXIPROXY,
+    programs: new Map([['toxiproxy-server', 'github.com/Shopify/toxiproxy/v2/cmd/server']]),
+    ldflags: `-s -w -X github.com/Shopify/toxiproxy/v2.Version=${TOXIPROXY}`,
+    release: (program, { os, arch }) => {
+      const base = `https://github.com/Shopify/toxiproxy/releases/download/v${TOXIPROXY}`;
+      const name = `${program}-${os}-${arch}`;
+      return { url: `${base}/${name}`, checksum: { url: `${base}/checksums.txt`, read: fromSums(name) } };
+    },
+  },
+];
+
+export function bundleOf(program: Program): Bundle {
+  const bundle = bundles.find(({ programs }) => programs.has(program));
+  if (bundle === undefined) throw new Error(`no bundle has ${program}`);
+  return bundle;
+}
+
+const sha256 = /\b[0-9a-f]{64}\b/;
+
+/** A file of lines `<sha256>  <name>`. */
+function fromSums(name: string) {
+  return (text: string): string | undefined =>
+    text
+      .split('\n')
+      .map((line) => line.trim().split(/\s+\*?/))
+      .find(([sum, file]) => file === name && sum !== undefined && sha256.test(sum))?.[0];
+}
+
+/** The forge's description of a release: `{assets: [{name, digest: "sha256:…"}]}`. */
+function fromForge(name: string) {
+  return (text: string): string | undefined => {
+    const release: unknown = JSON.parse(text);
+    if (typeof release !== 'object' || release === null || !('assets' in release)) return undefined;
+    if (!Array.isArray(release.assets)) return undefined;
+    const asset = release.assets.find((each) => each?.name === name);
+    return sha256.exec(String(asset?.digest))?.[0];
+  };
+}

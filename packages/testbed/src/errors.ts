@@ -1,0 +1,30 @@
+/** Every way in which the testbed itself (not the code under test) can fail. */
+export type TestbedErrorCode =
+  | 'ASSET_UNAVAILABLE'
+  | 'CACHE_UNWRITABLE'
+  | 'COMMAND_FAILED'
+  | 'PART_DIED'
+  | 'PART_NOT_READY'
+  | 'PORT_BUSY'
+  | 'REQUEST_FAILED';
+
+/** An error whose message is a sentence for the person at the terminal: what failed, where, and what to do. */
+export class TestbedError extends Error {
+  readonly code: TestbedErrorCode;
+
+  constructor(code: TestbedErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'TestbedError';
+    this.code = code;
+  }
+}
+
+/** The text of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The `code` of a system error such as ENOENT, where there is one. */
+export function systemCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

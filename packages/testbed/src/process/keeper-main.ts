@@ -1,0 +1,86 @@
+/**
+ * The keeper: a process beside the program that starts every part on its behalf and outlives it just long enough to
+ * clear up. When the program ends, in whatever way (SIGKILL too), the channel between the two closes; the keeper then
+ * ends all parts, newest first, and removes the run's folder. It runs in a session of its own, so that a Ctrl-C in the
+ * terminal reaches the program alone.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../errors.ts';
+import type { Report, Request } from './protocol.ts';
+import { RunRecord } from './run-record.ts';
+
+const GRACE_MS = 5_000;
+
+interface Child {
+  readonly process: ChildProcess;
+  readonly lastSignal: NodeJS.Signals;
+}
+
+const [dir] = process.argv.slice(2);
+if (dir === undefined || process.send === undefined) {
+  throw new Error('the keeper is started by the testbed, not by hand');
+}
+
+const record = new RunRecord(dir);
+const children = new Map<number, Child>();
+
+function report(message: Report): void {
+  if (process.connected) process.send?.(message);
+}
+
+function start(request: Extract<Request, { do: 'start' }>): void {
+  const { id } = request;
+  try {
+    const log = openSync(request.log, 'a');
+    const child = spawn(request.command, request.args, {
+      cwd: request.cwd,
+      env: request.env,
+      stdio: ['ignore', log, log],
+      ...request.user,
+    });
+    closeSync(log);
+    child.once('error', (error) => report({ is: 'failed', id, message: error.message }));
+    if (child.pid === undefined) return;
+    const { pid } = child;
+    children.set(id, { process: child, lastSignal: request.lastSignal });
+    record.add(pid);
+    child.once('exit', (code, signal) => {
+      children.delete(id);
+      record.remove(pid);
+      report({ is: 'exited', id, code, signal });
+    });
+    report({ is: 'started', id, pid });
+  } catch (error) {
+    report({ is: 'failed', id, message: messageOf(error) });
+  }
+}
+
+async function end({ process: child, lastSignal }: Child): Promise<void> {
+  const exited = once(child, 'exit');
+  child.kill(lastSignal);
+  child.kill('SIGCONT'); // a part that a test paused takes no signal but SIGKILL until it goes on
+  const giveUp = new AbortController();
+  await Promise.race([exited, sleep(GRACE_MS, undefined, { signal: giveUp.signal })]);
+  giveUp.abort();
+  if (child.exitCode === null && child.signalCode === null) {
+    child.kill('SIGKILL');
+    await exited;
+  }
+}
+
+async function clearUp(): Promise<void> {
+  for (const child of [...children.values()].reverse()) await end(child);
+  await rm(record.dir, { recursive: true, force: true, maxRetries: 5 });
+  process.exit(0);
+}
+
+process.on('message', (request: Request) => {
+  if (request.do === 'start') start(request);
+  else children.get(request.id)?.process.kill(request.signal);
+});
+process.once('disconnect', () => void clearUp());
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => void clearUp());
