@@ -1,1 +1,1 @@
-export {};
+export { CertificateAuthority, type Issued } from './pki/certificate.ts';

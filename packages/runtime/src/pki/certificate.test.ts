@@ -1,0 +1,95 @@
+import assert from 'node:assert';
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:tls';
+import { expect, test } from 'vitest';
+import { CertificateAuthority } from './certificate.ts';
+
+const validity = { notBefore: new Date('2026-01-01T00:00:00Z'), notAfter: new Date('2056-06-01T12:30:00Z') };
+const ca = CertificateAuthority.create({ commonName: 'test authority' }, validity);
+
+test('an authority is a certificate authority, valid from and to the moments given', () => {
+  const certificate = new X509Certificate(ca.certificate);
+  expect(certificate.ca).toBe(true);
+  expect(certificate.verify(certificate.publicKey)).toBe(true);
+  expect(certificate.validFromDate).toEqual(validity.notBefore);
+  expect(certificate.validToDate).toEqual(validity.notAfter);
+});
+
+test('a client certificate names user and groups', () => {
+  const issued = ca.issue({
+    ...validity,
+    subject: { commonName: 'jane', organizations: ['system:masters', 'Ünïcode'] },
+    usage: ['client'],
+  });
+  const certificate = new X509Certificate(issued.certificate);
+  expect(certificate.subject).toBe('O=system:masters\nO=Ünïcode\nCN=jane');
+  expect(certificate.issuer).toBe('CN=test authority');
+  expect(certificate.checkIssued(new X509Certificate(ca.certificate))).toBe(true);
+  expect(certificate.verify(new X509Certificate(ca.certificate).publicKey)).toBe(true);
+  expect(certificate.ca).toBe(false);
+});
+
+test('alternative names hold DNS names and addresses of both families', () => {
+  const names = ['webhook.default.svc', '127.0.0.1', '::1', 'fe80::1:2', '2001:db8:1:2:3:4:5:6'];
+  const { certificate } = ca.issue({
+    ...validity,
+    subject: { commonName: 'server' },
+    usage: ['server'],
+    names,
+  });
+  const read = new X509Certificate(certificate);
+  expect(read.checkHost('webhook.default.svc')).toBe('webhook.default.svc');
+  expect(read.checkHost('other.default.svc')).toBeUndefined();
+  for (const address of names.slice(1)) expect(read.checkIP(address)).toBe(address);
+});
+
+test('two certificates never share a serial number', () => {
+  const serials = Array.from({ length: 50 }, () => {
+    const { certificate } = ca.issue({ ...validity, subject: { commonName: 'x' }, usage: ['client'] });
+    return new X509Certificate(certificate).serialNumber;
+  });
+  expect(new Set(serials).size).toBe(50);
+});
+
+test('both sides of a TLS connection accept them, and refuse those of another authority', async () => {
+  const server = ca.issue({
+    ...validity,
+    subject: { commonName: 's' },
+    usage: ['server'],
+    names: ['localhost'],
+  });
+  const client = ca.issue({ ...validity, subject: { commonName: 'c' }, usage: ['client'] });
+  const listener = createServer(
+    {
+      cert: server.certificate,
+      key: server.key,
+      ca: ca.certificate,
+      requestCert: true,
+      rejectUnauthorized: true,
+    },
+    (socket) => socket.end(`hello ${socket.getPeerCertificate().subject.CN}`),
+  ).listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const address = listener.address();
+  assert(typeof address === 'object' && address !== null);
+  const { port } = address;
+  const stranger = CertificateAuthority.create({ commonName: 'test authority' }, validity);
+  const dial = (trusted: string) =>
+    connect({
+      port,
+      host: '127.0.0.1',
+      servername: 'localhost',
+      ca: trusted,
+      cert: client.certificate,
+      key: client.key,
+    });
+
+  const socket = dial(ca.certificate);
+  const [data] = await once(socket, 'data');
+  expect(String(data)).toBe('hello c');
+  await expect(once(dial(stranger.certificate), 'secureConnect')).rejects.toThrow(
+    /self-signed|unable to verify/i,
+  );
+  listener.close();
+});

@@ -1,0 +1,179 @@
+import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { isIP, isIPv6 } from 'node:net';
+import * as der from './der.ts';
+
+/** A certificate and its private key, both PEM. */
+export interface Issued {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export interface Subject {
+  readonly commonName: string;
+  /** What Kubernetes takes as the groups of a client. */
+  readonly organizations?: readonly string[];
+}
+
+export interface Validity {
+  readonly notBefore: Date;
+  readonly notAfter: Date;
+}
+
+export interface LeafOptions extends Validity {
+  readonly subject: Subject;
+  readonly usage: readonly ('server' | 'client')[];
+  /** DNS names and IP addresses under which a server is reached. */
+  readonly names?: readonly string[];
+}
+
+/**
+ * A certificate authority on ECDSA P-256, enough for webhooks and test clusters: no revocation, no intermediate. Own
+ * code because the libraries for it bring a hundred times as much (docs/decisions/002-certificates.md).
+ */
+export class CertificateAuthority {
+  readonly certificate: string;
+  readonly key: string;
+  readonly #name: der.Der;
+  readonly #signer: KeyObject;
+  readonly #keyId: Uint8Array;
+
+  private constructor(issued: Issued, name: der.Der, signer: KeyObject, keyId: Uint8Array) {
+    this.certificate = issued.certificate;
+    this.key = issued.key;
+    this.#name = name;
+    this.#signer = signer;
+    this.#keyId = keyId;
+  }
+
+  static create(subject: Subject, validity: Validity): CertificateAuthority {
+    const { publicKey, privateKey } = keyPair();
+    const name = nameOf(subject);
+    const keyId = keyIdOf(publicKey);
+    const extensions = [
+      extension(BASIC_CONSTRAINTS, der.sequence(der.boolean(true)), 'critical'),
+      extension(KEY_USAGE, der.bitString(Uint8Array.of(0b10000110), 1), 'critical'), // sign, sign certificates and lists
+      extension(SUBJECT_KEY_ID, der.octetString(keyId)),
+    ];
+    const certificate = signed({
+      subject: name,
+      issuer: name,
+      publicKey,
+      signer: privateKey,
+      validity,
+      extensions,
+    });
+    return new CertificateAuthority({ certificate, key: pemOf(privateKey) }, name, privateKey, keyId);
+  }
+
+  issue({ subject, usage, names = [], notBefore, notAfter }: LeafOptions): Issued {
+    const { publicKey, privateKey } = keyPair();
+    const extensions = [
+      extension(BASIC_CONSTRAINTS, der.sequence(), 'critical'),
+      extension(KEY_USAGE, der.bitString(Uint8Array.of(0b10000000), 7), 'critical'), // sign
+      extension(EXTENDED_KEY_USAGE, der.sequence(...usage.map((use) => der.oid(USAGES[use])))),
+      extension(SUBJECT_KEY_ID, der.octetString(keyIdOf(publicKey))),
+      extension(AUTHORITY_KEY_ID, der.sequence(der.tagged(0, this.#keyId, 'plain'))),
+    ];
+    if (names.length > 0)
+      extensions.push(extension(SUBJECT_ALT_NAME, der.sequence(...names.map(alternativeName))));
+    const certificate = signed({
+      subject: nameOf(subject),
+      issuer: this.#name,
+      publicKey,
+      signer: this.#signer,
+      validity: { notBefore, notAfter },
+      extensions,
+    });
+    return { certificate, key: pemOf(privateKey) };
+  }
+}
+
+const ECDSA_WITH_SHA256 = der.sequence(der.oid('1.2.840.10045.4.3.2'));
+const COMMON_NAME = '2.5.4.3';
+const ORGANIZATION = '2.5.4.10';
+const SUBJECT_KEY_ID = '2.5.29.14';
+const KEY_USAGE = '2.5.29.15';
+const SUBJECT_ALT_NAME = '2.5.29.17';
+const BASIC_CONSTRAINTS = '2.5.29.19';
+const AUTHORITY_KEY_ID = '2.5.29.35';
+const EXTENDED_KEY_USAGE = '2.5.29.37';
+const USAGES = { server: '1.3.6.1.5.5.7.3.1', client: '1.3.6.1.5.5.7.3.2' } as const;
+
+interface ToSign {
+  readonly subject: der.Der;
+  readonly issuer: der.Der;
+  readonly publicKey: KeyObject;
+  readonly signer: KeyObject;
+  readonly validity: Validity;
+  readonly extensions: readonly der.Der[];
+}
+
+function signed({ subject, issuer, publicKey, signer, validity, extensions }: ToSign): string {
+  const body = der.sequence(
+    der.tagged(0, der.integer(Uint8Array.of(2)), 'composed'), // version 3
+    der.integer(serial()),
+    ECDSA_WITH_SHA256,
+    issuer,
+    der.sequence(der.time(validity.notBefore), der.time(validity.notAfter)),
+    subject,
+    publicKey.export({ type: 'spki', format: 'der' }),
+    der.tagged(3, der.sequence(...extensions), 'composed'),
+  );
+  const whole = der.sequence(body, ECDSA_WITH_SHA256, der.bitString(sign('sha256', body, signer)));
+  const lines =
+    Buffer.from(whole)
+      .toString('base64')
+      .match(/.{1,64}/g) ?? [];
+  return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
+}
+
+/** 126 random bits, positive and never zero. */
+function serial(): Uint8Array {
+  const bytes = randomBytes(16);
+  bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
+  return bytes;
+}
+
+function nameOf({ commonName, organizations = [] }: Subject): der.Der {
+  const part = (type: string, text: string) => der.set(der.sequence(der.oid(type), der.utf8String(text)));
+  return der.sequence(
+    ...organizations.map((each) => part(ORGANIZATION, each)),
+    part(COMMON_NAME, commonName),
+  );
+}
+
+function alternativeName(name: string): der.Der {
+  return isIP(name) === 0
+    ? der.tagged(2, new TextEncoder().encode(name), 'plain')
+    : der.tagged(7, addressBytes(name), 'plain');
+}
+
+function addressBytes(address: string): Uint8Array {
+  if (!isIPv6(address)) return Uint8Array.from(address.split('.').map(Number));
+  const [head = '', tail] = address.split('::');
+  const groups = (text: string) =>
+    text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
+  const [left, right] = [groups(head), groups(tail ?? '')];
+  const middle = new Array<number>(8 - left.length - right.length).fill(0);
+  return Uint8Array.from([...left, ...middle, ...right].flatMap((group) => [group >> 8, group & 0xff]));
+}
+
+function extension(type: string, content: der.Der, critical?: 'critical'): der.Der {
+  const flags = critical === undefined ? [] : [der.boolean(true)];
+  return der.sequence(der.oid(type), ...flags, der.octetString(content));
+}
+
+function keyPair(): { publicKey: KeyObject; privateKey: KeyObject } {
+  return generateKeyPairSync('ec', { namedCurve: 'P-256' });
+}
+
+/** Any value that tells keys apart will do (RFC 5280, 4.2.1.2). */
+function keyIdOf(publicKey: KeyObject): Uint8Array {
+  return createHash('sha1')
+    .update(publicKey.export({ type: 'spki', format: 'der' }))
+    .digest();
+}
+
+function pemOf(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
+}

@@ -1,0 +1,92 @@
+/**
+ * As much of ASN.1's distinguished encoding (X.690) as a certificate needs. Every value is a tag, a length and its
+ * content; composed values contain others.
+ */
+export type Der = Uint8Array<ArrayBuffer>;
+
+const INTEGER = 0x02;
+const BIT_STRING = 0x03;
+const OCTET_STRING = 0x04;
+const OID = 0x06;
+const UTF8_STRING = 0x0c;
+const UTC_TIME = 0x17;
+const GENERALIZED_TIME = 0x18;
+const SEQUENCE = 0x30;
+const SET = 0x31;
+
+export function sequence(...items: readonly Uint8Array[]): Der {
+  return value(SEQUENCE, concat(items));
+}
+
+export function set(...items: readonly Uint8Array[]): Der {
+  return value(SET, concat(items));
+}
+
+export function integer(bytes: Uint8Array): Der {
+  const start = bytes.findIndex((byte) => byte !== 0);
+  const digits = start === -1 ? Uint8Array.of(0) : bytes.subarray(start);
+  const [first = 0] = digits;
+  return value(INTEGER, first < 0x80 ? digits : concat([Uint8Array.of(0), digits])); // the top bit would mean minus
+}
+
+export function boolean(is: boolean): Der {
+  return value(0x01, Uint8Array.of(is ? 0xff : 0));
+}
+
+export function octetString(content: Uint8Array): Der {
+  return value(OCTET_STRING, content);
+}
+
+export function bitString(content: Uint8Array, unusedBits = 0): Der {
+  return value(BIT_STRING, concat([Uint8Array.of(unusedBits), content]));
+}
+
+export function utf8String(text: string): Der {
+  return value(UTF8_STRING, new TextEncoder().encode(text));
+}
+
+export function oid(dotted: string): Der {
+  const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
+  return value(OID, Uint8Array.from([first * 40 + second, ...rest.flatMap(base128)]));
+}
+
+/** RFC 5280: two-digit years up to 2049, four-digit years from then on. */
+export function time(at: Date): Der {
+  const digits = at.toISOString().replace(/[-:T]|\.\d+/g, '');
+  const ascii = (text: string) => new TextEncoder().encode(text);
+  return at.getUTCFullYear() < 2050
+    ? value(UTC_TIME, ascii(digits.slice(2)))
+    : value(GENERALIZED_TIME, ascii(digits));
+}
+
+/** A value tagged by its place in the surrounding one: `[n]`. */
+export function tagged(n: number, content: Uint8Array, form: 'composed' | 'plain'): Der {
+  return value((form === 'composed' ? 0xa0 : 0x80) | n, content);
+}
+
+function value(tag: number, content: Uint8Array): Der {
+  return concat([Uint8Array.of(tag), length(content.length), content]);
+}
+
+function length(n: number): Uint8Array {
+  if (n < 0x80) return Uint8Array.of(n);
+  const bytes: number[] = [];
+  for (let left = n; left > 0; left >>>= 8) bytes.unshift(left & 0xff);
+  return Uint8Array.from([0x80 | bytes.length, ...bytes]);
+}
+
+function base128(n: number): number[] {
+  const bytes = [n & 0x7f];
+  for (let left = n >>> 7; left > 0; left >>>= 7) bytes.unshift(0x80 | (left & 0x7f));
+  return bytes;
+}
+
+function concat(parts: readonly Uint8Array[]): Der {
+  const all = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
