@@ -1,0 +1,77 @@
+/**
+ * Writes the manifests of KubeVirt, CDI, VolumeSnapshot and Multus from their own Go modules, pinned in `tools/`. They
+ * are kept in the repository because the testbed must have them where there is no Go.
+ */
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseAllDocuments, stringify } from 'yaml';
+import { toolsFolder } from '../assets/cache.ts';
+import { run } from '../process/run.ts';
+
+const CDI = 'kubevirt.io/containerized-data-importer-api/pkg/apis/core/v1beta1';
+const SNAPSHOTTER = 'github.com/kubernetes-csi/external-snapshotter/client/v8';
+const MULTUS = 'github.com/k8snetworkplumbingwg/network-attachment-definition-client';
+
+/** Writes each file into `folder`. */
+export async function generateManifests(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const write = (name: string, objects: readonly unknown[]) =>
+    writeFile(join(folder, `${name}.yaml`), header + objects.map(document).join('---\n'));
+
+  const kubevirt = JSON.parse(
+    await go('kubevirt', 'run', ...SAME_AS_BUILD, 'vmwright.dev/tools/kubevirt/kubevirt-manifests'),
+  );
+  await write('kubevirt-crds', kubevirt.crds);
+  await write('kubevirt-rbac', kubevirt.rbac);
+  await write('virt-api', kubevirt.virtApi);
+
+  const controllerGen = ['run', ...SAME_AS_BUILD, 'sigs.k8s.io/controller-tools/cmd/controller-gen'];
+  await write(
+    'cdi-crds',
+    documents(await go('manifests', ...controllerGen, 'crd:maxDescLen=0', `paths=${CDI}`, 'output:stdout')),
+  );
+
+  const snapshots = ['volumesnapshotclasses', 'volumesnapshotcontents', 'volumesnapshots'];
+  const files = snapshots.map((name) => `config/crd/snapshot.storage.k8s.io_${name}.yaml`);
+  await write('volumesnapshot-crds', await published(SNAPSHOTTER, files));
+  await write('multus-crds', await published(MULTUS, ['artifacts/networks-crd.yaml']));
+}
+
+/** The flags with which the testbed builds, so that the compiler's cache serves both. */
+const SAME_AS_BUILD = ['-trimpath', '-buildvcs=false', '-mod=readonly'];
+
+const header = '# Written by `make generate` from the modules pinned in tools/. Do not edit.\n';
+
+/** What a module ships as YAML. */
+async function published(module: string, files: readonly string[]): Promise<unknown[]> {
+  const dir = (await go('manifests', 'mod', 'download', '-json', module)).match(/"Dir": "(.*)"/)?.[1];
+  if (dir === undefined) throw new Error(`no folder of ${module}`);
+  const texts = await Promise.all(files.map((file) => readFile(join(dir, file), 'utf8')));
+  return texts.flatMap(documents);
+}
+
+async function go(module: string, ...args: readonly string[]): Promise<string> {
+  const env = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' };
+  return (await run('go', ['-C', join(toolsFolder, module), ...args], { env })).stdout;
+}
+
+function documents(text: string): unknown[] {
+  return parseAllDocuments(text)
+    .map((each) => each.toJS())
+    .filter((each) => each !== null);
+}
+
+/** Without what the API server fills in, and without descriptions, which are two thirds of a CRD. */
+function document(object: unknown): string {
+  const plain = JSON.stringify({ ...toObject(object), status: undefined }, (key, value) =>
+    (key === 'description' && typeof value === 'string') || (key === 'creationTimestamp' && value === null)
+      ? undefined
+      : value,
+  );
+  return stringify(JSON.parse(plain), { lineWidth: 0, aliasDuplicateObjects: false });
+}
+
+function toObject(value: unknown): object {
+  if (typeof value === 'object' && value !== null) return value;
+  throw new Error(`not an object: ${String(value)}`);
+}
