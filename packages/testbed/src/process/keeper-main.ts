@@ -27,9 +27,11 @@ if (dir === undefined || process.send === undefined) {
 
 const record = new RunRecord(dir);
 const children = new Map<number, Child>();
+const folders = new Set<string>();
 
 function report(message: Report): void {
-  if (process.connected) process.send?.(message);
+  // A program killed a moment ago no longer reads; that is told by `disconnect`, and must not throw here before it.
+  if (process.connected) process.send?.(message, () => undefined);
 }
 
 function start(request: Extract<Request, { do: 'start' }>): void {
@@ -74,13 +76,15 @@ async function end({ process: child, lastSignal }: Child): Promise<void> {
 
 async function clearUp(): Promise<void> {
   for (const child of [...children.values()].reverse()) await end(child);
-  await rm(record.dir, { recursive: true, force: true, maxRetries: 5 });
+  for (const path of [...folders, record.dir])
+    await rm(path, { recursive: true, force: true, maxRetries: 5 });
   process.exit(0);
 }
 
 process.on('message', (request: Request) => {
   if (request.do === 'start') start(request);
-  else children.get(request.id)?.process.kill(request.signal);
+  else if (request.do === 'signal') children.get(request.id)?.process.kill(request.signal);
+  else folders.add(request.path);
 });
 process.once('disconnect', () => void clearUp());
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => void clearUp());

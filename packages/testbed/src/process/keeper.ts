@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { chmod, mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,7 +11,10 @@ import { clearAbandonedRuns, RUN_PREFIX } from './run-record.ts';
 /** A process that the keeper started for us. */
 export interface KeptProcess {
   readonly pid: number;
+  /** Settles at its end; does not keep the program from ending. */
   readonly exited: Promise<Exit>;
+  /** The same for one who waits and does nothing else. */
+  waitForExit(): Promise<Exit>;
   signal(signal: NodeJS.Signals): void;
 }
 
@@ -39,6 +41,7 @@ export class Keeper {
   readonly #pending = new Map<number, Pending>();
   #lastId = 0;
   #lastFolder = 0;
+  #waiting = 0;
 
   private constructor() {
     clearAbandonedRuns();
@@ -69,25 +72,37 @@ export class Keeper {
     return path;
   }
 
+  /** A folder elsewhere that must not stay behind either. */
+  removeAtEnd(path: string): void {
+    this.#ask({ do: 'remove-at-end', path });
+  }
+
   async start(command: Command): Promise<KeptProcess> {
     this.#lastId += 1;
     const id = this.#lastId;
     const pending: Pending = { started: Promise.withResolvers(), exited: Promise.withResolvers() };
     this.#pending.set(id, pending);
     this.#ask({ do: 'start', id, ...command });
-    const pid = await pending.started.promise;
+    const pid = await this.#waitFor(pending.started.promise);
+    const exited = pending.exited.promise;
     return {
       pid,
-      exited: pending.exited.promise,
+      exited,
+      waitForExit: () => this.#waitFor(exited),
       signal: (signal) => this.#ask({ do: 'signal', id, signal }),
     };
   }
 
-  /** Ends the keeper as the end of the program would, and waits for it. For tests of the keeper itself. */
-  async end(): Promise<void> {
-    const exited = once(this.#process, 'exit');
-    this.#process.disconnect();
-    await exited;
+  /** The channel is all that such a promise hangs on, so it must keep the program alive meanwhile. */
+  async #waitFor<T>(promise: Promise<T>): Promise<T> {
+    this.#waiting += 1;
+    this.#process.channel?.ref();
+    try {
+      return await promise;
+    } finally {
+      this.#waiting -= 1;
+      if (this.#waiting === 0) this.#process.channel?.unref();
+    }
   }
 
   #ask(request: Request): void {

@@ -19,13 +19,13 @@ export interface PartOptions {
   readonly readyTimeoutMs?: number;
   /** What asks for an orderly stop. @default 'SIGTERM' */
   readonly stopSignal?: NodeJS.Signals;
+  /** How long an orderly stop may take before it is killed. @default 15_000 */
+  readonly stopGraceMs?: number;
   /** What ends it at once. @default 'SIGKILL' */
   readonly killSignal?: NodeJS.Signals;
   /** Where it keeps its files; the part's own folder, removed with it, unless given. */
   readonly dir?: string;
 }
-
-const STOP_GRACE_MS = 15_000;
 
 /**
  * A real program of the testbed: started, watched, stopped; and killed, paused and restarted by tests that want to see
@@ -113,15 +113,15 @@ export class Part implements AsyncDisposable {
     }
   }
 
-  /** Asks it to stop and waits; after 15 s it is killed. */
+  /** Asks it to stop and waits; one that takes too long is killed. */
   async stop(): Promise<void> {
     const kept = this.#process;
     if (kept === undefined) return;
     kept.signal(this.#options.stopSignal ?? 'SIGTERM');
     const waiting = new AbortController();
     const late = await Promise.race([
-      kept.exited.then(() => false),
-      sleep(STOP_GRACE_MS, true, { signal: waiting.signal }).catch(() => false),
+      kept.waitForExit().then(() => false),
+      sleep(this.#options.stopGraceMs ?? 15_000, true, { signal: waiting.signal }).catch(() => false),
     ]);
     waiting.abort();
     if (late) await this.kill();
@@ -133,7 +133,7 @@ export class Part implements AsyncDisposable {
     if (kept === undefined) return;
     kept.signal(this.#options.killSignal ?? 'SIGKILL');
     kept.signal('SIGCONT');
-    await kept.exited;
+    await kept.waitForExit();
   }
 
   /** Freezes it: connections stay open and nothing answers. */
@@ -152,7 +152,7 @@ export class Part implements AsyncDisposable {
 
   /** Settles when the running process ends, by whoever's hand. */
   async exited(): Promise<Exit | undefined> {
-    return this.#process?.exited;
+    return this.#process?.waitForExit();
   }
 
   async logTail(lines = 15): Promise<string> {

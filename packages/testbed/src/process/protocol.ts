@@ -1,7 +1,8 @@
 /** What the program asks of its keeper process. */
 export type Request =
   | ({ readonly do: 'start'; readonly id: number } & Command)
-  | { readonly do: 'signal'; readonly id: number; readonly signal: NodeJS.Signals };
+  | { readonly do: 'signal'; readonly id: number; readonly signal: NodeJS.Signals }
+  | { readonly do: 'remove-at-end'; readonly path: string };
 
 /** What the keeper process tells. */
 export type Report =
