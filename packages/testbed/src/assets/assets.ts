@@ -60,7 +60,7 @@ export class Assets {
     const make = async (folder: string) => {
       if (await this.#download(bundle, folder, reasons)) return;
       try {
-        await build(bundle, folder);
+        await build(bundle, folder, this.#env);
       } catch (error) {
         reasons.push(`source: ${messageOf(error)}`);
         throw unavailable(bundle, program, reasons);

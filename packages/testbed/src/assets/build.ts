@@ -7,8 +7,8 @@ import type { Bundle } from './catalog.ts';
 import { ProgressLine } from './progress.ts';
 
 /** Builds the programs of a bundle from its pinned Go module into `folder`. */
-export async function build(bundle: Bundle, folder: string): Promise<void> {
-  const go = await tryRun('go', ['version']);
+export async function build(bundle: Bundle, folder: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const go = await tryRun('go', ['version'], { env });
   if (go.code !== 0)
     throw new Error('Go is not installed: there is no `go` on the PATH (any version from 1.24 on will do)');
 
@@ -24,7 +24,7 @@ export async function build(bundle: Bundle, folder: string): Promise<void> {
       ...['-ldflags', bundle.ldflags, '-o', output],
       ...bundle.programs.values(),
     ],
-    env: { ...environment(), CGO_ENABLED: '0', GOWORK: 'off' },
+    env: { ...defined(env), CGO_ENABLED: '0', GOWORK: 'off' },
     cwd: join(toolsFolder, bundle.name),
     log,
     lastSignal: 'SIGTERM',
@@ -33,7 +33,7 @@ export async function build(bundle: Bundle, folder: string): Promise<void> {
   const watch = setInterval(async () => {
     line.detail = stateOf(await readFile(log, 'utf8'));
   }, 1_000);
-  const exit = await compiler.exited;
+  const exit = await compiler.waitForExit();
   clearInterval(watch);
   const said = await readFile(log, 'utf8');
   await rm(dir, { recursive: true, force: true });
@@ -45,7 +45,8 @@ function stateOf(log: string): string {
   const lines = log.trimEnd().split('\n');
   const compiled = lines.filter((line) => line !== '' && !line.startsWith('go: '));
   const last = compiled.at(-1);
-  return last === undefined ? 'downloading modules' : `${compiled.length} packages compiled, at ${last}`;
+  if (last !== undefined) return `${compiled.length} packages compiled, at ${last}`;
+  return log === '' ? '' : 'downloading modules';
 }
 
 function complaint(log: string): string {
@@ -56,8 +57,8 @@ function complaint(log: string): string {
     .join('\n');
 }
 
-function environment(): Record<string, string> {
+function defined(env: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(process.env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
+    Object.entries(env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
   );
 }

@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemCode, TestbedError } from '../errors.ts';
+import { Keeper } from '../process/keeper.ts';
 import type { Bundle, Platform } from './catalog.ts';
 import { lock } from './lock.ts';
 
@@ -46,6 +47,7 @@ export class AssetCache {
     await this.#removePartial(bundle);
     if (await this.has(bundle)) return; // another run made it while this one waited
     const partial = join(this.root, `${bundle.name}.partial-${process.pid}`);
+    Keeper.shared.removeAtEnd(partial);
     await mkdir(partial).catch(refuse(this.root));
     try {
       await make(partial);
@@ -55,7 +57,7 @@ export class AssetCache {
     }
   }
 
-  /** What runs that were killed in the middle left behind; the lock says that none is at it now. */
+  /** What a run left behind that was killed together with its keeper; the lock says that none is at it now. */
   async #removePartial(bundle: Bundle): Promise<void> {
     for (const name of await readdir(this.root)) {
       if (name.startsWith(`${bundle.name}.partial-`))

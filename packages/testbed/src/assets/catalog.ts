@@ -11,7 +11,6 @@ export type Program =
   | 'kwok'
   | 'virt-controller'
   | 'virt-api'
-  | 'kubevirt-manifests'
   | 'vcsim'
   | 'toxiproxy-server';
 
@@ -110,7 +109,6 @@ export const bundles: readonly Bundle[] = [
     programs: new Map<Program, string>([
       ['virt-controller', 'kubevirt.io/kubevirt/cmd/virt-controller'],
       ['virt-api', 'kubevirt.io/kubevirt/cmd/virt-api'],
-      ['kubevirt-manifests', 'vmwright.dev/tools/kubevirt/kubevirt-manifests'],
     ]),
     ldflags: `-s -w -X kubevirt.io/client-go/version.gitVersion=v${KUBEVIRT}`,
   },

@@ -1,0 +1,246 @@
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { field } from '../kubernetes/api.ts';
+import { freePort } from '../process/ports.ts';
+import { until } from '../process/until.ts';
+import { Assets } from './assets.ts';
+import { toolsFolder } from './cache.ts';
+import { bundles } from './catalog.ts';
+
+const platform = { os: 'linux', arch: 'amd64' } as const;
+const PROGRAM = '#!/bin/sh\necho a program\n';
+const TOXIPROXY = '/github.com/Shopify/toxiproxy/releases/download/v2.12.0';
+const FILE = `${TOXIPROXY}/toxiproxy-server-linux-amd64`;
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'vmwright-assets-test-'));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+/** Upstream's server, as far as we ask it. Counts what is asked. */
+async function startMirror(answer: (path: string) => string | Buffer | undefined, serve?: RequestListener) {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    const path = request.url ?? '';
+    asked.push(path);
+    const body = answer(path);
+    if (body === undefined) response.writeHead(404).end();
+    else if (serve !== undefined && path === FILE) serve(request, response);
+    else response.end(body);
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${field(server.address(), 'port')}`, asked };
+}
+
+function upstream(program: string | Buffer, checksum = createHash('sha256').update(program).digest('hex')) {
+  return (path: string) => {
+    if (path === FILE) return program;
+    return path === `${TOXIPROXY}/checksums.txt` ? `${checksum}  toxiproxy-server-linux-amd64\n` : undefined;
+  };
+}
+
+/** No Go on this PATH. */
+const NO_GO = '/nowhere';
+
+describe('a program comes from', () => {
+  for (const variable of ['VMWRIGHT_ASSETS', 'KUBEBUILDER_ASSETS']) {
+    test(`the folder that ${variable} names, before anything else`, async () => {
+      const own = folder();
+      writeFileSync(join(own, 'etcd'), PROGRAM, { mode: 0o755 });
+      const assets = new Assets({ env: { [variable]: own, XDG_CACHE_HOME: folder() }, platform });
+      expect(await assets.path('etcd')).toBe(join(own, 'etcd'));
+    });
+  }
+
+  test('a release whose checksum is right, and from the cache after that', async () => {
+    const mirror = await startMirror(upstream(PROGRAM));
+    const env = { XDG_CACHE_HOME: folder(), VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
+    const path = await new Assets({ env, platform }).path('toxiproxy-server');
+    expect(execFileSync(path, { encoding: 'utf8' })).toBe('a program\n');
+    const { length } = mirror.asked;
+    expect(await new Assets({ env, platform }).path('toxiproxy-server')).toBe(path);
+    expect(mirror.asked).toHaveLength(length);
+  });
+
+  test('inside an archive', async () => {
+    const name = 'etcd-v3.6.5-linux-amd64';
+    const work = folder();
+    mkdirSync(join(work, name));
+    writeFileSync(join(work, name, 'etcd'), PROGRAM, { mode: 0o755 });
+    const archive = execFileSync('tar', ['-czf', '-', '-C', work, name]);
+    const sum = createHash('sha256').update(archive).digest('hex');
+    const base = '/github.com/etcd-io/etcd/releases/download/v3.6.5';
+    const mirror = await startMirror((path) => {
+      if (path === `${base}/SHA256SUMS`) return `${'0'.repeat(64)}  other.tar.gz\n${sum}  ${name}.tar.gz\n`;
+      return path === `${base}/${name}.tar.gz` ? archive : undefined;
+    });
+    const env = { ...process.env, XDG_CACHE_HOME: folder(), VMWRIGHT_MIRROR: mirror.url };
+    const path = await new Assets({ env, platform }).path('etcd');
+    expect(execFileSync(path, { encoding: 'utf8' })).toBe('a program\n');
+    expect(readdirSync(dirname(path))).toEqual(['etcd']);
+  });
+
+  test('its source, by the pinned module', async () => {
+    // Go keeps what it compiled in the same cache directory, unless told otherwise.
+    const GOCACHE = execFileSync('go', ['env', 'GOCACHE'], { encoding: 'utf8' }).trim();
+    const path = await new Assets({ env: { ...process.env, XDG_CACHE_HOME: folder(), GOCACHE } }).path(
+      'vcsim',
+    );
+    expect(readdirSync(dirname(path))).toEqual(['vcsim']);
+    expect(readFileSync(path).subarray(1, 4).toString()).toBe('ELF');
+  });
+});
+
+describe('the error says for each way why it failed and what to do', () => {
+  test('offline and without Go', async () => {
+    const cache = folder();
+    const VMWRIGHT_MIRROR = `http://127.0.0.1:${await freePort()}`;
+    const env = { XDG_CACHE_HOME: cache, VMWRIGHT_MIRROR, PATH: NO_GO };
+    const error = await new Assets({ env, platform }).path('kube-apiserver').catch(String);
+    expect(error).toContain('kube-apiserver 1.35.4 is not to be had:');
+    expect(error).toContain('environment: KUBEBUILDER_ASSETS is not set');
+    expect(error).toContain(`cache: not in ${cache}`);
+    expect(error).toMatch(/release: .*dl\.k8s\.io.*ECONNREFUSED/);
+    expect(error).toContain('source: Go is not installed');
+    expect(error).toContain(
+      'set VMWRIGHT_ASSETS to a folder that holds kube-apiserver, kube-controller-manager',
+    );
+  });
+
+  test('a download that was tampered with', async () => {
+    const mirror = await startMirror(upstream(PROGRAM, 'a'.repeat(64)));
+    const cache = folder();
+    const env = { XDG_CACHE_HOME: cache, VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
+    const error = await new Assets({ env, platform }).path('toxiproxy-server').catch(String);
+    expect(error).toMatch(
+      /release: .* has the SHA-256 [0-9a-f]{64}, not a{64} as published; it was thrown away/,
+    );
+    expect(foldersIn(cache)).toEqual([]);
+  });
+
+  test('a platform for which nothing is published', async () => {
+    const env = { XDG_CACHE_HOME: folder(), PATH: NO_GO };
+    const assets = new Assets({ env, platform: { os: 'darwin', arch: 'arm64' } });
+    await expect(assets.path('kube-scheduler')).rejects.toThrow(
+      'upstream publishes no kubernetes for darwin-arm64',
+    );
+    await expect(assets.path('virt-api')).rejects.toThrow('upstream publishes no kubevirt for darwin-arm64');
+  });
+
+  test('a cache that cannot be written', async () => {
+    const file = join(folder(), 'file');
+    writeFileSync(file, '');
+    const assets = new Assets({ env: { XDG_CACHE_HOME: file, PATH: NO_GO }, platform });
+    await expect(assets.path('kwok')).rejects.toThrow(
+      /the cache folder .* cannot be written \(ENOTDIR\); .* set XDG_CACHE_HOME to another folder/,
+    );
+  });
+
+  test('Go that cannot build', async () => {
+    const bin = folder();
+    writeFileSync(
+      join(bin, 'go'),
+      '#!/bin/sh\n[ "$1" = version ] && exit 0\necho no space left on device >&2\nexit 1\n',
+      {
+        mode: 0o755,
+      },
+    );
+    const env = { XDG_CACHE_HOME: folder(), PATH: `${bin}:/bin:/usr/bin` };
+    await expect(new Assets({ env, platform }).path('vcsim')).rejects.toThrow(
+      'source: `go build` in tools/vcsim failed: no space left on device',
+    );
+  });
+});
+
+describe('runs at the same time', () => {
+  test('do the work once', async () => {
+    const release = Promise.withResolvers<void>();
+    const mirror = await startMirror(upstream(PROGRAM), (_, response) => {
+      void release.promise.then(() => response.end(PROGRAM));
+    });
+    const env = { XDG_CACHE_HOME: folder(), VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
+    const first = resolve(env);
+    await said(first, 'downloading toxiproxy-server');
+    const second = resolve(env);
+    await said(second, 'waiting for another run');
+    release.resolve();
+    const paths = await Promise.all([first, second].map(({ stdout }) => text(stdout)));
+    expect(paths[0]).toMatch(/toxiproxy-server\n$/);
+    expect(paths[1]).toBe(paths[0]);
+    expect(mirror.asked.filter((path) => path === FILE)).toHaveLength(1);
+  });
+
+  test('are not held up by one that was killed, and never use what it left half done', async () => {
+    let whole = false;
+    const mirror = await startMirror(upstream(PROGRAM), (_, response) => {
+      if (whole) response.end(PROGRAM);
+      else response.writeHead(200, { 'content-length': PROGRAM.length }).write(PROGRAM.slice(0, 10));
+    });
+    const cache = folder();
+    const env = { XDG_CACHE_HOME: cache, VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
+    const killed = resolve(env);
+    await said(killed, 'downloading toxiproxy-server');
+    killed.kill('SIGKILL');
+    await once(killed, 'exit');
+    await until(async () => foldersIn(cache).length === 0, { what: 'its half-done work is removed' });
+    mkdirSync(join(cache, 'vmwright', 'assets', 'toxiproxy.partial-1')); // as if its keeper had been killed as well
+
+    whole = true;
+    const path = (await text(resolve(env).stdout)).trim();
+    expect(execFileSync(path, { encoding: 'utf8' })).toBe('a program\n');
+    expect(foldersIn(cache)).toEqual([basename(dirname(path))]);
+  });
+});
+
+test('the catalog names the versions that the Go modules pin', () => {
+  const modules = {
+    etcd: 'go.etcd.io/etcd/server/v3',
+    kubernetes: 'k8s.io/kubernetes',
+    kwok: 'sigs.k8s.io/kwok',
+    kubevirt: 'kubevirt.io/kubevirt',
+    vcsim: 'github.com/vmware/govmomi',
+    toxiproxy: 'github.com/Shopify/toxiproxy/v2',
+  };
+  const pinned = Object.entries(modules).map(([name, module]) => {
+    const gomod = readFileSync(join(toolsFolder, name, 'go.mod'), 'utf8');
+    return [name, new RegExp(`\\b${RegExp.escape(module)} v(\\S+)`).exec(gomod)?.[1]];
+  });
+  expect(Object.fromEntries(bundles.map(({ name, version }) => [name, version]))).toEqual(
+    Object.fromEntries(pinned),
+  );
+});
+
+function foldersIn(cacheHome: string): string[] {
+  const entries = readdirSync(join(cacheHome, 'vmwright', 'assets'), { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+}
+
+function resolve(env: Record<string, string>): ChildProcessWithoutNullStreams {
+  const script = fileURLToPath(new URL('../../test/resolve.ts', import.meta.url));
+  const child = spawn(process.execPath, [script, 'toxiproxy-server'], { env });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  return child;
+}
+
+/** Waits until a process has said this on standard error. */
+async function said(child: ChildProcessWithoutNullStreams, what: string): Promise<void> {
+  let all = '';
+  for await (const chunk of child.stderr.iterator({ destroyOnReturn: false })) {
+    all += String(chunk);
+    if (all.includes(what)) return;
+  }
+  throw new Error(`it ended without saying "${what}", but: ${all}`);
+}

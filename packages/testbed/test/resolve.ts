@@ -1,0 +1,9 @@
+/** Started by `assets.test.ts` in order to compete, or to be killed: finds one program and prints its path. */
+import { Assets } from '../src/assets/assets.ts';
+import { bundles } from '../src/assets/catalog.ts';
+
+const wanted = bundles
+  .flatMap(({ programs }) => [...programs.keys()])
+  .find((program) => program === process.argv[2]);
+if (wanted === undefined) throw new Error(`no program ${process.argv[2]}`);
+console.log(await new Assets().path(wanted));
