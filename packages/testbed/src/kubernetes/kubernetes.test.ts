@@ -1,0 +1,126 @@
+import { expect } from 'vitest';
+import { test } from '../vitest/index.ts';
+import { field } from './api.ts';
+
+const GROUP = 'kubernetes-test.testbed.vmwright.dev';
+
+const crd = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: `gauges.${GROUP}` },
+  spec: {
+    group: GROUP,
+    scope: 'Namespaced',
+    names: { kind: 'Gauge', plural: 'gauges', singular: 'gauge' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: {
+              spec: {
+                type: 'object',
+                properties: { level: { type: 'integer', maximum: 10 } },
+                'x-kubernetes-validations': [{ rule: 'self.level != 7', message: 'seven is taken' }],
+              },
+            },
+          },
+        },
+      },
+    ],
+  },
+};
+
+function gauge(namespace: string, level: unknown): string {
+  return JSON.stringify({
+    apiVersion: `${GROUP}/v1`,
+    kind: 'Gauge',
+    metadata: { name: 'g', namespace },
+    spec: { level },
+  });
+}
+
+test('the API server serves a CRD and refuses objects that break its schema or its rules', async ({
+  cluster,
+  namespace,
+}) => {
+  await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(crd) });
+  await cluster.kubectl(['wait', '--for=condition=Established', `crd/gauges.${GROUP}`]);
+
+  const tooHigh = await cluster.tryKubectl(['apply', '-f', '-'], { input: gauge(namespace, 11) });
+  expect(tooHigh.code).toBe(1);
+  expect(tooHigh.stderr).toContain('spec.level in body should be less than or equal to 10');
+  const taken = await cluster.tryKubectl(['apply', '-f', '-'], { input: gauge(namespace, 7) });
+  expect(taken.stderr).toContain('seven is taken');
+
+  const accepted = await cluster.kubectl(['apply', '-f', '-'], { input: gauge(namespace, 3) });
+  expect(accepted.stdout).toContain('gauge.kubernetes-test.testbed.vmwright.dev/g created');
+  await cluster.kubectl(['delete', 'crd', `gauges.${GROUP}`]);
+});
+
+test('an object whose owner is deleted is garbage-collected', async ({ cluster, namespace }) => {
+  const configMaps = `/api/v1/namespaces/${namespace}/configmaps`;
+  const owner = await cluster.api.create(configMaps, configMap('owner'));
+  const { name, uid } = owner.metadata;
+  await cluster.api.create(
+    configMaps,
+    configMap('owned', { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid }] }),
+  );
+  await cluster.api.delete(`${configMaps}/owner`);
+  await cluster.waitForGone(`${configMaps}/owned`);
+});
+
+test('a namespace is emptied and goes', async ({ cluster }) => {
+  const namespace = await cluster.namespace('doomed');
+  await cluster.api.create(`/api/v1/namespaces/${namespace.name}/configmaps`, configMap('inside'));
+  await namespace[Symbol.asyncDispose]();
+  await cluster.waitForGone(`/api/v1/namespaces/${namespace.name}`);
+});
+
+test('a service account without rights is refused, and one with rights is not', async ({
+  cluster,
+  namespace,
+}) => {
+  const kubeconfig = await cluster.kubeconfigFor({ namespace, name: 'default' });
+  const get = ['-n', namespace, 'get', 'configmaps'];
+
+  const refused = await cluster.tryKubectl(get, { kubeconfig });
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toContain(
+    `User "system:serviceaccount:${namespace}:default" cannot list resource "configmaps"`,
+  );
+
+  await cluster.kubectl([
+    '-n',
+    namespace,
+    'create',
+    'role',
+    'reader',
+    '--verb=list',
+    '--resource=configmaps',
+  ]);
+  await cluster.kubectl([
+    '-n',
+    namespace,
+    'create',
+    'rolebinding',
+    'reader',
+    '--role=reader',
+    `--serviceaccount=${namespace}:default`,
+  ]);
+  expect((await cluster.kubectl([...get, '-o', 'name'], { kubeconfig })).stdout).toContain(
+    'configmap/kube-root-ca.crt',
+  );
+});
+
+test('the server is the version that the catalog pins', async ({ cluster }) => {
+  const version: unknown = JSON.parse(await cluster.api.text('/version'));
+  expect(field(version, 'gitVersion')).toBe('v1.35.4');
+});
+
+function configMap(name: string, metadata: object = {}): object {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ...metadata } };
+}

@@ -1,0 +1,86 @@
+import { ApiError, field, type KubeObject } from '../../kubernetes/api.ts';
+import type { Cluster } from '../../kubernetes/cluster.ts';
+import { Mirror } from '../../kubernetes/mirror.ts';
+
+/** The CSI driver that this stand-in plays. */
+const DRIVER = 'csi.testbed.vmwright.dev';
+
+/** The storage classes of the testbed and the class of its snapshots. */
+export function storageManifests(): object[] {
+  const storageClass = (name: string, volumeBindingMode: string, isDefault: boolean) => ({
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name, annotations: { 'storageclass.kubernetes.io/is-default-class': String(isDefault) } },
+    provisioner: DRIVER,
+    volumeBindingMode,
+    reclaimPolicy: 'Delete',
+  });
+  return [
+    storageClass('immediate', 'Immediate', true),
+    storageClass('wait-for-first-consumer', 'WaitForFirstConsumer', false),
+    {
+      apiVersion: 'snapshot.storage.k8s.io/v1',
+      kind: 'VolumeSnapshotClass',
+      metadata: { name: 'testbed' },
+      driver: DRIVER,
+      deletionPolicy: 'Delete',
+    },
+  ];
+}
+
+/**
+ * Plays the CSI provisioner: gives each claim of its storage classes a volume and takes it away after the claim. The
+ * binding of the two is done by the real controller-manager, the choice of a node by the real scheduler.
+ */
+export function startProvisioner({ api }: Cluster): Disposable {
+  const stack = new DisposableStack();
+  const classes = stack.use(new Mirror(api, '/apis/storage.k8s.io/v1/storageclasses'));
+  stack.use(
+    new Mirror(api, '/api/v1/persistentvolumeclaims', (claim) => void provision(claim).catch(expected)),
+  );
+  stack.use(new Mirror(api, '/api/v1/persistentvolumes', (volume) => void reclaim(volume).catch(expected)));
+  return stack;
+
+  /** The same volume twice, or one that is gone already: an event came twice. Anything else is a fault of ours. */
+  function expected(error: unknown): void {
+    const usual = error instanceof ApiError && (error.status === 409 || error.status === 404);
+    if (!stack.disposed && !usual) throw error;
+  }
+
+  async function provision(claim: KubeObject): Promise<void> {
+    const name = field(claim, 'spec', 'storageClassName');
+    if (field(claim, 'spec', 'volumeName') !== undefined || claim.metadata.deletionTimestamp !== undefined)
+      return;
+    await classes.until(() => classes.find(({ metadata }) => metadata.name === name) !== undefined);
+    const storageClass = classes.find(({ metadata }) => metadata.name === name);
+    if (field(storageClass, 'provisioner') !== DRIVER) return;
+    const waits = field(storageClass, 'volumeBindingMode') === 'WaitForFirstConsumer';
+    if (waits && claim.metadata.annotations?.['volume.kubernetes.io/selected-node'] === undefined) return;
+    await api.create('/api/v1/persistentvolumes', volumeFor(claim));
+  }
+
+  async function reclaim(volume: KubeObject): Promise<void> {
+    if (field(volume, 'spec', 'csi', 'driver') !== DRIVER || field(volume, 'status', 'phase') !== 'Released')
+      return;
+    await api.delete(`/api/v1/persistentvolumes/${volume.metadata.name}`);
+  }
+}
+
+function volumeFor(claim: KubeObject): object {
+  const { name, namespace, uid } = claim.metadata;
+  const spec = (...path: readonly string[]) => field(claim, 'spec', ...path);
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name: `pvc-${uid}`, annotations: { 'pv.kubernetes.io/provisioned-by': DRIVER } },
+    spec: {
+      capacity: { storage: spec('resources', 'requests', 'storage') },
+      accessModes: spec('accessModes'),
+      volumeMode: spec('volumeMode'),
+      storageClassName: spec('storageClassName'),
+      persistentVolumeReclaimPolicy: 'Delete',
+      csi: { driver: DRIVER, volumeHandle: uid },
+      claimRef: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid },
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { messageOf } from '../errors.ts';
+import { field } from '../kubernetes/api.ts';
+import { type ControlPlane, startControlPlane } from '../kubernetes/control-plane.ts';
+import { startKubeVirt } from '../kubevirt/kubevirt.ts';
+
+/** What test files share: started when the first of them asks, stopped after the last. */
+export type Shared = 'control-plane' | 'kubevirt';
+
+/**
+ * Starts shared parts in the process that outlives all test files, at the request of the processes that run them. A run
+ * that asks for nothing starts nothing.
+ */
+export class Broker implements AsyncDisposable {
+  readonly url: string;
+  readonly #server: Server;
+  readonly #stack = new AsyncDisposableStack();
+  #controlPlane: Promise<ControlPlane> | undefined;
+  #kubeVirt: Promise<ControlPlane> | undefined;
+
+  private constructor(server: Server, url: string) {
+    this.#server = server;
+    this.url = url;
+  }
+
+  static async start(): Promise<Broker> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const broker = new Broker(server, `http://127.0.0.1:${field(server.address(), 'port')}`);
+    server.on('request', async (request, response) => {
+      try {
+        const { cluster } = await broker.#get(request.url?.slice(1));
+        response.end(cluster.kubeconfig);
+      } catch (error) {
+        response.writeHead(500).end(messageOf(error));
+      }
+    });
+    return broker;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await this.#stack.disposeAsync();
+  }
+
+  #get(name: string | undefined): Promise<ControlPlane> {
+    if (name === 'control-plane') return this.#getControlPlane();
+    if (name === 'kubevirt') return this.#getKubeVirt();
+    throw new Error(`nothing shared is called ${name}`);
+  }
+
+  #getControlPlane(): Promise<ControlPlane> {
+    this.#controlPlane ??= startControlPlane({ scheduler: true }).then((started) => this.#stack.use(started));
+    return this.#controlPlane;
+  }
+
+  #getKubeVirt(): Promise<ControlPlane> {
+    this.#kubeVirt ??= this.#getControlPlane().then(async (controlPlane) => {
+      this.#stack.use(await startKubeVirt(controlPlane));
+      return controlPlane;
+    });
+    return this.#kubeVirt;
+  }
+}
+
+/** Asks a broker; the answer is an administrator's kubeconfig file. */
+export async function askBroker(url: string, what: Shared): Promise<string> {
+  const response = await fetch(`${url}/${what}`);
+  const text = await response.text();
+  if (!response.ok) throw new Error(text);
+  return text;
+}
