@@ -1,0 +1,85 @@
+import { existsSync } from 'node:fs';
+import { chmod, cp, lstat, readdir, readlink, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Keeper } from '../process/keeper.ts';
+import { installedNative, usableBinaries } from './binaries.ts';
+import { startPostgres } from './postgres.ts';
+import { serverUser } from './server-user.ts';
+
+describe("PostgreSQL's programs", { timeout: 60_000 }, () => {
+  let home: string;
+  let native: string;
+  let dir: string;
+
+  beforeEach(async () => {
+    home = await Keeper.shared.folder('home');
+    native = join(home, 'native');
+    dir = await Keeper.shared.folder('open');
+    for (const folder of [home, dir]) await chmod(folder, 0o755);
+  });
+  afterEach(async () => {
+    for (const folder of [home, dir]) await rm(folder, { recursive: true });
+  });
+
+  function install(): Promise<void> {
+    return cp(installedNative(), native, { recursive: true, verbatimSymlinks: true });
+  }
+
+  test('serve from a copy when they lie in a home folder that is closed to their user', async () => {
+    await install();
+    await chmod(home, 0o700);
+    await using postgres = await startPostgres({ native });
+    expect(postgres.part.running).toBe(true);
+    // Who is not root runs the server as himself, and his own home is not closed to him.
+    expect(existsSync(join(postgres.part.dir, 'native'))).toBe((await serverUser()) !== undefined);
+  });
+
+  test('get back the links that no install script made, and are used where they are', async () => {
+    await install();
+    const links = await linksIn(join(native, 'lib'));
+    expect(links.size).toBeGreaterThan(0);
+    for (const name of links.keys()) await rm(join(native, 'lib', name));
+    const { initdb, postgres } = await usableBinaries({ native, user: await serverUser(), dir });
+    expect([initdb, postgres]).toEqual([join(native, 'bin', 'initdb'), join(native, 'bin', 'postgres')]);
+    expect(await linksIn(join(native, 'lib'))).toEqual(links);
+  });
+
+  test('get them in a copy when their own folder is read-only', async () => {
+    await install();
+    const lib = join(native, 'lib');
+    const links = await linksIn(lib);
+    for (const name of links.keys()) await rm(join(lib, name));
+    await chmod(lib, 0o555);
+    const user = await serverUser();
+    const { postgres } = await usableBinaries({ native, user, dir });
+    // To root nothing is read-only, so it makes the links in place.
+    const used = user === undefined ? join(dir, 'native') : native;
+    expect(postgres).toBe(join(used, 'bin', 'postgres'));
+    expect(await linksIn(join(used, 'lib'))).toEqual(links);
+    await chmod(lib, 0o755);
+  });
+
+  test('are copied when they have lost the right to be run', async () => {
+    await install();
+    for (const name of await readdir(join(native, 'bin'))) await chmod(join(native, 'bin', name), 0o644);
+    const { postgres } = await usableBinaries({ native, user: await serverUser(), dir });
+    expect(postgres).toBe(join(dir, 'native', 'bin', 'postgres'));
+  });
+
+  test('are missed with a sentence', async () => {
+    await expect(usableBinaries({ native, user: await serverUser(), dir })).rejects.toMatchObject({
+      code: 'ASSET_UNAVAILABLE',
+      message: expect.stringMatching(/^PostgreSQL does not run.*no such file/),
+    });
+  });
+});
+
+async function linksIn(folder: string): Promise<Map<string, string>> {
+  const links = new Map<string, string>();
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    if ((await lstat(path)).isSymbolicLink()) links.set(name, await readlink(path));
+  }
+  return links;
+}
