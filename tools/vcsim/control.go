@@ -1,0 +1,216 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+const maxControlBody = 1 << 20
+
+// missing is an error about something that is not there, which HTTP tells from a wrong request.
+type missing struct{ error }
+
+func notFound(format string, arguments ...any) error {
+	return missing{fmt.Errorf(format, arguments...)}
+}
+
+// newControl routes the control port. Each route gives what is to be answered as JSON; an error is answered as
+// {"error": "a sentence"}.
+func newControl(v *vcenter) http.Handler {
+	mux := http.NewServeMux()
+	route := func(pattern string, handle func(*http.Request) (any, error)) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			r.Body = http.MaxBytesReader(w, r.Body, maxControlBody)
+			answer, err := handle(r)
+			respond(w, answer, err)
+		})
+	}
+
+	route("POST /faults", func(r *http.Request) (any, error) {
+		rule, err := read[faultRule](r)
+		if err != nil {
+			return nil, err
+		}
+		return nil, v.faults.add(rule)
+	})
+	route("GET /faults", func(*http.Request) (any, error) { return v.faults.states(), nil })
+	route("DELETE /faults", func(*http.Request) (any, error) {
+		v.faults.clear()
+		return nil, nil
+	})
+
+	route("PUT /status", func(r *http.Request) (any, error) { return nil, v.setStatus(r) })
+	route("DELETE /status", func(*http.Request) (any, error) {
+		v.statuses.set(0, 0)
+		return nil, nil
+	})
+	route("POST /drop", func(*http.Request) (any, error) {
+		return map[string]int{"dropped": v.connections.drop()}, nil
+	})
+
+	route("PUT /delays", func(r *http.Request) (any, error) { return nil, v.setDelays(r) })
+	route("DELETE /delays", func(*http.Request) (any, error) {
+		v.methods.set(nil)
+		v.tasks.delays.set(nil)
+		return nil, nil
+	})
+
+	route("GET /sessions", func(*http.Request) (any, error) { return v.sessions.list(), nil })
+	route("DELETE /sessions", func(*http.Request) (any, error) {
+		return map[string]int{"expired": v.sessions.expire()}, nil
+	})
+	route("PUT /session-timeout", func(r *http.Request) (any, error) { return nil, v.setSessionTimeout(r) })
+
+	route("GET /calls", func(*http.Request) (any, error) { return v.calls.counts(), nil })
+	route("DELETE /calls", func(*http.Request) (any, error) {
+		v.calls.reset()
+		return nil, nil
+	})
+
+	route("PATCH /hosts/{name}", func(r *http.Request) (any, error) {
+		state, err := readChecked[hostState](r)
+		if err != nil {
+			return nil, err
+		}
+		return nil, v.inventory.setHost(r.PathValue("name"), state)
+	})
+	route("PATCH /vms/{name}", func(r *http.Request) (any, error) {
+		state, err := readChecked[vmState](r)
+		if err != nil {
+			return nil, err
+		}
+		return nil, v.inventory.setVM(r.PathValue("name"), state)
+	})
+
+	route("/", func(r *http.Request) (any, error) {
+		return nil, notFound("the control port has no %s %s", r.Method, r.URL.Path)
+	})
+	return mux
+}
+
+func (v *vcenter) setStatus(r *http.Request) error {
+	wanted, err := read[struct {
+		Code  int `json:"code"`
+		Count int `json:"count"`
+	}](r)
+	switch {
+	case err != nil:
+		return err
+	case wanted.Code < 300 || wanted.Code > 599:
+		return fmt.Errorf("code must be an HTTP status from 300 to 599, not %d", wanted.Code)
+	case wanted.Count < 1:
+		return fmt.Errorf("count, the number of requests to answer so, must be at least 1, not %d", wanted.Count)
+	}
+	v.statuses.set(wanted.Code, wanted.Count)
+	return nil
+}
+
+// setDelays takes milliseconds. Of methods and tasks, the one that is given replaces what was set; the other stays.
+func (v *vcenter) setDelays(r *http.Request) error {
+	wanted, err := read[struct {
+		Methods map[string]int `json:"methods"`
+		Tasks   map[string]int `json:"tasks"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	methods, tasks := map[string]time.Duration{}, map[string]time.Duration{}
+	for name, ms := range wanted.Methods {
+		if !isMethod(name) {
+			return fmt.Errorf("vim25 has no method %q; names are written as in CloneVM_Task", name)
+		}
+		if methods[name], err = milliseconds(name, ms); err != nil {
+			return err
+		}
+	}
+	for name, ms := range wanted.Tasks {
+		if tasks[taskName(name)], err = milliseconds(name, ms); err != nil {
+			return err
+		}
+	}
+	if wanted.Methods == nil && wanted.Tasks == nil {
+		return errors.New("delays are given as methods or tasks, each an object of names and milliseconds")
+	}
+	if wanted.Methods != nil {
+		v.methods.set(methods)
+	}
+	if wanted.Tasks != nil {
+		v.tasks.delays.set(tasks)
+	}
+	return nil
+}
+
+func (v *vcenter) setSessionTimeout(r *http.Request) error {
+	wanted, err := read[struct {
+		Ms int `json:"ms"`
+	}](r)
+	if err != nil {
+		return err
+	}
+	timeout, err := milliseconds("ms", wanted.Ms)
+	if err != nil || timeout == 0 {
+		return fmt.Errorf("ms, the timeout in milliseconds, must be from 1 to a day's, not %d", wanted.Ms)
+	}
+	v.sessions.setTimeout(timeout)
+	return nil
+}
+
+func milliseconds(name string, ms int) (time.Duration, error) {
+	if ms < 0 || ms > int(24*time.Hour/time.Millisecond) {
+		return 0, fmt.Errorf("%s must be from 0 to a day's milliseconds, not %d", name, ms)
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+func readChecked[T interface{ check() error }](r *http.Request) (T, error) {
+	value, err := read[T](r)
+	if err == nil {
+		err = value.check()
+	}
+	return value, err
+}
+
+// read takes the body as one JSON value without unknown fields: a misspelt one would otherwise be a test of nothing.
+func read[T any](r *http.Request) (T, error) {
+	var value T
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&value)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &wrong) && wrong.Field == "":
+		return value, fmt.Errorf("the body must be a JSON object, not %s", wrong.Value)
+	case errors.As(err, &wrong):
+		return value, fmt.Errorf("%s must be of type %s, not %s", wrong.Field, wrong.Type, wrong.Value)
+	case errors.Is(err, io.EOF):
+		return value, errors.New("the request has no body; a JSON object is expected")
+	case err != nil:
+		return value, fmt.Errorf("the body cannot be used: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if decoder.More() {
+		return value, errors.New("the body cannot be used: it holds more than one JSON value")
+	}
+	return value, nil
+}
+
+func respond(w http.ResponseWriter, answer any, err error) {
+	status := http.StatusOK
+	if err != nil {
+		status = http.StatusBadRequest
+		if errors.As(err, &missing{}) {
+			status = http.StatusNotFound
+		}
+		answer = map[string]string{"error": err.Error()}
+	}
+	if answer == nil {
+		answer = struct{}{}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer)
+}

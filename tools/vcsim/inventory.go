@@ -1,0 +1,194 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// inventory changes hosts and machines as their hardware, their guests and their administrators do, with updates for
+// those who watch.
+type inventory struct {
+	service *simulator.Service
+}
+
+type hostState struct {
+	Gpus          *int    `json:"gpus"`
+	GpuModel      *string `json:"gpuModel"`
+	Maintenance   *bool   `json:"maintenance"`
+	Connection    *string `json:"connection"`
+	CPUUsageMhz   *int32  `json:"cpuUsageMhz"`
+	MemoryUsageMb *int32  `json:"memoryUsageMb"`
+}
+
+type vmState struct {
+	CPUUsageMhz   *int32  `json:"cpuUsageMhz"`
+	CPUDemandMhz  *int32  `json:"cpuDemandMhz"`
+	GuestMemoryMb *int32  `json:"guestMemoryMb"`
+	HostMemoryMb  *int32  `json:"hostMemoryMb"`
+	IP            *string `json:"ip"`
+}
+
+func (s hostState) check() error {
+	connections := []string{
+		string(types.HostSystemConnectionStateConnected),
+		string(types.HostSystemConnectionStateDisconnected),
+		string(types.HostSystemConnectionStateNotResponding),
+	}
+	switch {
+	case s == hostState{}:
+		return errors.New("nothing is to be set on the host")
+	case s.Gpus != nil && (*s.Gpus < 0 || *s.Gpus > maxGpus):
+		return fmt.Errorf("gpus must be from 0 to %d, not %d", maxGpus, *s.Gpus)
+	case s.GpuModel != nil && s.Gpus == nil:
+		return errors.New("gpuModel needs gpus, their number")
+	case s.Connection != nil && !slices.Contains(connections, *s.Connection):
+		return fmt.Errorf("connection must be one of %v, not %q", connections, *s.Connection)
+	}
+	return notNegative(map[string]*int32{"cpuUsageMhz": s.CPUUsageMhz, "memoryUsageMb": s.MemoryUsageMb})
+}
+
+func (s vmState) check() error {
+	switch {
+	case s == vmState{}:
+		return errors.New("nothing is to be set on the virtual machine")
+	case s.IP != nil && *s.IP != "" && net.ParseIP(*s.IP) == nil:
+		return fmt.Errorf("ip must be an address, or empty for none, not %q", *s.IP)
+	}
+	return notNegative(map[string]*int32{
+		"cpuUsageMhz": s.CPUUsageMhz, "cpuDemandMhz": s.CPUDemandMhz,
+		"guestMemoryMb": s.GuestMemoryMb, "hostMemoryMb": s.HostMemoryMb,
+	})
+}
+
+func (i *inventory) setHost(name string, state hostState) error {
+	found, err := i.find("HostSystem", "host", name)
+	if err != nil {
+		return err
+	}
+	host := found.(*simulator.HostSystem)
+	i.update(host, func(changes *changes) {
+		if state.Gpus != nil {
+			model := defaultGpuModel
+			if state.GpuModel != nil {
+				model = *state.GpuModel
+			}
+			changes.gpus(host.Hardware.PciDevice, *state.Gpus, model)
+		}
+		if state.Maintenance != nil {
+			changes.set("runtime.inMaintenanceMode", *state.Maintenance)
+			changes.set("summary.runtime.inMaintenanceMode", *state.Maintenance)
+		}
+		if state.Connection != nil {
+			connection := types.HostSystemConnectionState(*state.Connection)
+			changes.set("runtime.connectionState", connection)
+			changes.set("summary.runtime.connectionState", connection)
+		}
+		changes.setInt("summary.quickStats.overallCpuUsage", state.CPUUsageMhz)
+		changes.setInt("summary.quickStats.overallMemoryUsage", state.MemoryUsageMb)
+	})
+	return nil
+}
+
+func (i *inventory) setVM(name string, state vmState) error {
+	found, err := i.find("VirtualMachine", "virtual machine", name)
+	if err != nil {
+		return err
+	}
+	vm := found.(*simulator.VirtualMachine)
+	i.update(vm, func(changes *changes) {
+		changes.setInt("summary.quickStats.overallCpuUsage", state.CPUUsageMhz)
+		changes.setInt("summary.quickStats.overallCpuDemand", state.CPUDemandMhz)
+		changes.setInt("summary.quickStats.guestMemoryUsage", state.GuestMemoryMb)
+		changes.setInt("summary.quickStats.hostMemoryUsage", state.HostMemoryMb)
+		if state.IP != nil {
+			changes.set("guest.ipAddress", *state.IP)
+			changes.set("summary.guest.ipAddress", *state.IP)
+			if nics := slices.Clone(vm.Guest.Net); len(nics) > 0 {
+				nics[0].IpAddress = nil
+				if *state.IP != "" {
+					nics[0].IpAddress = []string{*state.IP}
+				}
+				changes.set("guest.net", nics)
+			}
+		}
+	})
+	return nil
+}
+
+type changes []types.PropertyChange
+
+func (c *changes) set(name string, value any) {
+	*c = append(*c, types.PropertyChange{Name: name, Val: value})
+}
+
+func (c *changes) setInt(name string, value *int32) {
+	if value != nil {
+		c.set(name, *value)
+	}
+}
+
+func (i *inventory) update(object mo.Reference, describe func(*changes)) {
+	ctx := i.context()
+	ctx.WithLock(object, func() {
+		var changes changes
+		describe(&changes)
+		ctx.Update(object, changes)
+	})
+}
+
+// context is a new one each time, since a context shares its locks with itself.
+func (i *inventory) context() *simulator.Context {
+	ctx := *i.service.Context
+	return &ctx
+}
+
+// find takes a name or, where names are not unique, the value of a reference such as vm-54.
+func (i *inventory) find(kind, called, name string) (mo.Reference, error) {
+	var found []mo.Entity
+	ctx := i.context()
+	for _, object := range ctx.Map.All(kind) {
+		if object.Reference().Value == name {
+			return object, nil
+		}
+		// A machine is registered before it has all its fields, and only its folder is locked while it gets them.
+		if parent := object.Entity().Parent; parent != nil {
+			ctx.WithLock(parent, func() {})
+		}
+		if nameOf(ctx, object.Reference()) == name {
+			found = append(found, object)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, notFound("there is no %s %q", called, name)
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("there are %d objects %q; say which by its reference, such as %s",
+		len(found), name, found[0].Reference().Value)
+}
+
+func nameOf(ctx *simulator.Context, reference types.ManagedObjectReference) string {
+	object, ok := ctx.Map.Get(reference).(mo.Entity)
+	if !ok {
+		return ""
+	}
+	name := ""
+	ctx.WithLock(object, func() { name = object.Entity().Name })
+	return name
+}
+
+func notNegative(numbers map[string]*int32) error {
+	for name, number := range numbers {
+		if number != nil && *number < 0 {
+			return fmt.Errorf("%s must not be negative, but is %d", name, *number)
+		}
+	}
+	return nil
+}
