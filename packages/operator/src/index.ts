@@ -1,1 +1,2 @@
+/** The six controllers and the program that runs them. */
 export {};

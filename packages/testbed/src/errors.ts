@@ -3,6 +3,7 @@ export type TestbedErrorCode =
   | 'ASSET_UNAVAILABLE'
   | 'CACHE_UNWRITABLE'
   | 'COMMAND_FAILED'
+  | 'DISK_FULL'
   | 'PART_DIED'
   | 'PART_NOT_READY'
   | 'PORT_BUSY'

@@ -1,1 +1,15 @@
-export {};
+export { Assets } from './assets/assets.ts';
+export { TestbedError } from './errors.ts';
+export { ApiError, condition, field, type KubeObject } from './kubernetes/api.ts';
+export { Cluster, type Namespace, type ServiceAccount } from './kubernetes/cluster.ts';
+export {
+  type ControlPlane,
+  type ControlPlaneOptions,
+  startControlPlane,
+} from './kubernetes/control-plane.ts';
+export { type KubeVirt, startKubeVirt } from './kubevirt/kubevirt.ts';
+export { createNode, startKwok } from './kwok/kwok.ts';
+export { Postgres, startPostgres } from './postgres/postgres.ts';
+export { Part } from './process/part.ts';
+export { startToxiproxy, Toxiproxy } from './toxiproxy/toxiproxy.ts';
+export { startVcsim, Vcsim } from './vcsim/vcsim.ts';

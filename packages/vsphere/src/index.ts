@@ -1,1 +1,2 @@
+/** A typed vSphere (vim25) client. Knows vCenter; knows no Kubernetes. */
 export {};

@@ -1,0 +1,58 @@
+# The front door. Every target sets up what it needs, on a fresh checkout too.
+export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
+export NODE_OPTIONS := --disable-warning=ExperimentalWarning
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help up test check types lint arrows unused generated format generate bench assets lock clean
+
+INSTALLED := node_modules/.package-lock.json
+TESTBED := packages/testbed/src
+
+help: ## What there is
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1|/' | column -t -s '|'
+
+up: $(INSTALLED) ## All parts and the operator, in the foreground; PORTS=<first port> for other ports
+	@node $(TESTBED)/up/main.ts
+
+test: assets ## All tests; ONLY=<path or name> for some
+	@vitest run $(ONLY)
+
+check: types lint arrows unused generated ## Types, lint, format, import arrows, unused code, generated files
+
+types: $(INSTALLED)
+	@tsc -p .
+
+lint: $(INSTALLED)
+	@biome check --error-on-warnings .
+
+arrows: $(INSTALLED)
+	@node tools/check/arrows.ts
+
+unused: $(INSTALLED)
+	@knip
+
+generated: $(INSTALLED)
+	@node $(TESTBED)/manifests/main.ts --check
+
+format: $(INSTALLED) ## Format and mend what can be mended
+	@biome check --write .
+
+generate: $(INSTALLED) ## Write the generated files anew
+	@node $(TESTBED)/manifests/main.ts
+
+bench: assets ## Benchmarks against the bars; ONLY=<name> for one
+	@node bench/main.ts $(ONLY)
+
+assets: $(INSTALLED) ## The testbed's programs: found, downloaded or built
+	@node $(TESTBED)/assets/main.ts
+
+lock: ## Write package-lock.json anew, for all platforms
+	npm install --package-lock-only
+	node tools/lock/complete.ts
+
+clean: ## Remove what was installed and written here; the cache of programs stays
+	rm -rf node_modules .vmwright .vitest packages/*/node_modules
+
+$(INSTALLED): package.json package-lock.json $(wildcard packages/*/package.json)
+	npm ci --no-audit --no-fund --loglevel=error
+	@touch $@

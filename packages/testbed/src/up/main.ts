@@ -1,0 +1,106 @@
+/** `make up`: the whole testbed in the foreground, until Ctrl-C. */
+import { tmpdir } from 'node:os';
+import { Assets } from '../assets/assets.ts';
+import { elapsed } from '../assets/progress.ts';
+import { messageOf } from '../errors.ts';
+import { watchEvents, watchParts } from './events.ts';
+import { UpFolder } from './folder.ts';
+import { choosePorts, type Ports } from './ports.ts';
+import { requireSpace } from './space.ts';
+import { type Row, table } from './table.ts';
+import { partsOf, prepareAssets, startTestbed, type Testbed, versionOf } from './testbed.ts';
+
+const stop = new AbortController();
+let ready = false;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    // While it starts, or when asked twice, there is nothing to wait for: the keeper clears up behind this program.
+    if (!ready || stop.signal.aborted) process.exit(130);
+    stop.abort();
+  });
+}
+
+try {
+  await up();
+} catch (error) {
+  process.stderr.write(`${messageOf(error)}\n`);
+  process.exitCode = 1;
+}
+
+async function up(): Promise<void> {
+  const started = performance.now();
+  const ports = await choosePorts(process.env);
+  await requireSpace(tmpdir(), 'TMPDIR');
+  await prepareAssets();
+  await using stack = new AsyncDisposableStack();
+  stack.defer(() => say('everything is stopped'));
+  const testbed = stack.use(await startTestbed(ports, say));
+  const folder = stack.use(new UpFolder(process.env.VMWRIGHT_UP_DIR));
+  const { cluster } = testbed.controlPlane;
+  const rows = describe(testbed, ports, folder);
+  await folder.write(cluster.kubeconfig, await variables(testbed, ports, folder));
+  process.stdout.write(`\n${table(rows)}\n\n`);
+  process.stdout.write(`All of it in a shell:  . ${folder.env}\n`);
+  say(`ready after ${elapsed(performance.now() - started)}; Ctrl-C stops everything`);
+  ready = true;
+  watchParts(partsOf(testbed), stop.signal, say);
+  await watchEvents(cluster, stop.signal, say);
+  say('stopping');
+}
+
+function describe({ kubeVirt, vcsim, postgres }: Testbed, ports: Ports, folder: UpFolder): Row[] {
+  const kubernetes = `https://127.0.0.1:${ports.kubernetes}`;
+  return [
+    {
+      part: 'kubernetes',
+      version: versionOf('kube-apiserver'),
+      address: kubernetes,
+      use: `export KUBECONFIG=${folder.kubeconfig}; kubectl get nodes`,
+    },
+    {
+      part: 'kubevirt',
+      version: kubeVirt.imitated ? 'imitated' : versionOf('virt-controller'),
+      address: kubernetes,
+      use: kubeVirt.imitated
+        ? 'kubectl get vm (by kwok; virt-controller is not to be had)'
+        : 'kubectl get vm',
+    },
+    {
+      part: 'vcenter',
+      version: `vcsim ${versionOf('vcsim')}`,
+      address: vcsim.url,
+      use: 'VC_HOST, VC_USER, VC_PASS; faults: curl $VCSIM_CONTROL/',
+    },
+    {
+      part: 'postgresql',
+      version: '18',
+      address: `127.0.0.1:${postgres.port}`,
+      use: 'psql "$DATABASE_URL"',
+    },
+    {
+      part: 'toxiproxy',
+      version: versionOf('toxiproxy-server'),
+      address: `http://127.0.0.1:${ports.toxiproxy}`,
+      use: 'curl $TOXIPROXY_URL/proxies',
+    },
+  ];
+}
+
+async function variables(testbed: Testbed, ports: Ports, folder: UpFolder): Promise<Record<string, string>> {
+  const { vcsim, postgres } = testbed;
+  return {
+    KUBECONFIG: folder.kubeconfig,
+    KUBECTL: await new Assets().path('kubectl'),
+    VC_HOST: vcsim.host,
+    VC_USER: vcsim.username,
+    VC_PASS: vcsim.password,
+    VCSIM_CONTROL: vcsim.control.url,
+    DATABASE_URL: postgres.url,
+    TOXIPROXY_URL: `http://127.0.0.1:${ports.toxiproxy}`,
+  };
+}
+
+function say(line: string): void {
+  const time = new Date().toTimeString().slice(0, 8);
+  process.stdout.write(`${time}  ${line}\n`);
+}

@@ -1,0 +1,34 @@
+import { TestbedError } from '../errors.ts';
+import { requirePort } from '../process/ports.ts';
+
+/** What `make up` listens on: fixed, so that addresses in shells and notes stay good from one day to the next. */
+export interface Ports {
+  readonly kubernetes: number;
+  readonly vcsim: number;
+  readonly vcsimControl: number;
+  readonly postgres: number;
+  readonly toxiproxy: number;
+}
+
+const FIRST = 16_440;
+const COUNT = 5;
+
+/** Five ports from `PORTS` on, none of which is in use. */
+export async function choosePorts(env: NodeJS.ProcessEnv): Promise<Ports> {
+  const first = Number(env.PORTS || FIRST);
+  if (!Number.isInteger(first) || first < 1024 || first + COUNT > 65_536) {
+    throw new TestbedError(
+      'PORT_BUSY',
+      `PORTS=${env.PORTS} must be a port number from 1024 to ${65_536 - COUNT}`,
+    );
+  }
+  const ports: Ports = {
+    kubernetes: first,
+    vcsim: first + 1,
+    vcsimControl: first + 2,
+    postgres: first + 3,
+    toxiproxy: first + 4,
+  };
+  for (const [purpose, port] of Object.entries(ports)) await requirePort(port, purpose);
+  return ports;
+}

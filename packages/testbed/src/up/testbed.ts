@@ -1,0 +1,78 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Assets } from '../assets/assets.ts';
+import { bundleOf, type Program } from '../assets/catalog.ts';
+import { type ControlPlane, startControlPlane } from '../kubernetes/control-plane.ts';
+import { type KubeVirt, startKubeVirt } from '../kubevirt/kubevirt.ts';
+import { type Postgres, startPostgres } from '../postgres/postgres.ts';
+import type { Part } from '../process/part.ts';
+import { startToxiproxy, type Toxiproxy } from '../toxiproxy/toxiproxy.ts';
+import { startVcsim, type Vcsim } from '../vcsim/vcsim.ts';
+import type { Ports } from './ports.ts';
+
+/** Everything that `make up` runs. */
+export interface Testbed extends AsyncDisposable {
+  readonly controlPlane: ControlPlane;
+  readonly kubeVirt: KubeVirt;
+  readonly vcsim: Vcsim;
+  readonly postgres: Postgres;
+  readonly toxiproxy: Toxiproxy;
+}
+
+/** What is applied to the cluster: folders of `config/`, in order. */
+const CONFIG = ['crd', 'samples'];
+
+export async function startTestbed(ports: Ports, say: (line: string) => void): Promise<Testbed> {
+  await using stack = new AsyncDisposableStack();
+  const starting = async <T extends AsyncDisposable>(what: string, part: Promise<T>): Promise<T> => {
+    const started = stack.use(await part);
+    say(`${what} is up`);
+    return started;
+  };
+  const controlPlane = await starting(
+    'kubernetes',
+    startControlPlane({ scheduler: true, port: ports.kubernetes }),
+  );
+  const vcsim = await starting('vcsim', startVcsim({ port: ports.vcsim, controlPort: ports.vcsimControl }));
+  const postgres = await starting('postgresql', startPostgres({ port: ports.postgres }));
+  const toxiproxy = await starting('toxiproxy', startToxiproxy({ port: ports.toxiproxy }));
+  const kubeVirt = await starting('kubevirt', startKubeVirt(controlPlane));
+  await applyConfig(controlPlane);
+  const owned = stack.move();
+  return {
+    controlPlane,
+    kubeVirt,
+    vcsim,
+    postgres,
+    toxiproxy,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+async function applyConfig({ cluster }: ControlPlane): Promise<void> {
+  for (const name of CONFIG) {
+    const folder = fileURLToPath(new URL(`../../../../config/${name}/`, import.meta.url));
+    const files = await readdir(folder).catch(() => []);
+    const manifests = files.filter((file) => file.endsWith('.yaml')).map((file) => join(folder, file));
+    if (manifests.length > 0) await cluster.apply(manifests);
+  }
+}
+
+export function partsOf({ controlPlane, kubeVirt, vcsim, postgres, toxiproxy }: Testbed): readonly Part[] {
+  const { etcd, apiserver, controllerManager, scheduler } = controlPlane;
+  const virt = kubeVirt.imitated ? [] : [kubeVirt.virtController, kubeVirt.virtApi];
+  const all = [etcd, apiserver, controllerManager, scheduler, kubeVirt.kwok, ...virt];
+  return [...all, vcsim.part, postgres.part, toxiproxy.part].filter((part) => part !== undefined);
+}
+
+/** Resolved before anything is started, since it may take minutes. */
+export async function prepareAssets(): Promise<void> {
+  const needed: readonly Program[] = ['etcd', 'kube-apiserver', 'kwok', 'vcsim', 'toxiproxy-server'];
+  const assets = new Assets();
+  for (const program of needed) await assets.path(program);
+}
+
+export function versionOf(program: Program): string {
+  return bundleOf(program).version;
+}

@@ -1,0 +1,205 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { Assets } from '../assets/assets.ts';
+import { bundles } from '../assets/catalog.ts';
+import { freePort } from '../process/ports.ts';
+import { run, tryRun } from '../process/run.ts';
+import { until } from '../process/until.ts';
+import { requireSpace } from './space.ts';
+
+const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
+
+interface Up {
+  readonly process: ChildProcessWithoutNullStreams;
+  readonly dir: string;
+  readonly tmp: string;
+  readonly port: number;
+  /** All that it has said so far. */
+  readonly output: () => string;
+  readonly exit: Promise<readonly unknown[]>;
+}
+
+/** `make up`, beside any other, with a folder for its files and one for its runs. */
+async function start(env: Record<string, string | undefined> = {}): Promise<Up> {
+  const work = mkdtempSync(join(tmpdir(), 'vmwright-up-test-'));
+  chmodSync(work, 0o711); // PostgreSQL, as a user of its own, must get through
+  const [dir, tmp] = [join(work, 'up'), join(work, 'tmp')];
+  mkdirSync(tmp);
+  const port = await firstOf(5);
+  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN], {
+    env: { ...process.env, PORTS: String(port), VMWRIGHT_UP_DIR: dir, TMPDIR: tmp, ...env },
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
+  const exit = once(child, 'exit');
+  onTestFinished(async () => {
+    child.kill('SIGKILL');
+    await until(async () => readdirSync(tmp).length === 0, { what: 'all that `make up` started is gone' });
+    rmSync(work, { recursive: true });
+  });
+  return { process: child, dir, tmp, port, output: () => output, exit };
+}
+
+/** The first of so many free ports in a row. */
+async function firstOf(count: number): Promise<number> {
+  let ports: number[] = [];
+  while (ports.length < count) {
+    const port = await freePort();
+    ports = ports.at(-1) === port - 1 ? [...ports, port] : [port];
+  }
+  return ports[0] ?? 0;
+}
+
+async function ready(up: Up): Promise<void> {
+  const file = join(up.dir, 'ready');
+  const done = async () => existsSync(file) || up.process.exitCode !== null;
+  await until(done, { what: '.vmwright/ready', timeoutMs: 80_000 });
+  if (!existsSync(file)) throw new Error(`it ended: ${up.output()}`);
+}
+
+/** Runs a line in a shell that has read `.vmwright/env`, as the table says. */
+async function shell({ dir }: Up, line: string): Promise<string> {
+  return (await run('sh', ['-c', `. ${join(dir, 'env')}; ${line}`])).stdout;
+}
+
+/** Ends with code 1 and one sentence, and leaves nothing. */
+async function expectRefusal(up: Up, sentence: RegExp): Promise<void> {
+  const [code] = await up.exit;
+  expect(up.output()).toMatch(sentence);
+  expect(up.output()).not.toMatch(/^ {4}at /m);
+  expect(code).toBe(1);
+  expect(existsSync(up.dir)).toBe(false);
+}
+
+test('make up starts everything, says how to use it, and stops without a trace', async () => {
+  const up = await start();
+  await ready(up);
+  for (const part of [
+    'kubernetes +1.35.4',
+    'kubevirt +1.6.0',
+    'vcenter +vcsim',
+    'postgresql +18',
+    'toxiproxy +2.12.0',
+  ]) {
+    expect(up.output()).toMatch(new RegExp(`^${part}`, 'm'));
+  }
+  expect(up.output()).toContain(`export KUBECONFIG=${join(up.dir, 'kubeconfig')}; kubectl get nodes`);
+
+  expect(await shell(up, '$KUBECTL get nodes')).toMatch(/kubevirt-1 +Ready/);
+  await shell(up, '$KUBECTL wait --for=condition=Ready vm/sample --timeout=60s');
+  expect(await shell(up, 'curl -sf $VCSIM_CONTROL/sessions')).toBeTruthy();
+  expect(await shell(up, 'curl -skf https://$VC_HOST/sdk/vimServiceVersions.xml')).toContain('urn:vim25');
+  expect(await shell(up, 'curl -sf $TOXIPROXY_URL/version')).toContain('2.12.0');
+  expect(await shell(up, 'echo $VC_USER $VC_PASS')).toBe('administrator@vsphere.local vmwright\n');
+  expect(await shell(up, 'echo $DATABASE_URL')).toMatch(
+    /^postgres:\/\/vmwright:\w+@127\.0\.0\.1:\d+\/postgres\n$/,
+  );
+  expect(up.output()).toMatch(/VirtualMachineInstance default\/sample: Started/);
+
+  const [runFolder = ''] = readdirSync(up.tmp);
+  const recorded = JSON.parse(readFileSync(join(up.tmp, runFolder, 'processes.json'), 'utf8'));
+  process.kill(recorded.parts.at(-1).pid, 'SIGKILL');
+  await until(async () => up.output().includes('ended (SIGKILL); its log:'), {
+    what: 'the loss of a part is told',
+  });
+
+  up.process.kill('SIGINT');
+  expect(await up.exit).toEqual([0, null]);
+  expect(up.output()).toContain('everything is stopped');
+  expect(existsSync(up.dir)).toBe(false);
+  await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left' });
+});
+
+test('without Go or binaries for KubeVirt kwok imitates it and the table says so; a kill leaves nothing', async () => {
+  const work = mkdtempSync(join(tmpdir(), 'vmwright-up-assets-'));
+  onTestFinished(() => rmSync(work, { recursive: true }));
+  for (const { name, programs } of bundles) {
+    if (name === 'kubevirt') continue;
+    for (const program of programs.keys()) symlinkSync(await new Assets().path(program), join(work, program));
+  }
+  const up = await start({ VMWRIGHT_ASSETS: work, XDG_CACHE_HOME: work, PATH: await pathWithoutGo(work) });
+  await ready(up);
+  expect(up.output()).toMatch(/^kubevirt +imitated .*virt-controller is not to be had/m);
+  await shell(up, '$KUBECTL wait --for=jsonpath={.status.printableStatus}=Running vm/sample --timeout=60s');
+  up.process.kill('SIGKILL');
+  await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left' });
+});
+
+describe('make up refuses with a sentence and code 1, and leaves nothing behind', () => {
+  test('when a port is taken', async () => {
+    const port = await firstOf(5);
+    const stranger = createServer().listen(port + 3, '127.0.0.1');
+    await once(stranger, 'listening');
+    const up = await start({ PORTS: String(port) });
+    await expectRefusal(
+      up,
+      new RegExp(`port ${port + 3}, wanted for postgres, is in use; end what holds it, or choose`),
+    );
+    stranger.close();
+  });
+
+  test('when PORTS is no port', async () => {
+    await expectRefusal(
+      await start({ PORTS: 'high' }),
+      /PORTS=high must be a port number from 1024 to 65531/,
+    );
+  });
+
+  test('when the cache cannot be written', async () => {
+    const work = mkdtempSync(join(tmpdir(), 'vmwright-up-cache-'));
+    onTestFinished(() => rmSync(work, { recursive: true }));
+    writeFileSync(join(work, 'file'), '');
+    const up = await start({
+      XDG_CACHE_HOME: join(work, 'file'),
+      VMWRIGHT_ASSETS: '',
+      KUBEBUILDER_ASSETS: '',
+    });
+    await expectRefusal(
+      up,
+      /the cache folder .*file\/vmwright\/assets cannot be written \(ENOTDIR\); free some space/,
+    );
+  });
+
+  test('when the disk is full', async () => {
+    await expect(requireSpace(tmpdir(), 'TMPDIR', Number.MAX_SAFE_INTEGER)).rejects.toThrow(
+      /has \d+ MB left, and the testbed needs \d+ MB; free some, or set TMPDIR to a folder elsewhere/,
+    );
+    await requireSpace(tmpdir(), 'TMPDIR', 0);
+  });
+});
+
+test('a Ctrl-C while it starts leaves nothing', async () => {
+  const up = await start();
+  await until(async () => up.output().includes('kubernetes is up'), { what: 'it is half started' });
+  up.process.kill('SIGINT');
+  expect(await up.exit).toEqual([130, null]);
+  await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left' });
+  expect(existsSync(up.dir)).toBe(false);
+});
+
+/** A PATH with what the testbed calls, and no Go. */
+async function pathWithoutGo(work: string): Promise<string> {
+  const bin = join(work, 'bin');
+  mkdirSync(bin);
+  for (const command of ['sh', 'id', 'tar', 'curl']) {
+    const found = (await tryRun('sh', ['-c', `command -v ${command}`])).stdout.trim();
+    symlinkSync(found, join(bin, basename(found)));
+  }
+  return bin;
+}

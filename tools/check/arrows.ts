@@ -1,0 +1,58 @@
+/**
+ * The arrows between packages, as the README's map has them: who may import whom. Part of `make check`; prints a line
+ * for each import against them. Cycles between files are Biome's to find.
+ */
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, normalize } from 'node:path';
+import { parseSync } from 'oxc-parser';
+
+/** What a package may import of the others, in what it ships. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  runtime: [],
+  vsphere: [],
+  cloud: [],
+  operator: ['runtime', 'vsphere', 'cloud'],
+  simulation: ['runtime', 'vsphere', 'cloud', 'operator'],
+  testbed: ['runtime'],
+};
+
+/** What tests may import besides: the two proofs. */
+const IN_TESTS = ['testbed', 'simulation'];
+
+const SCOPE = '@vmwright/';
+
+function importsOf(file: string): readonly string[] {
+  const { module, errors } = parseSync(file, readFileSync(file, 'utf8'));
+  if (errors[0] !== undefined) throw new Error(`${file}: ${errors[0].message}`);
+  const source = readFileSync(file, 'utf8');
+  const literal = (start: number, end: number) => source.slice(start, end).replace(/^['"`]|['"`]$/g, '');
+  return [
+    ...module.staticImports.map(({ moduleRequest }) => moduleRequest.value),
+    ...module.staticExports.flatMap(({ entries }) =>
+      entries.map(({ moduleRequest }) => moduleRequest?.value ?? ''),
+    ),
+    ...module.dynamicImports.map(({ moduleRequest }) => literal(moduleRequest.start, moduleRequest.end)),
+  ];
+}
+
+function violation(file: string, specifier: string): string | undefined {
+  const [, own = ''] = file.split('/');
+  const isTest = file.endsWith('.test.ts') || file.startsWith(`packages/${own}/test/`);
+  if (specifier.startsWith('.')) {
+    const target = normalize(`${dirname(file)}/${specifier}`);
+    if (target.startsWith(`packages/${own}/`)) return undefined;
+    return `${file} reaches into ${target}: import the package by its name, from its index`;
+  }
+  if (!specifier.startsWith(SCOPE)) return undefined;
+  const [other = ''] = specifier.slice(SCOPE.length).split('/');
+  const allowed = [...(ALLOWED[own] ?? []), ...(isTest ? IN_TESTS : [])];
+  if (allowed.includes(other)) return undefined;
+  const may = allowed.length === 0 ? 'none of our packages' : allowed.join(', ');
+  return `${file} imports ${specifier}: ${isTest ? 'tests of ' : ''}${own} may import ${may}`;
+}
+
+const violations = globSync('packages/*/{src,test}/**/*.ts').flatMap((file) =>
+  importsOf(file).flatMap((specifier) => violation(file, specifier) ?? []),
+);
+for (const line of violations) console.error(line);
+process.exitCode = violations.length === 0 ? 0 : 1;

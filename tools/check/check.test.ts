@@ -1,0 +1,139 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+/** A copy of what git has here, in which things can be broken. */
+let copy: string;
+
+beforeAll(() => {
+  copy = mkdtempSync(join(tmpdir(), 'vmwright-check-'));
+  const listed = execFileSync('git', [
+    '-C',
+    root,
+    'ls-files',
+    '-z',
+    '--cached',
+    '--others',
+    '--exclude-standard',
+  ]);
+  for (const file of listed.toString().split('\0')) {
+    if (file === '' || file.startsWith('packages/testbed/manifests/')) continue; // large, and no business of these checks
+    mkdirSync(dirname(join(copy, file)), { recursive: true });
+    cpSync(join(root, file), join(copy, file), { preserveTimestamps: true });
+  }
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  execFileSync('git', ['init', '-q'], { cwd: copy }); // Biome and knip ask git what to pass over
+});
+
+afterAll(() => rmSync(copy, { recursive: true, force: true }));
+
+/** Writes a file into the copy for this test. */
+function plant(file: string, text: string): void {
+  const path = join(copy, file);
+  const existed = existsSync(path);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+  onTestFinished(() =>
+    existed ? cpSync(join(root, file), path, { preserveTimestamps: true }) : rmSync(path),
+  );
+}
+
+function make(target: string): { readonly failed: boolean; readonly said: string } {
+  const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // else it takes itself for a part of `make test`
+  const { status, stdout, stderr } = spawnSync('make', [target], { cwd: copy, encoding: 'utf8', env });
+  return { failed: status !== 0, said: stdout + stderr };
+}
+
+describe('make check fails on', () => {
+  test('a circular import', () => {
+    plant('packages/cloud/src/a.ts', "import { b } from './b.ts';\n\nexport const a = (): number => b();\n");
+    plant('packages/cloud/src/b.ts', "import { a } from './a.ts';\n\nexport const b = (): number => a();\n");
+    const { failed, said } = make('lint');
+    expect(said).toMatch(/noImportCycles/);
+    expect(failed).toBe(true);
+  });
+
+  test('an import against the arrows between packages', () => {
+    plant('packages/runtime/src/a.ts', "import '@vmwright/operator';\n");
+    const { failed, said } = make('arrows');
+    expect(said).toContain(
+      'packages/runtime/src/a.ts imports @vmwright/operator: runtime may import none of our packages',
+    );
+    expect(failed).toBe(true);
+  });
+
+  test('the testbed in what is shipped, though not in a test', () => {
+    plant('packages/operator/src/a.test.ts', "import '@vmwright/testbed';\n");
+    expect(make('arrows')).toEqual({ failed: false, said: '' });
+    plant('packages/operator/src/a.ts', "export * from '@vmwright/testbed';\n");
+    const { failed, said } = make('arrows');
+    expect(said).toContain(
+      'packages/operator/src/a.ts imports @vmwright/testbed: operator may import runtime, vsphere, cloud',
+    );
+    expect(failed).toBe(true);
+  });
+
+  test('a dynamic import against the arrows', () => {
+    plant('packages/vsphere/src/a.ts', "await import('@vmwright/runtime');\n");
+    expect(make('arrows').said).toContain('packages/vsphere/src/a.ts imports @vmwright/runtime');
+  });
+
+  test('a path into another package', () => {
+    plant('packages/cloud/src/a.ts', "import '../../runtime/src/index.ts';\n");
+    const { failed, said } = make('arrows');
+    expect(said).toContain('packages/cloud/src/a.ts reaches into packages/runtime/src/index.ts');
+    expect(failed).toBe(true);
+  });
+
+  test('an unused export', () => {
+    plant('packages/cloud/src/index.ts', "export { used } from './a.ts';\n");
+    plant('packages/cloud/src/a.ts', 'export const used = 1;\nexport const idle = 2;\n');
+    const { failed, said } = make('unused');
+    expect(said).toMatch(/Unused exports.*\nidle +packages\/cloud\/src\/a\.ts/);
+    expect(failed).toBe(true);
+  });
+
+  test('a file that nothing uses', () => {
+    plant('packages/cloud/src/lonely.ts', 'export const lonely = 1;\n');
+    const { failed, said } = make('unused');
+    expect(said).toMatch(/Unused files.*\npackages\/cloud\/src\/lonely\.ts/);
+    expect(failed).toBe(true);
+  });
+
+  test('an unformatted file', () => {
+    plant('packages/cloud/src/index.ts', 'export const  a = "1"\n');
+    const { failed, said } = make('lint');
+    expect(said).toContain('packages/cloud/src/index.ts format');
+    expect(failed).toBe(true);
+  });
+
+  test('a wrong type', () => {
+    plant('packages/cloud/src/index.ts', "export const a: number = '1';\n");
+    const { failed, said } = make('types');
+    expect(said).toContain("Type 'string' is not assignable to type 'number'");
+    expect(failed).toBe(true);
+  });
+
+  test('a generated file that is not what would be generated', () => {
+    plant('packages/testbed/manifests/multus-crds.yaml', 'edited: by hand\n');
+    const { failed, said } = make('generated');
+    expect(said).toContain('packages/testbed/manifests/multus-crds.yaml is not what `make generate` writes');
+    expect(failed).toBe(true);
+  });
+});
+
+test('make check passes without any of these', () => {
+  for (const target of ['types', 'lint', 'arrows', 'unused'])
+    expect(make(target)).toMatchObject({ failed: false });
+});
+
+test('make check runs every one of these checks', () => {
+  const { stdout } = spawnSync('make', ['--dry-run', 'check'], { cwd: copy, encoding: 'utf8' });
+  for (const command of ['tsc', 'biome check', 'arrows.ts', 'knip', '--check'])
+    expect(stdout).toContain(command);
+});

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['packages/*/{src,test}/**/*.test.ts', 'tools/**/*.test.ts'],
+    reporters: ['default', ['json', { outputFile: '.vitest/results.json' }]],
+    globalSetup: ['packages/testbed/src/vitest/global-setup.ts'],
+    // Tests wait on real programs: a KubeVirt control plane needs 20 s from nothing on two cores.
+    testTimeout: 90_000,
+    hookTimeout: 90_000,
+    execArgv: ['--disable-warning=ExperimentalWarning'], // node:sqlite, for the lock on the cache of programs
+  },
+});
