@@ -4,7 +4,7 @@ import { Assets } from '../assets/assets.ts';
 import { healthy } from '../process/healthy.ts';
 import { Keeper } from '../process/keeper.ts';
 import { Part } from '../process/part.ts';
-import { freePort } from '../process/ports.ts';
+import { freePort, portFor } from '../process/ports.ts';
 import { Cluster } from './cluster.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { Pki } from './pki.ts';
@@ -35,7 +35,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const dir = await Keeper.shared.folder('kubernetes');
   const pki = new Pki(dir);
   const files = await pki.writeFiles();
-  const port = options.port ?? (await freePort());
+  const port = await portFor('kube-apiserver', options.port);
   const server = `https://127.0.0.1:${port}`;
   const kubeconfig = (name: string, ...groups: readonly string[]) =>
     writeKubeconfig(join(dir, `${name.replaceAll(':', '-')}.kubeconfig`), {

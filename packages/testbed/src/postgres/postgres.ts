@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { TestbedError } from '../errors.ts';
 import { Keeper } from '../process/keeper.ts';
 import { Part } from '../process/part.ts';
-import { freePort, requirePort } from '../process/ports.ts';
+import { portFor } from '../process/ports.ts';
 import { type Binaries, installedNative, usableBinaries } from './binaries.ts';
 import { type Address, letsClientsIn } from './handshake.ts';
 import { keptCommand } from './kept-command.ts';
@@ -57,10 +57,9 @@ export class Postgres implements AsyncDisposable {
 }
 
 export async function startPostgres({ port, native }: PostgresOptions = {}): Promise<Postgres> {
-  if (port !== undefined) await requirePort(port, 'PostgreSQL');
   const credentials: Credentials = {
     host: '127.0.0.1',
-    port: port ?? (await freePort()),
+    port: await portFor('PostgreSQL', port),
     user: 'vmwright',
     password: randomBytes(16).toString('hex'),
     database: 'postgres',

@@ -52,6 +52,13 @@ async function claimBlock(): Promise<void> {
   throw new TestbedError('PORT_BUSY', `no free ports between ${FIRST} and ${FIRST + BLOCK * BLOCKS}`);
 }
 
+/** The port that somebody chose, if nobody else has it (who answers there would not be ours), or a free one. */
+export async function portFor(purpose: string, chosen: number | undefined): Promise<number> {
+  if (chosen === undefined) return freePort();
+  await requirePort(chosen, purpose);
+  return chosen;
+}
+
 /** Refuses with a sentence when somebody listens on the port already. */
 export async function requirePort(port: number, purpose: string): Promise<void> {
   const probe = await listen(port).catch((error) => {

@@ -1,6 +1,6 @@
 import { Assets } from '../assets/assets.ts';
 import { Part } from '../process/part.ts';
-import { freePort } from '../process/ports.ts';
+import { freePort, portFor } from '../process/ports.ts';
 import { Api } from './api.ts';
 import { ToxicProxy } from './toxic-proxy.ts';
 
@@ -37,7 +37,7 @@ export class Toxiproxy implements AsyncDisposable {
 
 export async function startToxiproxy(options: { readonly port?: number } = {}): Promise<Toxiproxy> {
   const command = await new Assets().path('toxiproxy-server');
-  const port = options.port ?? (await freePort());
+  const port = await portFor('toxiproxy', options.port);
   const api = new Api(`http://${HOST}:${port}`);
   const part = await Part.start({
     name: 'toxiproxy',

@@ -23,7 +23,7 @@ import { run, tryRun } from '../process/run.ts';
 import { until } from '../process/until.ts';
 import { requireSpace } from './space.ts';
 
-const MAIN = fileURLToPath(new URL('main.ts', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
 interface Up {
   readonly process: ChildProcessWithoutNullStreams;
@@ -42,18 +42,26 @@ async function start(env: Record<string, string | undefined> = {}): Promise<Up> 
   const [dir, tmp] = [join(work, 'up'), join(work, 'tmp')];
   mkdirSync(tmp);
   const port = await firstOf(5);
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN], {
+  const child = spawn('make', ['up'], {
+    cwd: ROOT,
+    detached: true, // a group of its own, as a shell gives it: Ctrl-C goes to make and to what it runs
     env: { ...process.env, PORTS: String(port), VMWRIGHT_UP_DIR: dir, TMPDIR: tmp, ...env },
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
   const exit = once(child, 'exit');
   onTestFinished(async () => {
-    child.kill('SIGKILL');
+    signal(child, 'SIGKILL');
     await until(async () => readdirSync(tmp).length === 0, { what: 'all that `make up` started is gone' });
     rmSync(work, { recursive: true });
   });
   return { process: child, dir, tmp, port, output: () => output, exit };
+}
+
+/** To the whole group, if there is still one. */
+function signal(child: ChildProcessWithoutNullStreams, name: NodeJS.Signals): void {
+  if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
+    process.kill(-child.pid, name);
 }
 
 /** The first of so many free ports in a row. */
@@ -80,10 +88,10 @@ async function shell({ dir }: Up, line: string): Promise<string> {
 
 /** Ends with code 1 and one sentence, and leaves nothing. */
 async function expectRefusal(up: Up, sentence: RegExp): Promise<void> {
-  const [code] = await up.exit;
+  await up.exit;
   expect(up.output()).toMatch(sentence);
+  expect(up.output()).toMatch(/^make.*: .* Error 1$/m); // what the program ended with; make itself ends with 2 then
   expect(up.output()).not.toMatch(/^ {4}at /m);
-  expect(code).toBe(1);
   expect(existsSync(up.dir)).toBe(false);
 }
 
@@ -101,8 +109,14 @@ test('make up starts everything, says how to use it, and stops without a trace',
   }
   expect(up.output()).toContain(`export KUBECONFIG=${join(up.dir, 'kubeconfig')}; kubectl get nodes`);
 
-  expect(await shell(up, '$KUBECTL get nodes')).toMatch(/kubevirt-1 +Ready/);
   await shell(up, '$KUBECTL wait --for=condition=Ready vm/sample --timeout=60s');
+  const documented = readFileSync(join(ROOT, 'README.md'), 'utf8').match(/(?<=^\$ ).*/gm) ?? [];
+  expect(documented).toEqual(['make up', '. .vmwright/env', '$KUBECTL get vm', 'make test']);
+  const inSecondShell = documented.slice(1, 3).join('; ').replace('.vmwright', up.dir);
+  expect((await run('sh', ['-c', inSecondShell])).stdout).toMatch(
+    /^NAME +AGE +STATUS +READY\nsample +\w+ +Running +True$/m,
+  );
+  expect(await shell(up, '$KUBECTL get nodes')).toMatch(/kubevirt-1 +Ready/);
   expect(await shell(up, 'curl -sf $VCSIM_CONTROL/sessions')).toBeTruthy();
   expect(await shell(up, 'curl -skf https://$VC_HOST/sdk/vimServiceVersions.xml')).toContain('urn:vim25');
   expect(await shell(up, 'curl -sf $TOXIPROXY_URL/version')).toContain('2.12.0');
@@ -119,8 +133,8 @@ test('make up starts everything, says how to use it, and stops without a trace',
     what: 'the loss of a part is told',
   });
 
-  up.process.kill('SIGINT');
-  expect(await up.exit).toEqual([0, null]);
+  signal(up.process, 'SIGINT');
+  await up.exit;
   expect(up.output()).toContain('everything is stopped');
   expect(existsSync(up.dir)).toBe(false);
   await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left' });
@@ -137,7 +151,7 @@ test('without Go or binaries for KubeVirt kwok imitates it and the table says so
   await ready(up);
   expect(up.output()).toMatch(/^kubevirt +imitated .*virt-controller is not to be had/m);
   await shell(up, '$KUBECTL wait --for=jsonpath={.status.printableStatus}=Running vm/sample --timeout=60s');
-  up.process.kill('SIGKILL');
+  signal(up.process, 'SIGKILL');
   await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left' });
 });
 
@@ -187,8 +201,8 @@ describe('make up refuses with a sentence and code 1, and leaves nothing behind'
 test('a Ctrl-C while it starts leaves nothing', async () => {
   const up = await start();
   await until(async () => up.output().includes('kubernetes is up'), { what: 'it is half started' });
-  up.process.kill('SIGINT');
-  expect(await up.exit).toEqual([130, null]);
+  signal(up.process, 'SIGINT');
+  await up.exit;
   await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left' });
   expect(existsSync(up.dir)).toBe(false);
 });
@@ -197,7 +211,7 @@ test('a Ctrl-C while it starts leaves nothing', async () => {
 async function pathWithoutGo(work: string): Promise<string> {
   const bin = join(work, 'bin');
   mkdirSync(bin);
-  for (const command of ['sh', 'id', 'tar', 'curl']) {
+  for (const command of ['make', 'sh', 'id', 'tar', 'curl']) {
     const found = (await tryRun('sh', ['-c', `command -v ${command}`])).stdout.trim();
     symlinkSync(found, join(bin, basename(found)));
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Assets } from '../assets/assets.ts';
 import { healthy } from '../process/healthy.ts';
 import { Part } from '../process/part.ts';
-import { freePort, requirePort } from '../process/ports.ts';
+import { portFor } from '../process/ports.ts';
 import { VcsimControl } from './control.ts';
 
 /** What the simulator starts with. Machines take 40 ms each, so keep functional tests below fifty. */
@@ -95,13 +95,6 @@ export async function startVcsim(options: VcsimOptions = {}): Promise<Vcsim> {
   });
   const ca = await readFile(join(part.dir, 'certificate.pem'), 'utf8');
   return new Vcsim({ url: `https://${host}/sdk`, host, username, password, ca, control, part });
-}
-
-/** A port that somebody chose may be taken, by another vcsim even: who then answers is not ours. */
-async function portFor(purpose: string, chosen: number | undefined): Promise<number> {
-  if (chosen === undefined) return freePort();
-  await requirePort(chosen, purpose);
-  return chosen;
 }
 
 function inventoryArgs(inventory: VcsimInventory): string[] {
