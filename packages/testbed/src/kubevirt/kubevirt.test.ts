@@ -4,29 +4,29 @@ import type { Cluster } from '../kubernetes/cluster.ts';
 import { test } from '../vitest/index.ts';
 
 test('a machine runs and stops by the hand of virt-controller', async ({ kubevirt, namespace }) => {
-  await using seen = follow(kubevirt, namespace, 'plain');
+  using seen = await follow(kubevirt, namespace, 'plain');
   await kubevirt.apply(machine(namespace, 'plain'));
-  await status(kubevirt, namespace, 'plain', 'Running');
+  await seen.reaches('Running');
   const instances = `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstances`;
   const instance = await kubevirt.api.get(`${instances}/plain`);
   expect(field(instance, 'status', 'nodeName')).toMatch(/^kubevirt-\d$/);
 
   await setRunStrategy(kubevirt, namespace, 'plain', 'Halted');
   await kubevirt.waitForGone(`${instances}/plain`);
-  await status(kubevirt, namespace, 'plain', 'Stopped');
+  await seen.reaches('Stopped');
   const from = seen.statuses.indexOf('Starting');
   expect(seen.statuses.slice(from)).toEqual(['Starting', 'Running', 'Stopping', 'Stopped']);
 });
 
 test('a machine on a data volume waits for its volume', async ({ kubevirt, namespace }) => {
-  await using seen = follow(kubevirt, namespace, 'on-volume');
+  using seen = await follow(kubevirt, namespace, 'on-volume');
   await kubevirt.apply(machine(namespace, 'on-volume', { import: 'hang' }));
   const volume = `/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/datavolumes/on-volume-root`;
   await kubevirt.waitFor(volume, (object) => field(object, 'status', 'phase') === 'ImportInProgress');
-  await status(kubevirt, namespace, 'on-volume', 'Provisioning');
+  await seen.reaches('Provisioning');
 
   await kubevirt.api.merge(volume, { metadata: { annotations: { 'testbed.vmwright.dev/import': null } } });
-  await status(kubevirt, namespace, 'on-volume', 'Running');
+  await seen.reaches('Running');
   // virt-controller says Stopped for a moment between any two of these.
   const lasting = seen.statuses.filter((each) => each !== 'Stopped');
   expect(lasting).toEqual(['Provisioning', 'Starting', 'Running']);
@@ -162,23 +162,25 @@ async function setRunStrategy(
 }
 
 /** The different values of `printableStatus` that a machine goes through. */
-function follow(cluster: Cluster, namespace: string, name: string) {
+async function follow(cluster: Cluster, namespace: string, name: string) {
   const statuses: string[] = [];
   const stop = new AbortController();
-  const path = `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachines?fieldSelector=metadata.name%3D${name}`;
-  const watching = (async () => {
-    for await (const { object } of cluster.api.watch(path, stop.signal)) {
-      const now = field(object, 'status', 'printableStatus');
-      if (typeof now === 'string' && statuses.at(-1) !== now) statuses.push(now);
-    }
-  })().catch((error) => {
-    if (!stop.signal.aborted) throw error;
-  });
+  // From before the machine, however late the watch begins: no state is missed.
+  const { metadata } = await cluster.api.get(`/api/v1/namespaces/${namespace}`);
+  const query = `fieldSelector=metadata.name%3D${name}&resourceVersion=${metadata.resourceVersion}`;
+  const path = `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachines?${query}`;
+  const events = cluster.api.watch(path, stop.signal);
   return {
     statuses,
-    [Symbol.asyncDispose]: async () => {
-      stop.abort();
-      await watching;
+    /** Waits until it is in this state. */
+    reaches: async (wanted: string) => {
+      while (statuses.at(-1) !== wanted) {
+        const { value, done } = await events.next();
+        if (done) throw new Error(`the watch ended; seen until then: ${statuses.join(', ')}`);
+        const now = field(value.object, 'status', 'printableStatus');
+        if (typeof now === 'string' && statuses.at(-1) !== now) statuses.push(now);
+      }
     },
+    [Symbol.dispose]: () => stop.abort(),
   };
 }
