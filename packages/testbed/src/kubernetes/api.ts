@@ -85,7 +85,7 @@ export class Api implements AsyncDisposable {
   /** A new token of a service account. */
   async token(namespace: string, name: string): Promise<string> {
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
-    const spec = { expirationSeconds: 24 * 60 * 60 };
+    const spec = { expirationSeconds: 365 * 24 * 60 * 60 }; // as the certificates: `make up` may run long
     const answer = await this.#send('POST', path, {
       apiVersion: 'authentication.k8s.io/v1',
       kind: 'TokenRequest',

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Assets } from '../assets/assets.ts';
-import { TestbedError } from '../errors.ts';
+import { systemCode, TestbedError } from '../errors.ts';
 import { Keeper } from '../process/keeper.ts';
 import { type Result, run, tryRun } from '../process/run.ts';
-import { Api, ApiError, type KubeObject, type WatchEvent } from './api.ts';
+import { Api, ApiError, type KubeObject } from './api.ts';
 import { type Access, readKubeconfig, writeKubeconfig } from './kubeconfig.ts';
 
 export interface ServiceAccount {
@@ -83,48 +84,51 @@ export class Cluster implements AsyncDisposable {
     options: WaitOptions = {},
   ): Promise<KubeObject> {
     let last: KubeObject | undefined;
-    const found = await this.#watchUntil(path, '', options, ({ type, object }) => {
-      last = object;
-      return type !== 'DELETED' && is(object);
+    const found = await this.#watchUntil(options, async (signal) => {
+      for await (const { type, object } of this.api.watch(watchPath(path), signal)) {
+        last = object;
+        if (type !== 'DELETED' && is(object)) return object;
+      }
+      return undefined;
     });
     if (found !== undefined) return found;
-    throw new TestbedError(
-      'PART_NOT_READY',
-      `${path}: not as wanted in time; last seen: ${JSON.stringify(last)}`,
-    );
+    const seen = JSON.stringify({ ...last, data: undefined }); // a Secret's data stays where it is
+    throw new TestbedError('PART_NOT_READY', `${path}: not as wanted in time; last seen: ${seen}`);
   }
 
   /** Waits until there is no such object. */
   async waitForGone(path: string, options: WaitOptions = {}): Promise<void> {
-    try {
-      const { metadata } = await this.api.get(path);
-      const from = `&resourceVersion=${metadata.resourceVersion}`;
-      if ((await this.#watchUntil(path, from, options, ({ type }) => type === 'DELETED')) !== undefined)
-        return;
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return;
-      throw error;
-    }
-    throw new TestbedError('PART_NOT_READY', `${path}: still there, though its deletion was waited for`);
+    const gone = await this.#watchUntil(options, async (signal) => {
+      const object = await this.api.get(path).catch((error) => {
+        if (!(error instanceof ApiError && error.status === 404)) throw error;
+      });
+      if (object === undefined) return true;
+      const from = `${watchPath(path)}&resourceVersion=${object.metadata.resourceVersion}`;
+      for await (const { type } of this.api.watch(from, signal)) if (type === 'DELETED') return true;
+      return undefined;
+    });
+    if (gone === undefined)
+      throw new TestbedError('PART_NOT_READY', `${path}: still there, though waited for`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.api[Symbol.asyncDispose]();
   }
 
-  async #watchUntil(
-    path: string,
-    query: string,
+  /** Watches again when a watch ends: the server is being restarted, or a new CRD is not served yet. */
+  async #watchUntil<T>(
     { timeoutMs = 60_000 }: WaitOptions,
-    wanted: (event: WatchEvent) => boolean,
-  ): Promise<KubeObject | undefined> {
-    const cut = path.lastIndexOf('/');
-    const collection = `${path.slice(0, cut)}?fieldSelector=metadata.name%3D${path.slice(cut + 1)}${query}`;
+    attempt: (signal: AbortSignal) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
     const signal = AbortSignal.timeout(timeoutMs);
-    try {
-      for await (const event of this.api.watch(collection, signal)) if (wanted(event)) return event.object;
-    } catch (error) {
-      if (!signal.aborted) throw error;
+    while (!signal.aborted) {
+      try {
+        const found = await attempt(signal);
+        if (found !== undefined) return found;
+      } catch (error) {
+        if (!signal.aborted && isFinal(error)) throw error;
+      }
+      await sleep(200, undefined, { signal }).catch(() => undefined);
     }
     return undefined;
   }
@@ -142,4 +146,16 @@ export interface KubectlOptions {
 export interface WaitOptions {
   /** @default 60_000 */
   readonly timeoutMs?: number;
+}
+
+/** A watch on one object goes by its name within its collection. */
+function watchPath(path: string): string {
+  const cut = path.lastIndexOf('/');
+  return `${path.slice(0, cut)}?fieldSelector=metadata.name%3D${path.slice(cut + 1)}`;
+}
+
+/** Whether waiting changes nothing: the server refuses, or it is no answer of the server's at all but a test's mistake. */
+function isFinal(error: unknown): boolean {
+  if (error instanceof ApiError) return [400, 401, 403].includes(error.status);
+  return !/^(UND_ERR_|ECONN|EPIPE)/.test(systemCode(error) ?? '');
 }

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Assets } from '../assets/assets.ts';
 import { healthy } from '../process/healthy.ts';
@@ -33,6 +33,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   await using stack = new AsyncDisposableStack();
   const assets = new Assets();
   const dir = await Keeper.shared.folder('kubernetes');
+  stack.defer(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }));
   const pki = new Pki(dir);
   const files = await pki.writeFiles();
   const port = await portFor('kube-apiserver', options.port);

@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs';
 import { expect } from 'vitest';
 import { test } from '../vitest/index.ts';
 import { field } from './api.ts';
+import { startControlPlane } from './control-plane.ts';
 
 const GROUP = 'kubernetes-test.testbed.vmwright.dev';
 
@@ -119,6 +121,24 @@ test('a service account without rights is refused, and one with rights is not', 
 test('the server is the version that the catalog pins', async ({ cluster }) => {
   const version: unknown = JSON.parse(await cluster.api.text('/version'));
   expect(field(version, 'gitVersion')).toBe('v1.35.4');
+});
+
+test('a private control plane goes on where it was after its store and its server were killed', async () => {
+  await using controlPlane = await startControlPlane();
+  const { cluster, etcd, apiserver } = controlPlane;
+  const configMaps = '/api/v1/namespaces/default/configmaps';
+  const { metadata } = await cluster.api.create(configMaps, configMap('kept'));
+  const waiting = cluster.waitFor(`${configMaps}/later`, () => true); // by a watch that breaks meanwhile
+  await etcd.kill();
+  await apiserver.kill();
+  await etcd.start();
+  await apiserver.start();
+  expect((await cluster.api.get(`${configMaps}/kept`)).metadata.uid).toBe(metadata.uid);
+  await cluster.api.create(configMaps, configMap('later'));
+  await waiting;
+  const { dir } = etcd;
+  await controlPlane[Symbol.asyncDispose]();
+  expect(existsSync(dir)).toBe(false);
 });
 
 function configMap(name: string, metadata: object = {}): object {

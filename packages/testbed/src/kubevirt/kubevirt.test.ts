@@ -27,7 +27,7 @@ test('a machine on a data volume waits for its volume', async ({ kubevirt, names
 
   await kubevirt.api.merge(volume, { metadata: { annotations: { 'testbed.vmwright.dev/import': null } } });
   await seen.reaches('Running');
-  // virt-controller says Stopped for a moment between any two of these.
+  // On the way from one to the next, virt-controller may say Stopped for a moment.
   const lasting = seen.statuses.filter((each) => each !== 'Stopped');
   expect(lasting).toEqual(['Provisioning', 'Starting', 'Running']);
 });
@@ -53,8 +53,60 @@ test('an import from an address that is not there restarts and says so', async (
 });
 
 test('a guest that dies while it boots shows as CrashLoopBackOff', async ({ kubevirt, namespace }) => {
-  await kubevirt.apply(machine(namespace, 'crashing', { boot: 'crash' }));
+  await kubevirt.apply(machine(namespace, 'crashing', { annotations: { boot: 'crash' } }));
   await status(kubevirt, namespace, 'crashing', 'CrashLoopBackOff');
+});
+
+test('a guest boots as slowly as told, and can shut itself down', async ({ kubevirt, namespace }) => {
+  await kubevirt.apply(
+    machine(namespace, 'slow', { runStrategy: 'RerunOnFailure', annotations: { 'boot-time': '2s' } }),
+  );
+  await status(kubevirt, namespace, 'slow', 'Starting');
+  await status(kubevirt, namespace, 'slow', 'Running');
+  const instance = `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstances/slow`;
+  await kubevirt.api.merge(instance, {
+    metadata: { annotations: { 'testbed.vmwright.dev/guest': 'poweroff' } },
+  });
+  await status(kubevirt, namespace, 'slow', 'Stopped');
+});
+
+test('a guest that hangs while it boots stays Starting', async ({ kubevirt, namespace }) => {
+  await kubevirt.apply(machine(namespace, 'hanging', { annotations: { boot: 'hang' } }));
+  const instance = `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstances/hanging`;
+  await kubevirt.waitFor(instance, (object) => field(object, 'status', 'phase') === 'Scheduled');
+  await status(kubevirt, namespace, 'hanging', 'Starting');
+});
+
+test('an import can be slow, and a volume that cannot be claimed says why', async ({
+  kubevirt,
+  namespace,
+}) => {
+  const volumes = `/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/datavolumes`;
+  const volume = (name: string, storage: object, annotations: object) => ({
+    apiVersion: 'cdi.kubevirt.io/v1beta1',
+    kind: 'DataVolume',
+    metadata: { name, annotations },
+    spec: { source: { http: { url: 'http://images.example/disk.img' } }, storage },
+  });
+  await kubevirt.api.create(volumes, volume('unclaimable', {}, {}));
+  const refused = await kubevirt.waitFor(`${volumes}/unclaimable`, (object) =>
+    JSON.stringify(field(object, 'status', 'conditions') ?? '').includes('ErrClaimNotValid'),
+  );
+  expect(JSON.stringify(refused)).toContain('spec.resources');
+
+  const slow = volume(
+    'slow',
+    { resources: { requests: { storage: '1Gi' } } },
+    { 'testbed.vmwright.dev/import': 'slow' },
+  );
+  await kubevirt.api.create(volumes, slow);
+  for (const progress of ['0.0%', '25.4%', '61.0%']) {
+    await kubevirt.waitFor(`${volumes}/slow`, (object) => field(object, 'status', 'progress') === progress);
+  }
+  await kubevirt.api.merge(`${volumes}/slow`, {
+    metadata: { annotations: { 'testbed.vmwright.dev/import': null } },
+  });
+  await kubevirt.waitFor(`${volumes}/slow`, (object) => field(object, 'status', 'phase') === 'Succeeded');
 });
 
 test('virt-api refuses a machine that KubeVirt cannot run', async ({ kubevirt, namespace }) => {
@@ -84,8 +136,10 @@ test('snapshots become ready, or fail as told', async ({ kubevirt, namespace }) 
     spec: { volumeSnapshotClassName: 'testbed', source: { persistentVolumeClaimName: 'snapped-root' } },
   });
   await kubevirt.api.create(snapshots, snapshot('good', {}));
+  await kubevirt.api.create(snapshots, snapshot('slow', { 'testbed.vmwright.dev/snapshot-time': '1s' }));
   await kubevirt.api.create(snapshots, snapshot('bad', { 'testbed.vmwright.dev/snapshot': 'fail' }));
   await kubevirt.waitFor(`${snapshots}/good`, (object) => field(object, 'status', 'readyToUse') === true);
+  await kubevirt.waitFor(`${snapshots}/slow`, (object) => field(object, 'status', 'readyToUse') === true);
   const bad = await kubevirt.waitFor(
     `${snapshots}/bad`,
     (object) => field(object, 'status', 'error') !== undefined,
@@ -98,11 +152,13 @@ interface MachineOptions {
   /** How the import of its volume goes; without, and without a storage class, it has none. */
   readonly import?: 'hang' | 'fail' | '404';
   readonly storageClass?: string;
-  readonly boot?: 'crash';
+  /** On its template, without their prefix. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 function machine(namespace: string, name: string, options: MachineOptions = {}): string {
-  const { runStrategy = 'Always', storageClass, boot } = options;
+  const { runStrategy = 'Always', storageClass, annotations = {} } = options;
+  const prefixed = Object.entries(annotations).map(([key, value]) => [`testbed.vmwright.dev/${key}`, value]);
   const onVolume = options.import !== undefined || storageClass !== undefined;
   const dataVolume = {
     metadata: {
@@ -128,7 +184,7 @@ function machine(namespace: string, name: string, options: MachineOptions = {}):
       runStrategy,
       dataVolumeTemplates: onVolume ? [dataVolume] : [],
       template: {
-        metadata: { annotations: boot === undefined ? {} : { 'testbed.vmwright.dev/boot': boot } },
+        metadata: { annotations: Object.fromEntries(prefixed) },
         spec: {
           domain: {
             memory: { guest: '1Gi' },

@@ -41,11 +41,12 @@ export async function startKubeVirt({ cluster, pki, scheduler }: ControlPlane): 
   if (scheduler === undefined)
     throw new TestbedError('PART_NOT_READY', 'KubeVirt needs startControlPlane({ scheduler: true })');
   await using stack = new AsyncDisposableStack();
-  const programs = await findPrograms();
+  const programs = await kubeVirtPrograms();
   // All of them before virt-controller starts: it ends when one that it watches is not there.
   const crds = ['kubevirt-crds', 'cdi-crds', 'volumesnapshot-crds', 'multus-crds'];
   await cluster.apply(crds.map(manifestPath));
-  await cluster.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=60s']);
+  const files = crds.flatMap((name) => ['-f', manifestPath(name)]);
+  await cluster.kubectl(['wait', '--for=condition=Established', '--timeout=60s', ...files]);
   await cluster.apply(
     [...setup(), ...storageManifests()].map((each) => JSON.stringify(each)).join('\n---\n'),
   );
@@ -71,12 +72,14 @@ export async function startKubeVirt({ cluster, pki, scheduler }: ControlPlane): 
   }
 
   const certificates = await writeCertificates(pki);
-  const [virtController, virtApi] = await Promise.all([
+  const starting = [
     startVirtController(cluster, programs.virtController, certificates),
     startVirtApi(cluster, programs.virtApi, certificates),
-  ]);
-  stack.use(virtController);
-  stack.use(virtApi);
+  ] as const;
+  // Whichever comes up is owned, also when the other does not.
+  for (const each of await Promise.allSettled(starting))
+    if (each.status === 'fulfilled') stack.use(each.value);
+  const [virtController, virtApi] = await Promise.all(starting);
   const owned = stack.move();
   return {
     imitated: false,
@@ -87,8 +90,11 @@ export async function startKubeVirt({ cluster, pki, scheduler }: ControlPlane): 
   };
 }
 
-/** The two programs, or why they are not to be had; that is an answer here and not a failure. */
-async function findPrograms() {
+/**
+ * The two programs, or why they are not to be had: that is an answer here and not a failure. A build that fails, say
+ * for a full disk, is one.
+ */
+export async function kubeVirtPrograms() {
   const assets = new Assets();
   try {
     return { virtController: await assets.path('virt-controller'), virtApi: await assets.path('virt-api') };

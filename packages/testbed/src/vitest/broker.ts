@@ -52,16 +52,29 @@ export class Broker implements AsyncDisposable {
   }
 
   #getControlPlane(): Promise<ControlPlane> {
-    this.#controlPlane ??= startControlPlane({ scheduler: true }).then((started) => this.#stack.use(started));
+    this.#controlPlane ??= startControlPlane({ scheduler: true }).then(
+      (started) => this.#stack.use(started),
+      (error) => {
+        this.#controlPlane = undefined; // the next one who asks may have better luck
+        throw error;
+      },
+    );
     return this.#controlPlane;
   }
 
   #getKubeVirt(): Promise<ControlPlane> {
-    this.#kubeVirt ??= this.#getControlPlane().then(async (controlPlane) => {
-      this.#stack.use(await startKubeVirt(controlPlane));
-      return controlPlane;
+    this.#kubeVirt ??= this.#startKubeVirt().catch((error) => {
+      this.#kubeVirt = undefined;
+      throw error;
     });
     return this.#kubeVirt;
+  }
+
+  async #startKubeVirt(): Promise<ControlPlane> {
+    const controlPlane = await this.#getControlPlane();
+    const kubeVirt = this.#stack.use(await startKubeVirt(controlPlane));
+    if (kubeVirt.imitated) throw new Error(`tests want the real KubeVirt: ${kubeVirt.why}`);
+    return controlPlane;
   }
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, field, isRecord, type KubeObject } from '../../kubernetes/api.ts';
 import type { Cluster } from '../../kubernetes/cluster.ts';
 import { Mirror } from '../../kubernetes/mirror.ts';
+import { persist } from './persist.ts';
 
 const STEP_MS = 200;
 const STEER = 'testbed.vmwright.dev/import';
@@ -28,18 +29,16 @@ export function startCdi({ api }: Cluster): Disposable {
   return stack;
 
   async function take({ metadata: { uid } }: KubeObject): Promise<void> {
-    const volume = volumes.get(uid);
-    if (volume === undefined || busy.has(uid)) return;
+    if (busy.has(uid)) return;
     busy.add(uid);
-    try {
-      await populate(volume);
-    } catch (error) {
-      // Stopped or deleted meanwhile, or in conflict with another writer. Anything else is a fault of ours.
-      const usual = error instanceof ApiError && (error.status === 409 || error.status === 404);
-      if (!stack.disposed && !usual) throw error;
-    } finally {
-      busy.delete(uid);
-    }
+    await persist(
+      async () => {
+        const volume = volumes.get(uid);
+        if (volume !== undefined) await populate(volume);
+      },
+      () => volumes.get(uid) !== undefined && !stack.disposed,
+    );
+    busy.delete(uid);
   }
 
   async function populate(volume: KubeObject): Promise<void> {
@@ -50,11 +49,13 @@ export function startCdi({ api }: Cluster): Disposable {
     const exists = () => volumes.get(uid) !== undefined;
     const report = (phase: string, details: Details = {}) =>
       api.merge(`/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/datavolumes/${name}/status`, {
-        status: { phase, claimName: name, ...details.status, conditions: conditions(phase, details.message) },
+        status: { phase, claimName: name, ...details.status, conditions: conditions(phase, details) },
       });
     const step = () => sleep(steer() === 'slow' ? STEP_MS * 10 : STEP_MS);
 
-    await createClaim(volume);
+    const refusal = await createClaim(volume);
+    if (refusal !== undefined)
+      return void (await report('Pending', { message: refusal, reason: 'ErrClaimNotValid' }));
     await report(waitsForConsumer(volume) ? 'WaitForFirstConsumer' : 'Pending');
     const claim = () =>
       claims.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
@@ -99,7 +100,8 @@ export function startCdi({ api }: Cluster): Disposable {
     return field(storageClass, 'volumeBindingMode') === 'WaitForFirstConsumer';
   }
 
-  async function createClaim(volume: KubeObject): Promise<void> {
+  /** @returns why the API server will never take it */
+  async function createClaim(volume: KubeObject): Promise<string | undefined> {
     const { name, namespace, uid, annotations } = volume.metadata;
     const immediate = annotations?.[IMMEDIATE] !== undefined;
     try {
@@ -128,8 +130,11 @@ export function startCdi({ api }: Cluster): Disposable {
         spec: { accessModes: ['ReadWriteOnce'], volumeMode: 'Filesystem', ...storageOf(volume) },
       });
     } catch (error) {
-      if (!(error instanceof ApiError && error.status === 409)) throw error; // made before this stand-in was restarted
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status === 422) return error.message;
+      if (error.status !== 409) throw error; // made before, by an attempt that was cut short
     }
+    return undefined;
   }
 }
 
@@ -137,6 +142,7 @@ interface Details {
   readonly status?: Readonly<Record<string, unknown>>;
   /** Why the importer is not running. */
   readonly message?: string;
+  readonly reason?: string;
 }
 
 function storageOf(volume: KubeObject): Readonly<Record<string, unknown>> {
@@ -144,7 +150,7 @@ function storageOf(volume: KubeObject): Readonly<Record<string, unknown>> {
   return isRecord(storage) ? storage : {};
 }
 
-function conditions(phase: string, message: string | undefined): object[] {
+function conditions(phase: string, { message, reason = 'Error' }: Details): object[] {
   const now = new Date().toISOString().replace(/\.\d+/, '');
   const of = (type: string, is: boolean, extra: object = {}) => ({
     type,
@@ -159,7 +165,7 @@ function conditions(phase: string, message: string | undefined): object[] {
     of(
       'Running',
       phase === 'ImportInProgress' && message === undefined,
-      message === undefined ? {} : { reason: 'Error', message },
+      message === undefined ? {} : { reason, message },
     ),
   ];
 }

@@ -1,6 +1,7 @@
-import { ApiError, field, type KubeObject } from '../../kubernetes/api.ts';
+import { field, type KubeObject } from '../../kubernetes/api.ts';
 import type { Cluster } from '../../kubernetes/cluster.ts';
 import { Mirror } from '../../kubernetes/mirror.ts';
+import { persist } from './persist.ts';
 
 /** The CSI driver that this stand-in plays. */
 const DRIVER = 'csi.testbed.vmwright.dev';
@@ -35,22 +36,23 @@ export function storageManifests(): object[] {
 export function startProvisioner({ api }: Cluster): Disposable {
   const stack = new DisposableStack();
   const classes = stack.use(new Mirror(api, '/apis/storage.k8s.io/v1/storageclasses'));
-  stack.use(
-    new Mirror(api, '/api/v1/persistentvolumeclaims', (claim) => void provision(claim).catch(expected)),
+  const claims = stack.use(
+    new Mirror(api, '/api/v1/persistentvolumeclaims', ({ metadata: { uid } }) => {
+      const unbound = () => !stack.disposed && isUnbound(claims.get(uid));
+      void persist(() => provision(claims.get(uid)), unbound);
+    }),
   );
-  stack.use(new Mirror(api, '/api/v1/persistentvolumes', (volume) => void reclaim(volume).catch(expected)));
+  const volumes = stack.use(
+    new Mirror(api, '/api/v1/persistentvolumes', ({ metadata: { uid } }) => {
+      const released = () => !stack.disposed && isReleased(volumes.get(uid));
+      void persist(() => reclaim(volumes.get(uid)), released);
+    }),
+  );
   return stack;
 
-  /** The same volume twice, or one that is gone already: an event came twice. Anything else is a fault of ours. */
-  function expected(error: unknown): void {
-    const usual = error instanceof ApiError && (error.status === 409 || error.status === 404);
-    if (!stack.disposed && !usual) throw error;
-  }
-
-  async function provision(claim: KubeObject): Promise<void> {
+  async function provision(claim: KubeObject | undefined): Promise<void> {
+    if (claim === undefined) return;
     const name = field(claim, 'spec', 'storageClassName');
-    if (field(claim, 'spec', 'volumeName') !== undefined || claim.metadata.deletionTimestamp !== undefined)
-      return;
     await classes.until(() => classes.find(({ metadata }) => metadata.name === name) !== undefined);
     const storageClass = classes.find(({ metadata }) => metadata.name === name);
     if (field(storageClass, 'provisioner') !== DRIVER) return;
@@ -59,11 +61,18 @@ export function startProvisioner({ api }: Cluster): Disposable {
     await api.create('/api/v1/persistentvolumes', volumeFor(claim));
   }
 
-  async function reclaim(volume: KubeObject): Promise<void> {
-    if (field(volume, 'spec', 'csi', 'driver') !== DRIVER || field(volume, 'status', 'phase') !== 'Released')
-      return;
-    await api.delete(`/api/v1/persistentvolumes/${volume.metadata.name}`);
+  async function reclaim(volume: KubeObject | undefined): Promise<void> {
+    if (volume !== undefined) await api.delete(`/api/v1/persistentvolumes/${volume.metadata.name}`);
   }
+}
+
+function isUnbound(claim: KubeObject | undefined): boolean {
+  if (claim === undefined || claim.metadata.deletionTimestamp !== undefined) return false;
+  return field(claim, 'spec', 'volumeName') === undefined;
+}
+
+function isReleased(volume: KubeObject | undefined): boolean {
+  return field(volume, 'spec', 'csi', 'driver') === DRIVER && field(volume, 'status', 'phase') === 'Released';
 }
 
 function volumeFor(claim: KubeObject): object {
