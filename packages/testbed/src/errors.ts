@@ -1,9 +1,11 @@
 /** Every way in which the testbed itself (not the code under test) can fail. */
 export type TestbedErrorCode =
   | 'ASSET_UNAVAILABLE'
+  | 'BUILD_FAILED'
   | 'CACHE_UNWRITABLE'
   | 'COMMAND_FAILED'
   | 'DISK_FULL'
+  | 'FOLDER_BUSY'
   | 'PART_DIED'
   | 'PART_NOT_READY'
   | 'PORT_BUSY'

@@ -10,6 +10,7 @@ export {
 export { type KubeVirt, startKubeVirt } from './kubevirt/kubevirt.ts';
 export { createNode, startKwok } from './kwok/kwok.ts';
 export { Postgres, startPostgres } from './postgres/postgres.ts';
+export { temporaryFolder } from './process/keeper.ts';
 export { Part } from './process/part.ts';
 export { startToxiproxy, Toxiproxy } from './toxiproxy/toxiproxy.ts';
 export { startVcsim, Vcsim } from './vcsim/vcsim.ts';

@@ -1,14 +1,14 @@
-import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
-import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { field } from '../kubernetes/api.ts';
+import { temporaryFolder } from '../process/keeper.ts';
 import { freePort } from '../process/ports.ts';
 import { until } from '../process/until.ts';
 import { Assets } from './assets.ts';
@@ -20,8 +20,8 @@ const PROGRAM = '#!/bin/sh\necho a program\n';
 const TOXIPROXY = '/github.com/Shopify/toxiproxy/releases/download/v2.12.0';
 const FILE = `${TOXIPROXY}/toxiproxy-server-linux-amd64`;
 
-function folder(): string {
-  const path = mkdtempSync(join(tmpdir(), 'vmwright-assets-test-'));
+async function folder(): Promise<string> {
+  const path = await temporaryFolder('assets-test');
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   return path;
 }
@@ -58,16 +58,16 @@ const NO_GO = '/nowhere';
 describe('a program comes from', () => {
   for (const variable of ['VMWRIGHT_ASSETS', 'KUBEBUILDER_ASSETS']) {
     test(`the folder that ${variable} names, before anything else`, async () => {
-      const own = folder();
+      const own = await folder();
       writeFileSync(join(own, 'etcd'), PROGRAM, { mode: 0o755 });
-      const assets = new Assets({ env: { [variable]: own, XDG_CACHE_HOME: folder() }, platform });
+      const assets = new Assets({ env: { [variable]: own, XDG_CACHE_HOME: await folder() }, platform });
       expect(await assets.path('etcd')).toBe(join(own, 'etcd'));
     });
   }
 
   test('a release whose checksum is right, and from the cache after that', async () => {
     const mirror = await startMirror(upstream(PROGRAM));
-    const env = { XDG_CACHE_HOME: folder(), VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
+    const env = { XDG_CACHE_HOME: await folder(), VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
     const path = await new Assets({ env, platform }).path('toxiproxy-server');
     expect(execFileSync(path, { encoding: 'utf8' })).toBe('a program\n');
     const { length } = mirror.asked;
@@ -77,7 +77,7 @@ describe('a program comes from', () => {
 
   test('inside an archive', async () => {
     const name = 'etcd-v3.6.5-linux-amd64';
-    const work = folder();
+    const work = await folder();
     mkdirSync(join(work, name));
     writeFileSync(join(work, name, 'etcd'), PROGRAM, { mode: 0o755 });
     const archive = execFileSync('tar', ['-czf', '-', '-C', work, name]);
@@ -87,7 +87,7 @@ describe('a program comes from', () => {
       if (path === `${base}/SHA256SUMS`) return `${'0'.repeat(64)}  other.tar.gz\n${sum}  ${name}.tar.gz\n`;
       return path === `${base}/${name}.tar.gz` ? archive : undefined;
     });
-    const env = { ...process.env, XDG_CACHE_HOME: folder(), VMWRIGHT_MIRROR: mirror.url };
+    const env = { ...process.env, XDG_CACHE_HOME: await folder(), VMWRIGHT_MIRROR: mirror.url };
     const path = await new Assets({ env, platform }).path('etcd');
     expect(execFileSync(path, { encoding: 'utf8' })).toBe('a program\n');
     expect(readdirSync(dirname(path))).toEqual(['etcd']);
@@ -96,17 +96,17 @@ describe('a program comes from', () => {
   test('its source, by the pinned module', async () => {
     // Go keeps what it compiled in the same cache directory, unless told otherwise.
     const GOCACHE = execFileSync('go', ['env', 'GOCACHE'], { encoding: 'utf8' }).trim();
-    const path = await new Assets({ env: { ...process.env, XDG_CACHE_HOME: folder(), GOCACHE } }).path(
+    const path = await new Assets({ env: { ...process.env, XDG_CACHE_HOME: await folder(), GOCACHE } }).path(
       'vcsim',
     );
     expect(readdirSync(dirname(path))).toEqual(['vcsim']);
-    expect(readFileSync(path).subarray(1, 4).toString()).toBe('ELF');
+    expect(spawnSync(path, ['-help'], { encoding: 'utf8' }).stderr).toContain('-control');
   });
 });
 
 describe('the error says for each way why it failed and what to do', () => {
   test('offline and without Go', async () => {
-    const cache = folder();
+    const cache = await folder();
     const VMWRIGHT_MIRROR = `http://127.0.0.1:${await freePort()}`;
     const env = { XDG_CACHE_HOME: cache, VMWRIGHT_MIRROR, PATH: NO_GO };
     const error = await new Assets({ env, platform }).path('kube-apiserver').catch(String);
@@ -122,7 +122,7 @@ describe('the error says for each way why it failed and what to do', () => {
 
   test('a download that was tampered with', async () => {
     const mirror = await startMirror(upstream(PROGRAM, 'a'.repeat(64)));
-    const cache = folder();
+    const cache = await folder();
     const env = { XDG_CACHE_HOME: cache, VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
     const error = await new Assets({ env, platform }).path('toxiproxy-server').catch(String);
     expect(error).toMatch(
@@ -131,8 +131,18 @@ describe('the error says for each way why it failed and what to do', () => {
     expect(foldersIn(cache)).toEqual([]);
   });
 
+  test('and nothing of a download that failed is kept beside what was built', async () => {
+    const mirror = await startMirror(upstream(PROGRAM, 'a'.repeat(64)));
+    const bin = await folder();
+    const go = `#!/bin/sh\n[ "$1" = version ] && exit 0\nwhile [ "$1" != -o ]; do shift; done\necho built > "$2"\n`;
+    writeFileSync(join(bin, 'go'), go, { mode: 0o755 });
+    const env = { XDG_CACHE_HOME: await folder(), VMWRIGHT_MIRROR: mirror.url, PATH: `${bin}:/bin:/usr/bin` };
+    const path = await new Assets({ env, platform }).path('toxiproxy-server');
+    expect(readdirSync(dirname(path))).toEqual(['toxiproxy-server']);
+  });
+
   test('a platform for which nothing is published', async () => {
-    const env = { XDG_CACHE_HOME: folder(), PATH: NO_GO };
+    const env = { XDG_CACHE_HOME: await folder(), PATH: NO_GO };
     const assets = new Assets({ env, platform: { os: 'darwin', arch: 'arm64' } });
     await expect(assets.path('kube-scheduler')).rejects.toThrow(
       'upstream publishes no kubernetes for darwin-arm64',
@@ -141,7 +151,7 @@ describe('the error says for each way why it failed and what to do', () => {
   });
 
   test('a cache that cannot be written', async () => {
-    const file = join(folder(), 'file');
+    const file = join(await folder(), 'file');
     writeFileSync(file, '');
     const assets = new Assets({ env: { XDG_CACHE_HOME: file, PATH: NO_GO }, platform });
     await expect(assets.path('kwok')).rejects.toThrow(
@@ -149,8 +159,17 @@ describe('the error says for each way why it failed and what to do', () => {
     );
   });
 
+  test('a full disk', async () => {
+    process.env.VMWRIGHT_MIN_FREE_MB = String(Number.MAX_SAFE_INTEGER);
+    onTestFinished(() => void delete process.env.VMWRIGHT_MIN_FREE_MB);
+    const assets = new Assets({ env: { XDG_CACHE_HOME: await folder(), PATH: NO_GO }, platform });
+    await expect(assets.path('kwok')).rejects.toThrow(
+      /has \d+ MB left, .* set XDG_CACHE_HOME to a folder elsewhere/,
+    );
+  });
+
   test('Go that cannot build', async () => {
-    const bin = folder();
+    const bin = await folder();
     writeFileSync(
       join(bin, 'go'),
       '#!/bin/sh\n[ "$1" = version ] && exit 0\necho no space left on device >&2\nexit 1\n',
@@ -158,7 +177,7 @@ describe('the error says for each way why it failed and what to do', () => {
         mode: 0o755,
       },
     );
-    const env = { XDG_CACHE_HOME: folder(), PATH: `${bin}:/bin:/usr/bin` };
+    const env = { XDG_CACHE_HOME: await folder(), PATH: `${bin}:/bin:/usr/bin` };
     await expect(new Assets({ env, platform }).path('vcsim')).rejects.toThrow(
       'source: `go build` in tools/vcsim failed: no space left on device',
     );
@@ -171,7 +190,7 @@ describe('runs at the same time', () => {
     const mirror = await startMirror(upstream(PROGRAM), (_, response) => {
       void release.promise.then(() => response.end(PROGRAM));
     });
-    const env = { XDG_CACHE_HOME: folder(), VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
+    const env = { XDG_CACHE_HOME: await folder(), VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
     const first = resolve(env);
     await said(first, 'downloading toxiproxy-server');
     const second = resolve(env);
@@ -189,7 +208,7 @@ describe('runs at the same time', () => {
       if (whole) response.end(PROGRAM);
       else response.writeHead(200, { 'content-length': PROGRAM.length }).write(PROGRAM.slice(0, 10));
     });
-    const cache = folder();
+    const cache = await folder();
     const env = { XDG_CACHE_HOME: cache, VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
     const killed = resolve(env);
     await said(killed, 'downloading toxiproxy-server');

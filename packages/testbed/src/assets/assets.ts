@@ -1,6 +1,6 @@
-import { access, constants } from 'node:fs/promises';
+import { access, constants, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf, TestbedError } from '../errors.ts';
+import { messageOf, TestbedError, type TestbedErrorCode } from '../errors.ts';
 import { build } from './build.ts';
 import { AssetCache, defaultCacheRoot } from './cache.ts';
 import { type Bundle, bundleOf, type Platform, type Program } from './catalog.ts';
@@ -62,8 +62,9 @@ export class Assets {
       try {
         await build(bundle, folder, this.#env);
       } catch (error) {
-        reasons.push(`source: ${messageOf(error)}`);
-        throw unavailable(bundle, program, reasons);
+        if (!(error instanceof TestbedError)) throw error;
+        reasons.push(`source: ${error.message}`);
+        throw unavailable(error.code, bundle, program, reasons);
       }
     };
     await this.#cache.fill(bundle, make, () => {
@@ -83,15 +84,21 @@ export class Assets {
       return true;
     } catch (error) {
       reasons.push(`release: ${messageOf(error)}`);
+      for (const file of await readdir(folder)) await rm(join(folder, file), { recursive: true });
       return false;
     }
   }
 }
 
-function unavailable(bundle: Bundle, program: Program, reasons: readonly string[]): TestbedError {
+function unavailable(
+  code: TestbedErrorCode,
+  bundle: Bundle,
+  program: Program,
+  reasons: readonly string[],
+): TestbedError {
   const tried = reasons.map((reason) => `  - ${reason}`).join('\n');
   return new TestbedError(
-    'ASSET_UNAVAILABLE',
+    code,
     `${program} ${bundle.version} is not to be had:\n${tried}\n` +
       'Do one of these: install Go and have its module proxy reachable; be online for the release; ' +
       `or set VMWRIGHT_ASSETS to a folder that holds ${[...bundle.programs.keys()].join(', ')}.`,

@@ -1,5 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { TestbedError } from '../errors.ts';
 import { Keeper } from '../process/keeper.ts';
 import { tryRun } from '../process/run.ts';
 import { toolsFolder } from './cache.ts';
@@ -9,8 +10,12 @@ import { ProgressLine } from './progress.ts';
 /** Builds the programs of a bundle from its pinned Go module into `folder`. */
 export async function build(bundle: Bundle, folder: string, env: NodeJS.ProcessEnv): Promise<void> {
   const go = await tryRun('go', ['version'], { env });
-  if (go.code !== 0)
-    throw new Error('Go is not installed: there is no `go` on the PATH (any version from 1.24 on will do)');
+  if (go.code !== 0) {
+    throw new TestbedError(
+      'ASSET_UNAVAILABLE',
+      'Go is not installed: there is no `go` on the PATH (any version from 1.25 on will do)',
+    );
+  }
 
   const [only] = bundle.programs.size === 1 ? bundle.programs.keys() : [];
   const output = only === undefined ? `${folder}/` : join(folder, only);
@@ -24,7 +29,7 @@ export async function build(bundle: Bundle, folder: string, env: NodeJS.ProcessE
       ...['-ldflags', bundle.ldflags, '-o', output],
       ...bundle.programs.values(),
     ],
-    env: { ...defined(env), CGO_ENABLED: '0', GOWORK: 'off' },
+    env: { ...defined(env), CGO_ENABLED: '0', GOWORK: 'off', GOTMPDIR: dir },
     cwd: join(toolsFolder, bundle.name),
     log,
     lastSignal: 'SIGTERM',
@@ -37,7 +42,9 @@ export async function build(bundle: Bundle, folder: string, env: NodeJS.ProcessE
   clearInterval(watch);
   const said = await readFile(log, 'utf8');
   await rm(dir, { recursive: true, force: true });
-  if (exit.code !== 0) throw new Error(`\`go build\` in tools/${bundle.name} failed: ${complaint(said)}`);
+  if (exit.code !== 0) {
+    throw new TestbedError('BUILD_FAILED', `\`go build\` in tools/${bundle.name} failed: ${complaint(said)}`);
+  }
 }
 
 /** `go build -v` names each package as it compiles it, and each module as it downloads it. */

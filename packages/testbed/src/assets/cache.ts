@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { systemCode, TestbedError } from '../errors.ts';
 import { Keeper } from '../process/keeper.ts';
+import { requireSpace } from '../process/space.ts';
 import type { Bundle, Platform } from './catalog.ts';
 import { lock } from './lock.ts';
 
@@ -43,6 +44,7 @@ export class AssetCache {
   async fill(bundle: Bundle, make: (folder: string) => Promise<void>, onWait: () => void): Promise<void> {
     const folder = await this.folder(bundle);
     await mkdir(this.root, { recursive: true }).catch(refuse(this.root));
+    await requireSpace(this.root, 'XDG_CACHE_HOME');
     using _ = await lock(join(this.root, `${bundle.name}.lock`), onWait).catch(refuse(this.root));
     await this.#removePartial(bundle);
     if (await this.has(bundle)) return; // another run made it while this one waited

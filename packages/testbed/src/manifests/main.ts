@@ -1,7 +1,7 @@
 /** `make generate` and, with `--check`, the part of `make check` that says whether it would change anything. */
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { temporaryFolder } from '../process/keeper.ts';
 import { tryRun } from '../process/run.ts';
 import { generateManifests } from './generate.ts';
 import { manifestsFolder } from './load.ts';
@@ -14,7 +14,7 @@ async function check(): Promise<void> {
     console.warn('generated manifests: not checked, since Go is not installed');
     return;
   }
-  const fresh = await mkdtemp(join(tmpdir(), 'vmwright-generate-'));
+  const fresh = await temporaryFolder('generate');
   try {
     await generateManifests(fresh);
     const names = new Set([...(await readdir(fresh)), ...(await readdir(manifestsFolder))]);

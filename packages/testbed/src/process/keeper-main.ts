@@ -42,6 +42,7 @@ function start(request: Extract<Request, { do: 'start' }>): void {
       cwd: request.cwd,
       env: request.env,
       stdio: ['ignore', log, log],
+      detached: true, // a group of its own, so that what it starts can be ended with it
       ...request.user,
     });
     closeSync(log);
@@ -68,9 +69,16 @@ async function end({ process: child, lastSignal }: Child): Promise<void> {
   const giveUp = new AbortController();
   await Promise.race([exited, sleep(GRACE_MS, undefined, { signal: giveUp.signal })]);
   giveUp.abort();
-  if (child.exitCode === null && child.signalCode === null) {
-    child.kill('SIGKILL');
-    await exited;
+  killGroup(child.pid);
+  if (child.exitCode === null && child.signalCode === null) await exited;
+}
+
+/** What a part has started and not taken along: compilers, servers of one connection. */
+function killGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // Nobody is left in it.
   }
 }
 

@@ -8,6 +8,11 @@ import { TestbedError } from '../errors.ts';
 import type { Command, Exit, Report, Request } from './protocol.ts';
 import { clearAbandonedRuns, RUN_PREFIX } from './run-record.ts';
 
+/** A folder for now: removed at the latest when the program has ended, however it ends. */
+export function temporaryFolder(name: string): Promise<string> {
+  return Keeper.shared.folder(name);
+}
+
 /** A process that the keeper started for us. */
 export interface KeptProcess {
   readonly pid: number;

@@ -37,6 +37,7 @@ export class Part implements AsyncDisposable {
   readonly log: string;
   readonly #options: PartOptions;
   #process: KeptProcess | undefined;
+  #lastExit: Exit | undefined;
 
   private constructor(options: PartOptions, dir: string) {
     this.name = options.name;
@@ -99,6 +100,7 @@ export class Part implements AsyncDisposable {
     void kept.exited.then((its) => {
       if (this.#process === kept) this.#process = undefined;
       exit = its;
+      this.#lastExit = its;
       gone.abort();
     });
     try {
@@ -150,9 +152,9 @@ export class Part implements AsyncDisposable {
     await this.start();
   }
 
-  /** Settles when the running process ends, by whoever's hand. */
+  /** How its process ended, as soon as it has, by whoever's hand. */
   async exited(): Promise<Exit | undefined> {
-    return this.#process?.waitForExit();
+    return this.#process === undefined ? this.#lastExit : this.#process.waitForExit();
   }
 
   async logTail(lines = 15): Promise<string> {

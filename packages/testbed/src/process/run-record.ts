@@ -63,7 +63,7 @@ export function clearAbandonedRuns(): void {
     const recorded = read(join(dir, FILE));
     if (recorded === undefined || alive(recorded.keeper)) continue;
     try {
-      for (const part of recorded.parts.toReversed()) if (alive(part)) process.kill(part.pid, 'SIGKILL');
+      for (const part of recorded.parts.toReversed()) if (alive(part)) process.kill(-part.pid, 'SIGKILL');
       rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
     } catch {
       // Another user's run, or another run clears it up at this very moment: not ours to insist on.

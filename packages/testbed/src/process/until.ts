@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf, TestbedError } from '../errors.ts';
 
+const EVERY_MS = 50;
+
 export interface UntilOptions {
   /** What is waited for, as it reads in "… after 30 s". */
   readonly what: string;
   /** @default 30_000 */
   readonly timeoutMs?: number;
-  /** @default 50 */
-  readonly everyMs?: number;
   readonly signal?: AbortSignal;
 }
 
@@ -17,7 +17,7 @@ export interface UntilOptions {
  */
 export async function until<T>(
   ask: () => Promise<T | undefined | false>,
-  { what, timeoutMs = 30_000, everyMs = 50, signal }: UntilOptions,
+  { what, timeoutMs = 30_000, signal }: UntilOptions,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   let last: unknown;
@@ -29,7 +29,7 @@ export async function until<T>(
     } catch (error) {
       last = error;
     }
-    await sleep(everyMs, undefined, signal === undefined ? {} : { signal });
+    await sleep(EVERY_MS, undefined, signal === undefined ? {} : { signal });
   } while (performance.now() < deadline);
   const why = last === undefined ? '' : `: ${messageOf(last)}`;
   throw new TestbedError('PART_NOT_READY', `${what}: not so after ${timeoutMs / 1000} s${why}`);

@@ -1,37 +1,54 @@
-import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { TestbedError } from '../errors.ts';
+import { Keeper } from '../process/keeper.ts';
+import { processIdentity } from '../process/process-identity.ts';
 
 /**
  * `.vmwright/`, by which other programs find what `make up` runs: `kubeconfig`, `env` (shell exports) and, as long as
- * all is up, `ready`.
+ * all is up, `ready`. These three are removed at the end, however it comes; what else is in the folder is not ours.
  */
 export class UpFolder implements AsyncDisposable {
   readonly path: string;
+  readonly kubeconfig: string;
+  readonly env: string;
+  readonly #ready: string;
 
   /** @param path Elsewhere, for a second `make up` beside the first. */
   constructor(path: string | undefined) {
     this.path = path || fileURLToPath(new URL('../../../../.vmwright', import.meta.url));
+    this.kubeconfig = join(this.path, 'kubeconfig');
+    this.env = join(this.path, 'env');
+    this.#ready = join(this.path, 'ready');
   }
 
-  get kubeconfig(): string {
-    return join(this.path, 'kubeconfig');
-  }
-
-  get env(): string {
-    return join(this.path, 'env');
+  /** Refuses with a sentence when another `make up` has it. */
+  async requireFree(): Promise<void> {
+    const pid = Number(await readFile(this.#ready, 'utf8').catch(() => ''));
+    if (pid === 0 || processIdentity(pid) === undefined) return;
+    throw new TestbedError(
+      'FOLDER_BUSY',
+      `${this.path} belongs to a \`make up\` that is running (process ${pid}); end it, or set VMWRIGHT_UP_DIR to another folder`,
+    );
   }
 
   async write(kubeconfig: string, variables: Readonly<Record<string, string>>): Promise<void> {
-    await mkdir(this.path, { recursive: true });
+    const created = await mkdir(this.path, { recursive: true });
+    for (const path of created === undefined ? this.#files : [this.path]) Keeper.shared.removeAtEnd(path);
     await copyFile(kubeconfig, this.kubeconfig);
     const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}\n`);
     await writeFile(this.env, lines.join(''), { mode: 0o600 });
-    await writeFile(join(this.path, 'ready'), `${process.pid}\n`); // last: who sees it may use the others
+    await writeFile(this.#ready, `${process.pid}\n`); // last: who sees it may use the others
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await rm(this.path, { recursive: true, force: true });
+    for (const file of this.#files) await rm(file, { force: true });
+    await rmdir(this.path).catch(() => undefined); // not empty: somebody keeps things here
+  }
+
+  get #files(): readonly string[] {
+    return [this.#ready, this.env, this.kubeconfig];
   }
 }
 

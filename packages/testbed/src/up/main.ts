@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { Assets } from '../assets/assets.ts';
 import { elapsed } from '../assets/progress.ts';
 import { messageOf } from '../errors.ts';
+import { requireSpace } from '../process/space.ts';
 import { watchEvents, watchParts } from './events.ts';
 import { UpFolder } from './folder.ts';
 import { choosePorts, type Ports } from './ports.ts';
-import { requireSpace } from './space.ts';
 import { type Row, table } from './table.ts';
 import { partsOf, prepareAssets, startTestbed, type Testbed, versionOf } from './testbed.ts';
 
@@ -20,6 +20,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
+process.stdout.on('error', () => process.exit(1)); // whoever read it has left
+
 try {
   await up();
 } catch (error) {
@@ -30,17 +32,20 @@ try {
 async function up(): Promise<void> {
   const started = performance.now();
   const ports = await choosePorts(process.env);
+  const folder = new UpFolder(process.env.VMWRIGHT_UP_DIR);
+  await folder.requireFree();
   await requireSpace(tmpdir(), 'TMPDIR');
   await prepareAssets();
   await using stack = new AsyncDisposableStack();
   stack.defer(() => say('everything is stopped'));
   const testbed = stack.use(await startTestbed(ports, say));
-  const folder = stack.use(new UpFolder(process.env.VMWRIGHT_UP_DIR));
+  stack.use(folder);
   const { cluster } = testbed.controlPlane;
-  const rows = describe(testbed, ports, folder);
+  const rows = await describe(testbed, ports, folder);
   await folder.write(cluster.kubeconfig, await variables(testbed, ports, folder));
   process.stdout.write(`\n${table(rows)}\n\n`);
   process.stdout.write(`All of it in a shell:  . ${folder.env}\n`);
+  if (testbed.kubeVirt.imitated) say(`KubeVirt is imitated by kwok, since ${testbed.kubeVirt.why}`);
   say(`ready after ${elapsed(performance.now() - started)}; Ctrl-C stops everything`);
   ready = true;
   watchParts(partsOf(testbed), stop.signal, say);
@@ -48,12 +53,14 @@ async function up(): Promise<void> {
   say('stopping');
 }
 
-function describe({ kubeVirt, vcsim, postgres }: Testbed, ports: Ports, folder: UpFolder): Row[] {
+async function describe(testbed: Testbed, ports: Ports, folder: UpFolder): Promise<Row[]> {
+  const { controlPlane, kubeVirt, vcsim, postgres } = testbed;
+  const version = JSON.parse(await controlPlane.cluster.api.text('/version'));
   const kubernetes = `https://127.0.0.1:${ports.kubernetes}`;
   return [
     {
       part: 'kubernetes',
-      version: versionOf('kube-apiserver'),
+      version: String(version.gitVersion).replace(/^v/, ''),
       address: kubernetes,
       use: `export KUBECONFIG=${folder.kubeconfig}; kubectl get nodes`,
     },

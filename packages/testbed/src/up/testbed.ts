@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Assets } from '../assets/assets.ts';
 import { bundleOf, type Program } from '../assets/catalog.ts';
 import { type ControlPlane, startControlPlane } from '../kubernetes/control-plane.ts';
-import { type KubeVirt, startKubeVirt } from '../kubevirt/kubevirt.ts';
+import { type KubeVirt, kubeVirtPrograms, startKubeVirt } from '../kubevirt/kubevirt.ts';
 import { type Postgres, startPostgres } from '../postgres/postgres.ts';
 import type { Part } from '../process/part.ts';
 import { startToxiproxy, type Toxiproxy } from '../toxiproxy/toxiproxy.ts';
@@ -71,6 +71,7 @@ export async function prepareAssets(): Promise<void> {
   const needed: readonly Program[] = ['etcd', 'kube-apiserver', 'kwok', 'vcsim', 'toxiproxy-server'];
   const assets = new Assets();
   for (const program of needed) await assets.path(program);
+  await kubeVirtPrograms();
 }
 
 export function versionOf(program: Program): string {

@@ -1,10 +1,8 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
-  chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -12,16 +10,15 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Assets } from '../assets/assets.ts';
 import { bundles } from '../assets/catalog.ts';
+import { temporaryFolder } from '../process/keeper.ts';
 import { freePort } from '../process/ports.ts';
 import { run, tryRun } from '../process/run.ts';
 import { until } from '../process/until.ts';
-import { requireSpace } from './space.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
@@ -37,8 +34,7 @@ interface Up {
 
 /** `make up`, beside any other, with a folder for its files and one for its runs. */
 async function start(env: Record<string, string | undefined> = {}): Promise<Up> {
-  const work = mkdtempSync(join(tmpdir(), 'vmwright-up-test-'));
-  chmodSync(work, 0o711); // PostgreSQL, as a user of its own, must get through
+  const work = await temporaryFolder('up-test');
   const [dir, tmp] = [join(work, 'up'), join(work, 'tmp')];
   mkdirSync(tmp);
   const port = await firstOf(5);
@@ -141,7 +137,7 @@ test('make up starts everything, says how to use it, and stops without a trace',
 });
 
 test('without Go or binaries for KubeVirt kwok imitates it and the table says so; a kill leaves nothing', async () => {
-  const work = mkdtempSync(join(tmpdir(), 'vmwright-up-assets-'));
+  const work = await temporaryFolder('up-assets');
   onTestFinished(() => rmSync(work, { recursive: true }));
   for (const { name, programs } of bundles) {
     if (name === 'kubevirt') continue;
@@ -151,8 +147,11 @@ test('without Go or binaries for KubeVirt kwok imitates it and the table says so
   await ready(up);
   expect(up.output()).toMatch(/^kubevirt +imitated .*virt-controller is not to be had/m);
   await shell(up, '$KUBECTL wait --for=jsonpath={.status.printableStatus}=Running vm/sample --timeout=60s');
+  expect(up.output()).toContain('KubeVirt is imitated by kwok, since virt-controller 1.6.0 is not to be had');
   signal(up.process, 'SIGKILL');
-  await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left' });
+  await until(async () => readdirSync(up.tmp).length === 0 && !existsSync(up.dir), {
+    what: 'nothing is left',
+  });
 });
 
 describe('make up refuses with a sentence and code 1, and leaves nothing behind', () => {
@@ -176,7 +175,7 @@ describe('make up refuses with a sentence and code 1, and leaves nothing behind'
   });
 
   test('when the cache cannot be written', async () => {
-    const work = mkdtempSync(join(tmpdir(), 'vmwright-up-cache-'));
+    const work = await temporaryFolder('up-cache');
     onTestFinished(() => rmSync(work, { recursive: true }));
     writeFileSync(join(work, 'file'), '');
     const up = await start({
@@ -191,10 +190,23 @@ describe('make up refuses with a sentence and code 1, and leaves nothing behind'
   });
 
   test('when the disk is full', async () => {
-    await expect(requireSpace(tmpdir(), 'TMPDIR', Number.MAX_SAFE_INTEGER)).rejects.toThrow(
+    const up = await start({ VMWRIGHT_MIN_FREE_MB: String(Number.MAX_SAFE_INTEGER) });
+    await expectRefusal(
+      up,
       /has \d+ MB left, and the testbed needs \d+ MB; free some, or set TMPDIR to a folder elsewhere/,
     );
-    await requireSpace(tmpdir(), 'TMPDIR', 0);
+  });
+
+  test('when another make up has the folder', async () => {
+    const work = await temporaryFolder('up-busy');
+    onTestFinished(() => rmSync(work, { recursive: true }));
+    writeFileSync(join(work, 'ready'), `${process.pid}\n`);
+    const up = await start({ VMWRIGHT_UP_DIR: work });
+    await expectRefusal(
+      up,
+      /belongs to a `make up` that is running \(process \d+\); end it, or set VMWRIGHT_UP_DIR/,
+    );
+    expect(readdirSync(work)).toEqual(['ready']);
   });
 });
 
