@@ -48,7 +48,7 @@ assets: $(INSTALLED) ## The testbed's programs: found, downloaded or built
 
 lock: ## Write package-lock.json anew, for all platforms
 	npm install --package-lock-only
-	node tools/lock/complete.ts
+	node tools/lock/complete.mjs
 
 clean: ## Remove what was installed and written here; the cache of programs stays
 	rm -rf node_modules .vmwright .vitest packages/*/node_modules

@@ -22,9 +22,9 @@ const IN_TESTS = ['testbed', 'simulation'];
 const SCOPE = '@vmwright/';
 
 function importsOf(file: string): readonly string[] {
-  const { module, errors } = parseSync(file, readFileSync(file, 'utf8'));
-  if (errors[0] !== undefined) throw new Error(`${file}: ${errors[0].message}`);
   const source = readFileSync(file, 'utf8');
+  const { module, errors } = parseSync(file, source);
+  if (errors[0] !== undefined) throw new Error(`${file}: ${errors[0].message}`);
   const literal = (start: number, end: number) => source.slice(start, end).replace(/^['"`]|['"`]$/g, '');
   return [
     ...module.staticImports.map(({ moduleRequest }) => moduleRequest.value),

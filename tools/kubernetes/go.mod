@@ -1,6 +1,6 @@
 module vmwright.dev/tools/kubernetes
 
-go 1.26
+go 1.25.0
 
 godebug default=go1.25
 

@@ -1,19 +1,9 @@
 /**
  * Completes `package-lock.json` with the optional packages of other platforms. A registry mirror may lack some of them;
  * npm then leaves them out of the lock, and `npm ci` on such a platform (and by newer versions of npm on any) refuses it.
- * Part of `make lock`.
+ * Part of `make lock`. Plain JavaScript: it must run before anything is installed, on whatever Node there is.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-
-interface Entry {
-  readonly version?: string;
-  readonly dev?: boolean;
-  readonly optional?: boolean;
-  readonly os?: readonly string[];
-  readonly cpu?: readonly string[];
-  readonly libc?: readonly string[];
-  readonly optionalDependencies?: Readonly<Record<string, string>>;
-}
 
 const SYSTEMS = [
   'aix',
@@ -43,8 +33,8 @@ const PROCESSORS = [
 ];
 const FILE = 'package-lock.json';
 
-const lock: { packages: Record<string, Entry> } = JSON.parse(readFileSync(FILE, 'utf8'));
-const added: Record<string, Entry> = {};
+const lock = JSON.parse(readFileSync(FILE, 'utf8'));
+const added = {};
 for (const [path, { optionalDependencies = {} }] of Object.entries(lock.packages)) {
   for (const [name, version] of Object.entries(optionalDependencies)) {
     const key = `node_modules/${name}`;
@@ -57,7 +47,7 @@ writeFileSync(FILE, `${JSON.stringify({ ...lock, packages: Object.fromEntries(al
 console.log(`${FILE}: ${Object.keys(added).length} packages of other platforms added`);
 
 /** The platform stands in the package's name. */
-function entry(name: string, version: string): Entry {
+function entry(name, version) {
   const parts = name.split(/[/-]/);
   const os = SYSTEMS.filter((system) => parts.includes(system)).map((system) =>
     system === 'windows' ? 'win32' : system,

@@ -31,7 +31,14 @@ test('a client certificate names user and groups', () => {
 });
 
 test('alternative names hold DNS names and addresses of both families', () => {
-  const names = ['webhook.default.svc', '127.0.0.1', '::1', 'fe80::1:2', '2001:db8:1:2:3:4:5:6'];
+  const names = [
+    'webhook.default.svc',
+    '127.0.0.1',
+    '::1',
+    'fe80::1:2',
+    '2001:db8:1:2:3:4:5:6',
+    '::ffff:10.1.2.3',
+  ];
   const { certificate } = ca.issue({
     ...validity,
     subject: { commonName: 'server' },

@@ -150,7 +150,9 @@ function alternativeName(name: string): der.Der {
 
 function addressBytes(address: string): Uint8Array {
   if (!isIPv6(address)) return Uint8Array.from(address.split('.').map(Number));
-  const [head = '', tail] = address.split('::');
+  // The system's own parser knows all ways to write one, such as ::ffff:10.1.2.3.
+  const whole = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const [head = '', tail] = whole.split('::');
   const groups = (text: string) =>
     text === '' ? [] : text.split(':').map((group) => Number.parseInt(group, 16));
   const [left, right] = [groups(head), groups(tail ?? '')];
