@@ -1,0 +1,225 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { VirtualClock } from '../../test/virtual-clock.ts';
+import { LOW, NORMAL, WorkQueue } from './work-queue.ts';
+
+/**
+ * The queue as one would write it with no thought of speed: a list of all keys, searched for everything. What it says is
+ * the specification.
+ */
+class Specification {
+  time = 0;
+  #order = 0;
+  #entries: {
+    key: string;
+    state: 'waiting' | 'ready' | 'taken';
+    priority: number;
+    at: number;
+    order: number;
+    again?: { priority: number; at: number };
+  }[] = [];
+  #failing = new Map<string, { failures: number; retryAt: number }>();
+
+  advance(ms: number): void {
+    this.time += ms;
+    const due = this.#entries.filter((entry) => entry.state === 'waiting' && entry.at <= this.time);
+    for (const entry of due.sort((a, b) => a.at - b.at || a.order - b.order)) this.#ready(entry);
+  }
+
+  add(key: string, priority: number, at: number): void {
+    const entry = this.#entries.find((each) => each.key === key);
+    if (entry === undefined) {
+      const added = { key, state: 'waiting' as const, priority, at, order: this.#order++ };
+      this.#entries.push(added);
+      if (at <= this.time) this.#ready(added);
+    } else if (entry.state === 'taken') {
+      const { again = { priority, at } } = entry;
+      entry.again = { priority: Math.max(again.priority, priority), at: Math.min(again.at, at) };
+    } else if (entry.state === 'waiting') {
+      entry.priority = Math.max(entry.priority, priority);
+      entry.at = Math.min(entry.at, at);
+      if (entry.at <= this.time) this.#ready(entry);
+    } else if (at <= this.time && priority > entry.priority) {
+      entry.priority = priority;
+      entry.order = this.#order++;
+    }
+  }
+
+  retry(key: string, priority: number): void {
+    const failing = this.#failing.get(key) ?? { failures: 0, retryAt: this.time };
+    if (this.time >= failing.retryAt) {
+      failing.retryAt = this.time + Math.min(5 * 2 ** failing.failures, 1_000_000);
+      failing.failures += 1;
+    }
+    this.#failing.set(key, failing);
+    this.add(key, priority, failing.retryAt);
+  }
+
+  forget(key: string): void {
+    this.#failing.delete(key);
+  }
+
+  take(): { key: string; priority: number } | undefined {
+    const ready = this.#entries.filter(({ state }) => state === 'ready');
+    const entry = ready.sort((a, b) => b.priority - a.priority || a.order - b.order)[0];
+    if (entry === undefined) return undefined;
+    entry.state = 'taken';
+    return { key: entry.key, priority: entry.priority };
+  }
+
+  done(key: string): void {
+    const entry = this.#entries.find((each) => each.key === key);
+    this.#entries = this.#entries.filter((each) => each !== entry);
+    if (entry?.again !== undefined) this.add(key, entry.again.priority, entry.again.at);
+  }
+
+  get taken(): string[] {
+    return this.#entries.filter(({ state }) => state === 'taken').map(({ key }) => key);
+  }
+
+  get depth(): number {
+    return this.#entries.filter(({ state }) => state === 'ready').length;
+  }
+
+  #ready(entry: { state: string; order: number }): void {
+    entry.state = 'ready';
+    entry.order = this.#order++;
+  }
+}
+
+const key = fc.constantFrom('a', 'b', 'c', 'd');
+const priority = fc.constantFrom(LOW, NORMAL, 10);
+const delay = fc.constantFrom(0, 0, 1, 5, 20, 100);
+const step = fc.oneof(
+  fc.record({ do: fc.constant('add' as const), key, priority, delay }),
+  fc.record({ do: fc.constant('advance' as const), ms: fc.constantFrom(1, 4, 5, 10, 50, 1000) }),
+  fc.record({ do: fc.constant('take' as const) }),
+  fc.record({
+    do: fc.constant('done' as const),
+    which: fc.nat(3),
+    outcome: fc.constantFrom('ok', 'failed', 'forgotten'),
+  }),
+);
+
+test('does what its specification says, whatever is asked of it', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      const clock = new VirtualClock();
+      const queue = new WorkQueue({ clock });
+      const specification = new Specification();
+      specification.time = clock.monotonic();
+      for (const each of steps) {
+        switch (each.do) {
+          case 'add':
+            queue.add(each.key, { priority: each.priority, afterMs: each.delay });
+            specification.add(each.key, each.priority, specification.time + each.delay);
+            break;
+          case 'advance':
+            clock.advance(each.ms);
+            specification.advance(each.ms);
+            break;
+          case 'take': {
+            const item = queue.tryTake();
+            expect(item && { key: item.key, priority: item.priority }).toEqual(specification.take());
+            break;
+          }
+          case 'done': {
+            const { taken } = specification;
+            const finished = taken[each.which % taken.length];
+            if (finished === undefined) break;
+            if (each.outcome === 'failed') {
+              queue.retry(finished);
+              specification.retry(finished, NORMAL);
+            } else if (each.outcome === 'forgotten') {
+              queue.forget(finished);
+              specification.forget(finished);
+            }
+            queue.done(finished);
+            specification.done(finished);
+          }
+        }
+        expect(queue.depth).toBe(specification.depth);
+      }
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+describe('the queue', () => {
+  const start = () => {
+    const clock = new VirtualClock();
+    return { clock, queue: new WorkQueue({ clock }) };
+  };
+
+  test('hands a key to one who waits for it, in the order they came', async () => {
+    const { queue } = start();
+    const [first, second] = [queue.take(), queue.take()];
+    queue.add('a');
+    queue.add('b');
+    expect([(await first)?.key, (await second)?.key]).toEqual(['a', 'b']);
+  });
+
+  test('lets a new change pass the flood of the first list', () => {
+    const { queue } = start();
+    for (let i = 0; i < 10_000; i++) queue.add(`old-${i}`, { priority: LOW });
+    queue.add('new');
+    expect(queue.tryTake()?.key).toBe('new');
+    queue.add('old-5000');
+    expect(queue.tryTake()?.key).toBe('old-5000');
+  });
+
+  test("lets nobody's events but its own failures grow a key's delay", () => {
+    const { clock, queue } = start();
+    const fail = () => {
+      queue.tryTake();
+      queue.retry('a');
+      queue.done('a');
+    };
+    queue.add('a');
+    fail(); // tries again in 5 ms
+    for (let i = 0; i < 20; i++) {
+      queue.add('a'); // an event of somebody else wakes it at once
+      fail();
+    }
+    expect(queue.failures('a')).toBe(1);
+    clock.advance(5);
+    fail(); // tries again in 10 ms
+    clock.advance(9);
+    expect(queue.depth).toBe(0);
+    clock.advance(1);
+    expect(queue.depth).toBe(1);
+  });
+
+  test('closed, hands out nothing, refuses what comes and waits for what is under way', async () => {
+    const { clock, queue } = start();
+    queue.add('a');
+    queue.add('b');
+    queue.add('later', { afterMs: 10 });
+    expect(queue.tryTake()?.key).toBe('a');
+    const waiting = queue.tryTake() && queue.take();
+    let closed = false;
+    const closing = queue.close().then(() => {
+      closed = true;
+    });
+    expect(await waiting).toBeUndefined();
+    queue.add('c');
+    clock.advance(100);
+    expect(await queue.take()).toBeUndefined();
+    queue.done('a');
+    await Promise.resolve();
+    expect(closed).toBe(false);
+    queue.done('b');
+    await closing;
+
+    queue.open();
+    expect(queue.tryTake()).toBeUndefined(); // what waited when it was closed is forgotten
+    queue.add('c');
+    expect(queue.tryTake()?.key).toBe('c');
+  });
+
+  test('refuses `done` for a key that nobody works on', () => {
+    const { queue } = start();
+    queue.add('a');
+    expect(() => queue.done('a')).toThrow('a is not being worked on');
+  });
+});

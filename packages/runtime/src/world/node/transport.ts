@@ -1,0 +1,121 @@
+import type { buildConnector, Dispatcher } from 'undici';
+import buildTlsConnector from 'undici/lib/core/connect.js';
+import Pool from 'undici/lib/dispatcher/pool.js';
+import type { ServerAddress, TlsOptions, Transport, TransportRequest, TransportResponse } from '../world.ts';
+import { Body } from './body.ts';
+
+/**
+ * HTTP over one pool of kept connections. A watch holds one for as long as it lasts, so the pool has no upper limit;
+ * who sends requests bounds how many are under way.
+ */
+export function connect({ origin, tls }: ServerAddress): Transport {
+  const pool = new Pool(origin, {
+    allowH2: false,
+    pipelining: 1,
+    bodyTimeout: 0, // a watch may be silent; the reflector tells a dead one from a quiet one
+    headersTimeout: 0, // the client has deadlines of its own
+    keepAliveTimeout: 30_000,
+    connect: tls === undefined ? { timeout: CONNECT_TIMEOUT_MS } : connector(tls),
+  });
+  return {
+    request: (request) => send(pool, request),
+    close: () => pool.destroy(),
+  };
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+function connector(tls: () => Promise<TlsOptions>): buildConnector.connector {
+  return (options, callback) => {
+    tls().then(
+      ({ ca, certificate, key, serverName, insecure }) => {
+        const connectTls = buildTlsConnector({
+          timeout: CONNECT_TIMEOUT_MS,
+          rejectUnauthorized: insecure !== true,
+          ...(ca !== undefined && { ca }),
+          ...(certificate !== undefined && { cert: certificate }),
+          ...(key !== undefined && { key }),
+          ...(serverName !== undefined && { servername: serverName }),
+        });
+        connectTls(options, callback);
+      },
+      (error) => callback(toError(error), null),
+    );
+  };
+}
+
+function send(
+  pool: Dispatcher,
+  { method, path, headers, body, signal }: TransportRequest,
+): Promise<TransportResponse> {
+  if (signal?.aborted) return Promise.reject(signal.reason);
+  return new Promise((resolve, reject) => {
+    const handler = new Handler(resolve, reject, signal);
+    pool.dispatch({ method, path, headers, body: body ?? null }, handler);
+  });
+}
+
+class Handler implements Dispatcher.DispatchHandler {
+  readonly #resolve: (response: TransportResponse) => void;
+  readonly #reject: (error: unknown) => void;
+  readonly #signal: AbortSignal | undefined;
+  #body: Body | undefined;
+  #abort: (() => void) | undefined;
+
+  constructor(
+    resolve: (response: TransportResponse) => void,
+    reject: (error: unknown) => void,
+    signal: AbortSignal | undefined,
+  ) {
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#signal = signal;
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    const signal = this.#signal;
+    if (signal === undefined) return;
+    this.#abort = () => controller.abort(toError(signal.reason));
+    if (signal.aborted) this.#abort();
+    else signal.addEventListener('abort', this.#abort, { once: true });
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | string[] | undefined>>,
+  ): void {
+    if (status < 200) return;
+    const body = new Body(controller);
+    this.#body = body;
+    this.#resolve({
+      status,
+      header: (name) => [headers[name]].flat()[0],
+      text: () => body.text(),
+      lines: () => body.lines(),
+    });
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#body?.push(chunk);
+  }
+
+  onResponseEnd(): void {
+    this.#release();
+    this.#body?.end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#release();
+    if (this.#body === undefined) this.#reject(error);
+    else this.#body.fail(error);
+  }
+
+  #release(): void {
+    if (this.#abort !== undefined) this.#signal?.removeEventListener('abort', this.#abort);
+  }
+}
+
+function toError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
+}
