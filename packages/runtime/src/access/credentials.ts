@@ -1,0 +1,100 @@
+import type { Clock } from '../world/world.ts';
+
+/** Who we are to a server. */
+export interface Credentials {
+  /** The value of the Authorization header, if there is one. Called for each request. */
+  authorization(): Promise<string | undefined>;
+  /**
+   * After a 401: fetches them anew if that can help, and tells whether there are others now.
+   * @param refused the Authorization header that the server did not take. Of many requests that were refused together,
+   *   one fetches; those that come later find that another one has.
+   */
+  renew(refused?: string): Promise<boolean>;
+}
+
+/** For a server that knows us by our certificate, or needs not know us. */
+export const noCredentials: Credentials = {
+  authorization: async () => undefined,
+  renew: async () => false,
+};
+
+export function fixedToken(token: string): Credentials {
+  return { authorization: async () => `Bearer ${token}`, renew: async () => false };
+}
+
+/** A value that is fetched when first needed, kept, and fetched again when it is old or was refused. */
+export interface Renewable<T> {
+  readonly value: T;
+  /** Wall-clock milliseconds after which it is fetched anew. */
+  readonly until: number;
+}
+
+/**
+ * Keeps what `fetch` gives until it is old. Fetched once however many ask at the same time; when fetching it anew fails,
+ * the old one serves on until it is refused.
+ */
+export class Kept<T> {
+  readonly #clock: Clock;
+  readonly #fetch: () => Promise<Renewable<T>>;
+  #kept: Renewable<T> | undefined;
+  #fetching: Promise<T> | undefined;
+
+  constructor(clock: Clock, fetch: () => Promise<Renewable<T>>) {
+    this.#clock = clock;
+    this.#fetch = fetch;
+  }
+
+  /** What is kept now, old or not. */
+  get current(): T | undefined {
+    return this.#kept?.value;
+  }
+
+  async get(): Promise<T> {
+    const kept = this.#kept;
+    if (kept === undefined) return this.renew();
+    if (this.#clock.now() < kept.until) return kept.value;
+    return this.renew().catch(() => kept.value);
+  }
+
+  renew(): Promise<T> {
+    this.#fetching ??= this.#fetch()
+      .then((fetched) => {
+        this.#kept = fetched;
+        return fetched.value;
+      })
+      .finally(() => {
+        this.#fetching = undefined;
+      });
+    return this.#fetching;
+  }
+}
+
+/** A token that comes from somewhere and runs out. */
+export function renewedToken(clock: Clock, fetch: () => Promise<Renewable<string>>): Credentials {
+  const token = new Kept(clock, fetch);
+  return {
+    authorization: async () => bearer(await token.get()),
+    renew: (refused) => renewed(token, bearer, refused),
+  };
+}
+
+/**
+ * Fetches anew unless that has happened since `refused` was sent; tells whether the header is another one now. Compares
+ * with what was refused and not with what is kept: between a request and its 401 another one may have renewed it.
+ */
+export async function renewed<T>(
+  kept: Kept<T>,
+  header: (value: T) => string | undefined,
+  refused: string | undefined,
+): Promise<boolean> {
+  const { current } = kept;
+  if (refused !== undefined && current !== undefined && header(current) !== refused) return true;
+  return kept.renew().then(
+    (value) => refused === undefined || header(value) !== refused,
+    () => false,
+  );
+}
+
+function bearer(token: string): string {
+  return `Bearer ${token}`;
+}

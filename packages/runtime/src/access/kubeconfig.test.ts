@@ -1,0 +1,158 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import { temporaryFolder } from '@vmwright/testbed';
+import { describe, expect, test } from 'vitest';
+import { nodeWorld } from '../world/node/node-world.ts';
+import { AccessError } from './access.ts';
+import { type KubeconfigOptions, kubeconfigAccess } from './kubeconfig.ts';
+
+const access = (options: Omit<KubeconfigOptions, 'world'>) =>
+  kubeconfigAccess({ world: nodeWorld, ...options });
+
+async function written(content: string | object): Promise<string> {
+  const path = join(await temporaryFolder('kubeconfig'), 'config');
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+
+function config({ cluster = {}, user = {} }: { cluster?: object; user?: object }) {
+  return {
+    clusters: [{ name: 'here', cluster: { server: 'https://127.0.0.1:6443', ...cluster } }],
+    users: [{ name: 'me', user }],
+    contexts: [{ name: 'main', context: { cluster: 'here', user: 'me' } }],
+    'current-context': 'main',
+  };
+}
+
+const TWO_CONTEXTS = `
+apiVersion: v1
+kind: Config
+clusters:
+- name: near
+  cluster: { server: https://near:6443 }
+- name: far
+  cluster: { server: http://far:8080/ }
+users:
+- name: me
+  user: { token: mine }
+contexts:
+- name: a
+  context: { cluster: near, user: me, namespace: team-a }
+- name: b
+  context: { cluster: far }
+current-context: a
+`;
+
+describe('the context', () => {
+  test('is the current one unless another is asked for', async () => {
+    const path = await written(TWO_CONTEXTS);
+    const current = await access({ path });
+    expect(current).toMatchObject({ server: { origin: 'https://near:6443' }, namespace: 'team-a' });
+    expect(await current.credentials.authorization()).toBe('Bearer mine');
+
+    const other = await access({ path, context: 'b' });
+    expect(other).toEqual({
+      server: { origin: 'http://far:8080' },
+      namespace: 'default',
+      credentials: expect.anything(),
+    });
+    expect(await other.credentials.authorization()).toBeUndefined();
+  });
+
+  test('that is not there, or points to what is not there, is named', async () => {
+    const path = await written(TWO_CONTEXTS);
+    await expect(access({ path, context: 'c' })).rejects.toThrow(`${path} has no context "c"`);
+    const dangling = (context: object) =>
+      written({ ...config({}), contexts: [{ name: 'main', context }] }).then((at) => access({ path: at }));
+    await expect(dangling({ cluster: 'gone' })).rejects.toThrow('has no cluster "gone"');
+    await expect(dangling({ cluster: 'here', user: 'gone' })).rejects.toThrow('has no user "gone"');
+    await expect(dangling({})).rejects.toThrow('names no cluster in the context');
+    const none = await written({ ...config({}), 'current-context': '' });
+    await expect(access({ path: none })).rejects.toThrow(
+      `${none} names no context; choose one with \`kubectl config use-context\``,
+    );
+  });
+});
+
+describe('several paths in KUBECONFIG', () => {
+  test('are taken as one file, the earlier before the later, and those missing left out', async () => {
+    const first = await written({
+      'current-context': 'main',
+      users: [{ name: 'me', user: { tokenFile: 'token' } }],
+    });
+    const second = await written({ ...config({ user: { token: 'of the second' } }), 'current-context': 'x' });
+    await writeFile(join(first, '../token'), 'of the first');
+    const env = { KUBECONFIG: ['/nowhere', first, '', second].join(delimiter) };
+    const { server, credentials } = await access({ env });
+    expect(server.origin).toBe('https://127.0.0.1:6443');
+    // Its path is relative to the file that names it, not to the first or the last.
+    expect(await credentials.authorization()).toBe('Bearer of the first');
+  });
+
+  test('are all named when none exists', async () => {
+    const env = { KUBECONFIG: ['/nowhere', '/neither'].join(delimiter) };
+    await expect(access({ env })).rejects.toThrow(
+      'no kubeconfig at /nowhere or /neither; set KUBECONFIG to the path of one',
+    );
+  });
+
+  test('do not matter when a path is given', async () => {
+    const path = await written(config({}));
+    await expect(access({ path, env: { KUBECONFIG: '/nowhere' } })).resolves.toBeDefined();
+  });
+});
+
+describe('a file that is no good is said in a sentence', () => {
+  test('when it is not there or cannot be read', async () => {
+    await expect(access({ path: '/nowhere' })).rejects.toThrow('no kubeconfig at /nowhere');
+    const folder = join(await temporaryFolder('kubeconfig'), 'config');
+    await mkdir(folder);
+    await expect(access({ path: folder })).rejects.toThrow(`cannot read ${folder}: EISDIR`);
+  });
+
+  test('when it is not YAML: with the line, and without what is on it', async () => {
+    const path = await written('clusters: []\nusers:\n- user: { token: s3cret\n');
+    const error: unknown = await access({ path }).catch((caught) => caught);
+    expect(error).toBeInstanceOf(AccessError);
+    expect(error).toMatchObject({
+      code: 'ACCESS',
+      message: expect.stringMatching(/is not valid YAML: see line \d$/),
+    });
+    expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('s3cret');
+  });
+
+  test.for(['', 'just words', '- a\n- list\n'])('when it is something else: %j', async (content) => {
+    const path = await written(content);
+    await expect(access({ path })).rejects.toThrow(`${path} is not a kubeconfig`);
+  });
+
+  test.for([
+    [{ cluster: { server: '' } }, 'the cluster has no server address'],
+    [{ cluster: { server: 'localhost:8080' } }, 'the server address must begin with https:// or http://'],
+    [{ cluster: { server: 'ftp://here' } }, 'the server address must begin with https:// or http://'],
+    [
+      { cluster: { server: 'https://rancher/k8s/c-1' } },
+      'a server address with a path (/k8s/c-1) is not supported',
+    ],
+    [{ cluster: { 'proxy-url': 'http://proxy' } }, '"proxy-url" is not supported'],
+    [{ user: { token: 'x', as: 'root' } }, '"as" is not supported'],
+    [{ user: { username: 'a', password: 'b' } }, '"username" is not supported'],
+    [
+      { user: { 'auth-provider': { name: 'gcp' } } },
+      'the auth provider "gcp" is not supported; use an exec plugin',
+    ],
+    [{ user: { exec: {} } }, "the user's exec plugin names no command"],
+  ] as const)('when it asks for what there is not: %j', async ([sides, sentence]) => {
+    const path = await written(config(sides));
+    await expect(access({ path })).rejects.toThrow(`${path}: ${sentence}`);
+  });
+});
+
+test('an OIDC provider in a kubeconfig is used', async () => {
+  const claims = Buffer.from(JSON.stringify({ exp: 4_000_000_000 })).toString('base64url');
+  const provider = { name: 'oidc', config: { 'id-token': `e30.${claims}.c2ln` } };
+  const { credentials } = await access({
+    path: await written(config({ user: { 'auth-provider': provider } })),
+  });
+  expect(await credentials.authorization()).toBe(`Bearer e30.${claims}.c2ln`);
+});

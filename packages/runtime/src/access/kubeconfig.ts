@@ -1,0 +1,121 @@
+import { dirname, isAbsolute, join } from 'node:path';
+import type { TlsOptions, World } from '../world/world.ts';
+import { type Access, AccessError } from './access.ts';
+import { type Credentials, fixedToken, noCredentials } from './credentials.ts';
+import { ExecPlugin } from './exec.ts';
+import { rotatedFile, tokenFile } from './files.ts';
+import { type Entry, type Fields, fieldsOf, KubeconfigFiles, text } from './kubeconfig-files.ts';
+import { oidcToken } from './oidc.ts';
+
+export interface KubeconfigOptions {
+  readonly world: World;
+  /** @default those of `$KUBECONFIG`, taken as one, else `~/.kube/config` */
+  readonly path?: string | undefined;
+  /** @default the current one */
+  readonly context?: string | undefined;
+  /** @default process.env */
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** Passed over in silence, these would send requests another way or with other rights than the file says. */
+const UNSUPPORTED = {
+  cluster: ['proxy-url'],
+  user: ['as', 'as-uid', 'as-groups', 'as-user-extra', 'username', 'password'],
+} as const;
+
+/**
+ * Access as a kubeconfig describes it: client certificate, token, token file, exec plugin, OIDC.
+ *
+ * Errors: `AccessError`, here for what the file says, and with a request for what it points to (a plugin that fails, a
+ * token file that is not there).
+ */
+export async function kubeconfigAccess(options: KubeconfigOptions): Promise<Access> {
+  const { world, path, env = process.env } = options;
+  const files = await KubeconfigFiles.load(path, env);
+  const context = files.entry('contexts', options.context ?? files.currentContext).fields;
+  const cluster = files.entry('clusters', text(context.cluster));
+  const userName = text(context.user);
+  const user = userName === undefined ? { ...cluster, fields: {} } : files.entry('users', userName);
+  refuseUnsupported(cluster, UNSUPPORTED.cluster);
+  refuseUnsupported(user, UNSUPPORTED.user);
+
+  const origin = originOf(cluster);
+  const exec = fieldsOf(user.fields.exec);
+  const plugin = exec && new ExecPlugin({ clock: world, spec: exec, path: user.path });
+  return {
+    server: origin.startsWith('https:') ? { origin, tls: tlsOf(cluster, user, plugin) } : { origin },
+    credentials: plugin ?? credentialsOf(world, user),
+    namespace: text(context.namespace) ?? 'default',
+  };
+}
+
+function refuseUnsupported({ fields, path }: Entry, names: readonly string[]): void {
+  const found = names.find((name) => fields[name] !== undefined && fields[name] !== '');
+  if (found !== undefined) throw new AccessError(`${path}: "${found}" is not supported`);
+}
+
+function originOf({ fields, path }: Entry): string {
+  const server = text(fields.server);
+  if (server === undefined) throw new AccessError(`${path}: the cluster has no server address`);
+  const url = URL.canParse(server) ? new URL(server) : undefined;
+  if (url?.protocol !== 'https:' && url?.protocol !== 'http:')
+    throw new AccessError(`${path}: the server address must begin with https:// or http://`);
+  if (url.pathname !== '/')
+    throw new AccessError(`${path}: a server address with a path (${url.pathname}) is not supported`);
+  return url.origin;
+}
+
+function tlsOf(cluster: Entry, user: Entry, plugin: ExecPlugin | undefined): () => Promise<TlsOptions> {
+  const ca = material(cluster, 'certificate-authority');
+  const certificate = material(user, 'client-certificate');
+  const key = material(user, 'client-key');
+  return async () => {
+    const identity =
+      plugin === undefined
+        ? { certificate: await certificate?.(), key: await key?.() }
+        : await plugin.identity();
+    return defined({
+      ca: await ca?.(),
+      ...identity,
+      serverName: text(cluster.fields['tls-server-name']),
+      insecure: cluster.fields['insecure-skip-tls-verify'] === true ? true : undefined,
+    });
+  };
+}
+
+function credentialsOf(world: World, { fields, path }: Entry): Credentials {
+  const file = text(fields.tokenFile);
+  if (file !== undefined) return tokenFile(world, beside(path, file));
+  const token = text(fields.token);
+  if (token !== undefined) return fixedToken(token);
+  const provider = fieldsOf(fields['auth-provider']);
+  if (provider === undefined) return noCredentials;
+  if (provider.name !== 'oidc') {
+    throw new AccessError(
+      `${path}: the auth provider "${String(provider.name)}" is not supported; use an exec plugin`,
+    );
+  }
+  const config: Fields = fieldsOf(provider.config) ?? {};
+  const ca = material({ fields: config, path }, 'idp-certificate-authority');
+  return oidcToken({ world, config, ca, path });
+}
+
+/** Something PEM that is given in place (`name-data`, base64) or as a file (`name`), which may be rotated. */
+function material({ fields, path }: Entry, name: string): (() => Promise<string>) | undefined {
+  const data = text(fields[`${name}-data`]);
+  if (data !== undefined) {
+    const pem = Buffer.from(data, 'base64').toString();
+    return async () => pem;
+  }
+  const file = text(fields[name]);
+  return file === undefined ? undefined : rotatedFile(beside(path, file));
+}
+
+function beside(path: string, file: string): string {
+  return isAbsolute(file) ? file : join(dirname(path), file);
+}
+
+/** Without the fields that are undefined. */
+function defined(options: { readonly [K in keyof TlsOptions]: TlsOptions[K] | undefined }): TlsOptions {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,145 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { worldWithClock } from '../../test/kubeconfig.ts';
+import type { Credentials } from './credentials.ts';
+import { oidcToken } from './oidc.ts';
+
+/** An identity provider that gives a new refresh token each time and takes only the newest. */
+class IdentityProvider implements AsyncDisposable {
+  readonly #server = createServer();
+  readonly requests: URLSearchParams[] = [];
+  refreshToken = 'refresh-0';
+  expiresAt = 0;
+  /** What it says instead of an answer. */
+  broken: string | undefined;
+
+  async start(): Promise<this> {
+    this.#server.on('request', async (request, response) => {
+      if (this.broken !== undefined) return void response.end(this.broken);
+      if (request.url === '/realm/.well-known/openid-configuration')
+        return void response.end(JSON.stringify({ token_endpoint: `${this.origin}/realm/token?x=1` }));
+      const body = (await request.setEncoding('utf8').toArray()).join('');
+      const form = new URLSearchParams(body);
+      this.requests.push(form);
+      if (request.url !== '/realm/token?x=1' || form.get('refresh_token') !== this.refreshToken)
+        return void response.writeHead(400).end('{"error": "invalid_grant"}');
+      this.refreshToken = `refresh-${this.requests.length}`;
+      const id_token = jwt(`id-${this.requests.length}`, this.expiresAt);
+      response.end(JSON.stringify({ id_token, refresh_token: this.refreshToken }));
+    });
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return this;
+  }
+
+  get origin(): string {
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string') throw new Error('not listening');
+    return `http://127.0.0.1:${address.port}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
+
+function jwt(sub: string, expiresAt: number): string {
+  const claims = Buffer.from(JSON.stringify({ sub, exp: expiresAt / 1000 })).toString('base64url');
+  return `e30.${claims}.c2ln`;
+}
+
+async function subjectOf(credentials: Credentials): Promise<unknown> {
+  const header = (await credentials.authorization()) ?? '';
+  return JSON.parse(Buffer.from(header.split('.')[1] ?? '', 'base64url').toString()).sub;
+}
+
+function settings(provider: IdentityProvider, more: object = {}) {
+  return {
+    'idp-issuer-url': `${provider.origin}/realm/`,
+    'refresh-token': 'refresh-0',
+    'client-id': 'kubectl',
+    'client-secret': 'hush',
+    ...more,
+  };
+}
+
+describe('an OIDC token', () => {
+  test('is used as it is until shortly before it expires, and then renewed', async () => {
+    await using provider = await new IdentityProvider().start();
+    const world = worldWithClock();
+    provider.expiresAt = world.now() + 1_200_000;
+    const config = settings(provider, { 'id-token': jwt('id-0', world.now() + 600_000) });
+    const credentials = oidcToken({ world, config, path: 'config' });
+    expect(await subjectOf(credentials)).toBe('id-0');
+    world.pass(569_000);
+    expect(await subjectOf(credentials)).toBe('id-0');
+    expect(provider.requests).toEqual([]);
+
+    world.pass(1_000);
+    expect(await Promise.all([subjectOf(credentials), subjectOf(credentials)])).toEqual(['id-1', 'id-1']);
+    expect(provider.requests.map((form) => Object.fromEntries(form))).toEqual([
+      {
+        grant_type: 'refresh_token',
+        refresh_token: 'refresh-0',
+        client_id: 'kubectl',
+        client_secret: 'hush',
+      },
+    ]);
+  });
+
+  test('is renewed with the newest refresh token, once for all that were refused together', async () => {
+    await using provider = await new IdentityProvider().start();
+    const world = worldWithClock();
+    provider.expiresAt = world.now() + 600_000;
+    const credentials = oidcToken({ world, config: settings(provider), path: 'config' });
+    expect(await subjectOf(credentials)).toBe('id-1');
+    const refused = await credentials.authorization();
+    expect(await Promise.all([credentials.renew(refused), credentials.renew(refused)])).toEqual([true, true]);
+    // One whose refusal comes in later finds that there is a new one already.
+    expect(await credentials.renew(refused)).toBe(true);
+    expect(await subjectOf(credentials)).toBe('id-2');
+    expect(provider.requests).toHaveLength(2);
+  });
+
+  test('serves on when it cannot be renewed, and is then known to be no better', async () => {
+    await using provider = await new IdentityProvider().start();
+    const world = worldWithClock();
+    const config = settings(provider, {
+      'id-token': jwt('id-0', world.now() + 60_000),
+      'refresh-token': 'revoked',
+    });
+    const credentials = oidcToken({ world, config, path: 'config' });
+    await credentials.authorization();
+    world.pass(60_000);
+    expect(await subjectOf(credentials)).toBe('id-0');
+    expect(await credentials.renew(await credentials.authorization())).toBe(false);
+  });
+
+  test('that has expired without a way to renew it asks for a new login', async () => {
+    const config = { 'id-token': jwt('old', 1_000) };
+    await expect(
+      oidcToken({ world: worldWithClock(), config, path: 'config' }).authorization(),
+    ).rejects.toThrow('config: the OIDC token has expired and there is no refresh token; log in again');
+  });
+
+  test('says in a sentence what is wrong with the identity provider, and never what it answered', async () => {
+    await using provider = await new IdentityProvider().start();
+    const world = worldWithClock();
+    const issuer = `${provider.origin}/realm/`;
+    const config = settings(provider);
+    const ask = (more: object = {}) =>
+      oidcToken({ world, config: { ...config, ...more }, path: 'config' }).authorization();
+    await expect(ask({ 'refresh-token': 'revoked' })).rejects.toThrow(
+      `${issuer} has refused to renew the OIDC token; log in again`,
+    );
+    provider.broken = '<html>s3cret';
+    await expect(ask()).rejects.toThrow(
+      new RegExp(`^the identity provider ${issuer} does not say where it renews tokens$`),
+    );
+    await expect(ask({ 'idp-issuer-url': 'nowhere' })).rejects.toThrow('is not a URL');
+    await provider[Symbol.asyncDispose]();
+    await expect(ask()).rejects.toThrow(/cannot be reached: .*ECONNREFUSED/);
+  });
+});

@@ -1,0 +1,121 @@
+import { messageOf } from '../errors.ts';
+import type { TransportRequest, World } from '../world/world.ts';
+import { AccessError } from './access.ts';
+import { type Credentials, type Renewable, renewedToken } from './credentials.ts';
+
+/** Taken for expired this long before it is. */
+const EARLY_MS = 30_000;
+/** For one answer of the identity provider. */
+const TIMEOUT_MS = 30_000;
+
+export interface OidcOptions {
+  readonly world: World;
+  /** The `config` of a kubeconfig's auth provider. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** The authority of the identity provider's certificate. @default the system's */
+  readonly ca?: (() => Promise<string>) | undefined;
+  /** The kubeconfig, for messages. */
+  readonly path: string;
+}
+
+/** An OpenID Connect token out of a kubeconfig, renewed by its refresh token. It is not written back. */
+export function oidcToken({ world, config, ca, path }: OidcOptions): Credentials {
+  const setting = (name: string) => (typeof config[name] === 'string' ? config[name] : '');
+  let idToken = setting('id-token');
+  let refreshToken = setting('refresh-token');
+  return renewedToken(world, async (): Promise<Renewable<string>> => {
+    if (idToken !== '' && expiryOf(idToken) - EARLY_MS > world.now()) {
+      const value = idToken;
+      idToken = ''; // asked for anew, it was refused or is old
+      return { value, until: expiryOf(value) - EARLY_MS };
+    }
+    const issuer = setting('idp-issuer-url');
+    if (issuer === '' || refreshToken === '') {
+      throw new AccessError(
+        `${path}: the OIDC token has expired and there is no refresh token; log in again`,
+      );
+    }
+    const provider = { world, ca, issuer };
+    const { token_endpoint: endpoint } = await ask(
+      provider,
+      `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
+    );
+    if (typeof endpoint !== 'string')
+      throw new AccessError(`the identity provider ${issuer} does not say where it renews tokens`);
+    const answer = await ask(provider, endpoint, {
+      grant_type: 'refresh_token',
+      refresh_token: refreshToken,
+      client_id: setting('client-id'),
+      client_secret: setting('client-secret'),
+    });
+    const value = answer.id_token;
+    if (typeof value !== 'string')
+      throw new AccessError(`${issuer} has refused to renew the OIDC token; log in again`);
+    if (typeof answer.refresh_token === 'string') refreshToken = answer.refresh_token;
+    return { value, until: expiryOf(value) - EARLY_MS };
+  });
+}
+
+interface Provider extends Pick<OidcOptions, 'world' | 'ca'> {
+  readonly issuer: string;
+}
+
+/** The fields of its answer; none if it is no success or not JSON, which may hold a token and is never quoted. */
+async function ask(
+  { world, ca, issuer }: Provider,
+  address: string,
+  form?: Record<string, string>,
+): Promise<Readonly<Record<string, unknown>>> {
+  if (!URL.canParse(address))
+    throw new AccessError(`the identity provider's address ${address} is not a URL`);
+  const { origin, pathname, search } = new URL(address);
+  const transport = world.connect(
+    ca === undefined ? { origin } : { origin, tls: async () => ({ ca: await ca() }) },
+  );
+  const late = new AbortController();
+  const timer = world.after(TIMEOUT_MS, () =>
+    late.abort(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)),
+  );
+  const path = pathname + search;
+  const request: TransportRequest =
+    form === undefined
+      ? { method: 'GET', path, headers: { accept: 'application/json' }, signal: late.signal }
+      : {
+          method: 'POST',
+          path,
+          headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' },
+          body: new URLSearchParams(form).toString(),
+          signal: late.signal,
+        };
+  try {
+    const response = await transport.request(request);
+    const text = await response.text();
+    return response.status === 200 ? fieldsIn(text) : {};
+  } catch (error) {
+    throw new AccessError(`the identity provider ${issuer} cannot be reached: ${messageOf(error)}`, {
+      cause: error,
+    });
+  } finally {
+    timer.cancel();
+    await transport.close();
+  }
+}
+
+function fieldsIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === 'object' && parsed !== null ? { ...parsed } : {};
+  } catch {
+    return {};
+  }
+}
+
+/** The `exp` of a JSON web token, in milliseconds; 0 if it has none. */
+function expiryOf(token: string): number {
+  try {
+    const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+    return typeof claims.exp === 'number' ? claims.exp * 1000 : 0;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,415 @@
+import type { Access } from '../access/access.ts';
+import { messageOf } from '../errors.ts';
+import { apiVersionOf, collectionPath, type Kind, objectPath, resourceOf } from '../kind/kind.ts';
+import type { KubeObject, ObjectMeta, ObjectRef } from '../kind/object.ts';
+import type { World } from '../world/world.ts';
+import {
+  isObjectOf,
+  objectOf,
+  type Page,
+  pageOf,
+  type Scale,
+  scaleOf,
+  uidIn,
+  type WatchEvent,
+  watchEvent,
+} from './answers.ts';
+import { ApiError, ConnectionError } from './errors.ts';
+import { withQuery } from './query.ts';
+import { type Outgoing, type RequestObserver, Requests } from './requests.ts';
+
+const JSON_TYPE = 'application/json';
+const METADATA = `${JSON_TYPE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1`;
+const METADATA_LIST = `${JSON_TYPE};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1`;
+
+export interface CallOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** @default the client's */
+  readonly timeoutMs?: number;
+}
+
+export interface WriteOptions extends CallOptions {
+  /** The server checks and answers as if, and stores nothing. @default false */
+  readonly dryRun?: boolean;
+}
+
+export interface ApplyOptions extends WriteOptions {
+  /** Take fields over from other managers instead of failing with a conflict. @default true */
+  readonly force?: boolean;
+}
+
+export interface DeleteOptions extends WriteOptions {
+  /** Only this very object, not one that was created anew under its name. */
+  readonly uid?: string | undefined;
+  /** Only if it has not changed since. */
+  readonly resourceVersion?: string | undefined;
+  readonly propagation?: 'Foreground' | 'Background' | 'Orphan';
+}
+
+export interface Selection {
+  /** Names, labels, owners and the like, and no content. @default false */
+  readonly metadataOnly?: boolean;
+  /** @default all */
+  readonly namespace?: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
+}
+
+export interface ListOptions extends Selection, CallOptions {
+  readonly limit?: number;
+  readonly continue?: string;
+  readonly resourceVersion?: string;
+  readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
+}
+
+export interface WatchOptions extends Selection, CallOptions {
+  readonly resourceVersion?: string;
+  /** First all objects there are, then a bookmark that says so (WatchList). */
+  readonly sendInitialEvents?: boolean;
+  /** After which the server ends the stream. */
+  readonly timeoutSeconds?: number;
+}
+
+export interface PatchOptions extends WriteOptions {
+  readonly subresource?: 'status' | 'scale';
+}
+
+export interface JsonPatchOperation {
+  readonly op: 'add' | 'remove' | 'replace' | 'test';
+  readonly path: string;
+  readonly value?: unknown;
+}
+
+/** Which object, and (where given) which very one, in which version. */
+export type ApplyMetadata = ObjectRef & {
+  readonly uid?: string | undefined;
+  readonly resourceVersion?: string | undefined;
+};
+
+/** An object as one writes it: with a name, and whatever fields one has something to say about. */
+export type Draft<T extends KubeObject> = DeepPartial<Omit<T, 'metadata'>> & {
+  readonly metadata: Partial<ObjectMeta> & ObjectRef;
+};
+
+type DeepPartial<T> = T extends readonly unknown[]
+  ? T
+  : T extends object
+    ? { readonly [K in keyof T]?: DeepPartial<T[K]> }
+    : T;
+
+/** What a write was, for those who must know at once. */
+export interface Write<T extends KubeObject = KubeObject> {
+  readonly kind: Kind<T>;
+  /** As the server has answered it; for a delete after which nothing is left: undefined. */
+  readonly object: T | undefined;
+  readonly ref: ObjectRef;
+  readonly uid: string | undefined;
+  /** It said which version it replaces, or was a create: nobody else's change can have come in between. */
+  readonly conditional: boolean;
+}
+
+/** On whose behalf writes are made. */
+export interface WriteScope {
+  /** Called before each write; throws when it must not be made (any more). */
+  allow(): void;
+  /** Called after each successful write that was no dry run. */
+  written<T extends KubeObject>(write: Write<T>): void;
+}
+
+export interface ClientOptions {
+  readonly world: World;
+  readonly access: Access;
+  /** Under which our fields are known to server-side apply. */
+  readonly fieldManager: string;
+  /** @default 'vmwright-runtime' */
+  readonly userAgent?: string;
+  /** For the answer to a request that is not a watch. @default 30_000 */
+  readonly timeoutMs?: number;
+  readonly observer?: RequestObserver;
+}
+
+/**
+ * Talks to a Kubernetes API server.
+ *
+ * Errors: an answer that is no success is an `ApiError` of the fitting class (`NotFoundError`, `ConflictError`, …); no
+ * answer is a `ConnectionError`. Reads, applies, patches and deletes are tried again after a failure that may pass;
+ * creates only where the server says that it has done nothing.
+ */
+export class Client implements AsyncDisposable {
+  readonly fieldManager: string;
+  readonly #requests: Requests;
+  readonly #options: ClientOptions;
+  readonly #close: () => Promise<void>;
+  readonly #scope: WriteScope | undefined;
+
+  constructor(options: ClientOptions, shared?: { readonly client: Client; readonly scope: WriteScope }) {
+    const { world, access, userAgent = 'vmwright-runtime', observer } = options;
+    this.fieldManager = options.fieldManager;
+    this.#options = options;
+    this.#scope = shared?.scope;
+    if (shared !== undefined) {
+      this.#requests = shared.client.#requests;
+      this.#close = async () => undefined; // who opened the connections closes them
+      return;
+    }
+    const transport = world.connect(access.server);
+    this.#requests = new Requests({ world, transport, credentials: access.credentials, userAgent, observer });
+    this.#close = () => transport.close();
+  }
+
+  /** The same client for one piece of work: its writes are allowed by `scope` first, and told to it afterwards. */
+  scoped(scope: WriteScope): Client {
+    return new Client(this.#options, { client: this, scope });
+  }
+
+  get<T extends KubeObject>(kind: Kind<T>, ref: ObjectRef, options: CallOptions = {}): Promise<T> {
+    return this.#object(kind, { method: 'GET', path: objectPath(kind, ref), idempotent: true }, options);
+  }
+
+  /** One page, or all there is without a `limit`. */
+  async list<T extends KubeObject>(kind: Kind<T>, options: ListOptions = {}): Promise<Page<T>> {
+    const { namespace, labelSelector, fieldSelector, limit, resourceVersion, resourceVersionMatch } = options;
+    const query = {
+      labelSelector,
+      fieldSelector,
+      limit,
+      continue: options.continue,
+      resourceVersion,
+      resourceVersionMatch,
+    };
+    const path = withQuery(collectionPath(kind, namespace), query);
+    const accept = options.metadataOnly ? METADATA_LIST : undefined;
+    return pageOf(kind, await this.#text({ method: 'GET', path, idempotent: true, accept }, options));
+  }
+
+  /** Page by page, all as of the same moment. */
+  async *pages<T extends KubeObject>(
+    kind: Kind<T>,
+    options: ListOptions = {},
+  ): AsyncGenerator<Page<T>, void, undefined> {
+    let page = await this.list(kind, { limit: 500, ...options });
+    yield page;
+    while (page.continue !== undefined) {
+      // The server takes no resource version beside a continuation: the token holds it.
+      const { resourceVersion, resourceVersionMatch, ...rest } = options;
+      page = await this.list(kind, { limit: 500, ...rest, continue: page.continue });
+      yield page;
+    }
+  }
+
+  /**
+   * Changes as they happen, until the server ends the stream, the connection breaks (throws) or the signal aborts.
+   * @throws GoneError when the resource version is too old, at the start or later
+   */
+  async *watch<T extends KubeObject>(
+    kind: Kind<T>,
+    options: WatchOptions = {},
+  ): AsyncGenerator<WatchEvent<T>, void, undefined> {
+    const { namespace, labelSelector, fieldSelector, resourceVersion, sendInitialEvents, timeoutSeconds } =
+      options;
+    const path = withQuery(collectionPath(kind, namespace), {
+      watch: true,
+      allowWatchBookmarks: true,
+      labelSelector,
+      fieldSelector,
+      resourceVersion,
+      timeoutSeconds,
+      ...(sendInitialEvents && { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' }),
+    });
+    // Not tried again in here: only the one who holds the state knows from where to go on.
+    const accept = options.metadataOnly ? METADATA : undefined;
+    const request = { method: 'GET', path, idempotent: false, accept, ...this.#call(options) } as const;
+    const what = `watch of ${resourceOf(kind)}`;
+    try {
+      for await (const line of await this.#requests.lines(request)) yield watchEvent(kind, what, line);
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      throw error instanceof ApiError || error instanceof ConnectionError
+        ? error
+        : new ConnectionError(`${what}: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  create<T extends KubeObject>(kind: Kind<T>, object: Draft<T>, options: WriteOptions = {}): Promise<T> {
+    const path = this.#writePath(collectionPath(kind, object.metadata.namespace), options);
+    return this.#write(
+      kind,
+      object,
+      { method: 'POST', path, body: bodyOf(kind, object), idempotent: false },
+      options,
+    );
+  }
+
+  /** Server-side apply: these fields are ours, and have these values. Creates the object if there is none. */
+  apply<T extends KubeObject>(kind: Kind<T>, object: Draft<T>, options: ApplyOptions = {}): Promise<T> {
+    return this.#apply(kind, object, '', options);
+  }
+
+  /** The same for an object's status. */
+  applyStatus<T extends KubeObject>(
+    kind: Kind<T>,
+    metadata: ApplyMetadata,
+    status: object,
+    options: ApplyOptions = {},
+  ): Promise<T> {
+    const object = { metadata, status };
+    return this.#apply(kind, object, '/status', options);
+  }
+
+  /** JSON merge patch: the fields given replace those there are; null removes. */
+  mergePatch<T extends KubeObject>(
+    kind: Kind<T>,
+    ref: ObjectRef,
+    patch: object,
+    options: PatchOptions = {},
+  ): Promise<T> {
+    return this.#patch(kind, ref, patch, 'application/merge-patch+json', options);
+  }
+
+  /** JSON patch (RFC 6902); a `test` that does not hold is an InvalidError. */
+  jsonPatch<T extends KubeObject>(
+    kind: Kind<T>,
+    ref: ObjectRef,
+    patch: readonly JsonPatchOperation[],
+    options: PatchOptions = {},
+  ): Promise<T> {
+    return this.#patch(kind, ref, patch, 'application/json-patch+json', options);
+  }
+
+  /** Asks for the deletion; with finalizers or in the foreground the object stays for a while. */
+  async delete(kind: Kind, ref: ObjectRef, options: DeleteOptions = {}): Promise<void> {
+    const { uid, resourceVersion, propagation } = options;
+    const body = JSON.stringify({
+      kind: 'DeleteOptions',
+      apiVersion: 'v1',
+      ...((uid ?? resourceVersion) !== undefined && { preconditions: { uid, resourceVersion } }),
+      ...(propagation && { propagationPolicy: propagation }),
+      ...(options.dryRun && { dryRun: ['All'] }), // where there is a body, the query is not read
+    });
+    const path = objectPath(kind, ref);
+    const request = { method: 'DELETE', path, body, contentType: JSON_TYPE, idempotent: true } as const;
+    const answer: unknown = JSON.parse(
+      await this.#text({ ...request, allow: () => this.#scope?.allow() }, options),
+    );
+    if (options.dryRun) return;
+    // The object with a deletion timestamp while something holds it, or a `Status` when it is gone.
+    const object = isObjectOf(kind, answer) ? answer : undefined;
+    this.#scope?.written({
+      kind,
+      object,
+      ref,
+      uid: object?.metadata.uid ?? uidIn(answer),
+      conditional: resourceVersion !== undefined,
+    });
+  }
+
+  async getScale(kind: Kind, ref: ObjectRef, options: CallOptions = {}): Promise<Scale> {
+    const path = `${objectPath(kind, ref)}/scale`;
+    return scaleOf(await this.#text({ method: 'GET', path, idempotent: true }, options));
+  }
+
+  async setScale(kind: Kind, ref: ObjectRef, replicas: number, options: WriteOptions = {}): Promise<Scale> {
+    const path = this.#writePath(`${objectPath(kind, ref)}/scale`, options);
+    const body = JSON.stringify({ spec: { replicas } });
+    const request = {
+      method: 'PATCH',
+      path,
+      body,
+      contentType: 'application/merge-patch+json',
+      idempotent: true,
+    } as const;
+    return scaleOf(await this.#text({ ...request, allow: () => this.#scope?.allow() }, options));
+  }
+
+  /** What is no object: `/version`, `/readyz`, discovery. */
+  raw(path: string, options: CallOptions = {}): Promise<string> {
+    return this.#text({ method: 'GET', path, idempotent: true }, options);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#close();
+  }
+
+  #apply<T extends KubeObject>(
+    kind: Kind<T>,
+    object: object & { readonly metadata: ApplyMetadata },
+    subresource: string,
+    options: ApplyOptions,
+  ): Promise<T> {
+    const query = { fieldManager: this.fieldManager, force: options.force ?? true, dryRun: dryRun(options) };
+    const path = withQuery(`${objectPath(kind, object.metadata)}${subresource}`, query);
+    const contentType = 'application/apply-patch+yaml'; // JSON is YAML
+    const request = {
+      method: 'PATCH',
+      path,
+      body: bodyOf(kind, object),
+      contentType,
+      idempotent: true,
+    } as const;
+    return this.#write(kind, object, request, options);
+  }
+
+  #patch<T extends KubeObject>(
+    kind: Kind<T>,
+    ref: ObjectRef,
+    patch: object,
+    contentType: string,
+    options: PatchOptions,
+  ): Promise<T> {
+    const subresource = options.subresource === undefined ? '' : `/${options.subresource}`;
+    const path = this.#writePath(`${objectPath(kind, ref)}${subresource}`, options);
+    const body = JSON.stringify(patch);
+    return this.#write(kind, patch, { method: 'PATCH', path, body, contentType, idempotent: true }, options);
+  }
+
+  #writePath(path: string, options: WriteOptions): string {
+    return withQuery(path, { fieldManager: this.fieldManager, dryRun: dryRun(options) });
+  }
+
+  #call({ signal, timeoutMs = this.#options.timeoutMs ?? 30_000 }: CallOptions) {
+    return { signal, timeoutMs };
+  }
+
+  #text(request: Omit<Outgoing, 'timeoutMs' | 'signal'>, options: CallOptions): Promise<string> {
+    return this.#requests.text({ ...request, ...this.#call(options) });
+  }
+
+  /** @param draft what was sent, which may say the version it replaces */
+  async #write<T extends KubeObject>(
+    kind: Kind<T>,
+    draft: object,
+    request: Omit<Outgoing, 'timeoutMs' | 'signal'>,
+    options: WriteOptions,
+  ): Promise<T> {
+    const object = await this.#object(kind, { ...request, allow: () => this.#scope?.allow() }, options);
+    if (!options.dryRun) {
+      const { metadata } = object;
+      const conditional = request.method === 'POST' || namesVersion(draft);
+      this.#scope?.written({ kind, object, ref: metadata, uid: metadata.uid, conditional });
+    }
+    return object;
+  }
+
+  async #object<T extends KubeObject>(
+    kind: Kind<T>,
+    request: Omit<Outgoing, 'timeoutMs' | 'signal'>,
+    options: CallOptions,
+  ): Promise<T> {
+    const contentType = request.contentType ?? (request.body === undefined ? undefined : JSON_TYPE);
+    const text = await this.#text({ ...request, ...(contentType && { contentType }) }, options);
+    return objectOf(kind, JSON.parse(text));
+  }
+}
+
+function namesVersion(draft: object): boolean {
+  const metadata: unknown = 'metadata' in draft ? draft.metadata : undefined;
+  return typeof metadata === 'object' && metadata !== null && 'resourceVersion' in metadata;
+}
+
+function dryRun(options: WriteOptions): string | undefined {
+  return options.dryRun ? 'All' : undefined;
+}
+
+function bodyOf(kind: Kind, object: object): string {
+  return JSON.stringify({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...object });
+}

@@ -1,0 +1,9 @@
+export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** A path with those parameters that are set. */
+export function withQuery(path: string, query: Query): string {
+  const parts = Object.entries(query).flatMap(([name, value]) =>
+    value === undefined || value === '' || value === false ? [] : [`${name}=${encodeURIComponent(value)}`],
+  );
+  return parts.length === 0 ? path : `${path}?${parts.join('&')}`;
+}

@@ -1,0 +1,226 @@
+import { AccessError } from '../access/access.ts';
+import type { Credentials } from '../access/credentials.ts';
+import { messageOf } from '../errors.ts';
+import { wait } from '../world/wait.ts';
+import type { Timer, Transport, TransportRequest, TransportResponse, World } from '../world/world.ts';
+import { ApiError, ConnectionError, TooManyRequestsError, UnauthorizedError } from './errors.ts';
+import { errorFrom } from './status.ts';
+
+/** Told of each answer, for metrics. */
+export interface RequestObserver {
+  /** @param code the HTTP status, or `<error>` where none has come */
+  answered(method: string, code: string, durationMs: number): void;
+}
+
+export interface RequestsOptions {
+  readonly world: World;
+  readonly transport: Transport;
+  readonly credentials: Credentials;
+  readonly userAgent: string;
+  readonly observer?: RequestObserver | undefined;
+}
+
+export interface Outgoing {
+  readonly method: TransportRequest['method'];
+  readonly path: string;
+  readonly body?: string;
+  readonly contentType?: string;
+  /** @default 'application/json' */
+  readonly accept?: string | undefined;
+  /**
+   * Whether sending it twice does no harm. If not, it is sent again only after an answer that says it was not carried
+   * out (429).
+   */
+  readonly idempotent: boolean;
+  readonly signal?: AbortSignal | undefined;
+  /** Called right before it is sent, each time; throws when it must not be. */
+  readonly allow?: (() => void) | undefined;
+  /** For the whole answer; for lines, until they begin. */
+  readonly timeoutMs: number;
+}
+
+const TRIES = 4;
+const FIRST_DELAY_MS = 50;
+/** Longer than this it is the caller's, whose back-off is made for it. */
+const LONGEST_DELAY_MS = 5_000;
+
+/** Sends requests: with credentials, a deadline, and again where that is safe. */
+export class Requests {
+  readonly #options: RequestsOptions;
+
+  constructor(options: RequestsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The whole answer.
+   * @throws ApiError for an answer that is no success, ConnectionError for none, AccessError where we have no
+   *   credentials to send it with
+   */
+  text(outgoing: Outgoing): Promise<string> {
+    return this.#send(outgoing, async (deadline, authorization) => {
+      const response = await this.#open(outgoing, deadline, authorization);
+      const text = await response.text();
+      deadline.end();
+      return text;
+    });
+  }
+
+  /** The lines of an answer as they come, without an end in time but that of `outgoing.signal`. */
+  lines(outgoing: Outgoing): Promise<AsyncIterable<string>> {
+    return this.#send(outgoing, async (deadline, authorization) => {
+      const response = await this.#open(outgoing, deadline, authorization);
+      deadline.lift();
+      return endingWith(response.lines(), deadline);
+    });
+  }
+
+  async #send<T>(
+    outgoing: Outgoing,
+    attempt: (deadline: Deadline, authorization: string | undefined) => Promise<T>,
+  ): Promise<T> {
+    const { world, credentials } = this.#options;
+    const { signal, timeoutMs } = outgoing;
+    let renewed = false;
+    for (let tries = 1; ; tries++) {
+      const deadline = new Deadline(world, timeoutMs, signal);
+      let authorization: string | undefined;
+      try {
+        authorization = await unlessAborted(credentials.authorization(), deadline.signal);
+        return await attempt(deadline, authorization);
+      } catch (caught) {
+        deadline.end();
+        signal?.throwIfAborted();
+        // Nothing was sent. Trying again would only run a failing plugin four times, or ask a fence that has closed.
+        if (caught instanceof Refusal) throw caught.cause;
+        if (caught instanceof AccessError) throw caught;
+        const error = caught instanceof ApiError ? caught : unanswered(outgoing, deadline, caught);
+        // A token may have expired between two looks at its file.
+        if (error instanceof UnauthorizedError && !renewed) {
+          renewed = true;
+          if (await unlessAborted(credentials.renew(authorization), signal)) continue;
+        }
+        const delay = this.#delayBeforeNext(outgoing, error, tries);
+        if (delay === undefined) throw error;
+        await wait(world, delay, signal);
+      }
+    }
+  }
+
+  #delayBeforeNext({ idempotent }: Outgoing, error: unknown, tries: number): number | undefined {
+    if (tries >= TRIES) return undefined;
+    const retryable = error instanceof TooManyRequestsError || (idempotent && isRetryable(error));
+    if (!retryable) return undefined;
+    const asked = error instanceof TooManyRequestsError ? error.retryAfterMs : undefined;
+    const own = FIRST_DELAY_MS * 2 ** (tries - 1) * (0.5 + this.#options.world.random());
+    const delay = Math.max(asked ?? 0, own);
+    return delay > LONGEST_DELAY_MS ? undefined : delay;
+  }
+
+  async #open(
+    outgoing: Outgoing,
+    deadline: Deadline,
+    authorization: string | undefined,
+  ): Promise<TransportResponse> {
+    const { world, transport, userAgent, observer } = this.#options;
+    const { method, path, body, contentType, accept = 'application/json' } = outgoing;
+    const started = world.monotonic();
+    const tell = (code: string) => observer?.answered(method, code, world.monotonic() - started);
+    const headers = {
+      accept,
+      'user-agent': userAgent,
+      ...(authorization !== undefined && { authorization }),
+      ...(contentType !== undefined && { 'content-type': contentType }),
+    };
+    const request = { method, path, headers, signal: deadline.signal, ...(body !== undefined && { body }) };
+    refuseUnlessAllowed(outgoing); // nothing is awaited between this and the sending: what it says still holds
+    const response = await transport.request(request).catch((error) => {
+      tell('<error>');
+      throw error;
+    });
+    tell(String(response.status));
+    if (response.status < 300) return response;
+    throw errorFrom(nameOf(outgoing), response.status, await response.text(), response.header('retry-after'));
+  }
+}
+
+/** The lines. At their end the deadline lets go of the caller's signal, which may outlive thousands of watches. */
+async function* endingWith(
+  lines: AsyncIterable<string>,
+  deadline: Deadline,
+): AsyncGenerator<string, void, undefined> {
+  try {
+    yield* lines;
+  } finally {
+    deadline.end();
+  }
+}
+
+/** What a promise gives, or the signal's reason once it aborts: credentials may take their time. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+/** Carries what `allow` has thrown past those who tell failures of the network. */
+class Refusal extends Error {}
+
+function refuseUnlessAllowed({ allow }: Outgoing): void {
+  try {
+    allow?.();
+  } catch (cause) {
+    throw new Refusal('not allowed', { cause });
+  }
+}
+
+function unanswered(outgoing: Outgoing, { passed }: Deadline, cause: unknown): ConnectionError {
+  const why = passed ? `no answer within ${outgoing.timeoutMs / 1000} s` : messageOf(cause);
+  return new ConnectionError(`${nameOf(outgoing)}: ${why}`, { cause });
+}
+
+/** As it reads in an error: without the query, which may be long. */
+function nameOf({ method, path }: Outgoing): string {
+  return `${method} ${path.split('?', 1)[0]}`;
+}
+
+function isRetryable(error: unknown): boolean {
+  return error instanceof Error && 'retryable' in error && error.retryable === true;
+}
+
+/** A signal that aborts with the caller's, or when time is up. */
+class Deadline {
+  readonly #controller = new AbortController();
+  readonly #timer: Timer;
+  readonly #caller: AbortSignal | undefined;
+  readonly #follow = () => this.#controller.abort(this.#caller?.reason);
+  passed = false;
+
+  constructor(world: World, ms: number, caller: AbortSignal | undefined) {
+    caller?.throwIfAborted();
+    this.#caller = caller;
+    caller?.addEventListener('abort', this.#follow, { once: true });
+    this.#timer = world.after(ms, () => {
+      this.passed = true;
+      this.#controller.abort(new Error('timed out'));
+    });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** From here on time is no matter; the caller's signal still is. */
+  lift(): void {
+    this.#timer.cancel();
+  }
+
+  end(): void {
+    this.#timer.cancel();
+    this.#caller?.removeEventListener('abort', this.#follow);
+  }
+}

@@ -1,0 +1,9 @@
+import { kubeconfigAccess } from '../src/access/kubeconfig.ts';
+import { Client, type ClientOptions } from '../src/client/client.ts';
+import { nodeWorld } from '../src/world/node/node-world.ts';
+
+/** A client as the kubeconfig says. */
+export async function connect(kubeconfig: string, options: Partial<ClientOptions> = {}): Promise<Client> {
+  const access = await kubeconfigAccess({ world: nodeWorld, path: kubeconfig });
+  return new Client({ world: nodeWorld, access, fieldManager: 'runtime-test', ...options });
+}

@@ -1,0 +1,27 @@
+import { foreignKind } from '../src/kind/kind.ts';
+import type { KubeObject } from '../src/kind/object.ts';
+
+export interface ConfigMap extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export const ConfigMap = foreignKind<ConfigMap>({
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  scope: 'Namespaced',
+});
+
+export interface Deployment extends KubeObject {
+  readonly spec: { readonly replicas?: number; readonly selector: object; readonly template: object };
+  readonly status?: { readonly replicas?: number; readonly observedGeneration?: number };
+}
+
+export const Deployment = foreignKind<Deployment>({
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  plural: 'deployments',
+  scope: 'Namespaced',
+});

@@ -1,0 +1,51 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Cluster, temporaryFolder } from '@vmwright/testbed';
+import { kubeconfigAccess } from '../src/access/kubeconfig.ts';
+import { Client } from '../src/client/client.ts';
+import { nodeWorld } from '../src/world/node/node-world.ts';
+import type { World } from '../src/world/world.ts';
+
+/** The fields of a kubeconfig's only user, and of its only cluster beside server and authority. */
+export interface Sides {
+  readonly user?: object;
+  readonly cluster?: object;
+}
+
+/** A kubeconfig for this cluster, as kubectl would write one, in a folder of its own. */
+export async function kubeconfigWith(
+  { access }: Pick<Cluster, 'access'>,
+  { user = {}, cluster }: Sides,
+): Promise<string> {
+  const path = join(await temporaryFolder('access'), 'config');
+  const authority = { 'certificate-authority-data': Buffer.from(access.ca).toString('base64') };
+  const config = {
+    clusters: [{ name: 'here', cluster: { server: access.server, ...(cluster ?? authority) } }],
+    users: [{ name: 'me', user }],
+    contexts: [{ name: 'main', context: { cluster: 'here', user: 'me' } }],
+    'current-context': 'main',
+  };
+  await writeFile(path, JSON.stringify(config));
+  return path;
+}
+
+export async function clientOf(path: string, world: World = nodeWorld): Promise<Client> {
+  return new Client({
+    world,
+    access: await kubeconfigAccess({ world, path }),
+    fieldManager: 'access-test',
+    timeoutMs: 20_000,
+  });
+}
+
+/** The real world, but for a wall clock that is moved by hand. */
+export function worldWithClock(): World & { pass(ms: number): void } {
+  let now = Date.now();
+  return {
+    ...nodeWorld,
+    now: () => now,
+    pass: (ms) => {
+      now += ms;
+    },
+  };
+}
