@@ -1,0 +1,397 @@
+import { condition } from '@vmwright/testbed';
+import { test as base } from '@vmwright/testbed/vitest';
+import { describe, expect, expectTypeOf, vi } from 'vitest';
+import { parse } from 'yaml';
+import { connect } from '../../test/connect.ts';
+import type { Client } from '../client/client.ts';
+import { ApiError, InvalidError } from '../client/errors.ts';
+import { CustomResourceDefinition, crdOf, crdYaml } from './crd.ts';
+import { defineKind } from './define.ts';
+import type { ObjectOf } from './kind.ts';
+import {
+  anything,
+  array,
+  boolean,
+  embedded,
+  integer,
+  intOrString,
+  literals,
+  map,
+  nullable,
+  number,
+  object,
+  optional,
+  quantity,
+  type Schema,
+  string,
+} from './schema/index.ts';
+import { sentenceOf } from './schema/problem.ts';
+import { validate } from './schema/validate.ts';
+
+const disk = object(
+  {
+    name: string({ description: 'Name of the disk.', minLength: 1, maxLength: 8 }),
+    size: quantity({ description: 'How much fits on it.', default: '10Gi' }),
+  },
+  { description: 'A disk.' },
+);
+
+/** One of everything. */
+const Vm = defineKind({
+  group: 'kind-test.vmwright.dev',
+  kind: 'Vm',
+  plural: 'vms',
+  singular: 'vm',
+  listKind: 'VmList',
+  shortNames: ['ktvm'],
+  categories: ['kind-test'],
+  scope: 'Namespaced',
+  annotations: { 'kind-test.vmwright.dev/note': 'made from its declaration' },
+  conversion: { strategy: 'None' },
+  versions: [
+    {
+      name: 'v1',
+      served: true,
+      storage: true,
+      description: 'A machine.',
+      rules: [{ rule: "self.metadata.name != 'forbidden'", message: 'this name is taken' }],
+      spec: object(
+        {
+          level: optional(integer({ description: 'How high.', minimum: 1, maximum: 10, format: 'int32' })),
+          ratio: optional(number({ description: 'How much.', minimum: 0.5, maximum: 2.5, format: 'double' })),
+          on: boolean({ description: 'Whether it runs.', default: true }),
+          power: literals(['High', 'Low'], { description: 'How strong.', default: 'Low' }),
+          name: optional(string({ description: 'As people call it.', maxLength: 4, pattern: '^[a-z]+$' })),
+          address: optional(string({ description: 'Where it is.', format: 'ipv4' })),
+          disks: array(disk, {
+            description: 'Its disks.',
+            list: 'map',
+            keys: ['name'],
+            maxItems: 3,
+            default: [{ name: 'root' }],
+          }),
+          tags: optional(array(string(), { description: 'Its tags.', list: 'set', minItems: 1 })),
+          steps: optional(array(integer(), { description: 'Its steps.', list: 'atomic' })),
+          labels: optional(map(string(), { description: 'Its labels.', maxProperties: 2, atomic: true })),
+          port: optional(intOrString({ description: 'Its port.' })),
+          parent: optional(nullable(string({ description: 'Whence it comes.' }))),
+          extra: optional(anything({ description: 'What else there is.' })),
+          template: optional(embedded({ description: 'What it makes.' })),
+          range: optional(
+            object(
+              { min: integer({ description: 'The least.' }), max: integer({ description: 'The most.' }) },
+              {
+                description: 'From and to.',
+                atomic: true,
+                preserveUnknown: true,
+                rules: [
+                  {
+                    rule: 'self.min <= self.max',
+                    messageExpression: "'%d is above %d'.format([self.min, self.max])",
+                    reason: 'FieldValueForbidden',
+                    fieldPath: '.min',
+                  },
+                ],
+              },
+            ),
+          ),
+          zone: string({
+            description: 'Where it stays.',
+            default: 'a',
+            rules: [
+              {
+                rule: 'oldSelf.orValue(self) == self',
+                message: 'the zone cannot change',
+                optionalOldSelf: true,
+              },
+            ],
+          }),
+          replicas: integer({ description: 'How many.', default: 1, minimum: 0, format: 'int32' }),
+        },
+        { description: 'What is wanted.' },
+      ),
+      status: object(
+        {
+          phase: optional(string({ description: 'How far it is.' })),
+          replicas: optional(integer({ description: 'How many there are.' })),
+          selector: optional(string({ description: 'How to find them.' })),
+        },
+        { description: 'What was seen.' },
+      ),
+      columns: [
+        { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'How far it is.' },
+        { name: 'Level', type: 'integer', jsonPath: '.spec.level', format: 'int32' },
+        { name: 'Zone', type: 'string', jsonPath: '.spec.zone', priority: 1 },
+        { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+      ],
+      scale: {
+        specPath: '.spec.replicas',
+        statusPath: '.status.replicas',
+        labelSelectorPath: '.status.selector',
+      },
+      selectableFields: ['.spec.zone'],
+    },
+    {
+      name: 'v1beta1',
+      deprecated: 'use v1',
+      spec: object(
+        { level: optional(integer({ description: 'How high.' })) },
+        { description: 'What was wanted.', preserveUnknown: true },
+      ),
+    },
+  ],
+});
+type Vm = ObjectOf<typeof Vm>;
+
+const test = base
+  .extend('connection', { scope: 'file' }, async ({ cluster }, { onCleanup }) => {
+    const connection = await connect(cluster.kubeconfig);
+    onCleanup(() => connection[Symbol.asyncDispose]());
+    return connection;
+  })
+  // Of a cluster that serves the kind.
+  .extend('client', { scope: 'file' }, async ({ cluster, connection }, { onCleanup }) => {
+    onCleanup(() => connection.delete(CustomResourceDefinition, crdOf(Vm).metadata));
+    await cluster.apply(await crdYaml(Vm));
+    await cluster.waitFor(
+      `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/vms.${Vm.group}`,
+      (crd) => condition(crd, 'Established') === 'True',
+    );
+    return connection;
+  });
+
+test('a CRD with one of everything is accepted as it is, established, and the same as text', async ({
+  client,
+}) => {
+  const crd = await client.get(CustomResourceDefinition, crdOf(Vm).metadata);
+  const conditions = Object.fromEntries(
+    crd.status?.conditions?.map(({ type, status }) => [type, status]) ?? [],
+  );
+  expect(conditions).toMatchObject({ Established: 'True', NamesAccepted: 'True' });
+  expect(conditions).not.toHaveProperty('NonStructuralSchema');
+  expect(crd.metadata.annotations).toMatchObject({
+    'kind-test.vmwright.dev/note': 'made from its declaration',
+  });
+  expect(crd.spec).toMatchObject(JSON.parse(JSON.stringify(crdOf(Vm).spec)));
+  expect(parse(await crdYaml(Vm))).toEqual(JSON.parse(JSON.stringify(crdOf(Vm))));
+});
+
+test('a kind in a group of Kubernetes is accepted with its approval', async ({ client }) => {
+  const Approved = defineKind({
+    group: 'kind-test.k8s.io',
+    version: 'v1alpha1',
+    kind: 'Approved',
+    plural: 'approveds',
+    scope: 'Cluster',
+    annotations: { 'api-approved.kubernetes.io': 'https://github.com/kubernetes/enhancements/pull/1111' },
+    spec: object({}),
+  });
+  const accepted = await client.create(CustomResourceDefinition, crdOf(Approved), { dryRun: true });
+  expect(accepted.spec).toMatchObject({ group: 'kind-test.k8s.io', scope: 'Cluster' });
+  const { annotations, ...metadata } = crdOf(Approved).metadata;
+  const unapproved = client.create(
+    CustomResourceDefinition,
+    { ...crdOf(Approved), metadata },
+    { dryRun: true },
+  );
+  await expect(unapproved).rejects.toThrow('api-approved.kubernetes.io');
+});
+
+test('kubectl explain shows every description', async ({ cluster, client }) => {
+  await client.list(Vm); // it is served
+  const explain = async (...args: string[]) => {
+    const { stdout } = await cluster.kubectl(['explain', `--api-version=${Vm.group}/v1`, ...args]);
+    return stdout.replaceAll(/\s+/g, ' ');
+  };
+  // What the API server says about a new kind, it says a moment after it serves it.
+  await vi.waitFor(async () => expect(await explain('vms')).toContain('A machine.'), {
+    timeout: 60_000,
+    interval: 200,
+  });
+  const described = [...descriptions(Vm.schema, 'vms')];
+  expect(described.length).toBeGreaterThan(20);
+  for (const [path, description] of described) expect(await explain(path)).toContain(description);
+  expect(await explain('--recursive', 'vms')).toContain(
+    'disks <[]Object> name <string> -required- size <Object>',
+  );
+});
+
+test('kubectl get shows the columns, by short name and category, and selects by a field', async ({
+  client,
+  cluster,
+  namespace,
+}) => {
+  const metadata = { namespace, name: 'shown' };
+  await client.create(Vm, { metadata, spec: { level: 7, zone: 'b' } });
+  await client.applyStatus(Vm, metadata, { phase: 'Running' });
+  const lines = async (...args: string[]) => {
+    const { stdout } = await cluster.kubectl(['-n', namespace, 'get', ...args]);
+    return stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/));
+  };
+  await vi.waitFor(
+    async () => {
+      const [head, row] = await lines('ktvm', 'shown');
+      expect(head).toEqual(['NAME', 'PHASE', 'LEVEL', 'AGE']);
+      expect(row?.slice(0, 3)).toEqual(['shown', 'Running', '7']);
+    },
+    { timeout: 30_000, interval: 500 },
+  );
+  expect((await lines('kind-test', '-o', 'wide'))[0]).toEqual(['NAME', 'PHASE', 'LEVEL', 'ZONE', 'AGE']);
+  expect((await client.list(Vm, { namespace, fieldSelector: 'spec.zone=b' })).items).toHaveLength(1);
+  expect((await client.list(Vm, { namespace, fieldSelector: 'spec.zone=c' })).items).toHaveLength(0);
+});
+
+test('kubectl scale works, and an autoscaler finds the selector', async ({ client, cluster, namespace }) => {
+  const metadata = { namespace, name: 'scaled' };
+  await client.create(Vm, { metadata, spec: {} });
+  await cluster.kubectl(['-n', namespace, 'scale', '--replicas=5', `vms.v1.${Vm.group}/scaled`]);
+  expect((await client.get(Vm, metadata)).spec.replicas).toBe(5);
+  await client.applyStatus(Vm, metadata, { replicas: 3, selector: 'app=scaled' });
+  expect((await client.getScale(Vm, metadata)).status).toEqual({ replicas: 3, selector: 'app=scaled' });
+});
+
+test('objects are typed, defaults are filled in, and the status is a world of its own', async ({
+  client,
+  namespace,
+}) => {
+  const metadata = { namespace, name: 'filled' };
+  const created = await client.create(Vm, { metadata, spec: {}, status: { phase: 'made up' } });
+  expectTypeOf(created).toEqualTypeOf<Vm>();
+  expectTypeOf(created.spec.power).toEqualTypeOf<'High' | 'Low'>();
+  expect(created.spec).toEqual({
+    on: true,
+    power: 'Low',
+    zone: 'a',
+    replicas: 1,
+    disks: [{ name: 'root', size: '10Gi' }],
+  });
+  expect(created.status).toBeUndefined();
+});
+
+test('two versions are served, and the old one warns', async ({ client, cluster, namespace }) => {
+  const metadata = { namespace, name: 'versions' };
+  await client.create(Vm.at('v1beta1'), { metadata, spec: { level: 3 } });
+  expect((await client.get(Vm, metadata)).spec).toMatchObject({ level: 3, zone: 'a' });
+  expect(await client.get(Vm.at('v1beta1'), metadata)).toMatchObject({
+    apiVersion: 'kind-test.vmwright.dev/v1beta1',
+    spec: { level: 3 },
+  });
+  const { stderr } = await cluster.kubectl(['-n', namespace, 'get', `vms.v1beta1.${Vm.group}`, 'versions']);
+  expect(stderr).toContain('Warning: use v1');
+});
+
+describe('a value that breaks the schema is refused, by the API server and by the validator with the same sentence', () => {
+  test.for<readonly [string, object, string]>([
+    [
+      'a minimum',
+      { level: 0 },
+      'spec.level: Invalid value: 0: spec.level in body should be greater than or equal to 1',
+    ],
+    [
+      'a maximum',
+      { level: 11 },
+      'spec.level: Invalid value: 11: spec.level in body should be less than or equal to 10',
+    ],
+    [
+      'a maximum of a fraction',
+      { ratio: 2.75 },
+      'spec.ratio: Invalid value: 2.75: spec.ratio in body should be less than or equal to 2.5',
+    ],
+    [
+      'a type',
+      { level: 'high' },
+      'spec.level: Invalid value: "string": spec.level in body must be of type integer: "string"',
+    ],
+    ['a choice', { power: 'Full' }, 'spec.power: Unsupported value: "Full": supported values: "High", "Low"'],
+    ['a maximal length', { name: 'hello' }, 'spec.name: Too long: may not be more than 4 bytes'],
+    [
+      'a minimal length',
+      { disks: [{ name: '' }] },
+      'spec.disks[0].name: Invalid value: "": spec.disks[0].name in body should be at least 1 chars long',
+    ],
+    [
+      'a pattern',
+      { name: 'AB' },
+      `spec.name: Invalid value: "AB": spec.name in body should match '^[a-z]+$'`,
+    ],
+    [
+      'a format',
+      { address: '1.2.3' },
+      'spec.address: Invalid value: "1.2.3": spec.address in body must be of type ipv4: "1.2.3"',
+    ],
+    ['a required field', { disks: [{}] }, 'spec.disks[0].name: Required value'],
+    [
+      'a maximal number of items',
+      { disks: ['a', 'b', 'c', 'd'].map((name) => ({ name })) },
+      'spec.disks: Too many: 4: must have at most 3 items',
+    ],
+    [
+      'a minimal number of items',
+      { tags: [] },
+      'spec.tags: Invalid value: 0: spec.tags in body should have at least 1 items',
+    ],
+    [
+      'a key of a list',
+      { disks: [{ name: 'a' }, { name: 'a' }] },
+      'spec.disks[1]: Duplicate value: {"name":"a"}',
+    ],
+    ['a set', { tags: ['a', 'a'] }, 'spec.tags[1]: Duplicate value: "a"'],
+    [
+      'a maximal number of keys',
+      { labels: { a: '', b: '', c: '' } },
+      'spec.labels: Too many: 3: must have at most 2 items',
+    ],
+    [
+      'a number or string',
+      { port: true },
+      'spec.port: Invalid value: "boolean": spec.port in body must be of type integer,string: "boolean"',
+    ],
+    ['an embedded object', { template: { kind: 'Pod' } }, 'spec.template.apiVersion: Required value'],
+  ])('%s', async ([, spec, sentence], { client, namespace }) => {
+    expect(await refusal(client, namespace, spec)).toContain(sentence);
+    expect(validate(Vm.schema, { spec }).map(sentenceOf)).toEqual([sentence]);
+  });
+});
+
+describe('a broken CEL rule is refused with its sentence', () => {
+  test('of a field, at the field it blames, made from the object', async ({ client, namespace }) => {
+    expect(await refusal(client, namespace, { range: { min: 3, max: 2 } })).toEqual([
+      'spec.range.min: Forbidden: 3 is above 2',
+    ]);
+  });
+
+  test('of the whole object', async ({ client, namespace }) => {
+    expect(await refusal(client, namespace, {}, 'forbidden')).toEqual([
+      '<nil>: Invalid value: this name is taken',
+    ]);
+  });
+
+  test('about a change', async ({ client, namespace }) => {
+    const metadata = { namespace, name: 'moved' };
+    await client.create(Vm, { metadata, spec: { zone: 'a' } });
+    const moved = client.mergePatch(Vm, metadata, { spec: { zone: 'b' } });
+    await expect(moved).rejects.toThrow('the zone cannot change');
+  });
+});
+
+/** What the API server has against a spec. */
+async function refusal(client: Client, namespace: string, spec: object, name = 'refused'): Promise<string[]> {
+  const answer = client.create(Vm, { metadata: { namespace, name }, spec }, { dryRun: true });
+  const error = await answer.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(InvalidError);
+  return error instanceof ApiError ? error.causes.map(({ field, message }) => `${field}: ${message}`) : [];
+}
+
+/** Of a schema and all there is in it, by path. */
+function* descriptions(schema: Schema, path: string): Generator<readonly [string, string]> {
+  const { description, items, properties = {} } = schema;
+  if (description !== undefined) yield [path, description];
+  if (items !== undefined) yield* descriptions(items, path);
+  for (const [name, field] of Object.entries(properties)) yield* descriptions(field, `${path}.${name}`);
+}

@@ -1,0 +1,75 @@
+/*
+ * Addresses as the API server takes them. Two of its formats go back to an older Go, which lets numbers begin with
+ * zeros (010.0.0.1) and groups be longer than four digits; the third does not.
+ */
+
+interface Style {
+  /** Whether numbers may begin with zeros. */
+  readonly sloppy: boolean;
+}
+
+/** Also an IPv6 address that ends in dots: there is an address, and there is a dot. */
+export function isIpv4(value: string): boolean {
+  return value.includes('.') && isAddress(value, { sloppy: true });
+}
+
+export function isIpv6(value: string): boolean {
+  return value.includes(':') && isAddress(value, { sloppy: false });
+}
+
+/** An address and the length of its prefix, whatever bits come after that. */
+export function isCidr(value: string): boolean {
+  const cut = value.indexOf('/');
+  const [address, length] = [value.slice(0, cut), value.slice(cut + 1)];
+  if (cut === -1 || !/^\d+$/.test(length)) return false;
+  if (isDotted(address, { sloppy: true })) return Number(length) <= 32;
+  return isColoned(address, { sloppy: true }) && Number(length) <= 128;
+}
+
+/**
+ * 6, 8 or 20 bytes: `00:50:56:01:02:03`, `00-50-56-01-02-03`, `0050.5601.0203`. Without separators it depends on the Go
+ * that the API server was built with; not here.
+ */
+export function isMac(value: string): boolean {
+  const separator = /[:.-]/.exec(value)?.[0];
+  if (separator === undefined) return false;
+  const groups = value.split(separator);
+  const width = separator === '.' ? 4 : 2;
+  const digits = groups.join('');
+  return (
+    groups.every((group) => group.length === width) &&
+    /^[0-9a-f]+$/i.test(digits) &&
+    [12, 16, 40].includes(digits.length)
+  );
+}
+
+function isAddress(value: string, style: Style): boolean {
+  const first = /[.:]/.exec(value)?.[0];
+  return first === '.' ? isDotted(value, style) : first === ':' && isColoned(value, style);
+}
+
+function isDotted(value: string, { sloppy }: Style): boolean {
+  const parts = value.split('.');
+  return (
+    parts.length === 4 &&
+    parts.every((part) => /^\d+$/.test(part) && Number(part) <= 255 && (sloppy || !/^0\d/.test(part)))
+  );
+}
+
+function isColoned(value: string, style: Style): boolean {
+  const halves = value.split('::');
+  if (halves.length > 2) return false;
+  const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')));
+  const tail = groups.at(-1);
+  const dotted = tail?.includes('.') ?? false;
+  // Dots only at the very end: not before a closing `::`.
+  if (dotted && (value.endsWith('::') || !isDotted(tail ?? '', style))) return false;
+  const plain = dotted ? groups.slice(0, -1) : groups;
+  if (!plain.every((group) => isGroup(group, style))) return false;
+  const length = plain.length + (dotted ? 2 : 0);
+  return halves.length === 2 ? length < 8 : length === 8;
+}
+
+function isGroup(group: string, { sloppy }: Style): boolean {
+  return /^[0-9a-f]+$/i.test(group) && (sloppy ? Number.parseInt(group, 16) <= 0xffff : group.length <= 4);
+}

@@ -1,0 +1,89 @@
+import { isCidr, isIpv4, isIpv6, isMac } from './address.ts';
+
+/*
+ * The formats of strings that the API server checks, to the letter, its oddities included. Not all that it knows: `uri`
+ * and `email` are what Go's parsers of the day take, `hostname` means something else than it says (a `pattern` is
+ * better), and any other word it takes and ignores.
+ */
+
+const FORMATS = {
+  byte: isBase64,
+  cidr: isCidr,
+  date: isDate,
+  'date-time': isDateTime,
+  duration: isDuration,
+  ipv4: isIpv4,
+  ipv6: isIpv6,
+  mac: isMac,
+  uuid: isUuid,
+} as const;
+
+export type Format = keyof typeof FORMATS;
+
+/** Whether a string is as the format wants it; true for formats that the API server does not check. */
+export function isOfFormat(format: string, value: string): boolean {
+  return isFormat(format) ? FORMATS[format](value) : true;
+}
+
+export function isFormat(format: string): format is Format {
+  return Object.hasOwn(FORMATS, format);
+}
+
+/** Padded, not empty, and in the alphabet with `+` and `/`. */
+function isBase64(value: string): boolean {
+  return /^[A-Za-z0-9+/]+={0,2}$/.test(value) && value.length % 4 === 0;
+}
+
+function isDate(value: string): boolean {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(value)?.map(Number) ?? [];
+  if (year === undefined || month === undefined || day === undefined) return false;
+  if (month < 1 || month > 12 || day < 1) return false;
+  const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+  const days = month === 2 ? (leap ? 29 : 28) : [4, 6, 9, 11].includes(month) ? 30 : 31;
+  return day <= days;
+}
+
+/** RFC 3339, in either case, with any character before the fraction and nothing but digits asked of the offset. */
+function isDateTime(value: string): boolean {
+  const [date = '', time] = value.toLowerCase().split('t');
+  if (time === undefined || !isDate(date)) return false;
+  const parts = /^(\d\d):(\d\d):(\d\d)(?:.\d+)?(?:z|[+-]\d\d:\d\d)$/u.exec(time);
+  if (parts === null) return false;
+  const [, hours = '', minutes = '', seconds = ''] = parts;
+  return hours <= '23' && minutes <= '59' && seconds <= '59';
+}
+
+const INT64_MAX = 2n ** 63n - 1n;
+const GO_DURATION = /^[+-]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|[uµμ]s|ms|s|m|h))+)$/u;
+const WORDS = [
+  ['ns', 'nano'],
+  ['us', 'µs', 'micro'],
+  ['ms', 'milli'],
+  ['s', 'sec'],
+  ['m', 'min'],
+  ['h', 'hr', 'hour'],
+  ['d', 'day'],
+  ['w', 'wk', 'week'],
+];
+
+/** As Go writes durations (`1h30m`); else a number and a unit anywhere in the string will do (`about 2 days`). */
+function isDuration(value: string): boolean {
+  const fits = (digits: string) => BigInt(digits) <= INT64_MAX;
+  if (GO_DURATION.test(value) && [...value.matchAll(/(?<![.\d])\d+/g)].every(([digits]) => fits(digits)))
+    return true;
+  const amounts = [...value.matchAll(/(\d+)\s*([A-Za-zµ]+)/g)];
+  return (
+    amounts.every(([, digits = '']) => fits(digits)) &&
+    amounts.some(([, , unit = '']) => isUnit(unit.toLowerCase()))
+  );
+}
+
+/** Of each unit's words the last may go on as it likes: `sec`, `seconds`. */
+function isUnit(unit: string): boolean {
+  return WORDS.some((words) => words.includes(unit) || unit.startsWith(words.at(-1) ?? unit));
+}
+
+/** With hyphens in their places, or some or all of them left out. */
+function isUuid(value: string): boolean {
+  return /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(value);
+}

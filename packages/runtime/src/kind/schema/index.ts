@@ -1,0 +1,15 @@
+export * from './composite.ts';
+export type { Format } from './format.ts';
+export { type Problem, type ProblemReason, sentenceOf } from './problem.ts';
+export * from './scalar.ts';
+export {
+  type Common,
+  DeclarationError,
+  nullable,
+  type Optional,
+  optional,
+  type Rule,
+  type Schema,
+  type ValueOf,
+} from './schema.ts';
+export { type Admission, admit, validate } from './validate.ts';

@@ -1,0 +1,128 @@
+import { filled, schemaOf } from './fill.ts';
+import { isFormat, isOfFormat } from './format.ts';
+import { identityProblems } from './identity.ts';
+import { isJsonObject, type JsonObject } from './json.ts';
+import {
+  invalid,
+  missing,
+  type Problem,
+  tooLong,
+  tooMany,
+  unsupported,
+  within,
+  wrongType,
+} from './problem.ts';
+import type { Schema } from './schema.ts';
+
+export type Admission<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly problems: readonly Problem[] };
+
+/**
+ * Takes in a value from outside as the API server does.
+ *
+ * Flow: unknown fields and forbidden nulls are dropped, defaults filled in, then the whole is held to the schema.
+ *
+ * Guarantees: takes what the API server takes, and refuses what it refuses with the same sentences. In two places it is
+ * stricter, because there the API server lets through what is not of the declared type: an array where a string with a
+ * format should be, and a fraction within 1e-9 of a whole number (1234567890.5) where an integer should be.
+ *
+ * Not checked: CEL rules; the metadata of embedded objects beyond its being an object.
+ *
+ * @param at the path of the value, for the sentences: `spec`
+ */
+export function admit<T>(schema: Schema<T>, value: unknown, at = ''): Admission<T> {
+  const stored = filled(schema, value);
+  const problems = allProblems(schema, stored, at);
+  return conforms(schema, stored, problems) ? { ok: true, value: stored } : { ok: false, problems };
+}
+
+/** What is wrong with a value from outside; see `admit`. */
+export function validate(schema: Schema, value: unknown, at = ''): readonly Problem[] {
+  return allProblems(schema, filled(schema, value), at);
+}
+
+function conforms<T>(_schema: Schema<T>, _value: unknown, problems: readonly Problem[]): _value is T {
+  return problems.length === 0;
+}
+
+function allProblems(schema: Schema, value: unknown, field: string): Problem[] {
+  return [...problemsOf(schema, value, field), ...identityProblems(schema, value, field)];
+}
+
+function problemsOf(schema: Schema, value: unknown, field: string): Problem[] {
+  const problems = [...typeProblems(schema, value, field)];
+  if (schema.enum !== undefined && !schema.enum.some((choice) => choice === value))
+    problems.push(unsupported(field, value, schema.enum));
+  if (typeof value === 'string') problems.push(...stringProblems(schema, value, field));
+  else if (typeof value === 'number') problems.push(...numberProblems(schema, value, field));
+  else if (Array.isArray(value)) problems.push(...arrayProblems(schema, value, field));
+  else if (isJsonObject(value)) problems.push(...objectProblems(schema, value, field));
+  return problems;
+}
+
+function* typeProblems(schema: Schema, value: unknown, field: string): Generator<Problem> {
+  const wanted = schema['x-kubernetes-int-or-string'] ? ['integer', 'string'] : schema.type && [schema.type];
+  if (wanted === undefined || (value === null && schema.nullable)) return;
+  const found = typeOf(value);
+  if (wanted.includes(found) || (found === 'integer' && wanted.includes('number'))) return;
+  // Where there is a format, the API server names that instead of the type, and so of the value.
+  if (schema.format !== undefined && isFormat(schema.format) && found !== 'null' && found !== 'array')
+    yield wrongType(
+      field,
+      schema.format,
+      found === 'integer' ? 'int64' : found === 'number' ? 'float64' : '',
+    );
+  else yield wrongType(field, wanted.join(','), found);
+}
+
+function typeOf(value: unknown): string {
+  if (value === null || value === undefined) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (typeof value !== 'number') return typeof value;
+  // What has more than 64 bits is read as a floating-point number, and counts as a fraction. JavaScript writes the
+  // least of 64 bits rounded, and so as one of more.
+  return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? 'integer' : 'number';
+}
+
+/** The first that is wrong, as the API server says it: a string that is too long is not held to its pattern as well. */
+function* stringProblems(schema: Schema, value: string, field: string): Generator<Problem> {
+  const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern, format } = schema;
+  const length = Iterator.from(value).reduce((count) => count + 1, 0);
+  if (length > maxLength) yield tooLong(field, maxLength);
+  else if (length < minLength) yield invalid(field, value, `be at least ${minLength} chars long`);
+  else if (pattern !== undefined && !new RegExp(pattern, 'u').test(value))
+    yield invalid(field, value, `match '${pattern}'`);
+  if (format !== undefined && isFormat(format) && !isOfFormat(format, value))
+    yield wrongType(field, format, value);
+}
+
+function* numberProblems({ minimum, maximum }: Schema, value: number, field: string): Generator<Problem> {
+  // The API server compares whole numbers as such, and cuts the fraction off their bounds: 2 is not below 2.5.
+  const bound = (limit: number) => (typeOf(value) === 'integer' ? Math.trunc(limit) : limit);
+  if (minimum !== undefined && value < bound(minimum))
+    yield invalid(field, value, `be greater than or equal to ${bound(minimum)}`);
+  if (maximum !== undefined && value > bound(maximum))
+    yield invalid(field, value, `be less than or equal to ${bound(maximum)}`);
+}
+
+function* arrayProblems(schema: Schema, value: readonly unknown[], field: string): Generator<Problem> {
+  const { items, minItems = 0, maxItems = Number.POSITIVE_INFINITY } = schema;
+  if (value.length < minItems) yield invalid(field, value.length, `have at least ${minItems} items`);
+  if (value.length > maxItems) yield tooMany(field, value.length, maxItems);
+  if (items !== undefined)
+    for (const [index, item] of value.entries()) yield* problemsOf(items, item, `${field}[${index}]`);
+}
+
+function* objectProblems(schema: Schema, value: JsonObject, field: string): Generator<Problem> {
+  const { minProperties = 0, maxProperties = Number.POSITIVE_INFINITY, required = [] } = schema;
+  const names = Object.keys(value);
+  if (names.length < minProperties)
+    yield invalid(field, names.length, `have at least ${minProperties} properties`);
+  if (names.length > maxProperties) yield tooMany(field, names.length, maxProperties);
+  for (const name of names) {
+    const part = schemaOf(schema, name);
+    if (part !== undefined) yield* problemsOf(part, value[name], within(field, name));
+  }
+  for (const name of required) if (!Object.hasOwn(value, name)) yield missing(within(field, name));
+}
