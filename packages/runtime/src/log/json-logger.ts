@@ -1,0 +1,89 @@
+import type { Clock } from '../world/world.ts';
+import { LEVELS, type Level, type LogFields, type Logger, type LogLevel } from './logger.ts';
+import { plainFields } from './plain.ts';
+import { writeToStandardError } from './standard-error.ts';
+
+export interface JsonLoggerOptions {
+  readonly clock: Pick<Clock, 'now'>;
+  /** @default 'info' */
+  readonly level?: Level;
+  /** Takes whole lines. @default the process' standard error */
+  readonly write?: (line: string) => void;
+}
+
+/**
+ * A logger that writes a JSON object a line: `level`, `time`, `msg`, then the fields. `level` may be changed at any time
+ * and holds for all children.
+ *
+ * Guarantees: a line is written when the call returns, so none is lost when the process ends; no name comes twice in a
+ * line; what is obviously a secret is left out (see `plainFields`); logging never throws.
+ */
+export function jsonLogger(options: JsonLoggerOptions): Logger & LogLevel {
+  return new JsonLogger(
+    { clock: options.clock, write: options.write ?? writeToStandardError, level: options.level ?? 'info' },
+    {},
+  );
+}
+
+interface Shared extends LogLevel {
+  readonly clock: Pick<Clock, 'now'>;
+  readonly write: (line: string) => void;
+}
+
+class JsonLogger implements Logger, LogLevel {
+  readonly #shared: Shared;
+  readonly #fields: LogFields;
+
+  constructor(shared: Shared, fields: LogFields) {
+    this.#shared = shared;
+    this.#fields = fields;
+  }
+
+  get level(): Level {
+    return this.#shared.level;
+  }
+
+  set level(level: Level) {
+    this.#shared.level = level;
+  }
+
+  debug(fields: LogFields, message: string): void {
+    this.#log('debug', fields, message);
+  }
+
+  info(fields: LogFields, message: string): void {
+    this.#log('info', fields, message);
+  }
+
+  warn(fields: LogFields, message: string): void {
+    this.#log('warn', fields, message);
+  }
+
+  error(fields: LogFields, message: string): void {
+    this.#log('error', fields, message);
+  }
+
+  child(fields: LogFields): Logger {
+    return new JsonLogger(this.#shared, { ...this.#fields, ...withoutReserved(plainFields(fields)) });
+  }
+
+  #log(level: Level, fields: LogFields, message: string): void {
+    const { clock, write, level: least } = this.#shared;
+    if (LEVELS.indexOf(level) < LEVELS.indexOf(least)) return;
+    const time = new Date(clock.now()).toISOString();
+    const own = withoutReserved(plainFields(fields));
+    write(`${JSON.stringify({ level, time, msg: message, ...this.#fields, ...own })}\n`);
+  }
+}
+
+const RESERVED = ['level', 'time', 'msg'];
+
+/** A field of a name that is taken gets an underscore, rather than to replace what every line has. */
+function withoutReserved(fields: Record<string, unknown>): Record<string, unknown> {
+  for (const name of RESERVED) {
+    if (!(name in fields)) continue;
+    fields[`${name}_`] = fields[name];
+    delete fields[name];
+  }
+  return fields;
+}

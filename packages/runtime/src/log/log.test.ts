@@ -1,0 +1,179 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { collectingLogger } from './collecting-logger.ts';
+import { jsonLogger } from './json-logger.ts';
+import { silentLogger } from './logger.ts';
+
+describe('a line', () => {
+  test('is one JSON object with level, time, message and fields, in this order', () => {
+    let written = '';
+    const write = (line: string) => {
+      written += line;
+    };
+    const logger = jsonLogger({ clock: { now: () => Date.UTC(2026, 0, 2) }, write });
+    logger.child({ controller: 'vm' }).info({ object: 'team/a', none: undefined }, 'said\ntwice');
+    expect(written).toBe(
+      '{"level":"info","time":"2026-01-02T00:00:00.000Z","msg":"said\\ntwice","controller":"vm","object":"team/a"}\n',
+    );
+  });
+
+  test('has each name once: a later field goes before an earlier, none before level, time and message', () => {
+    let written = '';
+    const write = (line: string) => {
+      written += line;
+    };
+    const logger = jsonLogger({ clock: { now: () => 0 }, write }).child({ a: 1, level: 'x' });
+    logger.warn({ a: 2, msg: 'y' }, 'z');
+    expect(written.match(/"a":/g)).toHaveLength(1);
+    expect(JSON.parse(written)).toMatchObject({ level: 'warn', msg: 'z', a: 2, level_: 'x', msg_: 'y' });
+  });
+});
+
+test('the level may be changed at any time, for all children', () => {
+  const { logger, lines } = collectingLogger('info');
+  const child = logger.child({ controller: 'vm' });
+  child.debug({}, 'unheard');
+  logger.level = 'debug';
+  child.debug({}, 'heard');
+  child.child({ deeper: true }).debug({}, 'heard too');
+  logger.level = 'error';
+  child.warn({}, 'unheard');
+  child.error({}, 'always heard');
+  expect(lines.map(({ msg }) => msg)).toEqual(['heard', 'heard too', 'always heard']);
+});
+
+describe('secrets', () => {
+  test.for([
+    'authorization',
+    'Authorization',
+    'token',
+    'refresh_token',
+    'accessToken',
+    'password',
+    'client-secret',
+    'key',
+    'tls.key',
+    'privateKey',
+  ])('%s is left out, at any depth', (name) => {
+    const { logger, lines } = collectingLogger();
+    logger.child({ [name]: 's3cret' }).info({ request: { headers: [{ [name]: 's3cret' }] } }, 'x');
+    logger.info({ [name]: { inner: 's3cret' } }, 'x');
+    expect(JSON.stringify(lines)).not.toContain('s3cret');
+    expect(lines[0]?.[name]).toBe('[redacted]');
+  });
+
+  test('the content of a Secret is left out, its name is not', () => {
+    const { logger, lines } = collectingLogger();
+    const secret = {
+      kind: 'Secret',
+      metadata: { name: 'x' },
+      data: { a: 's3cret' },
+      stringData: { b: 's3cret' },
+    };
+    logger.info({ object: secret }, 'x');
+    expect(JSON.stringify(lines)).not.toContain('s3cret');
+    expect(lines[0]?.object).toMatchObject({ metadata: { name: 'x' } });
+  });
+
+  test('what only sounds alike stays', () => {
+    const { logger, lines } = collectingLogger();
+    logger.info({ keys: 3, monkey: 'ape', tokens: ['a'], hasToken: true }, 'x');
+    expect(lines[0]).toMatchObject({ keys: 3, monkey: 'ape', tokens: ['a'], hasToken: true });
+  });
+});
+
+describe('anything can be logged', () => {
+  test('errors: foreseen ones by code and message, others with their stack, both with their cause', () => {
+    const { logger, lines } = collectingLogger();
+    const foreseen = Object.assign(new Error('no such VM'), { code: 'NOT_FOUND' });
+    logger.error({ error: new TypeError('oops', { cause: foreseen }) }, 'x');
+    expect(lines[0]?.error).toEqual({
+      type: 'TypeError',
+      message: 'oops',
+      stack: expect.stringContaining('log.test.ts'),
+      cause: { type: 'Error', message: 'no such VM', code: 'NOT_FOUND' },
+    });
+  });
+
+  test('what has no end, throws, or is no JSON', () => {
+    const { logger, lines } = collectingLogger();
+    const endless: Record<string, unknown> = {};
+    endless.self = endless;
+    const throwing = {
+      get bad(): never {
+        throw new Error('no');
+      },
+    };
+    logger.info(
+      {
+        endless,
+        throwing,
+        big: 10n,
+        nothing: Number.NaN,
+        when: new Date(0),
+        map: new Map([['token', 's3cret']]),
+        set: new Set([1]),
+        bytes: new Uint8Array(3),
+        call: Symbol('s'),
+      },
+      'x',
+    );
+    expect(lines[0]).toMatchObject({
+      throwing: '[unreadable]',
+      big: '10',
+      nothing: 'NaN',
+      when: '1970-01-01T00:00:00.000Z',
+      map: { token: '[redacted]' },
+      set: [1],
+      bytes: '[3 bytes]',
+      call: 'Symbol(s)',
+    });
+  });
+});
+
+describe('no line is lost when the process ends right after it, though its reader is slow', () => {
+  test.for([
+    ['and the pipe blocks', ''],
+    ['and the pipe does not block, as after any use of console', "console.error('{}');"],
+  ] as const)('%s', async ([, first]) => {
+    const module = join(import.meta.dirname, 'json-logger.ts');
+    const program = `
+      import { jsonLogger } from ${JSON.stringify(module)};
+      ${first}
+      const logger = jsonLogger({ clock: { now: () => 0 } });
+      for (let i = 0; i < 5000; i++) logger.info({ i, filling: 'é'.repeat(100) }, 'line');
+      process.exit(3);`;
+    const node = '"$0" --disable-warning=ExperimentalWarning --input-type=module -e "$1"';
+    const script = `${node} 2>&1 >/dev/null | (sleep 0.3; cat)`;
+    const { stdout } = await promisify(execFile)('sh', ['-c', script, process.execPath, program], {
+      maxBuffer: 1 << 24,
+    });
+    const seen = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).i)
+      .filter((i) => i !== undefined);
+    expect(seen).toHaveLength(5000);
+    expect(seen.every((i, at) => i === at)).toBe(true);
+  });
+});
+
+test('the process lives on when nobody reads its log any more', async () => {
+  const module = join(import.meta.dirname, 'json-logger.ts');
+  const program = `
+    import { jsonLogger } from ${JSON.stringify(module)};
+    const logger = jsonLogger({ clock: { now: () => 0 } });
+    for (let i = 0; i < 2000; i++) { logger.info({ filling: 'x'.repeat(100) }, 'line'); await new Promise(setImmediate); }
+    console.log('alive');`;
+  // Standard output goes around the pipe whose reader leaves at once.
+  const script = `{ "$0" --disable-warning=ExperimentalWarning --input-type=module -e "$1" 2>&1 >&3 | true; } 3>&1`;
+  const { stdout } = await promisify(execFile)('sh', ['-c', script, process.execPath, program]);
+  expect(stdout).toBe('alive\n');
+});
+
+test('the silent logger says nothing, nor do its children', () => {
+  expect(silentLogger.child({ a: 1 })).toBe(silentLogger);
+  silentLogger.error({}, 'unheard');
+});

@@ -1,0 +1,136 @@
+import { describe, expect, test } from 'vitest';
+import { parseExposition, sampleOf } from '../../test/exposition.ts';
+import { MetricError } from './family.ts';
+import { exponentialBuckets, Registry } from './registry.ts';
+
+describe('what is exposed', () => {
+  test('is as Prometheus wants it, to the letter', () => {
+    const registry = new Registry();
+    const counter = registry.counter({ name: 'sent_total', help: 'What was\nsent \\o/', labels: ['to'] });
+    counter.with({ to: 'a "b"\\\n' }).inc(2);
+    registry.gauge({ name: 'level', help: 'How high' }).with({}).set(-1.5);
+    const histogram = registry.histogram({
+      name: 'took',
+      help: 'How long',
+      labels: ['by'],
+      buckets: [0.5, 1],
+    });
+    for (const value of [0.5, 0.6, 7]) histogram.with({ by: 'me' }).observe(value);
+    expect(registry.text()).toBe(`# HELP sent_total What was\\nsent \\\\o/
+# TYPE sent_total counter
+sent_total{to="a \\"b\\"\\\\\\n"} 2
+# HELP level How high
+# TYPE level gauge
+level -1.5
+# HELP took How long
+# TYPE took histogram
+took_bucket{by="me",le="0.5"} 1
+took_bucket{by="me",le="1"} 2
+took_bucket{by="me",le="+Inf"} 3
+took_sum{by="me"} 8.1
+took_count{by="me"} 3
+`);
+    const parsed = parseExposition(registry.text());
+    expect(parsed.get('sent_total')?.samples[0]?.labels).toEqual({ to: 'a "b"\\\n' });
+    expect(parsed.get('sent_total')?.help).toBe('What was\nsent \\o/');
+  });
+
+  test('starts at 0: without labels at once, with labels once they are bound', () => {
+    const registry = new Registry();
+    registry.counter({ name: 'plain_total', help: 'x' });
+    const labelled = registry.histogram({ name: 'labelled', help: 'x', labels: ['a'] });
+    expect(sampleOf(registry.text(), 'plain_total')).toBe(0);
+    expect(parseExposition(registry.text()).get('labelled')?.samples).toEqual([]);
+    labelled.with({ a: '1' });
+    expect(sampleOf(registry.text(), 'labelled_count', { a: '1' })).toBe(0);
+  });
+
+  test('is asked for at each look where that was wanted', () => {
+    const registry = new Registry();
+    const depth = registry.gauge({ name: 'depth', help: 'x' }).with({});
+    let now = 3;
+    registry.beforeText(() => depth.set(now));
+    expect(sampleOf(registry.text(), 'depth')).toBe(3);
+    now = 4;
+    expect(sampleOf(registry.text(), 'depth')).toBe(4);
+  });
+
+  test('knows numbers that are none', () => {
+    const registry = new Registry();
+    const gauge = registry.gauge({ name: 'g', help: 'x', labels: ['v'] });
+    for (const value of [Infinity, -Infinity, NaN, 1e21, 1e-8]) gauge.with({ v: `${value}` }).set(value);
+    const samples = parseExposition(registry.text()).get('g')?.samples ?? [];
+    expect(samples.map(({ value }) => value)).toEqual([Infinity, -Infinity, NaN, 1e21, 1e-8]);
+  });
+});
+
+test('the same labels are the same series, however often they are bound and in whatever order', () => {
+  const registry = new Registry();
+  const counter = registry.counter({ name: 'c_total', help: 'x', labels: ['a', 'b'] });
+  counter.with({ a: '1', b: '2' }).inc();
+  counter.with({ b: '2', a: '1' }).inc();
+  counter.with({ a: '1","b="2', b: '' }).inc(); // other values that would look alike unescaped
+  expect(sampleOf(registry.text(), 'c_total', { a: '1', b: '2' })).toBe(2);
+  expect(parseExposition(registry.text()).get('c_total')?.samples).toHaveLength(2);
+});
+
+test('a histogram counts into the first bucket that holds the value, and leaves out what is no number', () => {
+  const registry = new Registry();
+  const buckets = exponentialBuckets(1e-8, 10, 12);
+  expect(buckets[2]).toBe(1e-6);
+  const series = registry.histogram({ name: 'h', help: 'x', buckets }).with({});
+  for (const bound of buckets) series.observe(bound);
+  series.observe(-1);
+  series.observe(1e9);
+  series.observe(NaN);
+  const counts = parseExposition(registry.text())
+    .get('h')
+    ?.samples.filter(({ name }) => name === 'h_bucket')
+    .map(({ value }) => value);
+  expect(counts).toEqual([2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+  expect(sampleOf(registry.text(), 'h_sum')).not.toBeNaN();
+});
+
+test('a counter does not go back', () => {
+  const counter = new Registry().counter({ name: 'c_total', help: 'x' }).with({});
+  expect(() => counter.inc(-1)).toThrow('a counter cannot go up by -1');
+  expect(() => counter.inc(NaN)).toThrow(RangeError);
+});
+
+test('a metric that is declared wrongly is refused', () => {
+  const registry = new Registry();
+  registry.counter({ name: 'taken', help: 'x' });
+  const wrong = [
+    () => registry.gauge({ name: 'taken', help: 'x' }),
+    () => registry.gauge({ name: '1st', help: 'x' }),
+    () => registry.gauge({ name: 'a-b', help: 'x' }),
+    () => registry.gauge({ name: 'g1', help: 'x', labels: ['__name__'] }),
+    () => registry.gauge({ name: 'g2', help: 'x', labels: ['a', 'a'] }),
+    () => registry.histogram({ name: 'h1', help: 'x', labels: ['le'] }),
+    () => registry.histogram({ name: 'h2', help: 'x', buckets: [1, 1] }),
+    () => registry.histogram({ name: 'h3', help: 'x', buckets: [1, Infinity] }),
+    () => registry.histogram({ name: 'h4', help: 'x', buckets: [] }),
+  ];
+  for (const declare of wrong) expect(declare).toThrow(MetricError);
+});
+
+test.for([
+  ['a\n', 'not a sample'],
+  ['a 1\n', 'before any type'],
+  ['# TYPE a gauge\na 1\n', 'no help'],
+  ['# HELP a x\n# TYPE a gauge\na 1', 'does not end'],
+  ['# HELP a x\n# TYPE a gauge\na 1\na 2\n', 'twice'],
+  ['# HELP a x\n# TYPE a gauge\nb 1\n', 'no sample of'],
+  ['# HELP a x\n# TYPE a gauge\na{b="\\x"} 1\n', 'not labels'],
+  ['# HELP a x\n# TYPE a gauge\na{b="1",} 1\n', 'not labels'],
+  ['# HELP a x\n# TYPE a gauge\na 0x1\n', 'not a number'],
+  ['# HELP a x\n# TYPE a counter\na -1\n', 'below 0'],
+  ['# HELP a x\n# TYPE a histogram\na_bucket{le="1"} 1\na_sum 1\na_count 1\n', 'bounds'],
+  [
+    '# HELP a x\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n',
+    'go back',
+  ],
+  ['# HELP a x\n# TYPE a histogram\na_bucket{le="+Inf"} 1\na_sum 1\na_count 2\n', 'not that of'],
+] as const)('the parser of these tests refuses %j', ([text, why]) => {
+  expect(() => parseExposition(text)).toThrow(why);
+});
