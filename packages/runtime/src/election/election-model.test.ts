@@ -1,0 +1,229 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { LeaseServer, Machine, SeededRandom, Timeline } from '../../test/election-model.ts';
+import type { LeaderElectionOptions } from './options.ts';
+
+/*
+ * Invariant: at no instant of true time do two machines lead, whatever happens to them, their clocks and the network.
+ * And when nothing more happens to them, one leads before long.
+ */
+
+const CANDIDATES = 3;
+const machine = fc.nat(CANDIDATES - 1);
+/** Around the times that matter: retries, the leader's time, the lease. */
+const span = fc.oneof(fc.integer({ min: 1, max: 4_000 }), fc.integer({ min: 4_000, max: 40_000 }));
+const step = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: span }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('pause' as const), machine, ms: span }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('sleep' as const), machine, ms: span }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('jump' as const),
+      machine,
+      ms: fc.constantFrom(-3_600_000, -20_000, 20_000, 3_600_000),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('network' as const),
+      machine,
+      is: fc.constantFrom('good' as const, 'slow' as const, 'lossy' as const, 'down' as const),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('stop' as const), machine }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('kill' as const), machine }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('start' as const), machine }) },
+);
+
+const clocks = fc.record({
+  speed: fc.double({ min: 0.9, max: 1.1, noNaN: true }),
+  wallOffsetMs: fc.integer({ min: -86_400_000, max: 86_400_000 }),
+  /** The wall clock of a machine that sleeps is not set meanwhile (see the election's assumptions). */
+  sleeps: fc.boolean(),
+});
+
+const story = fc.record({
+  seed: fc.integer(),
+  machines: fc.array(clocks, { minLength: CANDIDATES, maxLength: CANDIDATES }),
+  steps: fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }),
+});
+
+interface Told {
+  readonly plant?: (options: LeaderElectionOptions) => LeaderElectionOptions;
+  readonly leads?: (machine: Machine) => boolean;
+}
+
+const counts = { terms: 0, lostTerms: 0, lostRequests: 0, lostAnswers: 0, successions: 0 };
+
+function told({ plant, leads = ({ leads }) => leads }: Told = {}) {
+  return fc.asyncProperty(story, async ({ seed, machines: drawn, steps }) => {
+    const timeline = new Timeline();
+    const server = new LeaseServer();
+    const random = new SeededRandom(seed);
+    const machines = drawn.map(
+      ({ speed, wallOffsetMs }, index) =>
+        new Machine({
+          name: `m${index}`,
+          timeline,
+          server,
+          random,
+          speed,
+          wallOffsetMs,
+          ...(plant && { plant }),
+        }),
+    );
+    let last: Machine | undefined;
+    const check = () => {
+      const leading = machines.filter(leads);
+      if (leading.length > 1) throw new Error(`${leading.length} lead at ${timeline.now}`);
+      if (leading[0] !== undefined && last !== undefined && leading[0] !== last) counts.successions += 1;
+      last = leading[0] ?? last;
+    };
+    for (const each of machines) each.start();
+
+    for (const each of steps) {
+      if (each.do === 'pass') {
+        await timeline.run(timeline.now + each.ms, check);
+        continue;
+      }
+      const target = machines[each.machine];
+      if (target === undefined) continue;
+      switch (each.do) {
+        case 'pause':
+          target.pause(each.ms);
+          break;
+        case 'sleep':
+          if (drawn[each.machine]?.sleeps) target.sleep(each.ms);
+          break;
+        case 'jump':
+          if (!drawn[each.machine]?.sleeps) target.jumpWallClock(each.ms);
+          break;
+        case 'network':
+          target.network = each.is;
+          break;
+        case 'stop':
+          target.stop();
+          break;
+        case 'kill':
+          target.kill();
+          break;
+        case 'start':
+          if (!target.runs) target.start();
+          break;
+      }
+      check();
+    }
+
+    // From here on all is well: late requests arrive, all wake up, the last lease is waited out.
+    for (const each of machines) each.network = 'good';
+    await timeline.run(timeline.now + 100_000, check);
+    for (const each of machines) if (!each.runs) each.start();
+    await timeline.run(timeline.now + 60_000, check);
+    expect(machines.filter(leads)).toHaveLength(1);
+    for (const each of machines)
+      for (const key of ['terms', 'lostTerms', 'lostRequests', 'lostAnswers'] as const)
+        counts[key] += each.counts[key];
+  });
+}
+
+test('never do two lead at the same instant, and in the end one does', async () => {
+  // Shrinking a failure takes long; what there is by then is told.
+  await fc.assert(told(), { numRuns: 500, interruptAfterTimeLimit: 60_000 });
+  // It was about something.
+  expect(counts.terms).toBeGreaterThan(700);
+  expect(counts.successions).toBeGreaterThan(150);
+  expect(counts.lostTerms).toBeGreaterThan(100);
+  expect(counts.lostRequests).toBeGreaterThan(1_000);
+  expect(counts.lostAnswers).toBeGreaterThan(100);
+});
+
+describe('the model finds it when', () => {
+  async function found(planted: Told): Promise<string> {
+    const { failed, errorInstance } = await fc.check(told(planted), { numRuns: 2_000, endOnFailure: true });
+    expect(failed).toBe(true);
+    return String(errorInstance);
+  }
+
+  test('a candidate does not wait for the lease to run out', async () => {
+    const hasty = (options: LeaderElectionOptions): LeaderElectionOptions => ({
+      ...options,
+      client: {
+        ...options.client,
+        get: async (...args) => {
+          const lease = await options.client.get(...args);
+          return { ...lease, spec: { ...lease.spec, leaseDurationSeconds: 8 } };
+        },
+      },
+    });
+    expect(await found({ plant: hasty })).toContain('2 lead');
+  });
+
+  test("a candidate waits by the holder's clock instead of its own", async () => {
+    const trusting = (options: LeaderElectionOptions): LeaderElectionOptions => ({
+      ...options,
+      client: {
+        ...options.client,
+        get: async (...args) => {
+          const lease = await options.client.get(...args);
+          const { renewTime = '', leaseDurationSeconds = 0 } = lease.spec ?? {};
+          const left = Date.parse(renewTime) / 1_000 + leaseDurationSeconds - options.world.now() / 1_000;
+          return { ...lease, spec: { ...lease.spec, leaseDurationSeconds: Math.max(left, 0) } };
+        },
+      },
+    });
+    expect(await found({ plant: trusting })).toContain('2 lead');
+  });
+
+  test('a write goes over a record that its writer has not seen', async () => {
+    const blind = (options: LeaderElectionOptions): LeaderElectionOptions => ({
+      ...options,
+      client: {
+        ...options.client,
+        mergePatch: (kind, ref, patch, call) =>
+          options.client.mergePatch(kind, ref, { ...patch, metadata: {} }, call),
+      },
+    });
+    expect(await found({ plant: blind })).toContain('2 lead');
+  });
+
+  test('a leader trusts its timer alone', async () => {
+    expect(await found({ leads: ({ leadsBySignal }) => leadsBySignal })).toContain('2 lead');
+  });
+
+  test('a leader counts from the answer instead of the request', async () => {
+    const late = (options: LeaderElectionOptions): LeaderElectionOptions => {
+      const { client, world } = options;
+      // As if all the time between a request and its answer had not been.
+      let lostMs = 0;
+      const timed = async <T>(call: Promise<T>): Promise<T> => {
+        const started = world.monotonic();
+        const answer = await call;
+        lostMs += world.monotonic() - started;
+        return answer;
+      };
+      return {
+        ...options,
+        world: {
+          ...world,
+          now: () => 0,
+          monotonic: () => world.monotonic() - lostMs,
+        },
+        client: {
+          ...client,
+          mergePatch: (...args) => timed(client.mergePatch(...args)),
+        },
+      };
+    };
+    expect(await found({ plant: late })).toContain('2 lead');
+  });
+
+  test('a leader does not notice that its machine has slept', async () => {
+    const sleepy = ({ world, ...options }: LeaderElectionOptions): LeaderElectionOptions => ({
+      ...options,
+      world: { ...world, now: () => 0 },
+    });
+    expect(await found({ plant: sleepy })).toContain('2 lead');
+  });
+});

@@ -1,0 +1,229 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { EventEmitter, on, once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { type Cluster, startToxiproxy, temporaryFolder } from '@vmwright/testbed';
+import { test } from '@vmwright/testbed/vitest';
+import { afterEach, describe, expect } from 'vitest';
+import { connect } from '../../test/connect.ts';
+import { Lease, type LeaseSpec } from '../kind/builtin/lease.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../test/election-candidate.ts', import.meta.url));
+
+interface Line {
+  readonly at: bigint;
+  readonly name: string;
+  readonly what: string;
+}
+
+interface CandidateOptions {
+  readonly kubeconfig: string;
+  readonly namespace: string;
+  readonly lease: string;
+  readonly name: string;
+  /** leaseMs/renewMs/retryMs */
+  readonly times: string;
+}
+
+/** With time for a busy machine to be late in, and no longer. */
+const SHORT = '3000/2000/300';
+/** For what must not end in a test, however late the machine is. */
+const LONG = '15000/10000/300';
+
+/** A process that stands for election, and what it has said. */
+class Candidate {
+  readonly lines: Line[] = [];
+  readonly #process: ChildProcess;
+  readonly #said = new EventEmitter();
+  #errors = '';
+
+  constructor(options: CandidateOptions) {
+    this.#process = spawn(
+      process.execPath,
+      [
+        '--disable-warning=ExperimentalWarning',
+        PROGRAM,
+        ...Object.entries(options).map(([key, value]) => `--${key}=${value}`),
+      ],
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    const { stdout, stderr } = this.#process;
+    if (stdout === null || stderr === null) throw new Error('a process without output');
+    stderr.on('data', (data) => {
+      this.#errors += data;
+    });
+    createInterface(stdout).on('line', (line) => {
+      const [at = '', who = '', ...what] = line.split(' ');
+      this.lines.push({ at: BigInt(at), name: who, what: what.join(' ') });
+      this.#said.emit('line');
+    });
+  }
+
+  /** Waits until it says something that begins so, or has said so. */
+  async says(what: string): Promise<void> {
+    const ended = new AbortController();
+    const end = () => ended.abort();
+    this.#process.once('exit', end);
+    const heard = () => this.lines.some((line) => line.what.startsWith(what));
+    try {
+      if (heard()) return;
+      for await (const _ of on(this.#said, 'line', { signal: ended.signal })) if (heard()) return;
+    } catch (error) {
+      throw new Error(`it has ended without saying ${what}: ${this.#errors}`, { cause: error });
+    } finally {
+      this.#process.off('exit', end);
+    }
+  }
+
+  /** Waits until it has acted so often from now on. */
+  async acts(times = 20): Promise<void> {
+    const from = this.lines.length;
+    const acts = () => this.lines.slice(from).filter(({ what }) => what === 'act').length;
+    for await (const _ of on(this.#said, 'line')) if (acts() >= times) return;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+
+  async ends(): Promise<number | null> {
+    if (this.#process.exitCode === null && this.#process.signalCode === null)
+      await once(this.#process, 'exit');
+    return this.#process.exitCode;
+  }
+}
+
+/** Who acted, in the order of time, without repetitions. */
+function succession(...candidates: Candidate[]): string[] {
+  const acts = candidates
+    .flatMap(({ lines }) => lines.filter(({ what }) => what === 'act'))
+    .sort((a, b) => Number(a.at - b.at));
+  return acts.map(({ name }) => name).filter((name, index, names) => name !== names[index - 1]);
+}
+
+describe('of two processes', () => {
+  const started: Candidate[] = [];
+  let leases = 0;
+
+  afterEach(async () => {
+    for (const candidate of started.splice(0)) {
+      candidate.signal('SIGKILL');
+      await candidate.ends();
+    }
+  });
+
+  function start(options: CandidateOptions): Candidate {
+    const candidate = new Candidate(options);
+    started.push(candidate);
+    return candidate;
+  }
+
+  /** The first leads and acts, the second has seen it and stands by. */
+  async function leaderAndStandby(
+    cluster: Cluster,
+    namespace: string,
+    { kubeconfig = cluster.kubeconfig, times = SHORT } = {},
+  ) {
+    leases += 1;
+    const lease = `lease-${leases}`;
+    const leader = start({ kubeconfig, namespace, lease, name: 'first', times });
+    await leader.acts();
+    const standby = start({ kubeconfig: cluster.kubeconfig, namespace, lease, name: 'second', times });
+    await standby.says('follows first_');
+    return { leader, standby, lease };
+  }
+
+  test('one leads and the other stands by', async ({ cluster, namespace }) => {
+    const { leader, standby, lease } = await leaderAndStandby(cluster, namespace, { times: LONG });
+    await using client = await connect(cluster.kubeconfig);
+    const specs: LeaseSpec[] = [];
+    const fieldSelector = `metadata.name=${lease}`;
+    for await (const event of client.watch(Lease, { namespace, fieldSelector, sendInitialEvents: true })) {
+      if (event.type !== 'BOOKMARK' && event.object.spec) specs.push(event.object.spec);
+      if (specs.length === 5) break;
+    }
+    expect(succession(leader, standby)).toEqual(['first']);
+    for (const spec of specs) {
+      expect(spec).toMatchObject({ leaseDurationSeconds: 15, leaseTransitions: 0 });
+      expect(spec.holderIdentity).toMatch(/^first_/);
+      expect(spec.renewTime).toMatch(/T\d\d:\d\d:\d\d\.\d{6}Z$/);
+      expect(spec.acquireTime).toBe(specs[0]?.acquireTime);
+    }
+    expect(new Set(specs.map(({ renewTime }) => renewTime)).size).toBe(5);
+  });
+
+  test('the other takes over when the leader is killed', async ({ cluster, namespace }) => {
+    const { leader, standby, lease } = await leaderAndStandby(cluster, namespace);
+    leader.signal('SIGKILL');
+    await standby.acts();
+    expect(succession(leader, standby)).toEqual(['first', 'second']);
+    await using client = await connect(cluster.kubeconfig);
+    const { spec } = await client.get(Lease, { namespace, name: lease });
+    expect(spec).toMatchObject({ leaseTransitions: 1 });
+    expect(spec?.holderIdentity).toMatch(/^second_/);
+  });
+
+  test('a leader that was stopped and goes on does not act once more after another has begun', async ({
+    cluster,
+    namespace,
+  }) => {
+    const { leader, standby } = await leaderAndStandby(cluster, namespace);
+    leader.signal('SIGSTOP');
+    await standby.acts();
+    leader.signal('SIGCONT');
+    await leader.says('follows second_');
+    await standby.acts();
+    expect(succession(leader, standby)).toEqual(['first', 'second']);
+
+    // And it is a candidate again.
+    standby.signal('SIGKILL');
+    await leader.acts();
+    expect(succession(leader, standby)).toEqual(['first', 'second', 'first']);
+  });
+
+  test.for(['disable', 'halfOpen'] as const)(
+    'a leader cut off from the API server (%s) stops before the other starts',
+    async (how, { cluster, namespace }) => {
+      await using toxiproxy = await startToxiproxy();
+      const proxy = await toxiproxy.proxy({
+        name: `api-${how}`,
+        upstream: new URL(cluster.access.server).host,
+      });
+      const kubeconfig = join(await temporaryFolder('election'), `kubeconfig-${how}`);
+      const direct = await readFile(cluster.kubeconfig, 'utf8');
+      await writeFile(kubeconfig, direct.replace(cluster.access.server, `https://${proxy.address}`));
+      const { leader, standby } = await leaderAndStandby(cluster, namespace, { kubeconfig });
+      await proxy[how]();
+      await leader.says('ended: leadership by lease');
+      expect(succession(standby)).toEqual([]);
+      await standby.acts();
+      await proxy.clear();
+      await leader.says('follows second_');
+      expect(succession(leader, standby)).toEqual(['first', 'second']);
+    },
+  );
+
+  test('a leader that is asked to stop hands over', async ({ cluster, namespace }) => {
+    const { leader, standby, lease } = await leaderAndStandby(cluster, namespace, { times: LONG });
+    await using client = await connect(cluster.kubeconfig);
+    const specs: Lease['spec'][] = [];
+    const fieldSelector = `metadata.name=${lease}`;
+    for await (const event of client.watch(Lease, { namespace, fieldSelector, sendInitialEvents: true })) {
+      if (event.type === 'BOOKMARK') leader.signal('SIGTERM');
+      else specs.push(event.object.spec);
+      if (specs.at(-1)?.holderIdentity?.startsWith('second_')) break;
+    }
+    expect(await leader.ends()).toBe(0);
+    await standby.acts();
+    expect(succession(leader, standby)).toEqual(['first', 'second']);
+    expect(specs.at(-2)?.holderIdentity ?? '').toBe('');
+    expect(specs.at(-2)).toMatchObject({ leaseDurationSeconds: 1, leaseTransitions: 0 });
+    expect(specs.at(-1)).toMatchObject({ leaseDurationSeconds: 15, leaseTransitions: 1 });
+    // Released only after the last act.
+    const lastAct = leader.lines.findLastIndex(({ what }) => what === 'act');
+    const standing = leader.lines.findLastIndex(({ what }) => what === 'standing');
+    expect(lastAct).toBeLessThan(standing);
+  });
+});

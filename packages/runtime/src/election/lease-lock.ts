@@ -1,0 +1,109 @@
+import type { CallOptions, Draft } from '../client/client.ts';
+import { AlreadyExistsError, ConflictError, NotFoundError } from '../client/errors.ts';
+import { Lease, type LeaseSpec } from '../kind/builtin/lease.ts';
+import type { Kind } from '../kind/kind.ts';
+import { keyOf, type ObjectRef } from '../kind/object.ts';
+import type { Clock } from '../world/world.ts';
+import { ElectionTimeoutError } from './errors.ts';
+
+/** What an election needs of a client. */
+export interface LeaseClient {
+  get(kind: Kind<Lease>, ref: ObjectRef, options: CallOptions): Promise<Lease>;
+  create(kind: Kind<Lease>, lease: Draft<Lease>, options: CallOptions): Promise<Lease>;
+  /** Refused with a ConflictError when `metadata.resourceVersion` is not the stored one. */
+  mergePatch(kind: Kind<Lease>, ref: ObjectRef, patch: object, options: CallOptions): Promise<Lease>;
+}
+
+export interface LeaseLockOptions {
+  readonly clock: Clock;
+  readonly client: LeaseClient;
+  readonly lease: { readonly namespace: string; readonly name: string };
+  readonly callMs: number;
+}
+
+/**
+ * One lease on the server, read and written so that no write goes over a record that its writer has not seen: the
+ * server compares resource versions, and of two creates refuses one.
+ *
+ * What was seen is forgotten with each write until its answer is here. A write without an answer may have been carried
+ * out, or may be later: only a new read tells.
+ */
+export class LeaseLock {
+  readonly #options: LeaseLockOptions;
+  #seen: { readonly lease: Lease | undefined } | undefined;
+
+  constructor(options: LeaseLockOptions) {
+    this.#options = options;
+  }
+
+  /** As last seen, unless a write has gone unanswered since; asks the server where that is so. */
+  async current(signal?: AbortSignal): Promise<Lease | undefined> {
+    return this.#seen === undefined ? this.read(signal) : this.#seen.lease;
+  }
+
+  async read(signal?: AbortSignal): Promise<Lease | undefined> {
+    const { client, lease: ref } = this.#options;
+    this.#seen = undefined;
+    const lease = await this.#call(signal, async (options) => {
+      try {
+        return await client.get(Lease, ref, options);
+      } catch (error) {
+        if (error instanceof NotFoundError) return undefined;
+        throw error;
+      }
+    });
+    this.#seen = { lease };
+    return lease;
+  }
+
+  /**
+   * Writes over what was last seen.
+   * @returns false when the lease is another than that: nothing was written, or by an earlier try whose answer got lost
+   * @throws what went wrong; whether it was written is unknown
+   */
+  async write(spec: LeaseSpec, signal?: AbortSignal): Promise<boolean> {
+    const { client, lease: ref } = this.#options;
+    const seen = this.#seen;
+    if (seen === undefined) throw new Error(`lease ${keyOf(ref)} is written unseen`);
+    this.#seen = undefined;
+    const { lease } = seen;
+    try {
+      const written = await this.#call(signal, (options) => {
+        if (lease === undefined) return client.create(Lease, { metadata: ref, spec }, options);
+        const { resourceVersion } = lease.metadata;
+        return client.mergePatch(Lease, ref, { metadata: { resourceVersion }, spec }, options);
+      });
+      this.#seen = { lease: written };
+      return true;
+    } catch (error) {
+      if (error instanceof ConflictError || error instanceof AlreadyExistsError) return false;
+      // To a patch it says that the lease was deleted, to a create that there is no such namespace.
+      if (error instanceof NotFoundError && lease !== undefined) return false;
+      throw error;
+    }
+  }
+
+  /**
+   * Gives up on time even if the client does not: its credentials may come from a program that hangs. A late answer is
+   * then as good as none.
+   */
+  async #call<T>(signal: AbortSignal | undefined, call: (options: CallOptions) => Promise<T>): Promise<T> {
+    signal?.throwIfAborted();
+    const { clock, lease, callMs } = this.#options;
+    const giveUp = new AbortController();
+    const { promise: givenUp, reject } = Promise.withResolvers<never>();
+    const stop = (reason: unknown) => {
+      giveUp.abort(reason);
+      reject(reason);
+    };
+    const follow = () => stop(signal?.reason);
+    signal?.addEventListener('abort', follow, { once: true });
+    const timer = clock.after(callMs, () => stop(new ElectionTimeoutError(keyOf(lease), callMs)));
+    try {
+      return await Promise.race([call({ signal: giveUp.signal }), givenUp]);
+    } finally {
+      timer.cancel();
+      signal?.removeEventListener('abort', follow);
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { LeadershipLostError } from './errors.ts';
+import { momentOf, Term } from './term.ts';
+
+/** As after a stop of the process: time has passed, and no timer has gone off yet. */
+class LateClock {
+  time = 1_000;
+  wall = 5_000_000;
+
+  monotonic(): number {
+    return this.time;
+  }
+
+  now(): number {
+    return this.wall;
+  }
+
+  after(): { cancel(): void } {
+    return { cancel: () => undefined };
+  }
+
+  pass(ms: number): void {
+    this.time += ms;
+    this.wall += ms;
+  }
+}
+
+function begin() {
+  const clock = new LateClock();
+  return {
+    clock,
+    term: new Term({ clock, lease: 'test/lease', since: momentOf(clock), renewMs: 10_000 }),
+  };
+}
+
+test('a term ends by the clock, be the timer late or not', () => {
+  const { clock, term } = begin();
+  clock.pass(9_999);
+  expect(term.holds).toBe(true);
+  clock.pass(1);
+  expect([term.holds, term.lost.aborted]).toEqual([false, false]);
+  term.check();
+  expect(term.lost.reason).toBeInstanceOf(LeadershipLostError);
+});
+
+test('a term counts from the start of its last renewal', () => {
+  const { clock, term } = begin();
+  clock.pass(4_000);
+  const since = momentOf(clock);
+  clock.pass(5_000);
+  term.extend(since);
+  clock.pass(4_999);
+  expect(term.holds).toBe(true);
+  clock.pass(1);
+  expect(term.holds).toBe(false);
+});
+
+test('a term that is over does not come back by an answer that comes late', () => {
+  const { clock, term } = begin();
+  clock.pass(9_000);
+  const since = momentOf(clock);
+  clock.pass(2_000);
+  term.extend(since);
+  expect([term.holds, term.lost.aborted]).toEqual([false, true]);
+});
+
+test('a term passes while the machine sleeps, and is not prolonged by a wall clock set back', () => {
+  const slept = begin();
+  slept.clock.wall += 10_000;
+  expect(slept.term.holds).toBe(false);
+  const setBack = begin();
+  setBack.clock.pass(10_000);
+  setBack.clock.wall -= 3_600_000;
+  expect(setBack.term.holds).toBe(false);
+});
