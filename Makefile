@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up test check types lint arrows unused generated format generate bench assets lock clean
+.PHONY: help up test check types lint arrows ambient unused generated format generate bench assets lock clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -17,7 +17,7 @@ up: $(INSTALLED) ## All parts and the operator, in the foreground; PORTS=<first 
 test: assets ## All tests; ONLY=<path or name> for some
 	@vitest run $(ONLY)
 
-check: types lint arrows unused generated ## Types, lint, format, import arrows, unused code, generated files
+check: types lint arrows ambient unused generated ## Types, lint, format, imports, unused code, generated files
 
 types: $(INSTALLED)
 	@tsc -p .
@@ -27,6 +27,9 @@ lint: $(INSTALLED)
 
 arrows: $(INSTALLED)
 	@node tools/check/arrows.ts
+
+ambient: $(INSTALLED)
+	@node tools/check/ambient.ts
 
 unused: $(INSTALLED)
 	@knip

@@ -2,9 +2,10 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { type Judged, judge, line, type Row } from './bar.ts';
+import { runtime } from './runtime/runtime.ts';
 import { testbed } from './testbed.ts';
 
-const benchmarks: Readonly<Record<string, () => Promise<Row[]>>> = { testbed };
+const benchmarks: Readonly<Record<string, () => Promise<Row[]>>> = { testbed, runtime };
 
 const [only] = process.argv.slice(2);
 if (only !== undefined && benchmarks[only] === undefined) {

@@ -93,6 +93,23 @@ describe('make check fails on', () => {
     expect(failed).toBe(true);
   });
 
+  test('a clock, a timer or a connection that is not taken from the World', () => {
+    plant(
+      'packages/runtime/src/a.ts',
+      "import 'node:timers/promises';\nexport const a = () => Date.now() + Number(new Date());\n",
+    );
+    plant('packages/operator/src/a.ts', 'setTimeout(() => fetch(`x`), new Date(0).getTime());\n');
+    const { failed, said } = make('ambient');
+    expect(said.match(/^packages.*/gm)?.sort()).toEqual([
+      'packages/operator/src/a.ts:1 uses fetch; take it from the World that is passed in',
+      'packages/operator/src/a.ts:1 uses setTimeout; take it from the World that is passed in',
+      'packages/runtime/src/a.ts:1 uses node:timers/promises; take it from the World that is passed in',
+      'packages/runtime/src/a.ts:2 uses Date.now; take it from the World that is passed in',
+      'packages/runtime/src/a.ts:2 uses new Date(); take it from the World that is passed in',
+    ]);
+    expect(failed).toBe(true);
+  });
+
   test('an unused export', () => {
     plant('packages/cloud/src/index.ts', "export { used } from './a.ts';\n");
     plant('packages/cloud/src/a.ts', 'export const used = 1;\nexport const idle = 2;\n');
@@ -131,12 +148,12 @@ describe('make check fails on', () => {
 });
 
 test('make check passes without any of these', () => {
-  for (const target of ['types', 'lint', 'arrows', 'unused'])
+  for (const target of ['types', 'lint', 'arrows', 'ambient', 'unused'])
     expect(make(target)).toMatchObject({ failed: false });
 });
 
 test('make check runs every one of these checks', () => {
   const { stdout } = spawnSync('make', ['--dry-run', 'check'], { cwd: copy, encoding: 'utf8' });
-  for (const command of ['tsc', 'biome check', 'arrows.ts', 'knip', '--check'])
+  for (const command of ['tsc', 'biome check', 'arrows.ts', 'ambient.ts', 'knip', '--check'])
     expect(stdout).toContain(command);
 });

@@ -1,1 +1,48 @@
+export { type Access, AccessError } from './access/access.ts';
+export { type Credentials, noCredentials } from './access/credentials.ts';
+export { type InClusterOptions, inClusterAccess } from './access/in-cluster.ts';
+export { type KubeconfigOptions, kubeconfigAccess } from './access/kubeconfig.ts';
+export { type CacheEvent, type CacheOptions, ObjectCache } from './cache/cache.ts';
+export { Caches, type KindCacheOptions } from './cache/caches.ts';
+export * from './client/client.ts';
+export * from './client/errors.ts';
+export type { ReconcileContext } from './controller/context.ts';
+export { Controller, type ControllerOptions, type Reconcile } from './controller/controller.ts';
+export {
+  annotationsChanged,
+  any,
+  generationChanged,
+  labelsChanged,
+  type Predicate,
+} from './controller/predicates.ts';
+export { type Result, requeueAfter, TerminalError } from './controller/result.ts';
+export { Channel, poll, type Source, type Watch, watch } from './controller/sources.ts';
+export * from './election/errors.ts';
+export { LeaderElection } from './election/leader-election.ts';
+export type { ElectionObserver, LeaderElectionOptions } from './election/options.ts';
+export { Lease } from './kind/builtin/lease.ts';
+export { CustomResourceDefinition, crdOf, crdYaml } from './kind/crd.ts';
+export { type DeclaredKind, defineKind } from './kind/define.ts';
+export { foreignKind, type Kind, type ObjectOf } from './kind/kind.ts';
+export {
+  type KubeObject,
+  keyOf,
+  type ObjectMeta,
+  type ObjectRef,
+  type OwnerReference,
+  refOf,
+} from './kind/object.ts';
+export * as schema from './kind/schema/index.ts';
+export { microTime } from './kind/time.ts';
+export { collectingLogger, type LogLine } from './log/collecting-logger.ts';
+export { type JsonLoggerOptions, jsonLogger } from './log/json-logger.ts';
+export { type Logger, type LogLevel, silentLogger } from './log/logger.ts';
+export { type Election, Manager, type ManagerOptions } from './manager/manager.ts';
+export { processMetrics } from './metrics/process-metrics.ts';
+export { exponentialBuckets, Registry } from './metrics/registry.ts';
+export { RuntimeMetrics } from './metrics/runtime-metrics.ts';
 export { CertificateAuthority, type Issued } from './pki/certificate.ts';
+export { LOW, NORMAL, WorkQueue } from './queue/work-queue.ts';
+export { StatusServer, type StatusServerOptions } from './server/server.ts';
+export { nodeWorld } from './world/node/node-world.ts';
+export * from './world/world.ts';

@@ -1,0 +1,139 @@
+import { test } from '@vmwright/testbed/vitest';
+import { expect, onTestFinished } from 'vitest';
+import { connect } from '../../test/connect.ts';
+import { ConfigMap } from '../../test/kinds.ts';
+import { nodeWorld } from '../world/node/node-world.ts';
+import { type CacheEvent, type CacheOptions, ObjectCache } from './cache.ts';
+
+/** A running cache of the config maps of one namespace, with those labels. */
+async function start(kubeconfig: string, options: Partial<CacheOptions<ConfigMap>>) {
+  const client = await connect(kubeconfig);
+  const cache = new ObjectCache({ world: nodeWorld, client, kind: ConfigMap, ...options });
+  const stop = new AbortController();
+  const running = cache.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort();
+    await running;
+    await client[Symbol.asyncDispose]();
+  });
+  await cache.waitForSync();
+  return { cache, client };
+}
+
+/** Resolves with the first event that is as wanted. */
+function next(
+  cache: ObjectCache<ConfigMap>,
+  is: (event: CacheEvent<ConfigMap>) => boolean,
+): Promise<CacheEvent<ConfigMap>> {
+  return new Promise((resolve) => {
+    const leave = cache.subscribe((event) => {
+      if (!is(event)) return;
+      queueMicrotask(() => leave());
+      resolve(event);
+    });
+  });
+}
+
+test('has all there is once synced, and each change after that', async ({ cluster, namespace }) => {
+  await using writer = await connect(cluster.kubeconfig);
+  const labels = { set: 'follow' };
+  await writer.create(ConfigMap, { metadata: { namespace, name: 'early', labels } });
+  const { cache } = await start(cluster.kubeconfig, { namespaces: [namespace], labelSelector: 'set=follow' });
+  expect([...cache.keys()]).toEqual([`${namespace}/early`]);
+
+  const added = next(cache, ({ key }) => key.endsWith('/late'));
+  await writer.create(ConfigMap, { metadata: { namespace, name: 'late', labels } });
+  expect(await added).toMatchObject({ type: 'added', initial: false });
+  const changed = next(cache, ({ type }) => type === 'changed');
+  await writer.mergePatch(ConfigMap, { namespace, name: 'late' }, { data: { a: '1' } });
+  expect((await changed).before?.data).toBeUndefined();
+  expect(cache.get({ namespace, name: 'late' })?.data).toEqual({ a: '1' });
+  const removed = next(cache, ({ type }) => type === 'removed');
+  await writer.delete(ConfigMap, { namespace, name: 'late' });
+  expect((await removed).object.data).toEqual({ a: '1' });
+  expect([...cache.keys()]).toEqual([`${namespace}/early`]);
+});
+
+test('hands out copies without managed fields', async ({ cluster, namespace }) => {
+  await using writer = await connect(cluster.kubeconfig);
+  await writer.create(ConfigMap, {
+    metadata: { namespace, name: 'copied', labels: { set: 'copies' } },
+    data: { a: '1' },
+  });
+  const { cache } = await start(cluster.kubeconfig, { namespaces: [namespace], labelSelector: 'set=copies' });
+  const mine = cache.get({ namespace, name: 'copied' });
+  expect(mine).toBeDefined();
+  expect(mine?.metadata).not.toHaveProperty('managedFields');
+  Object.assign(mine?.data ?? {}, { a: 'harmed' });
+  expect(cache.get({ namespace, name: 'copied' })?.data).toEqual({ a: '1' });
+});
+
+test('keeps what the transform keeps, or metadata alone', async ({ cluster, namespace }) => {
+  await using writer = await connect(cluster.kubeconfig);
+  const labels = { set: 'lean' };
+  await writer.create(ConfigMap, { metadata: { namespace, name: 'lean', labels }, data: { a: '1', b: '2' } });
+  const selection = { namespaces: [namespace], labelSelector: 'set=lean' };
+  const { cache } = await start(cluster.kubeconfig, {
+    ...selection,
+    transform: (object) => ({ ...object, data: { a: object.data?.a ?? '' } }),
+  });
+  expect(cache.get({ namespace, name: 'lean' })?.data).toEqual({ a: '1' });
+  const { cache: bare } = await start(cluster.kubeconfig, { ...selection, metadataOnly: true });
+  expect(bare.get({ namespace, name: 'lean' })).toMatchObject({ metadata: { name: 'lean', labels } });
+  expect(bare.get({ namespace, name: 'lean' })?.data).toBeUndefined();
+});
+
+test('finds objects by an index', async ({ cluster, namespace }) => {
+  const { cache, client } = await start(cluster.kubeconfig, {
+    namespaces: [namespace],
+    labelSelector: 'set=indexed',
+    indexers: { owner: ({ data }) => (data?.owner === undefined ? [] : [data.owner]) },
+  });
+  const labels = { set: 'indexed' };
+  const third = next(cache, ({ key }) => key.endsWith('/c'));
+  for (const [name, owner] of [
+    ['a', 'x'],
+    ['b', 'y'],
+    ['c', 'x'],
+  ] as const) {
+    await client.create(ConfigMap, { metadata: { namespace, name, labels }, data: { owner } });
+  }
+  await third;
+  const names = (owner: string) =>
+    [...cache.byIndex('owner', owner)].map(({ metadata }) => metadata.name).sort();
+  expect([names('x'), names('y'), names('z')]).toEqual([['a', 'c'], ['b'], []]);
+  const moved = next(cache, ({ type }) => type === 'changed');
+  await client.mergePatch(ConfigMap, { namespace, name: 'c' }, { data: { owner: 'y' } });
+  await moved;
+  expect([names('x'), names('y')]).toEqual([['a'], ['b', 'c']]);
+  expect(() => [...cache.byIndex('color', 'red')]).toThrow('there is no index "color"');
+});
+
+test('shows what was written at once, tells of it once, and never goes back', async ({
+  cluster,
+  namespace,
+}) => {
+  const { cache, client } = await start(cluster.kubeconfig, { namespaces: [namespace] });
+  const seen: string[] = [];
+  cache.subscribe(({ type, key }) => {
+    if (key === `${namespace}/own`) seen.push(type);
+  });
+  const metadata = { namespace, name: 'own' };
+  const first = await client.create(ConfigMap, { metadata, data: { n: '1' } });
+  cache.written(first);
+  expect(cache.get(metadata)?.data).toEqual({ n: '1' });
+  const second = await client.mergePatch(ConfigMap, metadata, { data: { n: '2' } });
+  cache.written(second);
+  cache.written(first); // an answer that comes late
+  expect(cache.get(metadata)?.data).toEqual({ n: '2' });
+
+  await client.delete(ConfigMap, metadata);
+  cache.deleted(metadata, second.metadata.uid ?? '');
+  cache.written(second);
+  expect(cache.get(metadata)).toBeUndefined();
+  // By the time a later object is seen, the watch has told of all the above.
+  const later = next(cache, ({ key }) => key.endsWith('/fence'));
+  await client.create(ConfigMap, { metadata: { namespace, name: 'fence' } });
+  await later;
+  expect(seen).toEqual(['added', 'changed', 'removed']);
+});

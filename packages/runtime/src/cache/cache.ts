@@ -1,0 +1,210 @@
+import type { Client } from '../client/client.ts';
+import type { Kind } from '../kind/kind.ts';
+import { type KubeObject, keyOf, type ObjectRef } from '../kind/object.ts';
+import type { World } from '../world/world.ts';
+import { Reflector } from './reflector.ts';
+import { type Change, type Indexer, revive, Store, versionOf } from './store.ts';
+
+export interface CacheOptions<T extends KubeObject> {
+  readonly world: World;
+  readonly client: Pick<Client, 'watch' | 'pages'>;
+  readonly kind: Kind<T>;
+  /** @default all */
+  readonly namespaces?: readonly string[];
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** Keep names, labels, owners and the like, and no content. @default false */
+  readonly metadataOnly?: boolean;
+  /** What is kept of an object. Managed fields are never kept. */
+  readonly transform?: (object: T) => T;
+  readonly indexers?: Readonly<Record<string, Indexer<T>>>;
+  /** Told of each failure to watch; the cache goes on. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** A change of the cache, as one subscriber sees it. Objects are his own copies, made when first asked for. */
+export class CacheEvent<T extends KubeObject> {
+  readonly type: Change['type'];
+  readonly key: string;
+  /** Part of the first complete list, not news. */
+  readonly initial: boolean;
+  /** The resource version, as a number. */
+  readonly version: number;
+  readonly #before: string | undefined;
+  readonly #after: string | undefined;
+
+  constructor({ type, key, before, after, version }: Change, initial: boolean) {
+    this.type = type;
+    this.key = key;
+    this.initial = initial;
+    this.version = version;
+    this.#before = before;
+    this.#after = after;
+  }
+
+  /** Its newest state; of one that is removed, the last known. */
+  get object(): T {
+    return revive(this.#after ?? this.#before ?? '');
+  }
+
+  get before(): T | undefined {
+    return this.#before === undefined ? undefined : revive(this.#before);
+  }
+}
+
+export type Subscriber<T extends KubeObject> = (event: CacheEvent<T>) => void;
+
+/**
+ * All objects of a kind (or those of some namespaces or labels), kept current by one watch.
+ *
+ * Guarantees:
+ * - once synced, it has every object, and every later change reaches it in the end
+ * - an object never goes back to an older version; what was written through the manager's client is there at once
+ *   (`written`), so a reconcile never acts on a state older than its own last write
+ * - whoever reads gets copies: nobody can change what is cached
+ */
+export class ObjectCache<T extends KubeObject> {
+  readonly kind: Kind<T>;
+  readonly #options: CacheOptions<T>;
+  readonly #store = new Store<T>();
+  readonly #subscribers = new Set<Subscriber<T>>();
+  readonly #reflectors: readonly Reflector<T>[];
+  readonly #synced = Promise.withResolvers<void>();
+  /** By namespace watched ('' for all): the version up to which the watch has told of everything. */
+  readonly #reached = new Map<string, number>();
+  #unsynced: number;
+
+  constructor(options: CacheOptions<T>) {
+    this.kind = options.kind;
+    this.#options = options;
+    for (const [name, indexer] of Object.entries(options.indexers ?? {})) this.#store.addIndex(name, indexer);
+    const scopes = options.namespaces ?? [undefined];
+    this.#unsynced = scopes.length;
+    this.#reflectors = scopes.map((namespace) => this.#reflector(namespace));
+  }
+
+  /** Keeps it current until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all(this.#reflectors.map((reflector) => reflector.run(signal)));
+  }
+
+  get hasSynced(): boolean {
+    return this.#unsynced === 0;
+  }
+
+  /** Resolves when all that was there at the start is in. */
+  waitForSync(): Promise<void> {
+    return this.#synced.promise;
+  }
+
+  get size(): number {
+    return this.#store.size;
+  }
+
+  get(ref: ObjectRef | string): T | undefined {
+    return this.#store.get(typeof ref === 'string' ? ref : keyOf(ref));
+  }
+
+  keys(): Iterable<string> {
+    return this.#store.keys();
+  }
+
+  *list(): Generator<T, void, undefined> {
+    for (const key of this.#store.keys()) yield* this.#maybe(key);
+  }
+
+  *byIndex(index: string, value: string): Generator<T, void, undefined> {
+    for (const key of this.#store.find(index, value)) yield* this.#maybe(key);
+  }
+
+  /** Adds an index, also to what is there. */
+  addIndex(name: string, indexer: Indexer<T>): void {
+    this.#store.addIndex(name, indexer);
+  }
+
+  /** First tells of all that is there, as initial, then of each change. */
+  subscribe(subscriber: Subscriber<T>): () => void {
+    this.#subscribers.add(subscriber);
+    for (const key of this.#store.keys()) {
+      const change = this.#store.asAdded(key);
+      if (change !== undefined) subscriber(new CacheEvent(change, true));
+    }
+    return () => void this.#subscribers.delete(subscriber);
+  }
+
+  /** Takes in what the server has answered to a write, ahead of the watch. */
+  written(object: T): void {
+    const key = keyOf(object.metadata);
+    if (this.#takes(key, object)) this.#tell(this.#store.put(key, this.#kept(object)));
+  }
+
+  /** Takes in that an object is gone, ahead of the watch. */
+  deleted(ref: ObjectRef, uid: string): void {
+    this.#tell(this.#store.bury(keyOf(ref), uid));
+  }
+
+  #reflector(namespace: string | undefined): Reflector<T> {
+    const { world, client, kind, labelSelector, fieldSelector, metadataOnly = false } = this.#options;
+    let first = true;
+    return new Reflector<T>({
+      world,
+      client,
+      kind,
+      selection: { namespace, labelSelector, fieldSelector, metadataOnly },
+      keyOf: ({ metadata }) => keyOf(metadata),
+      onError: (error) => this.#options.onError?.(error),
+      sink: {
+        put: (object) => this.#tell(this.#store.put(keyOf(object.metadata), this.#kept(object))),
+        removed: (object) => {
+          this.#tell(this.#store.remove(keyOf(object.metadata), versionOf(object)));
+          this.#store.unbury(object.metadata.uid);
+        },
+        reached: (resourceVersion) => void this.#reached.set(namespace ?? '', Number(resourceVersion)),
+        complete: (keys, resourceVersion) => {
+          const prefix = namespace === undefined ? '' : `${namespace}/`;
+          for (const key of [...this.#store.keys()]) {
+            if (key.startsWith(prefix) && !keys.has(key))
+              this.#tell(this.#store.remove(key, Number(resourceVersion)));
+          }
+          if (this.#reflectors.length === 1) this.#store.unbury(undefined);
+          if (first) this.#oneSynced();
+          first = false;
+        },
+      },
+    });
+  }
+
+  #oneSynced(): void {
+    this.#unsynced -= 1;
+    if (this.#unsynced === 0) this.#synced.resolve();
+  }
+
+  #tell(change: Change | undefined): void {
+    if (change === undefined) return;
+    for (const subscriber of this.#subscribers) subscriber(new CacheEvent(change, !this.hasSynced));
+  }
+
+  /**
+   * Whether an object that we wrote belongs here. One that is not there although the watch has told of everything up to
+   * its version was deleted since: the answer to the write has come late, and must not bring it back.
+   */
+  #takes(key: string, object: T): boolean {
+    if (this.#store.has(key)) return true;
+    const { namespaces, labelSelector, fieldSelector } = this.#options;
+    const { namespace = '' } = object.metadata;
+    if (labelSelector !== undefined || fieldSelector !== undefined) return false;
+    if (namespaces !== undefined && !namespaces.includes(namespace)) return false;
+    return versionOf(object) > (this.#reached.get(namespaces === undefined ? '' : namespace) ?? 0);
+  }
+
+  #kept(object: T): T {
+    const { managedFields: _, ...metadata } = { managedFields: undefined, ...object.metadata };
+    const lean = { ...object, metadata };
+    return this.#options.transform?.(lean) ?? lean;
+  }
+
+  *#maybe(key: string): Generator<T, void, undefined> {
+    const object = this.#store.get(key);
+    if (object !== undefined) yield object;
+  }
+}

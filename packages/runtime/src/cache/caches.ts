@@ -1,0 +1,86 @@
+import type { Client, Write } from '../client/client.ts';
+import { type Kind, resourceOf } from '../kind/kind.ts';
+import type { KubeObject } from '../kind/object.ts';
+import type { World } from '../world/world.ts';
+import { type CacheOptions, ObjectCache } from './cache.ts';
+
+/** How a kind is cached; the same for all who use it. */
+export type KindCacheOptions<T extends KubeObject> = Omit<
+  CacheOptions<T>,
+  'world' | 'client' | 'kind' | 'onError'
+>;
+
+export interface CachesOptions {
+  readonly world: World;
+  readonly client: Pick<Client, 'watch' | 'pages'>;
+  /** Namespaces that kinds are cached in, unless they say otherwise. @default all */
+  readonly namespaces?: readonly string[] | undefined;
+  readonly onError: (kind: Kind, error: unknown) => void;
+}
+
+/** As much of a cache as is the same for every kind. */
+type AnyCache = Pick<ObjectCache<KubeObject>, 'kind' | 'hasSynced' | 'waitForSync' | 'run' | 'size'>;
+
+/** The caches of a program: one for each kind, however many controllers use it. */
+export class Caches {
+  readonly #options: CachesOptions;
+  readonly #caches = new Map<string, AnyCache>();
+  #started: AbortSignal | undefined;
+  readonly #running: Promise<void>[] = [];
+
+  constructor(options: CachesOptions) {
+    this.#options = options;
+  }
+
+  /** The cache of a kind, made when first asked for; who configures it must be the first. */
+  get<T extends KubeObject>(kind: Kind<T>, options: KindCacheOptions<T> = {}): ObjectCache<T> {
+    const known = this.#caches.get(resourceOf(kind));
+    if (known !== undefined) {
+      if (isCacheOf(known, kind)) return known;
+      throw new Error(`${resourceOf(kind)} is declared twice, as two kinds; declare it once and import it`);
+    }
+    const { world, client, namespaces, onError } = this.#options;
+    const scope = kind.scope === 'Namespaced' && namespaces !== undefined ? { namespaces } : {};
+    const cache = new ObjectCache<T>({
+      world,
+      client,
+      kind,
+      ...scope,
+      ...options,
+      onError: (error) => onError(kind, error),
+    });
+    this.#caches.set(resourceOf(kind), cache);
+    if (this.#started !== undefined) this.#running.push(cache.run(this.#started));
+    return cache;
+  }
+
+  /** Starts all, also those that are asked for later; resolves when those there are have synced. */
+  async start(signal: AbortSignal): Promise<void> {
+    this.#started = signal;
+    const caches = [...this.#caches.values()];
+    this.#running.push(...caches.map((cache) => cache.run(signal)));
+    await Promise.all(caches.map((cache) => cache.waitForSync()));
+  }
+
+  /** Resolves when all have ended, after the signal has aborted. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  get unsynced(): readonly string[] {
+    return [...this.#caches].flatMap(([resource, { hasSynced }]) => (hasSynced ? [] : [resource]));
+  }
+
+  /** Makes a write visible at once to all who read the kind's cache. */
+  written<T extends KubeObject>({ kind, object, ref, uid }: Write<T>): void {
+    const cache = this.#caches.get(resourceOf(kind));
+    if (cache === undefined || !isCacheOf(cache, kind)) return;
+    if (object !== undefined) cache.written(object);
+    else if (uid !== undefined) cache.deleted(ref, uid);
+  }
+}
+
+/** A kind's declaration stands for the type of its objects: the same declaration, the same type. */
+function isCacheOf<T extends KubeObject>(cache: AnyCache, kind: Kind<T>): cache is ObjectCache<T> {
+  return cache.kind === kind;
+}

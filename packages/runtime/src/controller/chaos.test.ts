@@ -1,0 +1,141 @@
+import { startControlPlane, startToxiproxy } from '@vmwright/testbed';
+import { expect, test } from 'vitest';
+import { connect } from '../../test/connect.ts';
+import { ConfigMap } from '../../test/kinds.ts';
+import { Random } from '../../test/random.ts';
+import { kubeconfigAccess } from '../access/kubeconfig.ts';
+import { NotFoundError } from '../client/errors.ts';
+import { keyOf } from '../kind/object.ts';
+import { silentLogger } from '../log/logger.ts';
+import { Manager } from '../manager/manager.ts';
+import { nodeWorld } from '../world/node/node-world.ts';
+import type { World } from '../world/world.ts';
+
+const ROUNDS = 200;
+const SEED = Number(process.env.CHAOS_SEED ?? 20261115);
+const NAMESPACE = 'default';
+const LABELS = { chaos: 'yes' };
+const QUICK = ['nothing', 'reset', 'down', 'half open', 'held'] as const;
+
+/** A world sixty times as fast: back-offs of at most half a second, a silent stream given up after 1.2 s. */
+const world: World = {
+  ...nodeWorld,
+  monotonic: () => nodeWorld.monotonic() * 60,
+  after: (ms, callback) => nodeWorld.after(ms / 60, callback),
+};
+
+/**
+ * Changes objects while the connection of a running controller is broken in some way, heals it, and holds the cache and
+ * what was reconciled to what the server has. Each round goes on from the state that the one before has left.
+ */
+test(`after any fault the cache equals the server and every object was reconciled (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
+  const random = new Random(SEED);
+  await using controlPlane = await startControlPlane();
+  const { cluster, etcd, apiserver } = controlPlane;
+  await using toxiproxy = await startToxiproxy();
+  const proxy = await toxiproxy.proxy({ name: 'api', upstream: new URL(cluster.access.server).host });
+  await using user = await connect(cluster.kubeconfig, { fieldManager: 'user' });
+
+  const direct = await kubeconfigAccess({ world, path: cluster.kubeconfig });
+  const access = { ...direct, server: { ...direct.server, origin: `https://${proxy.address}` } };
+  const manager = new Manager({ world, access, name: 'chaos', log: silentLogger });
+  const cache = manager.caches.get(ConfigMap, {
+    namespaces: [NAMESPACE],
+    labelSelector: 'chaos=yes',
+  });
+  const reconciled = new Map<string, string>();
+  const active = new Set<string>();
+  manager.control({
+    for: ConfigMap,
+    concurrency: 8,
+    reconcile: async ({ metadata }, { key }) => {
+      expect(active.has(key), `${key} is reconciled twice at a time`).toBe(false);
+      active.add(key);
+      await Promise.resolve();
+      active.delete(key);
+      reconciled.set(key, metadata.resourceVersion ?? '');
+    },
+  });
+  const stop = new AbortController();
+  const running = manager.run(stop.signal);
+  await cache.waitForSync();
+
+  const faults = {
+    nothing: async (change: () => Promise<void>) => change(),
+    reset: async (change: () => Promise<void>) => {
+      await using _ = await proxy.reset();
+      await change();
+    },
+    down: async (change: () => Promise<void>) => {
+      await proxy.disable();
+      await change();
+      await proxy.enable();
+    },
+    'half open': async (change: () => Promise<void>) => {
+      await using _ = await proxy.halfOpen();
+      await change();
+    },
+    held: async (change: () => Promise<void>) => {
+      await using _ = await proxy.hold();
+      await change();
+    },
+    'history lost': async (change: () => Promise<void>) => {
+      await proxy.disable();
+      await change();
+      await etcd.kill();
+      await apiserver.kill();
+      await etcd.start();
+      await apiserver.start(); // its watch cache begins at this moment: the controller's version is history (410)
+      await proxy.enable();
+    },
+  };
+  const count: Record<string, number> = {};
+
+  for (let round = 1; round <= ROUNDS; round++) {
+    const fault = round % 40 === 0 ? 'history lost' : random.pick(QUICK);
+    count[fault] = (count[fault] ?? 0) + 1;
+    await faults[fault](async () => {
+      for (let i = random.below(8); i >= 0; i--) {
+        const metadata = { namespace: NAMESPACE, name: `object-${random.below(12)}` };
+        const data = { round: String(round), step: String(i) };
+        if (random.next() < 0.3) await user.delete(ConfigMap, metadata).catch(ignoreMissing);
+        else await user.apply(ConfigMap, { metadata: { ...metadata, labels: LABELS }, data });
+      }
+    });
+
+    const fence = await user.apply(ConfigMap, {
+      metadata: { namespace: NAMESPACE, name: 'fence', labels: LABELS },
+      data: { round: String(round) },
+    });
+    await new Promise<void>((resolve) => {
+      const leave = cache.subscribe((event) => {
+        if (event.key !== keyOf(fence.metadata) || event.version < Number(fence.metadata.resourceVersion))
+          return;
+        queueMicrotask(() => leave());
+        resolve();
+      });
+    });
+    const there = await user.list(ConfigMap, { namespace: NAMESPACE, labelSelector: 'chaos=yes' });
+    const wanted = Object.fromEntries(
+      there.items.map(({ metadata }) => [keyOf(metadata), metadata.resourceVersion]),
+    );
+    const cached = Object.fromEntries(
+      [...cache.list()].map(({ metadata }) => [keyOf(metadata), metadata.resourceVersion]),
+    );
+    const story = `round ${round} of seed ${SEED}, fault: ${fault}`;
+    expect(cached, story).toEqual(wanted);
+    await expect
+      .poll(() => Object.keys(wanted).filter((key) => reconciled.get(key) !== wanted[key]), {
+        message: story,
+        timeout: 30_000,
+      })
+      .toEqual([]);
+  }
+  for (const fault of Object.keys(faults)) expect(count[fault], `rounds with ${fault}`).toBeGreaterThan(0);
+  stop.abort();
+  await running;
+}, 600_000);
+
+function ignoreMissing(error: unknown): void {
+  if (!(error instanceof NotFoundError)) throw error;
+}

@@ -1,0 +1,295 @@
+import type { Cluster } from '@vmwright/testbed';
+import { test } from '@vmwright/testbed/vitest';
+import { expect, onTestFinished } from 'vitest';
+import { connect } from '../../test/connect.ts';
+import { ConfigMap, Deployment } from '../../test/kinds.ts';
+import { kubeconfigAccess } from '../access/kubeconfig.ts';
+import type { Client } from '../client/client.ts';
+import { collectingLogger } from '../log/collecting-logger.ts';
+import { Manager } from '../manager/manager.ts';
+import { nodeWorld } from '../world/node/node-world.ts';
+import type { ControllerOptions } from './controller.ts';
+import { generationChanged } from './predicates.ts';
+import { requeueAfter, TerminalError } from './result.ts';
+import { Channel, watch } from './sources.ts';
+
+/** Runs a controller of config maps in one namespace until the test is over. */
+async function run(cluster: Cluster, namespace: string, options: Omit<ControllerOptions<ConfigMap>, 'for'>) {
+  const { logger, lines } = collectingLogger();
+  const access = await kubeconfigAccess({ world: nodeWorld, path: cluster.kubeconfig });
+  const manager = new Manager({
+    world: nodeWorld,
+    access,
+    name: 'controller-test',
+    log: logger,
+    namespaces: [namespace],
+  });
+  const controller = manager.control<ConfigMap>({ for: ConfigMap, ...options });
+  const stop = new AbortController();
+  const running = manager.run(stop.signal);
+  onTestFinished(async () => {
+    stop.abort();
+    await running;
+  });
+  const client = await connect(cluster.kubeconfig, { fieldManager: 'user' });
+  onTestFinished(() => client[Symbol.asyncDispose]());
+  return { lines, manager, controller, client, stop, running };
+}
+
+/** Calls, and a way to wait for one. */
+function calls<T>() {
+  const all: T[] = [];
+  let tell = Promise.withResolvers<void>();
+  return {
+    all,
+    add: (call: T) => {
+      all.push(call);
+      tell.resolve();
+      tell = Promise.withResolvers();
+    },
+    until: async (is: (all: readonly T[]) => boolean) => {
+      while (!is(all)) await tell.promise;
+    },
+  };
+}
+
+async function until(
+  client: Client,
+  namespace: string,
+  name: string,
+  is: (object: ConfigMap | undefined) => boolean,
+) {
+  const fieldSelector = `metadata.name=${name}`;
+  for await (const event of client.watch(ConfigMap, { namespace, fieldSelector, sendInitialEvents: true })) {
+    if (event.type === 'BOOKMARK' ? is(undefined) : is(event.type === 'DELETED' ? undefined : event.object))
+      return;
+  }
+}
+
+test('an object is reconciled when it appears and when it changes, with its newest state', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  const { client } = await run(cluster, namespace.name, {
+    reconcile: async ({ metadata, data }) => {
+      if (metadata.name === 'a') seen.add(data?.n ?? '');
+    },
+  });
+  const metadata = { namespace: namespace.name, name: 'a' };
+  await client.create(ConfigMap, { metadata, data: { n: '1' } });
+  await seen.until((all) => all.includes('1'));
+  await client.mergePatch(ConfigMap, metadata, { data: { n: '2' } });
+  await seen.until((all) => all.at(-1) === '2');
+});
+
+test('its own write is visible at once and does not wake it again', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  const { client } = await run(cluster, namespace.name, {
+    reconcile: async (object, context) => {
+      const { name, resourceVersion } = object.metadata;
+      if (name === 'kube-root-ca.crt') return;
+      seen.add(`${name} ${object.data?.done ?? ''}`);
+      if (name !== 'writes') return;
+      await context.client.mergePatch(ConfigMap, object.metadata, {
+        metadata: { resourceVersion },
+        data: { done: 'yes' },
+      });
+      expect(context.cache(ConfigMap).get(context.key)?.data?.done).toBe('yes');
+    },
+  });
+  await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'writes' } });
+  await until(client, namespace.name, 'writes', (object) => object?.data?.done === 'yes');
+  // The cache's watch has passed the write when it has seen what was created after it.
+  await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'fence' } });
+  await seen.until((all) => all.includes('fence '));
+  expect(seen.all).toEqual(['writes ', 'fence ']);
+});
+
+test('a failing object is tried again and told of, and holds up no other', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  const { client, lines } = await run(cluster, namespace.name, {
+    reconcile: async ({ metadata }) => {
+      seen.add(metadata.name);
+      if (metadata.name === 'bad') throw new Error('the cloud is down');
+      if (metadata.name === 'hopeless') throw new TerminalError('no such size');
+    },
+  });
+  for (const name of ['bad', 'hopeless', 'good'])
+    await client.create(ConfigMap, { metadata: { namespace: namespace.name, name } });
+  await seen.until((all) => all.filter((name) => name === 'bad').length >= 4 && all.includes('good'));
+  expect(seen.all.filter((name) => name === 'hopeless')).toHaveLength(1);
+  const told = lines.filter(({ level }) => level === 'error');
+  expect(told).toContainEqual(
+    expect.objectContaining({
+      msg: 'reconcile failed',
+      controller: 'configmap',
+      object: `${namespace.name}/bad`,
+      error: 'the cloud is down',
+      reconcileId: expect.any(String),
+    }),
+  );
+  expect(told.map(({ msg }) => msg)).toContain(
+    'reconcile failed for good; the object rests until it changes',
+  );
+});
+
+test('one object is never reconciled twice at a time, several are', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const active = new Map<string, number>();
+  const most = { one: 0, all: 0 };
+  const seen = calls<string>();
+  const { client } = await run(cluster, namespace.name, {
+    concurrency: 4,
+    reconcile: async (object, { client: own }) => {
+      const { name } = object.metadata;
+      active.set(name, (active.get(name) ?? 0) + 1);
+      most.one = Math.max(most.one, active.get(name) ?? 0);
+      most.all = Math.max(
+        most.all,
+        [...active.values()].reduce((sum, n) => sum + n, 0),
+      );
+      await own.get(ConfigMap, object.metadata);
+      active.set(name, (active.get(name) ?? 1) - 1);
+      seen.add(`${name} ${object.data?.n}`);
+    },
+  });
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  await Promise.all(
+    names.map((name) => client.create(ConfigMap, { metadata: { namespace: namespace.name, name } })),
+  );
+  for (let n = 1; n <= 10; n++) {
+    await Promise.all(
+      names.map((name) =>
+        client.mergePatch(ConfigMap, { namespace: namespace.name, name }, { data: { n: String(n) } }),
+      ),
+    );
+  }
+  await seen.until((all) => names.every((name) => all.includes(`${name} 10`)));
+  expect(most.one).toBe(1);
+  expect(most.all).toBeGreaterThan(1);
+});
+
+test('a finalizer is there before the first reconcile, holds the object, and leaves those of others', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  let outsideGone = false;
+  const { client } = await run(cluster, namespace.name, {
+    finalizer: {
+      name: 'test.vmwright.dev/outside',
+      finalize: async ({ metadata }) => {
+        if (metadata.name !== 'held') return;
+        seen.add('finalize');
+        if (!outsideGone) return requeueAfter(20);
+      },
+    },
+    reconcile: async ({ metadata }) => {
+      if (metadata.name === 'held') seen.add(`reconcile with ${metadata.finalizers?.join(' and ')}`);
+    },
+  });
+  const metadata = { namespace: namespace.name, name: 'held', finalizers: ['others.example/theirs'] };
+  await client.create(ConfigMap, { metadata });
+  await seen.until((all) =>
+    all.includes('reconcile with others.example/theirs and test.vmwright.dev/outside'),
+  );
+  expect(seen.all).toHaveLength(1);
+
+  await client.delete(ConfigMap, metadata);
+  await seen.until((all) => all.filter((call) => call === 'finalize').length >= 3);
+  expect((await client.get(ConfigMap, metadata)).metadata.finalizers).toHaveLength(2);
+  outsideGone = true;
+  await until(client, namespace.name, 'held', (object) => object?.metadata.finalizers?.length === 1);
+  expect((await client.get(ConfigMap, metadata)).metadata.finalizers).toEqual(['others.example/theirs']);
+  await client.mergePatch(ConfigMap, metadata, { metadata: { finalizers: null } });
+  await until(client, namespace.name, 'held', (object) => object === undefined);
+});
+
+test('owned objects, watched objects and outside events wake the right object', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  const channel = new Channel();
+  const { client } = await run(cluster, namespace.name, {
+    when: generationChanged,
+    owns: [Deployment],
+    watches: [
+      watch(Deployment, ({ metadata }) =>
+        metadata.labels?.for ? [`${namespace.name}/${metadata.labels.for}`] : [],
+      ),
+    ],
+    sources: [channel.source],
+    reconcile: async ({ metadata }) => seen.add(metadata.name),
+  });
+  const create = (name: string) =>
+    client.create(ConfigMap, { metadata: { namespace: namespace.name, name } });
+  const [owner] = [await create('owner'), await create('watcher'), await create('told')];
+  const woken = async (name: string, times: number) =>
+    seen.until((all) => all.filter((each) => each === name).length >= times);
+  await Promise.all(['owner', 'watcher', 'told'].map((name) => woken(name, 1)));
+
+  const labels = { app: 'x', for: 'watcher' };
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'none' }] } };
+  await client.create(Deployment, {
+    metadata: {
+      namespace: namespace.name,
+      name: 'owned',
+      labels,
+      ownerReferences: [
+        {
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          name: 'owner',
+          uid: owner?.metadata.uid ?? '',
+          controller: true,
+        },
+      ],
+    },
+    spec: { replicas: 0, selector: { matchLabels: { app: 'x' } }, template },
+  });
+  await woken('owner', 2);
+  await woken('watcher', 2);
+  const before = seen.all.filter((name) => name === 'told').length;
+  channel.tell(`${namespace.name}/told`);
+  await woken('told', before + 1);
+});
+
+test('a reconcile that takes too long is asked to stop, and tried again', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  const { client, lines } = await run(cluster, namespace.name, {
+    timeoutMs: 50,
+    reconcile: async ({ metadata }, { signal }) => {
+      if (metadata.name !== 'slow') return;
+      seen.add('called');
+      await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    },
+  });
+  await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'slow' } });
+  await seen.until((all) => all.length >= 2);
+  expect(lines.map(({ msg }) => msg)).toContain('reconcile took too long');
+});
+
+test('a stop waits for what is under way and starts nothing more', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  const { client, stop, running } = await run(cluster, namespace.name, {
+    reconcile: async ({ metadata }, { client: own }) => {
+      if (!metadata.name.startsWith('busy')) return;
+      seen.add(`${metadata.name} begins`);
+      stop.abort();
+      await own.get(ConfigMap, metadata);
+      seen.add(`${metadata.name} ends`);
+    },
+  });
+  await Promise.all(
+    ['busy-1', 'busy-2'].map((name) =>
+      client.create(ConfigMap, { metadata: { namespace: namespace.name, name } }),
+    ),
+  );
+  await running;
+  expect(seen.all).toHaveLength(2);
+  expect(seen.all[1]).toBe(seen.all[0]?.replace('begins', 'ends'));
+});

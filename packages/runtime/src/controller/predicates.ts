@@ -1,0 +1,25 @@
+import type { CacheEvent } from '../cache/cache.ts';
+import type { KubeObject } from '../kind/object.ts';
+
+/** Whether a change is worth a reconcile. */
+export type Predicate<T extends KubeObject = KubeObject> = (event: CacheEvent<T>) => boolean;
+
+/** The spec has changed (or the object is new, gone, or being deleted); not its status, labels or annotations. */
+export const generationChanged: Predicate = (event) =>
+  changed(event, ({ metadata }) => [metadata.generation, metadata.deletionTimestamp]);
+
+export const labelsChanged: Predicate = (event) => changed(event, ({ metadata }) => metadata.labels);
+
+export const annotationsChanged: Predicate = (event) =>
+  changed(event, ({ metadata }) => metadata.annotations);
+
+/** One of them says so. */
+export function any<T extends KubeObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
+  return (event) => predicates.some((predicate) => predicate(event));
+}
+
+function changed(event: CacheEvent<KubeObject>, part: (object: KubeObject) => unknown): boolean {
+  const { before } = event;
+  if (event.type !== 'changed' || before === undefined) return true;
+  return JSON.stringify(part(before)) !== JSON.stringify(part(event.object));
+}

@@ -1,0 +1,165 @@
+import type { Access } from '../access/access.ts';
+import { Caches } from '../cache/caches.ts';
+import { Client } from '../client/client.ts';
+import { Controller, type ControllerOptions } from '../controller/controller.ts';
+import { messageOf } from '../errors.ts';
+import { resourceOf } from '../kind/kind.ts';
+import type { KubeObject } from '../kind/object.ts';
+import type { Logger, LogLevel } from '../log/logger.ts';
+import { processMetrics } from '../metrics/process-metrics.ts';
+import { Registry } from '../metrics/registry.ts';
+import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
+import { StatusServer } from '../server/server.ts';
+import { wait } from '../world/wait.ts';
+import type { World } from '../world/world.ts';
+
+/** Decides which of several replicas acts. */
+export interface Election {
+  /** Calls `lead` whenever this replica leads; its signal aborts when it must stop. Ends with `signal`, or with a lost lead. */
+  run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void>;
+  /** Throws unless this replica leads at this moment. */
+  assertLeading(): void;
+}
+
+export interface ManagerOptions {
+  readonly world: World;
+  readonly access: Access;
+  /** Of the program: its field manager and user agent. */
+  readonly name: string;
+  readonly log: Logger;
+  /** The namespaces it looks at. @default all */
+  readonly namespaces?: readonly string[];
+  /** Without, this replica acts at once: for a program that runs only once. */
+  readonly election?: (client: Client, metrics: RuntimeMetrics) => Election;
+  /** Serves `/metrics`, `/healthz` and `/readyz`; with `logLevel`, `/debug/loglevel` too. @default no server */
+  readonly status?: { readonly port: number; readonly host?: string; readonly logLevel?: LogLevel };
+  /** For the first complete list of every kind. @default 120_000 */
+  readonly syncTimeoutMs?: number;
+  /** For reconciles under way to end, when the program stops. @default 30_000 */
+  readonly graceMs?: number;
+}
+
+/**
+ * A program of controllers over one connection and one set of caches.
+ *
+ * Flow: the status server answers → caches fill (also on a replica that waits, so that it can take over warm) → election → controllers. On stop:
+ * controllers take no new work and end what they have → the lead is given up → caches end → connections close → the server ends.
+ * The lead is never given up while a reconcile is under way: its successor would act at the same time.
+ */
+export class Manager {
+  readonly client: Client;
+  readonly caches: Caches;
+  /** For metrics of the program's own. */
+  readonly registry = new Registry();
+  readonly #metrics = new RuntimeMetrics(this.registry);
+  readonly #options: ManagerOptions;
+  readonly #election: Election | undefined;
+  readonly #controllers: { readonly name: string; run(signal: AbortSignal): Promise<void> }[] = [];
+
+  constructor(options: ManagerOptions) {
+    const { world, access, name, log, namespaces } = options;
+    this.#options = options;
+    const observer = this.#metrics.requests(access.server.origin);
+    this.client = new Client({ world, access, fieldManager: name, userAgent: name, observer });
+    this.caches = new Caches({
+      world,
+      client: this.client,
+      namespaces,
+      onError: (kind, error) =>
+        log.warn({ kind: resourceOf(kind), error: messageOf(error) }, 'a watch has failed'),
+    });
+    this.#election = options.election?.(this.client, this.#metrics);
+  }
+
+  /** Adds a controller; before `run`. */
+  control<T extends KubeObject>(options: ControllerOptions<T>): Controller<T> {
+    const { world, log } = this.#options;
+    const name = options.name ?? options.for.kind.toLowerCase();
+    const observer = { ...this.#metrics.controller(name), queue: this.#metrics.queue(name) };
+    const controller = new Controller(options, {
+      world,
+      client: this.client,
+      caches: this.caches,
+      log,
+      allow: () => this.#election?.assertLeading(),
+      observer,
+    });
+    this.#controllers.push(controller);
+    return controller;
+  }
+
+  /** Whether all caches have had their first complete list. */
+  get ready(): boolean {
+    return this.caches.unsynced.length === 0;
+  }
+
+  /**
+   * Runs until the signal aborts and everything has ended in order; a replica that loses the lead stands by again.
+   * @throws when caches cannot be filled, or when a reconcile does not end: the process should then exit
+   */
+  async run(signal: AbortSignal): Promise<void> {
+    const caching = new AbortController();
+    // First of all: who asks whether it is alive, while caches fill, is to get an answer.
+    await using _ = await this.#serve();
+    try {
+      await this.#sync(caching.signal, signal);
+      const act = (acting: AbortSignal) => this.#act(acting);
+      await (this.#election?.run(signal, act) ?? act(signal));
+    } finally {
+      caching.abort();
+      await this.caches.ended();
+      await this.client[Symbol.asyncDispose]();
+    }
+  }
+
+  async #serve(): Promise<AsyncDisposable | undefined> {
+    const { world, log, status } = this.#options;
+    if (status === undefined) return undefined;
+    processMetrics(this.registry, { clock: world });
+    const server = await StatusServer.start({ clock: world, logger: log, metrics: this.registry, ...status });
+    server.ready.add('caches', () => {
+      if (!this.ready) throw new Error(`no complete list yet of ${this.caches.unsynced.join(', ')}`);
+    });
+    return server;
+  }
+
+  async #sync(caching: AbortSignal, signal: AbortSignal): Promise<void> {
+    const { world, syncTimeoutMs = 120_000 } = this.#options;
+    const over = new AbortController();
+    const late = wait(world, syncTimeoutMs, over.signal).then(
+      () => {
+        const missing = this.caches.unsynced.join(', ');
+        throw new Error(`no complete list of ${missing} after ${syncTimeoutMs / 1000} s; the log tells why`);
+      },
+      () => undefined,
+    );
+    const stopped = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    try {
+      await Promise.race([this.caches.start(caching), stopped, late]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  async #act(signal: AbortSignal): Promise<void> {
+    const { world, graceMs = 30_000 } = this.#options;
+    const working = Promise.all(this.#controllers.map((controller) => controller.run(signal)));
+    const over = new AbortController();
+    const grace = new Promise<void>((resolve, reject) => {
+      const begin = () => {
+        wait(world, graceMs, over.signal).then(
+          // Going on would let it act beside its successor: the caller must end the process.
+          () => reject(new Error(`a reconcile has not ended within ${graceMs / 1000} s of being asked to`)),
+          () => resolve(),
+        );
+      };
+      if (signal.aborted) begin();
+      else signal.addEventListener('abort', begin, { once: true });
+    });
+    await Promise.race([working, grace]);
+    over.abort();
+  }
+}
