@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['packages/*/{src,test}/**/*.test.ts', 'tools/**/*.test.ts'],
+    include: ['packages/*/{src,test,examples}/**/*.test.ts', 'tools/**/*.test.ts'],
     reporters: ['default', ['json', { outputFile: '.vitest/results.json' }]],
     globalSetup: ['packages/testbed/src/vitest/global-setup.ts'],
     // Tests wait on real programs: a KubeVirt control plane needs 20 s from nothing on two cores.

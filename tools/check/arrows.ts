@@ -37,7 +37,7 @@ function importsOf(file: string): readonly string[] {
 
 function violation(file: string, specifier: string): string | undefined {
   const [, own = ''] = file.split('/');
-  const isTest = file.endsWith('.test.ts') || file.startsWith(`packages/${own}/test/`);
+  const isTest = file.endsWith('.test.ts') || /^packages\/[^/]+\/(test|examples)\//.test(file);
   if (specifier.startsWith('.')) {
     const target = normalize(`${dirname(file)}/${specifier}`);
     if (target.startsWith(`packages/${own}/`)) return undefined;
@@ -45,13 +45,13 @@ function violation(file: string, specifier: string): string | undefined {
   }
   if (!specifier.startsWith(SCOPE)) return undefined;
   const [other = ''] = specifier.slice(SCOPE.length).split('/');
-  const allowed = [...(ALLOWED[own] ?? []), ...(isTest ? IN_TESTS : [])];
+  const allowed = [...(ALLOWED[own] ?? []), ...(isTest ? [...IN_TESTS, own] : [])];
   if (allowed.includes(other)) return undefined;
   const may = allowed.length === 0 ? 'none of our packages' : allowed.join(', ');
   return `${file} imports ${specifier}: ${isTest ? 'tests of ' : ''}${own} may import ${may}`;
 }
 
-const violations = globSync('packages/*/{src,test}/**/*.ts').flatMap((file) =>
+const violations = globSync('packages/*/{src,test,examples}/**/*.ts').flatMap((file) =>
   importsOf(file).flatMap((specifier) => violation(file, specifier) ?? []),
 );
 for (const line of violations) console.error(line);

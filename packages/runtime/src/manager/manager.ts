@@ -1,10 +1,14 @@
+import { hostname } from 'node:os';
 import type { Access } from '../access/access.ts';
 import { Caches } from '../cache/caches.ts';
 import { Client } from '../client/client.ts';
 import { Controller, type ControllerOptions } from '../controller/controller.ts';
+import { LeaderElection } from '../election/leader-election.ts';
+import type { LeaderElectionOptions } from '../election/options.ts';
 import { messageOf } from '../errors.ts';
 import { resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
+import { jsonLogger } from '../log/json-logger.ts';
 import type { Logger, LogLevel } from '../log/logger.ts';
 import { processMetrics } from '../metrics/process-metrics.ts';
 import { Registry } from '../metrics/registry.ts';
@@ -13,12 +17,13 @@ import { StatusServer } from '../server/server.ts';
 import { wait } from '../world/wait.ts';
 import type { World } from '../world/world.ts';
 
-/** Decides which of several replicas acts. */
-export interface Election {
-  /** Calls `lead` whenever this replica leads; its signal aborts when it must stop. Ends with `signal`, or with a lost lead. */
-  run(signal: AbortSignal, lead: (signal: AbortSignal) => Promise<void>): Promise<void>;
-  /** Throws unless this replica leads at this moment. */
-  assertLeading(): void;
+export interface ManagerElection extends Pick<LeaderElectionOptions, 'leaseMs' | 'renewMs' | 'retryMs'> {
+  /** Of the Lease; the same for all replicas. */
+  readonly name: string;
+  /** Of the Lease. @default the one that the access names */
+  readonly namespace?: string;
+  /** Who this replica is, for people. @default the machine's name */
+  readonly identity?: string;
 }
 
 export interface ManagerOptions {
@@ -26,11 +31,12 @@ export interface ManagerOptions {
   readonly access: Access;
   /** Of the program: its field manager and user agent. */
   readonly name: string;
-  readonly log: Logger;
+  /** @default lines of JSON on standard error */
+  readonly log?: Logger;
   /** The namespaces it looks at. @default all */
   readonly namespaces?: readonly string[];
-  /** Without, this replica acts at once: for a program that runs only once. */
-  readonly election?: (client: Client, metrics: RuntimeMetrics) => Election;
+  /** Which of several replicas acts. Without, this one does at once: for a program that runs only once. */
+  readonly election?: ManagerElection;
   /** Serves `/metrics`, `/healthz` and `/readyz`; with `logLevel`, `/debug/loglevel` too. @default no server */
   readonly status?: { readonly port: number; readonly host?: string; readonly logLevel?: LogLevel };
   /** For the first complete list of every kind. @default 120_000 */
@@ -53,12 +59,15 @@ export class Manager {
   readonly registry = new Registry();
   readonly #metrics = new RuntimeMetrics(this.registry);
   readonly #options: ManagerOptions;
-  readonly #election: Election | undefined;
+  readonly #election: LeaderElection | undefined;
+  readonly #log: Logger;
   readonly #controllers: { readonly name: string; run(signal: AbortSignal): Promise<void> }[] = [];
 
   constructor(options: ManagerOptions) {
-    const { world, access, name, log, namespaces } = options;
+    const { world, access, name, namespaces, election } = options;
+    const log = options.log ?? jsonLogger({ clock: world });
     this.#options = options;
+    this.#log = log;
     const observer = this.#metrics.requests(access.server.origin);
     this.client = new Client({ world, access, fieldManager: name, userAgent: name, observer });
     this.caches = new Caches({
@@ -68,12 +77,13 @@ export class Manager {
       onError: (kind, error) =>
         log.warn({ kind: resourceOf(kind), error: messageOf(error) }, 'a watch has failed'),
     });
-    this.#election = options.election?.(this.client, this.#metrics);
+    this.#election = election && this.#elect(election);
   }
 
   /** Adds a controller; before `run`. */
   control<T extends KubeObject>(options: ControllerOptions<T>): Controller<T> {
-    const { world, log } = this.#options;
+    const { world } = this.#options;
+    const log = this.#log;
     const name = options.name ?? options.for.kind.toLowerCase();
     const observer = { ...this.#metrics.controller(name), queue: this.#metrics.queue(name) };
     const controller = new Controller(options, {
@@ -112,11 +122,37 @@ export class Manager {
     }
   }
 
+  #elect({ name, namespace, identity, ...times }: ManagerElection): LeaderElection {
+    const { world, access } = this.#options;
+    const metrics = this.#metrics.election(name);
+    return new LeaderElection({
+      world,
+      client: this.client,
+      lease: { name, namespace: namespace ?? access.namespace },
+      identity: identity ?? hostname(),
+      ...times,
+      observer: {
+        leading: (is) => {
+          metrics.leading(is);
+          this.#log.info({ lease: name, leading: is }, is ? 'this replica leads' : 'this replica stands by');
+        },
+        failed: (error) =>
+          this.#log.warn({ lease: name, error: messageOf(error) }, 'the lease could not be read or written'),
+      },
+    });
+  }
+
   async #serve(): Promise<AsyncDisposable | undefined> {
-    const { world, log, status } = this.#options;
+    const { world, status } = this.#options;
     if (status === undefined) return undefined;
     processMetrics(this.registry, { clock: world });
-    const server = await StatusServer.start({ clock: world, logger: log, metrics: this.registry, ...status });
+    const server = await StatusServer.start({
+      clock: world,
+      logger: this.#log,
+      metrics: this.registry,
+      ...status,
+    });
+    this.#log.info({ port: server.port }, 'serving metrics, health and readiness');
     server.ready.add('caches', () => {
       if (!this.ready) throw new Error(`no complete list yet of ${this.caches.unsynced.join(', ')}`);
     });

@@ -1,0 +1,50 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { field } from '@vmwright/testbed';
+import { test } from '@vmwright/testbed/vitest';
+import { expect, onTestFinished } from 'vitest';
+
+const file = fileURLToPath(new URL('greeter.ts', import.meta.url));
+
+test('the controller of docs/runtime.md is this one, in at most 40 lines', () => {
+  const docs = readFileSync(new URL('../../../docs/runtime.md', import.meta.url), 'utf8');
+  const source = readFileSync(file, 'utf8');
+  expect(docs).toContain(`\`\`\`ts\n${source}\`\`\`\n`);
+  expect(source.trimEnd().split('\n').length).toBeLessThanOrEqual(40);
+});
+
+test('it works: as a program, with its CRD, until it is told to stop', async ({ cluster }) => {
+  await using namespace = await cluster.namespace('greeter');
+  const crd = execFileSync(process.execPath, [file, 'crd'], { encoding: 'utf8' });
+  await cluster.apply(crd);
+  await cluster.kubectl(['wait', '--for=condition=Established', 'crd/greetings.example.vmwright.dev']);
+  const program = spawn(process.execPath, [file], {
+    env: { ...process.env, KUBECONFIG: cluster.kubeconfig },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  onTestFinished(() => void program.kill('SIGKILL'));
+  const exited = once(program, 'exit');
+
+  const metadata = { name: 'first', namespace: namespace.name };
+  const greeting = {
+    apiVersion: 'example.vmwright.dev/v1',
+    kind: 'Greeting',
+    metadata,
+    spec: { name: 'World' },
+  };
+  await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(greeting) });
+  const path = `/apis/example.vmwright.dev/v1/namespaces/${namespace.name}/greetings/first`;
+  await cluster.waitFor(path, (object) => field(object, 'status', 'text') === 'Hello, World!');
+  const shown = await cluster.kubectl(['-n', namespace.name, 'get', 'greetings']);
+  expect(shown.stdout).toMatch(/^NAME +TEXT\nfirst +Hello, World!$/m);
+  const empty = await cluster.tryKubectl(['apply', '-f', '-'], {
+    input: JSON.stringify({ ...greeting, spec: { name: '' } }),
+  });
+  expect(empty.stderr).toContain('spec.name in body should be at least 1 chars long');
+
+  program.kill('SIGTERM');
+  expect(await exited).toEqual([0, null]);
+  await cluster.kubectl(['delete', 'crd', 'greetings.example.vmwright.dev']);
+});
