@@ -10,10 +10,11 @@ export class Program implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #synced: Promise<unknown>;
 
-  constructor(command: string, args: readonly string[], kubeconfig: string) {
+  /** @param cache where Node keeps what it has compiled, as an image of the program would */
+  constructor(command: string, args: readonly string[], kubeconfig: string, cache: string) {
     this.#process = spawn(command, args, {
       stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, KUBECONFIG: kubeconfig },
+      env: { ...process.env, KUBECONFIG: kubeconfig, NODE_COMPILE_CACHE: cache },
     });
     const { stdout } = this.#process;
     if (stdout === null) throw new Error('no output');
@@ -36,7 +37,7 @@ export class Program implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     const exited = once(this.#process, 'exit');
-    this.#process.kill('SIGKILL');
+    this.#process.kill('SIGTERM');
     await exited;
   }
 }

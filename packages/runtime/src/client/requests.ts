@@ -69,7 +69,7 @@ export class Requests {
   /** The lines of an answer as they come, without an end in time but that of `outgoing.signal`. */
   lines(outgoing: Outgoing): Promise<AsyncIterable<string>> {
     return this.#send(outgoing, async (deadline, authorization) => {
-      const response = await this.#open(outgoing, deadline, authorization);
+      const response = await this.#open(outgoing, deadline, authorization, true);
       deadline.lift();
       return endingWith(response.lines(), deadline);
     });
@@ -121,6 +121,7 @@ export class Requests {
     outgoing: Outgoing,
     deadline: Deadline,
     authorization: string | undefined,
+    lasting = false,
   ): Promise<TransportResponse> {
     const { world, transport, userAgent, observer } = this.#options;
     const { method, path, body, contentType, accept = 'application/json' } = outgoing;
@@ -132,7 +133,8 @@ export class Requests {
       ...(authorization !== undefined && { authorization }),
       ...(contentType !== undefined && { 'content-type': contentType }),
     };
-    const request = { method, path, headers, signal: deadline.signal, ...(body !== undefined && { body }) };
+    const { signal } = deadline;
+    const request = { method, path, headers, signal, lasting, ...(body !== undefined && { body }) };
     refuseUnlessAllowed(outgoing); // nothing is awaited between this and the sending: what it says still holds
     const response = await transport.request(request).catch((error) => {
       tell('<error>');

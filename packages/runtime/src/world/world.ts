@@ -48,6 +48,8 @@ export interface TransportRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
+  /** The answer may last: it gets a connection of its own. @default false */
+  readonly lasting?: boolean;
 }
 
 export interface TransportResponse {

@@ -4,22 +4,26 @@ import Pool from 'undici/lib/dispatcher/pool.js';
 import type { ServerAddress, TlsOptions, Transport, TransportRequest, TransportResponse } from '../world.ts';
 import { Body } from './body.ts';
 
+/** Requests under way at a time; more than the API server works on at once only costs handshakes and memory. */
+const CONNECTIONS = 8;
+
 /**
- * HTTP over one pool of kept connections. A watch holds one for as long as it lasts, so the pool has no upper limit;
- * who sends requests bounds how many are under way.
+ * HTTP over kept connections: a few for requests, and one for each watch, which holds it for as long as it lasts.
  */
 export function connect({ origin, tls }: ServerAddress): Transport {
-  const pool = new Pool(origin, {
+  const options = {
     allowH2: false,
     pipelining: 1,
     bodyTimeout: 0, // a watch may be silent; the reflector tells a dead one from a quiet one
     headersTimeout: 0, // the client has deadlines of its own
     keepAliveTimeout: 30_000,
     connect: tls === undefined ? { timeout: CONNECT_TIMEOUT_MS } : connector(tls),
-  });
+  };
+  const brief = new Pool(origin, { ...options, connections: CONNECTIONS });
+  const lasting = new Pool(origin, options);
   return {
-    request: (request) => send(pool, request),
-    close: () => pool.destroy(),
+    request: (request) => send(request.lasting ? lasting : brief, request),
+    close: async () => void (await Promise.all([brief.destroy(), lasting.destroy()])),
   };
 }
 
@@ -30,6 +34,7 @@ function connector(tls: () => Promise<TlsOptions>): buildConnector.connector {
     tls().then(
       ({ ca, certificate, key, serverName, insecure }) => {
         const connectTls = buildTlsConnector({
+          allowH2: false, // asked for here as well: by default the connector offers HTTP/2
           timeout: CONNECT_TIMEOUT_MS,
           rejectUnauthorized: insecure !== true,
           ...(ca !== undefined && { ca }),
