@@ -6,6 +6,7 @@ export { type CacheEvent, type CacheOptions, ObjectCache } from './cache/cache.t
 export { Caches, type KindCacheOptions } from './cache/caches.ts';
 export * from './client/client.ts';
 export * from './client/errors.ts';
+export { type Condition, conditionOf, isTrue, setCondition } from './conditions/conditions.ts';
 export type { ReconcileContext } from './controller/context.ts';
 export { Controller, type ControllerOptions, type Reconcile } from './controller/controller.ts';
 export {
@@ -20,6 +21,8 @@ export { Channel, poll, type Source, type Watch, watch } from './controller/sour
 export * from './election/errors.ts';
 export { LeaderElection } from './election/leader-election.ts';
 export type { ElectionObserver, LeaderElectionOptions } from './election/options.ts';
+export { EventRecorder, type EventRecorderOptions, type Happening } from './events/recorder.ts';
+export { Event } from './kind/builtin/event.ts';
 export { Lease } from './kind/builtin/lease.ts';
 export { CustomResourceDefinition, crdOf, crdYaml } from './kind/crd.ts';
 export { type DeclaredKind, defineKind } from './kind/define.ts';

@@ -1,5 +1,6 @@
 import type { ObjectCache } from '../cache/cache.ts';
 import type { Client } from '../client/client.ts';
+import type { Happening } from '../events/recorder.ts';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { Logger } from '../log/logger.ts';
@@ -25,6 +26,8 @@ export interface ReconcileContext<T extends KubeObject> {
    * @returns the object as it is then
    */
   setStatus(object: T, status: StatusOf<T>): Promise<T>;
+  /** Tells people what has happened to the object, by an event; see `EventRecorder`. */
+  event(object: T, happening: Happening): void;
 }
 
 type StatusOf<T> = T extends { readonly status?: infer S } ? NonNullable<S> : never;

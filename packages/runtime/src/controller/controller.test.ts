@@ -256,6 +256,24 @@ test('owned objects, watched objects and outside events wake the right object', 
   await woken('told', before + 1);
 });
 
+test('what it tells of an object is seen by people, also what it told last', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  const { client, stop, running } = await run(cluster, namespace.name, {
+    reconcile: async (object, { event }) => {
+      if (object.metadata.name !== 'eventful') return;
+      event(object, { type: 'Warning', reason: 'NoRoom', note: 'there is no room for it' });
+      seen.add('told');
+    },
+  });
+  await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'eventful' } });
+  await seen.until((all) => all.length > 0);
+  stop.abort();
+  await running;
+  const { stdout } = await cluster.kubectl(['-n', namespace.name, 'events', '--for=configmap/eventful']);
+  expect(stdout).toMatch(/Warning +NoRoom +ConfigMap\/eventful +there is no room for it/);
+});
+
 test('a reconcile that takes too long is asked to stop, and tried again', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();

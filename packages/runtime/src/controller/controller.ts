@@ -4,6 +4,7 @@ import { versionOf } from '../cache/store.ts';
 import type { Client } from '../client/client.ts';
 import { ConflictError } from '../client/errors.ts';
 import { messageOf } from '../errors.ts';
+import type { EventRecorder } from '../events/recorder.ts';
 import { apiVersionOf, type Kind, resourceOf } from '../kind/kind.ts';
 import { type KubeObject, keyOf } from '../kind/object.ts';
 import type { Logger } from '../log/logger.ts';
@@ -60,6 +61,7 @@ export interface ControllerEnvironment {
   readonly client: Client;
   readonly caches: Caches;
   readonly log: Logger;
+  readonly events: Pick<EventRecorder, 'record'>;
   readonly observer?: ControllerObserver;
   /** Throws when this replica may not act (any more). */
   readonly allow: () => void;
@@ -273,7 +275,7 @@ export class Controller<T extends KubeObject> {
   }
 
   #context(key: string, run: Run, signal: AbortSignal, log: Logger): ReconcileContext<T> {
-    const { world, caches, allow } = this.#environment;
+    const { world, caches, allow, events } = this.#environment;
     const client = this.#environment.client.scoped({
       allow,
       written: (write) => {
@@ -289,6 +291,7 @@ export class Controller<T extends KubeObject> {
       log,
       now: () => world.now(),
       cache: (kind) => caches.get(kind),
+      event: (object, happening) => events.record(this.#options.for, object, happening),
       setStatus: (object, status) => setStatus(client, this.#options.for, object, status, signal),
     };
   }

@@ -6,6 +6,7 @@ import { Controller, type ControllerOptions } from '../controller/controller.ts'
 import { LeaderElection } from '../election/leader-election.ts';
 import type { LeaderElectionOptions } from '../election/options.ts';
 import { messageOf } from '../errors.ts';
+import { EventRecorder } from '../events/recorder.ts';
 import { resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { jsonLogger } from '../log/json-logger.ts';
@@ -61,6 +62,7 @@ export class Manager {
   readonly #options: ManagerOptions;
   readonly #election: LeaderElection | undefined;
   readonly #log: Logger;
+  readonly #recorders: EventRecorder[] = [];
   readonly #controllers: { readonly name: string; run(signal: AbortSignal): Promise<void> }[] = [];
 
   constructor(options: ManagerOptions) {
@@ -86,7 +88,16 @@ export class Manager {
     const log = this.#log;
     const name = options.name ?? options.for.kind.toLowerCase();
     const observer = { ...this.#metrics.controller(name), queue: this.#metrics.queue(name) };
+    const events = new EventRecorder({
+      world,
+      client: this.client,
+      controller: `${this.#options.name}/${name}`,
+      instance: hostname(),
+      log,
+    });
+    this.#recorders.push(events);
     const controller = new Controller(options, {
+      events,
       world,
       client: this.client,
       caches: this.caches,
@@ -196,6 +207,7 @@ export class Manager {
       else signal.addEventListener('abort', begin, { once: true });
     });
     await Promise.race([working, grace]);
+    await Promise.race([Promise.all(this.#recorders.map((recorder) => recorder.flush())), grace]);
     over.abort();
   }
 }

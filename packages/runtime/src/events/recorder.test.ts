@@ -1,0 +1,116 @@
+import { test } from '@vmwright/testbed/vitest';
+import { describe, expect, test as plain } from 'vitest';
+import { connect } from '../../test/connect.ts';
+import { ConfigMap } from '../../test/kinds.ts';
+import { VirtualClock } from '../../test/virtual-clock.ts';
+import { Event } from '../kind/builtin/event.ts';
+import { silentLogger } from '../log/logger.ts';
+import { nodeWorld } from '../world/node/node-world.ts';
+import { EventRecorder } from './recorder.ts';
+
+const failed = {
+  type: 'Warning',
+  reason: 'CloneFailed',
+  note: 'the datastore is full; free some space',
+} as const;
+
+test('people see what happened, and how often', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  await using client = await connect(cluster.kubeconfig);
+  const object = await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'told-of' } });
+  const recorder = new EventRecorder({
+    world: nodeWorld,
+    client,
+    controller: 'vmwright.dev/test',
+    instance: 'replica-1',
+    log: silentLogger,
+  });
+  recorder.record(ConfigMap, object, failed);
+  await recorder.flush();
+  for (let i = 0; i < 5; i++) recorder.record(ConfigMap, object, failed);
+  recorder.record(ConfigMap, object, { type: 'Normal', reason: 'Cloned', note: 'x'.repeat(2_000) });
+  await recorder.flush();
+
+  const { items } = await client.list(Event, { namespace: namespace.name });
+  const mine = items.filter(({ regarding }) => regarding.uid === object.metadata.uid);
+  expect(mine.map(({ reason, type, series }) => [reason, type, series?.count]).sort()).toEqual([
+    ['CloneFailed', 'Warning', 2],
+    ['Cloned', 'Normal', undefined],
+  ]);
+  const described = await cluster.kubectl(['-n', namespace.name, 'describe', 'configmap', 'told-of']);
+  expect(described.stdout).toMatch(/Warning +CloneFailed .*the datastore is full; free some space/);
+});
+
+describe('the recorder', () => {
+  const start = () => {
+    const clock = new VirtualClock();
+    const sent: string[] = [];
+    let id = 0;
+    const fails = { now: false };
+    const answer = async (what: string) => {
+      sent.push(what);
+      if (fails.now) throw new Error('the API server is away');
+    };
+    const recorder = new EventRecorder({
+      world: { now: () => clock.now(), monotonic: () => clock.monotonic(), uuid: () => `${id++}` },
+      client: {
+        create: (_kind, event) => answer(`create ${event.metadata.name}`).then(never),
+        mergePatch: (_kind, ref, patch) => answer(`patch ${ref.name} ${JSON.stringify(patch)}`).then(never),
+      },
+      controller: 'c',
+      instance: 'i',
+      log: silentLogger,
+    });
+    return { clock, recorder, sent, fails };
+  };
+  const object = { metadata: { name: 'o', namespace: 'n', uid: 'u' } };
+
+  plain('writes a series at its second event and then once a minute', () => {
+    const { clock, recorder, sent } = start();
+    for (let i = 0; i < 100; i++) {
+      recorder.record(ConfigMap, object, failed);
+      clock.advance(2_000);
+    }
+    expect(sent.map((each) => each.replace(/,"lastObservedTime.*/, ''))).toEqual([
+      'create o.0',
+      'patch o.0 {"series":{"count":2',
+      'patch o.0 {"series":{"count":32',
+      'patch o.0 {"series":{"count":62',
+      'patch o.0 {"series":{"count":92',
+    ]);
+  });
+
+  plain('begins a new event when the same has not happened for six minutes', () => {
+    const { clock, recorder, sent } = start();
+    recorder.record(ConfigMap, object, failed);
+    clock.advance(6 * 60_000 + 1);
+    recorder.record(ConfigMap, object, failed);
+    expect(sent).toEqual(['create o.0', 'create o.1']);
+  });
+
+  plain('silences an object that fails in ever new words, and no other', () => {
+    const { clock, recorder, sent } = start();
+    for (let i = 0; i < 100; i++) recorder.record(ConfigMap, object, { ...failed, note: `attempt ${i}` });
+    expect(sent).toHaveLength(25);
+    recorder.record(ConfigMap, { metadata: { name: 'p', namespace: 'n', uid: 'v' } }, failed);
+    expect(sent).toHaveLength(26);
+    clock.advance(300_000);
+    for (let i = 0; i < 5; i++) recorder.record(ConfigMap, object, { ...failed, note: `later ${i}` });
+    expect(sent).toHaveLength(27);
+  });
+
+  plain('goes on when an event cannot be told', async () => {
+    const { recorder, sent, fails } = start();
+    fails.now = true;
+    recorder.record(ConfigMap, object, failed);
+    await recorder.flush();
+    fails.now = false;
+    recorder.record(ConfigMap, object, { ...failed, note: 'another' });
+    expect(sent).toHaveLength(2);
+  });
+});
+
+/** The recorder reads no answers. */
+function never(): never {
+  throw new Error('nobody reads this');
+}

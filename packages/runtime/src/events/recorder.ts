@@ -1,0 +1,154 @@
+import type { Client } from '../client/client.ts';
+import { NotFoundError } from '../client/errors.ts';
+import { messageOf } from '../errors.ts';
+import { Event } from '../kind/builtin/event.ts';
+import { apiVersionOf, type Kind } from '../kind/kind.ts';
+import type { KubeObject } from '../kind/object.ts';
+import { microTime } from '../kind/time.ts';
+import type { Logger } from '../log/logger.ts';
+import type { World } from '../world/world.ts';
+import { Budget } from './budget.ts';
+
+/** What there is to tell about an object. */
+export interface Happening {
+  readonly type: 'Normal' | 'Warning';
+  /** One word, for programs: `CloneFailed`. */
+  readonly reason: string;
+  /** What was being done: `Clone`. @default the reason */
+  readonly action?: string;
+  /** A sentence for people; without secrets. Cut at 1,024 characters, where the server refuses it. */
+  readonly note: string;
+}
+
+export interface EventRecorderOptions {
+  readonly world: Pick<World, 'now' | 'monotonic' | 'uuid'>;
+  readonly client: Pick<Client, 'create' | 'mergePatch'>;
+  /** Which controller tells. */
+  readonly controller: string;
+  /** Which replica of it. */
+  readonly instance: string;
+  readonly log: Logger;
+}
+
+/** The same that happens again within this time goes on in its series. */
+const SERIES_MS = 6 * 60_000;
+/** How often a series that goes on is written. */
+const REFRESH_MS = 60_000;
+const LONGEST_NOTE = 1_024;
+/** Under way at a time; what comes beyond that is dropped, since nobody waits for it. */
+const MOST_PENDING = 1_000;
+
+interface Series {
+  readonly name: string;
+  readonly namespace: string;
+  count: number;
+  seenAt: number;
+  writtenAt: number;
+}
+
+/**
+ * Tells people what happens to objects, by Kubernetes events.
+ *
+ * Guarantees: `record` returns at once and never throws; telling the same again makes no second event but a series with
+ * a count, written at most once a minute; an object that fails in a loop is silenced after 25 different events, but for
+ * one every five minutes. Events are for people: they may be lost, and nothing depends on them.
+ */
+export class EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #series = new Map<string, Series>();
+  readonly #budget = new Budget();
+  readonly #pending = new Set<Promise<void>>();
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+  }
+
+  record(kind: Kind, object: KubeObject, happening: Happening): void {
+    const now = this.#options.world.monotonic();
+    this.#forgetOld(now);
+    const { uid = '' } = object.metadata;
+    const same = JSON.stringify([
+      uid,
+      object.metadata.name,
+      happening.type,
+      happening.reason,
+      happening.note,
+    ]);
+    const series = this.#series.get(same);
+    if (series !== undefined) {
+      series.count += 1;
+      series.seenAt = now;
+      if (series.count > 2 && now - series.writtenAt < REFRESH_MS) return;
+      series.writtenAt = now;
+      this.#send(() => this.#goOn(kind, object, happening, series));
+      return;
+    }
+    if (!this.#budget.spend(uid, now)) return;
+    const name = `${object.metadata.name.slice(0, 200)}.${this.#options.world.uuid()}`;
+    const namespace = object.metadata.namespace ?? 'default'; // where events about cluster-wide objects are kept
+    const begun: Series = { name, namespace, count: 1, seenAt: now, writtenAt: now };
+    this.#series.set(same, begun);
+    this.#send(() => this.#create(kind, object, happening, begun));
+  }
+
+  /** Resolves when all that was recorded is sent or lost. */
+  async flush(): Promise<void> {
+    await Promise.all(this.#pending);
+  }
+
+  #send(write: () => Promise<unknown>): void {
+    if (this.#pending.size >= MOST_PENDING) return;
+    const sending: Promise<void> = write().then(
+      () => void this.#pending.delete(sending),
+      (error) => {
+        this.#pending.delete(sending);
+        this.#options.log.debug({ error: messageOf(error) }, 'an event could not be told');
+      },
+    );
+    this.#pending.add(sending);
+  }
+
+  async #goOn(kind: Kind, object: KubeObject, happening: Happening, series: Series): Promise<void> {
+    const lastObservedTime = microTime(this.#options.world.now());
+    const patch = { series: { count: series.count, lastObservedTime } };
+    try {
+      await this.#options.client.mergePatch(Event, series, patch);
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+      await this.#create(kind, object, happening, series); // it has expired, or was never stored
+    }
+  }
+
+  async #create(kind: Kind, object: KubeObject, happening: Happening, series: Series): Promise<void> {
+    const { world, client, controller, instance } = this.#options;
+    const { type, reason, action = reason, note } = happening;
+    const { name, namespace, uid } = object.metadata;
+    const eventTime = microTime(world.now());
+    await client.create(Event, {
+      metadata: { name: series.name, namespace: series.namespace },
+      eventTime,
+      reportingController: controller,
+      reportingInstance: instance,
+      action,
+      reason,
+      type,
+      note: note.slice(0, LONGEST_NOTE),
+      regarding: {
+        apiVersion: apiVersionOf(kind),
+        kind: kind.kind,
+        name,
+        ...(namespace !== undefined && { namespace }),
+        ...(uid !== undefined && { uid }),
+      },
+      ...(series.count > 1 && { series: { count: series.count, lastObservedTime: eventTime } }),
+    });
+  }
+
+  /** Oldest first, in the order of their beginning; a series that still goes on is met again later. */
+  #forgetOld(now: number): void {
+    for (const [same, { seenAt }] of this.#series) {
+      if (now - seenAt > SERIES_MS || this.#series.size > MOST_PENDING) this.#series.delete(same);
+      else break;
+    }
+  }
+}
