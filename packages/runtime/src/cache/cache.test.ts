@@ -2,6 +2,7 @@ import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
+import { apiError } from '../client/errors.ts';
 import { nodeWorld } from '../world/node/node-world.ts';
 import { type CacheEvent, type CacheOptions, ObjectCache } from './cache.ts';
 
@@ -52,6 +53,33 @@ test('has all there is once synced, and each change after that', async ({ cluste
   await writer.delete(ConfigMap, { namespace, name: 'late' });
   expect((await removed).object.data).toEqual({ a: '1' });
   expect([...cache.keys()]).toEqual([`${namespace}/early`]);
+});
+
+test('lists in pages where the server cannot stream the first list', async ({ cluster, namespace }) => {
+  await using writer = await connect(cluster.kubeconfig);
+  const labels = { set: 'paged' };
+  const create = (name: string) => writer.create(ConfigMap, { metadata: { namespace, name, labels } });
+  for (const name of ['page-1', 'page-2', 'page-3']) await create(name);
+  const refusals: string[] = [];
+  // A server before 1.32 answers so; everything else goes to the real one.
+  const old: CacheOptions<ConfigMap>['client'] = {
+    pages: (kind, options) => writer.pages(kind, { ...options, limit: 1 }),
+    watch: (kind, options) => {
+      if (!options?.sendInitialEvents) return writer.watch(kind, options);
+      refusals.push('sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled');
+      throw apiError(refusals.at(-1) ?? '', { status: 422, reason: 'Invalid' });
+    },
+  };
+  const { cache } = await start(cluster.kubeconfig, {
+    namespaces: [namespace],
+    labelSelector: 'set=paged',
+    client: old,
+  });
+  expect([...cache.keys()]).toEqual([1, 2, 3].map((n) => `${namespace}/page-${n}`));
+  const late = next(cache, ({ key }) => key.endsWith('/after-pages'));
+  await create('after-pages');
+  expect(await late).toMatchObject({ type: 'added', initial: false });
+  expect(refusals).toHaveLength(1);
 });
 
 test('hands out copies without managed fields', async ({ cluster, namespace }) => {
