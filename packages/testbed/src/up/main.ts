@@ -42,10 +42,11 @@ async function up(): Promise<void> {
   stack.use(folder);
   const { cluster } = testbed.controlPlane;
   const rows = await describe(testbed, ports, folder);
-  await folder.write(cluster.kubeconfig, await variables(testbed, ports, folder));
   process.stdout.write(`\n${table(rows)}\n\n`);
   process.stdout.write(`All of it in a shell:  . ${folder.env}\n`);
   if (testbed.kubeVirt.imitated) say(`KubeVirt is imitated by kwok, since ${testbed.kubeVirt.why}`);
+  // After the table: who waits for `ready` in a script finds it in the log already.
+  await folder.write(cluster.kubeconfig, await variables(testbed, ports, folder));
   say(`ready after ${elapsed(performance.now() - started)}; Ctrl-C stops everything`);
   ready = true;
   watchParts(partsOf(testbed), stop.signal, say);

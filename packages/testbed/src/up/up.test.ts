@@ -45,7 +45,7 @@ async function start(env: Record<string, string | undefined> = {}): Promise<Up> 
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
-  const exit = once(child, 'exit');
+  const exit = once(child, 'close'); // ended, and all that it said has come
   onTestFinished(async () => {
     signal(child, 'SIGKILL');
     await until(async () => readdirSync(tmp).length === 0, { what: 'all that `make up` started is gone' });
@@ -72,7 +72,9 @@ async function firstOf(count: number): Promise<number> {
 
 async function ready(up: Up): Promise<void> {
   const file = join(up.dir, 'ready');
-  const done = async () => existsSync(file) || up.process.exitCode !== null;
+  // The file first, then what it has said: its last line may still be on its way through the pipe.
+  const done = async () =>
+    (existsSync(file) && up.output().includes('Ctrl-C stops everything')) || up.process.exitCode !== null;
   await until(done, { what: '.vmwright/ready', timeoutMs: 80_000 });
   if (!existsSync(file)) throw new Error(`it ended: ${up.output()}`);
 }
@@ -120,7 +122,8 @@ test('make up starts everything, says how to use it, and stops without a trace',
   expect(await shell(up, 'echo $DATABASE_URL')).toMatch(
     /^postgres:\/\/vmwright:\w+@127\.0\.0\.1:\d+\/postgres\n$/,
   );
-  expect(up.output()).toMatch(/VirtualMachineInstance default\/sample: Started/);
+  const event = 'VirtualMachineInstance default/sample: Started';
+  await until(async () => up.output().includes(event), { what: 'the event of its start is told' });
 
   const [runFolder = ''] = readdirSync(up.tmp);
   const recorded = JSON.parse(readFileSync(join(up.tmp, runFolder, 'processes.json'), 'utf8'));
