@@ -6,6 +6,7 @@ export { type CacheEvent, type CacheOptions, ObjectCache } from './cache/cache.t
 export { Caches, type KindCacheOptions } from './cache/caches.ts';
 export * from './client/client.ts';
 export * from './client/errors.ts';
+export * from './client/options.ts';
 export { type Condition, conditionOf, isTrue, setCondition } from './conditions/conditions.ts';
 export type { ReconcileContext } from './controller/context.ts';
 export { Controller, type ControllerOptions, type Reconcile } from './controller/controller.ts';

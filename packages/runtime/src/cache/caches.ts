@@ -1,4 +1,5 @@
-import type { Client, Write } from '../client/client.ts';
+import type { Client } from '../client/client.ts';
+import type { Write } from '../client/options.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { World } from '../world/world.ts';

@@ -1,5 +1,6 @@
-import type { Client, Selection } from '../client/client.ts';
+import type { Client } from '../client/client.ts';
 import { ApiError, GoneError } from '../client/errors.ts';
+import type { Selection } from '../client/options.ts';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { wait } from '../world/wait.ts';

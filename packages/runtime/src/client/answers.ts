@@ -1,5 +1,6 @@
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
+import { isRecord } from './record.ts';
 import { errorFrom } from './status.ts';
 
 /*
@@ -84,8 +85,4 @@ function isScale(value: unknown): value is Scale {
 /** By its shape: list items and watch events may come without kind and API version. */
 export function isObjectOf<T extends KubeObject>(_kind: Kind<T>, value: unknown): value is T {
   return isRecord(value) && isRecord(value.metadata) && typeof value.metadata.name === 'string';
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

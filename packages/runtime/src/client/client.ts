@@ -1,7 +1,7 @@
 import type { Access } from '../access/access.ts';
 import { messageOf } from '../errors.ts';
 import { apiVersionOf, collectionPath, type Kind, objectPath, resourceOf } from '../kind/kind.ts';
-import type { KubeObject, ObjectMeta, ObjectRef } from '../kind/object.ts';
+import type { KubeObject, ObjectRef } from '../kind/object.ts';
 import type { World } from '../world/world.ts';
 import {
   isObjectOf,
@@ -15,106 +15,25 @@ import {
   watchEvent,
 } from './answers.ts';
 import { ApiError, ConnectionError } from './errors.ts';
+import type {
+  ApplyMetadata,
+  ApplyOptions,
+  CallOptions,
+  DeleteOptions,
+  Draft,
+  JsonPatchOperation,
+  ListOptions,
+  PatchOptions,
+  WatchOptions,
+  WriteOptions,
+  WriteScope,
+} from './options.ts';
 import { withQuery } from './query.ts';
 import { type Outgoing, type RequestObserver, Requests } from './requests.ts';
 
 const JSON_TYPE = 'application/json';
 const METADATA = `${JSON_TYPE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1`;
 const METADATA_LIST = `${JSON_TYPE};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1`;
-
-export interface CallOptions {
-  readonly signal?: AbortSignal | undefined;
-  /** @default the client's */
-  readonly timeoutMs?: number;
-}
-
-export interface WriteOptions extends CallOptions {
-  /** The server checks and answers as if, and stores nothing. @default false */
-  readonly dryRun?: boolean;
-}
-
-export interface ApplyOptions extends WriteOptions {
-  /** Take fields over from other managers instead of failing with a conflict. @default true */
-  readonly force?: boolean;
-}
-
-export interface DeleteOptions extends WriteOptions {
-  /** Only this very object, not one that was created anew under its name. */
-  readonly uid?: string | undefined;
-  /** Only if it has not changed since. */
-  readonly resourceVersion?: string | undefined;
-  readonly propagation?: 'Foreground' | 'Background' | 'Orphan';
-}
-
-export interface Selection {
-  /** Names, labels, owners and the like, and no content. @default false */
-  readonly metadataOnly?: boolean;
-  /** @default all */
-  readonly namespace?: string | undefined;
-  readonly labelSelector?: string | undefined;
-  readonly fieldSelector?: string | undefined;
-}
-
-export interface ListOptions extends Selection, CallOptions {
-  readonly limit?: number;
-  readonly continue?: string;
-  readonly resourceVersion?: string;
-  readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
-}
-
-export interface WatchOptions extends Selection, CallOptions {
-  readonly resourceVersion?: string;
-  /** First all objects there are, then a bookmark that says so (WatchList). */
-  readonly sendInitialEvents?: boolean;
-  /** After which the server ends the stream. */
-  readonly timeoutSeconds?: number;
-}
-
-export interface PatchOptions extends WriteOptions {
-  readonly subresource?: 'status' | 'scale';
-}
-
-export interface JsonPatchOperation {
-  readonly op: 'add' | 'remove' | 'replace' | 'test';
-  readonly path: string;
-  readonly value?: unknown;
-}
-
-/** Which object, and (where given) which very one, in which version. */
-export type ApplyMetadata = ObjectRef & {
-  readonly uid?: string | undefined;
-  readonly resourceVersion?: string | undefined;
-};
-
-/** An object as one writes it: with a name, and whatever fields one has something to say about. */
-export type Draft<T extends KubeObject> = DeepPartial<Omit<T, 'metadata'>> & {
-  readonly metadata: Partial<ObjectMeta> & ObjectRef;
-};
-
-type DeepPartial<T> = T extends readonly unknown[]
-  ? T
-  : T extends object
-    ? { readonly [K in keyof T]?: DeepPartial<T[K]> }
-    : T;
-
-/** What a write was, for those who must know at once. */
-export interface Write<T extends KubeObject = KubeObject> {
-  readonly kind: Kind<T>;
-  /** As the server has answered it; for a delete after which nothing is left: undefined. */
-  readonly object: T | undefined;
-  readonly ref: ObjectRef;
-  readonly uid: string | undefined;
-  /** It said which version it replaces, or was a create: nobody else's change can have come in between. */
-  readonly conditional: boolean;
-}
-
-/** On whose behalf writes are made. */
-export interface WriteScope {
-  /** Called before each write; throws when it must not be made (any more). */
-  allow(): void;
-  /** Called after each successful write that was no dry run. */
-  written<T extends KubeObject>(write: Write<T>): void;
-}
 
 export interface ClientOptions {
   readonly world: World;

@@ -1,8 +1,9 @@
 import { AccessError } from '../access/access.ts';
 import type { Credentials } from '../access/credentials.ts';
 import { messageOf } from '../errors.ts';
+import { Deadline } from '../world/deadline.ts';
 import { wait } from '../world/wait.ts';
-import type { Timer, Transport, TransportRequest, TransportResponse, World } from '../world/world.ts';
+import type { Transport, TransportRequest, TransportResponse, World } from '../world/world.ts';
 import { ApiError, ConnectionError, TooManyRequestsError, UnauthorizedError } from './errors.ts';
 import { errorFrom } from './status.ts';
 
@@ -83,6 +84,7 @@ export class Requests {
     const { signal, timeoutMs } = outgoing;
     let renewed = false;
     for (let tries = 1; ; tries++) {
+      signal?.throwIfAborted();
       const deadline = new Deadline(world, timeoutMs, signal);
       let authorization: string | undefined;
       try {
@@ -192,37 +194,4 @@ function nameOf({ method, path }: Outgoing): string {
 
 function isRetryable(error: unknown): boolean {
   return error instanceof Error && 'retryable' in error && error.retryable === true;
-}
-
-/** A signal that aborts with the caller's, or when time is up. */
-class Deadline {
-  readonly #controller = new AbortController();
-  readonly #timer: Timer;
-  readonly #caller: AbortSignal | undefined;
-  readonly #follow = () => this.#controller.abort(this.#caller?.reason);
-  passed = false;
-
-  constructor(world: World, ms: number, caller: AbortSignal | undefined) {
-    caller?.throwIfAborted();
-    this.#caller = caller;
-    caller?.addEventListener('abort', this.#follow, { once: true });
-    this.#timer = world.after(ms, () => {
-      this.passed = true;
-      this.#controller.abort(new Error('timed out'));
-    });
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  /** From here on time is no matter; the caller's signal still is. */
-  lift(): void {
-    this.#timer.cancel();
-  }
-
-  end(): void {
-    this.#timer.cancel();
-    this.#caller?.removeEventListener('abort', this.#follow);
-  }
 }

@@ -1,4 +1,5 @@
 import { type ApiError, apiError, type Cause } from './errors.ts';
+import { isRecord } from './record.ts';
 
 /**
  * The error in an answer of the API server: a `Status` object where Kubernetes itself has written it, and whatever it
@@ -33,10 +34,6 @@ function parse(body: string): Status | undefined {
   } catch {
     return undefined;
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function isCause(value: unknown): value is Cause {

@@ -16,6 +16,7 @@ import type {
 } from '../metrics/runtime-metrics.ts';
 import type { BackoffOptions } from '../queue/backoff.ts';
 import { type Item, LOW, NORMAL, WorkQueue } from '../queue/work-queue.ts';
+import { Deadline } from '../world/deadline.ts';
 import type { Timer, World } from '../world/world.ts';
 import type { ReconcileContext } from './context.ts';
 import { hasFinalizer, setFinalizer } from './finalizer.ts';
@@ -204,17 +205,17 @@ export class Controller<T extends KubeObject> {
     observer?.started();
     const id = world.uuid();
     const log = this.#log.child({ object: key, reconcileId: id });
-    const attempt = new Attempt(world, this.#options.timeoutMs ?? 0, signal);
+    const deadline = new Deadline(world, this.#options.timeoutMs ?? 0, signal);
     const run: Run = { own: new Set(), told: new Map() };
     this.#runs.set(key, run);
     let outcome: Outcome;
     try {
-      outcome = this.#settle(key, await this.#reconcile(key, run, attempt.signal, log));
+      outcome = this.#settle(key, await this.#reconcile(key, run, deadline.signal, log));
     } catch (error) {
-      outcome = this.#fail(item, error, attempt, log);
+      outcome = this.#fail(item, error, deadline, log);
       if (outcome.cause !== 'terminal') this.queue.retry(key, priority);
     }
-    attempt.end();
+    deadline.end();
     this.#runs.delete(key);
     for (const [change, told] of run.told) if (!run.own.has(change)) this.queue.add(key, { priority: told });
     this.queue.done(key);
@@ -228,7 +229,7 @@ export class Controller<T extends KubeObject> {
     return { result: 'requeue_after' };
   }
 
-  #fail({ key }: Item, error: unknown, attempt: Attempt, log: Logger): Outcome {
+  #fail({ key }: Item, error: unknown, deadline: Deadline, log: Logger): Outcome {
     const fields = { error: messageOf(error) };
     if (error instanceof TerminalError) {
       this.queue.forget(key);
@@ -240,7 +241,7 @@ export class Controller<T extends KubeObject> {
       return { result: 'requeue' };
     }
     const retry = { ...fields, failures: this.queue.failures(key) + 1 };
-    if (attempt.timedOut) {
+    if (deadline.passed) {
       log.error(retry, 'reconcile took too long');
       return { result: 'error', cause: 'timeout' };
     }
@@ -318,32 +319,4 @@ async function setStatus<T extends KubeObject>(
 function groupOf(apiVersion: string): string {
   const cut = apiVersion.indexOf('/');
   return cut === -1 ? '' : apiVersion.slice(0, cut);
-}
-
-/** One call of reconcile: a signal that aborts with the program's, or when it takes too long. */
-class Attempt {
-  readonly #controller = new AbortController();
-  readonly #outer: AbortSignal;
-  readonly #timer: Timer | undefined;
-  readonly #follow = () => this.#controller.abort(this.#outer.reason);
-  timedOut = false;
-
-  constructor(world: World, timeoutMs: number, outer: AbortSignal) {
-    this.#outer = outer;
-    outer.addEventListener('abort', this.#follow, { once: true });
-    if (timeoutMs <= 0) return;
-    this.#timer = world.after(timeoutMs, () => {
-      this.timedOut = true;
-      this.#controller.abort(new Error(`it took longer than ${timeoutMs / 1000} s`));
-    });
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal;
-  }
-
-  end(): void {
-    this.#timer?.cancel();
-    this.#outer.removeEventListener('abort', this.#follow);
-  }
 }

@@ -1,5 +1,5 @@
-import type { CallOptions, Draft } from '../client/client.ts';
 import { AlreadyExistsError, ConflictError, NotFoundError } from '../client/errors.ts';
+import type { CallOptions, Draft } from '../client/options.ts';
 import { Lease, type LeaseSpec } from '../kind/builtin/lease.ts';
 import type { Kind } from '../kind/kind.ts';
 import { keyOf, type ObjectRef } from '../kind/object.ts';
