@@ -1,3 +1,4 @@
+import type { Condition } from '../src/conditions/conditions.ts';
 import { foreignKind } from '../src/kind/kind.ts';
 import type { KubeObject } from '../src/kind/object.ts';
 
@@ -15,7 +16,11 @@ export const ConfigMap = foreignKind<ConfigMap>({
 
 export interface Deployment extends KubeObject {
   readonly spec: { readonly replicas?: number; readonly selector: object; readonly template: object };
-  readonly status?: { readonly replicas?: number; readonly observedGeneration?: number };
+  readonly status?: {
+    readonly replicas?: number;
+    readonly observedGeneration?: number;
+    readonly conditions?: readonly Condition[];
+  };
 }
 
 export const Deployment = foreignKind<Deployment>({

@@ -58,9 +58,13 @@ export class Caches {
   /** Starts all, also those that are asked for later; resolves when those there are have synced. */
   async start(signal: AbortSignal): Promise<void> {
     this.#started = signal;
-    const caches = [...this.#caches.values()];
-    this.#running.push(...caches.map((cache) => cache.run(signal)));
-    await Promise.all(caches.map((cache) => cache.waitForSync()));
+    for (const cache of this.#caches.values()) this.#running.push(cache.run(signal));
+    await this.synced();
+  }
+
+  /** Resolves when those there are have synced. */
+  async synced(): Promise<void> {
+    await Promise.all([...this.#caches.values()].map((cache) => cache.waitForSync()));
   }
 
   /** Resolves when all have ended, after the signal has aborted. */

@@ -1,28 +1,49 @@
-import type { Dispatcher } from 'undici';
+import type { TransportResponse } from '../world.ts';
+
+/** The connection, as far as its reader steers it. */
+interface Flow {
+  readonly paused: boolean;
+  pause(): void;
+  resume(): void;
+  abort(reason: Error): void;
+}
 
 /** Bytes that may wait for their reader before the server is asked to hold on. */
 const HIGH_WATER = 1 << 20;
 
 /**
- * The body of a response, fed by undici's parser. Less than a Node stream on purpose: no event emitters, no copies, one
+ * The body of a response, fed by the parser. Less than a Node stream on purpose: no event emitters, no copies, one
  * reader.
  */
 export class Body {
-  readonly #controller: Dispatcher.DispatchController;
+  readonly #flow: Flow;
   #chunks: Buffer[] = [];
   #size = 0;
   #ended = false;
   #error: Error | undefined;
   #wake: (() => void) | undefined;
 
-  constructor(controller: Dispatcher.DispatchController) {
-    this.#controller = controller;
+  constructor(flow: Flow) {
+    this.#flow = flow;
+  }
+
+  /** As the one who sent the request sees it. */
+  response(
+    status: number,
+    headers: Readonly<Record<string, string | number | string[] | undefined>>,
+  ): TransportResponse {
+    return {
+      status,
+      header: (name) => [headers[name]].flat()[0]?.toString(),
+      text: () => this.text(),
+      lines: () => this.lines(),
+    };
   }
 
   push(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#size += chunk.length;
-    if (this.#size > HIGH_WATER) this.#controller.pause();
+    if (this.#size > HIGH_WATER) this.#flow.pause();
     this.#tell();
   }
 
@@ -31,7 +52,9 @@ export class Body {
     this.#tell();
   }
 
+  /** Does nothing to one that has ended. */
   fail(error: Error): void {
+    if (this.#ended) return;
     this.#error = error;
     this.#tell();
   }
@@ -60,7 +83,7 @@ export class Body {
         }
       }
     } finally {
-      if (!this.#ended && this.#error === undefined) this.#controller.abort(new Error('the reader has left'));
+      if (!this.#ended && this.#error === undefined) this.#flow.abort(new Error('the reader has left'));
     }
   }
 
@@ -76,7 +99,7 @@ export class Body {
     const chunks = this.#chunks;
     this.#chunks = [];
     this.#size = 0;
-    if (this.#controller.paused) this.#controller.resume();
+    if (this.#flow.paused) this.#flow.resume();
     return chunks;
   }
 

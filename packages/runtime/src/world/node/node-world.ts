@@ -15,5 +15,5 @@ export const nodeWorld: World = {
   },
   random: () => Math.random(),
   uuid: () => randomUUID(),
-  connect,
+  connect: (server) => connect(server),
 };

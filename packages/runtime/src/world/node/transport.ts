@@ -1,126 +1,87 @@
-import type { buildConnector, Dispatcher } from 'undici';
-import buildTlsConnector from 'undici/lib/core/connect.js';
-import Pool from 'undici/lib/dispatcher/pool.js';
 import type { ServerAddress, TlsOptions, Transport, TransportRequest, TransportResponse } from '../world.ts';
-import { Body } from './body.ts';
+import { http1Pool, sendOver } from './http1.ts';
+import { Http2Streams, NoHttp2Error } from './http2.ts';
 
 /** Requests under way at a time; more than the API server works on at once only costs handshakes and memory. */
 const CONNECTIONS = 8;
 
+export interface TransportOptions {
+  /** How often, at most, certificates are looked at again while there are requests. @default 10_000 */
+  readonly lookMs?: number;
+}
+
 /**
- * HTTP over kept connections: a few for requests, and one for each watch, which holds it for as long as it lasts.
+ * HTTP over kept connections: a few of HTTP/1.1 for requests, which costs both sides less (docs/decisions/008), and one
+ * of HTTP/2 for all watches. Certificates that have been rotated are taken up by new connections, which then replace the
+ * old: a server looks at the expiry of a client's certificate with every request.
  */
-export function connect({ origin, tls }: ServerAddress): Transport {
-  const options = {
-    allowH2: false,
-    pipelining: 1,
-    bodyTimeout: 0, // a watch may be silent; the reflector tells a dead one from a quiet one
-    headersTimeout: 0, // the client has deadlines of its own
-    keepAliveTimeout: 30_000,
-    connect: tls === undefined ? { timeout: CONNECT_TIMEOUT_MS } : connector(tls),
+export function connect(server: ServerAddress, { lookMs = 10_000 }: TransportOptions = {}): Transport {
+  let connections = new Connections(server);
+  let known: string | undefined;
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  const look = async ({ tls }: ServerAddress) => {
+    if (tls === undefined || performance.now() - lookedAt < lookMs) return;
+    lookedAt = performance.now();
+    const now = fingerprint(await tls());
+    if (known !== undefined && now !== known) {
+      connections.retire();
+      connections = new Connections(server);
+    }
+    known = now;
   };
-  const brief = new Pool(origin, { ...options, connections: CONNECTIONS });
-  const lasting = new Pool(origin, options);
   return {
-    request: (request) => send(request.lasting ? lasting : brief, request),
-    close: async () => void (await Promise.all([brief.destroy(), lasting.destroy()])),
+    request: (request) => {
+      // Beside the request, not before it: where they cannot be read, those in use may still do.
+      look(server).catch(() => undefined);
+      return connections.send(request);
+    },
+    close: () => connections.close(),
   };
 }
 
-const CONNECT_TIMEOUT_MS = 10_000;
-
-function connector(tls: () => Promise<TlsOptions>): buildConnector.connector {
-  return (options, callback) => {
-    tls().then(
-      ({ ca, certificate, key, serverName, insecure }) => {
-        const connectTls = buildTlsConnector({
-          allowH2: false, // asked for here as well: by default the connector offers HTTP/2
-          timeout: CONNECT_TIMEOUT_MS,
-          rejectUnauthorized: insecure !== true,
-          ...(ca !== undefined && { ca }),
-          ...(certificate !== undefined && { cert: certificate }),
-          ...(key !== undefined && { key }),
-          ...(serverName !== undefined && { servername: serverName }),
-        });
-        connectTls(options, callback);
-      },
-      (error) => callback(toError(error), null),
-    );
-  };
+function fingerprint({ ca, certificate, key, serverName, insecure }: TlsOptions): string {
+  return JSON.stringify([ca, certificate, key, serverName, insecure]);
 }
 
-function send(
-  pool: Dispatcher,
-  { method, path, headers, body, signal }: TransportRequest,
-): Promise<TransportResponse> {
-  if (signal?.aborted) return Promise.reject(signal.reason);
-  return new Promise((resolve, reject) => {
-    const handler = new Handler(resolve, reject, signal);
-    pool.dispatch({ method, path, headers, body: body ?? null }, handler);
-  });
-}
+/** All that were made with the same certificates. */
+class Connections {
+  readonly #server: ServerAddress;
+  readonly #brief;
+  #lasting: Http2Streams | ReturnType<typeof http1Pool>;
 
-class Handler implements Dispatcher.DispatchHandler {
-  readonly #resolve: (response: TransportResponse) => void;
-  readonly #reject: (error: unknown) => void;
-  readonly #signal: AbortSignal | undefined;
-  #body: Body | undefined;
-  #abort: (() => void) | undefined;
-
-  constructor(
-    resolve: (response: TransportResponse) => void,
-    reject: (error: unknown) => void,
-    signal: AbortSignal | undefined,
-  ) {
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#signal = signal;
+  constructor(server: ServerAddress) {
+    const { origin, tls } = server;
+    this.#server = server;
+    this.#brief = http1Pool(server, CONNECTIONS);
+    this.#lasting = tls === undefined ? http1Pool(server) : new Http2Streams({ origin, tls });
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    const signal = this.#signal;
-    if (signal === undefined) return;
-    this.#abort = () => controller.abort(toError(signal.reason));
-    if (signal.aborted) this.#abort();
-    else signal.addEventListener('abort', this.#abort, { once: true });
+  async send(request: TransportRequest): Promise<TransportResponse> {
+    if (!request.lasting) return sendOver(this.#brief, request);
+    const lasting = this.#lasting;
+    if (!(lasting instanceof Http2Streams)) return sendOver(lasting, request);
+    try {
+      return await lasting.send(request);
+    } catch (error) {
+      if (!(error instanceof NoHttp2Error)) throw error;
+      // Behind a proxy that speaks HTTP/1.1 alone, each watch has a connection of its own.
+      if (this.#lasting === lasting) this.#lasting = http1Pool(this.#server);
+      return this.send(request);
+    }
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Readonly<Record<string, string | string[] | undefined>>,
-  ): void {
-    if (status < 200) return;
-    const body = new Body(controller);
-    this.#body = body;
-    this.#resolve({
-      status,
-      header: (name) => [headers[name]].flat()[0],
-      text: () => body.text(),
-      lines: () => body.lines(),
-    });
+  /** What is under way ends by itself. */
+  retire(): void {
+    this.#brief.close().catch(() => undefined);
+    if (this.#lasting instanceof Http2Streams) this.#lasting.retire();
+    else this.#lasting.close().catch(() => undefined);
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#body?.push(chunk);
+  async close(): Promise<void> {
+    const lasting = this.#lasting;
+    await Promise.all([
+      this.#brief.destroy(),
+      lasting instanceof Http2Streams ? lasting.close() : lasting.destroy(),
+    ]);
   }
-
-  onResponseEnd(): void {
-    this.#release();
-    this.#body?.end();
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#release();
-    if (this.#body === undefined) this.#reject(error);
-    else this.#body.fail(error);
-  }
-
-  #release(): void {
-    if (this.#abort !== undefined) this.#signal?.removeEventListener('abort', this.#abort);
-  }
-}
-
-function toError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new Error(String(reason));
 }

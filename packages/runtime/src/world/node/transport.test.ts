@@ -1,0 +1,212 @@
+import { once } from 'node:events';
+import { createSecureServer, type ServerHttp2Session } from 'node:http2';
+import { createServer } from 'node:https';
+import { connect as connectTcp, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { startToxiproxy } from '@vmwright/testbed';
+import { test as onCluster } from '@vmwright/testbed/vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { connect as connectClient } from '../../../test/connect.ts';
+import { kubeconfigAccess } from '../../access/kubeconfig.ts';
+import { Lease } from '../../kind/builtin/lease.ts';
+import { collectionPath } from '../../kind/kind.ts';
+import { CertificateAuthority } from '../../pki/certificate.ts';
+import type { Transport, TransportResponse } from '../world.ts';
+import { Http2Streams } from './http2.ts';
+import { nodeWorld } from './node-world.ts';
+import { connect } from './transport.ts';
+
+const DAY_MS = 86_400_000;
+
+function authority() {
+  const validity = { notBefore: new Date(Date.now() - DAY_MS), notAfter: new Date(Date.now() + DAY_MS) };
+  const ca = CertificateAuthority.create({ commonName: 'test' }, validity);
+  const server = ca.issue({
+    subject: { commonName: 'server' },
+    usage: ['server'],
+    names: ['127.0.0.1'],
+    ...validity,
+  });
+  return { ca, server, validity };
+}
+
+async function listening(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return `https://127.0.0.1:${address.port}`;
+}
+
+function opened(origin: string, ca: string): Transport {
+  const transport = connect({ origin, tls: async () => ({ ca }) });
+  onTestFinished(() => transport.close());
+  return transport;
+}
+
+const watch = (transport: Transport, path = '/', signal?: AbortSignal) =>
+  transport.request({ method: 'GET', path, headers: {}, lasting: true, signal });
+
+async function firstLine(response: TransportResponse): Promise<string | undefined> {
+  for await (const line of response.lines()) return line;
+  return undefined;
+}
+
+/** A server of HTTP/2 that begins a line on each stream and leaves it open. */
+async function lastingServer(ids: ReturnType<typeof authority>) {
+  const sessions: ServerHttp2Session[] = [];
+  const server = createSecureServer({ cert: ids.server.certificate, key: ids.server.key });
+  server.on('session', (session) => sessions.push(session));
+  server.on('stream', (stream, headers) => {
+    stream.on('error', () => undefined);
+    stream.respond({ ':status': 200, 'x-path': headers[':path'] });
+    stream.write(`${headers[':path']}\n`);
+  });
+  return { origin: await listening(server), sessions };
+}
+
+describe('watches', () => {
+  test('share one connection', async () => {
+    const ids = authority();
+    const { origin, sessions } = await lastingServer(ids);
+    const transport = opened(origin, ids.ca.certificate);
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => watch(transport, `/${i}`)));
+    expect(answers.map((answer) => answer.header('x-path'))).toEqual(answers.map((_, i) => `/${i}`));
+    expect(await Promise.all(answers.map(firstLine))).toEqual(answers.map((_, i) => `/${i}`));
+    expect(sessions).toHaveLength(1);
+  });
+
+  test('of which there are more than fit take a second one', async () => {
+    const ids = authority();
+    const { origin, sessions } = await lastingServer(ids);
+    const transport = opened(origin, ids.ca.certificate);
+    await watch(transport);
+    const answers = await Promise.all(Array.from({ length: 120 }, () => watch(transport)));
+    expect(await Promise.all(answers.map(firstLine))).toHaveLength(120);
+    expect(sessions).toHaveLength(2);
+  });
+
+  test('go on when the server says farewell, and new ones take another connection', async () => {
+    const ids = authority();
+    const { origin, sessions } = await lastingServer(ids);
+    const transport = opened(origin, ids.ca.certificate);
+    const before = await watch(transport, '/before');
+    const lines = before.lines()[Symbol.asyncIterator]();
+    expect(await lines.next()).toEqual({ done: false, value: '/before' });
+    sessions[0]?.goaway();
+    // The farewell is under way: until it is here, new streams still go the old way.
+    await expect
+      .poll(async () => (await firstLine(await watch(transport, '/after'))) && sessions.length)
+      .toBe(2);
+    await lines.return?.();
+  });
+
+  test('end with an error when the connection breaks, and the next is answered', async () => {
+    const ids = authority();
+    const { origin, sessions } = await lastingServer(ids);
+    const transport = opened(origin, ids.ca.certificate);
+    const lines = (await watch(transport)).lines()[Symbol.asyncIterator]();
+    await lines.next();
+    sessions[0]?.destroy();
+    await expect(lines.next()).rejects.toThrow();
+    expect(await firstLine(await watch(transport, '/again'))).toBe('/again');
+  });
+
+  test('that are aborted end alone', async () => {
+    const ids = authority();
+    const { origin, sessions } = await lastingServer(ids);
+    const transport = opened(origin, ids.ca.certificate);
+    const stop = new AbortController();
+    const one = (await watch(transport, '/one', stop.signal)).lines()[Symbol.asyncIterator]();
+    await one.next();
+    const other = await watch(transport, '/other');
+    stop.abort(new Error('enough'));
+    await expect(one.next()).rejects.toThrow('enough');
+    expect(await firstLine(other)).toBe('/other');
+    expect(sessions).toHaveLength(1);
+  });
+
+  test('whose connection has silently died fail, all of them', async () => {
+    await using toxiproxy = await startToxiproxy();
+    const ids = authority();
+    const { origin } = await lastingServer(ids);
+    const proxy = await toxiproxy.proxy({ name: 'h2', upstream: new URL(origin).host });
+    const tls = async () => ({ ca: ids.ca.certificate });
+    const streams = new Http2Streams({
+      origin: `https://${proxy.address}`,
+      tls,
+      pingEveryMs: 50,
+      pingMs: 200,
+    });
+    onTestFinished(() => streams.close());
+    const send = () => streams.send({ method: 'GET', path: '/', headers: {} });
+    const lines = [(await send()).lines(), (await send()).lines()].map((each) =>
+      each[Symbol.asyncIterator](),
+    );
+    await Promise.all(lines.map((each) => each.next()));
+    await proxy.halfOpen();
+    for (const each of lines) await expect(each.next()).rejects.toThrow('silent');
+    await proxy.clear();
+    expect(await firstLine(await send())).toBe('/');
+  });
+
+  test('have a connection each where the server speaks HTTP/1.1 alone', async () => {
+    const ids = authority();
+    const sockets = new Set<Socket>();
+    const server = createServer(
+      { cert: ids.server.certificate, key: ids.server.key },
+      (request, response) => {
+        sockets.add(request.socket);
+        response.write(`${request.url}\n`);
+      },
+    );
+    const transport = opened(await listening(server), ids.ca.certificate);
+    const answers = [await watch(transport, '/a'), await watch(transport, '/b')];
+    expect(await Promise.all(answers.map(firstLine))).toEqual(['/a', '/b']);
+    expect(sockets.size).toBe(2);
+  });
+});
+
+test('certificates that were rotated replace those in use, without a request lost', async () => {
+  const ids = authority();
+  const client = (name: string) =>
+    ids.ca.issue({ subject: { commonName: name }, usage: ['client'], ...ids.validity });
+  const server = createServer(
+    { cert: ids.server.certificate, key: ids.server.key, ca: ids.ca.certificate, requestCert: true },
+    (request, response) => {
+      const { socket } = request;
+      response.end(socket instanceof TLSSocket ? socket.getPeerCertificate().subject.CN : 'nobody');
+    },
+  );
+  const origin = await listening(server);
+  let current = client('before');
+  const tls = async () => ({ ca: ids.ca.certificate, ...current });
+  const transport = connect({ origin, tls }, { lookMs: 0 });
+  onTestFinished(() => transport.close());
+  const ask = async () => (await transport.request({ method: 'GET', path: '/', headers: {} })).text();
+  expect(await ask()).toBe('before');
+  current = client('after');
+  await expect.poll(ask).toBe('after');
+});
+
+onCluster('ten watches on the API server hold one connection', async ({ cluster, namespace }) => {
+  await using client = await connectClient(cluster.kubeconfig);
+  const access = await kubeconfigAccess({ world: nodeWorld, path: cluster.kubeconfig });
+  const upstream = new URL(access.server.origin);
+  let connections = 0;
+  const counter = createTcpServer((socket) => {
+    connections += 1;
+    const onward = connectTcp(Number(upstream.port), upstream.hostname);
+    for (const end of [socket, onward]) end.on('error', () => undefined);
+    socket.pipe(onward).pipe(socket);
+  });
+  const transport = connect({ ...access.server, origin: await listening(counter) });
+  onTestFinished(() => transport.close());
+  const path = `${collectionPath(Lease, namespace)}?watch=true`;
+  const answers = await Promise.all(Array.from({ length: 10 }, () => watch(transport, path)));
+  const lines = answers.map(firstLine);
+  await client.create(Lease, { metadata: { namespace, name: 'seen' }, spec: {} });
+  for (const line of await Promise.all(lines)) expect(line).toContain('"name":"seen"');
+  expect(connections).toBe(1);
+});
