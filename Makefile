@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up test check types lint arrows ambient unused generated format generate bench assets lock clean
+.PHONY: help up test check types lint arrows ambient unused generated generated-manifests generated-api format generate bench assets lock clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -34,14 +34,20 @@ ambient: $(INSTALLED)
 unused: $(INSTALLED)
 	@knip
 
-generated: $(INSTALLED)
+generated: generated-manifests generated-api
+
+generated-manifests: $(INSTALLED)
 	@node $(TESTBED)/manifests/main.ts --check
+
+generated-api: $(INSTALLED)
+	@node tools/docs/api.ts --check
 
 format: $(INSTALLED) ## Format and mend what can be mended
 	@biome check --write .
 
 generate: $(INSTALLED) ## Write the generated files anew
 	@node $(TESTBED)/manifests/main.ts
+	@node tools/docs/api.ts
 
 bench: assets ## Benchmarks against the bars; ONLY=<name> for one
 	@node bench/main.ts $(ONLY)

@@ -145,6 +145,13 @@ describe('make check fails on', () => {
     expect(said).toContain('packages/testbed/manifests/multus-crds.yaml is not what `make generate` writes');
     expect(failed).toBe(true);
   });
+
+  test('an API page that is older than the source', () => {
+    plant('docs/api.md', '# API\n');
+    const { failed, said } = make('generated-api');
+    expect(said).toContain('docs/api.md is not what `make generate` writes');
+    expect(failed).toBe(true);
+  });
 });
 
 test('make check passes without any of these', () => {

@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { field } from '@vmwright/testbed';
+import { field, freePort } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 
@@ -13,6 +13,47 @@ test('the controller of docs/runtime.md is this one, in at most 40 lines', () =>
   const source = readFileSync(file, 'utf8');
   expect(docs).toContain(`\`\`\`ts\n${source}\`\`\`\n`);
   expect(source.trimEnd().split('\n').length).toBeLessThanOrEqual(40);
+});
+
+test('so is the one with webhooks and roles, and it works under those roles', async ({ cluster }) => {
+  await using namespace = await cluster.namespace('guarded');
+  const guarded = fileURLToPath(new URL('guarded.ts', import.meta.url));
+  const docs = readFileSync(new URL('../../../docs/runtime.md', import.meta.url), 'utf8');
+  expect(docs).toContain(`\`\`\`ts\n${readFileSync(guarded, 'utf8')}\`\`\`\n`);
+  const env = { ...process.env, NAMESPACE: namespace.name, PORT: String(await freePort()) };
+  await cluster.apply(execFileSync(process.execPath, [guarded, 'manifests'], { env, encoding: 'utf8' }));
+  await cluster.kubectl(['wait', '--for=condition=Established', 'crd/guests.guarded.vmwright.dev']);
+  const kubeconfig = await cluster.kubeconfigFor({ namespace: namespace.name, name: 'guarded' });
+  const program = spawn(process.execPath, [guarded], {
+    env: { ...env, KUBECONFIG: kubeconfig },
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  onTestFinished(() => void program.kill('SIGKILL'));
+  const exited = once(program, 'exit');
+  await cluster.waitFor(
+    '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/guarded',
+    (object) => field(object, 'webhooks', '0', 'clientConfig', 'caBundle') !== undefined,
+  );
+
+  const guest = (name: string) => ({
+    apiVersion: 'guarded.vmwright.dev/v1',
+    kind: 'Guest',
+    metadata: { name, namespace: namespace.name },
+    spec: { name },
+  });
+  const refused = await cluster.tryKubectl(['apply', '-f', '-'], { input: JSON.stringify(guest('nobody')) });
+  expect(refused.stderr).toContain('denied the request: nobody cannot be a guest');
+  await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(guest('ada')) });
+  const path = `/apis/guarded.vmwright.dev/v1/namespaces/${namespace.name}/guests/ada`;
+  await cluster.waitFor(path, (object) => field(object, 'status', 'welcome') === 'Welcome, ada!');
+
+  program.kill('SIGTERM');
+  expect(await exited).toEqual([0, null]);
+  await cluster.kubectl([
+    'delete',
+    'validatingwebhookconfiguration/guarded',
+    'crd/guests.guarded.vmwright.dev',
+  ]);
 });
 
 test('it works: as a program, with its CRD, until it is told to stop', async ({ cluster }) => {

@@ -25,6 +25,12 @@ export type { ElectionObserver, LeaderElectionOptions } from './election/options
 export { EventRecorder, type EventRecorderOptions, type Happening } from './events/recorder.ts';
 export { Event } from './kind/builtin/event.ts';
 export { Lease } from './kind/builtin/lease.ts';
+export { Secret } from './kind/builtin/secret.ts';
+export {
+  MutatingWebhookConfiguration,
+  ValidatingWebhookConfiguration,
+  type WebhookConfiguration,
+} from './kind/builtin/webhook-configuration.ts';
 export { CustomResourceDefinition, crdOf, crdYaml } from './kind/crd.ts';
 export { type DeclaredKind, defineKind } from './kind/define.ts';
 export { foreignKind, type Kind, type ObjectOf } from './kind/kind.ts';
@@ -38,16 +44,34 @@ export {
 } from './kind/object.ts';
 export * as schema from './kind/schema/index.ts';
 export { microTime } from './kind/time.ts';
+export { manifestYaml } from './kind/yaml.ts';
 export { collectingLogger, type LogLine } from './log/collecting-logger.ts';
 export { type JsonLoggerOptions, jsonLogger } from './log/json-logger.ts';
 export { type Logger, type LogLevel, silentLogger } from './log/logger.ts';
-export { Manager, type ManagerElection, type ManagerOptions } from './manager/manager.ts';
+export {
+  Manager,
+  type ManagerElection,
+  type ManagerOptions,
+  type ManagerSharding,
+} from './manager/manager.ts';
 export { processMetrics } from './metrics/process-metrics.ts';
 export { exponentialBuckets, Registry } from './metrics/registry.ts';
 export { RuntimeMetrics } from './metrics/runtime-metrics.ts';
 export { CertificateAuthority, type Issued } from './pki/certificate.ts';
 export { LOW, NORMAL, WorkQueue } from './queue/work-queue.ts';
+export type { Need, PolicyRule, Verb } from './rbac/need.ts';
+export { type ControllerNeeds, type ProgramNeeds, rbacOf } from './rbac/rbac.ts';
 export { StatusServer, type StatusServerOptions } from './server/server.ts';
+export * from './sharding/errors.ts';
+export type { ShardingObserver, ShardingOptions } from './sharding/options.ts';
+export { Sharding } from './sharding/sharding.ts';
+export type { WebhookAddress } from './webhook/address.ts';
+export { type Admission, type AdmissionRules, admission } from './webhook/admission.ts';
+export type { CertificateOptions } from './webhook/certificates/keeper.ts';
+export { type Conversion, type ConversionRules, type Converted, conversion } from './webhook/conversion.ts';
+export { type WebhookManifestsOptions, webhookManifests } from './webhook/manifests.ts';
+export * from './webhook/verdict.ts';
+export type { WebhookOptions } from './webhook/webhooks.ts';
 export { nodeWorld } from './world/node/node-world.ts';
 export { stopSignal } from './world/node/stop-signal.ts';
 export * from './world/world.ts';

@@ -12,5 +12,6 @@ export { createNode, startKwok } from './kwok/kwok.ts';
 export { Postgres, startPostgres } from './postgres/postgres.ts';
 export { temporaryFolder } from './process/keeper.ts';
 export { Part } from './process/part.ts';
+export { freePort } from './process/ports.ts';
 export { startToxiproxy, Toxiproxy } from './toxiproxy/toxiproxy.ts';
 export { startVcsim, Vcsim } from './vcsim/vcsim.ts';

@@ -9,11 +9,11 @@ import type { Logger } from '../log/logger.ts';
 export interface ReconcileContext<T extends KubeObject> {
   /** `namespace/name`. */
   readonly key: string;
-  /** Aborts when the reconcile takes too long, the program stops or another has become the leader. */
+  /** Aborts when the reconcile takes too long, the program stops, or another leads or is to have the object. */
   readonly signal: AbortSignal;
   /**
    * Its writes are visible in the caches at once, do not wake this object again where they say which version they
-   * replace, and are refused once another is the leader.
+   * replace, and are refused once another may act on this object.
    */
   readonly client: Client;
   readonly log: Logger;

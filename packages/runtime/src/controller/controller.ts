@@ -15,7 +15,9 @@ import type {
   ReconcileResult,
 } from '../metrics/runtime-metrics.ts';
 import type { BackoffOptions } from '../queue/backoff.ts';
-import { type Item, LOW, NORMAL, WorkQueue } from '../queue/work-queue.ts';
+import { type AddOptions, type Item, LOW, NORMAL, WorkQueue } from '../queue/work-queue.ts';
+import type { Need } from '../rbac/need.ts';
+import type { Share } from '../sharding/options.ts';
 import { Deadline } from '../world/deadline.ts';
 import type { Timer, World } from '../world/world.ts';
 import type { ReconcileContext } from './context.ts';
@@ -54,6 +56,8 @@ export interface ControllerOptions<T extends KubeObject> {
    * when `finalize` has succeeded on an object that is being deleted; only then does the object go.
    */
   readonly finalizer?: { readonly name: string; readonly finalize: Reconcile<T> };
+  /** What `reconcile` and `finalize` do to objects beyond the above, for the role that is generated (`rbacOf`). */
+  readonly needs?: readonly Need[];
 }
 
 /** What a controller takes from the program it is part of. */
@@ -64,8 +68,10 @@ export interface ControllerEnvironment {
   readonly log: Logger;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly observer?: ControllerObserver;
-  /** Throws when this replica may not act (any more). */
-  readonly allow: () => void;
+  /** Throws when this replica may not act (any more) on behalf of the object of that key. */
+  readonly allow: (key: string) => void;
+  /** Which objects are this replica's, where replicas divide them. @default all */
+  readonly share?: Share | undefined;
 }
 
 /** Told of what happens, for metrics. */
@@ -95,7 +101,8 @@ interface Run {
  *
  * Guarantees: an object is reconciled after every change of it that counts, at the latest when reconciles before it have
  * ended; one object is never reconciled twice at a time; a failing object delays no other; what `reconcile` throws is
- * caught and told with the object's name.
+ * caught and told with the object's name. Where replicas divide the objects, those of others are left alone: what
+ * happens to them meanwhile is in the cache, and they are looked at when they become ours.
  */
 export class Controller<T extends KubeObject> {
   readonly name: string;
@@ -107,7 +114,7 @@ export class Controller<T extends KubeObject> {
   readonly #runs = new Map<string, Run>();
 
   constructor(options: ControllerOptions<T>, environment: ControllerEnvironment) {
-    const { world, caches, log, observer } = environment;
+    const { world, caches, log, observer, share } = environment;
     this.name = options.name ?? options.for.kind.toLowerCase();
     this.#options = options;
     this.#environment = environment;
@@ -128,9 +135,12 @@ export class Controller<T extends KubeObject> {
         for (const key of this.#ownersOf(event)) this.#wake(key, owned, event);
       });
     }
-    for (const subscribe of options.watches ?? []) {
-      subscribe(caches, (key, kind, event) => this.#wake(key, kind, event));
+    for (const watched of options.watches ?? []) {
+      watched.subscribe(caches, (key, event) => this.#wake(key, watched.kind, event));
     }
+    share?.onGained((isGained) => {
+      for (const key of this.#cache.keys()) if (isGained(key)) this.#add(key, { priority: LOW });
+    });
   }
 
   /** Works until the signal aborts and what was under way has ended. */
@@ -138,9 +148,9 @@ export class Controller<T extends KubeObject> {
     const { sources = [], concurrency = 1 } = this.#options;
     // On a replica that becomes the leader again: what happened meanwhile is in the cache.
     this.queue.open();
-    for (const key of this.#cache.keys()) this.queue.add(key, { priority: LOW });
+    for (const key of this.#cache.keys()) this.#add(key, { priority: LOW });
     const feeding = sources.map((source) =>
-      source((key) => this.queue.add(key), signal).catch((error) => {
+      source((key) => this.#add(key), signal).catch((error) => {
         if (!signal.aborted) this.#log.error({ error: messageOf(error) }, 'an event source has ended');
       }),
     );
@@ -158,11 +168,20 @@ export class Controller<T extends KubeObject> {
     resync.cancel();
   }
 
+  /** Every key comes in here: those of others do not. */
+  #add(key: string, options?: AddOptions): void {
+    if (this.#owns(key)) this.queue.add(key, options);
+  }
+
+  #owns(key: string): boolean {
+    return this.#environment.share?.owns(key) ?? true;
+  }
+
   #wake(key: string, kind: Kind, { version, initial }: CacheEvent<KubeObject>): void {
     const priority = initial ? LOW : NORMAL;
     const run = this.#runs.get(key);
     // The watch may tell of a write before its answer has come, so whose change it is shows only at the end.
-    if (run === undefined) this.queue.add(key, { priority });
+    if (run === undefined) this.#add(key, { priority });
     else run.told.set(`${resourceOf(kind)}@${version}`, priority);
   }
 
@@ -182,7 +201,7 @@ export class Controller<T extends KubeObject> {
     let timer: Timer;
     const again = () => {
       timer = world.after(resyncMs * (0.9 + 0.2 * world.random()), () => {
-        for (const key of this.#cache.keys()) this.queue.add(key, { priority: LOW });
+        for (const key of this.#cache.keys()) this.#add(key, { priority: LOW });
         again();
       });
     };
@@ -194,7 +213,16 @@ export class Controller<T extends KubeObject> {
     for (;;) {
       const item = this.queue.tryTake() ?? (await this.queue.take());
       if (item === undefined) return;
-      await this.#process(item, signal);
+      const { share } = this.#environment;
+      const work = share?.begin(item.key);
+      if (share !== undefined && work === undefined) {
+        // It has become another's while it waited.
+        this.queue.forget(item.key);
+        this.queue.done(item.key);
+        continue;
+      }
+      await this.#process(item, work?.signal ?? signal);
+      work?.end();
     }
   }
 
@@ -213,11 +241,11 @@ export class Controller<T extends KubeObject> {
       outcome = this.#settle(key, await this.#reconcile(key, run, deadline.signal, log));
     } catch (error) {
       outcome = this.#fail(item, error, deadline, log);
-      if (outcome.cause !== 'terminal') this.queue.retry(key, priority);
+      if (outcome.cause !== 'terminal' && this.#owns(key)) this.queue.retry(key, priority);
     }
     deadline.end();
     this.#runs.delete(key);
-    for (const [change, told] of run.told) if (!run.own.has(change)) this.queue.add(key, { priority: told });
+    for (const [change, told] of run.told) if (!run.own.has(change)) this.#add(key, { priority: told });
     this.queue.done(key);
     observer?.finished(outcome.result, world.monotonic() - started, outcome.cause);
   }
@@ -225,7 +253,7 @@ export class Controller<T extends KubeObject> {
   #settle(key: string, result: Result): Outcome {
     this.queue.forget(key);
     if (result === undefined) return { result: 'success' };
-    this.queue.add(key, { afterMs: result.requeueAfterMs });
+    this.#add(key, { afterMs: result.requeueAfterMs });
     return { result: 'requeue_after' };
   }
 
@@ -236,8 +264,17 @@ export class Controller<T extends KubeObject> {
       log.error(fields, 'reconcile failed for good; the object rests until it changes');
       return { result: 'error', cause: 'terminal' };
     }
+    if (!this.#owns(key)) {
+      this.queue.forget(key);
+      log.debug(fields, 'reconcile was given up: the object goes to another replica');
+      return { result: 'requeue' };
+    }
     if (error instanceof ConflictError) {
       log.debug(fields, 'the object has changed meanwhile; it comes again');
+      return { result: 'requeue' };
+    }
+    if (deadline.signal.aborted && !deadline.passed) {
+      log.debug(fields, 'given up: this replica stops, or another is to have the object');
       return { result: 'requeue' };
     }
     const retry = { ...fields, failures: this.queue.failures(key) + 1 };
@@ -278,7 +315,7 @@ export class Controller<T extends KubeObject> {
   #context(key: string, run: Run, signal: AbortSignal, log: Logger): ReconcileContext<T> {
     const { world, caches, allow, events } = this.#environment;
     const client = this.#environment.client.scoped({
-      allow,
+      allow: () => allow(key),
       written: (write) => {
         const { kind, object, conditional } = write;
         if (conditional && object !== undefined) run.own.add(`${resourceOf(kind)}@${versionOf(object)}`);

@@ -7,10 +7,10 @@ import type { World } from '../world/world.ts';
 import type { Predicate } from './predicates.ts';
 
 /** Subscribes to changes of other objects, and tells which of ours they concern. */
-export type Watch = (
-  caches: Caches,
-  wake: (key: string, kind: Kind, event: CacheEvent<KubeObject>) => void,
-) => void;
+export interface Watch {
+  readonly kind: Kind;
+  subscribe(caches: Caches, wake: (key: string, event: CacheEvent<KubeObject>) => void): void;
+}
 
 /**
  * Changes of `kind` that concern objects of another.
@@ -21,15 +21,18 @@ export function watch<T extends KubeObject>(
   to: (object: T) => Iterable<string>,
   when: Predicate<T> = () => true,
 ): Watch {
-  return (caches, wake) => {
-    caches.get(kind).subscribe((event) => {
-      if (!when(event)) return;
-      // Who was concerned before is concerned by not being so any more.
-      const keys = new Set(to(event.object));
-      if (event.type === 'changed' && event.before !== undefined)
-        for (const key of to(event.before)) keys.add(key);
-      for (const key of keys) wake(key, kind, event);
-    });
+  return {
+    kind,
+    subscribe: (caches, wake) => {
+      caches.get(kind).subscribe((event) => {
+        if (!when(event)) return;
+        // Who was concerned before is concerned by not being so any more.
+        const keys = new Set(to(event.object));
+        if (event.type === 'changed' && event.before !== undefined)
+          for (const key of to(event.before)) keys.add(key);
+        for (const key of keys) wake(key, event);
+      });
+    },
   };
 }
 

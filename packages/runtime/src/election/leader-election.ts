@@ -58,12 +58,12 @@ export class LeaderElection {
   #running = false;
 
   constructor(options: LeaderElectionOptions) {
-    const { world, client, lease, identity, observer } = options;
+    const { world, client, lease, labels, identity, observer } = options;
     this.#options = options;
     this.#times = timesOf(options);
     this.#observer = observer;
     this.identity = `${identity}_${world.uuid()}`;
-    this.#lock = new LeaseLock({ clock: world, client, lease, callMs: this.#times.callMs });
+    this.#lock = new LeaseLock({ clock: world, client, lease, labels, callMs: this.#times.callMs });
     this.#observation = new Observation({ identity: this.identity, leaseMs: this.#times.leaseMs });
   }
 
@@ -191,6 +191,10 @@ export class LeaderElection {
       this.#see(lease);
       if (lease !== undefined && holderOf(lease.spec) !== this.identity) {
         term.lose(`${holderOf(lease.spec) ?? 'somebody'} has written over it`);
+        return;
+      }
+      if (lease === undefined && this.#options.whenDeleted === 'lose') {
+        term.lose('somebody has deleted it');
         return;
       }
       const since = await this.#claim(lease, signal);

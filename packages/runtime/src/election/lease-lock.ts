@@ -4,7 +4,7 @@ import { Lease, type LeaseSpec } from '../kind/builtin/lease.ts';
 import type { Kind } from '../kind/kind.ts';
 import { keyOf, type ObjectRef } from '../kind/object.ts';
 import type { Clock } from '../world/world.ts';
-import { ElectionTimeoutError } from './errors.ts';
+import { inTime } from './in-time.ts';
 
 /** What an election needs of a client. */
 export interface LeaseClient {
@@ -19,6 +19,8 @@ export interface LeaseLockOptions {
   readonly client: LeaseClient;
   readonly lease: { readonly namespace: string; readonly name: string };
   readonly callMs: number;
+  /** For a lease that is created. */
+  readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
@@ -62,14 +64,15 @@ export class LeaseLock {
    * @throws what went wrong; whether it was written is unknown
    */
   async write(spec: LeaseSpec, signal?: AbortSignal): Promise<boolean> {
-    const { client, lease: ref } = this.#options;
+    const { client, lease: ref, labels } = this.#options;
     const seen = this.#seen;
     if (seen === undefined) throw new Error(`lease ${keyOf(ref)} is written unseen`);
     this.#seen = undefined;
     const { lease } = seen;
     try {
       const written = await this.#call(signal, (options) => {
-        if (lease === undefined) return client.create(Lease, { metadata: ref, spec }, options);
+        if (lease === undefined)
+          return client.create(Lease, { metadata: { ...ref, ...(labels && { labels }) }, spec }, options);
         const { resourceVersion } = lease.metadata;
         return client.mergePatch(Lease, ref, { metadata: { resourceVersion }, spec }, options);
       });
@@ -83,27 +86,8 @@ export class LeaseLock {
     }
   }
 
-  /**
-   * Gives up on time even if the client does not: its credentials may come from a program that hangs. A late answer is
-   * then as good as none.
-   */
-  async #call<T>(signal: AbortSignal | undefined, call: (options: CallOptions) => Promise<T>): Promise<T> {
-    signal?.throwIfAborted();
+  #call<T>(signal: AbortSignal | undefined, call: (options: CallOptions) => Promise<T>): Promise<T> {
     const { clock, lease, callMs } = this.#options;
-    const giveUp = new AbortController();
-    const { promise: givenUp, reject } = Promise.withResolvers<never>();
-    const stop = (reason: unknown) => {
-      giveUp.abort(reason);
-      reject(reason);
-    };
-    const follow = () => stop(signal?.reason);
-    signal?.addEventListener('abort', follow, { once: true });
-    const timer = clock.after(callMs, () => stop(new ElectionTimeoutError(keyOf(lease), callMs)));
-    try {
-      return await Promise.race([call({ signal: giveUp.signal }), givenUp]);
-    } finally {
-      timer.cancel();
-      signal?.removeEventListener('abort', follow);
-    }
+    return inTime({ clock, lease: keyOf(lease), callMs }, signal, call);
   }
 }

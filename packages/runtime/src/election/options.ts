@@ -30,6 +30,13 @@ export interface LeaderElectionOptions {
   readonly renewMs?: number;
   /** Between two looks at the lease, or two renewals; give or take a quarter. @default 2_000 */
   readonly retryMs?: number;
+  /** Put on the lease when it is created. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /**
+   * What a leader does whose lease somebody has deleted: create it anew and go on, or take the lead for lost (and
+   * stand again). The latter where others may conclude from a missing lease that nobody leads. @default 'create'
+   */
+  readonly whenDeleted?: 'create' | 'lose';
   readonly observer?: ElectionObserver;
 }
 
@@ -42,7 +49,9 @@ export interface Times {
   readonly callMs: number;
 }
 
-export function timesOf(options: LeaderElectionOptions): Times {
+export function timesOf(
+  options: Pick<LeaderElectionOptions, 'lease' | 'leaseMs' | 'renewMs' | 'retryMs'>,
+): Times {
   const { lease, leaseMs = 15_000, renewMs = 10_000, retryMs = 2_000 } = options;
   const refuse = (why: string) => new ElectionOptionsError(`election by lease ${keyOf(lease)}: ${why}`);
   if (leaseMs < 1_000 || leaseMs % 1_000 !== 0) throw refuse(`leaseMs (${leaseMs}) is not in whole seconds`);

@@ -47,7 +47,7 @@ export function holderOf(spec: LeaseSpec | undefined): string | undefined {
  * Differs from the one before even when the clock stands still: a write that changes nothing leaves the resource
  * version as it is, and to the others the holder would look silent.
  */
-function renewalAt(now: number, before: string | undefined): string {
+export function renewalAt(now: number, before: string | undefined): string {
   const time = microTime(now);
   return time === before ? microTime(now + 0.001) : time;
 }

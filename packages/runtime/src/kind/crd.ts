@@ -2,6 +2,7 @@ import type { Column, Conversion, Declaration, NamedVersion } from './define.ts'
 import { foreignKind } from './kind.ts';
 import type { KubeObject, ObjectMeta } from './object.ts';
 import type { Schema } from './schema/schema.ts';
+import { manifestYaml } from './yaml.ts';
 
 /** What a cluster must know of a kind to serve it. */
 export interface CustomResourceDefinition extends KubeObject {
@@ -82,12 +83,9 @@ export function crdOf(kind: Declared): CustomResourceDefinition {
   };
 }
 
-/** The same as text, for `config/crd` and for people. */
-export async function crdYaml(kind: Declared): Promise<string> {
-  // A running operator writes no YAML, and so does not load the library.
-  const { stringify } = await import('yaml');
-  // Kubernetes reads YAML 1.1, in which a field named `on` is true unless quoted.
-  return stringify(crdOf(kind), { compat: 'yaml-1.1', aliasDuplicateObjects: false, lineWidth: 120 });
+/** The same as text. */
+export function crdYaml(kind: Declared): Promise<string> {
+  return manifestYaml([crdOf(kind)]);
 }
 
 function namesOf(declaration: Declaration): CustomResourceDefinition['spec']['names'] {

@@ -7,7 +7,8 @@ import { LeaderElection } from '../election/leader-election.ts';
 import type { LeaderElectionOptions } from '../election/options.ts';
 import { messageOf } from '../errors.ts';
 import { EventRecorder } from '../events/recorder.ts';
-import { resourceOf } from '../kind/kind.ts';
+import type { DeclaredKind, NamedVersion } from '../kind/define.ts';
+import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { jsonLogger } from '../log/json-logger.ts';
 import type { Logger, LogLevel } from '../log/logger.ts';
@@ -15,6 +16,12 @@ import { processMetrics } from '../metrics/process-metrics.ts';
 import { Registry } from '../metrics/registry.ts';
 import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
 import { StatusServer } from '../server/server.ts';
+import type { ShardingOptions } from '../sharding/options.ts';
+import { Sharding } from '../sharding/sharding.ts';
+import { type AdmissionRules, admission } from '../webhook/admission.ts';
+import { type ConversionRules, conversion } from '../webhook/conversion.ts';
+import type { Webhook } from '../webhook/endpoints.ts';
+import { type WebhookOptions, Webhooks } from '../webhook/webhooks.ts';
 import { wait } from '../world/wait.ts';
 import type { World } from '../world/world.ts';
 
@@ -27,7 +34,33 @@ export interface ManagerElection extends Pick<LeaderElectionOptions, 'leaseMs' |
   readonly identity?: string;
 }
 
-export interface ManagerOptions {
+export interface ManagerSharding
+  extends Pick<ShardingOptions, 'name' | 'leaseMs' | 'renewMs' | 'retryMs' | 'shards'> {
+  /** Of the Leases. @default the one that the access names */
+  readonly namespace?: string;
+  /** Who this replica is, for people. @default the machine's name */
+  readonly identity?: string;
+}
+
+/** How several replicas get along. Without either, this one acts on everything at once: for a program that runs only once. */
+type Replicas =
+  | {
+      /** One of them acts, the others stand by. */
+      readonly election?: ManagerElection;
+      readonly sharding?: never;
+    }
+  | {
+      /**
+       * Each acts on its share of the namespaces. Every replica caches and watches everything, so that it takes over
+       * warm: more replicas share the work, not the memory nor the watches.
+       */
+      readonly sharding?: ManagerSharding;
+      readonly election?: never;
+    };
+
+export type ManagerOptions = CommonOptions & Replicas;
+
+interface CommonOptions {
   readonly world: World;
   readonly access: Access;
   /** Of the program: its field manager and user agent. */
@@ -36,10 +69,10 @@ export interface ManagerOptions {
   readonly log?: Logger;
   /** The namespaces it looks at. @default all */
   readonly namespaces?: readonly string[];
-  /** Which of several replicas acts. Without, this one does at once: for a program that runs only once. */
-  readonly election?: ManagerElection;
   /** Serves `/metrics`, `/healthz` and `/readyz`; with `logLevel`, `/debug/loglevel` too. @default no server */
   readonly status?: { readonly port: number; readonly host?: string; readonly logLevel?: LogLevel };
+  /** For `admit` and `convert`: where the API server asks. */
+  readonly webhooks?: WebhookOptions;
   /** For the first complete list of every kind. @default 120_000 */
   readonly syncTimeoutMs?: number;
   /** For reconciles under way to end, when the program stops. @default 30_000 */
@@ -49,9 +82,10 @@ export interface ManagerOptions {
 /**
  * A program of controllers over one connection and one set of caches.
  *
- * Flow: the status server answers → caches fill (also on a replica that waits, so that it can take over warm) → election → controllers. On stop:
- * controllers take no new work and end what they have → the lead is given up → caches end → connections close → the server ends.
- * The lead is never given up while a reconcile is under way: its successor would act at the same time.
+ * Flow: the status server answers → webhooks answer → caches fill (also on a replica that waits, so that it can take over warm) → election → controllers. On stop:
+ * controllers take no new work and end what they have → the lead is given up → caches end → webhooks end → connections close → the server ends.
+ * The lead is never given up while a reconcile is under way: its successor would act at the same time. With sharding
+ * instead of election, the same holds for each namespace: it goes to another only when no reconcile in it is under way.
  */
 export class Manager {
   readonly client: Client;
@@ -61,12 +95,14 @@ export class Manager {
   readonly #metrics = new RuntimeMetrics(this.registry);
   readonly #options: ManagerOptions;
   readonly #election: LeaderElection | undefined;
+  readonly #sharding: Sharding | undefined;
   readonly #log: Logger;
+  readonly #webhooks: Webhooks | undefined;
   readonly #recorders: EventRecorder[] = [];
   readonly #controllers: { readonly name: string; run(signal: AbortSignal): Promise<void> }[] = [];
 
   constructor(options: ManagerOptions) {
-    const { world, access, name, namespaces, election } = options;
+    const { world, access, name, namespaces, election, sharding } = options;
     const log = options.log ?? jsonLogger({ clock: world });
     this.#options = options;
     this.#log = log;
@@ -80,6 +116,10 @@ export class Manager {
         log.warn({ kind: resourceOf(kind), error: messageOf(error) }, 'a watch has failed'),
     });
     this.#election = election && this.#elect(election);
+    this.#sharding = sharding && this.#divide(sharding);
+    const { client } = this;
+    const parts = { world, client, logger: log, metrics: this.#metrics, name, namespace: access.namespace };
+    this.#webhooks = options.webhooks && new Webhooks(options.webhooks, parts);
   }
 
   /** Adds a controller; before `run`. */
@@ -102,11 +142,25 @@ export class Manager {
       client: this.client,
       caches: this.caches,
       log,
-      allow: () => this.#election?.assertLeading(),
+      allow: (key) => {
+        this.#election?.assertLeading();
+        this.#sharding?.assertHolds(key);
+      },
+      share: this.#sharding,
       observer,
     });
     this.#controllers.push(controller);
     return controller;
+  }
+
+  /** Has objects of a kind validated or changed before they are stored; before `run`, and on all replicas. */
+  admit<T extends KubeObject>(kind: Kind<T>, rules: AdmissionRules<T>): void {
+    this.#addWebhook(admission(kind, rules));
+  }
+
+  /** Has objects of a kind converted between its versions; before `run`, and on all replicas. */
+  convert<const V extends readonly NamedVersion[]>(kind: DeclaredKind<V>, rules: ConversionRules<V>): void {
+    this.#addWebhook(conversion(kind, rules));
   }
 
   /** Whether all caches have had their first complete list. */
@@ -115,7 +169,8 @@ export class Manager {
   }
 
   /**
-   * Runs until the signal aborts and everything has ended in order; a replica that loses the lead stands by again.
+   * Runs until the signal aborts and everything has ended in order; a replica that loses the lead stands by again, one
+   * that loses its share of the namespaces joins again.
    * @throws when caches cannot be filled, or when a reconcile does not end: the process should then exit
    */
   async run(signal: AbortSignal): Promise<void> {
@@ -123,14 +178,23 @@ export class Manager {
     // First of all: who asks whether it is alive, while caches fill, is to get an answer.
     await using _ = await this.#serve();
     try {
+      // Before any cache: the first list of a kind that is converted asks us.
+      await this.#webhooks?.start(signal);
       await this.#sync(caching.signal, signal);
       const act = (acting: AbortSignal) => this.#act(acting);
-      await (this.#election?.run(signal, act) ?? act(signal));
+      await ((this.#election ?? this.#sharding)?.run(signal, act) ?? act(signal));
     } finally {
       caching.abort();
       await this.caches.ended();
+      await this.#webhooks?.close();
       await this.client[Symbol.asyncDispose]();
     }
+  }
+
+  #addWebhook(webhook: Webhook): void {
+    if (this.#webhooks === undefined)
+      throw new Error(`the ${webhook.type} of ${webhook.kind.kind} needs the manager's option \`webhooks\``);
+    this.#webhooks.add(webhook);
   }
 
   #elect({ name, namespace, identity, ...times }: ManagerElection): LeaderElection {
@@ -153,6 +217,30 @@ export class Manager {
     });
   }
 
+  #divide({ name, namespace, identity, ...rest }: ManagerSharding): Sharding {
+    const { world, access } = this.#options;
+    const metrics = this.#metrics.sharding(name);
+    return new Sharding({
+      world,
+      client: this.client,
+      name,
+      namespace: namespace ?? access.namespace,
+      identity: identity ?? hostname(),
+      ...rest,
+      observer: {
+        owns: (owned, shards, members) => {
+          metrics.owns(owned, members);
+          this.#log.info({ sharding: name, owned, shards, members }, 'this replica has its share');
+        },
+        failed: (error) =>
+          this.#log.warn(
+            { sharding: name, error: messageOf(error) },
+            'the leases could not be read or written',
+          ),
+      },
+    });
+  }
+
   async #serve(): Promise<AsyncDisposable | undefined> {
     const { world, status } = this.#options;
     if (status === undefined) return undefined;
@@ -167,6 +255,7 @@ export class Manager {
     server.ready.add('caches', () => {
       if (!this.ready) throw new Error(`no complete list yet of ${this.caches.unsynced.join(', ')}`);
     });
+    if (this.#webhooks !== undefined) server.ready.add('webhook', () => this.#webhooks?.check());
     return server;
   }
 
@@ -193,7 +282,12 @@ export class Manager {
 
   async #act(signal: AbortSignal): Promise<void> {
     const { world, graceMs = 30_000 } = this.#options;
-    const working = Promise.all(this.#controllers.map((controller) => controller.run(signal)));
+    // A program of webhooks alone runs until it is stopped, too.
+    const stopped = new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+    const working = Promise.all([stopped, ...this.#controllers.map((controller) => controller.run(signal))]);
     const over = new AbortController();
     const grace = new Promise<void>((resolve, reject) => {
       const begin = () => {

@@ -34,6 +34,10 @@ export interface ElectionMetrics {
   leading(leads: boolean): void;
 }
 
+export interface ShardingMetrics {
+  owns(shards: number, members: number): void;
+}
+
 export interface WebhookMetrics {
   /** A request has come; what is returned is to be called with the HTTP status of its answer. */
   started(): (code: number, durationMs: number) => void;
@@ -142,6 +146,25 @@ export class RuntimeMetrics {
   election(name: string): ElectionMetrics {
     const status = this.#families.masterStatus.with({ name });
     return { leading: (leads) => status.set(leads ? 1 : 0) };
+  }
+
+  /**
+   * Ours alone, so only where there is one: controller-runtime has no sharding.
+   * @param name of the sharding
+   */
+  sharding(name: string): ShardingMetrics {
+    const labels = ['name'] as const;
+    const owned = this.#registry
+      .gauge({ name: 'sharding_owned_shards', help: 'How many shards this replica owns', labels })
+      .with({ name });
+    const help = 'How many replicas share, as this one sees it; 0 while it is none of them';
+    const seen = this.#registry.gauge({ name: 'sharding_members', help, labels }).with({ name });
+    return {
+      owns: (shards, members) => {
+        owned.set(shards);
+        seen.set(members);
+      },
+    };
   }
 
   /** @param webhook its path */

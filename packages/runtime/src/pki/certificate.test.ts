@@ -100,3 +100,28 @@ test('both sides of a TLS connection accept them, and refuse those of another au
   );
   listener.close();
 });
+
+test('an authority that was stored and loaded again issues as before', () => {
+  const again = CertificateAuthority.load({ certificate: ca.certificate, key: ca.key });
+  const issued = again.issue({
+    ...validity,
+    subject: { commonName: 'x' },
+    usage: ['server'],
+    names: ['x.y.svc'],
+  });
+  const certificate = new X509Certificate(issued.certificate);
+  expect(certificate.checkIssued(new X509Certificate(ca.certificate))).toBe(true);
+  expect(certificate.verify(new X509Certificate(ca.certificate).publicKey)).toBe(true);
+  expect(certificate.checkHost('x.y.svc')).toBe('x.y.svc');
+});
+
+test('what is no authority is not loaded as one', () => {
+  const leaf = ca.issue({ ...validity, subject: { commonName: 'x' }, usage: ['server'] });
+  const stranger = CertificateAuthority.create({ commonName: 'test authority' }, validity);
+  expect(() => CertificateAuthority.load(leaf)).toThrow('not those of one certificate authority');
+  expect(() => CertificateAuthority.load({ certificate: ca.certificate, key: stranger.key })).toThrow(
+    'not those of one certificate authority',
+  );
+  expect(() => CertificateAuthority.load({ certificate: 'x', key: ca.key })).toThrow();
+  expect(() => CertificateAuthority.load({ certificate: ca.certificate, key: '' })).toThrow();
+});

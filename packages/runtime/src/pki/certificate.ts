@@ -1,4 +1,12 @@
-import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import {
+  createHash,
+  createPrivateKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  sign,
+  X509Certificate,
+} from 'node:crypto';
 import { isIP, isIPv6 } from 'node:net';
 import * as der from './der.ts';
 
@@ -63,6 +71,18 @@ export class CertificateAuthority {
       extensions,
     });
     return new CertificateAuthority({ certificate, key: pemOf(privateKey) }, name, privateKey, keyId);
+  }
+
+  /**
+   * One that was created before, here or by another replica.
+   * @throws when the two are not PEM, do not belong together, or are not those of an authority
+   */
+  static load(issued: Issued): CertificateAuthority {
+    const certificate = new X509Certificate(issued.certificate);
+    const key = createPrivateKey(issued.key);
+    if (!certificate.ca || !certificate.checkPrivateKey(key))
+      throw new Error('the key and the certificate are not those of one certificate authority');
+    return new CertificateAuthority(issued, subjectOf(certificate.raw), key, keyIdOf(certificate.publicKey));
   }
 
   issue({ subject, usage, names = [], notBefore, notAfter }: LeafOptions): Issued {
@@ -132,6 +152,13 @@ function serial(): Uint8Array {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
   return bytes;
+}
+
+/** Byte by byte as it stands there: an issuer is found by comparing bytes. */
+function subjectOf(certificate: Uint8Array): der.Der {
+  const [body = new Uint8Array()] = der.items(certificate);
+  const [_version, _serial, _algorithm, _issuer, _validity, subject = new Uint8Array()] = der.items(body);
+  return Uint8Array.from(subject);
 }
 
 function nameOf({ commonName, organizations = [] }: Subject): der.Der {

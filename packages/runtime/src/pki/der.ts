@@ -64,6 +64,27 @@ export function tagged(n: number, content: Uint8Array, form: 'composed' | 'plain
   return value((form === 'composed' ? 0xa0 : 0x80) | n, content);
 }
 
+/** The values in a composed one, each whole: with tag and length. */
+export function items(composed: Uint8Array): Uint8Array[] {
+  const found: Uint8Array[] = [];
+  let { start } = extentOf(composed, 0);
+  while (start < composed.length) {
+    const { end } = extentOf(composed, start);
+    found.push(composed.subarray(start, end));
+    start = end;
+  }
+  return found;
+}
+
+/** Where the content of the value at this place begins and ends. */
+function extentOf(bytes: Uint8Array, at: number): { start: number; end: number } {
+  const first = bytes[at + 1] ?? 0;
+  const more = first < 0x80 ? 0 : first & 0x7f; // bytes that the length takes beyond the first
+  const start = at + 2 + more;
+  const size = more === 0 ? first : bytes.subarray(at + 2, start).reduce((sum, byte) => sum * 256 + byte, 0);
+  return { start, end: start + size };
+}
+
 function value(tag: number, content: Uint8Array): Der {
   return concat([Uint8Array.of(tag), length(content.length), content]);
 }

@@ -38,13 +38,16 @@ export function send(response: ServerResponse, { status, text, contentType, head
   response.end(text); // Node leaves the body out where HEAD was asked
 }
 
-/** The body of a small request. */
+/** The body of a request that is not larger than that. */
 export async function bodyOf(request: IncomingMessage, limit: number): Promise<string> {
+  const tooLarge = () => new RequestError(413, `more than ${limit} bytes are not taken here\n`);
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge();
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of request) {
+  // Ending the loop early would otherwise end the connection, before our answer is on it.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     size += chunk.length;
-    if (size > limit) throw new RequestError(413, `more than ${limit} bytes are not taken here\n`);
+    if (size > limit) throw tooLarge();
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

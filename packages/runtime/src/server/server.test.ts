@@ -6,7 +6,8 @@ import { parseExposition } from '../../test/exposition.ts';
 import { VirtualClock } from '../../test/virtual-clock.ts';
 import { collectingLogger } from '../log/collecting-logger.ts';
 import { Registry } from '../metrics/registry.ts';
-import { ServerError, StatusServer, type StatusServerOptions } from './server.ts';
+import { ServerError } from './listener.ts';
+import { StatusServer, type StatusServerOptions } from './server.ts';
 
 async function start(options: Partial<StatusServerOptions> = {}) {
   const { logger, lines } = collectingLogger();

@@ -1,11 +1,10 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import { messageOf } from '../errors.ts';
+import { createServer, type IncomingMessage } from 'node:http';
 import { isLevel, LEVELS, type Logger, type LogLevel } from '../log/logger.ts';
 import { Registry } from '../metrics/registry.ts';
 import type { Clock } from '../world/world.ts';
-import { type Answer, bodyOf, NOT_FOUND, notAllowed, RequestError, send } from './answer.ts';
+import { type Answer, bodyOf, NOT_FOUND, notAllowed, RequestError } from './answer.ts';
 import { Checks } from './checks.ts';
+import { addressOf, answering, Listener } from './listener.ts';
 
 export interface StatusServerOptions {
   readonly clock: Pick<Clock, 'after'>;
@@ -20,16 +19,6 @@ export interface StatusServerOptions {
   readonly logLevel?: LogLevel | undefined;
   /** How long `close` waits for answers under way. @default 5_000 */
   readonly graceMs?: number;
-}
-
-/** Something about the server itself: its port is taken. */
-export class ServerError extends Error {
-  readonly code = 'SERVER';
-
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = 'ServerError';
-  }
 }
 
 const LARGEST_LEVEL = 64;
@@ -47,71 +36,33 @@ export class StatusServer implements AsyncDisposable {
   /** Whether it is ready to do its work. */
   readonly ready: Checks;
   readonly #options: StatusServerOptions;
-  readonly #server: Server;
-  #closing: Promise<void> | undefined;
+  readonly #listener: Listener;
 
   private constructor(options: StatusServerOptions) {
     this.#options = options;
     this.health = new Checks('healthz', options);
     this.ready = new Checks('readyz', options);
-    this.#server = createServer((request, response) => {
-      // A client that leaves early is no error of ours.
-      response.on('error', () => undefined);
-      this.#answer(request).then(
-        (answer) => send(response, answer),
-        (error) => {
-          options.logger.error({ path: request.url, error }, 'could not answer a request');
-          send(response, { status: 500, text: 'internal error; see the log\n' });
-        },
-      );
-    });
+    const server = createServer(answering(options.logger, (request) => this.#route(request)));
+    this.#listener = new Listener(server, { ...options, serves: 'metrics and health' });
   }
 
   static async start(options: StatusServerOptions): Promise<StatusServer> {
     const server = new StatusServer(options);
-    const { port, host } = options;
-    server.#server.listen(host === undefined ? { port } : { port, host });
-    try {
-      await once(server.#server, 'listening');
-    } catch (error) {
-      const where = `${host ?? '*'}:${port}`;
-      throw new ServerError(`cannot serve metrics and health on ${where}: ${messageOf(error)}`, {
-        cause: error,
-      });
-    }
+    await server.#listener.open();
     return server;
   }
 
   get port(): number {
-    const address = this.#server.address();
-    if (address === null || typeof address === 'string') throw new ServerError('the server is closed');
-    return address.port;
+    return this.#listener.port;
   }
 
   /** Takes no more requests; resolves when those there are have been answered, or have had their time. */
   close(): Promise<void> {
-    this.#closing ??= new Promise((resolve) => {
-      const { clock, graceMs = 5_000 } = this.#options;
-      const timer = clock.after(graceMs, () => this.#server.closeAllConnections());
-      this.#server.close(() => {
-        timer.cancel();
-        resolve();
-      });
-    });
-    return this.#closing;
+    return this.#listener.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  async #answer(request: IncomingMessage): Promise<Answer> {
-    try {
-      return await this.#route(request);
-    } catch (error) {
-      if (error instanceof RequestError) return { status: error.status, text: error.message, headers: CLOSE };
-      throw error;
-    }
   }
 
   async #route(request: IncomingMessage): Promise<Answer> {
@@ -135,15 +86,6 @@ export class StatusServer implements AsyncDisposable {
       ? { status: 200, text: metrics.text(), contentType: Registry.contentType }
       : notAllowed('GET, HEAD');
   }
-}
-
-/** What is left of a body that was not read would be taken for the next request. */
-const CLOSE = { connection: 'close' };
-
-function addressOf({ url = '' }: IncomingMessage): URL {
-  const address = url.startsWith('/') ? `http://server${url}` : url;
-  if (!URL.canParse(address)) throw new RequestError(400, 'the address makes no sense\n');
-  return new URL(address);
 }
 
 async function setOrTell(request: IncomingMessage, logLevel: LogLevel): Promise<Answer> {

@@ -98,7 +98,10 @@ class Session {
       settings: { initialWindowSize: STREAM_WINDOW, enablePush: false },
     });
     this.#session = session;
-    session.once('connect', () => session.setLocalWindowSize(SESSION_WINDOW));
+    session.once('connect', () => {
+      // It is told a turn later, when the session may be over.
+      if (!session.destroyed) session.setLocalWindowSize(SESSION_WINDOW);
+    });
     session.on('goaway', () => this.retire());
     session.on('error', () => undefined); // each stream is told, and the session closes
     this.#pingMs = pingMs;

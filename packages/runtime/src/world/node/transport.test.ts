@@ -113,6 +113,23 @@ describe('watches', () => {
     expect(await firstLine(await watch(transport, '/again'))).toBe('/again');
   });
 
+  test('that are closed at any moment of their opening end with an error, and the process lives', async () => {
+    const ids = authority();
+    const { origin } = await lastingServer(ids);
+    for (let turns = 0; turns < 40; turns++) {
+      const tls = async () => ({ ca: ids.ca.certificate });
+      const streams = new Http2Streams({ origin, tls });
+      const sent = streams.send({ method: 'GET', path: '/', headers: {} }).then(firstLine);
+      const ended = sent.then(
+        () => 'answered',
+        () => 'failed',
+      );
+      for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve));
+      streams.close();
+      expect(await ended).toMatch(/answered|failed/);
+    }
+  });
+
   test('that are aborted end alone', async () => {
     const ids = authority();
     const { origin, sessions } = await lastingServer(ids);

@@ -1,0 +1,56 @@
+import { foreignKind } from '../kind.ts';
+import type { KubeObject } from '../object.ts';
+
+/** Where the API server finds a webhook, and whom it trusts there. */
+export interface WebhookClientConfig {
+  readonly service?: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly path?: string;
+    readonly port?: number;
+  };
+  readonly url?: string;
+  /** PEM in base64; without, the authorities that the API server's system trusts. */
+  readonly caBundle?: string;
+}
+
+export interface AdmissionWebhook {
+  /** A domain name of at least three parts, unique within its configuration. */
+  readonly name: string;
+  readonly clientConfig: WebhookClientConfig;
+  readonly rules?: readonly {
+    readonly apiGroups: readonly string[];
+    readonly apiVersions: readonly string[];
+    readonly resources: readonly string[];
+    readonly operations: readonly string[];
+    readonly scope?: string;
+  }[];
+  readonly sideEffects: string;
+  readonly admissionReviewVersions: readonly string[];
+  readonly failurePolicy?: string;
+  readonly timeoutSeconds?: number;
+  readonly matchPolicy?: string;
+  readonly namespaceSelector?: object;
+  readonly objectSelector?: object;
+  readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
+  /** Of mutating ones. */
+  readonly reinvocationPolicy?: string;
+}
+
+export interface WebhookConfiguration extends KubeObject {
+  readonly webhooks?: readonly AdmissionWebhook[];
+}
+
+const base = { group: 'admissionregistration.k8s.io', version: 'v1', scope: 'Cluster' } as const;
+
+export const ValidatingWebhookConfiguration = foreignKind<WebhookConfiguration>({
+  ...base,
+  kind: 'ValidatingWebhookConfiguration',
+  plural: 'validatingwebhookconfigurations',
+});
+
+export const MutatingWebhookConfiguration = foreignKind<WebhookConfiguration>({
+  ...base,
+  kind: 'MutatingWebhookConfiguration',
+  plural: 'mutatingwebhookconfigurations',
+});

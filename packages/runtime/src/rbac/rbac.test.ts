@@ -1,0 +1,123 @@
+import { test as onCluster } from '@vmwright/testbed/vitest';
+import { describe, expect, test } from 'vitest';
+import { connect } from '../../test/connect.ts';
+import { ConfigMap } from '../../test/kinds.ts';
+import { ForbiddenError } from '../client/errors.ts';
+import { watch } from '../controller/sources.ts';
+import { Event } from '../kind/builtin/event.ts';
+import { Secret } from '../kind/builtin/secret.ts';
+import { crdOf } from '../kind/crd.ts';
+import { defineKind } from '../kind/define.ts';
+import { foreignKind } from '../kind/kind.ts';
+import { object, string } from '../kind/schema/index.ts';
+import { manifestYaml } from '../kind/yaml.ts';
+import { startManager, waitFor, waitForGone } from '../testing/index.ts';
+import { type Need, rulesFor } from './need.ts';
+import { type ProgramNeeds, rbacOf } from './rbac.ts';
+
+const Note = defineKind({
+  group: 'rbac.vmwright.dev',
+  version: 'v1',
+  kind: 'Note',
+  plural: 'notes',
+  spec: object({ text: string() }),
+  status: object({ written: string() }),
+});
+const Node = foreignKind({ group: '', version: 'v1', kind: 'Node', plural: 'nodes', scope: 'Cluster' });
+
+const notes = {
+  for: Note,
+  owns: [ConfigMap],
+  watches: [watch(Secret, () => [])],
+  needs: [{ kind: ConfigMap, verbs: ['patch', 'create'] }] satisfies Need[],
+  finalizer: { name: 'rbac.vmwright.dev/note', finalize: async () => undefined },
+};
+
+describe('rules', () => {
+  test('say each resource once, with all that is needed of it, in the same order', () => {
+    const needs: Need[] = [
+      { kind: Secret, verbs: ['list'] },
+      { kind: ConfigMap, verbs: ['watch', 'list'] },
+      { kind: Secret, verbs: ['get'], names: ['b', 'a'] },
+      { kind: ConfigMap, verbs: ['list', 'create'] },
+      { kind: Note, verbs: ['patch'], subresource: 'status' },
+    ];
+    expect(rulesFor(needs)).toEqual([
+      { apiGroups: [''], resources: ['configmaps'], verbs: ['create', 'list', 'watch'] },
+      { apiGroups: [''], resources: ['secrets'], verbs: ['list'] },
+      { apiGroups: [''], resources: ['secrets'], resourceNames: ['a', 'b'], verbs: ['get'] },
+      { apiGroups: ['rbac.vmwright.dev'], resources: ['notes/status'], verbs: ['patch'] },
+    ]);
+    expect(rulesFor(needs.toReversed())).toEqual(rulesFor(needs));
+  });
+
+  test('of a program that looks at some namespaces are bound in those alone', () => {
+    const objects = rbacOf({
+      name: 'noter',
+      namespace: 'system',
+      namespaces: ['a', 'b'],
+      controllers: [notes, { for: Node }],
+    });
+    const bindings = objects.flatMap(({ kind, metadata }) =>
+      kind?.endsWith('Binding') ? [`${kind} ${metadata.namespace ?? '*'} ${metadata.name}`] : [],
+    );
+    expect(bindings).toEqual([
+      'ClusterRoleBinding * noter-cluster',
+      'RoleBinding a noter',
+      'RoleBinding b noter',
+    ]);
+  });
+});
+
+onCluster(
+  'a program does its work under the roles made from its declarations, and can do no more',
+  async ({ cluster, namespace }) => {
+    const program: ProgramNeeds = {
+      name: `noter-${namespace}`,
+      namespace,
+      controllers: [notes],
+      election: { name: 'noter' },
+    };
+    await cluster.apply(await manifestYaml([crdOf(Note), ...rbacOf(program)]));
+    await cluster.kubectl(['wait', '--for=condition=Established', 'crd/notes.rbac.vmwright.dev']);
+    const limited = { kubeconfig: await cluster.kubeconfigFor({ namespace, name: program.name }) };
+    await using admin = await connect(cluster.kubeconfig);
+    const ref = { namespace, name: 'first' };
+    {
+      const election = { name: 'noter', namespace };
+      await using running = await startManager(limited, { name: 'noter', election }, (manager) => {
+        manager.control({
+          ...notes,
+          reconcile: async (note, { client, setStatus, event }) => {
+            const { name, uid = '' } = note.metadata;
+            const owner = { apiVersion: 'rbac.vmwright.dev/v1', kind: 'Note', name, uid };
+            const ownerReferences = [{ ...owner, controller: true, blockOwnerDeletion: true }];
+            const metadata = { namespace, name, ownerReferences };
+            await client.apply(ConfigMap, { metadata, data: { text: note.spec.text } });
+            event(note, { type: 'Normal', reason: 'Written', action: 'Write', note: 'it is written' });
+            await setStatus(note, { written: note.spec.text });
+          },
+        });
+      });
+      await admin.create(Note, { metadata: ref, spec: { text: 'hello' } });
+      await waitFor(admin, Note, ref, (note) => note?.status?.written === 'hello');
+      expect((await admin.get(ConfigMap, ref)).data).toEqual({ text: 'hello' });
+      const { items } = await admin.list(Event, { namespace });
+      const told = items.length > 0 ? items : undefined;
+      if (told === undefined) {
+        for await (const event of admin.watch(Event, { namespace })) if (event.type === 'ADDED') break;
+      }
+      await admin.delete(Note, ref);
+      await waitForGone(admin, Note, ref);
+      expect(running.log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+    }
+    await using client = await connect(limited.kubeconfig);
+    for (const refused of [
+      () => client.delete(ConfigMap, ref),
+      () => client.get(Secret, { namespace, name: 'any' }),
+      () => client.create(Note, { metadata: { namespace, name: 'other' }, spec: { text: '' } }),
+      () => client.list(Node),
+    ])
+      await expect(refused()).rejects.toThrow(ForbiddenError);
+  },
+);

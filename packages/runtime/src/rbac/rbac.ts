@@ -1,0 +1,160 @@
+import type { Watch } from '../controller/sources.ts';
+import { Event } from '../kind/builtin/event.ts';
+import { Lease } from '../kind/builtin/lease.ts';
+import { Secret } from '../kind/builtin/secret.ts';
+import type { DeclaredKind } from '../kind/define.ts';
+import type { Kind } from '../kind/kind.ts';
+import type { KubeObject } from '../kind/object.ts';
+import { placesOf } from '../webhook/certificates/trust.ts';
+import type { Webhook } from '../webhook/endpoints.ts';
+import { type Need, type PolicyRule, rulesFor } from './need.ts';
+
+/** As much of a controller as tells what it may do; its options are one. */
+export interface ControllerNeeds {
+  readonly for: Kind;
+  readonly owns?: readonly Kind[];
+  readonly watches?: readonly Pick<Watch, 'kind'>[];
+  readonly finalizer?: { readonly name: string };
+  readonly needs?: readonly Need[];
+}
+
+/** A program, by what its manager is given. */
+export interface ProgramNeeds {
+  /** Of the program, its service account and its roles. */
+  readonly name: string;
+  /** In which it runs. */
+  readonly namespace: string;
+  readonly controllers: readonly ControllerNeeds[];
+  /** Those it looks at; in others it may do nothing. @default all */
+  readonly namespaces?: readonly string[];
+  /** Of the Lease, or of the Leases of the shards. */
+  readonly election?: { readonly name: string };
+  readonly sharding?: { readonly name: string };
+  readonly webhooks?: { readonly webhooks: readonly Webhook[]; readonly secret?: string };
+  /** What it does besides, in any namespace. */
+  readonly needs?: readonly Need[];
+  /** What it does besides, in its own namespace. */
+  readonly ownNeeds?: readonly Need[];
+}
+
+export interface RoleManifest extends KubeObject {
+  readonly rules: readonly PolicyRule[];
+}
+
+interface BindingManifest extends KubeObject {
+  readonly roleRef: { readonly apiGroup: string; readonly kind: string; readonly name: string };
+  readonly subjects: readonly { readonly kind: string; readonly name: string; readonly namespace: string }[];
+}
+
+const RBAC = 'rbac.authorization.k8s.io';
+
+/**
+ * A service account and the roles with which the program can do what it declares, and nothing else: a ClusterRole for
+ * what it watches and writes, and a Role for what it keeps in its own namespace.
+ */
+export function rbacOf(program: ProgramNeeds): (KubeObject | RoleManifest | BindingManifest)[] {
+  const { name, namespace, namespaces } = program;
+  const everywhere = [
+    ...program.controllers.flatMap(needsOf),
+    ...webhookNeeds(program),
+    ...(program.needs ?? []),
+  ];
+  const ofCluster = everywhere.filter(({ kind }) => kind.scope === 'Cluster');
+  const inNamespaces = everywhere.filter(({ kind }) => kind.scope === 'Namespaced');
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } };
+  const bound = (needs: readonly Need[], role: string, where: readonly string[] | undefined) => {
+    const rules = rulesFor(needs);
+    if (rules.length === 0) return [];
+    const bindings = where?.map((each) => binding('RoleBinding', 'ClusterRole', role, program, each));
+    return [
+      roleManifest('ClusterRole', { name: role }, rules),
+      ...(bindings ?? [binding('ClusterRoleBinding', 'ClusterRole', role, program)]),
+    ];
+  };
+  const own = rulesFor(ownNeeds(program));
+  return [
+    account,
+    ...(namespaces === undefined
+      ? bound(everywhere, name, undefined)
+      : [...bound(ofCluster, `${name}-cluster`, undefined), ...bound(inNamespaces, name, namespaces)]),
+    ...(own.length === 0
+      ? []
+      : [
+          roleManifest('Role', { name: `${name}-own`, namespace }, own),
+          binding('RoleBinding', 'Role', `${name}-own`, program, namespace),
+        ]),
+  ];
+}
+
+/** By what the runtime does for a controller, and what the controller says that it does itself. */
+function needsOf({ for: kind, owns = [], watches = [], finalizer, needs = [] }: ControllerNeeds): Need[] {
+  const followed = [kind, ...owns, ...watches.map((watched) => watched.kind)];
+  return [
+    ...followed.map((each): Need => ({ kind: each, verbs: ['list', 'watch'] })),
+    ...(hasStatus(kind) ? [{ kind, verbs: ['patch'], subresource: 'status' } satisfies Need] : []),
+    ...(finalizer === undefined ? [] : [{ kind, verbs: ['patch'] } satisfies Need]),
+    // Where the cluster asks for it: who makes an object the owner of another could thereby keep it from being deleted.
+    ...(owns.length === 0 ? [] : [{ kind, verbs: ['update'], subresource: 'finalizers' } satisfies Need]),
+    { kind: Event, verbs: ['create', 'patch'] },
+    ...needs,
+  ];
+}
+
+function webhookNeeds({ name, webhooks }: ProgramNeeds): Need[] {
+  return placesOf(name, webhooks?.webhooks ?? []).flatMap((place): Need[] =>
+    webhooks === undefined ? [] : [{ kind: place.kind, names: [place.name], verbs: ['get', 'patch'] }],
+  );
+}
+
+function ownNeeds({ name, election, sharding, webhooks, ownNeeds: more = [] }: ProgramNeeds): Need[] {
+  const needs: Need[] = [];
+  if (election !== undefined)
+    needs.push(
+      { kind: Lease, verbs: ['create'] }, // which has no name yet
+      { kind: Lease, verbs: ['get', 'patch'], names: [election.name] },
+    );
+  if (sharding !== undefined)
+    needs.push({ kind: Lease, verbs: ['get', 'list', 'create', 'patch', 'delete'] });
+  if (webhooks !== undefined)
+    needs.push(
+      { kind: Secret, verbs: ['create'] },
+      {
+        kind: Secret,
+        verbs: ['get', 'patch'],
+        names: [webhooks.secret ?? `${name}-webhook-certificate`],
+      },
+    );
+  return [...needs, ...more];
+}
+
+function hasStatus(kind: Kind): boolean {
+  return isDeclared(kind) && kind.declaration.versions.some(({ status }) => status !== undefined);
+}
+
+function isDeclared(kind: Kind): kind is DeclaredKind {
+  return 'declaration' in kind;
+}
+
+function roleManifest(
+  kind: 'Role' | 'ClusterRole',
+  metadata: KubeObject['metadata'],
+  rules: readonly PolicyRule[],
+): RoleManifest {
+  return { apiVersion: `${RBAC}/v1`, kind, metadata, rules };
+}
+
+function binding(
+  kind: 'RoleBinding' | 'ClusterRoleBinding',
+  of: 'Role' | 'ClusterRole',
+  role: string,
+  { name, namespace }: ProgramNeeds,
+  where?: string,
+): BindingManifest {
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind,
+    metadata: { name: role, ...(where !== undefined && { namespace: where }) },
+    roleRef: { apiGroup: RBAC, kind: of, name: role },
+    subjects: [{ kind: 'ServiceAccount', name, namespace }],
+  };
+}

@@ -1,0 +1,119 @@
+import { isJsonObject, type JsonObject } from '../kind/schema/json.ts';
+import { RequestError } from '../server/answer.ts';
+import type { About, Denied, Mutation, Operation, User, Verdict } from './verdict.ts';
+
+const ADMISSION_API = 'admission.k8s.io/v1';
+
+/** What the API server asks. */
+export interface AdmissionReview {
+  readonly operation: Operation;
+  readonly about: Omit<About, 'signal'>;
+  /** Of any kind so far. */
+  readonly object: unknown;
+  readonly oldObject: unknown;
+}
+
+/** @throws RequestError that says what is wrong with it */
+export function admissionReviewOf(body: unknown): AdmissionReview {
+  const { uid, request } = requestIn(body, ADMISSION_API, 'AdmissionReview');
+  const { operation, object, oldObject, dryRun } = request;
+  if (operation !== 'CREATE' && operation !== 'UPDATE' && operation !== 'DELETE')
+    throw new RequestError(400, `request.operation must be CREATE, UPDATE or DELETE, not ${operation}\n`);
+  return {
+    operation,
+    object,
+    oldObject,
+    about: {
+      uid,
+      name: textOf(request.name),
+      namespace: textOf(request.namespace),
+      subresource: textOf(request.subResource),
+      user: userIn(request.userInfo),
+      dryRun: dryRun === true,
+    },
+  };
+}
+
+/** The part that both kinds of review have in common. */
+export function requestIn(body: unknown, api: string, kind: string): { uid: string; request: JsonObject } {
+  if (!isJsonObject(body) || body.apiVersion !== api || body.kind !== kind)
+    throw new RequestError(400, `the body must be of kind ${kind} of ${api}\n`);
+  const { request } = body;
+  if (!isJsonObject(request)) throw new RequestError(400, `the ${kind} has no request\n`);
+  if (typeof request.uid !== 'string' || request.uid === '')
+    throw new RequestError(400, `the ${kind} has no request.uid\n`);
+  return { uid: request.uid, request };
+}
+
+export function validationAnswer({ about }: AdmissionReview, verdict: Verdict): object {
+  return answer(about.uid, verdict, {});
+}
+
+export function mutationAnswer({ about }: AdmissionReview, mutation: Mutation): object {
+  const patch = mutation.allowed ? mutation.patch : [];
+  // An empty patch with a type is refused, as is a type without a patch.
+  const changes = patch.length > 0 && {
+    patchType: 'JSONPatch',
+    patch: Buffer.from(JSON.stringify(patch)).toString('base64'),
+  };
+  return answer(about.uid, mutation, { ...changes });
+}
+
+function answer(uid: string, verdict: Verdict, more: object): object {
+  const { allowed, warnings = [], audit } = verdict;
+  return {
+    apiVersion: ADMISSION_API,
+    kind: 'AdmissionReview',
+    response: {
+      uid,
+      allowed,
+      ...(!allowed && { status: statusOf(verdict) }),
+      ...(warnings.length > 0 && { warnings }),
+      ...(audit && { auditAnnotations: audit }),
+      ...more,
+    },
+  };
+}
+
+/** Words of Kubernetes, by which its clients tell errors apart. */
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'NotFound',
+  409: 'Conflict',
+  422: 'Invalid',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+};
+
+function statusOf({ message, code = 403, causes = [] }: Denied): object {
+  const reason = REASONS[code];
+  return {
+    status: 'Failure',
+    message,
+    code,
+    ...(reason !== undefined && { reason }),
+    ...(causes.length > 0 && { details: { causes } }),
+  };
+}
+
+function userIn(value: unknown): User {
+  const { username, uid, groups, extra } = isJsonObject(value) ? value : {};
+  return {
+    username: textOf(username),
+    ...(typeof uid === 'string' && { uid }),
+    groups: textsIn(groups),
+    extra: isJsonObject(extra)
+      ? Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, textsIn(values)]))
+      : {},
+  };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function textsIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}

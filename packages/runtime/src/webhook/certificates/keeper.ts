@@ -1,0 +1,188 @@
+import type { X509Certificate } from 'node:crypto';
+import { messageOf } from '../../errors.ts';
+import { keyOf, type ObjectRef } from '../../kind/object.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { CertificateMetrics } from '../../metrics/runtime-metrics.ts';
+import type { Issued } from '../../pki/certificate.ts';
+import { wait } from '../../world/wait.ts';
+import type { World } from '../../world/world.ts';
+import { type Held, type Leaf, mended, together } from './held.ts';
+import { isDue, LIFETIMES, type Lifetimes, planned } from './plan.ts';
+import { type SecretClient, SecretStore } from './secret-store.ts';
+import { type TrustClient, type TrustedIn, trustIn } from './trust.ts';
+
+export interface CertificateOptions extends Partial<Lifetimes> {
+  /**
+   * How long a new authority must have been trusted everywhere before a certificate of it is served: the time in which
+   * every API server surely learns of a changed `caBundle`. @default 300_000
+   */
+  readonly settleMs?: number;
+  /** Between two looks at the Secret and at what is trusted, give or take a fifth. @default 10_000 */
+  readonly pollMs?: number;
+}
+
+export interface CertificateKeeperOptions extends CertificateOptions {
+  readonly world: Pick<World, 'now' | 'monotonic' | 'after' | 'random'>;
+  readonly client: SecretClient & TrustClient;
+  readonly logger: Logger;
+  readonly metrics?: CertificateMetrics;
+  /** Of the program; its authorities are known by it. */
+  readonly name: string;
+  readonly secret: ObjectRef;
+  /** Under which the server is reached. */
+  readonly names: readonly string[];
+  readonly trustedIn: readonly TrustedIn[];
+  /** Told of each certificate from which on to serve by it. */
+  readonly serve: (certificate: Issued) => void;
+}
+
+/** After so many writes of others in a row, the next round will do. */
+const MOST_TRIES = 5;
+
+/**
+ * Sees to it that this replica serves by a certificate that the API servers trust.
+ *
+ * Flow, every ten seconds: read the Secret that all replicas share → create, restore or renew what it holds → take up its
+ * serving certificate → have its authorities trusted wherever the webhooks are named.
+ *
+ * Guarantees: a certificate of another authority than the one served by is taken up only after that authority was seen
+ * to be trusted everywhere for `settleMs`, so a renewal drops no request, whichever replica dies at whatever point;
+ * a Secret or a `caBundle` that someone spoils or deletes is put right in the next round.
+ * Assumptions: wall clocks are wrong by less than a fifth of an authority's life, or their own replica fails until they
+ * are right again.
+ */
+export class CertificateKeeper {
+  readonly #options: CertificateKeeperOptions;
+  readonly #store: SecretStore;
+  readonly #lifetimes: Lifetimes;
+  readonly #commonName: string;
+  #held: Held | undefined;
+  #serving: Leaf | undefined;
+  /** By fingerprint: since when an authority was seen to be trusted everywhere, without a break. */
+  #since = new Map<string, number>();
+  /** Those for which that was long enough, when last looked. */
+  #settled = new Set<string>();
+  #trusted = false;
+
+  constructor(options: CertificateKeeperOptions) {
+    this.#options = options;
+    this.#store = new SecretStore(options.client, options.secret);
+    this.#lifetimes = {
+      authorityMs: options.authorityMs ?? LIFETIMES.authorityMs,
+      servingMs: options.servingMs ?? LIFETIMES.servingMs,
+    };
+    this.#commonName = `${options.name} webhooks`;
+  }
+
+  get serving(): Issued | undefined {
+    return this.#serving;
+  }
+
+  /** Whether what is served by has been seen to be trusted everywhere. */
+  get trusted(): boolean {
+    return this.#trusted;
+  }
+
+  /** Goes on until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { world, pollMs = 10_000 } = this.#options;
+    while (!signal.aborted) {
+      await this.obtain(signal);
+      await this.trust(signal);
+      await wait(world, pollMs * (0.8 + 0.4 * world.random()), signal).catch(() => undefined);
+    }
+  }
+
+  /** The first half of a round: has a certificate to serve by, if it can be had. What fails is logged. */
+  async obtain(signal: AbortSignal): Promise<void> {
+    const { logger, metrics, secret } = this.#options;
+    try {
+      await this.#share(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      metrics?.read(false);
+      logger.warn(
+        { object: keyOf(secret), error: messageOf(error) },
+        'the webhook certificate is out of reach',
+      );
+    }
+    this.#take();
+  }
+
+  /** The Secret holds what it should, or another has just written it and is read again. */
+  async #share(signal: AbortSignal): Promise<void> {
+    const { world, names, metrics, logger, secret } = this.#options;
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      const found = await this.#store.read(signal);
+      metrics?.read(true);
+      const held = mended(found.held, this.#held);
+      const plan = planned(held, {
+        now: world.now(),
+        lifetimes: this.#lifetimes,
+        commonName: this.#commonName,
+        names,
+        isSettled: (authority) => this.#isSettled(authority),
+      });
+      const next = plan?.next ?? held;
+      if (next !== found.held) {
+        if (!(await this.#store.write(next, found, signal))) continue;
+        const because = plan?.because ?? 'it was gone or spoilt';
+        logger.info({ object: keyOf(secret), because }, 'the webhook certificate was renewed');
+      }
+      this.#held = next;
+      return;
+    }
+  }
+
+  /** Serves by what is held, unless that could be unknown to an API server that knows what is served by now. */
+  #take(): void {
+    const { world, serve } = this.#options;
+    const [next, current] = [this.#held?.leaf, this.#serving];
+    if (next === undefined || next.certificate === current?.certificate) return;
+    const safe =
+      current === undefined ||
+      next.authority.fingerprint256 === current.authority.fingerprint256 ||
+      this.#isSettled(next.authority) ||
+      isDue(current.x509, world.now(), 0);
+    if (!safe) return;
+    serve(next);
+    this.#serving = next;
+  }
+
+  /** The other half: all that is held is trusted wherever the webhooks are named. What fails is logged. */
+  async trust(signal: AbortSignal): Promise<void> {
+    const { world, client, logger, trustedIn, settleMs = 300_000 } = this.#options;
+    const served = this.#serving;
+    if (served === undefined) return;
+    const began = world.monotonic();
+    const wanted = together([served.authority, ...(this.#held?.authorities ?? [])], []);
+    let before = new Set(wanted.map(({ fingerprint256 }) => fingerprint256));
+    let reached = true;
+    for (const target of trustedIn) {
+      try {
+        const had = await trustIn(target, wanted, this.#commonName, client, signal);
+        before = had === undefined ? before : before.intersection(had);
+      } catch (error) {
+        if (signal.aborted) return;
+        reached = false;
+        logger.warn(
+          { kind: target.kind.kind, object: target.name, error: messageOf(error) },
+          'could not see to it that the webhooks are trusted',
+        );
+      }
+    }
+    // Nothing is settled that cannot be seen: it may be missing there. Counted from the end of the look that found it
+    // missing to the beginning of this one.
+    const ended = world.monotonic();
+    const since = wanted.map(
+      ({ fingerprint256: id }) => [id, (before.has(id) && this.#since.get(id)) || ended] as const,
+    );
+    this.#since = new Map(reached ? since : []);
+    this.#settled = new Set([...this.#since].flatMap(([id, from]) => (began - from >= settleMs ? [id] : [])));
+    this.#trusted ||= reached;
+  }
+
+  #isSettled({ fingerprint256 }: X509Certificate): boolean {
+    return this.#settled.has(fingerprint256);
+  }
+}

@@ -1,0 +1,53 @@
+import { messageOf } from '../errors.ts';
+import { isJsonObject } from '../kind/schema/json.ts';
+import type { Logger } from '../log/logger.ts';
+import { RequestError } from '../server/answer.ts';
+import { requestIn } from './admission-review.ts';
+import type { Conversion } from './conversion.ts';
+
+const CONVERSION_API = 'apiextensions.k8s.io/v1';
+
+/**
+ * Answers a ConversionReview. All or nothing, as the API server wants it: the first object that fails is named in the
+ * result, and none is given.
+ * @throws RequestError for what is no review
+ */
+export function convertReview(body: unknown, conversions: readonly Conversion[], logger: Logger): object {
+  const { uid, request } = requestIn(body, CONVERSION_API, 'ConversionReview');
+  const { desiredAPIVersion, objects } = request;
+  if (typeof desiredAPIVersion !== 'string' || !Array.isArray(objects))
+    throw new RequestError(400, 'the ConversionReview has no request.desiredAPIVersion or request.objects\n');
+  const answer = (response: object) => ({
+    apiVersion: CONVERSION_API,
+    kind: 'ConversionReview',
+    response: { uid, ...response },
+  });
+  const convertedObjects: unknown[] = [];
+  for (const object of objects) {
+    try {
+      convertedObjects.push(conversionOf(object, conversions).convert(object, desiredAPIVersion));
+    } catch (error) {
+      const { name, from } = identityOf(object);
+      logger.error({ object: name, from, to: desiredAPIVersion, error }, 'an object could not be converted');
+      const why = error instanceof RequestError ? error.message.trimEnd() : messageOf(error);
+      const message = `${name} cannot be converted from ${from} to ${desiredAPIVersion}: ${why}`;
+      return answer({ convertedObjects: [], result: { status: 'Failure', message } });
+    }
+  }
+  return answer({ convertedObjects, result: { status: 'Success' } });
+}
+
+function conversionOf(object: unknown, conversions: readonly Conversion[]): Conversion {
+  const { apiVersion, kind } = isJsonObject(object) ? object : {};
+  const [group] = String(apiVersion).split('/');
+  const found = conversions.find((each) => each.kind.kind === kind && each.kind.group === group);
+  if (found === undefined) throw new RequestError(400, `objects of kind ${kind} are not converted here\n`);
+  return found;
+}
+
+function identityOf(object: unknown): { name: string; from: string } {
+  const { apiVersion, kind, metadata } = isJsonObject(object) ? object : {};
+  const { namespace, name } = isJsonObject(metadata) ? metadata : {};
+  const path = [namespace, name].filter((part) => typeof part === 'string').join('/');
+  return { name: `${kind} ${path}`, from: String(apiVersion) };
+}

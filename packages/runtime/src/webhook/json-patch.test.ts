@@ -1,0 +1,54 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { applied } from '../../test/webhook-patch.ts';
+import { jsonPatch } from './json-patch.ts';
+
+test('only what differs is in it, and nothing where nothing does', () => {
+  expect(jsonPatch({ a: [1, { b: 2 }] }, { a: [1, { b: 2 }] })).toEqual([]);
+  expect(jsonPatch({ a: 1, b: { c: 2, d: 3 } }, { a: 1, b: { c: 4 }, e: null })).toEqual([
+    { op: 'replace', path: '/b/c', value: 4 },
+    { op: 'remove', path: '/b/d' },
+    { op: 'add', path: '/e', value: null },
+  ]);
+});
+
+test('names with slashes and tildes are escaped', () => {
+  const before = { labels: { 'a/b': '1', 'c~d': '2', '~1': '3', '': '4' } };
+  expect(jsonPatch(before, { labels: { 'a/b': '5', 'x~/y': '6', '': '7' } })).toEqual([
+    { op: 'replace', path: '/labels/a~1b', value: '5' },
+    { op: 'remove', path: '/labels/c~0d' },
+    { op: 'remove', path: '/labels/~01' },
+    { op: 'replace', path: '/labels/', value: '7' },
+    { op: 'add', path: '/labels/x~0~1y', value: '6' },
+  ]);
+});
+
+test('an item put into a list, or taken out, is one operation', () => {
+  expect(jsonPatch([1, 2, 3], [1, 9, 2, 3])).toEqual([{ op: 'add', path: '/1', value: 9 }]);
+  expect(jsonPatch([1, 2, 3], [1, 3])).toEqual([{ op: 'remove', path: '/1' }]);
+  expect(jsonPatch([{ n: 1 }, { n: 2 }], [{ n: 1 }, { n: 3 }])).toEqual([
+    { op: 'replace', path: '/1/n', value: 3 },
+  ]);
+});
+
+const key = fc.oneof(
+  fc.constantFrom('a', 'b', 'a/b', '~', '~0', '~1', '', '0', '-', '__proto__'),
+  fc.string(),
+);
+const { value } = fc.letrec<{ value: unknown }>((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small' },
+    fc.constantFrom(null, true, 0, 1, '', 'x'),
+    fc.array(tie('value'), { maxLength: 5 }),
+    fc.array(fc.tuple(key, tie('value')), { maxLength: 5 }).map((entries) => Object.fromEntries(entries)),
+  ),
+}));
+
+test('it makes the one of the other, whatever they are', () => {
+  fc.assert(
+    fc.property(value, value, (before, after) => {
+      expect(applied(before, jsonPatch(before, after))).toEqual(after);
+    }),
+    { numRuns: 2_000 },
+  );
+});

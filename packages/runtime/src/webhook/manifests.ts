@@ -1,0 +1,101 @@
+import {
+  type AdmissionWebhook,
+  MutatingWebhookConfiguration,
+  ValidatingWebhookConfiguration,
+  type WebhookConfiguration,
+} from '../kind/builtin/webhook-configuration.ts';
+import { type CustomResourceDefinition, crdOf } from '../kind/crd.ts';
+import { apiVersionOf, type Kind } from '../kind/kind.ts';
+import { clientConfigOf, type WebhookAddress } from './address.ts';
+import { type Admission, admissionPath } from './admission.ts';
+import type { Conversion } from './conversion.ts';
+import { CONVERT_PATH, type Webhook } from './endpoints.ts';
+
+export interface WebhookManifestsOptions {
+  /** Of the configurations: the manager's name, unless its options say otherwise. */
+  readonly name: string;
+  readonly webhooks: readonly Webhook[];
+  readonly address: WebhookAddress;
+}
+
+/**
+ * What is to be applied to the cluster for it to ask: at most one validating and one mutating configuration, and the CRD
+ * of each kind that is converted. Who they trust (`caBundle`) is left to the running program, so that applying them
+ * again changes nothing about it.
+ */
+export function webhookManifests(
+  options: WebhookManifestsOptions,
+): (WebhookConfiguration | CustomResourceDefinition)[] {
+  const { webhooks, address } = options;
+  const admissions = webhooks.filter((webhook) => webhook.type === 'admission');
+  const conversions = webhooks.filter((webhook) => webhook.type === 'conversion');
+  return [
+    ...configuration(ValidatingWebhookConfiguration, 'validate', admissions, options),
+    ...configuration(MutatingWebhookConfiguration, 'mutate', admissions, options),
+    ...conversions.map((each) => convertedCrd(each, address)),
+  ];
+}
+
+/** Under which users see it: `admission webhook "validate.v1.vms.example.org" denied the request: …`. */
+export function webhookName(type: 'validate' | 'mutate', { version, plural, group }: Kind): string {
+  return [type, version, plural, group === '' ? 'core' : group].join('.');
+}
+
+function configuration(
+  kind: Kind<WebhookConfiguration>,
+  type: 'validate' | 'mutate',
+  admissions: readonly Admission[],
+  { name, address }: WebhookManifestsOptions,
+): WebhookConfiguration[] {
+  const webhooks = admissions.flatMap((each) => admissionWebhook(type, each, address));
+  return webhooks.length === 0
+    ? []
+    : [{ apiVersion: apiVersionOf(kind), kind: kind.kind, metadata: { name }, webhooks }];
+}
+
+function admissionWebhook(
+  type: 'validate' | 'mutate',
+  { kind, settings, operations: all, ...handlers }: Admission,
+  address: WebhookAddress,
+): AdmissionWebhook[] {
+  const operations = type === 'mutate' ? all.filter((each) => each !== 'DELETE') : all;
+  if (handlers[type] === undefined || operations.length === 0) return [];
+  const { namespaceSelector, objectSelector, matchConditions, reinvocationPolicy } = settings;
+  return [
+    {
+      name: webhookName(type, kind),
+      clientConfig: clientConfigOf(address, admissionPath(type, kind)),
+      rules: [
+        {
+          apiGroups: [kind.group],
+          apiVersions: [kind.version],
+          resources: [kind.plural, ...(settings.status ? [`${kind.plural}/status`] : [])],
+          operations,
+          scope: kind.scope,
+        },
+      ],
+      // Requests for other versions come too, converted to this one.
+      matchPolicy: 'Equivalent',
+      sideEffects: settings.sideEffects ?? 'None',
+      admissionReviewVersions: ['v1'],
+      failurePolicy: settings.failurePolicy ?? 'Fail',
+      timeoutSeconds: settings.timeoutSeconds ?? 10,
+      ...(namespaceSelector && { namespaceSelector }),
+      ...(objectSelector && { objectSelector }),
+      ...(matchConditions && { matchConditions }),
+      ...(type === 'mutate' && reinvocationPolicy && { reinvocationPolicy }),
+    },
+  ];
+}
+
+function convertedCrd({ kind }: Conversion, address: WebhookAddress): CustomResourceDefinition {
+  const crd = crdOf(kind);
+  const clientConfig = clientConfigOf(address, CONVERT_PATH);
+  return {
+    ...crd,
+    spec: {
+      ...crd.spec,
+      conversion: { strategy: 'Webhook', webhook: { conversionReviewVersions: ['v1'], clientConfig } },
+    },
+  };
+}

@@ -1,0 +1,264 @@
+import { once } from 'node:events';
+import { connect as dial } from 'node:tls';
+import { test as base } from '@vmwright/testbed/vitest';
+import { expect } from 'vitest';
+import { connect } from '../../test/connect.ts';
+import { ConfigMap } from '../../test/kinds.ts';
+import {
+  freePort,
+  listOf,
+  manifestsFor,
+  replica,
+  waitForTrust,
+  webhookRoles,
+} from '../../test/webhook-manager.ts';
+import { Secret } from '../kind/builtin/secret.ts';
+import { ValidatingWebhookConfiguration } from '../kind/builtin/webhook-configuration.ts';
+import { CertificateAuthority } from '../pki/certificate.ts';
+import { certificatesIn } from '../pki/pem.ts';
+import { type AdmissionRules, admission } from './admission.ts';
+import { dataOf, NOTHING } from './certificates/held.ts';
+import { planned } from './certificates/plan.ts';
+import { allow } from './verdict.ts';
+
+const TIMES = { authorityMs: 600_000, servingMs: 60_000, settleMs: 1_500, pollMs: 200 };
+
+/** Programs of their own, each with its configuration, its Secret and its replicas. */
+const test = base
+  .extend('client', { scope: 'file' }, async ({ cluster }, { onCleanup }) => {
+    const client = await connect(cluster.kubeconfig);
+    onCleanup(() => client[Symbol.asyncDispose]());
+    return client;
+  })
+  .extend('program', async ({ cluster, namespace, task }, { onCleanup }) => {
+    const name = `rotation-${task.id.replaceAll(/[^0-9]/g, '')}`;
+    const port = await freePort();
+    // The API server is shared: nobody else's objects must depend on us.
+    const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
+    const rules: AdmissionRules<ConfigMap> = {
+      namespaceSelector,
+      matchConditions: [{ name: 'ours', expression: `object.metadata.name.startsWith('${name}')` }],
+      validate: () => allow(`admitted by ${name}`),
+    };
+    const manifests = manifestsFor(name, port, [admission(ConfigMap, rules)]);
+    const roles = webhookRoles(name, namespace, ['none']);
+    onCleanup(async () => {
+      await cluster.kubectl(['delete', 'validatingwebhookconfiguration', name, '--ignore-not-found']);
+      for (const kind of ['clusterrole', 'clusterrolebinding'])
+        await cluster.kubectl(['delete', kind, name, '--ignore-not-found']);
+    });
+    await cluster.apply(listOf(roles));
+    const kubeconfig = await cluster.kubeconfigFor({ namespace, name: 'default' });
+    const start = (at = port) =>
+      replica(kubeconfig, { name, namespace, port: at, certificates: TIMES }, (manager) =>
+        manager.admit(ConfigMap, rules),
+      );
+    return {
+      name,
+      port,
+      start,
+      apply: () => cluster.apply(listOf(manifests)),
+      manifest: { ...manifests[0] },
+      secret: { namespace, name: `${name}-webhook-certificate` },
+      configuration: `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${name}`,
+      secretPath: `/api/v1/namespaces/${namespace}/secrets/${name}-webhook-certificate`,
+    };
+  });
+
+/** The fingerprint of the certificate that a server shows. */
+async function shown(port: number): Promise<string> {
+  const socket = dial({ host: '127.0.0.1', port, rejectUnauthorized: false });
+  await once(socket, 'secureConnect');
+  const { fingerprint256 } = socket.getPeerCertificate();
+  socket.destroy();
+  return fingerprint256;
+}
+
+function bundle(object: unknown): string {
+  const [, found = ''] = /"caBundle":"([^"]+)"/.exec(JSON.stringify(object)) ?? [];
+  return Buffer.from(found, 'base64').toString();
+}
+
+function trustedBy(object: unknown): number {
+  return certificatesIn(bundle(object)).length;
+}
+
+function seenIn({ data = {} }: Secret): string {
+  const [leaf] = certificatesIn(Buffer.from(data['tls.crt'] ?? '', 'base64').toString());
+  return leaf?.fingerprint256 ?? '';
+}
+
+/** What was made some time ago. */
+function agedSecret(name: string, ageMs: number) {
+  const plan = planned(NOTHING, {
+    now: Date.now() - ageMs,
+    lifetimes: TIMES,
+    commonName: `${name} webhooks`,
+    names: ['127.0.0.1'],
+    isSettled: () => false,
+  });
+  return dataOf(plan?.next ?? NOTHING);
+}
+
+test('no request fails while certificate and authority are replaced', async ({
+  client,
+  program,
+  namespace,
+  cluster,
+}) => {
+  const { name, port, secret, configuration } = program;
+  // Its authority is due in four seconds, its certificate has expired.
+  const data = agedSecret(name, 0.8 * TIMES.authorityMs - 4_000);
+  await client.create(Secret, { metadata: secret, type: 'kubernetes.io/tls', data });
+  await program.apply();
+  await using _first = await program.start();
+  await using _second = await program.start(await freePort());
+  await waitForTrust(cluster, [configuration]);
+
+  const failures: string[] = [];
+  const leaves = new Set<string>();
+  let [asked, more] = [0, 10];
+  while (more > 0) {
+    // Many at a time: the API server keeps few connections open, so some are new, and see the newest certificate.
+    const burst = Array.from({ length: 40 }, (_, index) =>
+      client
+        .create(ConfigMap, { metadata: { namespace, name: `${name}-${index}` } }, { dryRun: true })
+        .catch((error: unknown) => void failures.push(String(error))),
+    );
+    await Promise.all(burst);
+    asked += burst.length;
+    leaves.add(await shown(port));
+    const held = await client.get(Secret, secret);
+    const [newest] = certificatesIn(Buffer.from(held.data?.['ca.crt'] ?? '', 'base64').toString());
+    const [serving] = certificatesIn(Buffer.from(held.data?.['tls.crt'] ?? '', 'base64').toString());
+    const rotated = trustedBy(await cluster.api.get(configuration)) === 2;
+    if (rotated && newest && serving?.verify(newest.publicKey) && leaves.has(serving.fingerprint256))
+      more -= 1;
+  }
+  expect(failures).toEqual([]);
+  expect(asked).toBeGreaterThan(400);
+  expect(leaves.size).toBeGreaterThanOrEqual(3);
+});
+
+test('as long as a new authority cannot be had trusted, all goes on by the old one', async ({
+  client,
+  program,
+  namespace,
+  cluster,
+}) => {
+  const { name, secret } = program;
+  const data = agedSecret(name, 0.8 * TIMES.authorityMs);
+  const caBundle = data['ca.crt'] ?? '';
+  await client.create(Secret, { metadata: secret, type: 'kubernetes.io/tls', data });
+  await program.apply();
+  const path = '/webhooks/0/clientConfig/caBundle';
+  await client.jsonPatch(ValidatingWebhookConfiguration, { name }, [{ op: 'add', path, value: caBundle }]);
+  await cluster.kubectl(['delete', 'clusterrolebinding', name]); // from here on it may not write there
+  await using replica = await program.start();
+  await replica.serving;
+
+  const refusals = () => replica.lines.filter(({ msg }) => msg.startsWith('could not see to it')).length;
+  const failures: string[] = [];
+  // For longer than what would be enough, were it trusted.
+  while (refusals() < (2 * TIMES.settleMs) / TIMES.pollMs)
+    await client
+      .create(ConfigMap, { metadata: { namespace, name: `${name}-x` } }, { dryRun: true })
+      .catch((error: unknown) => void failures.push(String(error)));
+  expect(failures).toEqual([]);
+  const held = await client.get(Secret, secret);
+  const [newest, old] = certificatesIn(Buffer.from(held.data?.['ca.crt'] ?? '', 'base64').toString());
+  const [leaf] = certificatesIn(Buffer.from(held.data?.['tls.crt'] ?? '', 'base64').toString());
+  expect(newest && leaf?.verify(newest.publicKey)).toBe(false);
+  expect(old && leaf?.verify(old.publicKey)).toBe(true);
+  expect(await shown(program.port)).toBe(leaf?.fingerprint256);
+});
+
+test('two that start at once serve by the same certificate', async ({ client, program, cluster }) => {
+  await program.apply();
+  const other = await freePort();
+  await using first = await program.start();
+  await using second = await program.start(other);
+  await Promise.all([first.serving, second.serving]);
+  await waitForTrust(cluster, [program.configuration]);
+  const secret = await client.get(Secret, program.secret);
+  expect(await Promise.all([program.port, other].map(shown))).toEqual([seenIn(secret), seenIn(secret)]);
+  expect(secret.type).toBe('kubernetes.io/tls');
+});
+
+test('one that died after it had written the Secret is followed by one that has it trusted', async ({
+  client,
+  program,
+  cluster,
+}) => {
+  const data = agedSecret(program.name, 0);
+  await client.create(Secret, { metadata: program.secret, type: 'kubernetes.io/tls', data });
+  await program.apply();
+  await using _ = await program.start();
+  const trusted = await cluster.waitFor(program.configuration, (object) => bundle(object) !== '');
+  expect(bundle(trusted)).toBe(Buffer.from(data['ca.crt'] ?? '', 'base64').toString());
+  expect(await shown(program.port)).toBe(seenIn(await client.get(Secret, program.secret)));
+});
+
+test('a Secret that is deleted or spoilt becomes what it was', async ({ client, program, cluster }) => {
+  await program.apply();
+  await using _ = await program.start();
+  await waitForTrust(cluster, [program.configuration]);
+  const before = await client.get(Secret, program.secret);
+  await client.delete(Secret, program.secret);
+  const again = await cluster.waitFor(
+    program.secretPath,
+    ({ metadata }) => metadata.uid !== before.metadata.uid,
+  );
+  expect(again).toMatchObject({ data: before.data });
+  for (const key of ['tls.crt', 'tls.key', 'ca.crt', 'ca.key']) {
+    await client.mergePatch(Secret, program.secret, { data: { [key]: 'c3BvaWx0' } });
+    await cluster.waitFor(program.secretPath, (object) =>
+      JSON.stringify(object).includes(before.data?.[key] ?? ''),
+    );
+  }
+  expect((await client.get(Secret, program.secret)).data).toEqual(before.data);
+  expect(await shown(program.port)).toBe(seenIn(before));
+});
+
+test('whom to trust is put right when someone empties or changes it, and others are left alone', async ({
+  client,
+  program,
+  cluster,
+}) => {
+  await program.apply();
+  await using _ = await program.start();
+  await waitForTrust(cluster, [program.configuration]);
+  const { name, configuration } = program;
+  const before = bundle(await cluster.api.get(configuration));
+  const validity = { notBefore: new Date(0), notAfter: new Date('2100-01-01') };
+  const stranger = CertificateAuthority.create({ commonName: 'stranger' }, validity).certificate;
+  const value = Buffer.from(stranger).toString('base64');
+  const path = '/webhooks/0/clientConfig/caBundle';
+  for (const change of [
+    { op: 'remove', path },
+    { op: 'replace', path, value },
+  ] as const) {
+    await client.jsonPatch(ValidatingWebhookConfiguration, { name }, [change]);
+    expect(bundle(await cluster.waitFor(configuration, (object) => bundle(object) === before))).toBe(before);
+  }
+
+  // Deleted, and created again beside the webhook of someone else.
+  const { webhooks: ours = [] } = await client.get(ValidatingWebhookConfiguration, { name });
+  const untold = ours.map((each) => ({ ...each, clientConfig: { url: each.clientConfig.url } }));
+  await cluster.kubectl(['delete', 'validatingwebhookconfiguration', name]);
+  const theirs = {
+    name: 'theirs.rotation-test.vmwright.dev',
+    clientConfig: { url: 'https://127.0.0.1:1', caBundle: value },
+    failurePolicy: 'Ignore',
+    sideEffects: 'None',
+    admissionReviewVersions: ['v1'],
+    rules: [],
+  };
+  await cluster.apply(listOf([{ ...program.manifest, webhooks: [theirs, ...untold] }]));
+  await waitForTrust(cluster, [configuration]);
+  const { webhooks = [] } = await client.get(ValidatingWebhookConfiguration, { name });
+  expect(webhooks.map(({ clientConfig }) => clientConfig.caBundle)).toEqual([
+    value,
+    Buffer.from(before).toString('base64'),
+  ]);
+});

@@ -1,0 +1,300 @@
+import { condition, field } from '@vmwright/testbed';
+import { test as base } from '@vmwright/testbed/vitest';
+import { expect } from 'vitest';
+import {
+  freePort,
+  listOf,
+  manifestsFor,
+  replica,
+  waitForTrust,
+  webhookRoles,
+} from '../../test/webhook-manager.ts';
+import { crdOf } from '../kind/crd.ts';
+import { defineKind } from '../kind/define.ts';
+import type { ObjectOf } from '../kind/kind.ts';
+import { integer, object, optional, string } from '../kind/schema/index.ts';
+import { type AdmissionRules, admission } from './admission.ts';
+import { type ConversionRules, conversion } from './conversion.ts';
+import { allow, deny } from './verdict.ts';
+
+const NAME = 'webhook-test';
+const GROUP = 'webhook-test.vmwright.dev';
+const COLOR = `${GROUP}/color`;
+
+const versions = [
+  {
+    name: 'v1',
+    storage: true,
+    spec: object({ width: integer(), height: integer(), color: optional(string()) }),
+    status: object({ seen: optional(string()) }),
+  },
+  { name: 'v1beta1', spec: object({ size: string() }) },
+] as const;
+const Widget = defineKind({ group: GROUP, kind: 'Widget', plural: 'widgets', versions });
+type Widget = ObjectOf<typeof Widget>;
+
+/** What handlers were told. */
+const seen: {
+  name: string;
+  operation: string;
+  dryRun: boolean;
+  user: string;
+  before: number | undefined;
+  sub: string;
+}[] = [];
+const hanging = new Set<AbortSignal>();
+
+const rules: AdmissionRules<Widget> = {
+  operations: ['CREATE', 'UPDATE', 'DELETE'],
+  timeoutSeconds: 2,
+  mutate: (widget, { namespace, user }) => {
+    if (widget.spec.color === 'none') return deny('a widget must have a color', { code: 422 });
+    const { metadata, spec } = widget;
+    const annotations = { ...metadata.annotations, [`${GROUP}/by`]: `${user.username} in ${namespace}` };
+    return {
+      ...widget,
+      metadata: { ...metadata, annotations },
+      spec: { ...spec, color: spec.color ?? 'blue' },
+    };
+  },
+  validate: async (widget, request) => {
+    const { name } = widget.metadata;
+    const { operation, dryRun, user, before, subresource: sub, signal } = request;
+    seen.push({ name, operation, dryRun, user: user.username, before: before?.spec.width, sub });
+    if (name === 'throws') throw new Error('the password is hunter2');
+    if (name === 'hangs') {
+      hanging.add(signal);
+      await new Promise(() => undefined);
+    }
+    if (operation === 'DELETE')
+      return name === 'kept' && !dryRun ? deny('the widget "kept" is to be kept') : allow();
+    if (widget.spec.width > 100)
+      return deny('a width of more than 100 fits through no door; give at most 100', {
+        causes: [{ field: 'spec.width', reason: 'FieldValueInvalid', message: 'more than 100' }],
+      });
+    return widget.spec.color === 'beige' ? allow('beige is out of fashion', 'so is plush') : allow();
+  },
+};
+
+const conversions: ConversionRules<typeof versions> = {
+  v1beta1: {
+    toStored: ({ spec, metadata }) => {
+      const [width = Number.NaN, height = Number.NaN] = spec.size.split('x').map(Number);
+      if (Number.isNaN(width + height)) throw new Error(`the size must read like 3x4, not ${spec.size}`);
+      const { [COLOR]: color, ...annotations } = metadata.annotations ?? {};
+      return { metadata: { annotations }, spec: { width, height, ...(color !== undefined && { color }) } };
+    },
+    fromStored: ({ spec, metadata }) => {
+      const { width, height, color } = spec;
+      const annotations = { ...metadata.annotations, ...(color !== undefined && { [COLOR]: color }) };
+      return { metadata: { annotations }, spec: { size: `${width}x${height}` } };
+    },
+  },
+};
+
+const CONFIGURATIONS = ['validating', 'mutating'].map(
+  (type) => `/apis/admissionregistration.k8s.io/v1/${type}webhookconfigurations/${NAME}`,
+);
+const CRD = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.${GROUP}`;
+
+const test = base
+  .extend('port', { scope: 'file' }, () => freePort())
+  // Of a service account that may do no more than webhooks need.
+  .extend('kubeconfig', { scope: 'file' }, async ({ cluster, namespace, port }, { onCleanup }) => {
+    const roles = webhookRoles(NAME, namespace, [crdOf(Widget).metadata.name]);
+    const manifests = manifestsFor(NAME, port, [admission(Widget, rules), conversion(Widget, conversions)]);
+    onCleanup(async () => {
+      for (const path of [...CONFIGURATIONS, CRD]) await cluster.api.delete(path);
+      for (const kind of ['clusterrole', 'clusterrolebinding']) await cluster.kubectl(['delete', kind, NAME]);
+    });
+    await cluster.apply(listOf([...roles, ...manifests]));
+    await cluster.waitFor(CRD, (crd) => condition(crd, 'Established') === 'True');
+    return cluster.kubeconfigFor({ namespace, name: 'default' });
+  })
+  .extend('replica', { scope: 'file' }, async ({ cluster, kubeconfig, namespace, port }, { onCleanup }) => {
+    const options = { name: NAME, namespace, port, status: { port: 0, host: '127.0.0.1' } };
+    const started = await replica(kubeconfig, options, (manager) => {
+      manager.admit(Widget, rules);
+      manager.convert(Widget, conversions);
+    });
+    onCleanup(() => started[Symbol.asyncDispose]());
+    await waitForTrust(cluster, [...CONFIGURATIONS, CRD]);
+    return started;
+  })
+  .extend('kubectl', { scope: 'file' }, ({ cluster, namespace, replica: _ }) => {
+    const run = (args: readonly string[], input?: object) =>
+      cluster.tryKubectl(['-n', namespace, ...args], input && { input: JSON.stringify(input) });
+    const create = (name: string, spec: object, more: readonly string[] = [], version = 'v1') =>
+      run(['create', '-f', '-', ...more], {
+        apiVersion: `${GROUP}/${version}`,
+        kind: 'Widget',
+        metadata: { name },
+        spec,
+      });
+    return { run, create };
+  });
+
+test('a refused object is refused with the very sentence, and is not stored', async ({ kubectl }) => {
+  const { stderr } = await kubectl.create('wide', { width: 101, height: 1 });
+  expect(stderr.trim()).toBe(
+    `Error from server (Forbidden): error when creating "STDIN": admission webhook "validate.v1.widgets.${GROUP}" ` +
+      'denied the request: a width of more than 100 fits through no door; give at most 100',
+  );
+  expect((await kubectl.run(['get', 'widget', 'wide'])).stderr).toContain('NotFound');
+  expect((await kubectl.create('bare', { width: 1, height: 1, color: 'none' })).stderr).toContain(
+    'a widget must have a color',
+  );
+});
+
+test('an object gets what it lacks, also under a name with a slash', async ({ kubectl, namespace }) => {
+  await kubectl.create('plain', { width: 1, height: 2 });
+  const { stdout } = await kubectl.run(['get', 'widget', 'plain', '-o', 'json']);
+  const stored = JSON.parse(stdout);
+  expect(stored.spec).toEqual({ width: 1, height: 2, color: 'blue' });
+  expect(stored.metadata.annotations[`${GROUP}/by`]).toMatch(new RegExp(`^\\S+ in ${namespace}$`));
+});
+
+test('what does not fit the schema is refused by the API server in its own words, and reaches no handler', async ({
+  kubectl,
+}) => {
+  const { stderr } = await kubectl.create('crooked', { width: 'wide', height: 2 });
+  expect(stderr).toContain('spec.width: Invalid value: "string": spec.width in body must be of type integer');
+  expect(seen.filter(({ name }) => name === 'crooked')).toEqual([]);
+});
+
+test('warnings are shown', async ({ kubectl }) => {
+  const { stderr, stdout } = await kubectl.create('beige', { width: 1, height: 1, color: 'beige' });
+  expect(stderr).toBe('Warning: beige is out of fashion\nWarning: so is plush\n');
+  expect(stdout).toContain('created');
+});
+
+test('a handler is told of the user, of a dry run, of what was before, and of deletions', async ({
+  kubectl,
+}) => {
+  await kubectl.create('told', { width: 1, height: 1 }, ['--dry-run=server']);
+  await kubectl.create('told', { width: 1, height: 1 });
+  await kubectl.run(['patch', 'widget', 'told', '--type=merge', '-p', '{"spec":{"width":2}}']);
+  await kubectl.run(['delete', 'widget', 'told']);
+  const told = seen.filter(({ name }) => name === 'told');
+  const [{ user } = { user: '' }] = told;
+  expect(user).not.toBe('');
+  expect(told).toEqual([
+    { name: 'told', operation: 'CREATE', dryRun: true, user, before: undefined, sub: '' },
+    { name: 'told', operation: 'CREATE', dryRun: false, user, before: undefined, sub: '' },
+    { name: 'told', operation: 'UPDATE', dryRun: false, user, before: 1, sub: '' },
+    { name: 'told', operation: 'DELETE', dryRun: false, user, before: undefined, sub: '' },
+  ]);
+});
+
+test('a deletion can be refused', async ({ kubectl }) => {
+  await kubectl.create('kept', { width: 1, height: 1 });
+  expect((await kubectl.run(['delete', 'widget', 'kept'])).stderr).toContain(
+    'denied the request: the widget "kept" is to be kept',
+  );
+  expect((await kubectl.run(['get', 'widget', 'kept'])).stdout).toContain('kept');
+});
+
+test('a handler that throws refuses, tells the log why and the user where to look', async ({
+  kubectl,
+  namespace,
+  replica: { lines },
+}) => {
+  const { stderr } = await kubectl.create('throws', { width: 1, height: 1 });
+  expect(stderr).toContain(
+    `the admission of Widget ${namespace}/throws has failed; the log of its webhook tells why`,
+  );
+  expect(stderr).not.toContain('hunter2');
+  expect(lines).toContainEqual(
+    expect.objectContaining({
+      level: 'error',
+      kind: 'Widget',
+      object: `${namespace}/throws`,
+      operation: 'CREATE',
+    }),
+  );
+});
+
+test('a handler that hangs is given up in time, and is told so', async ({ kubectl }) => {
+  const { stderr } = await kubectl.create('hangs', { width: 1, height: 1 });
+  expect(stderr).toContain('has found no answer in time');
+  expect([...hanging].map(({ aborted }) => aborted)).toEqual([true]);
+});
+
+test('objects of either version can be had in the other, and nothing is lost on the way', async ({
+  kubectl,
+  cluster,
+  namespace,
+}) => {
+  expect((await kubectl.create('old', { size: '3x4' }, [], 'v1beta1')).stdout).toContain('created');
+  const get = async (version: string, name: string) =>
+    JSON.parse((await kubectl.run(['get', `widgets.${version}.${GROUP}`, name, '-o', 'json'])).stdout);
+  const [asOld, asNew] = [await get('v1beta1', 'old'), await get('v1', 'old')];
+  expect(asNew).toMatchObject({ apiVersion: `${GROUP}/v1`, spec: { width: 3, height: 4, color: 'blue' } });
+  expect(asOld).toMatchObject({ apiVersion: `${GROUP}/v1beta1`, spec: { size: '3x4' } });
+  expect(asOld.metadata.annotations[COLOR]).toBe('blue');
+  const { annotations: _old, managedFields: _oldFields, ...before } = asOld.metadata;
+  const { annotations: _new, managedFields: _newFields, ...after } = asNew.metadata;
+  expect(after).toEqual(before);
+
+  // There, changed, and back.
+  await kubectl.run([
+    'patch',
+    `widgets.v1beta1.${GROUP}`,
+    'old',
+    '--type=merge',
+    '-p',
+    '{"spec":{"size":"5x6"}}',
+  ]);
+  expect((await get('v1', 'old')).spec).toEqual({ width: 5, height: 6, color: 'blue' });
+  const list = await cluster.kubectl(['-n', namespace, 'get', `widgets.v1beta1.${GROUP}`, '-o', 'name']);
+  expect(list.stdout).toContain(`widget.${GROUP}/old`);
+});
+
+test('an object that cannot be converted is refused with a sentence that names it', async ({
+  kubectl,
+  namespace,
+}) => {
+  const { stderr } = await kubectl.create('odd', { size: 'big' }, [], 'v1beta1');
+  expect(stderr).toContain(
+    `Widget ${namespace}/odd cannot be converted from ${GROUP}/v1beta1 to ${GROUP}/v1: the size must read like 3x4, not big`,
+  );
+});
+
+test('readiness and metrics tell of the webhooks, also of those that nobody has asked', async ({
+  replica: { lines },
+}) => {
+  const port = lines.find(({ msg }) => msg === 'serving metrics, health and readiness')?.port;
+  const get = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).text();
+  expect(await get('/readyz?verbose')).toContain('[+]webhook ok');
+  const metrics = await get('/metrics');
+  const path = '/validate-webhook-test-vmwright-dev-v1-widget';
+  expect(metrics).toMatch(
+    new RegExp(`^controller_runtime_webhook_requests_total\\{webhook="${path}",code="200"\\} [1-9]`, 'm'),
+  );
+  expect(metrics).toMatch(
+    new RegExp(`^controller_runtime_webhook_requests_total\\{webhook="${path}",code="500"\\} 1$`, 'm'),
+  );
+  expect(metrics).toMatch(/^controller_runtime_webhook_requests_total\{webhook="\/convert",code="500"\} 0$/m);
+  expect(metrics).toMatch(/^controller_runtime_webhook_requests_in_flight\{webhook="\/convert"\} 0$/m);
+  expect(metrics).toMatch(/^controller_runtime_webhook_latency_seconds_count\{webhook="\/convert"\} [1-9]/m);
+  expect(metrics).toMatch(/^certwatcher_read_certificate_total [1-9]/m);
+});
+
+test('only whom to trust was written into the objects that users apply', async ({
+  cluster,
+  port,
+  replica: _,
+}) => {
+  const [validating] = manifestsFor(NAME, port, [admission(Widget, rules)]);
+  const stored = await cluster.api.get(CONFIGURATIONS[0] ?? '');
+  const managers = field(stored, 'metadata', 'managedFields');
+  const [ours] = Array.isArray(managers) ? managers.filter(({ manager }) => manager === NAME) : [];
+  expect(JSON.stringify(ours.fieldsV1)).toBe(
+    JSON.stringify({
+      'f:webhooks': {
+        [`k:{"name":"validate.v1.widgets.${GROUP}"}`]: { 'f:clientConfig': { 'f:caBundle': {} } },
+      },
+    }),
+  );
+  expect(stored).toMatchObject(JSON.parse(JSON.stringify(validating)));
+});

@@ -1,0 +1,133 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { Cluster } from '@vmwright/testbed';
+import { kubeconfigAccess } from '../src/access/kubeconfig.ts';
+import type { LogLine } from '../src/log/collecting-logger.ts';
+import { jsonLogger } from '../src/log/json-logger.ts';
+import { Manager, type ManagerElection, type ManagerOptions } from '../src/manager/manager.ts';
+import type { CertificateOptions } from '../src/webhook/certificates/keeper.ts';
+import type { Webhook } from '../src/webhook/endpoints.ts';
+import { webhookManifests } from '../src/webhook/manifests.ts';
+import { nodeWorld } from '../src/world/node/node-world.ts';
+
+/** One that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/** What webhooks may do, and nothing else: the certificate's Secret, and whom to trust in their own objects. */
+export function webhookRoles(name: string, namespace: string, crds: readonly string[]): object[] {
+  const subjects = [{ kind: 'ServiceAccount', name: 'default', namespace }];
+  const roleRef = (kind: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind, name });
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  return [
+    {
+      apiVersion,
+      kind: 'Role',
+      metadata: { name, namespace },
+      rules: [
+        { apiGroups: [''], resources: ['secrets'], verbs: ['create'] },
+        {
+          apiGroups: [''],
+          resources: ['secrets'],
+          resourceNames: [`${name}-webhook-certificate`],
+          verbs: ['get', 'patch'],
+        },
+      ],
+    },
+    { apiVersion, kind: 'RoleBinding', metadata: { name, namespace }, subjects, roleRef: roleRef('Role') },
+    {
+      apiVersion,
+      kind: 'ClusterRole',
+      metadata: { name },
+      rules: [
+        {
+          apiGroups: ['admissionregistration.k8s.io'],
+          resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
+          resourceNames: [name],
+          verbs: ['get', 'patch'],
+        },
+        {
+          apiGroups: ['apiextensions.k8s.io'],
+          resources: ['customresourcedefinitions'],
+          resourceNames: crds,
+          verbs: ['get', 'patch'],
+        },
+      ],
+    },
+    { apiVersion, kind: 'ClusterRoleBinding', metadata: { name }, subjects, roleRef: roleRef('ClusterRole') },
+  ];
+}
+
+export function listOf(items: readonly object[]): string {
+  return JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+}
+
+/** The objects that a program's users apply, for webhooks at this port. */
+export function manifestsFor(name: string, port: number, webhooks: readonly Webhook[]) {
+  return webhookManifests({ name, webhooks, address: { url: `https://127.0.0.1:${port}` } });
+}
+
+/** A replica that runs until it is disposed of. */
+export async function replica(
+  kubeconfig: string,
+  options: Pick<ManagerOptions, 'name' | 'status' | 'namespaces'> & {
+    readonly port: number;
+    /** Of the Secret. */
+    readonly namespace: string;
+    readonly certificates?: CertificateOptions;
+    readonly election?: ManagerElection;
+  },
+  set: (manager: Manager) => void,
+) {
+  const { port, namespace, certificates = {}, ...rest } = options;
+  const access = await kubeconfigAccess({ world: nodeWorld, path: kubeconfig });
+  const lines: LogLine[] = [];
+  const serving = Promise.withResolvers<void>();
+  const log = jsonLogger({
+    clock: nodeWorld,
+    write: (text) => {
+      const line: LogLine = JSON.parse(text);
+      lines.push(line);
+      if (line.msg === 'serving webhooks') serving.resolve();
+    },
+  });
+  const address = { url: `https://127.0.0.1:${port}` };
+  const manager = new Manager({
+    ...rest,
+    world: nodeWorld,
+    access,
+    log,
+    webhooks: { address, port, host: '127.0.0.1', namespace, certificates },
+  });
+  set(manager);
+  const stop = new AbortController();
+  const running = manager.run(stop.signal);
+  running.catch(() => undefined);
+  return {
+    manager,
+    lines,
+    running,
+    /** Resolves when its webhooks are served. */
+    serving: serving.promise,
+    [Symbol.asyncDispose]: async () => {
+      stop.abort();
+      await running;
+    },
+  };
+}
+
+/** Waits until each webhook of a configuration says whom to trust, and by a CRD as well. */
+export async function waitForTrust(cluster: Cluster, paths: readonly string[]): Promise<void> {
+  for (const path of paths)
+    await cluster.waitFor(path, (object) => {
+      const text = JSON.stringify({ ...object, metadata: undefined });
+      return text.split('"clientConfig"').length === text.split('"caBundle"').length;
+    });
+}

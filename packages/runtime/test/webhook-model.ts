@@ -1,0 +1,321 @@
+import type { X509Certificate } from 'node:crypto';
+import { noCredentials } from '../src/access/credentials.ts';
+import { Client } from '../src/client/client.ts';
+import { Secret } from '../src/kind/builtin/secret.ts';
+import { ValidatingWebhookConfiguration } from '../src/kind/builtin/webhook-configuration.ts';
+import { CustomResourceDefinition } from '../src/kind/crd.ts';
+import { collectionPath, objectPath } from '../src/kind/kind.ts';
+import { isJsonObject, type JsonObject } from '../src/kind/schema/json.ts';
+import { silentLogger } from '../src/log/logger.ts';
+import type { Issued } from '../src/pki/certificate.ts';
+import { certificatesIn, isSignedBy } from '../src/pki/pem.ts';
+import { CertificateKeeper } from '../src/webhook/certificates/keeper.ts';
+import type { TrustedIn } from '../src/webhook/certificates/trust.ts';
+import type { Timer, TransportRequest, TransportResponse, World } from '../src/world/world.ts';
+import type { SeededRandom, Timeline } from './election-model.ts';
+
+/*
+ * Replicas that share a certificate by an API server that keeps a Secret, a webhook configuration and a CRD, all in one
+ * virtual time. Requests take their time and get lost; replicas have wrong clocks, and die at any point.
+ */
+
+export const START = Date.UTC(2030, 0, 1);
+export const SECRET = objectPath(Secret, { namespace: 'system', name: 'certificate' });
+export const CONFIGURATION = objectPath(ValidatingWebhookConfiguration, { name: 'model' });
+export const CRD = objectPath(CustomResourceDefinition, { name: 'widgets.model' });
+const SECRETS = collectionPath(Secret, 'system');
+
+type Json = Record<string, unknown>;
+
+/** What an object said about trust, from a moment on; `undefined` where it was not there, or someone had spoilt it. */
+interface Said {
+  readonly at: number;
+  readonly caBundle: string | undefined;
+}
+
+/** As much of an API server as the keeper talks to. */
+export class ModelServer {
+  readonly #timeline: Timeline;
+  readonly #objects = new Map<string, Json>();
+  readonly #said = new Map<string, Said[]>();
+  #version = 0;
+  readonly counts = { conflicts: 0, creates: 0, secretWrites: 0, bundleWrites: 0 };
+
+  constructor(timeline: Timeline) {
+    this.#timeline = timeline;
+  }
+
+  get(path: string): Json | undefined {
+    return this.#objects.get(path);
+  }
+
+  /** By someone else, with or without sense. */
+  put(path: string, object: Json | undefined): void {
+    if (object === undefined) this.#objects.delete(path);
+    else this.#store(path, object);
+    this.#said.get(path)?.push({ at: this.#timeline.now, caBundle: undefined });
+  }
+
+  /** All that an API server that lags by at most so much may take for true, of the objects that are there. */
+  *said(path: string, lagMs: number): Generator<string> {
+    const history = this.#said.get(path) ?? [];
+    for (const [index, { caBundle }] of history.entries()) {
+      const end = history[index + 1]?.at ?? Number.POSITIVE_INFINITY;
+      if (end >= this.#timeline.now - lagMs && caBundle !== undefined) yield caBundle;
+    }
+  }
+
+  answer({ method, path: address, body = '{}' }: TransportRequest): { status: number; body: unknown } {
+    const path = address.split('?')[0] ?? '';
+    const sent: unknown = JSON.parse(body);
+    const found = this.#objects.get(path);
+    if (method === 'POST' && path === SECRETS && isJsonObject(sent)) {
+      if (this.#objects.has(SECRET)) return failure(409, 'AlreadyExists');
+      this.counts.creates += 1;
+      return { status: 201, body: this.#store(SECRET, { ...sent }) };
+    }
+    if (found === undefined) return failure(404, 'NotFound');
+    if (method === 'GET') return { status: 200, body: found };
+    const changed = Array.isArray(sent) ? jsonPatched(found, sent) : mergePatched(found, sent);
+    if (changed === undefined) {
+      this.counts.conflicts += 1;
+      return Array.isArray(sent) ? failure(422, 'Invalid') : failure(409, 'Conflict');
+    }
+    this.counts[path === SECRET ? 'secretWrites' : 'bundleWrites'] += 1;
+    return { status: 200, body: this.#store(path, changed) };
+  }
+
+  #store(path: string, object: Json): Json {
+    this.#version += 1;
+    const metadata = isJsonObject(object.metadata) ? object.metadata : {};
+    const stored = { ...object, metadata: { ...metadata, resourceVersion: String(this.#version) } };
+    this.#objects.set(path, stored);
+    if (path !== SECRET) {
+      const history = this.#said.get(path) ?? [];
+      history.push({ at: this.#timeline.now, caBundle: caBundleIn(stored) });
+      this.#said.set(path, history);
+    }
+    return stored;
+  }
+}
+
+export function configuration(caBundle?: string): Json {
+  const clientConfig = { url: 'https://model', ...(caBundle !== undefined && { caBundle }) };
+  const others = { name: 'not.ours.model', clientConfig: { caBundle: 'b3RoZXJz' } };
+  return { metadata: { name: 'model' }, webhooks: [others, { name: 'ours.model', clientConfig }] };
+}
+
+export function crd(caBundle?: string): Json {
+  const clientConfig = { url: 'https://model', ...(caBundle !== undefined && { caBundle }) };
+  return {
+    metadata: { name: 'widgets.model' },
+    spec: { conversion: { strategy: 'Webhook', webhook: { clientConfig } } },
+  };
+}
+
+/** Ours, of either kind of object. */
+export function caBundleIn(object: JsonObject): string | undefined {
+  const [, path] = /"(?:ours\.model|strategy)".*?"caBundle":"([^"]*)"/.exec(JSON.stringify(object)) ?? [];
+  return path;
+}
+
+function mergePatched(object: Json, patch: unknown): Json | undefined {
+  if (!isJsonObject(patch) || !isJsonObject(patch.metadata) || !isJsonObject(object.metadata))
+    return undefined;
+  if (patch.metadata.resourceVersion !== object.metadata.resourceVersion) return undefined;
+  return { ...object, data: { ...(isJsonObject(object.data) && object.data), ...(patch.data ?? {}) } };
+}
+
+function jsonPatched(object: Json, patch: readonly unknown[]): Json | undefined {
+  const copy = structuredClone(object);
+  for (const operation of patch) {
+    if (!isJsonObject(operation)) return undefined;
+    const segments = String(operation.path).split('/').slice(1);
+    const last = segments.pop() ?? '';
+    let at: unknown = copy;
+    for (const segment of segments) at = isRecord(at) ? at[segment] : undefined;
+    if (!isRecord(at)) return undefined;
+    if (operation.op === 'test' && at[last] !== operation.value) return undefined;
+    if (operation.op === 'add') at[last] = operation.value;
+  }
+  return copy;
+}
+
+function isRecord(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null;
+}
+
+function failure(code: number, reason: string) {
+  return { status: code, body: { kind: 'Status', status: 'Failure', code, reason, message: reason } };
+}
+
+export type ModelNetwork = 'good' | 'lossy' | 'down';
+
+/** Short enough for years to pass in a test; in the proportions of the real ones. */
+export const TIMES = { authorityMs: 6_000_000, servingMs: 1_800_000, settleMs: 90_000, pollMs: 30_000 };
+
+export interface ReplicaOptions {
+  readonly timeline: Timeline;
+  readonly server: ModelServer;
+  readonly random: SeededRandom;
+  readonly times?: Partial<typeof TIMES>;
+}
+
+export class Replica {
+  readonly #options: ReplicaOptions;
+  #life = 0;
+  #stop = new AbortController();
+  #clockOffset = 0;
+  network: ModelNetwork = 'good';
+  served: Issued | undefined;
+  keeper: CertificateKeeper | undefined;
+  readonly counts = { swaps: 0, lost: 0 };
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options;
+  }
+
+  /** What its clock shows beside true time. */
+  set clockOffset(ms: number) {
+    this.#clockOffset = ms;
+  }
+
+  start(): void {
+    this.kill();
+    const world = this.#world(this.#life);
+    const access = { server: { origin: 'https://model' }, credentials: noCredentials, namespace: 'system' };
+    const keeper = new CertificateKeeper({
+      ...TIMES,
+      ...this.#options.times,
+      world,
+      client: new Client({ world, access, fieldManager: 'model', timeoutMs: 5_000 }),
+      logger: silentLogger,
+      name: 'model',
+      secret: { namespace: 'system', name: 'certificate' },
+      names: ['model.system.svc'],
+      trustedIn: [inConfiguration, inCrd],
+      serve: (certificate) => {
+        if (this.served !== undefined) this.counts.swaps += 1;
+        this.served = certificate;
+      },
+    });
+    this.keeper = keeper;
+    this.#stop = new AbortController();
+    void keeper.run(this.#stop.signal);
+  }
+
+  /** What it has sent is still on its way; nothing else of it is left. */
+  kill(): void {
+    this.#life += 1;
+    this.served = undefined;
+    this.keeper = undefined;
+  }
+
+  #world(life: number): World {
+    const { timeline, random } = this.#options;
+    return {
+      now: () => START + timeline.now + this.#clockOffset,
+      monotonic: () => timeline.now,
+      random: () => random.next(),
+      uuid: () => String(random.next()),
+      after: (ms, callback): Timer => {
+        let cancelled = false;
+        timeline.at(timeline.now + Math.max(ms, 0), () => {
+          if (!cancelled && life === this.#life) callback();
+        });
+        return {
+          cancel: () => {
+            cancelled = true;
+          },
+        };
+      },
+      connect: () => ({ request: (request) => this.#request(life, request), close: async () => undefined }),
+    };
+  }
+
+  #request(life: number, request: TransportRequest): Promise<TransportResponse> {
+    const { timeline, server } = this.#options;
+    return new Promise((resolve, reject) => {
+      request.signal?.addEventListener('abort', () => reject(request.signal?.reason), { once: true });
+      const here = (act: () => void) => () => {
+        if (life === this.#life) act();
+      };
+      if (this.#isLost()) {
+        timeline.at(
+          timeline.now + 20,
+          here(() => reject(new Error('reset'))),
+        );
+        return;
+      }
+      timeline.at(timeline.now + this.#delay(), () => {
+        const { status, body } = server.answer(request);
+        if (this.#isLost()) return; // silence
+        const text = JSON.stringify(body);
+        const response = {
+          status,
+          header: () => undefined,
+          text: async () => text,
+          async *lines() {
+            yield text;
+          },
+        };
+        timeline.at(
+          timeline.now + this.#delay(),
+          here(() => resolve(response)),
+        );
+      });
+    });
+  }
+
+  #delay(): number {
+    return 1 + 200 * this.#options.random.next() ** 4;
+  }
+
+  #isLost(): boolean {
+    const lost = this.network === 'down' || (this.network === 'lossy' && this.#options.random.next() < 0.3);
+    if (lost) this.counts.lost += 1;
+    return lost;
+  }
+}
+
+const inConfiguration: TrustedIn = {
+  kind: ValidatingWebhookConfiguration,
+  name: 'model',
+  look: async (client, signal) => {
+    const object = await client.get(ValidatingWebhookConfiguration, { name: 'model' }, { signal });
+    const index = object.webhooks?.findIndex(({ name }) => name === 'ours.model') ?? -1;
+    const caBundle = object.webhooks?.[index]?.clientConfig.caBundle;
+    return { object, places: [{ path: `/webhooks/${index}/clientConfig/caBundle`, caBundle }] };
+  },
+};
+
+const inCrd: TrustedIn = {
+  kind: CustomResourceDefinition,
+  name: 'widgets.model',
+  look: async (client, signal) => {
+    const object = await client.get(CustomResourceDefinition, { name: 'widgets.model' }, { signal });
+    const path = '/spec/conversion/webhook/clientConfig/caBundle';
+    return { object, places: [{ path, caBundle: caBundleIn({ ...object }) }] };
+  },
+};
+
+const verified = new Map<string, { leaf: X509Certificate; by: readonly X509Certificate[] }>();
+
+export function isValidAt(certificate: X509Certificate, time: number): boolean {
+  return certificate.validFromDate.getTime() <= time && time < certificate.validToDate.getTime();
+}
+
+/** Whether an API server that was told this bundle takes a connection served by this certificate. */
+export function accepts(caBundle: string, { certificate }: Issued, time: number): boolean {
+  const key = `${caBundle} ${certificate}`;
+  const known = verified.get(key) ?? verify(caBundle, certificate);
+  verified.set(key, known);
+  return isValidAt(known.leaf, time) && known.by.some((authority) => isValidAt(authority, time));
+}
+
+function verify(caBundle: string, certificate: string) {
+  const [leaf] = certificatesIn(certificate);
+  if (leaf === undefined) throw new Error('what is served is no certificate');
+  const bundle = certificatesIn(Buffer.from(caBundle, 'base64').toString());
+  return { leaf, by: bundle.filter((authority) => isSignedBy(leaf, authority)) };
+}

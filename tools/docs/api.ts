@@ -1,0 +1,166 @@
+/**
+ * Writes docs/api.md: what `@vmwright/runtime` exports, as its source declares and explains it. Part of `make generate`;
+ * `make check` fails when the page is older than the source.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { parseSync, type Statement } from 'oxc-parser';
+
+const ROOT = 'packages/runtime/src';
+const PAGE = 'docs/api.md';
+const ENTRIES = [
+  { title: '@vmwright/runtime', file: join(ROOT, 'index.ts') },
+  { title: '@vmwright/runtime/testing', file: join(ROOT, 'testing/index.ts') },
+];
+
+interface Exported {
+  readonly name: string;
+  readonly file: string;
+}
+
+interface Module {
+  readonly source: string;
+  readonly body: readonly Statement[];
+  /** By the offset of what follows it. */
+  readonly docs: ReadonlyMap<number, string>;
+}
+
+const modules = new Map<string, Module>();
+
+function moduleOf(file: string): Module {
+  const known = modules.get(file);
+  if (known !== undefined) return known;
+  const source = readFileSync(file, 'utf8');
+  const { program, comments } = parseSync(file, source);
+  const docs = new Map<number, string>();
+  for (const { type, value, end } of comments) {
+    if (type !== 'Block' || !value.startsWith('*')) continue;
+    const next = end + (source.slice(end).match(/^\s*/)?.[0].length ?? 0);
+    docs.set(next, value);
+  }
+  const parsed = { source, body: program.body, docs };
+  modules.set(file, parsed);
+  return parsed;
+}
+
+/** What a module exports, where it is declared. */
+function* exportsOf(file: string): Generator<Exported> {
+  for (const statement of moduleOf(file).body) {
+    if (statement.type === 'ExportAllDeclaration') {
+      const from = join(dirname(file), statement.source.value);
+      if (statement.exported === null) yield* exportsOf(from);
+      else if (statement.exported.type === 'Identifier') yield { name: statement.exported.name, file: from };
+    }
+    if (statement.type !== 'ExportNamedDeclaration') continue;
+    const { source, specifiers, declaration } = statement;
+    if (source !== null) {
+      for (const { local } of specifiers)
+        if (local.type === 'Identifier') yield* declaredIn(join(dirname(file), source.value), local.name);
+    } else if (declaration !== null) {
+      for (const name of namesOf(declaration)) yield { name, file };
+    }
+  }
+}
+
+/** Through modules that only pass it on. */
+function* declaredIn(file: string, name: string): Generator<Exported> {
+  for (const exported of exportsOf(file)) if (exported.name === name) return yield exported;
+}
+
+type Declaration = NonNullable<Extract<Statement, { type: 'ExportNamedDeclaration' }>['declaration']>;
+
+function namesOf(declaration: Declaration): string[] {
+  if (declaration.type === 'VariableDeclaration')
+    return declaration.declarations.flatMap(({ id }) => (id.type === 'Identifier' ? [id.name] : []));
+  return 'id' in declaration && declaration.id?.type === 'Identifier' ? [declaration.id.name] : [];
+}
+
+/** All declarations of a name: a value and a type may share one, a function have several signatures. */
+function section({ name, file }: Exported): string {
+  const { source, body, docs } = moduleOf(file);
+  const parts: string[] = [];
+  const texts: string[] = [];
+  for (const statement of body) {
+    if (statement.type !== 'ExportNamedDeclaration' || statement.declaration === null) continue;
+    if (!namesOf(statement.declaration).includes(name)) continue;
+    const doc = docs.get(statement.start);
+    if (doc !== undefined) texts.push(prose(doc));
+    parts.push(signature(statement.declaration, source, docs));
+  }
+  if (parts.length === 0) {
+    const names = [...exportsOf(file)].map((each) => `\`${each.name}\``);
+    texts.push(`A namespace of ${[...new Set(names)].join(', ')}.`);
+  }
+  const overloaded = parts.length > 1 && parts.every((part) => part.startsWith('function'));
+  const shown = overloaded ? parts.slice(0, -1) : parts; // the last is the implementation's
+  const code = shown.length === 0 ? '' : `\n\n\`\`\`ts\n${shown.join('\n\n')}\n\`\`\``;
+  return `#### ${name}\n\n${[...new Set(texts)].join('\n\n')}${code}`.replace('\n\n\n\n', '\n\n');
+}
+
+function signature(declaration: Declaration, source: string, docs: ReadonlyMap<number, string>): string {
+  const text = (from: number, to: number) => source.slice(from, to).trim();
+  switch (declaration.type) {
+    case 'FunctionDeclaration':
+    case 'TSDeclareFunction':
+      return declaration.body == null
+        ? text(declaration.start, declaration.end)
+        : `${text(declaration.start, declaration.body.start)};`;
+    case 'ClassDeclaration': {
+      const members = declaration.body.body.flatMap((member) => {
+        if (!('key' in member) || member.key.type === 'PrivateIdentifier') return [];
+        if ('accessibility' in member && member.accessibility === 'private') return [];
+        const end =
+          member.type === 'MethodDefinition'
+            ? (member.value.body?.start ?? member.end)
+            : member.type === 'PropertyDefinition' && member.value !== null && member.value.type !== 'Literal'
+              ? member.value.start
+              : member.end;
+        const doc = docs.get(member.start);
+        const code = text(member.start, end).replace(/ =$/, '').replace(/;?$/, ';');
+        return [doc === undefined ? `  ${code}` : `  /*${doc}*/\n  ${code}`];
+      });
+      return `${text(declaration.start, declaration.body.start)} {\n${members.join('\n')}\n}`;
+    }
+    case 'VariableDeclaration': {
+      const [first] = declaration.declarations;
+      if (first?.init == null) return text(declaration.start, declaration.end);
+      const short = first.init.end - first.init.start < 80;
+      return short
+        ? text(declaration.start, declaration.end)
+        : `${text(declaration.start, first.init.start)} …`;
+    }
+    default:
+      return text(declaration.start, declaration.end);
+  }
+}
+
+/** A doc comment as Markdown: its tags as a list. */
+function prose(doc: string): string {
+  return doc
+    .split('\n')
+    .map((line) => line.replace(/^\s*\* ?/, ''))
+    .join('\n')
+    .replace(/^\*/, '')
+    .replace(/^@(\w+)/gm, '\n_$1_')
+    .replace(/\n{3,}/g, '\n\n')
+    .trim();
+}
+
+const page = ENTRIES.map(({ title, file }) => {
+  const folders = Map.groupBy(
+    new Map([...exportsOf(file)].map((each) => [each.name, each])).values(),
+    (each) => relative(ROOT, dirname(each.file)).replace(/^\.?$/, 'index'),
+  );
+  const sections = [...folders]
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([folder, all]) => `### ${folder}\n\n${all.map(section).join('\n\n')}`);
+  return `## ${title}\n\n${sections.join('\n\n')}`;
+}).join('\n\n');
+const head =
+  '# API\n\nMade from the source by `make generate`. For how it fits together see [runtime.md](runtime.md).';
+const text = `${head}\n\n${page}\n`;
+if (process.argv[2] !== '--check') writeFileSync(PAGE, text);
+else if (readFileSync(PAGE, 'utf8') !== text) {
+  console.error(`${PAGE} is not what \`make generate\` writes`);
+  process.exitCode = 1;
+}
