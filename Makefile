@@ -49,8 +49,8 @@ generate: $(INSTALLED) ## Write the generated files anew
 	@node $(TESTBED)/manifests/main.ts
 	@node tools/docs/api.ts
 
-bench: assets ## Benchmarks against the bars; ONLY=<name> for one
-	@node bench/main.ts $(ONLY)
+bench: assets ## Benchmarks against the bars; ONLY=<name> for one, PART=<name> for a part of it
+	@node bench/main.ts $(ONLY) $(PART)
 
 assets: $(INSTALLED) ## The testbed's programs: found, downloaded or built
 	@node $(TESTBED)/assets/main.ts

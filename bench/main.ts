@@ -1,32 +1,26 @@
-/** `make bench`: every benchmark, or the one named, each against its bar; also written to `bench/results/latest.json`. */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { cpus, totalmem } from 'node:os';
-import { type Judged, judge, line, type Row } from './bar.ts';
+/** `make bench`: every benchmark, or the one named, each row against its bar; also written to `bench/results/`. */
+import { cells, HEADER, type Judged, judge, line, type Row } from './bar.ts';
+import { writeResults } from './results.ts';
 import { runtime } from './runtime/runtime.ts';
 import { testbed } from './testbed.ts';
 
-const benchmarks: Readonly<Record<string, () => Promise<Row[]>>> = { testbed, runtime };
+const benchmarks: Readonly<Record<string, (part?: string) => AsyncIterable<Row>>> = { testbed, runtime };
 
-const [only] = process.argv.slice(2);
+const [only, part] = process.argv.slice(2);
 if (only !== undefined && benchmarks[only] === undefined) {
   console.error(`no benchmark is called ${only}; there are: ${Object.keys(benchmarks).join(', ')}`);
   process.exit(1);
 }
 
+console.log(line(HEADER));
 const judged: Judged[] = [];
-console.log(`${'name'.padEnd(40)}      ours    theirs     ratio       bar`);
 for (const [name, measure] of Object.entries(benchmarks)) {
   if (only !== undefined && only !== name) continue;
-  for (const row of await measure()) {
+  for await (const row of measure(part)) {
     const result = judge(row);
     judged.push(result);
-    console.log(line(result));
+    console.log(line(cells(result)));
   }
 }
-
-const results = new URL('results/', import.meta.url);
-mkdirSync(results, { recursive: true });
-const machine = { cpu: cpus()[0]?.model, cores: cpus().length, memoryGb: Math.round(totalmem() / 1e9) };
-const report = { date: new Date().toISOString(), node: process.version, machine, rows: judged };
-writeFileSync(new URL('latest.json', results), `${JSON.stringify(report, null, 2)}\n`);
-if (judged.some(({ holds }) => !holds)) process.exitCode = 1;
+if (part === undefined) writeResults(only ?? 'all', judged); // a part is for who works on it
+if (judged.some(({ holds }) => holds === false)) process.exitCode = 1;

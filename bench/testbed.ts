@@ -4,12 +4,12 @@ import type { Row } from './bar.ts';
 const ROUNDS = 3;
 
 /** How long a test waits for a control plane of its own: etcd, kube-apiserver and kube-controller-manager, warm. */
-export async function testbed(): Promise<Row[]> {
+export async function* testbed(): AsyncGenerator<Row> {
   const seconds: number[] = [];
   for (let i = 0; i < ROUNDS; i++) {
     const started = performance.now();
     await using _ = await startControlPlane();
     seconds.push((performance.now() - started) / 1000);
   }
-  return [{ name: 'control plane start, worst of 3 (s)', ours: Math.max(...seconds), bar: { atMost: 8 } }];
+  yield { name: 'control plane start, worst of 3 (s)', ours: Math.max(...seconds), bar: { atMost: 8 } };
 }

@@ -1,5 +1,6 @@
-// The comparator of `make bench ONLY=runtime`: the same two jobs as bench/runtime/ours.ts, written the usual way on
-// controller-runtime. "status" gives every Sample a status, once; "hold" caches all ConfigMaps and does nothing.
+// The comparator of `make bench ONLY=runtime`: the same jobs as bench/runtime/ours.ts, written the usual way on
+// controller-runtime. "status" gives every Sample a status, once; "hold" caches all ConfigMaps and does nothing; "lead"
+// stands for election.
 package main
 
 import (
@@ -7,6 +8,10 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
@@ -30,7 +36,10 @@ var sample = schema.GroupVersionKind{Group: "bench.vmwright.dev", Version: "v1",
 func main() {
 	workers := flag.Int("workers", 1, "reconciles at a time")
 	phase := flag.String("phase", "Running", "the status to give")
-	job := flag.String("job", "status", "status, hold (unstructured) or hold-typed (without managed fields)")
+	namespace := flag.String("namespace", "default", "whose objects are watched")
+	objects := flag.Int64("objects", 0, "how many are given a status")
+	probes := flag.String("probes", " ", "how the names of those begin whose wait is told")
+	job := flag.String("job", "status", "status, lead, hold (unstructured) or hold-typed (without managed fields)")
 	flag.Parse()
 	logf.SetLogger(logr.Discard())
 
@@ -38,8 +47,15 @@ func main() {
 	// The default of 20 requests a second would measure the limiter; ours has none.
 	cfg.QPS = -1
 	options := manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}}
+	options.Cache.DefaultNamespaces = map[string]cache.Config{*namespace: {}}
 	if *job == "hold-typed" {
-		options.Cache = cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+		options.Cache.DefaultTransform = cache.TransformStripManagedFields()
+	}
+	if *job == "lead" {
+		options.LeaderElection = true
+		options.LeaderElectionID = "bench-go"
+		options.LeaderElectionNamespace = "default"
+		options.LeaderElectionReleaseOnCancel = true
 	}
 	mgr, err := manager.New(cfg, options)
 	if err != nil {
@@ -50,7 +66,9 @@ func main() {
 	var reconciler reconcile.Func
 	switch *job {
 	case "status":
-		watched, reconciler = object(sample), giveStatus(mgr.GetClient(), *phase)
+		watched, reconciler = object(sample), giveStatus(mgr.GetClient(), *phase, *objects)
+	case "lead":
+		watched, reconciler = object(sample), doNothing
 	case "hold":
 		watched, reconciler = object(corev1.SchemeGroupVersion.WithKind("ConfigMap")), doNothing
 	case "hold-typed":
@@ -60,7 +78,7 @@ func main() {
 	}
 	err = builder.ControllerManagedBy(mgr).
 		Named("bench").
-		For(watched, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(watched, builder.WithPredicates(noteProbes(*probes), predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: *workers}).
 		Complete(reconciler)
 	if err != nil {
@@ -73,6 +91,12 @@ func main() {
 			fmt.Println("synced")
 		}
 	}()
+	if *job == "lead" {
+		go func() {
+			<-mgr.Elected()
+			fmt.Println("leads")
+		}()
+	}
 	if err := mgr.Start(ctx); err != nil {
 		log.Fatal(err)
 	}
@@ -82,8 +106,24 @@ func doNothing(context.Context, reconcile.Request) (reconcile.Result, error) {
 	return reconcile.Result{}, nil
 }
 
-func giveStatus(c client.Client, phase string) reconcile.Func {
+// When the event of each probe was seen.
+var seen sync.Map
+
+func noteProbes(prefix string) predicate.Predicate {
+	return predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool {
+		if strings.HasPrefix(e.Object.GetName(), prefix) {
+			seen.Store(e.Object.GetName(), time.Now())
+		}
+		return true
+	}}
+}
+
+func giveStatus(c client.Client, phase string, objects int64) reconcile.Func {
+	var given atomic.Int64
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		if at, ok := seen.Load(request.Name); ok {
+			fmt.Printf("waited %f\n", float64(time.Since(at.(time.Time)).Microseconds())/1000)
+		}
 		o := object(sample)
 		if err := c.Get(ctx, request.NamespacedName, o); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -96,7 +136,16 @@ func giveStatus(c client.Client, phase string) reconcile.Func {
 		if err := unstructured.SetNestedMap(o.Object, status, "status"); err != nil {
 			return reconcile.Result{}, err
 		}
-		return reconcile.Result{}, c.Status().Patch(ctx, o, client.MergeFrom(before))
+		if err := c.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
+			return reconcile.Result{}, err
+		}
+		switch given.Add(1) {
+		case 1:
+			fmt.Println("first")
+		case objects:
+			fmt.Println("last")
+		}
+		return reconcile.Result{}, nil
 	}
 }
 

@@ -1,6 +1,16 @@
-/** The same two jobs as bench/controller-runtime/main.go, on our runtime with everything switched on. */
+/** The same jobs as bench/controller-runtime/main.go, on our runtime with everything switched on. */
 import { parseArgs } from 'node:util';
-import { generationChanged, jsonLogger, kubeconfigAccess, Manager, nodeWorld } from '@vmwright/runtime';
+import {
+  type CacheEvent,
+  foreignKind,
+  generationChanged,
+  jsonLogger,
+  kubeconfigAccess,
+  Manager,
+  nodeWorld,
+  type Source,
+  stopSignal,
+} from '@vmwright/runtime';
 import { ConfigMap, Sample } from './sample.ts';
 
 const { values } = parseArgs({
@@ -8,8 +18,14 @@ const { values } = parseArgs({
     workers: { type: 'string', default: '1' },
     job: { type: 'string', default: 'status' },
     phase: { type: 'string', default: 'Running' },
+    namespace: { type: 'string', default: 'default' },
+    objects: { type: 'string', default: '0' },
+    probes: { type: 'string', default: ' ' },
   },
 });
+const { job, phase } = values;
+const concurrency = Number(values.workers);
+const objects = Number(values.objects);
 
 const world = nodeWorld;
 const manager = new Manager({
@@ -17,23 +33,71 @@ const manager = new Manager({
   access: await kubeconfigAccess({ world }),
   name: 'bench',
   log: jsonLogger({ clock: world, level: 'error' }),
+  namespaces: [values.namespace],
   status: { port: 0, host: '127.0.0.1' },
+  ...((job === 'lead' || job === 'rest') && { election: { name: 'bench' } }),
 });
-if (values.job === 'status') {
+/** Only the leader has its sources. */
+const sayLeads: Source = async () => console.log('leads');
+const doNothing = async () => undefined;
+
+switch (job) {
+  case 'status':
+    giveStatus();
+    break;
+  case 'hold':
+    manager.control({ for: ConfigMap, when: generationChanged, reconcile: doNothing });
+    break;
+  case 'lead':
+    manager.control({ for: Sample, reconcile: doNothing, sources: [sayLeads] });
+    break;
+  case 'rest':
+    manager.control({ for: Sample, reconcile: doNothing, sources: [sayLeads] });
+    for (const kind of [
+      'Node',
+      'Pod',
+      'Secret',
+      'Service',
+      'ConfigMap',
+      'Endpoints',
+      'Namespace',
+      'Event',
+      'LimitRange',
+    ])
+      manager.caches.get(
+        foreignKind({
+          group: '',
+          version: 'v1',
+          kind,
+          plural: kind === 'Endpoints' ? 'endpoints' : `${kind.toLowerCase()}s`,
+          scope: kind === 'Node' || kind === 'Namespace' ? 'Cluster' : 'Namespaced',
+        }),
+      );
+    break;
+  default:
+    throw new Error(`no job is called ${job}`);
+}
+manager.caches.synced().then(() => console.log('synced'));
+await manager.run(stopSignal());
+
+function giveStatus(): void {
+  let given = 0;
+  const seen = new Map<string, number>();
   manager.control({
     for: Sample,
-    when: generationChanged,
-    concurrency: Number(values.workers),
-    reconcile: async (sample, { setStatus }) => {
-      await setStatus(sample, { phase: values.phase, message: 'it runs' });
+    when: (event: CacheEvent<Sample>) => {
+      if (!generationChanged(event)) return false;
+      if (event.key.includes(values.probes)) seen.set(event.key, world.monotonic());
+      return true;
+    },
+    concurrency,
+    reconcile: async (sample, { setStatus, key }) => {
+      const event = seen.get(key);
+      if (event !== undefined) console.log(`waited ${world.monotonic() - event}`);
+      await setStatus(sample, { phase, message: 'it runs' });
+      given += 1;
+      if (given === 1) console.log('first');
+      if (given === objects) console.log('last');
     },
   });
-} else {
-  manager.control({ for: ConfigMap, when: generationChanged, reconcile: async () => undefined });
 }
-const stop = new AbortController();
-process.once('SIGTERM', () => stop.abort());
-const running = manager.run(stop.signal);
-while (!manager.ready) await new Promise((resolve) => setTimeout(resolve, 10));
-console.log('synced');
-await running;

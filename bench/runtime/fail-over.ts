@@ -1,0 +1,34 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Row } from '../bar.ts';
+import { connect, createSamples, declareSample } from './objects.ts';
+import { type Bench, SIDES, type Side } from './programs.ts';
+
+const ROUNDS = 3;
+
+/** From the end of a leader to the start of the one that has stood by, with the default times of 15, 10 and 2 s. */
+export async function* failOver({ cluster, programs }: Bench): AsyncGenerator<Row> {
+  await using client = await connect(cluster);
+  await declareSample(cluster);
+  await createSamples(client, 100);
+  const seconds = async (side: Side, signal: 'SIGTERM' | 'SIGKILL', round: number) => {
+    await using leader = programs(side, cluster, { job: 'lead' });
+    await leader.tells('leads');
+    await using next = programs(side, cluster, { job: 'lead' });
+    await next.tells('synced');
+    await sleep(2_000 + round * 700); // it has looked at the lease, at a moment of its own
+    const started = performance.now();
+    await leader.end(signal);
+    await next.tells('leads');
+    return (performance.now() - started) / 1000;
+  };
+  for (const [signal, what, atMost] of [
+    ['SIGTERM', 'a clean stop', 4],
+    ['SIGKILL', 'a kill', 20],
+  ] as const) {
+    const worst = { ours: 0, theirs: 0 };
+    for (const side of SIDES)
+      for (let round = 0; round < ROUNDS; round++)
+        worst[side] = Math.max(worst[side], await seconds(side, signal, round));
+    yield { name: `fail-over after ${what}, worst of ${ROUNDS} (s)`, ...worst, bar: { atMost, of: 'ours' } };
+  }
+}

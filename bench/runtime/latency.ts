@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '@vmwright/runtime';
+import type { Row } from '../bar.ts';
+import { connect, createSamples, declareSample, sample } from './objects.ts';
+import type { Program } from './program.ts';
+import { type Bench, SIDES } from './programs.ts';
+import { Sample } from './sample.ts';
+
+const FLOOD = Number(process.env.FLOOD ?? 10_000);
+const QUIET = { probes: 500, everyMs: 20 };
+const FLOODED = { probes: 50, everyMs: 100 };
+const WORKERS = 16;
+
+/** From an object's event to the start of its reconcile, both as the program itself sees them, with nothing else to do. */
+export async function* latency({ cluster, programs }: Bench): AsyncGenerator<Row> {
+  await using client = await connect(cluster);
+  await declareSample(cluster);
+  const waits = { ours: [0], theirs: [0] };
+  for (const side of SIDES) {
+    const probes = `probe-${side}-`;
+    await using program = programs(side, cluster, { job: 'status', workers: WORKERS, phase: side, probes });
+    await program.tells('synced');
+    waits[side] = await probe(client, program, probes, QUIET);
+  }
+  const at = (share: number) => ({
+    ours: quantile(waits.ours, share),
+    theirs: quantile(waits.theirs, share),
+  });
+  yield { name: 'event to reconcile at rest, p50 (ms)', ...at(0.5) };
+  yield { name: 'event to reconcile at rest, p99 (ms)', ...at(0.99) };
+}
+
+/** The same for new objects while all those of the first list are being worked on. */
+export async function* flood({ cluster, programs }: Bench): AsyncGenerator<Row> {
+  await using client = await connect(cluster);
+  await declareSample(cluster);
+  await createSamples(client, FLOOD);
+  const worst = { ours: 0, theirs: 0 };
+  for (const side of SIDES) {
+    const probes = `probe-${side}-`;
+    await using program = programs(side, cluster, {
+      job: 'status',
+      workers: WORKERS,
+      phase: side,
+      objects: FLOOD,
+      probes,
+    });
+    await program.tells('first');
+    worst[side] = Math.max(...(await probe(client, program, probes, FLOODED)));
+    const lines = await program.told(() => true);
+    if (lines.includes('last')) throw new Error(`the flood was over before the probes on ${side}`);
+  }
+  const name = `new object in a flood of ${FLOOD}, worst of ${FLOODED.probes} (ms)`;
+  yield { name, ...worst, bar: { atMost: 100, of: 'ours' } };
+}
+
+/** Creates objects whose wait the program tells. */
+async function probe(
+  client: Client,
+  program: Program,
+  name: string,
+  { probes, everyMs }: { readonly probes: number; readonly everyMs: number },
+): Promise<number[]> {
+  for (let i = 0; i < probes; i++) {
+    await client.create(Sample, sample(`${name}${i}`));
+    await sleep(everyMs); // the pace, not a wait for anything
+  }
+  const waited = (lines: readonly string[]) => lines.filter((line) => line.startsWith('waited '));
+  const lines = await program.told((all) => waited(all).length >= probes);
+  return waited(lines).map((line) => Number(line.split(' ')[1]));
+}
+
+function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.NaN;
+}

@@ -1,0 +1,47 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Cluster, temporaryFolder } from '@vmwright/testbed';
+import { build as bundle } from 'rolldown';
+import { Program } from './program.ts';
+
+export const SIDES = ['theirs', 'ours'] as const;
+export type Side = (typeof SIDES)[number];
+
+/** Starts either side's program with the same arguments. */
+export type Programs = (
+  side: Side,
+  cluster: Cluster,
+  args: Readonly<Record<string, string | number>>,
+) => Program;
+
+export interface Bench {
+  readonly cluster: Cluster;
+  readonly programs: Programs;
+}
+
+/** Both as one would ship them: theirs compiled, ours in one file with what Node has compiled of it beside it. */
+export async function build(): Promise<Programs> {
+  const folder = await temporaryFolder('bench');
+  const theirs = join(folder, 'controller-runtime');
+  execFileSync('go', ['build', '-trimpath', '-buildvcs=false', '-mod=readonly', '-o', theirs, '.'], {
+    cwd: fileURLToPath(new URL('../controller-runtime', import.meta.url)),
+    env: { ...process.env, CGO_ENABLED: '0' },
+    stdio: 'inherit',
+  });
+  const input = fileURLToPath(new URL('ours.ts', import.meta.url));
+  await bundle({ input, platform: 'node', output: { dir: folder }, logLevel: 'silent' });
+  const commands = {
+    theirs: [theirs],
+    // V8's nursery would grow during the first list, and stay so (docs/runtime.md, Memory).
+    ours: [process.execPath, '--max-semi-space-size=4', join(folder, 'ours.js')],
+  };
+  return (side, { kubeconfig }, args) => {
+    const [command = '', ...rest] = commands[side];
+    const flags = Object.entries(args).map(([name, value]) => `--${name}=${value}`);
+    return new Program(command, [...rest, ...flags], {
+      KUBECONFIG: kubeconfig,
+      NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    });
+  };
+}

@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '@vmwright/runtime';
+import type { Row } from '../bar.ts';
+import { connect, createSamples, declareSample } from './objects.ts';
+import type { Bench } from './programs.ts';
+
+const SETTLED_MS = 35_000; // connections that nobody uses are given up after 30 s
+const REST_MS = 30_000;
+
+/** A leader with ten kinds in its caches and nothing to do. */
+export async function* rest({ cluster, programs }: Bench): AsyncGenerator<Row> {
+  await using client = await connect(cluster);
+  await declareSample(cluster);
+  await createSamples(client, 100);
+  await using program = programs('ours', cluster, { job: 'rest' });
+  await program.tells('leads');
+  await sleep(SETTLED_MS);
+  const before = await writes(client);
+  await sleep(REST_MS);
+  const name = (what: string) => `at rest, leading, ten kinds: ${what}`;
+  yield { name: name('writes but for the lease'), ours: (await writes(client)) - before, bar: { atMost: 0 } };
+  const port = Number(new URL(cluster.access.server).port);
+  yield { name: name('connections'), ours: program.connections(port), bar: { atMost: 4 } };
+  yield { name: name('memory (MB)'), ours: program.usage().rss, bar: { atMost: 110 } };
+}
+
+/** As the API server has counted them; nobody else is there. */
+async function writes(client: Client): Promise<number> {
+  const metrics = await client.raw('/metrics');
+  let sum = 0;
+  for (const line of metrics.split('\n')) {
+    if (!line.startsWith('apiserver_request_total{')) continue;
+    if (!/verb="(POST|PUT|PATCH|APPLY|DELETE|DELETECOLLECTION)"/.test(line)) continue;
+    if (line.includes('resource="leases"')) continue;
+    sum += Number(line.slice(line.lastIndexOf(' ')));
+  }
+  return sum;
+}
