@@ -1,0 +1,151 @@
+import {
+  Client,
+  type ClientOptions,
+  defineKind,
+  foreignKind,
+  GoneError,
+  type KubeObject,
+  schema,
+} from '@vmwright/runtime';
+import { describe, expect, test } from 'vitest';
+import { Choices } from '../world/choices.ts';
+import { Simulation } from '../world/simulation.ts';
+import { accessTo, startApiServer } from './simulated.ts';
+
+/*
+ * What the differential test cannot show: time passing (bookmarks, ends of watches, a history that is forgotten, the
+ * garbage collector as one actor among others), and that the model says when it does not know.
+ */
+
+interface ConfigMap extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+const ConfigMap = foreignKind<ConfigMap>({
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  scope: 'Namespaced',
+});
+
+const metadata = (name: string) => ({ namespace: 'default', name });
+
+function start(options: Partial<ClientOptions> = {}) {
+  const simulation = new Simulation({ choices: Choices.replayed([]) });
+  const server = startApiServer(simulation);
+  const world = simulation.start('client');
+  const client = new Client({
+    world,
+    access: accessTo(),
+    fieldManager: 'test',
+    timeoutMs: 5_000,
+    ...options,
+  });
+  /** Lets time pass until the promise has settled. */
+  const outcome = async <T>(promise: Promise<T>): Promise<PromiseSettledResult<T>> => {
+    let settled: PromiseSettledResult<T> | undefined;
+    promise.then(
+      (value) => {
+        settled = { status: 'fulfilled', value };
+      },
+      (reason) => {
+        settled = { status: 'rejected', reason };
+      },
+    );
+    await simulation.run({ until: simulation.schedule.now + 600_000, done: () => settled !== undefined });
+    if (settled === undefined) throw new Error('nothing came of it within ten minutes');
+    return settled;
+  };
+  const done = async <T>(promise: Promise<T>): Promise<T> => {
+    const settled = await outcome(promise);
+    if (settled.status === 'rejected') throw settled.reason;
+    return settled.value;
+  };
+  return { simulation, server, world, client, outcome, done };
+}
+
+describe('a watch', () => {
+  test('that nothing happens to gets a bookmark a minute, and ends when it has asked to', async () => {
+    const { client, world, done } = start();
+    const seen: string[] = [];
+    const follow = async () => {
+      for await (const event of client.watch(ConfigMap, { sendInitialEvents: true, timeoutSeconds: 150 }))
+        seen.push(`${event.type} at ${Math.round(world.monotonic() / 1_000)} s`);
+    };
+    await done(follow());
+    expect(seen).toEqual(['BOOKMARK at 0 s', 'BOOKMARK at 60 s', 'BOOKMARK at 120 s']);
+    expect(Math.round(world.monotonic() / 1_000)).toBe(150);
+  });
+
+  test('or a page from before the history that is kept is answered with 410', async () => {
+    const { client, server, done, outcome } = start();
+    const created = await done(client.create(ConfigMap, { metadata: metadata('a') }));
+    await done(client.create(ConfigMap, { metadata: metadata('b') }));
+    const page = await done(client.list(ConfigMap, { limit: 1 }));
+    await done(client.create(ConfigMap, { metadata: metadata('c') }));
+    server.compact();
+    const { resourceVersion = '' } = created.metadata;
+    const watched = await outcome(Array.fromAsync(client.watch(ConfigMap, { resourceVersion })));
+    const listed = await outcome(client.list(ConfigMap, { continue: page.continue ?? '' }));
+    for (const settled of [watched, listed])
+      expect(settled).toMatchObject({ status: 'rejected', reason: expect.any(GoneError) });
+  });
+
+  test('from a version that is kept tells of all that was since', async () => {
+    const { client, done } = start();
+    await done(client.create(ConfigMap, { metadata: metadata('a') }));
+    const { resourceVersion } = await done(client.list(ConfigMap));
+    await done(client.create(ConfigMap, { metadata: metadata('b') }));
+    await done(client.delete(ConfigMap, metadata('a')));
+    const seen: string[] = [];
+    const follow = async () => {
+      for await (const event of client.watch(ConfigMap, { resourceVersion, timeoutSeconds: 10 }))
+        if (event.type !== 'BOOKMARK') seen.push(`${event.type} ${event.object.metadata.name}`);
+    };
+    await done(follow());
+    expect(seen).toEqual(['ADDED b', 'DELETED a']);
+  });
+});
+
+test('the garbage collector deletes what has lost its owner, some time after', async () => {
+  const { client, server, simulation, done } = start();
+  const owner = await done(client.create(ConfigMap, { metadata: metadata('owner') }));
+  const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: owner.metadata.uid ?? '' };
+  await done(client.create(ConfigMap, { metadata: { ...metadata('owned'), ownerReferences: [reference] } }));
+  const gone: string[] = [];
+  server.listen(({ key, after }) => {
+    if (after === undefined) gone.push(`${key} at ${simulation.schedule.now}`);
+  });
+  const asked = simulation.schedule.now;
+  await done(client.delete(ConfigMap, metadata('owner')));
+  await simulation.run({ until: asked + 60_000 });
+  // One millisecond for the request, one for the garbage collector.
+  expect(gone).toEqual([`default/owner at ${asked + 1}`, `default/owned at ${asked + 2}`]);
+});
+
+describe('what the model does not know', () => {
+  const Unknown = foreignKind<KubeObject>({ ...ConfigMap, plural: 'pods', kind: 'Pod' });
+
+  test('ends the run, with a sentence that says what it was', async () => {
+    const { client, done } = start();
+    await expect(done(client.list(Unknown))).rejects.toThrow(
+      'GET /api/v1/pods: the model of the API server does not know pods of /v1',
+    );
+    const next = start();
+    const wrong = next.client.list(ConfigMap, { fieldSelector: 'data.x=1' });
+    await expect(next.done(wrong)).rejects.toThrow('does not know the field selector data.x=1');
+  });
+
+  test('is refused from the start where a kind has CEL rules that nobody has put into words', () => {
+    const { server } = start();
+    const Ruled = defineKind({
+      group: 'simulation-test.vmwright.dev',
+      version: 'v1',
+      kind: 'Ruled',
+      plural: 'ruleds',
+      spec: schema.object({ level: schema.integer({ rules: [{ rule: 'self > 0' }] }) }),
+    });
+    expect(() => server.serve(Ruled)).toThrow('Ruled has CEL rules');
+    server.serve(Ruled, () => []);
+  });
+});

@@ -1,0 +1,262 @@
+import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
+import { BUILTIN } from './builtin.ts';
+import { type DeleteOptions, Deletes, type Propagation } from './deletes.ts';
+import type { ServerEnvironment } from './environment.ts';
+import { GarbageCollector } from './garbage-collector.ts';
+import { isJson, type Json } from './json.ts';
+import { Lists } from './lists.ts';
+import type { StoredObject } from './object.ts';
+import { jsonPatched, mergePatched } from './patch.ts';
+import { notFound, Refusal, Unmodelled } from './refusal.ts';
+import { type ApiRequest, RequestReader } from './request.ts';
+import {
+  type AnyDeclaredKind,
+  declaredResource,
+  type Resource,
+  type ResourceRules,
+  resourceOf,
+} from './resource.ts';
+import { scaled, scaleOf } from './scale.ts';
+import { selectionOf } from './selection.ts';
+import { type Listener, Store } from './store.ts';
+import type { Version } from './version.ts';
+import { Watches } from './watches.ts';
+import { keyOf, type Target, Writes } from './writes.ts';
+
+export interface ApiServerOptions {
+  readonly environment: ServerEnvironment;
+  /** Whether answers have `metadata.managedFields`, which the runtime drops; they are kept in any case. @default false */
+  readonly managedFields?: boolean;
+}
+
+/**
+ * A model of the Kubernetes API server, as far as controllers use it, behind the same HTTP and JSON.
+ *
+ * Held to the real one by `test/differential.test.ts`: the same operations get the same answers and leave the same
+ * objects. What is asked of it beyond that is answered with 501 and told to the environment, which ends the run: no
+ * guess of the model is ever taken for Kubernetes.
+ *
+ * Left out, and answered with 501 where it would show: PUT, strategic merge patches, deletecollection, subresources other
+ * than status and scale, versions of a kind other than the one in which it is stored, names and labels that are invalid in
+ * rare ways, applies of undeclared fields or wrong types, CEL rules (see `declaredResource`).
+ * Left out without a sign: namespaces as objects (every namespace is there), authentication and RBAC, webhooks, size
+ * limits and quotas, more than ten managers that update, validation ratcheting, clashes of generated names, TTLs of Events
+ * and what the API server checks about Events, the number of remaining items in pages, and who owns the replicas after a
+ * write to the scale (where the real server keeps one of two owners of the same name).
+ * Resource versions are numbers that count by one. Bookmarks come every minute, and what is not compacted is all there.
+ */
+export class ApiServer implements ModelServer {
+  readonly #environment: ServerEnvironment;
+  readonly #shown: boolean;
+  readonly #resources = new Map<string, Resource>();
+  readonly #reader = new RequestReader();
+  readonly #store = new Store();
+  readonly #writes: Writes;
+  readonly #deletes: Deletes;
+  readonly #lists: Lists;
+  readonly #watches: Watches;
+
+  constructor({ environment, managedFields = false }: ApiServerOptions) {
+    this.#environment = environment;
+    this.#shown = managedFields;
+    const store = this.#store;
+    store.listen(({ resource, key, number, before, after }) => {
+      const what = after === undefined ? 'deleted' : before === undefined ? 'created' : 'changed';
+      environment.note(`${resource.kind.kind} ${key} ${what} @${number}`);
+    });
+    this.#writes = new Writes(store, environment);
+    this.#deletes = new Deletes(store, environment);
+    this.#lists = new Lists(store, managedFields);
+    this.#watches = new Watches(store, environment, managedFields);
+    new GarbageCollector(store, this.#writes, environment, () => this.#resources.values());
+    for (const rules of BUILTIN) this.serveResource(rules);
+  }
+
+  /** Serves a kind as its CRD would have it. @param check the kind's CEL rules, in TypeScript */
+  serve(kind: AnyDeclaredKind, check?: ResourceRules['check']): void {
+    this.serveResource(declaredResource(kind, check));
+  }
+
+  serveResource(rules: ResourceRules): void {
+    const resource = resourceOf(rules);
+    this.#resources.set(resource.id, resource);
+  }
+
+  /** Forgets the history: watches from before, and lists that are continued, get a 410. */
+  compact(): void {
+    this.#store.compact();
+  }
+
+  /** The truth, for invariants: all objects of a kind, as they are stored. */
+  *objects(kind: {
+    readonly group: string;
+    readonly plural: string;
+  }): Generator<StoredObject, void, undefined> {
+    const resource = this.#resources.get(`${kind.group}/${kind.plural}`);
+    if (resource !== undefined) for (const [, { object }] of this.#store.list(resource)) yield object;
+  }
+
+  /** Told of each change, in order, at the moment of it. */
+  listen(listener: Listener): void {
+    this.#store.listen(listener);
+  }
+
+  /** How many changes there have been, and so whether anybody has written since. */
+  get resourceVersion(): number {
+    return this.#store.number;
+  }
+
+  get watchers(): number {
+    return this.#watches.size;
+  }
+
+  receive(arrived: Arrived): Answer {
+    try {
+      return this.#answer(this.#reader.read(arrived));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (error instanceof Unmodelled)
+        this.#environment.unmodelled(`${arrived.method} ${arrived.path}: ${error.message}`);
+      return error.answer;
+    }
+  }
+
+  refuse(status: 429 | 500, retryAfterSeconds = 1): WholeAnswer {
+    if (status === 500) return new Refusal(500, 'InternalError', 'Internal error occurred: simulated').answer;
+    const message = 'the server has received too many requests and has asked us to try again later';
+    return new Refusal(429, 'TooManyRequests', message, { retryAfterSeconds }).answer;
+  }
+
+  #answer(request: ApiRequest): Answer {
+    const resource = this.#resourceOf(request);
+    const { method, metadataOnly } = request;
+    const { name, namespace, query, subresource } = request.place;
+    if (name === undefined) {
+      if (method === 'POST') return this.#created(resource, request);
+      if (method !== 'GET') throw new Unmodelled(`${method} of a whole kind`);
+      const selection = selectionOf(resource, namespace, query, metadataOnly);
+      const isWatch = query.get('watch') === 'true';
+      return isWatch ? this.#watches.watch(selection, query) : this.#lists.list(selection, query);
+    }
+    if (subresource === 'scale') return this.#scale(resource, name, request);
+    if (subresource === 'status' ? !resource.status : subresource !== '')
+      throw new Unmodelled(`the subresource ${subresource} of ${resource.id}`);
+    switch (method) {
+      case 'GET':
+        return this.#found(this.#get(resource, namespace, name), metadataOnly);
+      case 'PATCH':
+        return this.#patched(resource, name, request);
+      case 'DELETE':
+        return this.#deleted(resource, name, request);
+      default:
+        throw new Unmodelled(`${method} of an object`);
+    }
+  }
+
+  #resourceOf({ place: { group, version, plural, namespace, name } }: ApiRequest): Resource {
+    const resource = this.#resources.get(`${group}/${plural}`);
+    if (resource === undefined || resource.kind.version !== version)
+      throw new Unmodelled(`${plural} of ${group}/${version}: tell it by serve()`);
+    const isNamespaced = resource.kind.scope === 'Namespaced';
+    if (isNamespaced && name !== undefined && namespace === undefined)
+      throw new Unmodelled(`an object of ${plural} without a namespace`);
+    return resource;
+  }
+
+  #get(resource: Resource, namespace: string | undefined, name: string): Version {
+    const version = this.#store.get(resource, keyOf(namespace, name));
+    if (version === undefined) throw notFound(resource.kind, name);
+    return version;
+  }
+
+  #found(version: Version, metadataOnly: boolean): WholeAnswer {
+    return {
+      status: 200,
+      body: metadataOnly ? version.metadataText(this.#shown) : version.text(this.#shown),
+    };
+  }
+
+  #created(resource: Resource, { place: { namespace, query }, body }: ApiRequest): WholeAnswer {
+    if (resource.kind.scope === 'Namespaced' && namespace === undefined)
+      throw new Unmodelled('a create without a namespace');
+    const target = { resource, namespace, manager: managerIn(query), dryRun: isDryRun(query) };
+    const { version } = this.#writes.create(target, parsed(body));
+    return { status: 201, body: version.text(this.#shown) };
+  }
+
+  #patched(resource: Resource, name: string, request: ApiRequest): WholeAnswer {
+    const { contentType, body } = request;
+    const { namespace, query, subresource } = request.place;
+    const target: Target = {
+      resource,
+      namespace,
+      name,
+      subresource: subresource === 'status' ? 'status' : '',
+      manager: managerIn(query),
+      dryRun: isDryRun(query),
+    };
+    const patch = parsed(body);
+    const written =
+      contentType === 'application/apply-patch+yaml'
+        ? this.#writes.apply(target, patch, query.get('force') === 'true')
+        : this.#writes.update(target, (current) => patchedBy(contentType, current, patch));
+    return { status: written.created ? 201 : 200, body: written.version.text(this.#shown) };
+  }
+
+  #deleted(resource: Resource, name: string, { place: { namespace }, body }: ApiRequest): WholeAnswer {
+    const outcome = this.#deletes.delete(resource, namespace, name, deleteOptions(parsed(body ?? '{}')));
+    if ('held' in outcome) return { status: 200, body: outcome.held.text(this.#shown) };
+    const { group, plural } = resource.kind;
+    const details = { name, ...(group !== '' && { group }), kind: plural, uid: outcome.uid };
+    const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details };
+    return { status: 200, body: JSON.stringify(status) };
+  }
+
+  #scale(resource: Resource, name: string, request: ApiRequest): WholeAnswer {
+    const { method, contentType, body } = request;
+    const { namespace, query } = request.place;
+    const paths = resource.scale;
+    if (paths === undefined) throw new Unmodelled(`the scale of ${resource.id}`);
+    const answer = ({ object }: Version) => ({ status: 200, body: JSON.stringify(scaleOf(object, paths)) });
+    const current = this.#get(resource, namespace, name);
+    if (method === 'GET') return answer(current);
+    if (method !== 'PATCH') throw new Unmodelled(`${method} of a scale`);
+    const changed = patchedBy(contentType, scaleOf(current.object, paths), parsed(body));
+    const manager = managerIn(query);
+    const target: Target = { resource, namespace, name, subresource: '', manager, dryRun: isDryRun(query) };
+    return answer(this.#writes.update(target, (object) => scaled(object, changed, paths)).version);
+  }
+}
+
+function patchedBy(contentType: string, current: Json, patch: unknown): unknown {
+  if (contentType === 'application/merge-patch+json') return mergePatched(current, patch);
+  if (contentType === 'application/json-patch+json') return jsonPatched(current, patch);
+  throw new Unmodelled(`patches of type ${contentType}`);
+}
+
+function managerIn(query: URLSearchParams): string {
+  return query.get('fieldManager') ?? 'unknown';
+}
+
+function isDryRun(query: URLSearchParams): boolean {
+  return query.get('dryRun') === 'All';
+}
+
+function parsed(body: string | undefined): unknown {
+  return JSON.parse(body ?? 'null');
+}
+
+function deleteOptions(body: unknown): DeleteOptions {
+  const { preconditions, propagationPolicy, dryRun } = isJson(body) ? body : {};
+  const { uid, resourceVersion } = isJson(preconditions) ? preconditions : {};
+  return {
+    uid: typeof uid === 'string' ? uid : undefined,
+    resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : undefined,
+    propagation: isPropagation(propagationPolicy) ? propagationPolicy : undefined,
+    dryRun: Array.isArray(dryRun) && dryRun.includes('All'),
+  };
+}
+
+function isPropagation(value: unknown): value is Propagation {
+  return value === 'Background' || value === 'Foreground' || value === 'Orphan';
+}

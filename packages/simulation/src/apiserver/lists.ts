@@ -1,0 +1,127 @@
+import type { WholeAnswer } from '../world/server.ts';
+import { badRequest, expired, Refusal, Unmodelled } from './refusal.ts';
+import type { Selection } from './selection.ts';
+import type { Store } from './store.ts';
+import type { Version } from './version.ts';
+
+/** Where a list goes on: as of which version, and after which key. */
+interface Continuation {
+  readonly number: number;
+  readonly after: string;
+}
+
+/** Answers lists: of the newest state, of one at least as new as asked, or page by page as of the same moment. */
+export class Lists {
+  readonly #store: Store;
+  readonly #shown: boolean;
+
+  constructor(store: Store, managedFieldsShown: boolean) {
+    this.#store = store;
+    this.#shown = managedFieldsShown;
+  }
+
+  list(selection: Selection, query: URLSearchParams): WholeAnswer {
+    const from = this.#from(query);
+    const limit = Number(query.get('limit') ?? 0);
+    const { resource, matches, metadataOnly } = selection;
+    const isPast = from.number !== this.#store.number;
+    const all = isPast ? this.#store.listAt(resource, from.number) : this.#store.list(resource);
+    const page: Version[] = [];
+    let last = '';
+    let more = false;
+    for (const [key, version] of all) {
+      if (key <= from.after || !isWithin(selection, version)) continue;
+      if (limit > 0 && page.length === limit) {
+        more = true; // perhaps none that matches: the server does not look ahead, and the last page may be empty
+        break;
+      }
+      if (!matches(version.object)) continue;
+      page.push(version);
+      last = key;
+    }
+    const texts = page.map((version) =>
+      metadataOnly ? version.metadataText(this.#shown) : version.text(this.#shown),
+    );
+    const metadata = {
+      resourceVersion: String(from.number),
+      ...(more && { continue: tokenOf({ number: from.number, after: last }) }),
+    };
+    const [kind, apiVersion] = metadataOnly
+      ? ['PartialObjectMetadataList', 'meta.k8s.io/v1']
+      : [`${resource.kind.kind}List`, resource.apiVersion];
+    const head = JSON.stringify({ kind, apiVersion, metadata }).slice(0, -1);
+    return { status: 200, body: `${head},"items":[${texts.join(',')}]}` };
+  }
+
+  #from(query: URLSearchParams): Continuation {
+    const token = query.get('continue') ?? '';
+    const version = query.get('resourceVersion') ?? '';
+    const match = query.get('resourceVersionMatch') ?? '';
+    const newest = { number: this.#store.number, after: '' };
+    if (token !== '') {
+      if (version !== '' && version !== '0')
+        throw badRequest('specifying resource version is not allowed when using continue');
+      const from = continuationIn(token);
+      if (from.number < this.#store.compacted)
+        throw expired(
+          'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.',
+        );
+      return from;
+    }
+    if (version === '') {
+      if (match !== '')
+        throw badMatch('resourceVersionMatch is forbidden unless resourceVersion is provided');
+      return newest;
+    }
+    const number = numberIn(version);
+    if (match === 'Exact') {
+      if (number === 0) throw badMatch('resourceVersionMatch "exact" is forbidden for resourceVersion "0"');
+      if (number < this.#store.compacted)
+        throw expired('The resourceVersion for the provided list is too old.');
+      if (number <= this.#store.number) return { number, after: '' };
+    }
+    if (number > this.#store.number)
+      throw new Refusal(
+        504,
+        'Timeout',
+        `Timeout: Too large resource version: ${number}, current: ${this.#store.number}`,
+        {
+          retryAfterSeconds: 1,
+          causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
+        },
+      );
+    if (match === '' && query.has('limit') && number !== 0)
+      throw new Unmodelled('a list with limit and resourceVersion and without resourceVersionMatch');
+    return newest;
+  }
+}
+
+function badMatch(why: string): Refusal {
+  const field = 'resourceVersionMatch';
+  const message = `Forbidden: ${why}`;
+  return new Refusal(422, 'Invalid', `ListOptions.meta.k8s.io "" is invalid: ${field}: ${message}`, {
+    group: 'meta.k8s.io',
+    kind: 'ListOptions',
+    causes: [{ reason: 'FieldValueForbidden', message, field }],
+  });
+}
+
+function isWithin({ namespace }: Selection, { object }: Version): boolean {
+  return namespace === undefined || object.metadata.namespace === namespace;
+}
+
+export function numberIn(resourceVersion: string): number {
+  const number = Number(resourceVersion);
+  if (!Number.isInteger(number) || number < 0)
+    throw new Unmodelled(`the resource version ${resourceVersion}`);
+  return number;
+}
+
+function tokenOf(continuation: Continuation): string {
+  return Buffer.from(JSON.stringify(continuation)).toString('base64url');
+}
+
+function continuationIn(token: string): Continuation {
+  const { number, after }: Continuation = JSON.parse(Buffer.from(token, 'base64url').toString());
+  return { number, after };
+}

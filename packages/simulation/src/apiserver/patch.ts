@@ -1,0 +1,95 @@
+import { isJson, type Json, same } from './json.ts';
+import { Refusal, Unmodelled } from './refusal.ts';
+
+/** JSON merge patch (RFC 7386). */
+export function mergePatched(target: unknown, patch: unknown): unknown {
+  if (!isJson(patch)) return patch;
+  const result: Record<string, unknown> = isJson(target) ? { ...target } : {};
+  for (const name in patch) {
+    const part = patch[name];
+    if (part === null) delete result[name];
+    else result[name] = mergePatched(result[name], part);
+  }
+  return result;
+}
+
+/** JSON patch (RFC 6902): add, remove, replace, test. */
+export function jsonPatched(target: unknown, operations: unknown): unknown {
+  if (!Array.isArray(operations)) throw new Unmodelled('a JSON patch that is no list');
+  let result = target;
+  for (const operation of operations) {
+    if (!isJson(operation) || typeof operation.path !== 'string') throw new Unmodelled('such a JSON patch');
+    const path = operation.path.split('/').slice(1).map(unescaped);
+    result = changed(result, path, operation, operation.path);
+  }
+  return result;
+}
+
+function unescaped(step: string): string {
+  return step.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+function changed(value: unknown, path: readonly string[], operation: Json, whole: string): unknown {
+  const [step, ...rest] = path;
+  if (step === undefined) throw new Unmodelled('a JSON patch of the whole object');
+  if (Array.isArray(value)) return changedList(value, step, rest, operation, whole);
+  const { op } = operation;
+  if (!isJson(value)) throw failed(op, whole, 'missing path');
+  const has = Object.hasOwn(value, step);
+  if (rest.length > 0) {
+    if (!has) throw failed(op, whole, 'missing path');
+    return { ...value, [step]: changed(value[step], rest, operation, whole) };
+  }
+  switch (op) {
+    case 'add':
+    case 'replace': // the server's library replaces what is not there
+      return { ...value, [step]: operation.value };
+    case 'remove': {
+      if (!has) throw failed(op, whole, 'missing key');
+      const { [step]: _, ...others } = value;
+      return others;
+    }
+    case 'test':
+      if (!same(value[step] ?? null, operation.value ?? null)) throw failed(op, whole, 'test failed');
+      return value;
+    default:
+      throw new Unmodelled(`the JSON patch operation ${op}`);
+  }
+}
+
+function changedList(
+  list: readonly unknown[],
+  step: string,
+  rest: readonly string[],
+  operation: Json,
+  whole: string,
+): unknown {
+  const { op, value } = operation;
+  const index = step === '-' ? list.length : Number(step);
+  const most = op === 'add' && rest.length === 0 ? list.length : list.length - 1;
+  if (!Number.isInteger(index) || index < 0 || index > most) throw failed(op, whole, 'no such index');
+  if (rest.length > 0) return list.with(index, changed(list[index], rest, operation, whole));
+  switch (op) {
+    case 'add':
+      return list.toSpliced(index, 0, value);
+    case 'replace':
+      return list.with(index, value);
+    case 'remove':
+      return list.toSpliced(index, 1);
+    case 'test':
+      if (!same(list[index], value)) throw failed(op, whole, 'test failed');
+      return list;
+    default:
+      throw new Unmodelled(`the JSON patch operation ${op}`);
+  }
+}
+
+/** The server's sentence repeats the patch and its library's words; nobody reads it, and the reason is what counts. */
+function failed(op: unknown, path: string, why: string): Refusal {
+  return new Refusal(
+    422,
+    'Invalid',
+    `the server rejected our request due to an error in our request: ${op} of ${path}: ${why}`,
+    {},
+  );
+}

@@ -1,0 +1,146 @@
+import type { Kind } from '@vmwright/runtime';
+import type { WholeAnswer } from '../world/server.ts';
+import type { Json } from './json.ts';
+import type { OwnerConflict } from './ownership/managers.ts';
+
+/** One thing that is wrong with an object: as `schema.Problem`, with all the reasons that the API server has. */
+export interface Wrong {
+  readonly field: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+interface Details {
+  readonly name?: string;
+  readonly group?: string;
+  readonly kind?: string;
+  readonly uid?: string;
+  readonly causes?: readonly Json[];
+  readonly retryAfterSeconds?: number;
+}
+
+/** The server's no, as a `Status` object. */
+export class Refusal extends Error {
+  readonly code: number;
+  readonly reason: string;
+  readonly details: Details | undefined;
+
+  constructor(code: number, reason: string, message: string, details?: Details) {
+    super(message);
+    this.name = 'Refusal';
+    this.code = code;
+    this.reason = reason;
+    this.details = details;
+  }
+
+  get status(): Json {
+    const { code, reason, message, details } = this;
+    return {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message,
+      ...(reason !== '' && { reason }),
+      ...(details && { details }),
+      code,
+    };
+  }
+
+  get answer(): WholeAnswer {
+    const seconds = this.details?.retryAfterSeconds;
+    return {
+      status: this.code,
+      ...(seconds !== undefined && { headers: { 'retry-after': String(seconds) } }),
+      body: JSON.stringify(this.status),
+    };
+  }
+}
+
+/** Asked for something that the model does not do: it says so instead of guessing. */
+export class Unmodelled extends Refusal {
+  constructor(sentence: string) {
+    super(501, 'NotImplemented', `the model of the API server does not know ${sentence}`);
+    this.name = 'Unmodelled';
+  }
+}
+
+/** `things.example.org` */
+function resourceName({ plural, group }: Kind): string {
+  return group === '' ? plural : `${plural}.${group}`;
+}
+
+function kindName({ kind, group }: Kind): string {
+  return group === '' ? kind : `${kind}.${group}`;
+}
+
+/** Where the API server says the kind's name in the place of the resource's. */
+function about(kind: Kind, name: string): Details {
+  return { name, ...(kind.group !== '' && { group: kind.group }), kind: kind.plural };
+}
+
+export function notFound(kind: Kind, name: string): Refusal {
+  return new Refusal(404, 'NotFound', `${resourceName(kind)} "${name}" not found`, about(kind, name));
+}
+
+export function alreadyExists(kind: Kind, name: string, beingDeleted: boolean): Refusal {
+  const message = `${resourceName(kind)} "${name}" already exists`;
+  const said = beingDeleted ? `object is being deleted: ${message}` : message;
+  return new Refusal(409, 'AlreadyExists', said, about(kind, name));
+}
+
+export function conflict(kind: Kind, name: string, why: string): Refusal {
+  const message = `Operation cannot be fulfilled on ${resourceName(kind)} "${name}": ${why}`;
+  return new Refusal(409, 'Conflict', message, about(kind, name));
+}
+
+/** The same for a precondition of a delete, where the server names the kind instead of the resource. */
+export function preconditionFailed(kind: Kind, name: string, why: string): Refusal {
+  const message = `Operation cannot be fulfilled on ${kindName(kind)} "${name}": ${why}`;
+  return new Refusal(409, 'Conflict', message, about(kind, name));
+}
+
+export const CHANGED_MEANWHILE =
+  'the object has been modified; please apply your changes to the latest version and try again';
+
+export function invalid(kind: Kind, name: string, problems: readonly Wrong[]): Refusal {
+  const said = [...new Set(problems.map(({ field, message }) => `${field}: ${message}`))];
+  const list = said.length === 1 ? said[0] : `[${said.join(', ')}]`;
+  return new Refusal(422, 'Invalid', `${kindName(kind)} "${name}" is invalid: ${list}`, {
+    ...about(kind, name),
+    kind: kind.kind,
+    causes: problems.map(({ field, reason, message }) => ({ reason, message, field })),
+  });
+}
+
+export function badRequest(message: string): Refusal {
+  return new Refusal(400, 'BadRequest', message);
+}
+
+export function expired(message: string): Refusal {
+  return new Refusal(410, 'Expired', message);
+}
+
+/** Fields belong to others. */
+export function applyConflict(conflicts: readonly OwnerConflict[], apiVersion: string): Refusal {
+  const by = ({ manager: { name, subresource, operation } }: OwnerConflict) =>
+    JSON.stringify(name) +
+    (subresource === '' ? '' : ` with subresource "${subresource}"`) +
+    (operation === 'Update' ? ` using ${apiVersion}` : '');
+  const causes = conflicts.map((each) => ({
+    reason: 'FieldManagerConflict',
+    message: `conflict with ${by(each)}`,
+    field: each.path,
+  }));
+  return new Refusal(409, 'Conflict', sentenceOf(conflicts, by), { causes });
+}
+
+function sentenceOf(conflicts: readonly OwnerConflict[], by: (conflict: OwnerConflict) => string): string {
+  const [first] = conflicts;
+  if (first !== undefined && conflicts.length === 1)
+    return `Apply failed with 1 conflict: conflict with ${by(first)}: ${first.path}`;
+  const lines: string[] = [];
+  for (const [manager, theirs] of Map.groupBy(conflicts, by))
+    lines.push(`conflicts with ${manager}:`, ...theirs.map(({ path }) => `- ${path}`));
+  return `Apply failed with ${conflicts.length} conflicts: ${lines.join('\n')}`;
+}

@@ -1,0 +1,65 @@
+import { fieldAt, isJson, type Json, withFieldAt } from './json.ts';
+import type { StoredObject } from './object.ts';
+import { Refusal, Unmodelled, type Wrong } from './refusal.ts';
+
+/** Where an object has its numbers. */
+export interface ScalePaths {
+  readonly spec: readonly string[];
+  readonly status: readonly string[];
+  readonly selector: readonly string[] | undefined;
+}
+
+/** The part of an object that autoscalers see. */
+export function scaleOf(object: StoredObject, { spec, status, selector }: ScalePaths): Json {
+  const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
+  const selected = selector && fieldAt(object, selector);
+  const wanted = fieldAt(object, spec);
+  if (wanted === undefined)
+    throw new Refusal(
+      500,
+      'InternalError',
+      `Internal error occurred: the spec replicas field "${spec.join('.')}" does not exist`,
+    );
+  return {
+    kind: 'Scale',
+    apiVersion: 'autoscaling/v1',
+    metadata: {
+      name,
+      ...(namespace !== undefined && { namespace }),
+      uid,
+      resourceVersion,
+      creationTimestamp,
+    },
+    spec: { ...(wanted !== 0 && { replicas: wanted }) },
+    status: {
+      replicas: fieldAt(object, status) ?? 0,
+      ...(typeof selected === 'string' && selected !== '' && { selector: selected }),
+    },
+  };
+}
+
+/** The object as a change of its scale makes it. */
+export function scaled(object: Json, changed: unknown, { spec }: ScalePaths): Json {
+  const { metadata, spec: wanted } = isJson(changed) ? changed : {};
+  const { resourceVersion } = isJson(metadata) ? metadata : {};
+  const { replicas = 0 } = isJson(wanted) ? wanted : {};
+  if (typeof replicas !== 'number' || !Number.isInteger(replicas))
+    throw new Unmodelled('replicas that are no number');
+  return withFieldAt(withFieldAt(object, ['metadata', 'resourceVersion'], resourceVersion), spec, replicas);
+}
+
+/** What is wrong with the numbers that make an object scalable, beside its schema. */
+export function scaleProblems(object: Json, { spec, status }: ScalePaths): Wrong[] {
+  return [spec, status].flatMap((path) => {
+    const value = fieldAt(object, path);
+    const field = `.${path.join('.')}`;
+    const reason = 'FieldValueInvalid';
+    if (value === undefined || value === null) return [];
+    if (typeof value !== 'number') {
+      const why = `${field} accessor error: ${value} is of the type ${typeof value}, expected int64`;
+      return [{ field, reason, message: `Invalid value: 0: ${why}` }];
+    }
+    if (value >= 0) return [];
+    return [{ field, reason, message: `Invalid value: ${value}: should be a non-negative integer` }];
+  });
+}

@@ -1,0 +1,28 @@
+import type { StoredObject } from './object.ts';
+import type { Resource } from './resource.ts';
+import { fieldSelector, labelSelector, type Selector } from './selectors.ts';
+
+/** Which objects of a kind a list or watch is about. */
+export interface Selection {
+  readonly resource: Resource;
+  readonly namespace: string | undefined;
+  readonly matches: Selector;
+  /** Names, labels and the like instead of whole objects. */
+  readonly metadataOnly: boolean;
+}
+
+export function selectionOf(
+  resource: Resource,
+  namespace: string | undefined,
+  query: URLSearchParams,
+  metadataOnly: boolean,
+): Selection {
+  const selectors: Selector[] = [];
+  if (namespace !== undefined)
+    selectors.push(({ metadata }: StoredObject) => metadata.namespace === namespace);
+  const labels = query.get('labelSelector');
+  const fields = query.get('fieldSelector');
+  if (labels !== null && labels !== '') selectors.push(labelSelector(labels));
+  if (fields !== null && fields !== '') selectors.push(fieldSelector(resource, fields));
+  return { resource, namespace, matches: (object) => selectors.every((is) => is(object)), metadataOnly };
+}

@@ -1,0 +1,28 @@
+import { type Access, noCredentials } from '@vmwright/runtime';
+import type { Simulation } from '../world/simulation.ts';
+import { EPOCH_MS } from '../world/world.ts';
+import { ApiServer } from './api-server.ts';
+
+export const API_SERVER = 'https://api.simulated';
+
+/** Puts an API server into a simulated world. */
+export function startApiServer(simulation: Simulation, origin: string = API_SERVER): ApiServer {
+  const { schedule, choices, network } = simulation;
+  const server = new ApiServer({
+    environment: {
+      now: () => EPOCH_MS + schedule.now,
+      uuid: () => simulation.uuid(),
+      after: (ms, act) => schedule.after(ms, act),
+      controllerDelay: () => choices.delay(),
+      note: (what) => simulation.note('api server', what),
+      unmodelled: (sentence) => schedule.fail(new Error(sentence)),
+    },
+  });
+  network.serve(origin, server);
+  return server;
+}
+
+/** How simulated processes reach it. */
+export function accessTo(origin: string = API_SERVER, namespace = 'default'): Access {
+  return { server: { origin }, credentials: noCredentials, namespace };
+}

@@ -1,0 +1,346 @@
+import { schema } from '@vmwright/runtime';
+import type { ServerEnvironment } from './environment.ts';
+import { isEmpty, isJson, type Json, same, without } from './json.ts';
+import { metadataChangeProblems, metadataProblems } from './metadata-rules.ts';
+import { nullProblems } from './nulls.ts';
+import { type Draft, type DraftMeta, draftOf, isBeingDeleted, type StoredObject, timeOf } from './object.ts';
+import {
+  afterApply,
+  afterUpdate,
+  type Change,
+  type Manager,
+  NOBODY,
+  type Owners,
+  sameOwners,
+} from './ownership/managers.ts';
+import { undeclared } from './ownership/shape.ts';
+import * as refusal from './refusal.ts';
+import type { Resource } from './resource.ts';
+import type { Store } from './store.ts';
+import { Version } from './version.ts';
+
+/** Which object is written, how, and by whom. */
+export interface Target {
+  readonly resource: Resource;
+  readonly namespace: string | undefined;
+  readonly name: string;
+  readonly subresource: '' | 'status';
+  readonly manager: string;
+  readonly dryRun: boolean;
+}
+
+export interface Written {
+  readonly created: boolean;
+  readonly version: Version;
+}
+
+/** Letters and digits without those that make words. */
+const SUFFIX = 'bcdfghjklmnpqrstvwxz2456789';
+
+/** How the API server stores what somebody sends: the order of its steps decides which refusal one gets. */
+export class Writes {
+  readonly #store: Store;
+  readonly #environment: ServerEnvironment;
+  #generated = 0;
+
+  constructor(store: Store, environment: ServerEnvironment) {
+    this.#store = store;
+    this.#environment = environment;
+  }
+
+  create(target: Omit<Target, 'name' | 'subresource'>, body: unknown): Written {
+    const { resource, namespace, manager } = target;
+    const sent = draftOf(body);
+    const metadata = this.#placed(sent.metadata, namespace);
+    const { generateName = '', name = generateName === '' ? '' : this.#generate(generateName) } = metadata;
+    if (metadata.resourceVersion !== undefined)
+      throw new refusal.Refusal(500, '', 'resourceVersion should not be set on objects to be created');
+    const draft = { ...sent, metadata: { ...metadata, ...(name !== '' && { name }) } };
+    const change = this.#change(resource, { name: manager, operation: 'Update', subresource: '' });
+    const full = this.#filled(
+      resource,
+      this.#writable({ ...target, name, subresource: '' }, undefined, draft),
+    );
+    const owners = () => afterUpdate(resource.ownership, NOBODY, resource.empty ?? {}, full.object, change);
+    return this.#add({ ...target, name, subresource: '' }, full, owners);
+  }
+
+  /** Changes what is there by what `patched` makes of it. */
+  update(target: Target, patched: (current: Json) => unknown): Written {
+    const { resource } = target;
+    const current = this.#current(target);
+    const draft = draftOf(patched(current.object));
+    const manager: Manager = { name: target.manager, operation: 'Update', subresource: target.subresource };
+    const change = this.#change(resource, manager);
+    this.#checkIdentity(target, draft);
+    const full = this.#filled(resource, this.#writable(target, current.object, draft), target.subresource);
+    // What is sent to `status` beside the status is dropped, and its ownership recorded all the same.
+    const elsewhere =
+      target.subresource === 'status' && !same(besidesStatus(draft), besidesStatus(current.object));
+    const made = elsewhere ? this.#filled(resource, draft) : full;
+    const owners = () => afterUpdate(resource.ownership, current.owners, current.object, made.object, change);
+    return this.#replace(target, current, full, owners, elsewhere);
+  }
+
+  apply(target: Target, body: unknown, force: boolean): Written {
+    const { resource, namespace, name, subresource } = target;
+    const sent = draftOf(body);
+    const metadata = this.#placed(sent.metadata, namespace);
+    const config: Draft = { ...sent, metadata };
+    checkApplicable(resource, config);
+    if (isJson(body)) checkEmptied(resource, body.metadata);
+    const current = this.#store.get(resource, keyOf(namespace, name));
+    if (current === undefined && subresource !== '') throw refusal.notFound(resource.kind, name);
+    const change = this.#change(resource, { name: target.manager, operation: 'Apply', subresource });
+    const live = current?.object ?? resource.empty ?? {};
+    const owners = current?.owners ?? NOBODY;
+    const applied = afterApply(resource.ownership, owners, live, config, change, force);
+    if (!applied.ok) throw refusal.applyConflict(applied.conflicts, resource.apiVersion);
+    const draft = draftOf(applied.object);
+    const nulls = resource.custom ? nullProblems(resource.schema, applied.object, subresource) : [];
+    if (current === undefined) {
+      if (metadata.uid !== undefined)
+        throw refusal.conflict(
+          resource.kind,
+          name,
+          `uid mismatch: the provided object specified uid ${metadata.uid}, and no existing object was found`,
+        );
+      return this.#add(
+        target,
+        this.#filled(resource, this.#writable(target, undefined, draft)),
+        () => applied.owners,
+      );
+    }
+    this.#checkIdentity(target, draft);
+    const full = this.#filled(resource, this.#writable(target, current.object, draft), target.subresource);
+    const others = full.problems.filter(({ field }) => !nulls.some((each) => each.field === field));
+    const problems = [...nulls, ...others];
+    return this.#replace(
+      target,
+      current,
+      { ...full, problems },
+      () => applied.owners,
+      !sameOwners(owners, applied.owners),
+    );
+  }
+
+  #add(target: Target, full: Filled, owners: () => Owners): Written {
+    const { resource, namespace, name } = target;
+    const { kind } = resource;
+    const { object } = full;
+    const problems = [...metadataProblems(object.metadata), ...this.#problems(resource, full, undefined)];
+    if (problems.length > 0) throw refusal.invalid(kind, name, problems);
+    const key = keyOf(namespace, name);
+    const known = this.#store.get(resource, key);
+    if (known !== undefined) throw refusal.alreadyExists(kind, name, isBeingDeleted(known.object));
+    const { deletionTimestamp: _, deletionGracePeriodSeconds: __, ...given } = object.metadata;
+    const metadata = {
+      ...given,
+      name,
+      uid: this.#environment.uuid(),
+      creationTimestamp: timeOf(this.#environment.now()),
+      ...(resource.custom && { generation: 1 }),
+    };
+    const { apiVersion } = resource;
+    const stored: StoredObject = { ...object, apiVersion, kind: kind.kind, metadata };
+    const created = true;
+    if (target.dryRun) return { created, version: new Version(resource, stored, 0, owners) };
+    return { created, version: this.#store.put(resource, key, stored, owners) };
+  }
+
+  #replace(
+    target: Target,
+    current: Version,
+    full: Filled,
+    owners: () => Owners,
+    newOwners: boolean,
+  ): Written {
+    const { resource, name } = target;
+    const before = current.object;
+    const { metadata: given } = full.object;
+    if (given.resourceVersion !== undefined && given.resourceVersion !== before.metadata.resourceVersion)
+      throw refusal.conflict(resource.kind, name, refusal.CHANGED_MEANWHILE);
+    const counts =
+      resource.custom && target.subresource === '' && !same(contentOf(before), contentOf(full.object));
+    const { generation = 0 } = before.metadata;
+    const metadata = {
+      ...given,
+      name,
+      uid: given.uid ?? before.metadata.uid ?? '',
+      resourceVersion: before.metadata.resourceVersion ?? '',
+      creationTimestamp: before.metadata.creationTimestamp ?? '',
+      ...keptOf(before.metadata),
+      ...(resource.custom && { generation: counts ? generation + 1 : generation }),
+    };
+    const after: StoredObject = { ...full.object, metadata };
+    const problems = [
+      ...metadataProblems(metadata),
+      ...metadataChangeProblems(before.metadata, metadata),
+      ...this.#problems(resource, full, before),
+    ];
+    if (problems.length > 0) throw refusal.invalid(resource.kind, name, problems);
+    const created = false;
+    if (isBeingDeleted(before) && (metadata.finalizers ?? []).length === 0) {
+      if (!target.dryRun) this.#store.delete(resource, keyOf(target.namespace, name));
+      // The one who took the last finalizer away sees the object as he has made it, under its old version.
+      return { created, version: new Version(resource, after, current.number, owners) };
+    }
+    if (!newOwners && same(before, after)) return { created, version: current };
+    if (target.dryRun) return { created, version: new Version(resource, after, current.number, owners) };
+    return { created, version: this.#store.put(resource, keyOf(target.namespace, name), after, owners) };
+  }
+
+  /** What of a draft can be written this way; the rest stays as it is. */
+  #writable({ resource, subresource }: Target, current: StoredObject | undefined, draft: Draft): Draft {
+    if (subresource === 'status' && current !== undefined) return statusOnly(current, draft);
+    if (!resource.status) return draft;
+    if (draft.status !== undefined && draft.status !== current?.status) checkDropped(resource, draft.status);
+    return withStatusOf(current, draft);
+  }
+
+  /** With unknown fields dropped and defaults filled in. */
+  #filled(resource: Resource, draft: Draft, subresource: Target['subresource'] = ''): Filled {
+    const { apiVersion, kind, metadata, ...content } = draft;
+    const admitted = schema.admit(resource.schema, content);
+    // What breaks the schema is kept as it came: it is refused before anybody sees it, but not before a conflict is.
+    const filled = admitted.ok ? jsonIn(admitted.value) : content;
+    const object: Draft = { ...filled, apiVersion: resource.apiVersion, kind: resource.kind.kind, metadata };
+    return {
+      object: admitted.ok && resource.canonical ? resource.canonical(object) : object,
+      problems: admitted.ok
+        ? []
+        : subresource === 'status'
+          ? admitted.problems.map(apart)
+          : admitted.problems,
+    };
+  }
+
+  #problems(
+    { check }: Resource,
+    { object, problems }: Filled,
+    before: Json | undefined,
+  ): readonly refusal.Wrong[] {
+    return check === undefined ? problems : [...problems, ...check(object, before)];
+  }
+
+  #current({ resource, namespace, name }: Target): Version {
+    const current = this.#store.get(resource, keyOf(namespace, name));
+    if (current === undefined) throw refusal.notFound(resource.kind, name);
+    return current;
+  }
+
+  #checkIdentity({ name, namespace }: Target, { metadata }: Draft): void {
+    if (metadata.name !== undefined && metadata.name !== name)
+      throw refusal.badRequest(
+        `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,
+      );
+    this.#placed(metadata, namespace);
+  }
+
+  #placed(metadata: DraftMeta, namespace: string | undefined): DraftMeta {
+    if (metadata.namespace !== undefined && metadata.namespace !== namespace)
+      throw refusal.badRequest(
+        'the namespace of the provided object does not match the namespace sent on the request',
+      );
+    return namespace === undefined ? metadata : { ...metadata, namespace };
+  }
+
+  #change(resource: Resource, manager: Manager): Change {
+    const ignored = manager.subresource === 'status' ? 'spec' : resource.status ? 'status' : undefined;
+    return { manager, time: timeOf(this.#environment.now()), ignored };
+  }
+
+  #generate(prefix: string): string {
+    this.#generated += 1;
+    let suffix = '';
+    for (let rest = this.#generated * 7_919, i = 0; i < 5; i++, rest = Math.floor(rest / SUFFIX.length))
+      suffix += SUFFIX[rest % SUFFIX.length];
+    return prefix.slice(0, 58) + suffix;
+  }
+}
+
+interface Filled {
+  readonly object: Draft;
+  /** What the schema has against it. */
+  readonly problems: readonly refusal.Wrong[];
+}
+
+export function keyOf(namespace: string | undefined, name: string): string {
+  return namespace === undefined ? name : `${namespace}/${name}`;
+}
+
+/** What is of no use to apply gets an answer from deep inside the server, which is not modelled. */
+function checkApplicable(
+  resource: Resource,
+  { apiVersion: _, kind: __, metadata: ___, ...content }: Draft,
+): void {
+  const unknown = undeclared(resource.ownership.shape, content);
+  if (unknown !== undefined) throw new refusal.Unmodelled(`an apply of ${unknown}, which is not declared`);
+  const wrong = schema
+    .validate(resource.schema, content)
+    .find(({ reason }) => reason === 'FieldValueTypeInvalid');
+  if (wrong !== undefined)
+    throw new refusal.Unmodelled(`an apply of a wrong type: ${wrong.field}: ${wrong.message}`);
+}
+
+/**
+ * Empty parts of the metadata: an empty map has an owner, and an empty list of a custom kind is stored, unseen, until the
+ * next write drops it, which then counts as a change.
+ */
+function checkEmptied({ custom }: Resource, metadata: unknown): void {
+  for (const [name, part] of Object.entries(isJson(metadata) ? metadata : {})) {
+    const isBare = Array.isArray(part) ? custom && part.length === 0 : isJson(part) && isEmpty(part);
+    if (isBare) throw new refusal.Unmodelled(`an apply of an empty metadata.${name}`);
+  }
+}
+
+/** A status is dropped here; one that breaks its schema takes the record of owners with it. */
+function checkDropped({ schema: { properties } }: Resource, status: unknown): void {
+  const [wrong] =
+    properties?.status === undefined ? [] : schema.validate(properties.status, status, 'status');
+  if (wrong !== undefined)
+    throw new refusal.Unmodelled(`a broken status beside the rest: ${wrong.field}: ${wrong.message}`);
+}
+
+/** What is changed here leaves the status as it is. */
+function withStatusOf(current: StoredObject | undefined, draft: Draft): Draft {
+  if (current?.status !== undefined) return { ...draft, status: current.status };
+  if (draft.status === undefined) return draft;
+  const { status: _, ...rest } = draft;
+  return rest;
+}
+
+/** The object as it is, with another status. A version that was named is still compared. */
+function statusOnly(current: StoredObject, { metadata: { resourceVersion }, status }: Draft): Draft {
+  const metadata = { ...current.metadata, ...(resourceVersion !== undefined && { resourceVersion }) };
+  const { status: _, ...rest } = current;
+  return { ...rest, metadata, ...(status !== undefined && { status }) };
+}
+
+/** Where the status alone is checked, sentences name its fields as seen from there. */
+function apart({ field, reason, message }: refusal.Wrong): refusal.Wrong {
+  const inner = field.replace(/^status\.?/, '');
+  return { field, reason, message: message.replace(`${field} in body`, `${inner} in body`) };
+}
+
+/** All that a write to the status does not change. */
+function besidesStatus(object: Json): Json {
+  return without(object, 'status', 'spec');
+}
+
+/** All but the metadata: what a generation counts. */
+function contentOf(object: Json): Json {
+  return without(object, 'metadata');
+}
+
+/** What no update can take away. */
+function keptOf({ deletionTimestamp, deletionGracePeriodSeconds }: DraftMeta): Json {
+  return {
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    ...(deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds }),
+  };
+}
+
+function jsonIn(value: unknown): Json {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}

@@ -1,0 +1,51 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { Choices } from './choices.ts';
+
+const draw = (choices: Choices) => [
+  choices.pick(10),
+  choices.oneIn(3),
+  choices.delay(),
+  choices.fraction(),
+  choices.one(['a', 'b', 'c']),
+];
+
+describe('choices', () => {
+  test('of one seed are the same each time, and of another seed others', () => {
+    const of = (seed: number) => Array.from({ length: 20 }, () => Choices.seeded(seed)).map(draw);
+    expect(new Set(of(7).map((drawn) => JSON.stringify(drawn))).size).toBe(1);
+    expect(draw(Choices.seeded(7))).not.toEqual(draw(Choices.seeded(8)));
+  });
+
+  test('are written down so that their tape makes the same ones', () => {
+    fc.assert(
+      fc.property(fc.nat(), (seed) => {
+        const seeded = Choices.seeded(seed, true);
+        const drawn = Array.from({ length: 5 }, () => draw(seeded));
+        const replayed = Choices.replayed(seeded.tape);
+        expect(Array.from({ length: 5 }, () => draw(replayed))).toEqual(drawn);
+      }),
+    );
+  });
+
+  test('beyond the end of a tape are harmless: no fault, the shortest delay, the first of all', () => {
+    expect(draw(Choices.replayed([]))).toEqual([0, false, 1, 0, 'a']);
+  });
+
+  test('take any numbers for a tape', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat()), fc.integer({ min: 1, max: 100 }), (tape, n) => {
+        const choices = Choices.replayed(tape);
+        for (const _ of tape) expect(choices.pick(n)).toBeLessThan(n);
+      }),
+    );
+  });
+
+  test('of delays are mostly short, and now and then long', () => {
+    const choices = Choices.seeded(1);
+    const delays = Array.from({ length: 10_000 }, () => choices.delay());
+    expect(delays.filter((ms) => ms <= 50).length).toBeGreaterThan(8_500);
+    expect(delays.filter((ms) => ms > 1_000).length).toBeGreaterThan(500);
+    expect(Math.max(...delays)).toBeGreaterThan(10_000);
+  });
+});

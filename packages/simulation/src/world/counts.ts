@@ -1,0 +1,21 @@
+/** How often each kind of thing has happened: a fault that never did was never tested. */
+export class Counts {
+  readonly #counts = new Map<string, number>();
+
+  add(what: string, by = 1): void {
+    this.#counts.set(what, (this.#counts.get(what) ?? 0) + by);
+  }
+
+  of(what: string): number {
+    return this.#counts.get(what) ?? 0;
+  }
+
+  /** Adds all that another run has counted. */
+  include(other: Counts): void {
+    for (const [what, count] of other.#counts) this.add(what, count);
+  }
+
+  [Symbol.iterator](): IterableIterator<[string, number]> {
+    return this.#counts.entries();
+  }
+}

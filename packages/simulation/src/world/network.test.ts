@@ -1,0 +1,200 @@
+import type { TransportResponse } from '@vmwright/runtime';
+import { describe, expect, test } from 'vitest';
+import { Choices } from './choices.ts';
+import type { FaultRates, RequestFault, StreamFault } from './faults.ts';
+import type { Answer, ServerStream } from './server.ts';
+import { Simulation } from './simulation.ts';
+
+const ORIGIN = 'https://server';
+
+/** A server that writes down what arrives, and streams what it is told to. */
+function start(choices: Choices, faults: Partial<FaultRates> = {}) {
+  const simulation = new Simulation({ choices });
+  const arrived: string[] = [];
+  const streams: ServerStream[] = [];
+  let closed = 0;
+  const receive = ({ method, path }: { method: string; path: string }): Answer => {
+    arrived.push(`${method} ${path}`);
+    if (path !== '/stream') return { status: 200, body: 'done' };
+    return {
+      status: 200,
+      open: (stream) => {
+        streams.push(stream);
+        return () => {
+          closed += 1;
+        };
+      },
+    };
+  };
+  const refuse = (status: number, seconds?: number) => ({
+    status,
+    body: 'no',
+    headers: { 'retry-after': String(seconds) },
+  });
+  const rates: FaultRates = {
+    request: 0,
+    requestFaults: ['lost'],
+    line: 0,
+    streamFaults: ['cut'],
+    ...faults,
+  };
+  simulation.network.serve(ORIGIN, { receive, refuse }, rates);
+  simulation.network.faulty = true;
+  const world = simulation.start('client');
+  const transport = world.connect({ origin: ORIGIN });
+  return { simulation, world, transport, arrived, streams, closed: () => closed };
+}
+
+/** What becomes of one request when all requests suffer the same. */
+async function sendUnder(fault: RequestFault, giveUpMs = 5_000) {
+  // The tape of choices is all that happens: everything at its shortest, and the fault for certain.
+  const started = start(Choices.replayed([]), { request: 1, requestFaults: [fault] });
+  const { simulation, transport, world, arrived } = started;
+  const giveUp = new AbortController();
+  world.after(giveUpMs, () => giveUp.abort(new Error('given up')));
+  let outcome = 'nothing';
+  transport
+    .request({ method: 'POST', path: '/x', headers: {}, signal: giveUp.signal })
+    .then(
+      (response) => `${response.status} after ${response.header('retry-after') ?? '-'}`,
+      (error: Error) => error.message,
+    )
+    .then((what) => (outcome = `${what} at ${world.monotonic()}`));
+  await simulation.run({ until: 60_000 });
+  return { outcome, arrived, counted: simulation.counts.of(`request ${fault}`) };
+}
+
+describe('a request', () => {
+  test.for<readonly [RequestFault, string, number]>([
+    ['lost', 'connect ECONNREFUSED at 1', 0],
+    ['half-open', 'given up at 5000', 0],
+    ['refused', '500 after undefined at 2', 0],
+    ['throttled', '429 after 1 at 2', 0],
+    ['reset', 'read ECONNRESET at 2', 1],
+    ['answer lost', 'given up at 5000', 1],
+    ['late', '200 after - at 1002', 1],
+  ])('that is %s: the client sees "%s", the server %i', async ([fault, outcome, count]) => {
+    const sent = await sendUnder(fault);
+    expect(sent.outcome).toBe(outcome);
+    expect(sent.arrived).toHaveLength(count);
+    expect(sent.counted).toBe(1);
+  });
+
+  test('that is late arrives also when the client has given up', async () => {
+    const { outcome, arrived } = await sendUnder('late', 500);
+    expect(outcome).toBe('given up at 500');
+    expect(arrived).toEqual(['POST /x']);
+  });
+
+  test('on the wire arrives although its sender has crashed, who never hears of it', async () => {
+    const { simulation, transport, world, arrived } = start(Choices.replayed([]));
+    simulation.network.faulty = false;
+    let heard = false;
+    world.after(1, () => {
+      void transport.request({ method: 'POST', path: '/x', headers: {} }).then(() => (heard = true));
+    });
+    simulation.schedule.after(1.5, () => world.process.crash());
+    await simulation.run({ until: 1_000 });
+    expect(arrived).toEqual(['POST /x']);
+    expect(heard).toBe(false);
+    expect(simulation.counts.of('request arrived after a crash')).toBe(1);
+  });
+
+  test('of a process that has just crashed does not leave it', async () => {
+    const { simulation, transport, world, arrived } = start(Choices.replayed([]));
+    world.after(1, () => {
+      world.process.crash();
+      void transport.request({ method: 'POST', path: '/x', headers: {} });
+    });
+    await simulation.run({ until: 1_000 });
+    expect(arrived).toEqual([]);
+  });
+
+  test('does not get through a partition, for this process and this server alone, until it is mended', async () => {
+    const { simulation, transport, arrived } = start(Choices.replayed([]));
+    const other = simulation.start('other').connect({ origin: ORIGIN });
+    const send = (from: typeof transport, path: string) =>
+      void from.request({ method: 'POST', path, headers: {} }).catch(() => undefined);
+    simulation.network.part('client', ORIGIN);
+    send(transport, '/parted');
+    send(other, '/other');
+    await simulation.run({ until: 60_000 });
+    simulation.network.mend('client', ORIGIN);
+    send(transport, '/mended');
+    await simulation.run({ until: 120_000 });
+    expect(arrived).toEqual(['POST /other', 'POST /mended']);
+  });
+});
+
+describe('a stream', () => {
+  /** Reads a stream of ten lines, of which the reader may leave early. */
+  async function read(
+    choices: Choices,
+    faults: Partial<FaultRates> = {},
+    leaveAfter = Number.POSITIVE_INFINITY,
+  ) {
+    const started = start(choices, faults);
+    const { simulation, transport, streams, world } = started;
+    const lines: string[] = [];
+    let end = 'open';
+    const follow = async (response: TransportResponse) => {
+      for await (const line of response.lines()) {
+        lines.push(line);
+        if (lines.length >= leaveAfter) break;
+      }
+      end = 'ended';
+    };
+    transport
+      .request({ method: 'GET', path: '/stream', headers: {}, lasting: true })
+      .then(follow)
+      .catch((error: Error) => (end = error.message));
+    for (let i = 0; i < 10; i++) simulation.schedule.after(30_000 + i, () => streams[0]?.send(String(i)));
+    simulation.schedule.after(30_010, () => streams[0]?.end());
+    return { ...started, lines, end: () => end, world };
+  }
+
+  test('comes in order however long each line takes, and to its end', async () => {
+    for (let seed = 1; seed <= 50; seed++) {
+      const { simulation, lines, end } = await read(Choices.seeded(seed));
+      await simulation.run({ until: 120_000 });
+      expect(lines).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+      expect(end()).toBe('ended');
+    }
+  });
+
+  test.for<readonly [StreamFault, string]>([
+    ['cut', 'read ECONNRESET'],
+    ['stalled', 'open'],
+  ])('that is %s has told the lines before, and is %s', async ([fault, outcome]) => {
+    const { simulation, lines, end, closed } = await read(Choices.seeded(5), {
+      line: 6,
+      streamFaults: [fault],
+    });
+    await simulation.run({ until: 120_000 });
+    expect(lines.length).toBeLessThan(10);
+    expect(lines).toEqual(lines.map((_, index) => String(index)));
+    expect(end()).toBe(outcome);
+    expect(closed()).toBe(1);
+    expect(simulation.counts.of(`stream ${fault}`)).toBe(1);
+  });
+
+  test('whose reader leaves or crashes is closed at the server', async () => {
+    const left = await read(Choices.seeded(1), {}, 3);
+    await left.simulation.run({ until: 120_000 });
+    expect([left.lines.length, left.closed()]).toEqual([3, 1]);
+    const crashed = await read(Choices.seeded(1));
+    crashed.simulation.schedule.after(29_999, () => crashed.world.process.crash());
+    await crashed.simulation.run({ until: 120_000 });
+    expect([crashed.lines.length, crashed.closed(), crashed.end()]).toEqual([0, 1, 'open']);
+  });
+
+  test('waits for a reader that is paused, in order', async () => {
+    const { simulation, lines, world } = await read(Choices.seeded(2));
+    simulation.schedule.after(29_000, () => world.process.pause());
+    simulation.schedule.after(100_000, () => world.process.resume());
+    await simulation.run({ until: 99_999 });
+    expect(lines).toEqual([]);
+    await simulation.run({ until: 120_000 });
+    expect(lines).toEqual(['0', '1', '2', '3', '4', '5', '6', '7', '8', '9']);
+  });
+});

@@ -1,0 +1,263 @@
+import type { Transport, TransportRequest, TransportResponse } from '@vmwright/runtime';
+import type { Choices } from './choices.ts';
+import type { Counts } from './counts.ts';
+import { type FaultRates, type RequestFault, requestFault, streamFault, USUAL_FAULTS } from './faults.ts';
+import type { SimulatedProcess } from './process.ts';
+import type { Schedule } from './schedule.ts';
+import type { Answer, ModelServer, WholeAnswer } from './server.ts';
+import { Stream } from './stream.ts';
+import type { Trace } from './trace.ts';
+
+/** How long a late request is on its way, beside its usual delay. */
+const LATE_MS = 30_000;
+
+export interface NetworkParts {
+  readonly schedule: Schedule;
+  readonly choices: Choices;
+  readonly trace: Trace;
+  readonly counts: Counts;
+}
+
+interface Served {
+  readonly server: ModelServer;
+  readonly faults: FaultRates;
+}
+
+/**
+ * The way from processes to servers: each request and answer takes its time, and some go wrong (see `faults.ts`).
+ *
+ * Guarantees: what a client has sent may arrive long after it gave up, also after it crashed. A client that sees no
+ * answer knows nothing. Lines of one stream come in order.
+ */
+export class Network {
+  readonly #parts: NetworkParts;
+  readonly #servers = new Map<string, Served>();
+  readonly #partitions = new Set<string>();
+  /** Whether things go wrong at all. Delays are there in any case. */
+  faulty = false;
+
+  constructor(parts: NetworkParts) {
+    this.#parts = parts;
+  }
+
+  /** Puts a server at an origin: `https://api.simulated`. */
+  serve(origin: string, server: ModelServer, faults: FaultRates = USUAL_FAULTS): void {
+    this.#servers.set(origin, { server, faults });
+  }
+
+  /** Nothing gets from this process to that server and back any more, silently, until `mend`. */
+  part(process: string, origin: string): void {
+    this.#partitions.add(`${process} ${origin}`);
+  }
+
+  mend(process: string, origin: string): void {
+    this.#partitions.delete(`${process} ${origin}`);
+  }
+
+  connect(process: SimulatedProcess, origin: string): Transport {
+    const open = new Set<Exchange>();
+    return {
+      request: (request) => this.#send(process, origin, request, open),
+      close: async () => {
+        for (const exchange of open) exchange.fail(new Error('the connection is closed'));
+      },
+    };
+  }
+
+  #send(
+    process: SimulatedProcess,
+    origin: string,
+    request: TransportRequest,
+    open: Set<Exchange>,
+  ): Promise<TransportResponse> {
+    const { signal } = request;
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    if (process.gone) return new Promise(() => undefined); // the rest of the turn in which it crashed
+    const served = this.#servers.get(origin);
+    if (served === undefined) return Promise.reject(new Error(`getaddrinfo ENOTFOUND ${origin}`));
+    const { schedule, choices } = this.#parts;
+    const exchange = new Exchange(process, request, open);
+    const fault = this.#isParted(process, origin)
+      ? choices.one(['half-open', 'lost'] as const)
+      : this.faulty
+        ? requestFault(choices, served.faults)
+        : undefined;
+    if (fault !== undefined) this.#tell(process, `${fault}: ${nameOf(request)}`, `request ${fault}`);
+    switch (fault) {
+      case 'half-open':
+        break;
+      case 'lost':
+        schedule.after(choices.delay(), () => exchange.fail(new Error('connect ECONNREFUSED')), process);
+        break;
+      default: {
+        const late = fault === 'late' ? 1_000 + choices.pick(LATE_MS) : 0;
+        const arrive = () => this.#arrive(exchange, origin, served, fault);
+        schedule.after(late + choices.delay(), arrive);
+      }
+    }
+    return exchange.answered;
+  }
+
+  #arrive(
+    exchange: Exchange,
+    origin: string,
+    { server, faults }: Served,
+    fault: RequestFault | undefined,
+  ): void {
+    const { request, process } = exchange;
+    const { counts } = this.#parts;
+    if (this.#isParted(process, origin)) return;
+    if (exchange.isOver) {
+      if (request.method === 'GET') return; // nobody hears the answer, and it changes nothing
+      counts.add(process.gone ? 'request arrived after a crash' : 'request arrived after the client gave up');
+    }
+    const answer = answerTo(server, request, fault, () => 1 + this.#parts.choices.pick(3));
+    this.#tell(process, `${nameOf(request)} → ${answer.status}`);
+    if (fault === 'answer lost') return;
+    const error = fault === 'reset' ? new Error('read ECONNRESET') : undefined;
+    this.#answer(exchange, origin, answer, faults, error);
+  }
+
+  #answer(
+    exchange: Exchange,
+    origin: string,
+    answer: Answer,
+    faults: FaultRates,
+    error: Error | undefined,
+  ): void {
+    const { schedule, choices } = this.#parts;
+    const { process } = exchange;
+    if (exchange.isOver) return;
+    if (error !== undefined || !('open' in answer)) {
+      const arrive = () => {
+        if (this.#isParted(process, origin)) return;
+        if (error !== undefined) exchange.fail(error);
+        else if ('body' in answer) exchange.resolve(responseOf(answer));
+      };
+      schedule.after(choices.delay(), arrive, process);
+      return;
+    }
+    const stream = new Stream(schedule, process, {
+      delay: () => choices.delay(),
+      fault: () => {
+        if (this.#isParted(process, origin)) return 'stalled';
+        const found = this.faulty ? streamFault(choices, faults) : undefined;
+        if (found !== undefined)
+          this.#tell(process, `${found}: ${nameOf(exchange.request)}`, `stream ${found}`);
+        return found;
+      },
+    });
+    exchange.onFail = (reason) => stream.fail(reason);
+    stream.onClose = answer.open(stream);
+    const head = {
+      status: answer.status,
+      header: () => undefined,
+      text: () => wholeOf(stream),
+      lines: () => stream.lines(),
+    };
+    schedule.after(choices.delay(), () => exchange.resolve(head, true), process);
+  }
+
+  #isParted(process: SimulatedProcess, origin: string): boolean {
+    return this.#partitions.size > 0 && this.#partitions.has(`${process.name} ${origin}`);
+  }
+
+  #tell({ name }: SimulatedProcess, what: string, counted?: string): void {
+    const { schedule, trace, counts } = this.#parts;
+    trace.note(schedule.now, name, what);
+    if (counted !== undefined) counts.add(counted);
+  }
+}
+
+/** A request of a process, until it is answered for good or given up. */
+class Exchange {
+  readonly process: SimulatedProcess;
+  readonly request: TransportRequest;
+  readonly answered: Promise<TransportResponse>;
+  onFail: ((reason: Error) => void) | undefined;
+  readonly #open: Set<Exchange>;
+  readonly #settle: PromiseWithResolvers<TransportResponse>;
+  readonly #aborted = () => this.#fail(toError(this.request.signal?.reason));
+  readonly #forget: () => void;
+  #over = false;
+
+  constructor(process: SimulatedProcess, request: TransportRequest, open: Set<Exchange>) {
+    this.process = process;
+    this.request = request;
+    this.#open = open;
+    this.#settle = Promise.withResolvers();
+    this.answered = this.#settle.promise;
+    request.signal?.addEventListener('abort', this.#aborted, { once: true });
+    this.#forget = process.onCrash(() => {
+      this.onFail?.(new Error('the process has crashed')); // its socket closes, and the server stops sending
+      this.#end();
+    });
+    open.add(this);
+  }
+
+  get isOver(): boolean {
+    return this.#over;
+  }
+
+  /** @param lasting its body is still to come */
+  resolve(response: TransportResponse, lasting = false): void {
+    this.process.enter(() => {
+      if (this.#over) return;
+      if (!lasting) this.#end();
+      this.#settle.resolve(response);
+    });
+  }
+
+  fail(error: Error): void {
+    this.process.enter(() => this.#fail(error));
+  }
+
+  #fail(error: Error): void {
+    if (this.#over) return;
+    this.#end();
+    this.onFail?.(error);
+    this.#settle.reject(error);
+  }
+
+  #end(): void {
+    this.#over = true;
+    this.#open.delete(this);
+    this.#forget();
+    this.request.signal?.removeEventListener('abort', this.#aborted);
+  }
+}
+
+function answerTo(
+  server: ModelServer,
+  request: TransportRequest,
+  fault: RequestFault | undefined,
+  retryAfterSeconds: () => number,
+): Answer {
+  if (fault === 'refused') return server.refuse(500);
+  if (fault === 'throttled') return server.refuse(429, retryAfterSeconds());
+  return server.receive(request);
+}
+
+function responseOf({ status, headers = {}, body }: WholeAnswer): TransportResponse {
+  return {
+    status,
+    header: (name) => headers[name],
+    text: async () => body,
+    lines: async function* () {
+      for (const line of body.split('\n')) if (line !== '') yield line;
+    },
+  };
+}
+
+async function wholeOf(stream: Stream): Promise<string> {
+  const lines = await Array.fromAsync(stream.lines());
+  return lines.join('\n');
+}
+
+function nameOf({ method, path }: TransportRequest): string {
+  return `${method} ${path}`;
+}
+
+function toError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error(String(reason));
+}

@@ -1,0 +1,64 @@
+/** One line of what happened. */
+export interface StoryLine {
+  /** Virtual milliseconds since the beginning. */
+  readonly at: number;
+  /** The process, or the part of the world outside them. */
+  readonly who: string;
+  readonly what: string;
+}
+
+/**
+ * What happened in a run: as a running hash, by which two runs are shown to be the same, and on demand as a story that
+ * people read.
+ */
+export class Trace {
+  readonly #story: StoryLine[] | undefined;
+  #high = 0x811c9dc5;
+  #low = 0x1b873593;
+  #length = 0;
+
+  constructor(story = false) {
+    this.#story = story ? [] : undefined;
+  }
+
+  note(at: number, who: string, what: string): void {
+    this.#length += 1;
+    const micros = Math.round(at * 1_000);
+    this.#mix(micros | 0);
+    this.#mix(Math.trunc(micros / 2 ** 32));
+    this.#mixText(who);
+    this.#mixText(what);
+    this.#story?.push({ at, who, what });
+  }
+
+  /** Of all that was noted, in its order. */
+  get hash(): string {
+    const hex = (word: number) => (word >>> 0).toString(16).padStart(8, '0');
+    return hex(this.#high) + hex(this.#low);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  get story(): readonly StoryLine[] {
+    return this.#story ?? [];
+  }
+
+  #mix(word: number): void {
+    this.#high = Math.imul(this.#high ^ word, 0x01000193);
+    this.#low = Math.imul(this.#low ^ ((word << 13) | (word >>> 19)), 0x5bd1e995) ^ (this.#high >>> 15);
+  }
+
+  #mixText(text: string): void {
+    for (let i = 0; i < text.length; i++) this.#mix(text.charCodeAt(i));
+    this.#mix(text.length);
+  }
+}
+
+/** A story as people read it. */
+export function told(story: readonly StoryLine[]): string {
+  return story
+    .map(({ at, who, what }) => `${(at / 1_000).toFixed(3).padStart(10)} s  ${who.padEnd(12)} ${what}`)
+    .join('\n');
+}

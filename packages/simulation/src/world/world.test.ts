@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest';
+import { Choices } from './choices.ts';
+import { Simulation, seeded } from './simulation.ts';
+import { EPOCH_MS } from './world.ts';
+
+/** Without chance: each delay the shortest. */
+const calm = () => new Simulation({ choices: Choices.replayed([]) });
+
+describe('a simulated process', () => {
+  test('that has crashed does nothing more, and another of its name starts anew', async () => {
+    const simulation = calm();
+    const world = simulation.start('a');
+    const seen: string[] = [];
+    world.after(10, () => seen.push('before'));
+    world.after(30, () => seen.push('after'));
+    simulation.schedule.after(20, () => world.process.crash());
+    simulation.schedule.after(40, () => {
+      const again = simulation.start('a');
+      seen.push(`again at ${again.monotonic()}`);
+    });
+    await simulation.run({ until: 100 });
+    expect(seen).toEqual(['before', 'again at 0']);
+  });
+
+  test('that is paused gets all that came meanwhile when it goes on, but for what it cancels first', async () => {
+    const simulation = calm();
+    const world = simulation.start('a');
+    const seen: string[] = [];
+    world.after(10, () => {
+      seen.push(`first at ${world.monotonic()}`);
+      second.cancel();
+    });
+    const second = world.after(20, () => seen.push('second'));
+    world.after(30, () => seen.push(`third at ${world.monotonic()}`));
+    simulation.schedule.after(5, () => world.process.pause());
+    simulation.schedule.after(50, () => world.process.resume());
+    await simulation.run({ until: 100 });
+    expect(seen).toEqual(['first at 50', 'third at 50']);
+  });
+
+  test('has a wall clock that is off and jumps, and a monotonic one that is not and does not', async () => {
+    const simulation = calm();
+    const world = simulation.start('a');
+    world.process.skewMs = 5_000;
+    const seen: (readonly [number, number])[] = [];
+    const look = () => seen.push([world.now() - EPOCH_MS, world.monotonic()]);
+    world.after(10, look);
+    simulation.schedule.after(15, () => (world.process.skewMs = -1_000));
+    world.after(20, look);
+    await simulation.run({ until: 100 });
+    expect(seen).toEqual([
+      [5_010, 10],
+      [-980, 20],
+    ]);
+  });
+
+  test('gets ids that are in the form of version 4, all different, and the same for the same seed', () => {
+    const ids = () => {
+      const world = seeded(3).start('a');
+      return Array.from({ length: 1_000 }, () => world.uuid());
+    };
+    expect(new Set(ids()).size).toBe(1_000);
+    for (const id of ids())
+      expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(ids()).toEqual(ids());
+  });
+});

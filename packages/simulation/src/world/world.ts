@@ -1,0 +1,67 @@
+import type { ServerAddress, Timer, Transport, World } from '@vmwright/runtime';
+import type { Choices } from './choices.ts';
+import type { Network } from './network.ts';
+import type { SimulatedProcess } from './process.ts';
+import type { Schedule } from './schedule.ts';
+
+/** 1 January 2026: when every simulation begins, by a clock that is right. */
+export const EPOCH_MS = Date.UTC(2026, 0, 1);
+
+/** A timer that is late, as on a busy machine: one in so many, by up to so many milliseconds. */
+const LATE_TIMER = { oneIn: 24, ms: 500 };
+
+export interface WorldParts {
+  readonly schedule: Schedule;
+  readonly choices: Choices;
+  readonly network: Network;
+  readonly uuid: () => string;
+}
+
+/** The world as one simulated process sees it. */
+export class SimulatedWorld implements World {
+  readonly process: SimulatedProcess;
+  readonly #parts: WorldParts;
+
+  constructor(process: SimulatedProcess, parts: WorldParts) {
+    this.process = process;
+    this.#parts = parts;
+  }
+
+  now(): number {
+    return EPOCH_MS + this.#parts.schedule.now + this.process.skewMs;
+  }
+
+  monotonic(): number {
+    return this.#parts.schedule.now - this.process.startedAt;
+  }
+
+  after(ms: number, callback: () => void): Timer {
+    const { schedule, choices, network } = this.#parts;
+    const late = network.faulty && choices.oneIn(LATE_TIMER.oneIn) ? choices.pick(LATE_TIMER.ms) : 0;
+    let cancelled = false;
+    const planned = schedule.after(
+      Math.max(ms, 0) + late,
+      // Held back while the process is paused, and perhaps cancelled then by what comes before it.
+      () => this.process.enter(() => cancelled || callback()),
+      this.process,
+    );
+    return {
+      cancel: () => {
+        cancelled = true;
+        planned.cancelled = true;
+      },
+    };
+  }
+
+  random(): number {
+    return this.#parts.choices.fraction();
+  }
+
+  uuid(): string {
+    return this.#parts.uuid();
+  }
+
+  connect({ origin }: ServerAddress): Transport {
+    return this.#parts.network.connect(this.process, origin);
+  }
+}

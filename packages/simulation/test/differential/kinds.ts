@@ -1,0 +1,82 @@
+import { defineKind, foreignKind, type Kind, type KubeObject, Lease, schema } from '@vmwright/runtime';
+
+const { anything, array, integer, literals, map, object, optional, string } = schema;
+
+/** Has one of everything that makes a difference to apply, patch and validation. */
+export const Thing = defineKind({
+  group: 'differential.vmwright.dev',
+  version: 'v1',
+  kind: 'Thing',
+  plural: 'things',
+  spec: object({
+    level: optional(integer({ minimum: 1, maximum: 10 })),
+    power: literals(['High', 'Low'], { default: 'Low' }),
+    nick: optional(string({ maxLength: 5 })),
+    disks: optional(
+      array(object({ name: string(), size: integer({ default: 10 }), note: optional(string()) }), {
+        list: 'map',
+        keys: ['name'],
+      }),
+    ),
+    tags: optional(array(string(), { list: 'set' })),
+    steps: optional(array(integer())),
+    labels: optional(map(string())),
+    options: optional(map(string(), { atomic: true })),
+    nested: optional(object({ a: optional(string()), b: optional(object({ c: optional(string()) })) })),
+    extra: optional(anything()),
+    replicas: integer({ default: 1, minimum: 0 }),
+  }),
+  status: object({
+    phase: optional(string()),
+    replicas: optional(integer()),
+    selector: optional(string()),
+    conditions: optional(
+      array(object({ type: string(), status: string() }), { list: 'map', keys: ['type'] }),
+    ),
+  }),
+  scale: {
+    specPath: '.spec.replicas',
+    statusPath: '.status.replicas',
+    labelSelectorPath: '.status.selector',
+  },
+});
+
+/** Has no status of its own. */
+export const Plain = defineKind({
+  group: 'differential.vmwright.dev',
+  version: 'v1',
+  kind: 'Plain',
+  plural: 'plains',
+  spec: object({ level: optional(integer({ minimum: 1 })), labels: optional(map(string())) }),
+});
+
+/** Belongs to no namespace. */
+export const Global = defineKind({
+  group: 'differential.vmwright.dev',
+  version: 'v1',
+  kind: 'Global',
+  plural: 'globals',
+  scope: 'Cluster',
+  spec: object({ level: optional(integer({ minimum: 1 })), labels: optional(map(string())) }),
+});
+
+/** Those that are declared by CRDs. */
+export const DECLARED = [Thing, Plain, Global] as const;
+
+const core = (kind: string, plural: string) =>
+  foreignKind<KubeObject>({ group: '', version: 'v1', kind, plural, scope: 'Namespaced' });
+
+export const KINDS = {
+  thing: Thing,
+  plain: Plain,
+  global: Global,
+  configmap: core('ConfigMap', 'configmaps'),
+  secret: core('Secret', 'secrets'),
+  lease: Lease,
+} as const satisfies Record<string, Kind>;
+
+export type KindName = keyof typeof KINDS;
+
+export function kindOf(name: KindName): Kind {
+  return KINDS[name];
+}
