@@ -2,8 +2,8 @@ import type { Clock } from '../world/world.ts';
 
 /** Who we are to a server. */
 export interface Credentials {
-  /** The value of the Authorization header, if there is one. Called for each request. */
-  authorization(): Promise<string | undefined>;
+  /** The value of the Authorization header, if there is one. Called for each request, so at once where it is known. */
+  authorization(): string | undefined | Promise<string | undefined>;
   /**
    * After a 401: fetches them anew if that can help, and tells whether there are others now.
    * @param refused the Authorization header that the server did not take. Of many requests that were refused together,
@@ -14,12 +14,12 @@ export interface Credentials {
 
 /** For a server that knows us by our certificate, or needs not know us. */
 export const noCredentials: Credentials = {
-  authorization: async () => undefined,
+  authorization: () => undefined,
   renew: async () => false,
 };
 
 export function fixedToken(token: string): Credentials {
-  return { authorization: async () => `Bearer ${token}`, renew: async () => false };
+  return { authorization: () => `Bearer ${token}`, renew: async () => false };
 }
 
 /** A value that is fetched when first needed, kept, and fetched again when it is old or was refused. */
@@ -49,11 +49,16 @@ export class Kept<T> {
     return this.#kept?.value;
   }
 
+  /** What is kept, unless it is old. */
+  get fresh(): T | undefined {
+    const kept = this.#kept;
+    return kept !== undefined && this.#clock.now() < kept.until ? kept.value : undefined;
+  }
+
   async get(): Promise<T> {
     const kept = this.#kept;
     if (kept === undefined) return this.renew();
-    if (this.#clock.now() < kept.until) return kept.value;
-    return this.renew().catch(() => kept.value);
+    return this.fresh ?? this.renew().catch(() => kept.value);
   }
 
   renew(): Promise<T> {
@@ -73,7 +78,10 @@ export class Kept<T> {
 export function renewedToken(clock: Clock, fetch: () => Promise<Renewable<string>>): Credentials {
   const token = new Kept(clock, fetch);
   return {
-    authorization: async () => bearer(await token.get()),
+    authorization: () => {
+      const { fresh } = token;
+      return fresh === undefined ? token.get().then(bearer) : bearer(fresh);
+    },
     renew: (refused) => renewed(token, bearer, refused),
   };
 }

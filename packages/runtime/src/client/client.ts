@@ -47,6 +47,9 @@ export interface ClientOptions {
   readonly observer?: RequestObserver;
 }
 
+/** A request without what is the same for all of a call. */
+type Sent = Omit<Outgoing, 'timeoutMs' | 'signal' | 'allow'>;
+
 /**
  * Talks to a Kubernetes API server.
  *
@@ -60,12 +63,15 @@ export class Client implements AsyncDisposable {
   readonly #options: ClientOptions;
   readonly #close: () => Promise<void>;
   readonly #scope: WriteScope | undefined;
+  /** Asked before each write. */
+  readonly #allow: (() => void) | undefined;
 
   constructor(options: ClientOptions, shared?: { readonly client: Client; readonly scope: WriteScope }) {
     const { world, access, userAgent = 'vmwright-runtime', observer } = options;
     this.fieldManager = options.fieldManager;
     this.#options = options;
     this.#scope = shared?.scope;
+    this.#allow = shared && (() => shared.scope.allow());
     if (shared !== undefined) {
       this.#requests = shared.client.#requests;
       this.#close = async () => undefined; // who opened the connections closes them
@@ -154,7 +160,7 @@ export class Client implements AsyncDisposable {
     return this.#write(
       kind,
       object,
-      { method: 'POST', path, body: bodyOf(kind, object), idempotent: false },
+      { method: 'POST', path, body: bodyOf(kind, object), contentType: JSON_TYPE, idempotent: false },
       options,
     );
   }
@@ -207,9 +213,7 @@ export class Client implements AsyncDisposable {
     });
     const path = objectPath(kind, ref);
     const request = { method: 'DELETE', path, body, contentType: JSON_TYPE, idempotent: true } as const;
-    const answer: unknown = JSON.parse(
-      await this.#text({ ...request, allow: () => this.#scope?.allow() }, options),
-    );
+    const answer: unknown = JSON.parse(await this.#text(request, options));
     if (options.dryRun) return;
     // The object with a deletion timestamp while something holds it, or a `Status` when it is gone.
     const object = isObjectOf(kind, answer) ? answer : undefined;
@@ -237,7 +241,7 @@ export class Client implements AsyncDisposable {
       contentType: 'application/merge-patch+json',
       idempotent: true,
     } as const;
-    return scaleOf(await this.#text({ ...request, allow: () => this.#scope?.allow() }, options));
+    return scaleOf(await this.#text(request, options));
   }
 
   /** What is no object: `/version`, `/readyz`, discovery. */
@@ -289,18 +293,19 @@ export class Client implements AsyncDisposable {
     return { signal, timeoutMs };
   }
 
-  #text(request: Omit<Outgoing, 'timeoutMs' | 'signal'>, options: CallOptions): Promise<string> {
-    return this.#requests.text({ ...request, ...this.#call(options) });
+  #text(request: Sent, options: CallOptions): Promise<string> {
+    const allow = request.method === 'GET' ? undefined : this.#allow;
+    return this.#requests.text({ ...request, ...this.#call(options), allow });
   }
 
   /** @param draft what was sent, which may say the version it replaces */
   async #write<T extends KubeObject>(
     kind: Kind<T>,
     draft: object,
-    request: Omit<Outgoing, 'timeoutMs' | 'signal'>,
+    request: Sent,
     options: WriteOptions,
   ): Promise<T> {
-    const object = await this.#object(kind, { ...request, allow: () => this.#scope?.allow() }, options);
+    const object = await this.#object(kind, request, options);
     if (!options.dryRun) {
       const { metadata } = object;
       const conditional = request.method === 'POST' || namesVersion(draft);
@@ -309,13 +314,8 @@ export class Client implements AsyncDisposable {
     return object;
   }
 
-  async #object<T extends KubeObject>(
-    kind: Kind<T>,
-    request: Omit<Outgoing, 'timeoutMs' | 'signal'>,
-    options: CallOptions,
-  ): Promise<T> {
-    const contentType = request.contentType ?? (request.body === undefined ? undefined : JSON_TYPE);
-    const text = await this.#text({ ...request, ...(contentType && { contentType }) }, options);
+  async #object<T extends KubeObject>(kind: Kind<T>, request: Sent, options: CallOptions): Promise<T> {
+    const text = await this.#text(request, options);
     return objectOf(kind, JSON.parse(text));
   }
 }

@@ -88,7 +88,8 @@ export class Requests {
       const deadline = new Deadline(world, timeoutMs, signal);
       let authorization: string | undefined;
       try {
-        authorization = await unlessAborted(credentials.authorization(), deadline.signal);
+        const given = credentials.authorization();
+        authorization = given instanceof Promise ? await unlessAborted(given, deadline.signal) : given;
         return await attempt(deadline, authorization);
       } catch (caught) {
         deadline.end();

@@ -88,9 +88,11 @@ interface Outcome {
 /** A reconcile under way. */
 interface Run {
   /** Versions that it has written itself (`resource@version`), with nobody else's change behind them. */
-  readonly own: Set<string>;
+  readonly own: string[];
   /** Changes of which its key was told meanwhile. */
-  readonly told: Map<string, number>;
+  readonly told: { readonly change: string; readonly priority: number }[];
+  /** Made when first asked for: most reconciles have nothing to say. */
+  readonly log: () => Logger;
 }
 
 /**
@@ -182,7 +184,7 @@ export class Controller<T extends KubeObject> {
     const run = this.#runs.get(key);
     // The watch may tell of a write before its answer has come, so whose change it is shows only at the end.
     if (run === undefined) this.#add(key, { priority });
-    else run.told.set(`${resourceOf(kind)}@${version}`, priority);
+    else run.told.push({ change: `${resourceOf(kind)}@${version}`, priority });
   }
 
   *#ownersOf(event: CacheEvent<KubeObject>): Generator<string, void, undefined> {
@@ -231,21 +233,26 @@ export class Controller<T extends KubeObject> {
     const { key, priority } = item;
     const started = world.monotonic();
     observer?.started();
-    const id = world.uuid();
-    const log = this.#log.child({ object: key, reconcileId: id });
-    const deadline = new Deadline(world, this.#options.timeoutMs ?? 0, signal);
-    const run: Run = { own: new Set(), told: new Map() };
+    const { timeoutMs = 0 } = this.#options;
+    const deadline = timeoutMs > 0 ? new Deadline(world, timeoutMs, signal) : undefined;
+    let log: Logger | undefined;
+    const run: Run = {
+      own: [],
+      told: [],
+      log: () => (log ??= this.#log.child({ object: key, reconcileId: world.uuid() })),
+    };
     this.#runs.set(key, run);
     let outcome: Outcome;
     try {
-      outcome = this.#settle(key, await this.#reconcile(key, run, deadline.signal, log));
+      outcome = this.#settle(key, await this.#reconcile(key, run, deadline?.signal ?? signal));
     } catch (error) {
-      outcome = this.#fail(item, error, deadline, log);
+      outcome = this.#fail(item, error, deadline?.passed ?? false, signal, run.log());
       if (outcome.cause !== 'terminal' && this.#owns(key)) this.queue.retry(key, priority);
     }
-    deadline.end();
+    deadline?.end();
     this.#runs.delete(key);
-    for (const [change, told] of run.told) if (!run.own.has(change)) this.#add(key, { priority: told });
+    for (const { change, priority: told } of run.told)
+      if (!run.own.includes(change)) this.#add(key, { priority: told });
     this.queue.done(key);
     observer?.finished(outcome.result, world.monotonic() - started, outcome.cause);
   }
@@ -257,7 +264,7 @@ export class Controller<T extends KubeObject> {
     return { result: 'requeue_after' };
   }
 
-  #fail({ key }: Item, error: unknown, deadline: Deadline, log: Logger): Outcome {
+  #fail({ key }: Item, error: unknown, tooLong: boolean, signal: AbortSignal, log: Logger): Outcome {
     const fields = { error: messageOf(error) };
     if (error instanceof TerminalError) {
       this.queue.forget(key);
@@ -273,12 +280,12 @@ export class Controller<T extends KubeObject> {
       log.debug(fields, 'the object has changed meanwhile; it comes again');
       return { result: 'requeue' };
     }
-    if (deadline.signal.aborted && !deadline.passed) {
+    if (signal.aborted && !tooLong) {
       log.debug(fields, 'given up: this replica stops, or another is to have the object');
       return { result: 'requeue' };
     }
     const retry = { ...fields, failures: this.queue.failures(key) + 1 };
-    if (deadline.passed) {
+    if (tooLong) {
       log.error(retry, 'reconcile took too long');
       return { result: 'error', cause: 'timeout' };
     }
@@ -290,11 +297,11 @@ export class Controller<T extends KubeObject> {
     return { result: 'error' };
   }
 
-  async #reconcile(key: string, run: Run, signal: AbortSignal, log: Logger): Promise<Result> {
+  async #reconcile(key: string, run: Run, signal: AbortSignal): Promise<Result> {
     const { for: kind, reconcile, finalizer } = this.#options;
     let object = this.#cache.get(key);
     if (object === undefined) return undefined; // gone: nothing is wanted any more
-    const context = this.#context(key, run, signal, log);
+    const context = this.#context(key, run, signal);
     if (finalizer === undefined)
       return object.metadata.deletionTimestamp === undefined ? reconcile(object, context) : undefined;
     if (object.metadata.deletionTimestamp !== undefined) {
@@ -312,13 +319,13 @@ export class Controller<T extends KubeObject> {
     return reconcile(object, context);
   }
 
-  #context(key: string, run: Run, signal: AbortSignal, log: Logger): ReconcileContext<T> {
+  #context(key: string, run: Run, signal: AbortSignal): ReconcileContext<T> {
     const { world, caches, allow, events } = this.#environment;
     const client = this.#environment.client.scoped({
       allow: () => allow(key),
       written: (write) => {
         const { kind, object, conditional } = write;
-        if (conditional && object !== undefined) run.own.add(`${resourceOf(kind)}@${versionOf(object)}`);
+        if (conditional && object !== undefined) run.own.push(`${resourceOf(kind)}@${versionOf(object)}`);
         caches.written(write);
       },
     });
@@ -326,7 +333,9 @@ export class Controller<T extends KubeObject> {
       key,
       signal,
       client,
-      log,
+      get log() {
+        return run.log();
+      },
       now: () => world.now(),
       cache: (kind) => caches.get(kind),
       event: (object, happening) => events.record(this.#options.for, object, happening),

@@ -79,6 +79,9 @@ interface CommonOptions {
   readonly graceMs?: number;
 }
 
+/** For the events of reconciles that have just ended. */
+const LAST_EVENTS_MS = 2_000;
+
 /**
  * A program of controllers over one connection and one set of caches.
  *
@@ -301,7 +304,9 @@ export class Manager {
       else signal.addEventListener('abort', begin, { once: true });
     });
     await Promise.race([working, grace]);
-    await Promise.race([Promise.all(this.#recorders.map((recorder) => recorder.flush())), grace]);
+    // All has ended, and a successor may be waiting: events that are not told by now are not worth much of its time.
+    const told = Promise.all(this.#recorders.map((recorder) => recorder.flush()));
+    await Promise.race([told, wait(world, LAST_EVENTS_MS, over.signal).catch(() => undefined)]);
     over.abort();
   }
 }

@@ -22,6 +22,8 @@ export class Body {
   #ended = false;
   #error: Error | undefined;
   #wake: (() => void) | undefined;
+  /** It is wanted at its end, not piece by piece. */
+  #isWhole = false;
 
   constructor(flow: Flow) {
     this.#flow = flow;
@@ -43,7 +45,7 @@ export class Body {
   push(chunk: Buffer): void {
     this.#chunks.push(chunk);
     this.#size += chunk.length;
-    if (this.#size > HIGH_WATER) this.#flow.pause();
+    if (this.#size > HIGH_WATER && !this.#isWhole) this.#flow.pause();
     this.#tell();
   }
 
@@ -59,11 +61,17 @@ export class Body {
     this.#tell();
   }
 
-  async text(): Promise<string> {
-    const all: Buffer[] = [];
-    for (let chunks = await this.#next(); chunks !== undefined; chunks = await this.#next())
-      all.push(...chunks);
-    return all.length === 1 && all[0] !== undefined ? all[0].toString() : Buffer.concat(all).toString();
+  text(): Promise<string> {
+    this.#isWhole = true;
+    if (this.#flow.paused) this.#flow.resume();
+    return new Promise((resolve, reject) => {
+      const settle = () => {
+        if (this.#error !== undefined) reject(this.#error);
+        else if (this.#ended) resolve(this.#all());
+        else this.#wake = settle;
+      };
+      settle();
+    });
   }
 
   async *lines(): AsyncGenerator<string, void, undefined> {
@@ -103,9 +111,16 @@ export class Body {
     return chunks;
   }
 
+  #all(): string {
+    const [only, ...more] = this.#chunks;
+    if (only === undefined) return '';
+    return (more.length === 0 ? only : Buffer.concat(this.#chunks)).toString();
+  }
+
   #tell(): void {
-    this.#wake?.();
+    const wake = this.#wake;
     this.#wake = undefined;
+    wake?.();
   }
 }
 
