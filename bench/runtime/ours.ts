@@ -42,6 +42,9 @@ const sayLeads: Source = async () => console.log('leads');
 const doNothing = async () => undefined;
 
 switch (job) {
+  case 'bare':
+    await patchAll();
+    break;
   case 'status':
     giveStatus();
     break;
@@ -100,4 +103,18 @@ function giveStatus(): void {
       if (given === objects) console.log('last');
     },
   });
+}
+
+/** The same requests as for `status` and nothing else: no watch, no cache, no queue. What the API server can take. */
+async function patchAll(): Promise<void> {
+  const { namespace } = values;
+  const items = [...(await manager.client.list(Sample, { namespace })).items];
+  console.log('first');
+  const patch = { status: { phase, message: 'it runs' } };
+  const work = async () => {
+    for (let next = items.pop(); next !== undefined; next = items.pop())
+      await manager.client.mergePatch(Sample, next.metadata, patch, { subresource: 'status' });
+  };
+  await Promise.all(Array.from({ length: concurrency }, work));
+  console.log('last');
 }

@@ -9,7 +9,7 @@ import { collectingLogger } from '../log/collecting-logger.ts';
 import { Manager } from '../manager/manager.ts';
 import { nodeWorld } from '../world/node/node-world.ts';
 import type { ControllerOptions } from './controller.ts';
-import { generationChanged } from './predicates.ts';
+import { annotationsChanged, any, generationChanged, labelsChanged } from './predicates.ts';
 import { requeueAfter, TerminalError } from './result.ts';
 import { Channel, watch } from './sources.ts';
 
@@ -272,6 +272,32 @@ test('what it tells of an object is seen by people, also what it told last', asy
   await running;
   const { stdout } = await cluster.kubectl(['-n', namespace.name, 'events', '--for=configmap/eventful']);
   expect(stdout).toMatch(/Warning +NoRoom +ConfigMap\/eventful +there is no room for it/);
+});
+
+test('only changes that count wake an object', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  const { client } = await run(cluster, namespace.name, {
+    when: any(labelsChanged, annotationsChanged),
+    reconcile: async ({ metadata, data }) =>
+      seen.add(`${metadata.name} ${data?.n} ${metadata.labels?.a ?? '-'} ${metadata.annotations?.b ?? '-'}`),
+  });
+  const ref = { namespace: namespace.name, name: 'picky' };
+  await client.create(ConfigMap, { metadata: ref, data: { n: '1' } });
+  await seen.until((all) => all.includes('picky 1 - -'));
+  await client.mergePatch(ConfigMap, ref, { data: { n: '2' } });
+  // Watches tell in order: when this one is seen, the change before it was not worth a reconcile.
+  await client.create(ConfigMap, { metadata: { ...ref, name: 'marker' }, data: { n: '0' } });
+  await seen.until((all) => all.includes('marker 0 - -'));
+  await client.mergePatch(ConfigMap, ref, { metadata: { labels: { a: 'x' } } });
+  await seen.until((all) => all.includes('picky 2 x -'));
+  await client.mergePatch(ConfigMap, ref, { metadata: { annotations: { b: 'y' } } });
+  await seen.until((all) => all.includes('picky 2 x y'));
+  expect(seen.all.filter((call) => call.startsWith('picky'))).toEqual([
+    'picky 1 - -',
+    'picky 2 x -',
+    'picky 2 x y',
+  ]);
 });
 
 test('a reconcile that takes too long is asked to stop, and tried again', async ({ cluster }) => {

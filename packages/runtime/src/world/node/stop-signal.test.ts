@@ -1,0 +1,26 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { expect, onTestFinished, test } from 'vitest';
+
+const PROGRAM = `
+  import { stopSignal } from ${JSON.stringify(new URL('stop-signal.ts', import.meta.url).href)};
+  const signal = stopSignal();
+  signal.addEventListener('abort', () => console.log(signal.reason.message));
+  setInterval(() => undefined, 1_000); // it never ends by itself
+  console.log('runs');
+`;
+
+test('the first signal asks to stop, and the second ends the program at once', async () => {
+  const program = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => void program.kill('SIGKILL'));
+  const exited = once(program, 'exit');
+  const lines = createInterface({ input: program.stdout })[Symbol.asyncIterator]();
+  expect((await lines.next()).value).toBe('runs');
+  program.kill('SIGTERM');
+  expect((await lines.next()).value).toBe('the program was asked to stop by SIGTERM');
+  program.kill('SIGINT');
+  expect(await exited).toEqual([1, null]);
+});
