@@ -1,112 +1,288 @@
-import type { buildConnector, Dispatcher, Pool as PoolType } from 'undici';
-import buildTlsConnector from 'undici/lib/core/connect.js';
-import Pool from 'undici/lib/dispatcher/pool.js';
-import { messageOf } from '../../errors.ts';
-import type { ServerAddress, TlsOptions, TransportRequest, TransportResponse } from '../world.ts';
+import type { Socket } from 'node:net';
+import type { ServerAddress, TransportRequest, TransportResponse } from '../world.ts';
 import { Body } from './body.ts';
+import { headerIn, ResponseParser } from './response-parser.ts';
+import { openSocket } from './socket.ts';
 
-export const CONNECT_TIMEOUT_MS = 10_000;
+/** Given up by most servers after some minutes, by some after one. */
+const IDLE_MS = 30_000;
+const READ_BUFFER = 64 * 1024;
 
-/** Connections that take a request at a time each. @param connections at most; without, as many as there are requests */
-export function http1Pool({ origin, tls }: ServerAddress, connections?: number): PoolType {
-  return new Pool(origin, {
-    allowH2: false,
-    pipelining: 1,
-    bodyTimeout: 0, // a watch may be silent; the reflector tells a dead one from a quiet one
-    headersTimeout: 0, // the client has deadlines of its own
-    keepAliveTimeout: 30_000,
-    connect: tls === undefined ? { timeout: CONNECT_TIMEOUT_MS } : connector(tls),
-    ...(connections !== undefined && { connections }),
-  });
+export interface Http1Options {
+  readonly server: ServerAddress;
+  /** At most; more requests wait for one of these. @default as many as there are requests */
+  readonly connections?: number;
 }
 
-function connector(tls: () => Promise<TlsOptions>): buildConnector.connector {
-  return (options, callback) => {
-    tls().then(
-      ({ ca, certificate, key, serverName, insecure }) => {
-        const connectTls = buildTlsConnector({
-          allowH2: false, // asked for here as well: by default the connector offers HTTP/2
-          timeout: CONNECT_TIMEOUT_MS,
-          rejectUnauthorized: insecure !== true,
-          ...(ca !== undefined && { ca }),
-          ...(certificate !== undefined && { cert: certificate }),
-          ...(key !== undefined && { key }),
-          ...(serverName !== undefined && { servername: serverName }),
-        });
-        connectTls(options, callback);
+/**
+ * Requests over kept connections, one at a time on each. Own code because it is on the path of every reconcile, and does
+ * a small part of what a general client does (docs/decisions/008 has the figures).
+ */
+export class Http1Pool {
+  readonly #options: Http1Options;
+  readonly #connections = new Set<Connection>();
+  /** The last one used first: those that are not needed any more grow old. */
+  readonly #idle: Connection[] = [];
+  readonly #waiting = new Set<(connection: Connection | undefined) => void>();
+  #opening = 0;
+  #sweeping: NodeJS.Timeout | undefined;
+  #state: 'open' | 'retired' | 'closed' = 'open';
+
+  constructor(options: Http1Options) {
+    this.#options = options;
+  }
+
+  async send(request: TransportRequest): Promise<TransportResponse> {
+    const { signal } = request;
+    for (;;) {
+      if (this.#state === 'closed') throw closedError();
+      signal?.throwIfAborted();
+      const connection =
+        this.#idle.pop() ?? (this.#isFull ? await this.#nextFree(signal) : await this.#open());
+      if (connection === undefined) continue; // there may be room now, or the request was given up
+      if (!connection.isOpen) continue;
+      if (!signal?.aborted) return connection.send(request);
+      this.#release(connection);
+    }
+  }
+
+  /** Takes nothing new but what waits already; what is under way goes on. */
+  retire(): void {
+    if (this.#state === 'open') this.#state = 'retired';
+    for (const connection of this.#idle.splice(0)) connection.end(closedError());
+  }
+
+  close(): void {
+    this.#state = 'closed';
+    for (const connection of this.#connections) connection.end(closedError());
+    for (const wake of this.#waiting) wake(undefined);
+  }
+
+  get #isFull(): boolean {
+    const { connections = Number.POSITIVE_INFINITY } = this.#options;
+    return this.#connections.size + this.#opening >= connections;
+  }
+
+  /** The next connection that is free; undefined when there is room for a new one, or the signal has aborted. */
+  #nextFree(signal: AbortSignal | undefined): Promise<Connection | undefined> {
+    return new Promise((resolve) => {
+      const wake = (connection: Connection | undefined) => {
+        this.#waiting.delete(wake);
+        signal?.removeEventListener('abort', abort);
+        resolve(connection);
+      };
+      const abort = () => wake(undefined);
+      this.#waiting.add(wake);
+      signal?.addEventListener('abort', abort, { once: true });
+    });
+  }
+
+  async #open(): Promise<Connection> {
+    this.#opening += 1;
+    try {
+      const connection = await Connection.open(this.#options.server, {
+        free: () => this.#release(connection),
+        closed: () => this.#forget(connection),
+      });
+      this.#connections.add(connection);
+      if (this.#state === 'closed') connection.end(closedError());
+      return connection;
+    } catch (error) {
+      this.#wakeOne(); // whose turn it is to try
+      throw error;
+    } finally {
+      this.#opening -= 1;
+    }
+  }
+
+  /** To who waits longest, and not into the heap where one who has just come would take it. */
+  #release(connection: Connection): void {
+    const [next] = this.#waiting;
+    if (next !== undefined) next(connection);
+    else if (this.#state !== 'open') connection.end(closedError());
+    else {
+      connection.rest();
+      this.#idle.push(connection);
+      this.#sweeping ??= setInterval(() => this.#sweep(), IDLE_MS / 3).unref();
+    }
+  }
+
+  #forget(connection: Connection): void {
+    this.#connections.delete(connection);
+    const at = this.#idle.indexOf(connection);
+    if (at !== -1) this.#idle.splice(at, 1);
+    this.#wakeOne();
+  }
+
+  #wakeOne(): void {
+    const [next] = this.#waiting;
+    next?.(undefined);
+  }
+
+  #sweep(): void {
+    const old = this.#idle.filter(({ idleSince }) => performance.now() - idleSince > IDLE_MS);
+    for (const connection of old) connection.end(closedError());
+    if (this.#connections.size > 0) return;
+    clearInterval(this.#sweeping);
+    this.#sweeping = undefined;
+  }
+}
+
+function closedError(): Error {
+  return new Error('the client was closed');
+}
+
+interface Owner {
+  free(): void;
+  closed(): void;
+}
+
+/** The answer that a connection waits for or receives. */
+interface Exchange {
+  readonly resolve: (response: TransportResponse) => void;
+  readonly reject: (error: unknown) => void;
+  readonly signal: AbortSignal | undefined;
+  readonly abort: () => void;
+  body: Body | undefined;
+}
+
+class Connection {
+  readonly #socket: Socket;
+  readonly #owner: Owner;
+  readonly #host: string;
+  readonly #parser: ResponseParser;
+  #exchange: Exchange | undefined;
+  #paused = false;
+  #idleSince = performance.now();
+
+  private constructor(socket: Socket, host: string, owner: Owner) {
+    this.#socket = socket;
+    this.#host = host;
+    this.#owner = owner;
+    this.#parser = new ResponseParser({
+      onHead: (status, head) => this.#begin(status, head),
+      onBody: (bytes) => this.#exchange?.body?.push(Buffer.from(bytes)),
+      onEnd: (reusable) => this.#finish(reusable),
+    });
+    socket.on('error', (error) => this.#fail(error));
+    socket.on('end', () => {
+      if (!this.#parser.close()) this.#fail(new Error('the server has closed the connection'));
+    });
+    socket.on('close', () => {
+      this.#fail(new Error('the connection was closed'));
+      owner.closed();
+    });
+  }
+
+  static async open(server: ServerAddress, owner: Owner): Promise<Connection> {
+    let connection: Connection | undefined;
+    const onread = {
+      buffer: Buffer.allocUnsafeSlow(READ_BUFFER),
+      callback: (bytes: number, buffer: Buffer) => connection?.read(buffer.subarray(0, bytes)) ?? true,
+    };
+    const socket = await openSocket(server, { protocols: ['http/1.1'], onread });
+    connection = new Connection(socket, new URL(server.origin).host, owner);
+    return connection;
+  }
+
+  get idleSince(): number {
+    return this.#idleSince;
+  }
+
+  /** Does not keep the process alive until its next request. */
+  rest(): void {
+    this.#idleSince = performance.now();
+    this.#socket.unref();
+  }
+
+  get isOpen(): boolean {
+    return !this.#socket.destroyed && !this.#socket.readableEnded;
+  }
+
+  send({ method, path, headers, body, signal }: TransportRequest): Promise<TransportResponse> {
+    let head = `${method} ${path} HTTP/1.1\r\nhost: ${this.#host}\r\n`;
+    let isSafe = !UNSAFE_IN_PATH.test(path);
+    for (const [name, value] of Object.entries(headers)) {
+      head += `${name}: ${value}\r\n`;
+      isSafe &&= !UNSAFE_IN_HEADER.test(value);
+    }
+    if (body !== undefined) head += `content-length: ${Buffer.byteLength(body)}\r\n`;
+    return new Promise((resolve, reject) => {
+      const abort = () => this.end(toError(signal?.reason));
+      this.#exchange = { resolve, reject, signal, abort, body: undefined };
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#socket.ref();
+      if (isSafe) this.#socket.write(body === undefined ? `${head}\r\n` : `${head}\r\n${body}`);
+      else this.end(new Error(`${method} ${JSON.stringify(path)} has a line break in its path or a header`));
+    });
+  }
+
+  /** @returns whether to read on */
+  read(bytes: Buffer): boolean {
+    try {
+      this.#parser.read(bytes);
+    } catch (error) {
+      this.end(toError(error));
+    }
+    return !this.#paused;
+  }
+
+  end(reason: Error): void {
+    this.#fail(reason);
+    this.#socket.destroy();
+  }
+
+  #begin(status: number, head: string): void {
+    const exchange = this.#exchange;
+    if (exchange === undefined) throw new Error('the server answers what nobody has asked');
+    const connection = this;
+    const body = new Body({
+      get paused() {
+        return connection.#paused;
       },
-      (error) => callback(toError(error), null),
-    );
-  };
-}
-
-export function sendOver(
-  pool: Dispatcher,
-  { method, path, headers, body, signal }: TransportRequest,
-): Promise<TransportResponse> {
-  if (signal?.aborted) return Promise.reject(signal.reason);
-  return new Promise((resolve, reject) => {
-    const handler = new Handler(resolve, reject, signal);
-    pool.dispatch({ method, path, headers, body: body ?? null }, handler);
-  });
-}
-
-class Handler implements Dispatcher.DispatchHandler {
-  readonly #resolve: (response: TransportResponse) => void;
-  readonly #reject: (error: unknown) => void;
-  readonly #signal: AbortSignal | undefined;
-  #body: Body | undefined;
-  #abort: (() => void) | undefined;
-
-  constructor(
-    resolve: (response: TransportResponse) => void,
-    reject: (error: unknown) => void,
-    signal: AbortSignal | undefined,
-  ) {
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#signal = signal;
+      pause: () => {
+        this.#paused = true;
+      },
+      resume: () => {
+        this.#paused = false;
+        this.#socket.resume();
+      },
+      abort: (reason) => this.end(reason),
+    });
+    exchange.body = body;
+    exchange.resolve({
+      status,
+      header: (name) => headerIn(head, name),
+      text: () => body.text(),
+      lines: () => body.lines(),
+    });
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    const signal = this.#signal;
-    if (signal === undefined) return;
-    this.#abort = () => controller.abort(toError(signal.reason));
-    if (signal.aborted) this.#abort();
-    else signal.addEventListener('abort', this.#abort, { once: true });
+  #finish(reusable: boolean): void {
+    const exchange = this.#leave();
+    exchange?.body?.end();
+    if (reusable) this.#owner.free();
+    else this.#socket.destroy();
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Readonly<Record<string, string | string[] | undefined>>,
-  ): void {
-    if (status < 200) return;
-    const body = new Body(controller);
-    this.#body = body;
-    this.#resolve(body.response(status, headers));
+  #fail(error: Error): void {
+    const exchange = this.#leave();
+    if (exchange?.body === undefined) exchange?.reject(error);
+    else exchange.body.fail(error);
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#body?.push(chunk);
-  }
-
-  onResponseEnd(): void {
-    this.#release();
-    this.#body?.end();
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#release();
-    if (this.#body === undefined) this.#reject(error);
-    else this.#body.fail(error);
-  }
-
-  #release(): void {
-    if (this.#abort !== undefined) this.#signal?.removeEventListener('abort', this.#abort);
+  #leave(): Exchange | undefined {
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    exchange?.signal?.removeEventListener('abort', exchange.abort);
+    return exchange;
   }
 }
+
+/** What would let a name or a token end the request and begin another. */
+const UNSAFE_IN_PATH = /[^\x21-\x7e]/;
+const UNSAFE_IN_HEADER = /[\0\r\n]/;
 
 export function toError(reason: unknown): Error {
-  return reason instanceof Error ? reason : new Error(messageOf(reason));
+  return reason instanceof Error ? reason : new Error(String(reason));
 }

@@ -4,10 +4,11 @@ import {
   connect as connectHttp2,
   constants,
 } from 'node:http2';
-import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
-import type { TlsOptions, TransportRequest, TransportResponse } from '../world.ts';
+import type { Duplex } from 'node:stream';
+import type { ServerAddress, TransportRequest, TransportResponse } from '../world.ts';
 import { Body } from './body.ts';
-import { CONNECT_TIMEOUT_MS, toError } from './http1.ts';
+import { toError } from './http1.ts';
+import { openSocket } from './socket.ts';
 
 /** Go's servers allow 100 to 250; one that allows fewer says so in its settings. */
 const MOST_STREAMS = 100;
@@ -16,8 +17,7 @@ const STREAM_WINDOW = 1 << 20;
 const SESSION_WINDOW = 1 << 22;
 
 export interface Http2Options {
-  readonly origin: string;
-  readonly tls: () => Promise<TlsOptions>;
+  readonly server: ServerAddress;
   /** How often a connection is asked whether its other end is still there. @default 30_000 */
   readonly pingEveryMs?: number;
   /** How long that may take. @default 15_000 */
@@ -72,8 +72,11 @@ export class Http2Streams {
   }
 
   async #open(): Promise<Session> {
-    const { origin, tls } = this.#options;
-    const socket = await handshake(new URL(origin), await tls());
+    const socket = await openSocket(this.#options.server, { protocols: ['h2', 'http/1.1'] });
+    if (!('alpnProtocol' in socket) || socket.alpnProtocol !== 'h2') {
+      socket.destroy();
+      throw new NoHttp2Error('the server does not speak HTTP/2');
+    }
     const session = new Session(this.#options, socket, () => this.#sessions.delete(session));
     this.#sessions.add(session);
     if (this.#closed) session.destroy();
@@ -89,11 +92,11 @@ class Session {
   readonly #pingMs: number;
 
   constructor(
-    { origin, pingEveryMs = 30_000, pingMs = 15_000 }: Http2Options,
-    socket: TLSSocket,
+    { server, pingEveryMs = 30_000, pingMs = 15_000 }: Http2Options,
+    socket: Duplex,
     onClose: () => void,
   ) {
-    const session = connectHttp2(origin, {
+    const session = connectHttp2(server.origin, {
       createConnection: () => socket,
       settings: { initialWindowSize: STREAM_WINDOW, enablePush: false },
     });
@@ -105,7 +108,7 @@ class Session {
     session.on('goaway', () => this.retire());
     session.on('error', () => undefined); // each stream is told, and the session closes
     this.#pingMs = pingMs;
-    const pinging = setInterval(() => this.#ping(), pingEveryMs);
+    const pinging = setInterval(() => this.#ping(), pingEveryMs).unref();
     session.once('close', () => {
       clearInterval(pinging);
       onClose();
@@ -129,10 +132,13 @@ class Session {
       { endStream: body === undefined },
     );
     this.#streams += 1;
+    this.#session.ref();
     if (body !== undefined) stream.end(body);
     return answerOf(stream, signal, () => {
       this.#streams -= 1;
-      if (this.#retired && this.#streams === 0) this.#session.close();
+      if (this.#streams > 0) return;
+      if (this.#retired) this.#session.close();
+      else if (!this.#session.destroyed) this.#session.unref(); // who waits for nothing needs not stay for it
     });
   }
 
@@ -150,7 +156,7 @@ class Session {
     const late = setTimeout(
       () => this.#session.destroy(new Error('the other end has gone silent')),
       this.#pingMs,
-    );
+    ).unref();
     const sent = this.#session.ping(() => clearTimeout(late));
     if (!sent) clearTimeout(late); // it is closing
   }
@@ -196,36 +202,6 @@ function answerOf(
       const broken = error ?? new Error('the server has cut the answer short');
       if (answer === undefined) reject(broken);
       else body.fail(broken); // nothing to one that has ended
-    });
-  });
-}
-
-function handshake({ hostname, port }: URL, tls: TlsOptions): Promise<TLSSocket> {
-  const { ca, certificate, key, serverName, insecure } = tls;
-  const host = hostname.replace(/^\[|\]$/g, '');
-  const options: ConnectionOptions = {
-    host,
-    port: Number(port || 443),
-    ALPNProtocols: ['h2', 'http/1.1'],
-    rejectUnauthorized: insecure !== true,
-    ...(serverName === undefined ? {} : { servername: serverName }),
-    ...(ca !== undefined && { ca }),
-    ...(certificate !== undefined && { cert: certificate }),
-    ...(key !== undefined && { key }),
-  };
-  return new Promise((resolve, reject) => {
-    const socket = connectTls(options);
-    const late = setTimeout(() => socket.destroy(new Error('no connection within 10 s')), CONNECT_TIMEOUT_MS);
-    socket.once('secureConnect', () => {
-      clearTimeout(late);
-      socket.removeListener('error', reject);
-      if (socket.alpnProtocol === 'h2') return resolve(socket);
-      socket.destroy();
-      reject(new NoHttp2Error('the server does not speak HTTP/2'));
-    });
-    socket.once('error', (error) => {
-      clearTimeout(late);
-      reject(error);
     });
   });
 }

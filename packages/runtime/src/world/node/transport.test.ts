@@ -118,7 +118,7 @@ describe('watches', () => {
     const { origin } = await lastingServer(ids);
     for (let turns = 0; turns < 40; turns++) {
       const tls = async () => ({ ca: ids.ca.certificate });
-      const streams = new Http2Streams({ origin, tls });
+      const streams = new Http2Streams({ server: { origin, tls } });
       const sent = streams.send({ method: 'GET', path: '/', headers: {} }).then(firstLine);
       const ended = sent.then(
         () => 'answered',
@@ -151,8 +151,7 @@ describe('watches', () => {
     const proxy = await toxiproxy.proxy({ name: 'h2', upstream: new URL(origin).host });
     const tls = async () => ({ ca: ids.ca.certificate });
     const streams = new Http2Streams({
-      origin: `https://${proxy.address}`,
-      tls,
+      server: { origin: `https://${proxy.address}`, tls },
       pingEveryMs: 50,
       pingMs: 200,
     });

@@ -1,5 +1,5 @@
 import type { ServerAddress, TlsOptions, Transport, TransportRequest, TransportResponse } from '../world.ts';
-import { http1Pool, sendOver } from './http1.ts';
+import { Http1Pool } from './http1.ts';
 import { Http2Streams, NoHttp2Error } from './http2.ts';
 
 /** Requests under way at a time; more than the API server works on at once only costs handshakes and memory. */
@@ -35,7 +35,7 @@ export function connect(server: ServerAddress, { lookMs = 10_000 }: TransportOpt
       look(server).catch(() => undefined);
       return connections.send(request);
     },
-    close: () => connections.close(),
+    close: async () => connections.close(),
   };
 }
 
@@ -46,42 +46,37 @@ function fingerprint({ ca, certificate, key, serverName, insecure }: TlsOptions)
 /** All that were made with the same certificates. */
 class Connections {
   readonly #server: ServerAddress;
-  readonly #brief;
-  #lasting: Http2Streams | ReturnType<typeof http1Pool>;
+  readonly #brief: Http1Pool;
+  #lasting: Http1Pool | Http2Streams;
 
   constructor(server: ServerAddress) {
-    const { origin, tls } = server;
+    const { tls } = server;
     this.#server = server;
-    this.#brief = http1Pool(server, CONNECTIONS);
-    this.#lasting = tls === undefined ? http1Pool(server) : new Http2Streams({ origin, tls });
+    this.#brief = new Http1Pool({ server, connections: CONNECTIONS });
+    this.#lasting = tls === undefined ? new Http1Pool({ server }) : new Http2Streams({ server });
   }
 
   async send(request: TransportRequest): Promise<TransportResponse> {
-    if (!request.lasting) return sendOver(this.#brief, request);
+    if (!request.lasting) return this.#brief.send(request);
     const lasting = this.#lasting;
-    if (!(lasting instanceof Http2Streams)) return sendOver(lasting, request);
     try {
       return await lasting.send(request);
     } catch (error) {
       if (!(error instanceof NoHttp2Error)) throw error;
       // Behind a proxy that speaks HTTP/1.1 alone, each watch has a connection of its own.
-      if (this.#lasting === lasting) this.#lasting = http1Pool(this.#server);
-      return this.send(request);
+      if (this.#lasting === lasting) this.#lasting = new Http1Pool({ server: this.#server });
+      return this.#lasting.send(request);
     }
   }
 
   /** What is under way ends by itself. */
   retire(): void {
-    this.#brief.close().catch(() => undefined);
-    if (this.#lasting instanceof Http2Streams) this.#lasting.retire();
-    else this.#lasting.close().catch(() => undefined);
+    this.#brief.retire();
+    this.#lasting.retire();
   }
 
-  async close(): Promise<void> {
-    const lasting = this.#lasting;
-    await Promise.all([
-      this.#brief.destroy(),
-      lasting instanceof Http2Streams ? lasting.close() : lasting.destroy(),
-    ]);
+  close(): void {
+    this.#brief.close();
+    this.#lasting.close();
   }
 }

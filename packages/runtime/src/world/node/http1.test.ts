@@ -1,0 +1,170 @@
+import { once } from 'node:events';
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
+import { createServer as createTcpServer, type Server } from 'node:net';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { TransportRequest } from '../world.ts';
+import { Http1Pool } from './http1.ts';
+
+async function listening(server: Server): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return `http://127.0.0.1:${address.port}`;
+}
+
+async function start(answer: RequestListener, connections?: number) {
+  const server = createHttpServer(answer);
+  onTestFinished(() => void server.close());
+  let opened = 0;
+  server.on('connection', () => {
+    opened += 1;
+  });
+  const pool = new Http1Pool({
+    server: { origin: await listening(server) },
+    ...(connections !== undefined && { connections }),
+  });
+  onTestFinished(() => pool.close());
+  return { pool, server, opened: () => opened, get: (path: string, more = {}) => get(pool, path, more) };
+}
+
+async function get(pool: Http1Pool, path: string, more: Partial<TransportRequest> = {}): Promise<string> {
+  const response = await pool.send({ method: 'GET', path, headers: {}, ...more });
+  return response.text();
+}
+
+/** A gate that lets requests through one by one. */
+function gate() {
+  const held: (() => void)[] = [];
+  let tell = Promise.withResolvers<void>();
+  return {
+    hold: (go: () => void) => {
+      held.push(go);
+      tell.resolve();
+      tell = Promise.withResolvers();
+    },
+    open: () => held.splice(0).forEach((go) => void go()),
+    until: async (count: number) => {
+      while (held.length < count) await tell.promise;
+    },
+  };
+}
+
+describe('requests', () => {
+  test('share so many connections, and those that wait go in the order in which they came', async () => {
+    const held = gate();
+    const order: string[] = [];
+    const { get, opened } = await start((request, response) => {
+      order.push(request.url ?? '');
+      if (request.url?.startsWith('/first')) held.hold(() => response.end(request.url));
+      else response.end(request.url);
+    }, 2);
+    const first = [get('/first-1'), get('/first-2')];
+    await held.until(2);
+    const later = Array.from({ length: 20 }, (_, i) => get(`/${i}`));
+    held.open();
+    expect(await Promise.all([...first, ...later])).toEqual([
+      '/first-1',
+      '/first-2',
+      ...later.map((_, i) => `/${i}`),
+    ]);
+    expect(order.slice(2).map((path) => Number(path.slice(1)))).toEqual(later.map((_, i) => i));
+    expect(opened()).toBe(2);
+  });
+
+  test('that are given up while they wait leave the others their turn', async () => {
+    const held = gate();
+    const { get } = await start((request, response) => {
+      if (request.url === '/held') held.hold(() => response.end('held'));
+      else response.end(request.url);
+    }, 1);
+    const blocking = get('/held');
+    await held.until(1);
+    const stop = new AbortController();
+    const given = get('/given-up', { signal: stop.signal });
+    const next = get('/next');
+    stop.abort(new Error('no longer wanted'));
+    await expect(given).rejects.toThrow('no longer wanted');
+    held.open();
+    expect(await Promise.all([blocking, next])).toEqual(['held', '/next']);
+  });
+
+  test('that are given up under way end with their connection, and the next takes another', async () => {
+    const held = gate();
+    const { get, opened } = await start((request, response) => {
+      if (request.url === '/slow') held.hold(() => undefined);
+      else response.end('quick');
+    }, 1);
+    const stop = new AbortController();
+    const slow = get('/slow', { signal: stop.signal });
+    await held.until(1);
+    stop.abort(new Error('too slow'));
+    await expect(slow).rejects.toThrow('too slow');
+    expect(await get('/quick')).toBe('quick');
+    expect(opened()).toBe(2);
+  });
+
+  test('go on after the server has closed an idle connection', async () => {
+    const { get, server, opened } = await start((_, response) => response.end('here'));
+    expect(await get('/')).toBe('here');
+    const gone = new Promise((resolve) => server.once('connection', resolve));
+    server.closeAllConnections();
+    // Whether the closing has been seen yet or not, the one after it is answered.
+    const again = () => get('/').catch(() => get('/'));
+    expect(await again()).toBe('here');
+    await gone;
+    expect(opened()).toBe(2);
+  });
+
+  test('carry bodies of any size and letters both ways', async () => {
+    const { get } = await start((request, response) => request.pipe(response));
+    const body = 'žluťoučký kůň 🐎 '.repeat(200_000);
+    expect(await get('/', { method: 'POST', body })).toBe(body);
+  });
+
+  test('with a line break in the path or a header are refused, not sent', async () => {
+    const seen: string[] = [];
+    const { get } = await start((request, response) => {
+      seen.push(request.url ?? '');
+      response.end('ok');
+    });
+    await expect(get('/a\r\nx: y')).rejects.toThrow('line break');
+    await expect(get('/a b')).rejects.toThrow();
+    await expect(get('/', { headers: { authorization: 'a\nb' } })).rejects.toThrow('line break');
+    expect(await get('/fine')).toBe('ok');
+    expect(seen).toEqual(['/fine']);
+  });
+
+  test('to a pool that is closed fail, also those that wait', async () => {
+    const held = gate();
+    const { get, pool } = await start((_, response) => held.hold(() => response.end()), 1);
+    const both = [get('/1'), get('/2')];
+    await held.until(1);
+    pool.close();
+    for (const each of both) await expect(each).rejects.toThrow('closed');
+    await expect(get('/3')).rejects.toThrow('closed');
+  });
+});
+
+test.each([
+  ['breaks off', 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf', 'closed'],
+  ['is no HTTP', 'hello\r\n\r\n', 'no HTTP'],
+  ['never comes', '', 'closed'],
+])('an answer that %s is an error', async (_, wire, message) => {
+  const server = createTcpServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => socket.end(wire));
+  });
+  onTestFinished(() => void server.close());
+  const pool = new Http1Pool({ server: { origin: await listening(server) } });
+  onTestFinished(() => pool.close());
+  await expect(get(pool, '/')).rejects.toThrow(message);
+});
+
+test('a server that is not there is an error', async () => {
+  const server = createTcpServer();
+  const origin = await listening(server);
+  server.close();
+  await once(server, 'close');
+  await expect(get(new Http1Pool({ server: { origin } }), '/')).rejects.toThrow('ECONNREFUSED');
+});
