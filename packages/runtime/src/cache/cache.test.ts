@@ -165,3 +165,21 @@ test('shows what was written at once, tells of it once, and never goes back', as
   await later;
   expect(seen).toEqual(['added', 'changed', 'removed']);
 });
+
+test('of metadata keeps nothing else of what was written either, and lists say what they hold', async ({
+  cluster,
+  namespace,
+}) => {
+  const { cache, client } = await start(cluster.kubeconfig, { namespaces: [namespace], metadataOnly: true });
+  const seen = next(cache, ({ key }) => key.endsWith('/spare'));
+  const metadata = { namespace, name: 'spare' };
+  cache.written(await client.create(ConfigMap, { metadata, data: { password: 'hunter2' } }));
+  await seen;
+  expect(JSON.stringify([...cache.list()])).not.toContain('hunter2');
+  const { items } = await client.list(ConfigMap, { namespace });
+  expect(items.every(({ apiVersion, kind }) => apiVersion === 'v1' && kind === 'ConfigMap')).toBe(true);
+});
+
+test('wants to be told where: no namespace at all is refused', async ({ cluster }) => {
+  await expect(start(cluster.kubeconfig, { namespaces: [] })).rejects.toThrow('in no namespace');
+});

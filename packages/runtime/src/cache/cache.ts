@@ -1,9 +1,13 @@
 import type { Client } from '../client/client.ts';
-import type { Kind } from '../kind/kind.ts';
+import { messageOf } from '../errors.ts';
+import { type Kind, resourceOf } from '../kind/kind.ts';
 import { type KubeObject, keyOf, type ObjectRef } from '../kind/object.ts';
 import type { World } from '../world/world.ts';
 import { Reflector } from './reflector.ts';
 import { type Change, type Indexer, revive, Store, versionOf } from './store.ts';
+
+/** All that an object has in a cache of metadata. */
+const METADATA: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 
 export interface CacheOptions<T extends KubeObject> {
   readonly world: World;
@@ -78,6 +82,10 @@ export class ObjectCache<T extends KubeObject> {
     this.kind = options.kind;
     this.#options = options;
     for (const [name, indexer] of Object.entries(options.indexers ?? {})) this.#store.addIndex(name, indexer);
+    if (options.namespaces?.length === 0)
+      throw new Error(
+        `${resourceOf(options.kind)} would be cached in no namespace; name one, or leave them out for all`,
+      );
     const scopes = options.namespaces ?? [undefined];
     this.#unsynced = scopes.length;
     this.#reflectors = scopes.map((namespace) => this.#reflector(namespace));
@@ -181,7 +189,15 @@ export class ObjectCache<T extends KubeObject> {
 
   #tell(change: Change | undefined): void {
     if (change === undefined) return;
-    for (const subscriber of this.#subscribers) subscriber(new CacheEvent(change, !this.hasSynced));
+    for (const subscriber of this.#subscribers) {
+      try {
+        subscriber(new CacheEvent(change, !this.hasSynced));
+      } catch (error) {
+        // One's bug must not cost the others the news, nor the watch its place.
+        const what = `somebody could not take in a change of ${change.key}: ${messageOf(error)}`;
+        this.#options.onError?.(new Error(what, { cause: error }));
+      }
+    }
   }
 
   /**
@@ -200,6 +216,8 @@ export class ObjectCache<T extends KubeObject> {
   #kept(object: T): T {
     const { managedFields: _, ...metadata } = { managedFields: undefined, ...object.metadata };
     const lean = { ...object, metadata };
+    if (this.#options.metadataOnly)
+      for (const part of Object.keys(lean)) if (!METADATA.has(part)) Reflect.deleteProperty(lean, part);
     return this.#options.transform?.(lean) ?? lean;
   }
 

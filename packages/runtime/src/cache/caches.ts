@@ -41,7 +41,9 @@ export class Caches {
       throw new Error(`${resourceOf(kind)} is declared twice, as two kinds; declare it once and import it`);
     }
     const { world, client, namespaces, onError } = this.#options;
-    const scope = kind.scope === 'Namespaced' && namespaces !== undefined ? { namespaces } : {};
+    // An empty name stands for all, as in an environment variable that is not set.
+    const isLimited = kind.scope === 'Namespaced' && namespaces !== undefined && !namespaces.includes('');
+    const scope = isLimited ? { namespaces } : {};
     const cache = new ObjectCache<T>({
       world,
       client,

@@ -53,6 +53,7 @@ export class Reflector<T extends KubeObject> {
   #resourceVersion: string | undefined;
   #streamsLists = true;
   #delayMs = FIRST_DELAY_MS;
+  #wasGone = false;
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
@@ -65,15 +66,19 @@ export class Reflector<T extends KubeObject> {
       const started = world.monotonic();
       try {
         await this.#follow(signal);
+        this.#wasGone = false;
         this.#delayMs = FIRST_DELAY_MS; // the server has ended the watch in good order
       } catch (error) {
         if (signal.aborted) return;
+        // Once is how servers forget; again and again is a server that is not well.
+        const forgotten = error instanceof GoneError && !this.#wasGone;
+        this.#wasGone = error instanceof GoneError;
         if (error instanceof GoneError) this.#resourceVersion = undefined;
-        else onError(error);
+        if (!forgotten) onError(error);
         if (world.monotonic() - started > HEALTHY_MS) this.#delayMs = FIRST_DELAY_MS;
         const jittered = this.#delayMs * (0.5 + world.random());
         this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_DELAY_MS);
-        await wait(world, error instanceof GoneError ? 0 : jittered, signal).catch(() => undefined);
+        await wait(world, forgotten ? 0 : jittered, signal).catch(() => undefined);
       }
     }
   }

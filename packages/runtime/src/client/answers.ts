@@ -1,4 +1,4 @@
-import { type Kind, resourceOf } from '../kind/kind.ts';
+import { apiVersionOf, type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { isRecord } from './record.ts';
 import { errorFrom } from './status.ts';
@@ -37,7 +37,12 @@ export function pageOf<T extends KubeObject>(kind: Kind<T>, text: string): Page<
   const { resourceVersion, continue: next } = value.metadata;
   const items = Array.isArray(value.items) ? value.items : [];
   return {
-    items: items.map((item) => objectOf(kind, item)),
+    // In lists of built-in kinds the server leaves both out; who logs a Secret or makes an owner reference needs them.
+    items: items.map((item) => ({
+      apiVersion: apiVersionOf(kind),
+      kind: kind.kind,
+      ...objectOf(kind, item),
+    })),
     resourceVersion: String(resourceVersion ?? ''),
     continue: typeof next === 'string' && next !== '' ? next : undefined,
   };

@@ -29,6 +29,7 @@ import type {
   WriteScope,
 } from './options.ts';
 import { withQuery } from './query.ts';
+import { isRecord } from './record.ts';
 import { type Outgoing, type RequestObserver, Requests } from './requests.ts';
 
 const JSON_TYPE = 'application/json';
@@ -191,14 +192,14 @@ export class Client implements AsyncDisposable {
     return this.#patch(kind, ref, patch, 'application/merge-patch+json', options);
   }
 
-  /** JSON patch (RFC 6902); a `test` that does not hold is an InvalidError. */
+  /** JSON patch (RFC 6902); a `test` that does not hold is an InvalidError. Sent again only if it begins with one. */
   jsonPatch<T extends KubeObject>(
     kind: Kind<T>,
     ref: ObjectRef,
     patch: readonly JsonPatchOperation[],
     options: PatchOptions = {},
   ): Promise<T> {
-    return this.#patch(kind, ref, patch, 'application/json-patch+json', options);
+    return this.#patch(kind, ref, patch, 'application/json-patch+json', options, patch[0]?.op === 'test');
   }
 
   /** Asks for the deletion; with finalizers or in the foreground the object stays for a while. */
@@ -212,7 +213,9 @@ export class Client implements AsyncDisposable {
       ...(options.dryRun && { dryRun: ['All'] }), // where there is a body, the query is not read
     });
     const path = objectPath(kind, ref);
-    const request = { method: 'DELETE', path, body, contentType: JSON_TYPE, idempotent: true } as const;
+    // Without saying which one, a second try might hit what was created anew under the name.
+    const idempotent = (uid ?? resourceVersion) !== undefined;
+    const request = { method: 'DELETE', path, body, contentType: JSON_TYPE, idempotent } as const;
     const answer: unknown = JSON.parse(await this.#text(request, options));
     if (options.dryRun) return;
     // The object with a deletion timestamp while something holds it, or a `Status` when it is gone.
@@ -222,7 +225,7 @@ export class Client implements AsyncDisposable {
       object,
       ref,
       uid: object?.metadata.uid ?? uidIn(answer),
-      conditional: resourceVersion !== undefined,
+      conditional: false, // also one's own: who deletes an object wants to see it finalized
     });
   }
 
@@ -278,11 +281,12 @@ export class Client implements AsyncDisposable {
     patch: object,
     contentType: string,
     options: PatchOptions,
+    idempotent = true,
   ): Promise<T> {
     const subresource = options.subresource === undefined ? '' : `/${options.subresource}`;
     const path = this.#writePath(`${objectPath(kind, ref)}${subresource}`, options);
     const body = JSON.stringify(patch);
-    return this.#write(kind, patch, { method: 'PATCH', path, body, contentType, idempotent: true }, options);
+    return this.#write(kind, patch, { method: 'PATCH', path, body, contentType, idempotent }, options);
   }
 
   #writePath(path: string, options: WriteOptions): string {
@@ -322,7 +326,7 @@ export class Client implements AsyncDisposable {
 
 function namesVersion(draft: object): boolean {
   const metadata: unknown = 'metadata' in draft ? draft.metadata : undefined;
-  return typeof metadata === 'object' && metadata !== null && 'resourceVersion' in metadata;
+  return isRecord(metadata) && typeof metadata.resourceVersion === 'string';
 }
 
 function dryRun(options: WriteOptions): string | undefined {

@@ -50,7 +50,7 @@ export interface WatchOptions extends Selection, CallOptions {
 }
 
 export interface PatchOptions extends WriteOptions {
-  readonly subresource?: 'status' | 'scale';
+  readonly subresource?: 'status';
 }
 
 export interface JsonPatchOperation {

@@ -16,6 +16,11 @@ export interface ReconcileContext<T extends KubeObject> {
    * replace, and are refused once another may act on this object.
    */
   readonly client: Client;
+  /**
+   * Throws when another may act on this object by now. The client asks by itself; whoever calls the outside asks right
+   * before: after a pause of the whole process the signal may be late.
+   */
+  assertMayAct(): void;
   readonly log: Logger;
   /** Milliseconds since 1970. */
   now(): number;

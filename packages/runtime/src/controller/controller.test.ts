@@ -337,3 +337,102 @@ test('a stop waits for what is under way and starts nothing more', async ({ clus
   expect(seen.all).toHaveLength(2);
   expect(seen.all[1]).toBe(seen.all[0]?.replace('begins', 'ends'));
 });
+
+test('a child that is deleted while its owner is reconciled wakes the owner, although the version is its own', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  const child = { namespace: namespace.name, name: 'child' };
+  const { client } = await run(cluster, namespace.name, {
+    when: ({ key }) => key.endsWith('/owner'),
+    watches: [
+      watch(ConfigMap, ({ metadata }) => (metadata.name === 'child' ? [`${namespace.name}/owner`] : [])),
+    ],
+    reconcile: async (_, { client: own, cache, signal }) => {
+      seen.add('begins');
+      if (seen.all.length > 1) return;
+      await own.create(ConfigMap, { metadata: child });
+      const gone = new Promise<void>((resolve) => {
+        cache(ConfigMap).subscribe(
+          ({ type, key }) => type === 'removed' && key.endsWith('/child') && resolve(),
+        );
+      });
+      await client.delete(ConfigMap, child, { signal });
+      await gone;
+    },
+  });
+  await client.create(ConfigMap, { metadata: { ...child, name: 'owner' } });
+  await seen.until((all) => all.length === 2);
+});
+
+test('an object that its own reconcile deletes is finalized', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  const { client } = await run(cluster, namespace.name, {
+    reconcile: async ({ metadata }, { client: own }) => {
+      const { uid, resourceVersion } = metadata;
+      await own.delete(ConfigMap, metadata, { uid, resourceVersion });
+    },
+    finalizer: { name: 'test.vmwright.dev/own', finalize: async ({ metadata }) => seen.add(metadata.name) },
+    when: ({ key }) => key.endsWith('/brief'),
+  });
+  await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'brief' } });
+  await seen.until((all) => all.includes('brief'));
+  await until(client, namespace.name, 'brief', (object) => object === undefined);
+});
+
+test('whatever is thrown, wherever, the others are reconciled', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  const { client, lines } = await run(cluster, namespace.name, {
+    when: ({ key }) => {
+      if (key.endsWith('/bad-predicate')) throw new Error('a bug in a predicate');
+      return true;
+    },
+    watches: [
+      watch(ConfigMap, ({ metadata }) => {
+        if (metadata.name === 'bad-map') throw new Error('a bug in a mapping');
+        return [];
+      }),
+    ],
+    reconcile: async ({ metadata }) => {
+      seen.add(metadata.name);
+      if (metadata.name === 'bad-throw') throw Object.create(null);
+      if (metadata.name === 'bad-time') return requeueAfter(Number.NaN);
+      return undefined;
+    },
+  });
+  for (const name of ['bad-throw', 'bad-time', 'bad-predicate', 'bad-map', 'good'])
+    await client.create(ConfigMap, { metadata: { namespace: namespace.name, name } });
+  await seen.until((all) =>
+    ['bad-throw', 'bad-time', 'bad-predicate', 'bad-map', 'good'].every((name) => all.includes(name)),
+  );
+  expect(JSON.stringify(lines)).toContain('a bug in a predicate');
+  expect(JSON.stringify(lines)).toContain('requeueAfter wants milliseconds from 0 on, not NaN');
+});
+
+test('an event source that fails is started again', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  let started = 0;
+  await using before = await connect(cluster.kubeconfig);
+  await before.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'told' } });
+  await run(cluster, namespace.name, {
+    when: () => false,
+    sources: [
+      async (wake, signal) => {
+        started += 1;
+        if (started === 1) throw new Error('the outside is away');
+        seen.add('the source');
+        wake(`${namespace.name}/told`);
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+      },
+    ],
+    reconcile: async ({ metadata }) => seen.add(metadata.name),
+  });
+  // Once more than for being there when the controller started.
+  await seen.until(
+    (all) => all.includes('the source') && all.lastIndexOf('told') > all.indexOf('the source'),
+  );
+});

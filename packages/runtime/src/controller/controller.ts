@@ -2,7 +2,7 @@ import type { CacheEvent, ObjectCache } from '../cache/cache.ts';
 import type { Caches } from '../cache/caches.ts';
 import { versionOf } from '../cache/store.ts';
 import type { Client } from '../client/client.ts';
-import { ConflictError } from '../client/errors.ts';
+import { ConflictError, NotFoundError } from '../client/errors.ts';
 import { messageOf } from '../errors.ts';
 import type { EventRecorder } from '../events/recorder.ts';
 import { apiVersionOf, type Kind, resourceOf } from '../kind/kind.ts';
@@ -19,6 +19,7 @@ import { type AddOptions, type Item, LOW, NORMAL, WorkQueue } from '../queue/wor
 import type { Need } from '../rbac/need.ts';
 import type { Share } from '../sharding/options.ts';
 import { Deadline } from '../world/deadline.ts';
+import { wait } from '../world/wait.ts';
 import type { Timer, World } from '../world/world.ts';
 import type { ReconcileContext } from './context.ts';
 import { hasFinalizer, setFinalizer } from './finalizer.ts';
@@ -46,7 +47,7 @@ export interface ControllerOptions<T extends KubeObject> {
   readonly concurrency?: number;
   /** After which a reconcile's signal aborts. @default 0: never */
   readonly timeoutMs?: number;
-  /** Each object is looked at again after about so long, even if nothing happened. @default 36_000_000, ten hours */
+  /** Each object is looked at again after about so long, even if nothing happened; 0 for never. @default 36_000_000, ten hours */
   readonly resyncMs?: number;
   readonly backoff?: BackoffOptions;
   /** Called for each object, until it succeeds; never twice at a time for the same one. */
@@ -117,6 +118,11 @@ export class Controller<T extends KubeObject> {
 
   constructor(options: ControllerOptions<T>, environment: ControllerEnvironment) {
     const { world, caches, log, observer, share } = environment;
+    const { concurrency = 1 } = options;
+    if (!Number.isInteger(concurrency) || concurrency < 1)
+      throw new RangeError(
+        `the concurrency of a controller must be a whole number from 1 on, not ${concurrency}`,
+      );
     this.name = options.name ?? options.for.kind.toLowerCase();
     this.#options = options;
     this.#environment = environment;
@@ -130,7 +136,7 @@ export class Controller<T extends KubeObject> {
     observer?.maxConcurrent(options.concurrency ?? 1);
     this.#cache = caches.get(options.for);
     this.#cache.subscribe((event) => {
-      if (options.when === undefined || options.when(event)) this.#wake(event.key, options.for, event);
+      if (this.#counts(event)) this.#wake(event.key, options.for, event);
     });
     for (const owned of options.owns ?? []) {
       caches.get(owned).subscribe((event) => {
@@ -151,11 +157,7 @@ export class Controller<T extends KubeObject> {
     // On a replica that becomes the leader again: what happened meanwhile is in the cache.
     this.queue.open();
     for (const key of this.#cache.keys()) this.#add(key, { priority: LOW });
-    const feeding = sources.map((source) =>
-      source((key) => this.#add(key), signal).catch((error) => {
-        if (!signal.aborted) this.#log.error({ error: messageOf(error) }, 'an event source has ended');
-      }),
-    );
+    const feeding = sources.map((source) => this.#feed(source, signal));
     const resync = this.#resync();
     const closing = new Promise<void>((resolve) => {
       const close = () => void this.queue.close().then(resolve);
@@ -170,6 +172,20 @@ export class Controller<T extends KubeObject> {
     resync.cancel();
   }
 
+  /** A source that fails is started again: without it objects would not be looked at until the next resync. */
+  async #feed(source: Source, signal: AbortSignal): Promise<void> {
+    const { world } = this.#environment;
+    for (let delay = 1_000; !signal.aborted; delay = Math.min(delay * 2, 60_000)) {
+      try {
+        return await source((key) => this.#add(key), signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#log.error({ error: messageOf(error) }, 'an event source has failed; it is started again');
+        await wait(world, delay * (0.5 + world.random()), signal).catch(() => undefined);
+      }
+    }
+  }
+
   /** Every key comes in here: those of others do not. */
   #add(key: string, options?: AddOptions): void {
     if (this.#owns(key)) this.queue.add(key, options);
@@ -179,12 +195,27 @@ export class Controller<T extends KubeObject> {
     return this.#environment.share?.owns(key) ?? true;
   }
 
-  #wake(key: string, kind: Kind, { version, initial }: CacheEvent<KubeObject>): void {
+  /** A predicate that throws is a bug, and must not cost the object its reconcile. */
+  #counts(event: CacheEvent<T>): boolean {
+    try {
+      return this.#options.when?.(event) ?? true;
+    } catch (error) {
+      this.#log.error({ object: event.key, error: messageOf(error) }, 'the predicate has a bug');
+      return true;
+    }
+  }
+
+  #wake(key: string, kind: Kind, { type, version, initial }: CacheEvent<KubeObject>): void {
     const priority = initial ? LOW : NORMAL;
     const run = this.#runs.get(key);
     // The watch may tell of a write before its answer has come, so whose change it is shows only at the end.
     if (run === undefined) this.#add(key, { priority });
-    else run.told.push({ change: `${resourceOf(kind)}@${version}`, priority });
+    // A deletion is told with the last version there was, which may well be one that we have written.
+    else
+      run.told.push({
+        change: `${type === 'removed' ? 'removed ' : ''}${resourceOf(kind)}@${version}`,
+        priority,
+      });
   }
 
   *#ownersOf(event: CacheEvent<KubeObject>): Generator<string, void, undefined> {
@@ -200,15 +231,16 @@ export class Controller<T extends KubeObject> {
   #resync(): Timer {
     const { world } = this.#environment;
     const { resyncMs = 36_000_000 } = this.#options;
-    let timer: Timer;
+    let timer: Timer | undefined;
     const again = () => {
+      if (resyncMs <= 0) return;
       timer = world.after(resyncMs * (0.9 + 0.2 * world.random()), () => {
         for (const key of this.#cache.keys()) this.#add(key, { priority: LOW });
         again();
       });
     };
     again();
-    return { cancel: () => timer.cancel() };
+    return { cancel: () => timer?.cancel() };
   }
 
   async #work(signal: AbortSignal): Promise<void> {
@@ -310,7 +342,9 @@ export class Controller<T extends KubeObject> {
       if (result !== undefined) return result; // not yet
       // It may have changed while we finalized; with the newest known version the removal is not refused for that.
       object = this.#cache.get(key) ?? object;
-      await setFinalizer(context.client, kind, object, finalizer.name, false, signal);
+      await setFinalizer(context.client, kind, object, finalizer.name, false, signal).catch((error) => {
+        if (!(error instanceof NotFoundError)) throw error; // gone is what was wanted
+      });
       return undefined;
     }
     if (!hasFinalizer(object, finalizer.name)) {
@@ -333,6 +367,7 @@ export class Controller<T extends KubeObject> {
       key,
       signal,
       client,
+      assertMayAct: () => allow(key),
       get log() {
         return run.log();
       },

@@ -7,6 +7,7 @@ export interface Requeue {
 
 /** Success, and: look again after so many milliseconds, even if nothing changes. */
 export function requeueAfter(ms: number): Requeue {
+  if (!(ms >= 0)) throw new RangeError(`requeueAfter wants milliseconds from 0 on, not ${ms}`);
   return { requeueAfterMs: ms };
 }
 

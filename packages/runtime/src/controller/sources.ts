@@ -69,6 +69,7 @@ export class Channel {
 
   readonly source: Source = (wake, signal) =>
     new Promise((resolve) => {
+      if (signal.aborted) return resolve();
       this.#wakers.add(wake);
       signal.addEventListener(
         'abort',

@@ -41,7 +41,7 @@ const ROUNDS = 2;
  *   candidates wait out the deleted record, and the leader creates it anew.)
  *
  * Errors: an API server that refuses or does not answer is told to the observer and tried again, without end. `run`
- * rejects with what `onLeading` throws, except with its signal's reason, once the lease is released.
+ * rejects with what `onLeading` throws, except with its signal's reason, and then leaves the lease to run out.
  */
 export class LeaderElection {
   /** As it is in the lease. */
@@ -67,6 +67,11 @@ export class LeaderElection {
     this.#observation = new Observation({ identity: this.identity, leaseMs: this.#times.leaseMs });
   }
 
+  /** How long what is under way may take to end, from the moment on at which the lead is lost. */
+  get slackMs(): number {
+    return this.#times.leaseMs - this.#times.renewMs;
+  }
+
   /** Whether this one may act at this very moment, by the clock. */
   isLeading(): boolean {
     return this.#term?.holds ?? false;
@@ -88,12 +93,10 @@ export class LeaderElection {
     this.#tell(false);
     try {
       for (let again = true; again && !signal.aborted; ) {
-        try {
-          const term = await this.#stand(signal);
-          again = term !== undefined && (await this.#lead(term, signal, onLeading));
-        } finally {
-          await this.#release();
-        }
+        const term = await this.#stand(signal);
+        again = term !== undefined && (await this.#lead(term, signal, onLeading));
+        // Not when it has thrown: something of it may still be under way, so the others wait the lease out.
+        await this.#release();
       }
     } finally {
       this.#running = false;

@@ -3,10 +3,10 @@ const REDACTED = '[redacted]';
 /** Deeper than this nothing is worth a line; it also ends what contains itself. */
 const DEEPEST = 6;
 
-const SECRETS = 'authorization|cookie|token|password|passwd|secret|key';
+const SECRETS = 'authorization|cookie|token|password|passwd|passphrase|credentials?|secret|key|apikey';
 /** `token`, `refresh_token`, `client-secret`; `refreshToken`, `privateKey`. */
 const SECRET_NAME = new RegExp(`(^|[-_.])(${SECRETS})$`, 'i');
-const SECRET_CAMEL = /[a-z0-9](Authorization|Cookie|Token|Password|Secret|Key)$/;
+const SECRET_CAMEL = /[a-z0-9](Authorization|Cookie|Token|Password|Passphrase|Credentials?|Secret|Key)$/;
 
 /**
  * Whatever a program has to say, as plain data that can be written as JSON: errors as their message, code and cause,

@@ -4,7 +4,9 @@ import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
 import { NotLeadingError } from '../election/errors.ts';
+import { Lease } from '../kind/builtin/lease.ts';
 import { collectingLogger } from '../log/collecting-logger.ts';
+import { silentLogger } from '../log/logger.ts';
 import { nodeWorld } from '../world/node/node-world.ts';
 import { Manager, type ManagerOptions } from './manager.ts';
 
@@ -139,4 +141,36 @@ test('says which kinds it could not list when it gives up', async ({ cluster, na
   );
   await expect(running).rejects.toThrow('no complete list of configmaps after 0.3 s; the log tells why');
   expect(lines).toContainEqual(expect.objectContaining({ msg: 'a watch has failed', kind: 'configmaps' }));
+});
+
+test('the lead is not given up while a reconcile does not end', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  await using client = await connect(cluster.kubeconfig);
+  const access = await kubeconfigAccess({ world: nodeWorld, path: cluster.kubeconfig });
+  const manager = new Manager({
+    world: nodeWorld,
+    access,
+    name: 'stubborn',
+    log: silentLogger,
+    namespaces: [namespace.name],
+    graceMs: 100,
+    election: { name: 'stubborn', namespace: namespace.name },
+  });
+  const begun = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  manager.control({
+    for: ConfigMap,
+    reconcile: async () => {
+      begun.resolve();
+      await released.promise; // whatever the signal says
+    },
+  });
+  const stop = new AbortController();
+  const running = manager.run(stop.signal);
+  await begun.promise;
+  stop.abort();
+  await expect(running).rejects.toThrow('a reconcile has not ended within 0.1 s');
+  const lease = await client.get(Lease, { namespace: namespace.name, name: 'stubborn' });
+  expect(lease.spec?.holderIdentity).toContain('_');
+  released.resolve();
 });

@@ -3,6 +3,7 @@ import type { Access } from '../access/access.ts';
 import { Caches } from '../cache/caches.ts';
 import { Client } from '../client/client.ts';
 import { Controller, type ControllerOptions } from '../controller/controller.ts';
+import { LeadershipLostError } from '../election/errors.ts';
 import { LeaderElection } from '../election/leader-election.ts';
 import type { LeaderElectionOptions } from '../election/options.ts';
 import { messageOf } from '../errors.ts';
@@ -16,6 +17,7 @@ import { processMetrics } from '../metrics/process-metrics.ts';
 import { Registry } from '../metrics/registry.ts';
 import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
 import { StatusServer } from '../server/server.ts';
+import { ShardsLostError } from '../sharding/errors.ts';
 import type { ShardingOptions } from '../sharding/options.ts';
 import { Sharding } from '../sharding/sharding.ts';
 import { type AdmissionRules, admission } from '../webhook/admission.ts';
@@ -99,6 +101,7 @@ export class Manager {
   readonly #options: ManagerOptions;
   readonly #election: LeaderElection | undefined;
   readonly #sharding: Sharding | undefined;
+  readonly #leases: Client;
   readonly #log: Logger;
   readonly #webhooks: Webhooks | undefined;
   readonly #recorders: EventRecorder[] = [];
@@ -118,6 +121,8 @@ export class Manager {
       onError: (kind, error) =>
         log.warn({ kind: resourceOf(kind), error: messageOf(error) }, 'a watch has failed'),
     });
+    // Connections of their own: a renewal that waits behind eight slow writes comes too late.
+    this.#leases = new Client({ world, access, fieldManager: name, userAgent: name, observer });
     this.#election = election && this.#elect(election);
     this.#sharding = sharding && this.#divide(sharding);
     const { client } = this;
@@ -190,7 +195,7 @@ export class Manager {
       caching.abort();
       await this.caches.ended();
       await this.#webhooks?.close();
-      await this.client[Symbol.asyncDispose]();
+      await Promise.all([this.client[Symbol.asyncDispose](), this.#leases[Symbol.asyncDispose]()]);
     }
   }
 
@@ -205,7 +210,7 @@ export class Manager {
     const metrics = this.#metrics.election(name);
     return new LeaderElection({
       world,
-      client: this.client,
+      client: this.#leases,
       lease: { name, namespace: namespace ?? access.namespace },
       identity: identity ?? hostname(),
       ...times,
@@ -225,7 +230,7 @@ export class Manager {
     const metrics = this.#metrics.sharding(name);
     return new Sharding({
       world,
-      client: this.client,
+      client: this.#leases,
       name,
       namespace: namespace ?? access.namespace,
       identity: identity ?? hostname(),
@@ -294,9 +299,12 @@ export class Manager {
     const over = new AbortController();
     const grace = new Promise<void>((resolve, reject) => {
       const begin = () => {
-        wait(world, graceMs, over.signal).then(
+        const { slackMs = graceMs } = this.#election ?? this.#sharding ?? {};
+        const lost = signal.reason instanceof LeadershipLostError || signal.reason instanceof ShardsLostError;
+        const ms = lost ? Math.min(graceMs, slackMs) : graceMs;
+        wait(world, ms, over.signal).then(
           // Going on would let it act beside its successor: the caller must end the process.
-          () => reject(new Error(`a reconcile has not ended within ${graceMs / 1000} s of being asked to`)),
+          () => reject(new Error(`a reconcile has not ended within ${ms / 1000} s of being asked to`)),
           () => resolve(),
         );
       };

@@ -97,7 +97,7 @@ export class WorkQueue {
 
   add(key: string, { priority = NORMAL, afterMs = 0 }: AddOptions = {}): void {
     const now = this.#clock.monotonic();
-    this.#add(key, priority, afterMs <= 0 ? 0 : now + afterMs, now);
+    this.#add(key, priority, afterMs > 0 ? now + afterMs : 0, now);
   }
 
   /** For a key that failed: comes again after its back-off. To be called before `done`. */

@@ -83,6 +83,11 @@ export class Sharding implements Share {
     });
   }
 
+  /** How long what is under way may take to end, from the moment on at which shards are lost. */
+  get slackMs(): number {
+    return this.#election.slackMs;
+  }
+
   /** Whether this one may act on anything at this very moment, by the clock. */
   isMember(): boolean {
     return this.#acting !== undefined;
