@@ -341,7 +341,9 @@ export class Controller<T extends KubeObject> {
       const result = await finalizer.finalize(object, context);
       if (result !== undefined) return result; // not yet
       // It may have changed while we finalized; with the newest known version the removal is not refused for that.
-      object = this.#cache.get(key) ?? object;
+      // The same one, not what was created anew under its name while our watch was behind: that one keeps its finalizer.
+      const newest = this.#cache.get(key);
+      if (newest !== undefined && newest.metadata.uid === object.metadata.uid) object = newest;
       await setFinalizer(context.client, kind, object, finalizer.name, false, signal).catch((error) => {
         if (!(error instanceof NotFoundError)) throw error; // gone is what was wanted
       });
