@@ -8,7 +8,7 @@ export * from './client/client.ts';
 export * from './client/errors.ts';
 export * from './client/options.ts';
 export { type Condition, conditionOf, isTrue, setCondition } from './conditions/conditions.ts';
-export type { ReconcileContext } from './controller/context.ts';
+export type { ReconcileContext, WorkContext } from './controller/context.ts';
 export { Controller, type ControllerOptions, type Reconcile } from './controller/controller.ts';
 export {
   annotationsChanged,
@@ -43,11 +43,13 @@ export {
   refOf,
 } from './kind/object.ts';
 export * as schema from './kind/schema/index.ts';
+export { byFields, byLabels, type Selects } from './kind/selector.ts';
 export { microTime } from './kind/time.ts';
 export { manifestYaml } from './kind/yaml.ts';
 export { collectingLogger, type LogLine } from './log/collecting-logger.ts';
 export { type JsonLoggerOptions, jsonLogger } from './log/json-logger.ts';
 export { type Logger, type LogLevel, silentLogger } from './log/logger.ts';
+export type { JobOptions } from './manager/job.ts';
 export {
   Manager,
   type ManagerElection,
@@ -60,7 +62,7 @@ export { RuntimeMetrics } from './metrics/runtime-metrics.ts';
 export { CertificateAuthority, type Issued } from './pki/certificate.ts';
 export { LOW, NORMAL, WorkQueue } from './queue/work-queue.ts';
 export type { Need, PolicyRule, Verb } from './rbac/need.ts';
-export { type ControllerNeeds, type ProgramNeeds, rbacOf } from './rbac/rbac.ts';
+export { type ControllerNeeds, type JobNeeds, type ProgramNeeds, rbacOf } from './rbac/rbac.ts';
 export { StatusServer, type StatusServerOptions } from './server/server.ts';
 export * from './sharding/errors.ts';
 export type { ShardingObserver, ShardingOptions } from './sharding/options.ts';

@@ -183,3 +183,74 @@ test('of metadata keeps nothing else of what was written either, and lists say w
 test('wants to be told where: no namespace at all is refused', async ({ cluster }) => {
   await expect(start(cluster.kubeconfig, { namespaces: [] })).rejects.toThrow('in no namespace');
 });
+
+test('with a selector shows what was written at once as well, and drops what does not fit any more', async ({
+  cluster,
+  namespace,
+}) => {
+  const { cache, client } = await start(cluster.kubeconfig, {
+    namespaces: [namespace],
+    labelSelector: 'app in (a, b), !hidden',
+    fieldSelector: 'metadata.name!=other',
+  });
+  const metadata = { namespace, name: 'chosen', labels: { app: 'a' } };
+  const write = async (labels: object, name = 'chosen') => {
+    const written = await client.mergePatch(ConfigMap, { namespace, name }, { metadata: { labels } });
+    cache.written(written);
+    return cache.get({ namespace, name })?.metadata.labels;
+  };
+  const first = await client.create(ConfigMap, { metadata });
+  cache.written(first);
+  expect(cache.get(metadata)?.metadata.labels).toEqual({ app: 'a' });
+  cache.written(await client.create(ConfigMap, { metadata: { ...metadata, name: 'other' } }));
+  expect(cache.get({ namespace, name: 'other' })).toBeUndefined();
+  expect(await write({ hidden: 'yes' })).toBeUndefined();
+  cache.written(first); // an answer that comes late
+  expect(cache.get(metadata)).toBeUndefined();
+  expect(await write({ hidden: null, app: 'b' })).toEqual({ app: 'b' });
+  expect(await write({ app: 'c' })).toBeUndefined();
+  // By the time a later object is seen, the watch has told of all the above.
+  const later = next(cache, ({ key }) => key.endsWith('/chosen-fence'));
+  await client.create(ConfigMap, { metadata: { ...metadata, name: 'chosen-fence' } });
+  await later;
+  expect([...cache.keys()]).toEqual([`${namespace}/chosen-fence`]);
+  expect(await write({ app: 'a' })).toEqual({ app: 'a' });
+});
+
+test('refuses a selector that is none', async ({ cluster }) => {
+  await expect(start(cluster.kubeconfig, { labelSelector: 'a===b' })).rejects.toThrow(
+    '"a===b" is no label selector: a=b, a!=b, a, !a, a in (b,c), a notin (b,c)',
+  );
+});
+
+test('goes on where the transform or an index stumbles over an object, and says over which', async ({
+  cluster,
+  namespace,
+}) => {
+  const errors: string[] = [];
+  const { cache, client } = await start(cluster.kubeconfig, {
+    namespaces: [namespace],
+    transform: (object) => {
+      if (object.metadata.name === 'odd') throw new Error('unheard of');
+      return { ...object, data: { transformed: 'yes' } };
+    },
+    indexers: {
+      first: ({ metadata, data }) => {
+        if (metadata.name === 'odd') throw new Error('no letters');
+        return [data?.transformed ?? ''];
+      },
+    },
+    onError: (error) => errors.push(String(error)),
+  });
+  const all = next(cache, ({ key }) => key.endsWith('/even'));
+  await client.create(ConfigMap, { metadata: { namespace, name: 'odd' }, data: { n: '1' } });
+  await client.create(ConfigMap, { metadata: { namespace, name: 'even' }, data: { n: '2' } });
+  await all;
+  expect(cache.get(`${namespace}/odd`)?.data).toEqual({ n: '1' });
+  expect(cache.get(`${namespace}/even`)?.data).toEqual({ transformed: 'yes' });
+  expect([...cache.byIndex('first', 'yes')].map(({ metadata }) => metadata.name)).toContain('even');
+  expect(errors).toEqual([
+    `Error: the transform of configmaps ${namespace}/odd has a bug: unheard of`,
+    `Error: the index "first" of configmaps ${namespace}/odd has a bug: no letters`,
+  ]);
+});

@@ -2,6 +2,7 @@ import type { Client } from '../client/client.ts';
 import { messageOf } from '../errors.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import { type KubeObject, keyOf, type ObjectRef } from '../kind/object.ts';
+import { byFields, byLabels, type Selects } from '../kind/selector.ts';
 import type { World } from '../world/world.ts';
 import { Reflector } from './reflector.ts';
 import { type Change, type Indexer, revive, Store, versionOf } from './store.ts';
@@ -76,12 +77,16 @@ export class ObjectCache<T extends KubeObject> {
   readonly #synced = Promise.withResolvers<void>();
   /** By namespace watched ('' for all): the version up to which the watch has told of everything. */
   readonly #reached = new Map<string, number>();
+  readonly #selects: Selects;
   #unsynced: number;
 
   constructor(options: CacheOptions<T>) {
     this.kind = options.kind;
     this.#options = options;
-    for (const [name, indexer] of Object.entries(options.indexers ?? {})) this.#store.addIndex(name, indexer);
+    const { labelSelector = '', fieldSelector = '' } = options;
+    const [hasLabels, hasFields] = [byLabels(labelSelector), byFields(fieldSelector)];
+    this.#selects = (object) => hasLabels(object) && hasFields(object);
+    for (const [name, indexer] of Object.entries(options.indexers ?? {})) this.addIndex(name, indexer);
     if (options.namespaces?.length === 0)
       throw new Error(
         `${resourceOf(options.kind)} would be cached in no namespace; name one, or leave them out for all`,
@@ -127,7 +132,9 @@ export class ObjectCache<T extends KubeObject> {
 
   /** Adds an index, also to what is there. */
   addIndex(name: string, indexer: Indexer<T>): void {
-    this.#store.addIndex(name, indexer);
+    this.#store.addIndex(name, (object) =>
+      this.#guarded(`the index "${name}" of`, object, () => indexer(object), []),
+    );
   }
 
   /** First tells of all that is there, as initial, then of each change. */
@@ -143,7 +150,9 @@ export class ObjectCache<T extends KubeObject> {
   /** Takes in what the server has answered to a write, ahead of the watch. */
   written(object: T): void {
     const key = keyOf(object.metadata);
-    if (this.#takes(key, object)) this.#tell(this.#store.put(key, this.#kept(object)));
+    if (!this.#selects(object))
+      this.#tell(this.#store.bury(key, object.metadata.uid ?? '', versionOf(object)));
+    else if (this.#takes(key, object)) this.#tell(this.#store.put(key, this.#kept(object)));
   }
 
   /** Takes in that an object is gone, ahead of the watch. */
@@ -206,9 +215,8 @@ export class ObjectCache<T extends KubeObject> {
    */
   #takes(key: string, object: T): boolean {
     if (this.#store.has(key)) return true;
-    const { namespaces, labelSelector, fieldSelector } = this.#options;
+    const { namespaces } = this.#options;
     const { namespace = '' } = object.metadata;
-    if (labelSelector !== undefined || fieldSelector !== undefined) return false;
     if (namespaces !== undefined && !namespaces.includes(namespace)) return false;
     return versionOf(object) > (this.#reached.get(namespaces === undefined ? '' : namespace) ?? 0);
   }
@@ -218,7 +226,20 @@ export class ObjectCache<T extends KubeObject> {
     const lean = { ...object, metadata };
     if (this.#options.metadataOnly)
       for (const part of Object.keys(lean)) if (!METADATA.has(part)) Reflect.deleteProperty(lean, part);
-    return this.#options.transform?.(lean) ?? lean;
+    const { transform } = this.#options;
+    if (transform === undefined) return lean;
+    return this.#guarded('the transform of', lean, () => transform(lean), lean);
+  }
+
+  /** One object that a function of the program's stumbles over must not stop the watch of all others. */
+  #guarded<R>(what: string, object: T, act: () => R, otherwise: R): R {
+    try {
+      return act();
+    } catch (error) {
+      const where = `${resourceOf(this.kind)} ${keyOf(object.metadata)}`;
+      this.#options.onError?.(new Error(`${what} ${where} has a bug: ${messageOf(error)}`, { cause: error }));
+      return otherwise;
+    }
   }
 
   *#maybe(key: string): Generator<T, void, undefined> {

@@ -33,10 +33,17 @@ export class Caches {
     this.#options = options;
   }
 
-  /** The cache of a kind, made when first asked for; who configures it must be the first. */
-  get<T extends KubeObject>(kind: Kind<T>, options: KindCacheOptions<T> = {}): ObjectCache<T> {
+  /**
+   * The cache of a kind, made when first asked for.
+   * @throws when it is configured after that: who has it already would go on with something else
+   */
+  get<T extends KubeObject>(kind: Kind<T>, options?: KindCacheOptions<T>): ObjectCache<T> {
     const known = this.#caches.get(resourceOf(kind));
     if (known !== undefined) {
+      if (options !== undefined)
+        throw new Error(
+          `the cache of ${resourceOf(kind)} is in use already; configure it before the first controller that reads it`,
+        );
       if (isCacheOf(known, kind)) return known;
       throw new Error(`${resourceOf(kind)} is declared twice, as two kinds; declare it once and import it`);
     }

@@ -15,20 +15,30 @@ const fastWorld: World = {
   after: (ms, callback) => nodeWorld.after(ms / FASTER, callback),
 };
 
-test('a watch that is silent for 70 s is taken for dead, told of, and taken up again', async ({
-  cluster,
-  namespace,
-}) => {
-  await using client = await connect(cluster.kubeconfig);
-  const errors: unknown[] = [];
+/** A cache whose server has sent a bookmark before it fell silent, or has not. */
+async function start(kubeconfig: string, namespace: string, bookmarks: boolean) {
+  const client = await connect(kubeconfig);
+  const errors: string[] = [];
   const told = Promise.withResolvers<void>();
+  const watches: (string | undefined)[] = [];
+  const reopened = Promise.withResolvers<void>();
   const cache = new ObjectCache({
     world: fastWorld,
-    client,
+    client: {
+      pages: (kind, options) => client.pages(kind, options),
+      async *watch(kind, options) {
+        watches.push(options?.resourceVersion);
+        if (watches.length > 1) reopened.resolve();
+        for await (const event of client.watch(kind, options)) {
+          yield event;
+          if (event.type === 'BOOKMARK' && bookmarks) yield { ...event, initialEventsEnd: false };
+        }
+      },
+    },
     kind: ConfigMap,
     namespaces: [namespace],
     onError: (error) => {
-      errors.push(error);
+      errors.push(String(error));
       told.resolve();
     },
   });
@@ -37,13 +47,37 @@ test('a watch that is silent for 70 s is taken for dead, told of, and taken up a
   onTestFinished(async () => {
     stop.abort();
     await running;
+    await client[Symbol.asyncDispose]();
   });
   await cache.waitForSync();
-  await told.promise;
-  expect(String(errors[0])).toContain('nothing was heard for 70 s');
-  const seen = new Promise<void>((resolve) => {
-    cache.subscribe(({ key }) => key === `${namespace}/after` && resolve());
-  });
-  await client.create(ConfigMap, { metadata: { namespace, name: 'after' } });
-  await seen;
+  const sees = async (name: string) => {
+    const seen = new Promise<void>((resolve) => {
+      cache.subscribe(({ key }) => key === `${namespace}/${name}` && resolve());
+    });
+    await client.create(ConfigMap, { metadata: { namespace, name } });
+    await seen;
+  };
+  return { errors, told: told.promise, reopened: reopened.promise, watches, sees };
+}
+
+test('a watch that is silent for 70 s is taken for dead, told of, and taken up again', async ({
+  cluster,
+  namespace,
+}) => {
+  const { errors, told, sees } = await start(cluster.kubeconfig, namespace, true);
+  await told;
+  expect(errors[0]).toContain('nothing was heard for 70 s');
+  await sees('after-the-silence');
+});
+
+test('one of which there are no bookmarks is taken up again without a word, where it was', async ({
+  cluster,
+  namespace,
+}) => {
+  const { errors, reopened, watches, sees } = await start(cluster.kubeconfig, namespace, false);
+  await reopened;
+  expect(watches[0]).toBeUndefined();
+  expect(Number(watches[1])).toBeGreaterThan(0);
+  await sees('after-the-quiet');
+  expect(errors).toEqual([]);
 });

@@ -29,7 +29,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly onError: (error: unknown) => void;
 }
 
-/** The server sends a bookmark a minute: longer silence is a dead connection. */
+/** Most servers send a bookmark a minute: of those, longer silence is a dead stream. */
 const SILENCE_MS = 70_000;
 const FIRST_DELAY_MS = 800;
 const LONGEST_DELAY_MS = 30_000;
@@ -54,6 +54,7 @@ export class Reflector<T extends KubeObject> {
   #streamsLists = true;
   #delayMs = FIRST_DELAY_MS;
   #wasGone = false;
+  #hasBookmarks = false;
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
@@ -123,26 +124,34 @@ export class Reflector<T extends KubeObject> {
       ...(initial ? { sendInitialEvents: true } : { resourceVersion: this.#resourceVersion ?? '' }),
     });
     let listed: Set<string> | undefined = initial ? new Set() : undefined;
-    for await (const event of events) {
-      silence.broken();
-      if (event.type === 'BOOKMARK') {
-        if (listed !== undefined) {
-          if (!event.initialEventsEnd) continue; // nothing to resume from before the list is whole
-          sink.complete(listed, event.resourceVersion);
-          listed = undefined;
+    try {
+      for await (const event of events) {
+        silence.broken();
+        if (event.type === 'BOOKMARK') {
+          this.#hasBookmarks ||= !event.initialEventsEnd;
+          if (listed !== undefined) {
+            if (!event.initialEventsEnd) continue; // nothing to resume from before the list is whole
+            sink.complete(listed, event.resourceVersion);
+            listed = undefined;
+          }
+          this.#reach(event.resourceVersion);
+          continue;
         }
-        this.#reach(event.resourceVersion);
-        continue;
+        const { object } = event;
+        if (event.type === 'DELETED') {
+          listed?.delete(keyOf(object));
+          sink.removed(object);
+        } else {
+          listed?.add(keyOf(object));
+          sink.put(object);
+        }
+        if (listed === undefined) this.#reach(object.metadata.resourceVersion ?? '');
       }
-      const { object } = event;
-      if (event.type === 'DELETED') {
-        listed?.delete(keyOf(object));
-        sink.removed(object);
-      } else {
-        listed?.add(keyOf(object));
-        sink.put(object);
-      }
-      if (listed === undefined) this.#reach(object.metadata.resourceVersion ?? '');
+    } catch (error) {
+      // Of some kinds (Events) there are no bookmarks: the stream may be dead, or have nothing to tell. It is opened anew
+      // where it was, which is no failure yet.
+      if (silence.isOver && listed === undefined && !this.#hasBookmarks) return;
+      throw error;
     }
   }
 
@@ -166,6 +175,8 @@ class Silence implements Disposable {
   readonly #follow = () => this.#controller.abort(this.#outer.reason);
   #heardAt: number;
   #timer: Timer;
+  /** Whether it was too long. */
+  isOver = false;
 
   constructor(world: World, ms: number, outer: AbortSignal) {
     this.#world = world;
@@ -194,6 +205,9 @@ class Silence implements Disposable {
   #check(): void {
     const left = this.#heardAt + this.#ms - this.#world.monotonic();
     if (left > 0) this.#timer = this.#world.after(left, () => this.#check());
-    else this.#controller.abort(new Error(`nothing was heard for ${this.#ms / 1000} s`));
+    else {
+      this.isOver = true;
+      this.#controller.abort(new Error(`nothing was heard for ${this.#ms / 1000} s`));
+    }
   }
 }

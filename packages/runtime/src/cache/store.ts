@@ -36,8 +36,8 @@ export class Store<T extends KubeObject> {
   readonly #indexers = new Map<string, Indexer<T>>();
   /** Index to value to keys. */
   readonly #indexes = new Map<string, Map<string, Set<string>>>();
-  /** Objects known to be deleted of which older versions may still come in. */
-  readonly #buried = new Set<string>();
+  /** Objects known to be gone, of which older versions may still come in: uid to the version from which on. */
+  readonly #buried = new Map<string, number>();
 
   get size(): number {
     return this.#entries.size;
@@ -82,7 +82,8 @@ export class Store<T extends KubeObject> {
     const version = versionOf(object);
     const uid = object.metadata.uid ?? '';
     const known = this.#entries.get(key);
-    if (this.#buried.has(uid) || (known !== undefined && known.version >= version)) return undefined;
+    if ((this.#buried.get(uid) ?? 0) >= version) return undefined;
+    if (known !== undefined && known.version >= version && Number.isFinite(version)) return undefined;
     const json = JSON.stringify(object);
     if (known !== undefined) this.#unindex(key, known);
     const entry: Entry = { json, version, uid, indexed: undefined };
@@ -105,11 +106,14 @@ export class Store<T extends KubeObject> {
     return this.#drop(key, known);
   }
 
-  /** Removes an object of which we know that it is deleted, before the watch has told. */
-  bury(key: string, uid: string): Change | undefined {
+  /**
+   * Removes an object of which we know that it is gone, before the watch has told.
+   * @param version which it had left with, and may come back after; without, it is deleted and never does
+   */
+  bury(key: string, uid: string, version = Number.POSITIVE_INFINITY): Change | undefined {
     const known = this.#entries.get(key);
-    if (known?.uid !== uid) return undefined;
-    this.#buried.add(uid);
+    if (known?.uid !== uid || known.version > version) return undefined;
+    this.#buried.set(uid, version);
     return this.#drop(key, known);
   }
 

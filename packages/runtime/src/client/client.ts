@@ -149,7 +149,7 @@ export class Client implements AsyncDisposable {
     try {
       for await (const line of await this.#requests.lines(request)) yield watchEvent(kind, what, line);
     } catch (error) {
-      options.signal?.throwIfAborted();
+      request.signal?.throwIfAborted();
       throw error instanceof ApiError || error instanceof ConnectionError
         ? error
         : new ConnectionError(`${what}: ${messageOf(error)}`, { cause: error });

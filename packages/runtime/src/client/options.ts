@@ -87,7 +87,7 @@ export interface Write<T extends KubeObject = KubeObject> {
   readonly conditional: boolean;
 }
 
-/** On whose behalf writes are made. */
+/** On whose behalf calls are made. */
 export interface WriteScope {
   /** Called before each write; throws when it must not be made (any more). */
   allow(): void;

@@ -185,3 +185,31 @@ test('nothing stays on the signal of a caller who outlives many requests and wat
   expect(seen).toEqual(['a', 'b']);
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
+
+test('what the server warns of is told', async () => {
+  const header = '299 - "v1beta1 will go", 299 kube "unknown field \\"a, b\\""';
+  const { world, requests: _, ...rest } = server(answer(200, [], { warning: header }));
+  const warnings: string[] = [];
+  const requests = new Requests({
+    world,
+    transport: world.connect({ origin: 'https://unused' }),
+    credentials: noCredentials,
+    userAgent: 'test',
+    observer: { answered: () => undefined, warned: (text) => warnings.push(text) },
+  });
+  await requests.text(GET);
+  expect(rest.sent).toHaveLength(1);
+  expect(warnings).toEqual(['v1beta1 will go', 'unknown field "a, b"']);
+});
+
+test('a server that asks for time is given it, and a request that it has not carried out is sent again', async () => {
+  const { requests, clock, sent } = server(answer(429, [], { 'retry-after': '2' }), answer(200, ['done']));
+  const answered = requests().text({ ...GET, method: 'POST', idempotent: false });
+  await turn();
+  clock.advance(1_999);
+  await turn();
+  expect(sent).toHaveLength(1);
+  clock.advance(1);
+  expect(await answered).toBe('done');
+  expect(sent).toHaveLength(2);
+});

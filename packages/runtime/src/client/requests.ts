@@ -2,6 +2,7 @@ import { AccessError } from '../access/access.ts';
 import type { Credentials } from '../access/credentials.ts';
 import { messageOf } from '../errors.ts';
 import { Deadline } from '../world/deadline.ts';
+import { unlessAborted } from '../world/unless-aborted.ts';
 import { wait } from '../world/wait.ts';
 import type { Transport, TransportRequest, TransportResponse, World } from '../world/world.ts';
 import { ApiError, ConnectionError, TooManyRequestsError, UnauthorizedError } from './errors.ts';
@@ -11,6 +12,8 @@ import { errorFrom } from './status.ts';
 export interface RequestObserver {
   /** @param code the HTTP status, or `<error>` where none has come */
   answered(method: string, code: string, durationMs: number): void;
+  /** What the server wants people to know: a version that will go, a field that means nothing. */
+  warned?(text: string): void;
 }
 
 export interface RequestsOptions {
@@ -144,6 +147,8 @@ export class Requests {
       throw error;
     });
     tell(String(response.status));
+    const warning = response.header('warning');
+    if (warning !== undefined) for (const text of warningsIn(warning)) observer?.warned?.(text);
     if (response.status < 300) return response;
     throw errorFrom(nameOf(outgoing), response.status, await response.text(), response.header('retry-after'));
   }
@@ -159,17 +164,6 @@ async function* endingWith(
   } finally {
     deadline.end();
   }
-}
-
-/** What a promise gives, or the signal's reason once it aborts: credentials may take their time. */
-function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return promise;
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(signal.reason);
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }
 
 /** Carries what `allow` has thrown past those who tell failures of the network. */
@@ -195,4 +189,10 @@ function nameOf({ method, path }: Outgoing): string {
 
 function isRetryable(error: unknown): boolean {
   return error instanceof Error && 'retryable' in error && error.retryable === true;
+}
+
+/** `299 - "a text"`, several of them divided by commas. */
+function* warningsIn(header: string): Generator<string, void, undefined> {
+  for (const [, text = ''] of header.matchAll(/\d{3} \S+ "((?:[^"\\]|\\.)*)"/g))
+    yield text.replace(/\\(.)/g, '$1');
 }

@@ -82,6 +82,7 @@ test(`after any fault the cache equals the server and every object was reconcile
     'history lost': async (change: () => Promise<void>) => {
       await proxy.disable();
       await change();
+      await controlPlane.compact();
       await etcd.kill();
       await apiserver.kill();
       await etcd.start();

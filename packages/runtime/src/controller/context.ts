@@ -5,26 +5,35 @@ import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { Logger } from '../log/logger.ts';
 
-/** What a reconcile has at hand. */
-export interface ReconcileContext<T extends KubeObject> {
-  /** `namespace/name`. */
-  readonly key: string;
-  /** Aborts when the reconcile takes too long, the program stops, or another leads or is to have the object. */
+/** What any piece of work has at hand: a reconcile, or a run of a job. */
+export interface WorkContext {
+  /** Aborts when the work takes too long, the program stops, or another leads or is to have it. */
   readonly signal: AbortSignal;
   /**
-   * Its writes are visible in the caches at once, do not wake this object again where they say which version they
-   * replace, and are refused once another may act on this object.
+   * Its writes are visible in the caches at once, and are refused once another may act here. In a reconcile they do not
+   * wake the object again where they say which version they replace. Its calls do not end with `signal`: what was done
+   * outside can still be written down when the program stops.
    */
   readonly client: Client;
   /**
-   * Throws when another may act on this object by now. The client asks by itself; whoever calls the outside asks right
-   * before: after a pause of the whole process the signal may be late.
+   * Throws when another may act here by now. The client asks by itself; whoever calls the outside asks right before:
+   * after a pause of the whole process the signal may be late.
    */
   assertMayAct(): void;
   readonly log: Logger;
   /** Milliseconds since 1970. */
   now(): number;
+  /**
+   * The cache of a kind that is declared: in `for`, `owns`, `watches` or `reads`. Those are complete before anything
+   * begins; one that fills when first asked for would say that there is nothing.
+   */
   cache<O extends KubeObject>(kind: Kind<O>): ObjectCache<O>;
+}
+
+/** What a reconcile has at hand. */
+export interface ReconcileContext<T extends KubeObject> extends WorkContext {
+  /** `namespace/name`. */
+  readonly key: string;
   /**
    * Makes this the object's status: sends what differs, and nothing where nothing does, on condition that nobody has
    * changed the object meanwhile (else ConflictError, upon which the object comes again).

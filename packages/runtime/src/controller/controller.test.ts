@@ -5,6 +5,8 @@ import { connect } from '../../test/connect.ts';
 import { ConfigMap, Deployment } from '../../test/kinds.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
 import type { Client } from '../client/client.ts';
+import { apiError } from '../client/errors.ts';
+import { Secret } from '../kind/builtin/secret.ts';
 import { collectingLogger } from '../log/collecting-logger.ts';
 import { Manager } from '../manager/manager.ts';
 import { nodeWorld } from '../world/node/node-world.ts';
@@ -435,4 +437,70 @@ test('an event source that fails is started again', async ({ cluster }) => {
   await seen.until(
     (all) => all.includes('the source') && all.lastIndexOf('told') > all.indexOf('the source'),
   );
+});
+
+test('kinds that it reads are complete before its first reconcile, and no others are read', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  await using user = await connect(cluster.kubeconfig);
+  for (let i = 0; i < 20; i++)
+    await user.create(Secret, { metadata: { namespace: namespace.name, name: `there-${i}` } });
+  const seen = calls<{ readonly secrets: number; readonly refusal: unknown }>();
+  await run(cluster, namespace.name, {
+    reads: [Secret],
+    reconcile: async (_, context) => {
+      let refusal: unknown;
+      try {
+        context.cache(Deployment);
+      } catch (error) {
+        refusal = error;
+      }
+      seen.add({ secrets: [...context.cache(Secret).list()].length, refusal });
+    },
+  });
+  await seen.until((all) => all.length > 0);
+  expect(seen.all[0]?.secrets).toBe(20);
+  expect(String(seen.all[0]?.refusal)).toBe(
+    'Error: deployments.apps is read from its cache without being declared; add it to `reads`',
+  );
+});
+
+test('an object that changes under each attempt is told of in the end', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  const { lines } = await run(cluster, namespace.name, {
+    reconcile: async (object, { client }) => {
+      seen.add(object.metadata.name);
+      await client.mergePatch(ConfigMap, object.metadata, { metadata: { resourceVersion: '1' } });
+    },
+  });
+  await seen.until((all) => all.length >= 8);
+  const told = lines.find(({ msg }) => msg === 'the object changes under each attempt; it comes again');
+  expect(told).toMatchObject({ level: 'warn', object: `${namespace.name}/kube-root-ca.crt`, failures: 6 });
+});
+
+test('a server that asks for time is given it, whatever the back-off says', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<number>();
+  await run(cluster, namespace.name, {
+    reconcile: async () => {
+      seen.add(nodeWorld.monotonic());
+      if (seen.all.length === 1) throw apiError('too many', { status: 429, retryAfterMs: 400 });
+    },
+  });
+  await seen.until((all) => all.length === 2);
+  const [first = 0, second = 0] = seen.all;
+  expect(second - first).toBeGreaterThanOrEqual(400); // the back-off after a first failure is 5 ms
+});
+
+test('an object is looked at again after a while although nothing has happened', async ({ cluster }) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  await run(cluster, namespace.name, {
+    resyncMs: 50,
+    reconcile: async ({ metadata }) => seen.add(metadata.resourceVersion ?? ''),
+  });
+  await seen.until((all) => all.length >= 4);
+  expect(new Set(seen.all).size).toBe(1);
 });

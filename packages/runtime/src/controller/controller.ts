@@ -1,8 +1,7 @@
 import type { CacheEvent, ObjectCache } from '../cache/cache.ts';
-import type { Caches } from '../cache/caches.ts';
 import { versionOf } from '../cache/store.ts';
 import type { Client } from '../client/client.ts';
-import { ConflictError, NotFoundError } from '../client/errors.ts';
+import { ConflictError, NotFoundError, TooManyRequestsError } from '../client/errors.ts';
 import { messageOf } from '../errors.ts';
 import type { EventRecorder } from '../events/recorder.ts';
 import { apiVersionOf, type Kind, resourceOf } from '../kind/kind.ts';
@@ -17,16 +16,16 @@ import type {
 import type { BackoffOptions } from '../queue/backoff.ts';
 import { type AddOptions, type Item, LOW, NORMAL, WorkQueue } from '../queue/work-queue.ts';
 import type { Need } from '../rbac/need.ts';
-import type { Share } from '../sharding/options.ts';
 import { Deadline } from '../world/deadline.ts';
 import { wait } from '../world/wait.ts';
-import type { Timer, World } from '../world/world.ts';
-import type { ReconcileContext } from './context.ts';
+import type { Timer } from '../world/world.ts';
+import type { ReconcileContext, WorkContext } from './context.ts';
 import { hasFinalizer, setFinalizer } from './finalizer.ts';
 import { mergePatch } from './merge-patch.ts';
 import type { Predicate } from './predicates.ts';
 import { type Result, TerminalError } from './result.ts';
 import type { Source, Watch } from './sources.ts';
+import { declare, type WorkEnvironment, workContext } from './work.ts';
 
 export type Reconcile<T extends KubeObject> = (object: T, context: ReconcileContext<T>) => Promise<Result>;
 
@@ -41,6 +40,8 @@ export interface ControllerOptions<T extends KubeObject> {
   readonly owns?: readonly Kind[];
   /** Other objects whose changes wake objects of ours; made by `watch(…)`. */
   readonly watches?: readonly Watch[];
+  /** Kinds whose caches `reconcile` and `finalize` read, without being woken by their changes. */
+  readonly reads?: readonly Kind[];
   /** Events from outside the cluster. */
   readonly sources?: readonly Source[];
   /** How many objects at a time. @default 1 */
@@ -62,23 +63,18 @@ export interface ControllerOptions<T extends KubeObject> {
 }
 
 /** What a controller takes from the program it is part of. */
-export interface ControllerEnvironment {
-  readonly world: World;
-  readonly client: Client;
-  readonly caches: Caches;
-  readonly log: Logger;
+export interface ControllerEnvironment extends WorkEnvironment {
   readonly events: Pick<EventRecorder, 'record'>;
   readonly observer?: ControllerObserver;
-  /** Throws when this replica may not act (any more) on behalf of the object of that key. */
-  readonly allow: (key: string) => void;
-  /** Which objects are this replica's, where replicas divide them. @default all */
-  readonly share?: Share | undefined;
 }
 
 /** Told of what happens, for metrics. */
 interface ControllerObserver extends ControllerMetrics {
   readonly queue: QueueMetrics;
 }
+
+/** From which on failed attempts in a row are worth a warning. */
+const MANY_CONFLICTS = 6;
 
 /** How a reconcile ended. */
 interface Outcome {
@@ -113,6 +109,7 @@ export class Controller<T extends KubeObject> {
   readonly #options: ControllerOptions<T>;
   readonly #environment: ControllerEnvironment;
   readonly #cache: ObjectCache<T>;
+  readonly #declared: ReadonlySet<string>;
   readonly #log: Logger;
   readonly #runs = new Map<string, Run>();
 
@@ -134,16 +131,18 @@ export class Controller<T extends KubeObject> {
     });
     observer?.queue.read(this.queue);
     observer?.maxConcurrent(options.concurrency ?? 1);
+    const { owns = [], watches = [], reads = [] } = options;
+    this.#declared = declare(caches, [options.for, ...owns, ...watches.map(({ kind }) => kind), ...reads]);
     this.#cache = caches.get(options.for);
     this.#cache.subscribe((event) => {
       if (this.#counts(event)) this.#wake(event.key, options.for, event);
     });
-    for (const owned of options.owns ?? []) {
+    for (const owned of owns) {
       caches.get(owned).subscribe((event) => {
         for (const key of this.#ownersOf(event)) this.#wake(key, owned, event);
       });
     }
-    for (const watched of options.watches ?? []) {
+    for (const watched of watches) {
       watched.subscribe(caches, (key, event) => this.#wake(key, watched.kind, event));
     }
     share?.onGained((isGained) => {
@@ -279,7 +278,8 @@ export class Controller<T extends KubeObject> {
       outcome = this.#settle(key, await this.#reconcile(key, run, deadline?.signal ?? signal));
     } catch (error) {
       outcome = this.#fail(item, error, deadline?.passed ?? false, signal, run.log());
-      if (outcome.cause !== 'terminal' && this.#owns(key)) this.queue.retry(key, priority);
+      const atLeastMs = error instanceof TooManyRequestsError ? error.retryAfterMs : undefined;
+      if (outcome.cause !== 'terminal' && this.#owns(key)) this.queue.retry(key, { priority, atLeastMs });
     }
     deadline?.end();
     this.#runs.delete(key);
@@ -309,7 +309,10 @@ export class Controller<T extends KubeObject> {
       return { result: 'requeue' };
     }
     if (error instanceof ConflictError) {
-      log.debug(fields, 'the object has changed meanwhile; it comes again');
+      // Now and then is how it works; again and again, two of us want different things.
+      const failures = this.queue.failures(key) + 1;
+      if (failures < MANY_CONFLICTS) log.debug(fields, 'the object has changed meanwhile; it comes again');
+      else log.warn({ ...fields, failures }, 'the object changes under each attempt; it comes again');
       return { result: 'requeue' };
     }
     if (signal.aborted && !tooLong) {
@@ -344,40 +347,33 @@ export class Controller<T extends KubeObject> {
       // The same one, not what was created anew under its name while our watch was behind: that one keeps its finalizer.
       const newest = this.#cache.get(key);
       if (newest !== undefined && newest.metadata.uid === object.metadata.uid) object = newest;
-      await setFinalizer(context.client, kind, object, finalizer.name, false, signal).catch((error) => {
+      await setFinalizer(context.client, kind, object, finalizer.name, false).catch((error) => {
         if (!(error instanceof NotFoundError)) throw error; // gone is what was wanted
       });
       return undefined;
     }
     if (!hasFinalizer(object, finalizer.name)) {
-      object = await setFinalizer(context.client, kind, object, finalizer.name, true, signal);
+      object = await setFinalizer(context.client, kind, object, finalizer.name, true);
     }
     return reconcile(object, context);
   }
 
   #context(key: string, run: Run, signal: AbortSignal): ReconcileContext<T> {
-    const { world, caches, allow, events } = this.#environment;
-    const client = this.#environment.client.scoped({
-      allow: () => allow(key),
-      written: (write) => {
-        const { kind, object, conditional } = write;
-        if (conditional && object !== undefined) run.own.push(`${resourceOf(kind)}@${versionOf(object)}`);
-        caches.written(write);
-      },
-    });
-    return {
+    const { for: kind } = this.#options;
+    const context = workContext(this.#environment, this.#declared, {
       key,
       signal,
-      client,
-      assertMayAct: () => allow(key),
-      get log() {
-        return run.log();
+      log: run.log,
+      written: ({ kind: written, object, conditional }) => {
+        if (conditional && object !== undefined) run.own.push(`${resourceOf(written)}@${versionOf(object)}`);
       },
-      now: () => world.now(),
-      cache: (kind) => caches.get(kind),
-      event: (object, happening) => events.record(this.#options.for, object, happening),
-      setStatus: (object, status) => setStatus(client, this.#options.for, object, status, signal),
+    });
+    const ofReconcile: Omit<ReconcileContext<T>, keyof WorkContext> = {
+      key,
+      event: (object, happening) => this.#environment.events.record(kind, object, happening),
+      setStatus: (object, status) => setStatus(context.client, kind, object, status),
     };
+    return Object.assign(context, ofReconcile);
   }
 }
 
@@ -390,13 +386,12 @@ async function setStatus<T extends KubeObject>(
   kind: Kind<T>,
   object: T,
   status: object,
-  signal: AbortSignal,
 ): Promise<T> {
   const difference = mergePatch('status' in object ? object.status : {}, status);
   if (difference === undefined) return object;
   const { uid, resourceVersion } = object.metadata;
   const patch = { metadata: { uid, resourceVersion }, status: difference };
-  return client.mergePatch(kind, object.metadata, patch, { subresource: 'status', signal });
+  return client.mergePatch(kind, object.metadata, patch, { subresource: 'status' });
 }
 
 function groupOf(apiVersion: string): string {

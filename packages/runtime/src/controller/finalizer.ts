@@ -16,10 +16,9 @@ export function setFinalizer<T extends KubeObject>(
   object: T,
   finalizer: string,
   wanted: boolean,
-  signal: AbortSignal,
 ): Promise<T> {
   const { uid, resourceVersion, finalizers = [] } = object.metadata;
   const others = finalizers.filter((each) => each !== finalizer);
   const metadata = { uid, resourceVersion, finalizers: wanted ? [...others, finalizer] : others };
-  return client.mergePatch(kind, object.metadata, { metadata }, { signal });
+  return client.mergePatch(kind, object.metadata, { metadata });
 }

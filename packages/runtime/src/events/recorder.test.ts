@@ -4,6 +4,7 @@ import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
 import { VirtualClock } from '../../test/virtual-clock.ts';
 import { Event } from '../kind/builtin/event.ts';
+import { collectingLogger } from '../log/collecting-logger.ts';
 import { silentLogger } from '../log/logger.ts';
 import { nodeWorld } from '../world/node/node-world.ts';
 import { EventRecorder } from './recorder.ts';
@@ -114,3 +115,33 @@ describe('the recorder', () => {
 function never(): never {
   throw new Error('nobody reads this');
 }
+
+test('long words in any script are cut where the server would refuse them; what it refuses is told once', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  await using client = await connect(cluster.kubeconfig);
+  const object = await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'told-of' } });
+  const { logger, lines } = collectingLogger();
+  const options = { world: nodeWorld, client, instance: 'i'.repeat(300), log: logger };
+  const recorder = new EventRecorder({ ...options, controller: 'vmwright.dev/test' });
+  recorder.record(ConfigMap, object, {
+    type: 'Warning',
+    reason: 'R'.repeat(200),
+    note: `x${'ü'.repeat(600)}`,
+  });
+  await recorder.flush();
+  const { items } = await client.list(Event, { namespace: namespace.name });
+  const [event] = items.filter(({ regarding }) => regarding.uid === object.metadata.uid);
+  expect(event?.note).toBe(`x${'ü'.repeat(511)}`);
+  expect(event?.reason).toHaveLength(128);
+  expect(lines).toEqual([]);
+
+  const refused = new EventRecorder({ ...options, controller: 'no such/name' });
+  for (const note of ['one', 'two']) refused.record(ConfigMap, object, { ...failed, note });
+  await refused.flush();
+  expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
+    ['warn', 'events are refused; this is told once'],
+    ['debug', 'an event could not be told'],
+  ]);
+});

@@ -1,5 +1,5 @@
 import type { Client } from '../client/client.ts';
-import { NotFoundError } from '../client/errors.ts';
+import { ForbiddenError, InvalidError, NotFoundError } from '../client/errors.ts';
 import { messageOf } from '../errors.ts';
 import { Event } from '../kind/builtin/event.ts';
 import { apiVersionOf, type Kind } from '../kind/kind.ts';
@@ -16,7 +16,7 @@ export interface Happening {
   readonly reason: string;
   /** What was being done: `Clone`. @default the reason */
   readonly action?: string;
-  /** A sentence for people; without secrets. Cut at 1,024 characters, where the server refuses it. */
+  /** A sentence for people; without secrets. Cut at 1 KB, where the server refuses it. */
   readonly note: string;
 }
 
@@ -34,7 +34,9 @@ export interface EventRecorderOptions {
 const SERIES_MS = 6 * 60_000;
 /** How often a series that goes on is written. */
 const REFRESH_MS = 60_000;
+/** In bytes, as the server counts. */
 const LONGEST_NOTE = 1_024;
+const LONGEST_WORD = 128;
 /** Under way at a time; what comes beyond that is dropped, since nobody waits for it. */
 const MOST_PENDING = 1_000;
 
@@ -58,6 +60,7 @@ export class EventRecorder {
   readonly #series = new Map<string, Series>();
   readonly #budget = new Budget();
   readonly #pending = new Set<Promise<void>>();
+  #refused = false;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -102,10 +105,20 @@ export class EventRecorder {
       () => void this.#pending.delete(sending),
       (error) => {
         this.#pending.delete(sending);
-        this.#options.log.debug({ error: messageOf(error) }, 'an event could not be told');
+        this.#tellLost(error);
       },
     );
     this.#pending.add(sending);
+  }
+
+  /** A server that is away comes back; what it refuses, it will refuse again, and somebody should know. */
+  #tellLost(error: unknown): void {
+    const { log, controller } = this.#options;
+    const fields = { controller, error: messageOf(error) };
+    const lasting = error instanceof InvalidError || error instanceof ForbiddenError;
+    if (lasting && !this.#refused) log.warn(fields, 'events are refused; this is told once');
+    else log.debug(fields, 'an event could not be told');
+    this.#refused ||= lasting;
   }
 
   async #goOn(kind: Kind, object: KubeObject, happening: Happening, series: Series): Promise<void> {
@@ -128,11 +141,11 @@ export class EventRecorder {
       metadata: { name: series.name, namespace: series.namespace },
       eventTime,
       reportingController: controller,
-      reportingInstance: instance,
-      action,
-      reason,
+      reportingInstance: cut(instance, LONGEST_WORD),
+      action: cut(action, LONGEST_WORD),
+      reason: cut(reason, LONGEST_WORD),
       type,
-      note: note.slice(0, LONGEST_NOTE),
+      note: cut(note, LONGEST_NOTE),
       regarding: {
         apiVersion: apiVersionOf(kind),
         kind: kind.kind,
@@ -151,4 +164,13 @@ export class EventRecorder {
       else break;
     }
   }
+}
+
+/** The beginning of a text that has at most so many bytes, and no half characters. */
+function cut(text: string, bytes: number): string {
+  const buffer = Buffer.from(text);
+  if (buffer.length <= bytes) return text;
+  let end = bytes;
+  while (((buffer[end] ?? 0) & 0xc0) === 0x80) end -= 1; // a byte within a character
+  return buffer.toString('utf8', 0, end);
 }

@@ -1,20 +1,32 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
+import type { WorkContext } from '../controller/context.ts';
 import { NotLeadingError } from '../election/errors.ts';
 import { Lease } from '../kind/builtin/lease.ts';
+import { ValidatingWebhookConfiguration } from '../kind/builtin/webhook-configuration.ts';
 import { collectingLogger } from '../log/collecting-logger.ts';
 import { silentLogger } from '../log/logger.ts';
 import { nodeWorld } from '../world/node/node-world.ts';
 import { Manager, type ManagerOptions } from './manager.ts';
 
-async function start(kubeconfig: string, options: Partial<ManagerOptions>, act: (name: string) => void) {
+const ELECTION = { name: 'manager-test', leaseMs: 15_000, renewMs: 10_000, retryMs: 300 };
+
+async function start(
+  kubeconfig: string,
+  options: Partial<ManagerOptions>,
+  act: (name: string) => void,
+  add: (manager: Manager) => unknown = () => undefined,
+) {
   const access = await kubeconfigAccess({ world: nodeWorld, path: kubeconfig });
   const { logger, lines } = collectingLogger();
   const manager = new Manager({ world: nodeWorld, access, name: 'manager-test', log: logger, ...options });
   manager.control({ for: ConfigMap, reconcile: async ({ metadata }) => act(metadata.name) });
+  add(manager);
   const stop = new AbortController();
   const running = manager.run(stop.signal);
   onTestFinished(async () => {
@@ -173,4 +185,205 @@ test('the lead is not given up while a reconcile does not end', async ({ cluster
   const lease = await client.get(Lease, { namespace: namespace.name, name: 'stubborn' });
   expect(lease.spec?.holderIdentity).toContain('_');
   released.resolve();
+});
+
+test('a job runs on the leader alone, comes again after a failure, and may write only while it leads', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  await using client = await connect(cluster.kubeconfig);
+  const options = { namespaces: [namespace.name], election: { ...ELECTION, namespace: namespace.name } };
+  const runs = { first: 0, second: 0 };
+  let told = Promise.withResolvers<void>();
+  const until = async (is: () => boolean) => {
+    while (!is()) await told.promise;
+  };
+  const contexts: WorkContext[] = [];
+  const sweep = (who: 'first' | 'second') => (manager: Manager) =>
+    manager.job({
+      name: 'sweep',
+      everyMs: 20,
+      reads: [ConfigMap],
+      run: async (context) => {
+        runs[who] += 1;
+        contexts.push(context);
+        told.resolve();
+        told = Promise.withResolvers();
+        if (runs[who] === 1) throw new Error('the outside is away');
+        const metadata = { namespace: namespace.name, name: 'swept' };
+        await context.client.apply(ConfigMap, { metadata, data: { by: who } });
+        expect(context.cache(ConfigMap).get(metadata)?.data?.by).toBe(who);
+      },
+    });
+  const first = await start(cluster.kubeconfig, options, () => undefined, sweep('first'));
+  await until(() => runs.first >= 3);
+  const second = await start(cluster.kubeconfig, options, () => undefined, sweep('second'));
+  await second.manager.caches.synced();
+  await until(() => runs.first >= 6);
+  expect(runs.second).toBe(0);
+  expect(first.lines).toContainEqual(
+    expect.objectContaining({
+      msg: 'the job has failed; it comes again',
+      job: 'sweep',
+      error: 'the outside is away',
+    }),
+  );
+  first.stop.abort();
+  await first.running;
+  const before = runs.first;
+  await until(() => runs.second >= 3);
+  expect(runs.first).toBe(before);
+  expect(() => contexts[0]?.assertMayAct()).toThrow(NotLeadingError);
+  expect((await client.get(ConfigMap, { namespace: namespace.name, name: 'swept' })).data).toEqual({
+    by: 'second',
+  });
+});
+
+test('what cannot work is refused before it runs', async ({ cluster, namespace }) => {
+  const { manager } = await start(
+    cluster.kubeconfig,
+    { namespaces: [namespace] },
+    () => undefined,
+    (added) => {
+      expect(() => added.control({ for: ConfigMap, reconcile: async () => undefined })).toThrow(
+        'there are two controllers or jobs called configmap; give one another `name`',
+      );
+      expect(() =>
+        added.control({ name: 'mine/yours', for: ConfigMap, reconcile: async () => undefined }),
+      ).toThrow('no events can be told as manager-test/mine/yours');
+      expect(() => added.caches.get(ConfigMap, { metadataOnly: true })).toThrow(
+        'the cache of configmaps is in use already; configure it before the first controller that reads it',
+      );
+      expect(() => added.job({ name: 'idle', everyMs: 0, run: async () => undefined })).toThrow(
+        'the job idle wants milliseconds from 1 on, not 0',
+      );
+    },
+  );
+  expect(() => manager.control({ name: 'late', for: ConfigMap, reconcile: async () => undefined })).toThrow(
+    'late is added while the manager runs; add it before',
+  );
+});
+
+test('a replica that has lost the lead and whose reconcile does not end gives up before another may act', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  await using client = await connect(cluster.kubeconfig);
+  const begun = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  onTestFinished(() => released.resolve());
+  const election = { ...ELECTION, namespace: namespace.name, leaseMs: 2_000, renewMs: 1_500, retryMs: 300 };
+  const { running } = await start(
+    cluster.kubeconfig,
+    { namespaces: [namespace.name], election },
+    () => undefined,
+    (manager) =>
+      manager.control({
+        name: 'stubborn',
+        for: ConfigMap,
+        reconcile: async () => {
+          begun.resolve();
+          await released.promise; // whatever the signal says
+        },
+      }),
+  );
+  await begun.promise;
+  const lease = { namespace: namespace.name, name: ELECTION.name };
+  await client.mergePatch(Lease, lease, { spec: { holderIdentity: 'another' } });
+  // Of the 30 s that a stop may take there are but those until the other may begin.
+  await expect(running).rejects.toThrow(/a reconcile has not ended within 0\.\d+ s of being asked to/);
+  expect((await client.get(Lease, lease)).spec?.holderIdentity).toBe('another');
+});
+
+test('the lead is renewed while all connections for other requests are taken by slow ones', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  await using client = await connect(cluster.kubeconfig);
+  // A webhook that accepts connections and says nothing keeps creates waiting for ten seconds.
+  const silent = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void silent.close());
+  await once(silent, 'listening');
+  const address = silent.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  const connected = new Promise((resolve) =>
+    silent.on('connection', (socket) => resolve(socket.on('error', () => undefined))),
+  );
+  const held = { matchLabels: { 'kubernetes.io/metadata.name': namespace.name } };
+  await client.create(ValidatingWebhookConfiguration, {
+    metadata: { name: namespace.name },
+    webhooks: [
+      {
+        name: 'silent.vmwright.dev',
+        clientConfig: { url: `https://127.0.0.1:${address.port}/` },
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
+        namespaceSelector: held,
+        failurePolicy: 'Ignore',
+        timeoutSeconds: 10,
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+      },
+    ],
+  });
+  await using _ = {
+    [Symbol.asyncDispose]: () => client.delete(ValidatingWebhookConfiguration, { name: namespace.name }),
+  };
+  const busy = new AbortController();
+  onTestFinished(() => busy.abort());
+  const { lines } = await start(
+    cluster.kubeconfig,
+    {
+      namespaces: [namespace.name],
+      election: { ...ELECTION, namespace: namespace.name, leaseMs: 4_000, renewMs: 3_000, retryMs: 300 },
+    },
+    () => undefined,
+    (manager) =>
+      manager.control({
+        name: 'busy',
+        for: ConfigMap,
+        reconcile: async ({ metadata }, context) => {
+          if (metadata.name !== 'kube-root-ca.crt') return;
+          const creates = Array.from({ length: 20 }, (_, i) =>
+            context.client
+              .create(
+                ConfigMap,
+                { metadata: { namespace: namespace.name, name: `slow-${i}` } },
+                { signal: busy.signal },
+              )
+              .catch(() => undefined),
+          );
+          await Promise.all(creates);
+        },
+      }),
+  );
+  await connected;
+  const lease = { namespace: namespace.name, name: ELECTION.name };
+  const renewals = new Set<string | undefined>();
+  const fieldSelector = `metadata.name=${lease.name}`;
+  // More than the time of a lease in which no other request gets a connection.
+  for await (const event of client.watch(Lease, {
+    namespace: lease.namespace,
+    fieldSelector,
+    resourceVersion: '0',
+  })) {
+    if (event.type !== 'BOOKMARK') renewals.add(event.object.spec?.renewTime);
+    if (renewals.size > 18) break;
+  }
+  expect(lines.flatMap(({ leading }) => (leading === undefined ? [] : [leading]))).toEqual([false, true]);
+  busy.abort();
+});
+
+test("the API server's warnings are told, each once", async ({ cluster, namespace }) => {
+  const { manager, lines } = await start(cluster.kubeconfig, { namespaces: [namespace] }, () => undefined);
+  const metadata = { namespace, name: 'warned' };
+  for (let i = 0; i < 2; i++)
+    await manager.client.mergePatch(ConfigMap, await created(), {
+      metadata: { labels: {} },
+      surplus: `${i}`,
+    });
+  async function created() {
+    return (await manager.client.apply(ConfigMap, { metadata })).metadata;
+  }
+  const warnings = lines.filter(({ msg }) => msg === 'the API server warns; this is told once');
+  expect(warnings).toEqual([expect.objectContaining({ level: 'warn', warning: 'unknown field "surplus"' })]);
 });

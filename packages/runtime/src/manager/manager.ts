@@ -2,7 +2,9 @@ import { hostname } from 'node:os';
 import type { Access } from '../access/access.ts';
 import { Caches } from '../cache/caches.ts';
 import { Client } from '../client/client.ts';
+import type { RequestObserver } from '../client/requests.ts';
 import { Controller, type ControllerOptions } from '../controller/controller.ts';
+import type { WorkEnvironment } from '../controller/work.ts';
 import { LeadershipLostError } from '../election/errors.ts';
 import { LeaderElection } from '../election/leader-election.ts';
 import type { LeaderElectionOptions } from '../election/options.ts';
@@ -26,6 +28,7 @@ import type { Webhook } from '../webhook/endpoints.ts';
 import { type WebhookOptions, Webhooks } from '../webhook/webhooks.ts';
 import { wait } from '../world/wait.ts';
 import type { World } from '../world/world.ts';
+import { Job, type JobOptions } from './job.ts';
 
 export interface ManagerElection extends Pick<LeaderElectionOptions, 'leaseMs' | 'renewMs' | 'retryMs'> {
   /** Of the Lease; the same for all replicas. */
@@ -81,6 +84,13 @@ interface CommonOptions {
   readonly graceMs?: number;
 }
 
+/** As whom the API server lets events be told. */
+const QUALIFIED_NAME =
+  /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+
+/** Of the API server's that are told. */
+const MOST_WARNINGS = 100;
+
 /** For the events of reconciles that have just ended. */
 const LAST_EVENTS_MS = 2_000;
 
@@ -105,14 +115,23 @@ export class Manager {
   readonly #log: Logger;
   readonly #webhooks: Webhooks | undefined;
   readonly #recorders: EventRecorder[] = [];
-  readonly #controllers: { readonly name: string; run(signal: AbortSignal): Promise<void> }[] = [];
+  readonly #workers = new Map<string, { run(signal: AbortSignal): Promise<void> }>();
+  #running = false;
 
   constructor(options: ManagerOptions) {
     const { world, access, name, namespaces, election, sharding } = options;
     const log = options.log ?? jsonLogger({ clock: world });
     this.#options = options;
     this.#log = log;
-    const observer = this.#metrics.requests(access.server.origin);
+    const warned = new Set<string>();
+    const observer: RequestObserver = {
+      ...this.#metrics.requests(access.server.origin),
+      warned: (text) => {
+        if (warned.has(text) || warned.size >= MOST_WARNINGS) return;
+        warned.add(text);
+        log.warn({ warning: text }, 'the API server warns; this is told once');
+      },
+    };
     this.client = new Client({ world, access, fieldManager: name, userAgent: name, observer });
     this.caches = new Caches({
       world,
@@ -130,35 +149,38 @@ export class Manager {
     this.#webhooks = options.webhooks && new Webhooks(options.webhooks, parts);
   }
 
-  /** Adds a controller; before `run`. */
+  /**
+   * Adds a controller; before `run`.
+   * @throws when there is one of its name, or its name is none that events can be told under
+   */
   control<T extends KubeObject>(options: ControllerOptions<T>): Controller<T> {
+    const name = options.name ?? options.for.kind.toLowerCase();
+    this.#assertNew(name);
+    const teller = `${this.#options.name}/${name}`;
+    if (!QUALIFIED_NAME.test(teller))
+      throw new Error(
+        `no events can be told as ${teller}: the program's name is of small letters, digits, "-" and "."; the controller's of letters, digits, "-", "_" and ".", at most 63`,
+      );
     const { world } = this.#options;
     const log = this.#log;
-    const name = options.name ?? options.for.kind.toLowerCase();
     const observer = { ...this.#metrics.controller(name), queue: this.#metrics.queue(name) };
     const events = new EventRecorder({
       world,
       client: this.client,
-      controller: `${this.#options.name}/${name}`,
+      controller: teller,
       instance: hostname(),
       log,
     });
     this.#recorders.push(events);
-    const controller = new Controller(options, {
-      events,
-      world,
-      client: this.client,
-      caches: this.caches,
-      log,
-      allow: (key) => {
-        this.#election?.assertLeading();
-        this.#sharding?.assertHolds(key);
-      },
-      share: this.#sharding,
-      observer,
-    });
-    this.#controllers.push(controller);
+    const controller = new Controller(options, { ...this.#environment, events, observer });
+    this.#workers.set(name, controller);
     return controller;
+  }
+
+  /** Adds work that belongs to no object and is done again and again, on one replica at a time; before `run`. */
+  job(options: JobOptions): void {
+    this.#assertNew(options.name);
+    this.#workers.set(options.name, new Job(options, this.#environment));
   }
 
   /** Has objects of a kind validated or changed before they are stored; before `run`, and on all replicas. */
@@ -182,6 +204,7 @@ export class Manager {
    * @throws when caches cannot be filled, or when a reconcile does not end: the process should then exit
    */
   async run(signal: AbortSignal): Promise<void> {
+    this.#running = true;
     const caching = new AbortController();
     // First of all: who asks whether it is alive, while caches fill, is to get an answer.
     await using _ = await this.#serve();
@@ -197,6 +220,26 @@ export class Manager {
       await this.#webhooks?.close();
       await Promise.all([this.client[Symbol.asyncDispose](), this.#leases[Symbol.asyncDispose]()]);
     }
+  }
+
+  get #environment(): WorkEnvironment {
+    return {
+      world: this.#options.world,
+      client: this.client,
+      caches: this.caches,
+      log: this.#log,
+      allow: (key) => {
+        this.#election?.assertLeading();
+        this.#sharding?.assertHolds(key);
+      },
+      share: this.#sharding,
+    };
+  }
+
+  #assertNew(name: string): void {
+    if (this.#running) throw new Error(`${name} is added while the manager runs; add it before`);
+    if (this.#workers.has(name))
+      throw new Error(`there are two controllers or jobs called ${name}; give one another \`name\``);
   }
 
   #addWebhook(webhook: Webhook): void {
@@ -295,7 +338,10 @@ export class Manager {
       if (signal.aborted) resolve();
       signal.addEventListener('abort', () => resolve(), { once: true });
     });
-    const working = Promise.all([stopped, ...this.#controllers.map((controller) => controller.run(signal))]);
+    const working = Promise.all([
+      stopped,
+      ...[...this.#workers.values()].map((worker) => worker.run(signal)),
+    ]);
     const over = new AbortController();
     const grace = new Promise<void>((resolve, reject) => {
       const begin = () => {

@@ -14,6 +14,13 @@ export interface AddOptions {
   readonly afterMs?: number;
 }
 
+export interface RetryOptions {
+  /** @default NORMAL */
+  readonly priority?: number;
+  /** As a server has asked for. @default 0 */
+  readonly atLeastMs?: number | undefined;
+}
+
 /** A key whose turn it is. It is nobody else's until `done`. */
 export interface Item {
   readonly key: string;
@@ -100,11 +107,11 @@ export class WorkQueue {
     this.#add(key, priority, afterMs > 0 ? now + afterMs : 0, now);
   }
 
-  /** For a key that failed: comes again after its back-off. To be called before `done`. */
-  retry(key: string, priority: number = NORMAL): void {
+  /** For a key that failed: comes again after its back-off, or later where somebody asks for that. Before `done`. */
+  retry(key: string, { priority = NORMAL, atLeastMs = 0 }: RetryOptions = {}): void {
     this.#observer?.retried();
     const now = this.#clock.monotonic();
-    this.#add(key, priority, this.#backoff.failed(key, now), now);
+    this.#add(key, priority, Math.max(this.#backoff.failed(key, now), now + atLeastMs), now);
   }
 
   /** For a key that succeeded: its next failure is its first. */

@@ -12,6 +12,7 @@ import { foreignKind } from '../kind/kind.ts';
 import { object, string } from '../kind/schema/index.ts';
 import { manifestYaml } from '../kind/yaml.ts';
 import { startManager, waitFor, waitForGone } from '../testing/index.ts';
+import { admission } from '../webhook/admission.ts';
 import { type Need, rulesFor } from './need.ts';
 import { type ProgramNeeds, rbacOf } from './rbac.ts';
 
@@ -65,7 +66,44 @@ describe('rules', () => {
       'ClusterRoleBinding * noter-cluster',
       'RoleBinding a noter',
       'RoleBinding b noter',
+      // Where events about nodes are kept.
+      'RoleBinding default noter-own',
     ]);
+  });
+
+  test('follow leases, certificates and configurations to where they are kept', () => {
+    const objects = rbacOf({
+      name: 'noter',
+      namespace: 'system',
+      controllers: [{ for: Note, reads: [Secret] }],
+      jobs: [{ reads: [Node], needs: [{ kind: ConfigMap, verbs: ['delete'] }] }],
+      election: { name: 'noter', namespace: 'leases' },
+      webhooks: {
+        webhooks: [admission(Note, { validate: () => ({ allowed: true }) })],
+        configuration: 'notes',
+        namespace: 'certificates',
+      },
+    });
+    const rules = (kind: string, namespace?: string) =>
+      objects.flatMap((each) =>
+        'rules' in each && each.kind === kind && each.metadata.namespace === namespace ? each.rules : [],
+      );
+    const everywhere = rules('ClusterRole');
+    for (const resource of ['nodes', 'secrets', 'notes'])
+      expect(everywhere).toContainEqual(
+        expect.objectContaining({ resources: [resource], verbs: ['list', 'watch'] }),
+      );
+    expect(everywhere).toContainEqual(
+      expect.objectContaining({ resources: ['configmaps'], verbs: ['delete'] }),
+    );
+    expect(everywhere).toContainEqual(
+      expect.objectContaining({ resources: ['validatingwebhookconfigurations'], resourceNames: ['notes'] }),
+    );
+    expect(rules('Role', 'leases')).toContainEqual(expect.objectContaining({ resourceNames: ['noter'] }));
+    expect(rules('Role', 'certificates')).toContainEqual(
+      expect.objectContaining({ resources: ['secrets'], resourceNames: ['noter-webhook-certificate'] }),
+    );
+    expect(rules('Role', 'system')).toEqual([]);
   });
 });
 

@@ -7,6 +7,7 @@ import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { placesOf } from '../webhook/certificates/trust.ts';
 import type { Webhook } from '../webhook/endpoints.ts';
+import type { WebhookOptions } from '../webhook/webhooks.ts';
 import { type Need, type PolicyRule, rulesFor } from './need.ts';
 
 /** As much of a controller as tells what it may do; its options are one. */
@@ -14,9 +15,13 @@ export interface ControllerNeeds {
   readonly for: Kind;
   readonly owns?: readonly Kind[];
   readonly watches?: readonly Pick<Watch, 'kind'>[];
+  readonly reads?: readonly Kind[];
   readonly finalizer?: { readonly name: string };
   readonly needs?: readonly Need[];
 }
+
+/** The same of a job. */
+export type JobNeeds = Pick<ControllerNeeds, 'reads' | 'needs'>;
 
 /** A program, by what its manager is given. */
 export interface ProgramNeeds {
@@ -25,12 +30,15 @@ export interface ProgramNeeds {
   /** In which it runs. */
   readonly namespace: string;
   readonly controllers: readonly ControllerNeeds[];
+  readonly jobs?: readonly JobNeeds[];
   /** Those it looks at; in others it may do nothing. @default all */
   readonly namespaces?: readonly string[];
-  /** Of the Lease, or of the Leases of the shards. */
-  readonly election?: { readonly name: string };
-  readonly sharding?: { readonly name: string };
-  readonly webhooks?: { readonly webhooks: readonly Webhook[]; readonly secret?: string };
+  /** Of the Lease, or of the Leases of the shards; in the program's namespace unless they say another. */
+  readonly election?: { readonly name: string; readonly namespace?: string };
+  readonly sharding?: { readonly name: string; readonly namespace?: string };
+  readonly webhooks?: Pick<WebhookOptions, 'secret' | 'namespace' | 'configuration'> & {
+    readonly webhooks: readonly Webhook[];
+  };
   /** What it does besides, in any namespace. */
   readonly needs?: readonly Need[];
   /** What it does besides, in its own namespace. */
@@ -56,6 +64,7 @@ export function rbacOf(program: ProgramNeeds): (KubeObject | RoleManifest | Bind
   const { name, namespace, namespaces } = program;
   const everywhere = [
     ...program.controllers.flatMap(needsOf),
+    ...(program.jobs ?? []).flatMap(({ reads = [], needs = [] }) => [...reads.map(following), ...needs]),
     ...webhookNeeds(program),
     ...(program.needs ?? []),
   ];
@@ -71,61 +80,77 @@ export function rbacOf(program: ProgramNeeds): (KubeObject | RoleManifest | Bind
       ...(bindings ?? [binding('ClusterRoleBinding', 'ClusterRole', role, program)]),
     ];
   };
-  const own = rulesFor(ownNeeds(program));
   return [
     account,
     ...(namespaces === undefined
       ? bound(everywhere, name, undefined)
       : [...bound(ofCluster, `${name}-cluster`, undefined), ...bound(inNamespaces, name, namespaces)]),
-    ...(own.length === 0
-      ? []
-      : [
-          roleManifest('Role', { name: `${name}-own`, namespace }, own),
-          binding('RoleBinding', 'Role', `${name}-own`, program, namespace),
-        ]),
+    ...[...ownNeeds(program)].flatMap(([where, needs]) => [
+      roleManifest('Role', { name: `${name}-own`, namespace: where }, rulesFor(needs)),
+      binding('RoleBinding', 'Role', `${name}-own`, program, where),
+    ]),
   ];
 }
 
+function following(kind: Kind): Need {
+  return { kind, verbs: ['list', 'watch'] };
+}
+
 /** By what the runtime does for a controller, and what the controller says that it does itself. */
-function needsOf({ for: kind, owns = [], watches = [], finalizer, needs = [] }: ControllerNeeds): Need[] {
-  const followed = [kind, ...owns, ...watches.map((watched) => watched.kind)];
+function needsOf(controller: ControllerNeeds): Need[] {
+  const { for: kind, owns = [], watches = [], reads = [], finalizer, needs = [] } = controller;
+  const followed = [kind, ...owns, ...watches.map((watched) => watched.kind), ...reads];
   return [
-    ...followed.map((each): Need => ({ kind: each, verbs: ['list', 'watch'] })),
+    ...followed.map(following),
     ...(hasStatus(kind) ? [{ kind, verbs: ['patch'], subresource: 'status' } satisfies Need] : []),
     ...(finalizer === undefined ? [] : [{ kind, verbs: ['patch'] } satisfies Need]),
     // Where the cluster asks for it: who makes an object the owner of another could thereby keep it from being deleted.
     ...(owns.length === 0 ? [] : [{ kind, verbs: ['update'], subresource: 'finalizers' } satisfies Need]),
-    { kind: Event, verbs: ['create', 'patch'] },
+    TELLING,
     ...needs,
   ];
 }
 
 function webhookNeeds({ name, webhooks }: ProgramNeeds): Need[] {
-  return placesOf(name, webhooks?.webhooks ?? []).flatMap((place): Need[] =>
-    webhooks === undefined ? [] : [{ kind: place.kind, names: [place.name], verbs: ['get', 'patch'] }],
-  );
+  if (webhooks === undefined) return [];
+  const places = placesOf(webhooks.configuration ?? name, webhooks.webhooks);
+  return places.map((place): Need => ({ kind: place.kind, names: [place.name], verbs: ['get', 'patch'] }));
 }
 
-function ownNeeds({ name, election, sharding, webhooks, ownNeeds: more = [] }: ProgramNeeds): Need[] {
-  const needs: Need[] = [];
+/** What it keeps for itself, by namespace. */
+function ownNeeds(program: ProgramNeeds): ReadonlyMap<string, readonly Need[]> {
+  const { name, namespace, election, sharding, webhooks } = program;
+  const byNamespace = new Map<string, Need[]>();
+  const add = (where: string, ...needs: readonly Need[]) => {
+    const known = byNamespace.get(where);
+    if (known === undefined) byNamespace.set(where, [...needs]);
+    else known.push(...needs);
+  };
   if (election !== undefined)
-    needs.push(
+    add(
+      election.namespace ?? namespace,
       { kind: Lease, verbs: ['create'] }, // which has no name yet
       { kind: Lease, verbs: ['get', 'patch'], names: [election.name] },
     );
   if (sharding !== undefined)
-    needs.push({ kind: Lease, verbs: ['get', 'list', 'create', 'patch', 'delete'] });
+    add(sharding.namespace ?? namespace, {
+      kind: Lease,
+      verbs: ['get', 'list', 'create', 'patch', 'delete'],
+    });
   if (webhooks !== undefined)
-    needs.push(
+    add(
+      webhooks.namespace ?? namespace,
       { kind: Secret, verbs: ['create'] },
-      {
-        kind: Secret,
-        verbs: ['get', 'patch'],
-        names: [webhooks.secret ?? `${name}-webhook-certificate`],
-      },
+      { kind: Secret, verbs: ['get', 'patch'], names: [webhooks.secret ?? `${name}-webhook-certificate`] },
     );
-  return [...needs, ...more];
+  // Where events about cluster-wide objects are kept.
+  if (program.namespaces !== undefined && program.controllers.some((each) => each.for.scope === 'Cluster'))
+    add('default', TELLING);
+  for (const need of program.ownNeeds ?? []) add(namespace, need);
+  return byNamespace;
 }
+
+const TELLING: Need = { kind: Event, verbs: ['create', 'patch'] };
 
 function hasStatus(kind: Kind): boolean {
   return isDeclared(kind) && kind.declaration.versions.some(({ status }) => status !== undefined);

@@ -1,4 +1,3 @@
-import type { StoredObject } from './object.ts';
 import type { Resource } from './resource.ts';
 import { fieldSelector, labelSelector, type Selector } from './selectors.ts';
 
@@ -18,8 +17,7 @@ export function selectionOf(
   metadataOnly: boolean,
 ): Selection {
   const selectors: Selector[] = [];
-  if (namespace !== undefined)
-    selectors.push(({ metadata }: StoredObject) => metadata.namespace === namespace);
+  if (namespace !== undefined) selectors.push(({ metadata }) => metadata.namespace === namespace);
   const labels = query.get('labelSelector');
   const fields = query.get('fieldSelector');
   if (labels !== null && labels !== '') selectors.push(labelSelector(labels));

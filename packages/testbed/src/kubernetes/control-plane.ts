@@ -27,6 +27,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly apiserver: Part;
   readonly controllerManager: Part;
   readonly scheduler: Part | undefined;
+  /** Has etcd forget all history, as it does by itself every five minutes: older versions cannot be asked for any more. */
+  compact(): Promise<void>;
 }
 
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
@@ -105,6 +107,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const owned = stack.move();
   return {
     ...{ cluster, pki, etcd: etcd.part, apiserver, controllerManager, scheduler },
+    compact: () => compact(etcd.url),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
@@ -130,6 +133,17 @@ async function startEtcd(assets: Assets, dir: string): Promise<{ part: Part; url
     ready: () => healthy(`${url}/health`),
   });
   return { part, url };
+}
+
+async function compact(url: string): Promise<void> {
+  const ask = async (path: string, body: object) => {
+    const response = await fetch(`${url}/v3/${path}`, { method: 'POST', body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(`etcd has answered ${response.status}: ${await response.text()}`);
+    return response.text();
+  };
+  const answer = await ask('kv/range', { key: 'AA==' }); // of any key: it says at which revision it was given
+  const revision = /"revision":"(\d+)"/.exec(answer)?.[1];
+  await ask('kv/compaction', { revision, physical: true });
 }
 
 /** kube-controller-manager and kube-scheduler take the same flags and answer the same health check. */

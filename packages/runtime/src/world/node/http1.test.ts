@@ -168,3 +168,27 @@ test('a server that is not there is an error', async () => {
   await once(server, 'close');
   await expect(get(new Http1Pool({ server: { origin } }), '/')).rejects.toThrow('ECONNREFUSED');
 });
+
+test('a request that is given up while its connection opens ends at once, and leaves the others theirs', async () => {
+  const { origin } = await listeningOrigin();
+  const gate = Promise.withResolvers<void>();
+  const pool = new Http1Pool({
+    // Certificates that take their time stand for a handshake that does.
+    server: { origin, tls: () => gate.promise.then(() => Promise.reject(new Error('no certificate'))) },
+    connections: 1,
+  });
+  onTestFinished(() => pool.close());
+  const stop = new AbortController();
+  const given = get(pool, '/given-up', { signal: stop.signal });
+  const waits = get(pool, '/waits');
+  stop.abort(new Error('no longer wanted'));
+  await expect(given).rejects.toThrow('no longer wanted');
+  gate.resolve();
+  await expect(waits).rejects.toThrow('no certificate');
+});
+
+async function listeningOrigin(): Promise<{ readonly origin: string }> {
+  const server = createTcpServer();
+  onTestFinished(() => void server.close());
+  return { origin: (await listening(server)).replace('http:', 'https:') };
+}

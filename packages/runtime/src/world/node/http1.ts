@@ -23,7 +23,7 @@ export class Http1Pool {
   readonly #connections = new Set<Connection>();
   /** The last one used first: those that are not needed any more grow old. */
   readonly #idle: Connection[] = [];
-  readonly #waiting = new Set<(connection: Connection | undefined) => void>();
+  readonly #waiting = new Set<Waiting>();
   #opening = 0;
   #sweeping: NodeJS.Timeout | undefined;
   #state: 'open' | 'retired' | 'closed' = 'open';
@@ -37,9 +37,7 @@ export class Http1Pool {
     for (;;) {
       if (this.#state === 'closed') throw closedError();
       signal?.throwIfAborted();
-      const connection =
-        this.#idle.pop() ?? (this.#isFull ? await this.#nextFree(signal) : await this.#open());
-      if (connection === undefined) continue; // there may be room now, or the request was given up
+      const connection = this.#idle.pop() ?? (await this.#nextFree(signal));
       if (!connection.isOpen) continue;
       if (!signal?.aborted) return connection.send(request);
       this.#release(connection);
@@ -55,7 +53,7 @@ export class Http1Pool {
   close(): void {
     this.#state = 'closed';
     for (const connection of this.#connections) connection.end(closedError());
-    for (const wake of this.#waiting) wake(undefined);
+    for (const { refuse } of this.#waiting) refuse(closedError());
   }
 
   get #isFull(): boolean {
@@ -63,42 +61,62 @@ export class Http1Pool {
     return this.#connections.size + this.#opening >= connections;
   }
 
-  /** The next connection that is free; undefined when there is room for a new one, or the signal has aborted. */
-  #nextFree(signal: AbortSignal | undefined): Promise<Connection | undefined> {
-    return new Promise((resolve) => {
-      const wake = (connection: Connection | undefined) => {
-        this.#waiting.delete(wake);
+  /** The next connection that is free, or new. Who gives up leaves it to the others. */
+  #nextFree(signal: AbortSignal | undefined): Promise<Connection> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#waiting.delete(waiting);
         signal?.removeEventListener('abort', abort);
-        resolve(connection);
       };
-      const abort = () => wake(undefined);
-      this.#waiting.add(wake);
+      const abort = () => waiting.refuse(signal?.reason);
+      const waiting: Waiting = {
+        take: (connection) => {
+          leave();
+          resolve(connection);
+        },
+        refuse: (reason) => {
+          leave();
+          reject(reason);
+        },
+      };
+      this.#waiting.add(waiting);
       signal?.addEventListener('abort', abort, { once: true });
+      this.#openForWaiting();
     });
   }
 
-  async #open(): Promise<Connection> {
+  #openForWaiting(): void {
+    if (this.#state === 'closed' || this.#waiting.size <= this.#opening || this.#isFull) return;
     this.#opening += 1;
-    try {
-      const connection = await Connection.open(this.#options.server, {
-        free: () => this.#release(connection),
-        closed: () => this.#forget(connection),
-      });
-      this.#connections.add(connection);
-      if (this.#state === 'closed') connection.end(closedError());
-      return connection;
-    } catch (error) {
-      this.#wakeOne(); // whose turn it is to try
-      throw error;
-    } finally {
-      this.#opening -= 1;
-    }
+    this.#open().then(
+      (connection) => {
+        this.#opening -= 1;
+        if (this.#state === 'closed') connection.end(closedError());
+        else this.#release(connection);
+      },
+      (error: unknown) => {
+        this.#opening -= 1;
+        // While there are others, those who wait get one of them.
+        const [next] = this.#waiting;
+        if (this.#connections.size === 0) next?.refuse(error);
+        this.#openForWaiting();
+      },
+    );
+  }
+
+  async #open(): Promise<Connection> {
+    const connection = await Connection.open(this.#options.server, {
+      free: () => this.#release(connection),
+      closed: () => this.#forget(connection),
+    });
+    this.#connections.add(connection);
+    return connection;
   }
 
   /** To who waits longest, and not into the heap where one who has just come would take it. */
   #release(connection: Connection): void {
     const [next] = this.#waiting;
-    if (next !== undefined) next(connection);
+    if (next !== undefined) next.take(connection);
     else if (this.#state !== 'open') connection.end(closedError());
     else {
       connection.rest();
@@ -111,12 +129,7 @@ export class Http1Pool {
     this.#connections.delete(connection);
     const at = this.#idle.indexOf(connection);
     if (at !== -1) this.#idle.splice(at, 1);
-    this.#wakeOne();
-  }
-
-  #wakeOne(): void {
-    const [next] = this.#waiting;
-    next?.(undefined);
+    this.#openForWaiting();
   }
 
   #sweep(): void {
@@ -130,6 +143,12 @@ export class Http1Pool {
 
 function closedError(): Error {
   return new Error('the client was closed');
+}
+
+/** A request without a connection. */
+interface Waiting {
+  take(connection: Connection): void;
+  refuse(reason: unknown): void;
 }
 
 interface Owner {

@@ -5,6 +5,7 @@ import {
   constants,
 } from 'node:http2';
 import type { Duplex } from 'node:stream';
+import { unlessAborted } from '../unless-aborted.ts';
 import type { ServerAddress, TransportRequest, TransportResponse } from '../world.ts';
 import { Body } from './body.ts';
 import { toError } from './http1.ts';
@@ -48,8 +49,7 @@ export class Http2Streams {
     for (;;) {
       // Nothing is awaited between the look and the use: of many that wait for a connection only so many may take it.
       for (const session of this.#sessions) if (session.hasRoom) return session.send(request);
-      const session = await this.#opened();
-      request.signal?.throwIfAborted();
+      const session = await unlessAborted(this.#opened(), request.signal);
       if (!session.lives) throw new Error('the server has ended the connection at once');
     }
   }

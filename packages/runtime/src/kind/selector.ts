@@ -1,0 +1,61 @@
+import { isRecord } from '../client/record.ts';
+import type { KubeObject } from './object.ts';
+
+/** Whether an object is among those selected. */
+export type Selects = (object: KubeObject) => boolean;
+
+/**
+ * `a=b`, `a==b`, `a!=b`, `a`, `!a`, `a in (b,c)`, `a notin (b,c)`, with commas between; as the API server reads them.
+ * @throws for what is none
+ */
+export function byLabels(selector: string): Selects {
+  const terms = selector
+    .split(/,(?![^(]*\))/)
+    .filter((term) => term.trim() !== '')
+    .map((term) => labelTerm(term.trim()));
+  return ({ metadata: { labels = {} } }) => terms.every((holds) => holds(labels));
+}
+
+/** `metadata.name=a`, `spec.nodeName!=b`, with commas between. @throws for what is none */
+export function byFields(selector: string): Selects {
+  const terms = selector
+    .split(',')
+    .filter((term) => term.trim() !== '')
+    .map((term) => {
+      const [, field, how, value = ''] = /^\s*([^=!\s]+)(==|!=|=)(.*)$/.exec(term) ?? [];
+      if (field === undefined)
+        throw new Error(`"${term}" is no field selector: a field, "=" or "!=", a value`);
+      const path = field.split('.');
+      return (object: KubeObject) => (fieldAt(object, path) === value) === (how !== '!=');
+    });
+  return (object) => terms.every((holds) => holds(object));
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+function labelTerm(text: string): (labels: Labels) => boolean {
+  const set = /^(\S+)\s+(in|notin)\s+\(([^)]*)\)$/.exec(text);
+  if (set !== null) {
+    const [, key = '', how, list = ''] = set;
+    const values = new Set(list.split(',').map((each) => each.trim()));
+    const wanted = how === 'in';
+    return (labels) => (labels[key] === undefined ? !wanted : values.has(labels[key]) === wanted);
+  }
+  const pair = /^([^=!\s]+)\s*(==|!=|=)\s*([^=!\s]*)$/.exec(text);
+  if (pair !== null) {
+    const [, key = '', how, value = ''] = pair;
+    return how === '!=' ? (labels) => labels[key] !== value : (labels) => labels[key] === value;
+  }
+  const presence = /^(!?)\s*([-./\w]+)$/.exec(text);
+  if (presence === null)
+    throw new Error(`"${text}" is no label selector: a=b, a!=b, a, !a, a in (b,c), a notin (b,c)`);
+  const [, not, key = ''] = presence;
+  return (labels) => (labels[key] !== undefined) === (not === '');
+}
+
+/** As the API server compares it: what is not there is empty. */
+function fieldAt(object: KubeObject, path: readonly string[]): string {
+  let value: unknown = object;
+  for (const part of path) value = isRecord(value) ? value[part] : undefined;
+  return String(value ?? '');
+}

@@ -1,0 +1,79 @@
+import type { WorkContext } from '../controller/context.ts';
+import { declare, type WorkEnvironment, workContext } from '../controller/work.ts';
+import { messageOf } from '../errors.ts';
+import type { Kind } from '../kind/kind.ts';
+import type { Need } from '../rbac/need.ts';
+import { Deadline } from '../world/deadline.ts';
+import { wait } from '../world/wait.ts';
+
+export interface JobOptions {
+  /** In logs. */
+  readonly name: string;
+  /** From the end of one run to the beginning of the next; give or take a fifth. The first comes within this time. */
+  readonly everyMs: number;
+  /** After which a run's signal aborts. @default 0: never */
+  readonly timeoutMs?: number;
+  /** Kinds whose caches it reads. */
+  readonly reads?: readonly Kind[];
+  /** What it does to objects, for the role that is generated (`rbacOf`). */
+  readonly needs?: readonly Need[];
+  readonly run: (context: WorkContext) => Promise<void>;
+}
+
+/**
+ * Work that belongs to no object, done again and again: a sweep of what nobody owns, say.
+ *
+ * Guarantees: it runs on one replica at a time, the one that leads (with sharding: that has the cluster-wide objects);
+ * never twice at a time; what it throws is told, and the next run comes as if it had succeeded.
+ */
+export class Job {
+  readonly name: string;
+  readonly #options: JobOptions;
+  readonly #environment: WorkEnvironment;
+  readonly #declared: ReadonlySet<string>;
+
+  constructor(options: JobOptions, environment: WorkEnvironment) {
+    if (!(options.everyMs > 0))
+      throw new RangeError(`the job ${options.name} wants milliseconds from 1 on, not ${options.everyMs}`);
+    this.name = options.name;
+    this.#options = options;
+    this.#environment = environment;
+    this.#declared = declare(environment.caches, options.reads ?? []);
+  }
+
+  /** Works until the signal aborts and a run under way has ended. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { world, share } = this.#environment;
+    const { everyMs } = this.#options;
+    const pause = (ms: number) => wait(world, ms, signal).catch(() => undefined);
+    // Replicas that were started together, and jobs of one program, do not all come at once.
+    await pause(everyMs * world.random());
+    while (!signal.aborted) {
+      const work = share?.begin(this.name);
+      if (share === undefined || work !== undefined) await this.#once(work?.signal ?? signal);
+      work?.end();
+      await pause(everyMs * (0.8 + 0.4 * world.random()));
+    }
+  }
+
+  async #once(signal: AbortSignal): Promise<void> {
+    const { world, log } = this.#environment;
+    const { name, timeoutMs = 0, run } = this.#options;
+    const deadline = new Deadline(world, timeoutMs, signal);
+    const own = log.child({ job: name });
+    try {
+      await run(
+        workContext(this.#environment, this.#declared, {
+          key: name,
+          signal: deadline.signal,
+          log: () => own,
+        }),
+      );
+    } catch (error) {
+      if (signal.aborted) own.debug({ error: messageOf(error) }, 'the job was given up');
+      else own.error({ error: messageOf(error) }, 'the job has failed; it comes again');
+    } finally {
+      deadline.end();
+    }
+  }
+}
