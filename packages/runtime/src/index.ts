@@ -18,7 +18,15 @@ export {
   type Predicate,
 } from './controller/predicates.ts';
 export { type Result, requeueAfter, TerminalError } from './controller/result.ts';
-export { Channel, poll, type Source, type Watch, watch } from './controller/sources.ts';
+export {
+  Channel,
+  Poller,
+  type PollerOptions,
+  poll,
+  type Source,
+  type Watch,
+  watch,
+} from './controller/sources.ts';
 export * from './election/errors.ts';
 export { LeaderElection } from './election/leader-election.ts';
 export type { ElectionObserver, LeaderElectionOptions } from './election/options.ts';
@@ -48,7 +56,7 @@ export { microTime } from './kind/time.ts';
 export { manifestYaml } from './kind/yaml.ts';
 export { collectingLogger, type LogLine } from './log/collecting-logger.ts';
 export { type JsonLoggerOptions, jsonLogger } from './log/json-logger.ts';
-export { type Logger, type LogLevel, silentLogger } from './log/logger.ts';
+export { isLevel, LEVELS, type Level, type Logger, type LogLevel, silentLogger } from './log/logger.ts';
 export type { JobOptions } from './manager/job.ts';
 export {
   Manager,
@@ -76,4 +84,5 @@ export * from './webhook/verdict.ts';
 export type { WebhookOptions } from './webhook/webhooks.ts';
 export { nodeWorld } from './world/node/node-world.ts';
 export { stopSignal } from './world/node/stop-signal.ts';
+export { unlessAborted } from './world/unless-aborted.ts';
 export * from './world/world.ts';

@@ -1,4 +1,5 @@
 export { Assets } from './assets/assets.ts';
+export { type Audited, Cloud, type CloudOptions, startCloud } from './cloud/cloud.ts';
 export { TestbedError } from './errors.ts';
 export { ApiError, condition, field, type KubeObject } from './kubernetes/api.ts';
 export { Cluster, type Namespace, type ServiceAccount } from './kubernetes/cluster.ts';
@@ -9,9 +10,11 @@ export {
 } from './kubernetes/control-plane.ts';
 export { type KubeVirt, startKubeVirt } from './kubevirt/kubevirt.ts';
 export { createNode, startKwok } from './kwok/kwok.ts';
+export { installOperator, type OperatorOptions, startOperator } from './operator/operator.ts';
 export { Postgres, startPostgres } from './postgres/postgres.ts';
 export { temporaryFolder } from './process/keeper.ts';
 export { Part } from './process/part.ts';
 export { freePort } from './process/ports.ts';
+export { Random } from './random.ts';
 export { startToxiproxy, Toxiproxy } from './toxiproxy/toxiproxy.ts';
 export { startVcsim, Vcsim } from './vcsim/vcsim.ts';

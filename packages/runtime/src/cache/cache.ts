@@ -183,7 +183,7 @@ export class ObjectCache<T extends KubeObject> {
             if (key.startsWith(prefix) && !keys.has(key))
               this.#tell(this.#store.remove(key, Number(resourceVersion)));
           }
-          if (this.#reflectors.length === 1) this.#store.unbury(undefined);
+          this.#store.listed(prefix, keys, Number(resourceVersion));
           if (first) this.#oneSynced();
           first = false;
         },

@@ -16,6 +16,14 @@ interface Entry {
   indexed: ReadonlyMap<string, readonly string[]> | undefined;
 }
 
+interface Buried {
+  readonly key: string;
+  /** The version that it was last seen in. */
+  readonly seen: number;
+  /** Up to which nothing is taken in. */
+  readonly until: number;
+}
+
 /** What became of an object that was put or removed. */
 export interface Change {
   readonly type: 'added' | 'changed' | 'removed';
@@ -36,8 +44,8 @@ export class Store<T extends KubeObject> {
   readonly #indexers = new Map<string, Indexer<T>>();
   /** Index to value to keys. */
   readonly #indexes = new Map<string, Map<string, Set<string>>>();
-  /** Objects known to be gone, of which older versions may still come in: uid to the version from which on. */
-  readonly #buried = new Map<string, number>();
+  /** By uid: objects known to be gone, of which older versions may still come in. */
+  readonly #buried = new Map<string, Buried>();
 
   get size(): number {
     return this.#entries.size;
@@ -82,7 +90,7 @@ export class Store<T extends KubeObject> {
     const version = versionOf(object);
     const uid = object.metadata.uid ?? '';
     const known = this.#entries.get(key);
-    if ((this.#buried.get(uid) ?? 0) >= version) return undefined;
+    if ((this.#buried.get(uid)?.until ?? 0) >= version) return undefined;
     if (known !== undefined && known.version >= version && Number.isFinite(version)) return undefined;
     const json = JSON.stringify(object);
     if (known !== undefined) this.#unindex(key, known);
@@ -113,14 +121,22 @@ export class Store<T extends KubeObject> {
   bury(key: string, uid: string, version = Number.POSITIVE_INFINITY): Change | undefined {
     const known = this.#entries.get(key);
     if (known?.uid !== uid || known.version > version) return undefined;
-    this.#buried.set(uid, version);
+    this.#buried.set(uid, { key, seen: known.version, until: version });
     return this.#drop(key, known);
   }
 
-  /** The watch has told of a deletion, or a whole list without it has come: nothing older can follow. */
+  /** The watch has told of a deletion: nothing older can follow. */
   unbury(uid: string | undefined): void {
-    if (uid === undefined) this.#buried.clear();
-    else this.#buried.delete(uid);
+    if (uid !== undefined) this.#buried.delete(uid);
+  }
+
+  /**
+   * A whole list of what begins so has come. It was made after the deletion of those that it lacks, unless it is older than they: nothing
+   * older of them can follow. Those that it still has are told of as deleted later.
+   */
+  listed(prefix: string, keys: ReadonlySet<string>, version: number): void {
+    for (const [uid, { key, seen }] of this.#buried)
+      if (key.startsWith(prefix) && !keys.has(key) && version >= seen) this.#buried.delete(uid);
   }
 
   #drop(key: string, known: Entry): Change {

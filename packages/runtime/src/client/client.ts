@@ -83,7 +83,7 @@ export class Client implements AsyncDisposable {
     this.#close = () => transport.close();
   }
 
-  /** The same client for one piece of work: its writes are allowed by `scope` first, and told to it afterwards. */
+  /** The same client for one piece of work: it ends with it, and its writes are allowed and told by its `scope`. */
   scoped(scope: WriteScope): Client {
     return new Client(this.#options, { client: this, scope });
   }
@@ -293,7 +293,7 @@ export class Client implements AsyncDisposable {
     return withQuery(path, { fieldManager: this.fieldManager, dryRun: dryRun(options) });
   }
 
-  #call({ signal, timeoutMs = this.#options.timeoutMs ?? 30_000 }: CallOptions) {
+  #call({ signal = this.#scope?.signal, timeoutMs = this.#options.timeoutMs ?? 30_000 }: CallOptions) {
     return { signal, timeoutMs };
   }
 

@@ -89,6 +89,8 @@ export interface Write<T extends KubeObject = KubeObject> {
 
 /** On whose behalf calls are made. */
 export interface WriteScope {
+  /** With which its calls end, unless they name another. */
+  readonly signal?: AbortSignal;
   /** Called before each write; throws when it must not be made (any more). */
   allow(): void;
   /** Called after each successful write that was no dry run. */

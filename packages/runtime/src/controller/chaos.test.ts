@@ -1,8 +1,7 @@
-import { startControlPlane, startToxiproxy } from '@vmwright/testbed';
+import { Random, startControlPlane, startToxiproxy } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
-import { Random } from '../../test/random.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
 import { NotFoundError } from '../client/errors.ts';
 import { keyOf } from '../kind/object.ts';

@@ -11,8 +11,8 @@ export interface WorkContext {
   readonly signal: AbortSignal;
   /**
    * Its writes are visible in the caches at once, and are refused once another may act here. In a reconcile they do not
-   * wake the object again where they say which version they replace. Its calls do not end with `signal`: what was done
-   * outside can still be written down when the program stops.
+   * wake the object again where they say which version they replace. Its calls end when another may act here, and not
+   * yet when the program stops: what was done outside can still be written down.
    */
   readonly client: Client;
   /**

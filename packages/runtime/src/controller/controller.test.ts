@@ -504,3 +504,29 @@ test('an object is looked at again after a while although nothing has happened',
   await seen.until((all) => all.length >= 4);
   expect(new Set(seen.all).size).toBe(1);
 });
+
+test('after a write that was refused or has had no answer the next change counts, whatever it is', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  let failures = 0;
+  const { client } = await run(cluster, namespace.name, {
+    when: generationChanged, // which config maps do not have: no change of their data counts
+    reconcile: async ({ metadata, data }) => {
+      if (metadata.name === 'kube-root-ca.crt') return;
+      seen.add(`${metadata.name} ${data?.n}`);
+      // On the next try it succeeds, with what the cache has, which may be old.
+      if (failures++ === 0) throw apiError('changed meanwhile', { status: 409 });
+    },
+  });
+  const metadata = { namespace: namespace.name, name: 'unsure' };
+  await client.create(ConfigMap, { metadata, data: { n: '1' } });
+  await seen.until((all) => all.length === 2);
+  await client.mergePatch(ConfigMap, metadata, { data: { n: '2' } });
+  await seen.until((all) => all.length === 3);
+  await client.mergePatch(ConfigMap, metadata, { data: { n: '3' } });
+  await client.create(ConfigMap, { metadata: { ...metadata, name: 'fence' }, data: { n: '1' } });
+  await seen.until((all) => all.includes('fence 1'));
+  expect(seen.all).toEqual(['unsure 1', 'unsure 1', 'unsure 2', 'fence 1']);
+});

@@ -1,7 +1,13 @@
 import type { CacheEvent, ObjectCache } from '../cache/cache.ts';
 import { versionOf } from '../cache/store.ts';
 import type { Client } from '../client/client.ts';
-import { ConflictError, NotFoundError, TooManyRequestsError } from '../client/errors.ts';
+import {
+  ConflictError,
+  ConnectionError,
+  NotFoundError,
+  TooManyRequestsError,
+  UnavailableError,
+} from '../client/errors.ts';
 import { messageOf } from '../errors.ts';
 import type { EventRecorder } from '../events/recorder.ts';
 import { apiVersionOf, type Kind, resourceOf } from '../kind/kind.ts';
@@ -25,7 +31,7 @@ import { mergePatch } from './merge-patch.ts';
 import type { Predicate } from './predicates.ts';
 import { type Result, TerminalError } from './result.ts';
 import type { Source, Watch } from './sources.ts';
-import { declare, type WorkEnvironment, workContext } from './work.ts';
+import { declare, NEVER, type WorkEnvironment, workContext } from './work.ts';
 
 export type Reconcile<T extends KubeObject> = (object: T, context: ReconcileContext<T>) => Promise<Result>;
 
@@ -112,6 +118,12 @@ export class Controller<T extends KubeObject> {
   readonly #declared: ReadonlySet<string>;
   readonly #log: Logger;
   readonly #runs = new Map<string, Run>();
+  /**
+   * Objects of which there may be a newer version than the one that we know: a write was refused for it, or has had no
+   * answer. That a later reconcile succeeds on the old one proves nothing, so their next change counts, whatever it is.
+   */
+  readonly #unsure = new Set<string>();
+  #lost = NEVER;
 
   constructor(options: ControllerOptions<T>, environment: ControllerEnvironment) {
     const { world, caches, log, observer, share } = environment;
@@ -135,7 +147,7 @@ export class Controller<T extends KubeObject> {
     this.#declared = declare(caches, [options.for, ...owns, ...watches.map(({ kind }) => kind), ...reads]);
     this.#cache = caches.get(options.for);
     this.#cache.subscribe((event) => {
-      if (this.#counts(event)) this.#wake(event.key, options.for, event);
+      if (this.#unsure.delete(event.key) || this.#counts(event)) this.#wake(event.key, options.for, event);
     });
     for (const owned of owns) {
       caches.get(owned).subscribe((event) => {
@@ -150,8 +162,12 @@ export class Controller<T extends KubeObject> {
     });
   }
 
-  /** Works until the signal aborts and what was under way has ended. */
-  async run(signal: AbortSignal): Promise<void> {
+  /**
+   * Works until the signal aborts and what was under way has ended.
+   * @param lost aborts when another may act, also where `signal` has aborted before
+   */
+  async run(signal: AbortSignal, lost: AbortSignal): Promise<void> {
+    this.#lost = lost;
     const { sources = [], concurrency = 1 } = this.#options;
     // On a replica that becomes the leader again: what happened meanwhile is in the cache.
     this.queue.open();
@@ -278,6 +294,7 @@ export class Controller<T extends KubeObject> {
       outcome = this.#settle(key, await this.#reconcile(key, run, deadline?.signal ?? signal));
     } catch (error) {
       outcome = this.#fail(item, error, deadline?.passed ?? false, signal, run.log());
+      if (signal.aborted || isUnsure(error)) this.#unsure.add(key);
       const atLeastMs = error instanceof TooManyRequestsError ? error.retryAfterMs : undefined;
       if (outcome.cause !== 'terminal' && this.#owns(key)) this.queue.retry(key, { priority, atLeastMs });
     }
@@ -363,6 +380,7 @@ export class Controller<T extends KubeObject> {
     const context = workContext(this.#environment, this.#declared, {
       key,
       signal,
+      lost: this.#lost,
       log: run.log,
       written: ({ kind: written, object, conditional }) => {
         if (conditional && object !== undefined) run.own.push(`${resourceOf(written)}@${versionOf(object)}`);
@@ -392,6 +410,13 @@ async function setStatus<T extends KubeObject>(
   const { uid, resourceVersion } = object.metadata;
   const patch = { metadata: { uid, resourceVersion }, status: difference };
   return client.mergePatch(kind, object.metadata, patch, { subresource: 'status' });
+}
+
+/** Whether there may be a newer version than the one that was known. */
+function isUnsure(error: unknown): boolean {
+  return (
+    error instanceof ConflictError || error instanceof ConnectionError || error instanceof UnavailableError
+  );
 }
 
 function groupOf(apiVersion: string): string {

@@ -2,8 +2,7 @@ import type { CacheEvent } from '../cache/cache.ts';
 import type { Caches } from '../cache/caches.ts';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
-import { wait } from '../world/wait.ts';
-import type { World } from '../world/world.ts';
+import type { Timer, World } from '../world/world.ts';
 import type { Predicate } from './predicates.ts';
 
 /** Subscribes to changes of other objects, and tells which of ours they concern. */
@@ -39,24 +38,75 @@ export function watch<T extends KubeObject>(
 /** Events from outside the cluster: tells keys until the signal aborts. */
 export type Source = (wake: (key: string) => void, signal: AbortSignal) => Promise<void>;
 
-/** Asks again and again, at moments that vary by a fifth, and wakes the keys that it is told. */
-export function poll(
-  world: World,
-  everyMs: number,
-  ask: (signal: AbortSignal) => Promise<Iterable<string>>,
-  onError: (error: unknown) => void,
-): Source {
-  return async (wake, signal) => {
+export interface PollerOptions {
+  readonly world: World;
+  /** Between two times; give or take a fifth. Asked for each pause, where it is a function. */
+  readonly everyMs: number | (() => number);
+  /** The keys of objects that are to be looked at. */
+  readonly ask: (signal: AbortSignal) => Promise<Iterable<string>>;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Asks the outside at once, and then again and again, and wakes the keys that it is told. */
+export class Poller {
+  readonly #options: PollerOptions;
+  /** Ends the pause under way; undefined while it asks. */
+  #pause: { readonly endsAt: number; readonly end: (ms: number) => void } | undefined;
+  #soonMs: number | undefined;
+
+  constructor(options: PollerOptions) {
+    this.#options = options;
+  }
+
+  /** The next time comes within so long, where it would come later: something is known to be on its way. */
+  within(ms: number): void {
+    const { world } = this.#options;
+    if (this.#pause === undefined) this.#soonMs = Math.min(ms, this.#soonMs ?? ms);
+    else if (world.monotonic() + ms < this.#pause.endsAt) this.#pause.end(ms);
+  }
+
+  readonly source: Source = async (wake, signal) => {
+    const { world, everyMs, ask, onError } = this.#options;
     while (!signal.aborted) {
-      await wait(world, everyMs * (0.8 + 0.4 * world.random()), signal).catch(() => undefined);
-      if (signal.aborted) return;
+      this.#soonMs = undefined;
       try {
         for (const key of await ask(signal)) wake(key);
       } catch (error) {
         if (!signal.aborted) onError(error);
       }
+      const ms = typeof everyMs === 'number' ? everyMs : everyMs();
+      await this.#wait(Math.min(ms * (0.8 + 0.4 * world.random()), this.#soonMs ?? ms * 2), signal);
     }
   };
+
+  async #wait(ms: number, signal: AbortSignal): Promise<void> {
+    const { world } = this.#options;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let timer: Timer | undefined;
+    const end = (after: number) => {
+      timer?.cancel();
+      timer = world.after(after, resolve);
+      this.#pause = { endsAt: world.monotonic() + after, end };
+    };
+    end(ms);
+    const stop = () => resolve();
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+    await promise;
+    signal.removeEventListener('abort', stop);
+    timer?.cancel();
+    this.#pause = undefined;
+  }
+}
+
+/** The source of a poller that nobody has to hurry. */
+export function poll(
+  world: World,
+  everyMs: PollerOptions['everyMs'],
+  ask: PollerOptions['ask'],
+  onError: PollerOptions['onError'],
+): Source {
+  return new Poller({ world, everyMs, ask, onError }).source;
 }
 
 /** Keys that the program's own code tells, whenever it likes. */

@@ -20,11 +20,16 @@ export interface WorkEnvironment {
   readonly share?: Share | undefined;
 }
 
+/** Of those who need not ask anybody whether they may act. */
+export const NEVER: AbortSignal = new AbortController().signal;
+
 /** One piece of work. */
 interface Piece {
   /** By which it is this replica's or another's. */
   readonly key: string;
   readonly signal: AbortSignal;
+  /** Aborts when another may act here by now, which `signal` does not tell any more once the program stops. */
+  readonly lost: AbortSignal;
   /** Made when first asked for: most work has nothing to say. */
   readonly log: () => Logger;
   /** Told of each write. */
@@ -35,11 +40,12 @@ interface Piece {
 export function workContext(
   { world, client, caches, allow }: WorkEnvironment,
   declared: ReadonlySet<string>,
-  { key, signal, log, written }: Piece,
+  { key, signal, lost, log, written }: Piece,
 ): WorkContext {
   return {
     signal,
     client: client.scoped({
+      signal: lost,
       allow: () => allow(key),
       written: (write) => {
         written?.(write);

@@ -8,6 +8,9 @@ import { type ElectionObserver, type LeaderElectionOptions, type Times, timesOf 
 import { claimed, holderOf, released } from './record.ts';
 import { type Moment, momentOf, Term } from './term.ts';
 
+/** Acts as the leader. */
+export type OnLeading = (leading: AbortSignal, lost: AbortSignal) => Promise<void>;
+
 /** How often a write over a record that has changed meanwhile is tried anew at once. */
 const ROUNDS = 2;
 
@@ -85,9 +88,10 @@ export class LeaderElection {
   /**
    * Stands until `signal` aborts, and leads in between. Resolves when nothing is led and the lease is released, or
    * earlier if `onLeading` ends by itself.
-   * @param onLeading acts until its signal aborts; the signal's reason is a `LeadershipLostError` or that of `signal`
+   * @param onLeading acts until its signal aborts; the signal's reason is a `LeadershipLostError` or that of `signal`.
+   *   While it winds up after a stop, the lead may be lost on top: that is what `lost` tells.
    */
-  async run(signal: AbortSignal, onLeading: (leading: AbortSignal) => Promise<void>): Promise<void> {
+  async run(signal: AbortSignal, onLeading: OnLeading): Promise<void> {
     if (this.#running) throw new Error(`the election by lease ${this.#name} runs already`);
     this.#running = true;
     this.#tell(false);
@@ -136,11 +140,7 @@ export class LeaderElection {
   }
 
   /** @returns whether to stand again */
-  async #lead(
-    term: Term,
-    signal: AbortSignal,
-    onLeading: (leading: AbortSignal) => Promise<void>,
-  ): Promise<boolean> {
+  async #lead(term: Term, signal: AbortSignal, onLeading: OnLeading): Promise<boolean> {
     if (signal.aborted) {
       term.end();
       return false;
@@ -158,7 +158,7 @@ export class LeaderElection {
     this.#tell(true);
     const kept = this.#keep(term, keeping.signal);
     try {
-      await onLeading(leading.signal);
+      await onLeading(leading.signal, term.lost);
     } catch (error) {
       if (!leading.signal.aborted || error !== leading.signal.reason) throw error;
     } finally {

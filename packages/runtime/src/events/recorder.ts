@@ -91,7 +91,12 @@ export class EventRecorder {
     const namespace = object.metadata.namespace ?? 'default'; // where events about cluster-wide objects are kept
     const begun: Series = { name, namespace, count: 1, seenAt: now, writtenAt: now };
     this.#series.set(same, begun);
-    this.#send(() => this.#create(kind, object, happening, begun));
+    this.#send(() =>
+      this.#create(kind, object, happening, begun).catch((error) => {
+        this.#series.delete(same); // told again, it begins anew, and not with a minute of silence
+        throw error;
+      }),
+    );
   }
 
   /** Resolves when all that was recorded is sent or lost. */

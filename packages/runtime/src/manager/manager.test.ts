@@ -5,8 +5,9 @@ import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
+import type { Client } from '../client/client.ts';
 import type { WorkContext } from '../controller/context.ts';
-import { NotLeadingError } from '../election/errors.ts';
+import { LeadershipLostError, NotLeadingError } from '../election/errors.ts';
 import { Lease } from '../kind/builtin/lease.ts';
 import { ValidatingWebhookConfiguration } from '../kind/builtin/webhook-configuration.ts';
 import { collectingLogger } from '../log/collecting-logger.ts';
@@ -300,34 +301,7 @@ test('the lead is renewed while all connections for other requests are taken by 
 }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
-  // A webhook that accepts connections and says nothing keeps creates waiting for ten seconds.
-  const silent = createServer().listen(0, '127.0.0.1');
-  onTestFinished(() => void silent.close());
-  await once(silent, 'listening');
-  const address = silent.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const connected = new Promise((resolve) =>
-    silent.on('connection', (socket) => resolve(socket.on('error', () => undefined))),
-  );
-  const held = { matchLabels: { 'kubernetes.io/metadata.name': namespace.name } };
-  await client.create(ValidatingWebhookConfiguration, {
-    metadata: { name: namespace.name },
-    webhooks: [
-      {
-        name: 'silent.vmwright.dev',
-        clientConfig: { url: `https://127.0.0.1:${address.port}/` },
-        rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
-        namespaceSelector: held,
-        failurePolicy: 'Ignore',
-        timeoutSeconds: 10,
-        sideEffects: 'None',
-        admissionReviewVersions: ['v1'],
-      },
-    ],
-  });
-  await using _ = {
-    [Symbol.asyncDispose]: () => client.delete(ValidatingWebhookConfiguration, { name: namespace.name }),
-  };
+  await using slow = await slowCreates(client, namespace.name);
   const busy = new AbortController();
   onTestFinished(() => busy.abort());
   const { lines } = await start(
@@ -356,7 +330,7 @@ test('the lead is renewed while all connections for other requests are taken by 
         },
       }),
   );
-  await connected;
+  await slow.begun;
   const lease = { namespace: namespace.name, name: ELECTION.name };
   const renewals = new Set<string | undefined>();
   const fieldSelector = `metadata.name=${lease.name}`;
@@ -386,4 +360,105 @@ test("the API server's warnings are told, each once", async ({ cluster, namespac
   }
   const warnings = lines.filter(({ msg }) => msg === 'the API server warns; this is told once');
   expect(warnings).toEqual([expect.objectContaining({ level: 'warn', warning: 'unknown field "surplus"' })]);
+});
+
+/** Lets creates of config maps in a namespace wait for ten seconds, by a webhook that accepts connections and says nothing. */
+async function slowCreates(client: Client, namespace: string) {
+  const silent = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void silent.close());
+  await once(silent, 'listening');
+  const address = silent.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  const begun = new Promise((resolve) =>
+    silent.on('connection', (socket) => resolve(socket.on('error', () => undefined))),
+  );
+  await client.create(ValidatingWebhookConfiguration, {
+    metadata: { name: namespace },
+    webhooks: [
+      {
+        name: 'silent.vmwright.dev',
+        clientConfig: { url: `https://127.0.0.1:${address.port}/` },
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+        failurePolicy: 'Ignore',
+        timeoutSeconds: 10,
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+      },
+    ],
+  });
+  return {
+    begun,
+    [Symbol.asyncDispose]: () => client.delete(ValidatingWebhookConfiguration, { name: namespace }),
+  };
+}
+
+test('a replica that stops, and loses the lead while it winds up, has no more time than one that only loses it', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  await using client = await connect(cluster.kubeconfig);
+  const begun = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  onTestFinished(() => released.resolve());
+  const election = { ...ELECTION, namespace: namespace.name, leaseMs: 2_000, renewMs: 1_500, retryMs: 300 };
+  const { running, stop } = await start(
+    cluster.kubeconfig,
+    { namespaces: [namespace.name], election },
+    () => undefined,
+    (manager) =>
+      manager.control({
+        name: 'stubborn',
+        for: ConfigMap,
+        reconcile: async () => {
+          begun.resolve();
+          await released.promise;
+        },
+      }),
+  );
+  await begun.promise;
+  stop.abort();
+  await client.mergePatch(
+    Lease,
+    { namespace: namespace.name, name: ELECTION.name },
+    { spec: { holderIdentity: 'another' } },
+  );
+  await expect(running).rejects.toThrow('a reconcile has not ended within 0.5 s of being asked to');
+});
+
+test('a call without an answer ends when the lead is lost, and the replica stands by again', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  await using client = await connect(cluster.kubeconfig);
+  await using slow = await slowCreates(client, namespace.name);
+  const ended = Promise.withResolvers<unknown>();
+  const election = { ...ELECTION, namespace: namespace.name, leaseMs: 2_000, renewMs: 1_500, retryMs: 300 };
+  const { lines } = await start(
+    cluster.kubeconfig,
+    { namespaces: [namespace.name], election },
+    () => undefined,
+    (manager) =>
+      manager.control({
+        name: 'waiting',
+        for: ConfigMap,
+        reconcile: async (_, context) => {
+          const metadata = { namespace: namespace.name, name: 'slow' };
+          await context.client.create(ConfigMap, { metadata }).catch((error) => {
+            ended.resolve(error);
+            throw error;
+          });
+        },
+      }),
+  );
+  await slow.begun;
+  await client.mergePatch(
+    Lease,
+    { namespace: namespace.name, name: ELECTION.name },
+    { spec: { holderIdentity: 'another' } },
+  );
+  expect(await ended.promise).toBeInstanceOf(LeadershipLostError);
+  await expect
+    .poll(() => lines.flatMap(({ leading }) => (leading === undefined ? [] : [leading])), { timeout: 30_000 })
+    .toEqual([false, true, false, true]);
 });

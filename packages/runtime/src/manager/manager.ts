@@ -4,9 +4,8 @@ import { Caches } from '../cache/caches.ts';
 import { Client } from '../client/client.ts';
 import type { RequestObserver } from '../client/requests.ts';
 import { Controller, type ControllerOptions } from '../controller/controller.ts';
-import type { WorkEnvironment } from '../controller/work.ts';
-import { LeadershipLostError } from '../election/errors.ts';
-import { LeaderElection } from '../election/leader-election.ts';
+import { NEVER, type WorkEnvironment } from '../controller/work.ts';
+import { LeaderElection, type OnLeading } from '../election/leader-election.ts';
 import type { LeaderElectionOptions } from '../election/options.ts';
 import { messageOf } from '../errors.ts';
 import { EventRecorder } from '../events/recorder.ts';
@@ -19,7 +18,6 @@ import { processMetrics } from '../metrics/process-metrics.ts';
 import { Registry } from '../metrics/registry.ts';
 import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
 import { StatusServer } from '../server/server.ts';
-import { ShardsLostError } from '../sharding/errors.ts';
 import type { ShardingOptions } from '../sharding/options.ts';
 import { Sharding } from '../sharding/sharding.ts';
 import { type AdmissionRules, admission } from '../webhook/admission.ts';
@@ -115,7 +113,7 @@ export class Manager {
   readonly #log: Logger;
   readonly #webhooks: Webhooks | undefined;
   readonly #recorders: EventRecorder[] = [];
-  readonly #workers = new Map<string, { run(signal: AbortSignal): Promise<void> }>();
+  readonly #workers = new Map<string, { run(signal: AbortSignal, lost: AbortSignal): Promise<void> }>();
   #running = false;
 
   constructor(options: ManagerOptions) {
@@ -212,8 +210,8 @@ export class Manager {
       // Before any cache: the first list of a kind that is converted asks us.
       await this.#webhooks?.start(signal);
       await this.#sync(caching.signal, signal);
-      const act = (acting: AbortSignal) => this.#act(acting);
-      await ((this.#election ?? this.#sharding)?.run(signal, act) ?? act(signal));
+      const act: OnLeading = (acting, lost) => this.#act(acting, lost);
+      await ((this.#election ?? this.#sharding)?.run(signal, act) ?? act(signal, NEVER));
     } finally {
       caching.abort();
       await this.caches.ended();
@@ -331,7 +329,7 @@ export class Manager {
     }
   }
 
-  async #act(signal: AbortSignal): Promise<void> {
+  async #act(signal: AbortSignal, lost: AbortSignal): Promise<void> {
     const { world, graceMs = 30_000 } = this.#options;
     // A program of webhooks alone runs until it is stopped, too.
     const stopped = new Promise<void>((resolve) => {
@@ -340,22 +338,20 @@ export class Manager {
     });
     const working = Promise.all([
       stopped,
-      ...[...this.#workers.values()].map((worker) => worker.run(signal)),
+      ...[...this.#workers.values()].map((worker) => worker.run(signal, lost)),
     ]);
     const over = new AbortController();
+    const { slackMs = graceMs } = this.#election ?? this.#sharding ?? {};
     const grace = new Promise<void>((resolve, reject) => {
-      const begin = () => {
-        const { slackMs = graceMs } = this.#election ?? this.#sharding ?? {};
-        const lost = signal.reason instanceof LeadershipLostError || signal.reason instanceof ShardsLostError;
-        const ms = lost ? Math.min(graceMs, slackMs) : graceMs;
+      const begin = (ms: number) =>
         wait(world, ms, over.signal).then(
           // Going on would let it act beside its successor: the caller must end the process.
           () => reject(new Error(`a reconcile has not ended within ${ms / 1000} s of being asked to`)),
           () => resolve(),
         );
-      };
-      if (signal.aborted) begin();
-      else signal.addEventListener('abort', begin, { once: true });
+      // What is lost may be lost while it winds up after a stop: its successor begins no later for that.
+      onAbort(lost, () => void begin(Math.min(graceMs, slackMs)));
+      onAbort(signal, () => void begin(graceMs));
     });
     await Promise.race([working, grace]);
     // All has ended, and a successor may be waiting: events that are not told by now are not worth much of its time.
@@ -363,4 +359,9 @@ export class Manager {
     await Promise.race([told, wait(world, LAST_EVENTS_MS, over.signal).catch(() => undefined)]);
     over.abort();
   }
+}
+
+function onAbort(signal: AbortSignal, act: () => void): void {
+  if (signal.aborted) act();
+  else signal.addEventListener('abort', act, { once: true });
 }

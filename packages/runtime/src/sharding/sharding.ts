@@ -1,4 +1,4 @@
-import { LeaderElection } from '../election/leader-election.ts';
+import { LeaderElection, type OnLeading } from '../election/leader-election.ts';
 import { type Times, timesOf } from '../election/options.ts';
 import { momentOf, Term } from '../election/term.ts';
 import { refOf } from '../kind/object.ts';
@@ -121,16 +121,17 @@ export class Sharding implements Share {
   /**
    * Is a member until `signal` aborts. Resolves when nothing is held and the lease is empty, or earlier if `act` ends
    * by itself.
-   * @param act works on what is owned until its signal aborts; called once for each time of being a member
+   * @param act works on what is owned until its signal aborts; called once for each time of being a member. As for an
+   *   election, `lost` tells of what is lost while it winds up
    */
-  async run(signal: AbortSignal, act: (acting: AbortSignal) => Promise<void>): Promise<void> {
+  async run(signal: AbortSignal, act: OnLeading): Promise<void> {
     let ended = false;
     while (!ended && !signal.aborted) {
       // The first of all replicas makes the ledger, which is without danger as long as nobody is a member.
       for (let round = 0; round < 2; round++)
         await this.#attempt(signal, () => this.#round(undefined, signal));
-      await this.#election.run(signal, async (leading) => {
-        ended = await this.#live(leading, act);
+      await this.#election.run(signal, async (leading, lost) => {
+        ended = await this.#live(leading, lost, act);
       });
     }
   }
@@ -141,27 +142,34 @@ export class Sharding implements Share {
   }
 
   /** @returns whether `act` has ended unasked */
-  async #live(leading: AbortSignal, act: (acting: AbortSignal) => Promise<void>): Promise<boolean> {
+  async #live(leading: AbortSignal, out: AbortSignal, act: OnLeading): Promise<boolean> {
     const { world } = this.#options;
     const { renewMs } = this.#times;
     const term = new Term({ clock: world, lease: this.#book.ledgerName, since: momentOf(world), renewMs });
     const life: Life = { holdings: new Holdings(), term, shards: 1 };
     const acting = new AbortController();
+    const losing = new AbortController();
     const stop = (reason: unknown) => {
       acting.abort(reason);
       life.holdings.stop(reason);
       this.#tell(undefined);
     };
-    const lost = (cause: unknown) => stop(new ShardsLostError(this.#options.name, { cause }));
+    const lost = (cause: unknown) => {
+      const reason = new ShardsLostError(this.#options.name, { cause });
+      losing.abort(reason);
+      stop(reason);
+    };
     const follow = () => (this.#election.isLeading() ? stop(leading.reason) : lost(leading.reason));
+    const followOut = () => lost(out.reason);
     leading.addEventListener('abort', follow, { once: true });
+    out.addEventListener('abort', followOut, { once: true });
     term.lost.addEventListener('abort', () => lost(term.lost.reason), { once: true });
     if (leading.aborted) follow();
     this.#life = life;
     const over = new AbortController();
     const keeping = this.#keep(life, acting.signal, over.signal);
     try {
-      await act(acting.signal);
+      await act(acting.signal, losing.signal);
       return !acting.signal.aborted;
     } catch (error) {
       if (!acting.signal.aborted || error !== acting.signal.reason) throw error;
@@ -171,6 +179,7 @@ export class Sharding implements Share {
       over.abort();
       await keeping;
       leading.removeEventListener('abort', follow);
+      out.removeEventListener('abort', followOut);
       term.end();
       this.#life = undefined;
     }

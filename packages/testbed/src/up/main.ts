@@ -55,7 +55,7 @@ async function up(): Promise<void> {
 }
 
 async function describe(testbed: Testbed, ports: Ports, folder: UpFolder): Promise<Row[]> {
-  const { controlPlane, kubeVirt, vcsim, postgres } = testbed;
+  const { controlPlane, kubeVirt, vcsim, postgres, cloud } = testbed;
   const version = JSON.parse(await controlPlane.cluster.api.text('/version'));
   const kubernetes = `https://127.0.0.1:${ports.kubernetes}`;
   return [
@@ -91,11 +91,23 @@ async function describe(testbed: Testbed, ports: Ports, folder: UpFolder): Promi
       address: `http://127.0.0.1:${ports.toxiproxy}`,
       use: 'curl $TOXIPROXY_URL/proxies',
     },
+    {
+      part: 'cloud',
+      version: 'simulated machines',
+      address: cloud.url,
+      use: 'curl -H "authorization: Bearer $CLOUD_API_KEY" $CLOUD_URL/servers',
+    },
+    {
+      part: 'operator',
+      version: 'this one',
+      address: kubernetes,
+      use: 'kubectl get vms.samplecontroller.k8s.io',
+    },
   ];
 }
 
 async function variables(testbed: Testbed, ports: Ports, folder: UpFolder): Promise<Record<string, string>> {
-  const { vcsim, postgres } = testbed;
+  const { vcsim, postgres, cloud } = testbed;
   return {
     KUBECONFIG: folder.kubeconfig,
     KUBECTL: await new Assets().path('kubectl'),
@@ -104,6 +116,8 @@ async function variables(testbed: Testbed, ports: Ports, folder: UpFolder): Prom
     VC_PASS: vcsim.password,
     VCSIM_CONTROL: vcsim.control.url,
     DATABASE_URL: postgres.url,
+    CLOUD_URL: cloud.url,
+    CLOUD_API_KEY: cloud.apiKey,
     TOXIPROXY_URL: `http://127.0.0.1:${ports.toxiproxy}`,
   };
 }

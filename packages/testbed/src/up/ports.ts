@@ -8,12 +8,14 @@ export interface Ports {
   readonly vcsimControl: number;
   readonly postgres: number;
   readonly toxiproxy: number;
+  readonly cloud: number;
+  readonly webhook: number;
 }
 
 const FIRST = 16_440;
-const COUNT = 5;
+const COUNT = 7;
 
-/** Five ports from `PORTS` on, none of which is in use. */
+/** Seven ports from `PORTS` on, none of which is in use. */
 export async function choosePorts(env: NodeJS.ProcessEnv): Promise<Ports> {
   const first = Number(env.PORTS || FIRST);
   if (!Number.isInteger(first) || first < 1024 || first + COUNT > 65_536) {
@@ -28,6 +30,8 @@ export async function choosePorts(env: NodeJS.ProcessEnv): Promise<Ports> {
     vcsimControl: first + 2,
     postgres: first + 3,
     toxiproxy: first + 4,
+    cloud: first + 5,
+    webhook: first + 6,
   };
   for (const [purpose, port] of Object.entries(ports)) await requirePort(port, purpose);
   return ports;

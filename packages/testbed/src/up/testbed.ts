@@ -3,8 +3,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Assets } from '../assets/assets.ts';
 import { bundleOf, type Program } from '../assets/catalog.ts';
+import { type Cloud, startCloud } from '../cloud/cloud.ts';
 import { type ControlPlane, startControlPlane } from '../kubernetes/control-plane.ts';
 import { type KubeVirt, kubeVirtPrograms, startKubeVirt } from '../kubevirt/kubevirt.ts';
+import { installOperator, startOperator } from '../operator/operator.ts';
 import { type Postgres, startPostgres } from '../postgres/postgres.ts';
 import type { Part } from '../process/part.ts';
 import { startToxiproxy, type Toxiproxy } from '../toxiproxy/toxiproxy.ts';
@@ -18,10 +20,15 @@ export interface Testbed extends AsyncDisposable {
   readonly vcsim: Vcsim;
   readonly postgres: Postgres;
   readonly toxiproxy: Toxiproxy;
+  readonly cloud: Cloud;
+  readonly operator: Part;
 }
 
-/** What is applied to the cluster: folders of `config/`, in order. */
-const CONFIG = ['crd', 'samples'];
+/** In which the operator runs. */
+const NAMESPACE = 'vmwright-system';
+
+/** Slow enough to be seen: as with a cloud, not as with a test. */
+const CLOUD = { simulated: { bootMs: { min: 2_000, max: 5_000 }, stopMs: { min: 500, max: 2_000 } } };
 
 export async function startTestbed(ports: Ports, say: (line: string) => void): Promise<Testbed> {
   await using stack = new AsyncDisposableStack();
@@ -38,7 +45,15 @@ export async function startTestbed(ports: Ports, say: (line: string) => void): P
   const postgres = await starting('postgresql', startPostgres({ port: ports.postgres }));
   const toxiproxy = await starting('toxiproxy', startToxiproxy({ port: ports.toxiproxy }));
   const kubeVirt = await starting('kubevirt', startKubeVirt(controlPlane));
-  await applyConfig(controlPlane);
+  const { cluster } = controlPlane;
+  const cloud = await starting('cloud', startCloud({ port: ports.cloud, config: CLOUD }));
+  await cluster.kubectl(['create', 'namespace', NAMESPACE]);
+  await installOperator(cluster, NAMESPACE, ports.webhook);
+  const operator = await starting(
+    'operator',
+    startOperator({ cluster, cloud, namespace: NAMESPACE, webhookPort: ports.webhook }),
+  );
+  await applySamples(controlPlane);
   const owned = stack.move();
   return {
     controlPlane,
@@ -46,24 +61,33 @@ export async function startTestbed(ports: Ports, say: (line: string) => void): P
     vcsim,
     postgres,
     toxiproxy,
+    cloud,
+    operator,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
-async function applyConfig({ cluster }: ControlPlane): Promise<void> {
-  for (const name of CONFIG) {
-    const folder = fileURLToPath(new URL(`../../../../config/${name}/`, import.meta.url));
-    const files = await readdir(folder).catch(() => []);
-    const manifests = files.filter((file) => file.endsWith('.yaml')).map((file) => join(folder, file));
-    if (manifests.length > 0) await cluster.apply(manifests);
-  }
+async function applySamples({ cluster }: ControlPlane): Promise<void> {
+  const folder = fileURLToPath(new URL('../../../../config/samples/', import.meta.url));
+  const files = await readdir(folder);
+  await cluster.apply(files.filter((file) => file.endsWith('.yaml')).map((file) => join(folder, file)));
 }
 
-export function partsOf({ controlPlane, kubeVirt, vcsim, postgres, toxiproxy }: Testbed): readonly Part[] {
+export function partsOf({
+  controlPlane,
+  kubeVirt,
+  vcsim,
+  postgres,
+  toxiproxy,
+  cloud,
+  operator,
+}: Testbed): readonly Part[] {
   const { etcd, apiserver, controllerManager, scheduler } = controlPlane;
   const virt = kubeVirt.imitated ? [] : [kubeVirt.virtController, kubeVirt.virtApi];
   const all = [etcd, apiserver, controllerManager, scheduler, kubeVirt.kwok, ...virt];
-  return [...all, vcsim.part, postgres.part, toxiproxy.part].filter((part) => part !== undefined);
+  return [...all, vcsim.part, postgres.part, toxiproxy.part, cloud.part, operator].filter(
+    (part) => part !== undefined,
+  );
 }
 
 /** Resolved before anything is started, since it may take minutes. */

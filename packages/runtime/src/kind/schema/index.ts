@@ -1,4 +1,5 @@
 export * from './composite.ts';
+export { conditions } from './conditions.ts';
 export type { Format } from './format.ts';
 export { type Problem, type ProblemReason, sentenceOf } from './problem.ts';
 export * from './scalar.ts';
