@@ -1,2 +1,25 @@
-/** The private cloud: its REST API, a server that runs it, a client. Knows no Kubernetes. */
-export {};
+/** The private cloud's client. The server is in `@vmwright/cloud/server`: who talks to it does not load it. */
+export type { LabelChanges, Labels, NewServer, Server, ServerState, ServerStatus } from './api/server.ts';
+export {
+  type CallOptions,
+  type CallScope,
+  ClientOptionsError,
+  CloudClient,
+  type CloudClientOptions,
+  type ListOptions,
+} from './client/client.ts';
+export {
+  CloudError,
+  ConnectionError,
+  GoneError,
+  InvalidRequestError,
+  NameTakenError,
+  NotFoundError,
+  ProhibitedNameError,
+  TooManyRequestsError,
+  UnauthorizedError,
+  UnavailableError,
+  UnexpectedAnswerError,
+} from './client/errors.ts';
+export type { RequestObserver } from './client/requests.ts';
+export type { CloudWorld, ServerAddress, TlsOptions, Transport } from './client/world.ts';

@@ -1,0 +1,376 @@
+import { describe, expect, test } from 'vitest';
+import { type Scripted, VirtualWorld } from '../../test/virtual-world.ts';
+import { ClientOptionsError, CloudClient } from './client.ts';
+import {
+  CloudError,
+  ConnectionError,
+  GoneError,
+  InvalidRequestError,
+  NameTakenError,
+  NotFoundError,
+  ProhibitedNameError,
+  TooManyRequestsError,
+  UnauthorizedError,
+  UnavailableError,
+  UnexpectedAnswerError,
+} from './errors.ts';
+
+const apiKey = 's3cret-s3cret-s3cret';
+const server = {
+  id: '6f0c2b0a-0d53-4f6e-8f0a-8a1f8f1f0001',
+  name: 'vmsample',
+  labels: { tier: 'gold' },
+  state: 'running',
+  cpuUtilization: 50,
+  createdAt: '2026-01-01T00:00:00.000Z',
+};
+
+function start(...script: Scripted[]) {
+  const world = new VirtualWorld(...script);
+  const told: string[] = [];
+  const observer = {
+    answered: (method: string, route: string, code: string) => void told.push(`${method} ${route} ${code}`),
+  };
+  const client = new CloudClient({ world, url: 'http://cloud:8480/', apiKey, observer });
+  return { world, client, told };
+}
+
+function problem(status: number, code: string, more: object = {}): Scripted {
+  return {
+    status,
+    body: { type: 'urn:x', title: 'x', status, detail: 'It is so.', instance: 'urn:y', code, ...more },
+  };
+}
+
+/** What a call ends with, however long it takes by the virtual clock. */
+async function errorOf(world: VirtualWorld, call: Promise<unknown>): Promise<Error> {
+  const caught = await world.until(
+    call.then(
+      () => undefined,
+      (error) => error,
+    ),
+  );
+  if (!(caught instanceof Error)) throw new Error(`it has not failed: ${caught}`);
+  return caught;
+}
+
+describe('requests', () => {
+  test('are those of the API, with the key and nothing of the caller left out', async () => {
+    const created = { status: 201, body: { ...server, state: 'building', cpuUtilization: 0 } };
+    const { world, client, told } = start(
+      { status: 200, body: { name: 'a b', available: true } },
+      created,
+      { status: 200, body: server },
+      { status: 200, body: { state: 'failed', cpuUtilization: 0, message: 'no memory' } },
+      { status: 204 },
+    );
+    await client.check('a b');
+    expect(await client.create({ name: 'vmsample', labels: { tier: 'gold' } }, 'the-uid')).toEqual(
+      created.body,
+    );
+    expect(await client.get(server.id)).toEqual(server);
+    expect(await client.status('a/b')).toEqual({ state: 'failed', cpuUtilization: 0, message: 'no memory' });
+    await client.delete(server.id);
+    expect(world.sent.map(({ method, path, body }) => [method, path, body])).toEqual([
+      ['GET', '/check/a%20b', undefined],
+      ['POST', '/servers', '{"name":"vmsample","labels":{"tier":"gold"}}'],
+      ['GET', `/servers/${server.id}`, undefined],
+      ['GET', '/servers/a%2Fb/status', undefined],
+      ['DELETE', `/servers/${server.id}`, undefined],
+    ]);
+    expect(world.sent[1]?.headers).toEqual({
+      accept: 'application/json, application/problem+json',
+      authorization: `Bearer ${apiKey}`,
+      'content-type': 'application/json',
+      'idempotency-key': 'the-uid',
+      'user-agent': 'vmwright-cloud-client',
+    });
+    expect(told).toEqual([
+      'GET /check/{name} 200',
+      'POST /servers 201',
+      'GET /servers/{id} 200',
+      'GET /servers/{id}/status 200',
+      'DELETE /servers/{id} 204',
+    ]);
+    expect(world.alarms).toBe(0);
+  });
+
+  test('go to where the address says, below its path', async () => {
+    const world = new VirtualWorld({ status: 200, body: server });
+    const tls = async () => ({ ca: 'PEM' });
+    await using client = new CloudClient({ world, url: 'https://cloud.example/private/', apiKey, tls });
+    await client.get('x');
+    expect(world.sent[0]?.path).toBe('/private/servers/x');
+    expect(world.addresses).toEqual([{ origin: 'https://cloud.example', tls }]);
+    await client.close();
+    expect(world.closed).toBe(1);
+  });
+
+  test('of a list follow its pages', async () => {
+    const second = { ...server, id: '6f0c2b0a-0d53-4f6e-8f0a-8a1f8f1f0002' };
+    const { world, client } = start(
+      { status: 200, body: { items: [server], next: 'MQ' } },
+      { status: 200, body: { items: [second] } },
+    );
+    const pages = await Array.fromAsync(
+      client.list({ name: 'x', labels: { owner: 'a=b&c', tier: undefined }, limit: 1 }),
+    );
+    expect(pages).toEqual([[server], [second]]);
+    expect(world.sent.map(({ path }) => path)).toEqual([
+      '/servers?limit=1&name=x&label=owner%3Da%3Db%26c&label=tier',
+      '/servers?limit=1&name=x&label=owner%3Da%3Db%26c&label=tier&cursor=MQ',
+    ]);
+  });
+
+  test.for([
+    ['ftp://cloud', '"ftp://cloud" is not the address of a cloud; one is http://127.0.0.1:8480'],
+    ['cloud:8480', '"cloud:8480" is not the address of a cloud; one is http://127.0.0.1:8480'],
+  ])('cannot be made to %s', ([url = '', sentence]) => {
+    const make = () => new CloudClient({ world: new VirtualWorld(), url, apiKey });
+    expect(make).toThrow(ClientOptionsError);
+    expect(make).toThrow(sentence);
+  });
+
+  test('cannot be made with a key that would end a header; it is not told either', () => {
+    const make = () =>
+      new CloudClient({ world: new VirtualWorld(), url: 'http://cloud', apiKey: 's3cret\r\nx: y' });
+    expect(make).toThrow('the API key is empty, or has a space or a line break in it');
+    expect(make).not.toThrow('s3cret');
+  });
+});
+
+describe('answers', () => {
+  test.for([
+    [400, 'MALFORMED_REQUEST', InvalidRequestError, 'INVALID_REQUEST'],
+    [401, 'UNAUTHORIZED', UnauthorizedError, 'UNAUTHORIZED'],
+    [403, 'PROHIBITED_NAME', ProhibitedNameError, 'PROHIBITED_NAME'],
+    [404, 'NOT_FOUND', NotFoundError, 'NOT_FOUND'],
+    [409, 'NAME_TAKEN', NameTakenError, 'NAME_TAKEN'],
+    [410, 'SERVER_GONE', GoneError, 'GONE'],
+    [413, 'BODY_TOO_LARGE', InvalidRequestError, 'INVALID_REQUEST'],
+    [422, 'INVALID_NAME', InvalidRequestError, 'INVALID_REQUEST'],
+  ] as const)('%i %s is an error of its own, and final', async ([status, code, Class, stable]) => {
+    const { world, client } = start(problem(status, code, { serverId: server.id }));
+    const error = await errorOf(world, client.create({ name: 'x' }, 'key'));
+    expect(error).toBeInstanceOf(Class);
+    expect(error).toMatchObject({ code: stable, status, problem: code, message: 'POST /servers: It is so.' });
+    if (error instanceof NameTakenError || error instanceof GoneError) expect(error.serverId).toBe(server.id);
+    expect(world.sent).toHaveLength(1);
+  });
+
+  test.for([
+    [404, '<html>no such host</html>'],
+    [404, '{"code":"NO_SUCH_PATH","detail":"There is nothing at this path."}'],
+    [403, 'Access denied by policy'],
+    [410, ''],
+    [302, ''],
+    [200, '<html>Log in</html>'],
+    [200, '{"items":{}}'],
+  ] as const)('%i with %s is not taken for the cloud’s word', async ([status, body]) => {
+    const { world, client } = start({ status, body });
+    const error = await errorOf(world, client.get(server.id));
+    expect(error).toBeInstanceOf(UnexpectedAnswerError);
+    expect(error).toMatchObject({ code: 'UNEXPECTED_ANSWER', status });
+  });
+
+  test.for([
+    [{ ...server, id: 5 }, '"id" is not a text'],
+    [{ ...server, name: '' }, '"name" is not a text'],
+    [{ ...server, state: 'asleep' }, '"state" is not one of building, running, failed, deleting'],
+    [{ ...server, cpuUtilization: 101 }, '"cpuUtilization" is not a whole number from 0 to 100'],
+    [{ ...server, cpuUtilization: '50' }, '"cpuUtilization" is not a whole number from 0 to 100'],
+    [{ ...server, labels: { a: 1 } }, '"labels" is not texts by name'],
+    [{ ...server, createdAt: 'yesterday' }, '"createdAt" is not a time'],
+    [{ ...server, message: {} }, '"message" is not a text'],
+    [[server], 'the answer is not a server'],
+  ] as const)('must be servers: %j', async ([body, sentence]) => {
+    const { world, client } = start({ status: 200, body });
+    const error = await errorOf(world, client.get('x'));
+    expect(error).toBeInstanceOf(UnexpectedAnswerError);
+    expect(error.message).toContain(sentence);
+  });
+
+  test('never bring the key into an error, whoever repeats it', async () => {
+    for (const answer of [
+      problem(422, 'INVALID_REQUEST', { detail: `Bearer ${apiKey} is odd` }),
+      { status: 500, body: apiKey },
+      { status: 200, body: `"${apiKey}` },
+      new Error(`bad header: Bearer ${apiKey}`, { cause: apiKey }),
+    ] satisfies Scripted[]) {
+      const { world, client } = start(answer);
+      const error = await errorOf(world, client.create({ name: 'x' }, undefined));
+      expect(`${error.message} ${error.stack} ${error.cause} ${JSON.stringify(error)}`).not.toContain(apiKey);
+    }
+  });
+});
+
+describe('a failure that may pass', () => {
+  const lost = new Error('read ECONNRESET');
+  const calls = {
+    get: (client: CloudClient) => client.get('x'),
+    delete: (client: CloudClient) => client.delete('x'),
+    'create with a key': (client: CloudClient) => client.create({ name: 'x' }, 'key'),
+    'create without a key': (client: CloudClient) => client.create({ name: 'x' }, undefined),
+  };
+
+  test.for(['get', 'delete', 'create with a key'] as const)(
+    'is tried again, with growing waits: %s',
+    async (name) => {
+      const { world, client } = start(lost, problem(503, 'UNAVAILABLE'), lost, { status: 200, body: server });
+      await world.until<unknown>(calls[name](client));
+      // 100 ms × 2ⁿ, times 0.5 to 1.5 by chance, which is 1 here.
+      expect(world.sentAt.map((at, index) => at - (world.sentAt[index - 1] ?? at))).toEqual([
+        0, 100, 200, 400,
+      ]);
+      expect(new Set(world.sent.map((each) => each.headers['idempotency-key'])).size).toBe(1);
+    },
+  );
+
+  test('is told after a few tries', async () => {
+    const { world, client, told } = start(lost, lost, lost, lost, { status: 200, body: server });
+    const error = await errorOf(world, client.get('x'));
+    expect(error).toBeInstanceOf(ConnectionError);
+    expect(error).toMatchObject({ code: 'CONNECTION', message: 'GET /servers/x: read ECONNRESET' });
+    expect(told).toEqual(Array.from({ length: 4 }, () => 'GET /servers/{id} <error>'));
+  });
+
+  test('is told at once for a create without a key, and that nobody knows what it did', async () => {
+    const { world, client } = start(lost);
+    const error = await errorOf(world, calls['create without a key'](client));
+    expect(error.message).toBe(
+      'POST /servers: read ECONNRESET; whether the cloud has carried it out is unknown',
+    );
+    const other = start(problem(503, 'UNAVAILABLE'));
+    expect(await errorOf(other.world, calls['create without a key'](other.client))).toBeInstanceOf(
+      UnavailableError,
+    );
+    expect([world.sent.length, other.world.sent.length]).toEqual([1, 1]);
+  });
+
+  test.for([
+    [429, '2', 2_000],
+    [429, '0.5', 500],
+    [503, '3', 3_000],
+    [503, 'Thu, 01 Jan 2026 00:00:04 GMT', 4_000],
+    [503, 'Wed, 31 Dec 2025 00:00:04 GMT', 0],
+    [503, 'soon', 0],
+  ] as const)('that comes with %i and Retry-After %s is waited for', async ([status, after, ms]) => {
+    const answer = { status, body: 'later', headers: { 'retry-after': after } };
+    const { world, client } = start(answer, { status: 200, body: server });
+    await world.until(client.get('x'));
+    expect((world.sentAt[1] ?? 0) - (world.sentAt[0] ?? 0)).toBe(ms + 100);
+  });
+
+  test('that asks for a long wait is the caller’s; 429 lets even a create without a key be sent again', async () => {
+    const wait = (seconds: string) => ({ status: 429, body: '', headers: { 'retry-after': seconds } });
+    const { world, client } = start(wait('1'), wait('60'));
+    const error = await errorOf(world, calls['create without a key'](client));
+    expect(error).toBeInstanceOf(TooManyRequestsError);
+    expect(error).toMatchObject({ code: 'TOO_MANY_REQUESTS', retryAfterMs: 60_000, retryable: true });
+    expect(world.sent).toHaveLength(2);
+  });
+});
+
+describe('time', () => {
+  test('for an answer is limited, for each sending', async () => {
+    const { world, client } = start('never', { status: 200, body: server });
+    await world.until(client.get('x', { timeoutMs: 2_000 }));
+    expect((world.sentAt[1] ?? 0) - (world.sentAt[0] ?? 0)).toBe(2_100);
+    const other = start('never');
+    const error = await errorOf(other.world, other.client.create({ name: 'x' }, undefined));
+    expect(error.message).toBe(
+      'POST /servers: no answer within 10 s; whether the cloud has carried it out is unknown',
+    );
+  });
+
+  test('ends with the signal: at once, with its reason, and without a timer left', async () => {
+    const { world, client } = start('never');
+    const stop = new AbortController();
+    const reason = new Error('the reconcile was stopped');
+    const call = client.get('x', { signal: stop.signal });
+    await world.requests(1);
+    stop.abort(reason);
+    await expect(call).rejects.toBe(reason);
+    await expect(client.get('x', { signal: stop.signal })).rejects.toBe(reason);
+    expect(world.sent).toHaveLength(1);
+    expect(world.alarms).toBe(0);
+  });
+
+  test('between two tries ends with it as well', async () => {
+    const { world, client } = start({ status: 503, headers: { 'retry-after': '4' } });
+    const stop = new AbortController();
+    const call = client.get('x', { signal: stop.signal });
+    await world.requests(1);
+    while (world.alarms !== 1) await Promise.resolve();
+    await Promise.resolve();
+    stop.abort(new Error('enough'));
+    await expect(call).rejects.toThrow('enough');
+    expect(world.alarms).toBe(0);
+  });
+});
+
+describe('the fence', () => {
+  test('is asked right before each sending of a write, and of nothing else', async () => {
+    const asked: number[] = [];
+    const { world, client } = start(
+      { status: 200, body: server },
+      { status: 503 },
+      { status: 201, body: server },
+      { status: 204 },
+    );
+    const scoped = client.scoped({ allow: () => void asked.push(world.sent.length) });
+    await world.until(scoped.get('x'));
+    await world.until(scoped.create({ name: 'x' }, 'key'));
+    await world.until(scoped.delete('x'));
+    expect(asked).toEqual([1, 2, 3]);
+  });
+
+  test('that has closed keeps the write back, and the caller gets its own error', async () => {
+    class Deposed extends Error {}
+    const { world, client } = start({ status: 503 }, { status: 201, body: server });
+    let open = true;
+    const scoped = client.scoped({
+      allow: () => {
+        if (!open) throw new Deposed('no longer the leader');
+      },
+    });
+    const call = scoped.create({ name: 'x' }, 'key');
+    await world.requests(1);
+    open = false; // between the first sending and the second
+    expect(await errorOf(world, call)).toBeInstanceOf(Deposed);
+    expect(world.sent).toHaveLength(1);
+  });
+
+  test('brings a signal, and leaves the connections to the client it came from', async () => {
+    const { world, client } = start();
+    const stop = new AbortController();
+    const scoped = client.scoped({ allow: () => undefined, signal: stop.signal });
+    const call = scoped.get('x');
+    await world.requests(1);
+    stop.abort(new Error('over'));
+    await expect(call).rejects.toThrow('over');
+    await scoped.close();
+    expect([world.closed, world.addresses.length]).toEqual([0, 1]);
+  });
+});
+
+test('every error has a name and a code of its own', () => {
+  const details = { status: 400 };
+  const all = [
+    CloudError,
+    GoneError,
+    InvalidRequestError,
+    NameTakenError,
+    NotFoundError,
+    ProhibitedNameError,
+    TooManyRequestsError,
+    UnauthorizedError,
+    UnavailableError,
+    UnexpectedAnswerError,
+  ].map((Class) => new Class('x', details));
+  expect(new Set(all.map(({ code }) => code)).size).toBe(all.length);
+  expect(all.filter(({ retryable }) => retryable).map(({ name }) => name)).toEqual([
+    'TooManyRequestsError',
+    'UnavailableError',
+  ]);
+});

@@ -1,0 +1,55 @@
+import { isRecord } from '../api/record.ts';
+import { type CloudError, cloudError } from './errors.ts';
+
+const LONGEST_TEXT = 300;
+
+/** An answer that is no success. */
+export interface Refusal {
+  readonly status: number;
+  readonly body: string;
+  readonly retryAfter: string | undefined;
+}
+
+/**
+ * The error in an answer: a problem (RFC 9457) where the cloud itself has written it, and whatever it may be where a
+ * proxy has.
+ * @param now for a Retry-After that is a date
+ */
+export function errorFrom(what: string, { status, body, retryAfter }: Refusal, now: number): CloudError {
+  const problem = problemIn(body);
+  const said = problem?.detail ?? (body.trim().slice(0, LONGEST_TEXT) || `HTTP ${status}`);
+  return cloudError(`${what}: ${said}`, {
+    status,
+    problem: problem?.code,
+    detail: problem?.detail,
+    serverId: problem?.serverId,
+    retryAfterMs: waitIn(retryAfter, now),
+  });
+}
+
+interface Problem {
+  readonly code: string;
+  readonly detail: string;
+  readonly serverId: string | undefined;
+}
+
+function problemIn(body: string): Problem | undefined {
+  if (!body.startsWith('{')) return undefined;
+  try {
+    const value: unknown = JSON.parse(body);
+    if (!isRecord(value)) return undefined;
+    const { code, detail, serverId } = value;
+    if (typeof code !== 'string' || typeof detail !== 'string') return undefined;
+    return { code, detail, serverId: typeof serverId === 'string' ? serverId : undefined };
+  } catch {
+    return undefined;
+  }
+}
+
+/** `Retry-After`: seconds, or the moment itself. */
+function waitIn(retryAfter: string | undefined, now: number): number | undefined {
+  if (retryAfter === undefined) return undefined;
+  if (/^\d+(\.\d+)?$/.test(retryAfter)) return Number(retryAfter) * 1000;
+  const moment = Date.parse(retryAfter);
+  return Number.isNaN(moment) ? undefined : Math.max(moment - now, 0);
+}

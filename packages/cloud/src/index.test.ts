@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+
+/** All that is imported from a file, and from what it imports. */
+function importsOf(file: string, seen = new Set<string>()): Set<string> {
+  if (seen.has(file)) return seen;
+  seen.add(file);
+  const source = readFileSync(file, 'utf8');
+  for (const [, specifier = ''] of source.matchAll(/^(?:import|export)[^;]*?from '([^']+)';/gms)) {
+    if (specifier.startsWith('.')) importsOf(join(dirname(file), specifier), seen);
+    else seen.add(specifier);
+  }
+  return seen;
+}
+
+test('who imports the client loads neither the server nor a library', () => {
+  const imported = [...importsOf(join(import.meta.dirname, 'index.ts'))];
+  expect(imported).toContain(join(import.meta.dirname, 'client/requests.ts'));
+  expect(imported.filter((each) => !each.startsWith('/'))).toEqual([]);
+  expect(imported.filter((each) => each.startsWith(join(import.meta.dirname, 'server')))).toEqual([]);
+});

@@ -1,0 +1,65 @@
+import type { Database } from '../store/database.ts';
+import { integer, text } from '../store/rows.ts';
+
+/** Something that happened to a server. */
+export interface AuditEvent {
+  readonly event: 'created' | 'running' | 'failed' | 'deleting' | 'deleted';
+  readonly id: string;
+  readonly name: string;
+  /** The idempotency key that it was created with. */
+  readonly key?: string | undefined;
+  readonly message?: string | undefined;
+}
+
+/**
+ * The audit log: a JSON object a line for each thing that happened to a server.
+ *
+ * Guarantees: an event is written after it is durable, and it is written: one that a crash kept back is written at the
+ * next start. A crash right after the writing lets it be written twice, under the same `audit` number.
+ *
+ * Flow: `record` within the transaction that makes it so, `tell` after it.
+ */
+export class Audit {
+  readonly #database: Database;
+  readonly #write: (line: string) => void;
+  readonly #now: () => number;
+  #recorded: { readonly seq: number; readonly event: string }[] = [];
+  /** What is written up to here is dropped with the next transaction, which is cheaper than one for that alone. */
+  #written = 0;
+
+  constructor(database: Database, { write, now }: { write: (line: string) => void; now: () => number }) {
+    this.#database = database;
+    this.#write = write;
+    this.#now = now;
+    const left = database.connection.prepare('SELECT seq, event FROM audit ORDER BY seq').all();
+    this.#recorded = left.map((row) => ({ seq: integer(row, 'seq'), event: text(row, 'event') }));
+    this.tell();
+  }
+
+  record(event: AuditEvent): void {
+    const { connection } = this.#database;
+    const json = JSON.stringify({ time: new Date(this.#now()).toISOString(), ...event });
+    const { lastInsertRowid } = connection.prepare('INSERT INTO audit (event) VALUES (?)').run(json);
+    this.#recorded.push({ seq: Number(lastInsertRowid), event: json });
+  }
+
+  /** Drops from the database what is written already; part of a transaction. */
+  drop(): void {
+    if (this.#written === 0) return;
+    this.#database.connection.prepare('DELETE FROM audit WHERE seq <= ?').run(this.#written);
+  }
+
+  /** Writes what is durable now. */
+  tell(): void {
+    for (const { seq, event } of this.#recorded) {
+      this.#write(`{"audit":${seq},${event.slice(1)}\n`);
+      this.#written = seq;
+    }
+    this.#recorded = [];
+  }
+
+  /** The transaction has failed: nothing of it happened. */
+  forget(): void {
+    this.#recorded = [];
+  }
+}

@@ -1,0 +1,63 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '@vmwright/testbed';
+import { expect, onTestFinished, test } from 'vitest';
+import { processesOf } from '../src/server/qemu/processes.ts';
+import { CloudProcess } from './cloud-process.ts';
+import { bootSector, findQemu } from './qemu.ts';
+
+const IMITATION = fileURLToPath(new URL('qemu-imitation.ts', import.meta.url));
+
+test.for(['QEMU', 'the imitation of QEMU'])(
+  'machines of %s outlive a kill of the cloud and are found again',
+  async (which) => {
+    const found = which === 'QEMU' ? await findQemu() : { binary: IMITATION, args: [] };
+    if ('why' in found) {
+      console.warn(`QEMU itself is not tested: ${found.why}`);
+      return expect(found.why).not.toBe('');
+    }
+    const dir = await temporaryFolder('qemu');
+    const image = join(dir, 'disk.img');
+    writeFileSync(image, bootSector());
+    const config = { observeEveryMs: 20, qemu: { ...found, dir, image, memoryMb: 64, accel: 'tcg' } };
+    await using cloud = await CloudProcess.start({ args: ['--driver', 'qemu'], config });
+    const { id } = await cloud.client.create({ name: 'vmsample' }, 'k');
+    onTestFinished(() => {
+      for (const pid of processesOf(id)) process.kill(pid, 'SIGKILL');
+    });
+    await cloud.audited('running', id);
+    const before = processesOf(id);
+    expect(before).toHaveLength(1);
+
+    await cloud.kill();
+    expect(processesOf(id)).toEqual(before);
+    await cloud.start();
+    expect(await cloud.client.create({ name: 'vmsample' }, 'k')).toMatchObject({ id, state: 'running' });
+    while ((await cloud.client.status(id)).cpuUtilization === 0) await sleep(50);
+    expect(processesOf(id)).toEqual(before);
+    expect(readFileSync(join(dir, id, 'console.log'), 'utf8')).toMatch(/^booted/);
+
+    // Killed in the midst of the deletion: it is taken up again.
+    await cloud.client.delete(id);
+    await cloud.kill();
+    await cloud.start();
+    await cloud.audited('deleted', id);
+    expect(processesOf(id)).toEqual([]);
+    expect(existsSync(join(dir, id))).toBe(false);
+  },
+);
+
+test('a machine that dies behind the back of the cloud has failed', async () => {
+  const dir = await temporaryFolder('qemu');
+  const config = { observeEveryMs: 20, qemu: { binary: IMITATION, dir, accel: 'tcg' } };
+  await using cloud = await CloudProcess.start({ args: ['--driver', 'qemu'], config });
+  const { id } = await cloud.client.create({ name: 'vmsample' }, 'k');
+  await cloud.audited('running', id);
+  for (const pid of processesOf(id)) process.kill(pid, 'SIGKILL');
+  const { message } = await cloud.audited('failed', id);
+  expect(message).toBe(`its process has ended; the console log is ${join(dir, id, 'console.log')}`);
+  await cloud.client.delete(id);
+  await cloud.audited('deleted', id);
+});
