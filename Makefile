@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up test check types lint arrows ambient unused generated generated-manifests generated-api format generate bench assets lock clean
+.PHONY: help up test check types lint arrows ambient unused generated generated-manifests generated-config generated-api format generate simulate planted bench assets lock clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -34,10 +34,13 @@ ambient: $(INSTALLED)
 unused: $(INSTALLED)
 	@knip
 
-generated: generated-manifests generated-api
+generated: generated-manifests generated-config generated-api
 
 generated-manifests: $(INSTALLED)
 	@node $(TESTBED)/manifests/main.ts --check
+
+generated-config: $(INSTALLED)
+	@node tools/config/main.ts --check
 
 generated-api: $(INSTALLED)
 	@node tools/docs/api.ts --check
@@ -47,7 +50,14 @@ format: $(INSTALLED) ## Format and mend what can be mended
 
 generate: $(INSTALLED) ## Write the generated files anew
 	@node $(TESTBED)/manifests/main.ts
+	@node tools/config/main.ts
 	@node tools/docs/api.ts
+
+simulate: $(INSTALLED) ## Histories of the real code in the simulated world; SEEDS=, MINUTES=, SCENARIO=, or SEED= for the story of one (SHRINK=1: a short one)
+	@node packages/simulation/src/main.ts
+
+planted: $(INSTALLED) ## Bugs put in on purpose, each to be found by the simulation; ONLY=<part of a name> for some
+	@node packages/simulation/src/planted/main.ts
 
 bench: assets ## Benchmarks against the bars; ONLY=<name> for one, PART=<name> for a part of it
 	@node bench/main.ts $(ONLY) $(PART)

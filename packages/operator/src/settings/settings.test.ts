@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { duration } from './duration.ts';
+import { settingsFrom } from './settings.ts';
+
+const ENVIRONMENT = { CLOUD_URL: 'https://cloud.example:8480', CLOUD_API_KEY: 'k-1' };
+
+test('settings come from flags and the environment', () => {
+  const settings = settingsFrom(
+    ['--vm-refresh=1m30s', '--namespaces=a, b', '--status-address=127.0.0.1:0'],
+    ENVIRONMENT,
+  );
+  expect(settings).toMatchObject({
+    namespace: 'vmwright-system',
+    namespaces: ['a', 'b'],
+    election: { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 },
+    status: { host: '127.0.0.1', port: 0 },
+    webhook: { port: 9443, url: undefined },
+    logLevel: 'info',
+    cloud: {
+      url: 'https://cloud.example:8480',
+      apiKey: 'k-1',
+      ca: undefined,
+      timeoutMs: 10_000,
+      refreshMs: 90_000,
+      sweepMs: 60_000,
+      concurrency: 8,
+    },
+  });
+  expect(settingsFrom([], { ...ENVIRONMENT, POD_NAMESPACE: 'there', WATCH_NAMESPACES: '' })).toMatchObject({
+    namespace: 'there',
+    namespaces: undefined,
+  });
+});
+
+describe('what is missing or wrong is named', () => {
+  test.each([
+    [
+      [],
+      { CLOUD_API_KEY: 'k' },
+      "CLOUD_URL is not set; it is the private cloud's address, such as https://cloud.example:8480",
+    ],
+    [
+      [],
+      { ...ENVIRONMENT, CLOUD_URL: 'cloud' },
+      'CLOUD_URL is "cloud", which is no address: it begins with http:// or https://',
+    ],
+    [
+      [],
+      { CLOUD_URL: 'https://c' },
+      'CLOUD_API_KEY is not set; it is the key with which the private cloud lets us in, from a Secret',
+    ],
+    [
+      ['--vm-refresh=often'],
+      ENVIRONMENT,
+      '--vm-refresh is "often"; it wants a time such as 500ms, 15s or 2m',
+    ],
+    [['--vm-refresh=0s'], ENVIRONMENT, '--vm-refresh is "0s"; it wants a time such as 500ms, 15s or 2m'],
+    [['--vm-concurrency=0'], ENVIRONMENT, '--vm-concurrency is "0"; it wants a whole number from 1 to 1000'],
+    [['--leader-elect=maybe'], ENVIRONMENT, '--leader-elect is "maybe"; it wants true or false'],
+    [
+      ['--status-address=here'],
+      ENVIRONMENT,
+      '--status-address is "here"; it wants a port such as :8080, or an address and a port',
+    ],
+    [['--log-level=loud'], ENVIRONMENT, '--log-level is "loud"; it wants debug, info, warn, error'],
+    [['--vm-refreshes=1s'], ENVIRONMENT, "Unknown option '--vm-refreshes'"],
+  ] as const)('%j', (args, environment, sentence) => {
+    expect(() => settingsFrom(args, environment)).toThrow(sentence);
+  });
+
+  test('and the key is in no sentence', () => {
+    expect(() => settingsFrom([], { CLOUD_API_KEY: 'secret-key' })).toThrow(/^((?!secret-key).)*$/);
+  });
+});
+
+test('durations are read as Go writes them', () => {
+  expect(['500ms', '15s', '2m', '1h30m', '1.5s'].map(duration)).toEqual([
+    500, 15_000, 120_000, 5_400_000, 1_500,
+  ]);
+  expect(['', '15', 's', '-1s', '1s ', 'NaNs'].map(duration)).toEqual(Array(6).fill(undefined));
+});

@@ -1,0 +1,50 @@
+import type { Labels, Server } from '@vmwright/cloud';
+import type { VM } from './resource.ts';
+
+const CLUSTER = 'vmwright.dev/cluster';
+const OWNER = 'vmwright.dev/uid';
+const NAMESPACE = 'vmwright.dev/namespace';
+const NAME = 'vmwright.dev/name';
+
+/** What a server of ours carries, so that we know it again whatever was lost. */
+export function marksOf(cluster: string, { metadata }: VM): Labels {
+  const { uid = '', namespace = '', name } = metadata;
+  return { [CLUSTER]: cluster, [OWNER]: uid, [NAMESPACE]: namespace, [NAME]: name };
+}
+
+/** By which all of ours are found. */
+export function marksOfAll(cluster: string): Labels {
+  return { [CLUSTER]: cluster };
+}
+
+/** By which those of one object are found. */
+export function marksOfOne(cluster: string, uid: string): Labels {
+  return { [CLUSTER]: cluster, [OWNER]: uid };
+}
+
+/** The marks taken off. */
+export const NO_MARKS: Readonly<Record<string, null>> = {
+  [CLUSTER]: null,
+  [OWNER]: null,
+  [NAMESPACE]: null,
+  [NAME]: null,
+};
+
+/** The UID of the object that it was made for. */
+export function ownerOf({ labels }: Server): string | undefined {
+  return labels[OWNER];
+}
+
+export function namespaceOf({ labels }: Server): string {
+  return labels[NAMESPACE] ?? '';
+}
+
+/**
+ * What makes a create one server however often it is sent: fixed by the object before the first sending. A machine that
+ * is lost and made anew is another one, and so needs another key.
+ */
+export function keyFor({ metadata, status }: VM): string {
+  const { uid = '' } = metadata;
+  const { recreations = 0 } = status ?? {};
+  return recreations === 0 ? uid : `${uid}.${recreations}`;
+}

@@ -1,0 +1,164 @@
+import type { Server } from '@vmwright/cloud';
+import { conditionOf, schema } from '@vmwright/runtime';
+import { describe, expect, test } from 'vitest';
+import { isOutdated, observed, plan, type Seen, type Step, strangers } from './plan.ts';
+import { VM, type VMStatus } from './resource.ts';
+
+const NOW = Date.parse('2026-11-16T10:00:00Z');
+
+function vm(status?: VMStatus, annotations?: Record<string, string>): VM {
+  const metadata = {
+    namespace: 'default',
+    name: 'sample',
+    uid: 'u-1',
+    generation: 3,
+    ...(annotations && { annotations }),
+  };
+  return { metadata, spec: { vmname: 'vmsample' }, ...(status && { status }) };
+}
+
+const labels = {
+  'vmwright.dev/cluster': 'c-1',
+  'vmwright.dev/uid': 'u-1',
+  'vmwright.dev/namespace': 'default',
+  'vmwright.dev/name': 'sample',
+};
+const running: Server = {
+  id: 's-1',
+  name: 'vmsample',
+  labels,
+  state: 'running',
+  cpuUtilization: 42,
+  createdAt: '2026-11-16T09:00:00Z',
+};
+
+const next = (object: VM, seen: Seen) => plan('c-1', NOW, object, seen);
+
+function told(step: Step): VMStatus {
+  if (step.do !== 'tell' && step.do !== 'intend') throw new Error(`the plan is to ${step.do}`);
+  // Whatever is told must be what the kind's own schema takes.
+  expect(schema.validate(VM.schema, { spec: { vmname: 'vmsample' }, status: step.status })).toEqual([]);
+  return step.status;
+}
+
+const ready = (status: VMStatus) => conditionOf(status.conditions, 'Ready');
+
+describe('a new VM', () => {
+  test('is created only after its name was checked and the intent is stored, with its UID as key', () => {
+    expect(next(vm(), {})).toEqual({ do: 'check', name: 'vmsample' });
+    const intent = next(vm(), { name: 'accepted' });
+    expect(intent.do).toBe('intend');
+    expect(told(intent)).toMatchObject({ opStatus: 'New', attempts: 1 });
+    expect(next(vm(told(intent)), { name: 'accepted', intended: true })).toEqual({
+      do: 'create',
+      server: { name: 'vmsample', labels },
+      key: 'u-1',
+    });
+  });
+
+  test('stores another intent for each attempt, so that each is compared with what is stored', () => {
+    const again = told(next(vm({ attempts: 4, opStatus: 'Failed', msg: 'no room' }), { name: 'accepted' }));
+    expect(again).toMatchObject({ attempts: 5, opStatus: 'Failed', msg: 'no room' });
+  });
+
+  test('whose name is refused says so and is not created; it is looked at again in a while', () => {
+    const message = 'the name vmsample is prohibited';
+    const step = next(vm(), { name: { reason: 'Prohibited', message } });
+    expect(step).toMatchObject({
+      do: 'tell',
+      againMs: 300_000,
+      event: { type: 'Warning', reason: 'NameProhibited' },
+    });
+    const status = told(step);
+    expect(status).toMatchObject({ opStatus: 'Failed', msg: message });
+    expect(conditionOf(status.conditions, 'NameAccepted')).toMatchObject({
+      status: 'False',
+      reason: 'Prohibited',
+      message,
+    });
+    expect(ready(status)).toMatchObject({ status: 'False', reason: 'NameProhibited', observedGeneration: 3 });
+    const lifted = told(next(vm(status), { name: 'accepted' }));
+    expect(conditionOf(lifted.conditions, 'NameAccepted')).toMatchObject({ status: 'True' });
+  });
+});
+
+describe('a VM that has a machine', () => {
+  test('is looked at, and told as it is', () => {
+    expect(next(vm({ vmId: 's-1' }), {})).toEqual({ do: 'look', id: 's-1' });
+    const status = told(next(vm({ vmId: 's-1' }), { server: running }));
+    expect(status).toMatchObject({ vmId: 's-1', cpuUtilization: 42, opStatus: 'Running' });
+    expect(ready(status)).toMatchObject({ status: 'True', reason: 'Running' });
+  });
+
+  test.each([
+    ['building', 'New', 'False', 'Building'],
+    ['failed', 'Failed', 'False', 'MachineFailed'],
+    ['deleting', 'Unknown', 'False', 'MachineDeleting'],
+  ] as const)('that is %s is %s, and has no utilization', (state, opStatus, status, reason) => {
+    const seen = observed(vm({ vmId: 's-1', cpuUtilization: 7 }), { ...running, state }, NOW);
+    expect(seen).toMatchObject({ opStatus });
+    expect(seen.cpuUtilization).toBeUndefined();
+    expect(ready(seen)).toMatchObject({ status, reason });
+  });
+
+  test('that the cloud has lost is not made anew unasked', () => {
+    const step = next(vm({ vmId: 's-1', cpuUtilization: 7, opStatus: 'Running' }), {
+      server: { gone: 's-1' },
+    });
+    expect(step).toMatchObject({ do: 'tell', event: { type: 'Warning', reason: 'VmLost' } });
+    const status = told(step);
+    expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown' });
+    expect(conditionOf(status.conditions, 'VmLost')?.message).toBe(
+      'the cloud has no machine s-1 any more; delete the VM, or annotate it with vmwright.dev/recreate=true to have a new one',
+    );
+    // A cloud that was restored from a backup has it again.
+    const back = told(next(vm(status), { server: running }));
+    expect(conditionOf(back.conditions, 'VmLost')).toBeUndefined();
+    expect(ready(back)?.status).toBe('True');
+  });
+
+  test('is made anew where that is asked for: under another key, once the old id is given up', () => {
+    const annotations = { 'vmwright.dev/recreate': 'true' };
+    const step = next(vm({ vmId: 's-1', attempts: 1 }, annotations), { server: { gone: 's-1' } });
+    expect(step).toMatchObject({
+      do: 'intend',
+      event: { reason: 'Recreating', note: 'machine s-1 is gone; a new one is made' },
+    });
+    const given = vm(told(step), annotations);
+    expect(given.status?.vmId).toBeUndefined();
+    expect(next(given, { intended: true })).toEqual({ do: 'check', name: 'vmsample' });
+    expect(next(given, { name: 'accepted', intended: true })).toMatchObject({ do: 'create', key: 'u-1.1' });
+  });
+});
+
+test('a VM that is paused is left alone', () => {
+  expect(next(vm(undefined, { 'vmwright.dev/paused': 'true' }), {})).toEqual({ do: 'nothing' });
+});
+
+describe('a list of the cloud', () => {
+  const servers = (...all: readonly Server[]) => new Map(all.map((server) => [server.id, server]));
+  const good = vm(observed(vm(), running, NOW));
+
+  test('wakes a VM that is not as it shows, and no other', () => {
+    expect(isOutdated(good, servers(running))).toBe(false);
+    expect(isOutdated(good, servers({ ...running, cpuUtilization: 43 }))).toBe(true);
+    expect(isOutdated(good, servers({ ...running, state: 'failed' }))).toBe(true);
+    expect(isOutdated(good, servers())).toBe(true);
+    expect(isOutdated(vm({ attempts: 1, opStatus: 'New' }), servers())).toBe(false);
+  });
+
+  test('does not wake again and again a VM that is known to be lost, unless it may be made anew', () => {
+    const lost = told(next(good, { server: { gone: 's-1' } }));
+    expect(isOutdated(vm(lost), servers())).toBe(false);
+    expect(isOutdated(vm(lost, { 'vmwright.dev/recreate': 'true' }), servers())).toBe(true);
+  });
+
+  test('shows as strangers only machines of ours, in namespaces of ours, whose VM is not there', () => {
+    const foreign: Server = { ...running, id: 's-2', labels: {} };
+    const leaving: Server = { ...running, id: 's-3', state: 'deleting' };
+    expect(strangers([running, foreign, leaving], new Set(['u-1']))).toEqual([]);
+    expect(strangers([running, foreign, leaving], new Set())).toEqual([running]);
+    expect(strangers([running], new Set(), ['other'])).toEqual([]);
+    expect(strangers([running], new Set(), ['default'])).toEqual([running]);
+  });
+});

@@ -1,0 +1,42 @@
+/**
+ * Writes what is applied to a cluster, from the operator's own declarations: `make generate`. With `--check`, the part of
+ * `make check` that says whether it would change anything.
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { manifests } from '@vmwright/operator';
+import { manifestYaml } from '@vmwright/runtime';
+
+const FOLDER = fileURLToPath(new URL('../../config/', import.meta.url));
+const HEADER = '# Written by `make generate` from packages/operator. Do not edit.\n';
+
+const { crds, rbac, webhooks } = manifests({ namespace: 'vmwright-system' });
+const files = new Map<string, string>();
+for (const crd of crds) files.set(`crd/${crd.metadata.name}.yaml`, HEADER + (await manifestYaml([crd])));
+files.set('rbac/vmwright.yaml', HEADER + (await manifestYaml(rbac)));
+files.set('webhook/vmwright.yaml', HEADER + (await manifestYaml(webhooks)));
+
+const isCheck = process.argv[2] === '--check';
+for (const folder of ['crd', 'rbac', 'webhook']) {
+  mkdirSync(`${FOLDER}${folder}`, { recursive: true });
+  for (const name of readdirSync(`${FOLDER}${folder}`))
+    if (!files.has(`${folder}/${name}`)) complain(`config/${folder}/${name} is nobody's: remove it`);
+}
+for (const [path, text] of files) {
+  if (!isCheck) writeFileSync(`${FOLDER}${path}`, text);
+  else if (kept(path) !== text)
+    complain(`config/${path} is not what \`make generate\` writes; run it and commit the result`);
+}
+
+function kept(path: string): string {
+  try {
+    return readFileSync(`${FOLDER}${path}`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function complain(sentence: string): void {
+  console.error(sentence);
+  process.exitCode = 1;
+}
