@@ -70,8 +70,8 @@ async function describe(testbed: Testbed, ports: Ports, folder: UpFolder): Promi
       version: kubeVirt.imitated ? 'imitated' : versionOf('virt-controller'),
       address: kubernetes,
       use: kubeVirt.imitated
-        ? 'kubectl get vm (by kwok; virt-controller is not to be had)'
-        : 'kubectl get vm',
+        ? 'kubectl get virtualmachines (by kwok; virt-controller is not to be had)'
+        : 'kubectl get virtualmachines',
     },
     {
       part: 'vcenter',
@@ -101,7 +101,7 @@ async function describe(testbed: Testbed, ports: Ports, folder: UpFolder): Promi
       part: 'operator',
       version: 'this one',
       address: kubernetes,
-      use: 'kubectl get vms.samplecontroller.k8s.io',
+      use: 'kubectl get vm',
     },
   ];
 }

@@ -37,7 +37,7 @@ async function start(env: Record<string, string | undefined> = {}): Promise<Up> 
   const work = await temporaryFolder('up-test');
   const [dir, tmp] = [join(work, 'up'), join(work, 'tmp')];
   mkdirSync(tmp);
-  const port = await firstOf(5);
+  const port = await firstOf(7);
   const child = spawn('make', ['up'], {
     cwd: ROOT,
     detached: true, // a group of its own, as a shell gives it: Ctrl-C goes to make and to what it runs
@@ -102,22 +102,28 @@ test('make up starts everything, says how to use it, and stops without a trace',
     'vcenter +vcsim',
     'postgresql +18',
     'toxiproxy +2.12.0',
+    'cloud +simulated machines',
+    'operator +this one',
   ]) {
     expect(up.output()).toMatch(new RegExp(`^${part}`, 'm'));
   }
   expect(up.output()).toContain(`export KUBECONFIG=${join(up.dir, 'kubeconfig')}; kubectl get nodes`);
 
+  await shell(up, '$KUBECTL wait --for=condition=Ready virtualmachine/sample --timeout=60s');
   await shell(up, '$KUBECTL wait --for=condition=Ready vm/sample --timeout=60s');
   const documented = readFileSync(join(ROOT, 'README.md'), 'utf8').match(/(?<=^\$ ).*/gm) ?? [];
   expect(documented).toEqual(['make up', '. .vmwright/env', '$KUBECTL get vm', 'make test']);
   const inSecondShell = documented.slice(1, 3).join('; ').replace('.vmwright', up.dir);
   expect((await run('sh', ['-c', inSecondShell])).stdout).toMatch(
-    /^NAME +AGE +STATUS +READY\nsample +\w+ +Running +True$/m,
+    /^NAME +VMNAME +STATUS +VMID +CPU +AGE\nsample +vmsample +Running +[0-9a-f-]{36} +\d+ +\w+$/m,
   );
   expect(await shell(up, '$KUBECTL get nodes')).toMatch(/kubevirt-1 +Ready/);
   expect(await shell(up, 'curl -sf $VCSIM_CONTROL/sessions')).toBeTruthy();
   expect(await shell(up, 'curl -skf https://$VC_HOST/sdk/vimServiceVersions.xml')).toContain('urn:vim25');
   expect(await shell(up, 'curl -sf $TOXIPROXY_URL/version')).toContain('2.12.0');
+  expect(await shell(up, 'curl -sf -H "authorization: Bearer $CLOUD_API_KEY" $CLOUD_URL/servers')).toContain(
+    '"name":"vmsample"',
+  );
   expect(await shell(up, 'echo $VC_USER $VC_PASS')).toBe('administrator@vsphere.local vmwright\n');
   expect(await shell(up, 'echo $DATABASE_URL')).toMatch(
     /^postgres:\/\/vmwright:\w+@127\.0\.0\.1:\d+\/postgres\n$/,
@@ -149,7 +155,10 @@ test('without Go or binaries for KubeVirt kwok imitates it and the table says so
   const up = await start({ VMWRIGHT_ASSETS: work, XDG_CACHE_HOME: work, PATH: await pathWithoutGo(work) });
   await ready(up);
   expect(up.output()).toMatch(/^kubevirt +imitated .*virt-controller is not to be had/m);
-  await shell(up, '$KUBECTL wait --for=jsonpath={.status.printableStatus}=Running vm/sample --timeout=60s');
+  await shell(
+    up,
+    '$KUBECTL wait --for=jsonpath={.status.printableStatus}=Running virtualmachine/sample --timeout=60s',
+  );
   expect(up.output()).toContain('KubeVirt is imitated by kwok, since virt-controller 1.6.0 is not to be had');
   signal(up.process, 'SIGKILL');
   await until(async () => readdirSync(up.tmp).length === 0 && !existsSync(up.dir), {
@@ -159,7 +168,7 @@ test('without Go or binaries for KubeVirt kwok imitates it and the table says so
 
 describe('make up refuses with a sentence and code 1, and leaves nothing behind', () => {
   test('when a port is taken', async () => {
-    const port = await firstOf(5);
+    const port = await firstOf(7);
     const stranger = createServer().listen(port + 3, '127.0.0.1');
     await once(stranger, 'listening');
     const up = await start({ PORTS: String(port) });
@@ -173,7 +182,7 @@ describe('make up refuses with a sentence and code 1, and leaves nothing behind'
   test('when PORTS is no port', async () => {
     await expectRefusal(
       await start({ PORTS: 'high' }),
-      /PORTS=high must be a port number from 1024 to 65531/,
+      /PORTS=high must be a port number from 1024 to 65529/,
     );
   });
 
