@@ -4,6 +4,7 @@ import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap, Deployment } from '../../test/kinds.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
+import { CacheEvent } from '../cache/cache.ts';
 import type { Client } from '../client/client.ts';
 import { apiError } from '../client/errors.ts';
 import { Secret } from '../kind/builtin/secret.ts';
@@ -529,4 +530,15 @@ test('after a write that was refused or has had no answer the next change counts
   await client.create(ConfigMap, { metadata: { ...metadata, name: 'fence' }, data: { n: '1' } });
   await seen.until((all) => all.includes('fence 1'));
   expect(seen.all).toEqual(['unsure 1', 'unsure 1', 'unsure 2', 'fence 1']);
+});
+
+test('an object that was deleted and created anew unseen is another one, though nothing else differs', () => {
+  const state = (uid: string, resourceVersion: number) =>
+    JSON.stringify({ metadata: { name: 'a', uid, generation: 1, resourceVersion: String(resourceVersion) } });
+  const change = (before: string, after: string) =>
+    new CacheEvent({ type: 'changed', key: 'a', before, after, version: 2 }, false);
+  for (const predicate of [generationChanged, labelsChanged, annotationsChanged]) {
+    expect(predicate(change(state('u-1', 1), state('u-1', 2)))).toBe(false);
+    expect(predicate(change(state('u-1', 1), state('u-2', 2)))).toBe(true);
+  }
 });

@@ -147,7 +147,10 @@ export class Controller<T extends KubeObject> {
     this.#declared = declare(caches, [options.for, ...owns, ...watches.map(({ kind }) => kind), ...reads]);
     this.#cache = caches.get(options.for);
     this.#cache.subscribe((event) => {
-      if (this.#unsure.delete(event.key) || this.#counts(event)) this.#wake(event.key, options.for, event);
+      // What another leader has done last, and we had not seen when we began, counts whatever it is.
+      const isLate = event.version < (environment.sinceVersion?.() ?? 0);
+      if (this.#unsure.delete(event.key) || isLate || this.#counts(event))
+        this.#wake(event.key, options.for, event);
     });
     for (const owned of owns) {
       caches.get(owned).subscribe((event) => {

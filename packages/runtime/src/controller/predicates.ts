@@ -21,5 +21,7 @@ export function any<T extends KubeObject>(...predicates: readonly Predicate<T>[]
 function changed(event: CacheEvent<KubeObject>, part: (object: KubeObject) => unknown): boolean {
   const { before } = event;
   if (event.type !== 'changed' || before === undefined) return true;
+  // Deleted and created anew while the watch was away: another object, though it may look alike.
+  if (before.metadata.uid !== event.object.metadata.uid) return true;
   return JSON.stringify(part(before)) !== JSON.stringify(part(event.object));
 }

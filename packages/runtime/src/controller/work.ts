@@ -16,6 +16,8 @@ export interface WorkEnvironment {
   readonly log: Logger;
   /** Throws when this replica may not act (any more) on what has this key. */
   readonly allow: (key: string) => void;
+  /** The version from which on this replica acts; what is older may come in late. @default 0 */
+  readonly sinceVersion?: () => number;
   /** What is this replica's, where replicas divide the work. @default all */
   readonly share?: Share | undefined;
 }

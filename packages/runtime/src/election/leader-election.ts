@@ -55,6 +55,7 @@ export class LeaderElection {
   readonly #lock: LeaseLock;
   readonly #observation: Observation;
   #term: Term | undefined;
+  #sinceVersion = 0;
   #holder: string | undefined;
   /** Whether the lease may name us. */
   #claimed = false;
@@ -73,6 +74,14 @@ export class LeaderElection {
   /** How long what is under way may take to end, from the moment on at which the lead is lost. */
   get slackMs(): number {
     return this.#times.leaseMs - this.#times.renewMs;
+  }
+
+  /**
+   * The resource version with which the lead was last taken. What has a lower one happened before that: others may have
+   * caused it, and our caches may have been behind when we began.
+   */
+  get sinceVersion(): number {
+    return this.#sinceVersion;
   }
 
   /** Whether this one may act at this very moment, by the clock. */
@@ -133,6 +142,7 @@ export class LeaderElection {
     // Not given up when we are asked to stop: it might be carried out all the same, and keep the others waiting.
     const since = await this.#claim(lease);
     if (since === undefined) return undefined;
+    this.#sinceVersion = this.#lock.version;
     const term = new Term({ clock: world, lease: this.#name, since, renewMs: this.#times.renewMs });
     if (term.holds) return term;
     term.end(); // the process was stopped for long between the request and its answer

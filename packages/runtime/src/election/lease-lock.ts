@@ -1,3 +1,4 @@
+import { versionOf } from '../cache/store.ts';
 import { AlreadyExistsError, ConflictError, NotFoundError } from '../client/errors.ts';
 import type { CallOptions, Draft } from '../client/options.ts';
 import { Lease, type LeaseSpec } from '../kind/builtin/lease.ts';
@@ -41,6 +42,11 @@ export class LeaseLock {
   /** As last seen, unless a write has gone unanswered since; asks the server where that is so. */
   async current(signal?: AbortSignal): Promise<Lease | undefined> {
     return this.#seen === undefined ? this.read(signal) : this.#seen.lease;
+  }
+
+  /** Of what was last seen; 0 for nothing. */
+  get version(): number {
+    return this.#seen?.lease === undefined ? 0 : versionOf(this.#seen.lease);
   }
 
   async read(signal?: AbortSignal): Promise<Lease | undefined> {

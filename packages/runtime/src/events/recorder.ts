@@ -1,9 +1,9 @@
-import type { Client } from '../client/client.ts';
-import { ForbiddenError, InvalidError, NotFoundError } from '../client/errors.ts';
+import { AlreadyExistsError, ForbiddenError, InvalidError, NotFoundError } from '../client/errors.ts';
+import type { Draft } from '../client/options.ts';
 import { messageOf } from '../errors.ts';
 import { Event } from '../kind/builtin/event.ts';
 import { apiVersionOf, type Kind } from '../kind/kind.ts';
-import type { KubeObject } from '../kind/object.ts';
+import type { KubeObject, ObjectRef } from '../kind/object.ts';
 import { microTime } from '../kind/time.ts';
 import type { Logger } from '../log/logger.ts';
 import type { World } from '../world/world.ts';
@@ -20,9 +20,15 @@ export interface Happening {
   readonly note: string;
 }
 
+/** As much of a client as is used; its answers are not read. */
+export interface EventClient {
+  create(kind: Kind<Event>, event: Draft<Event>): Promise<unknown>;
+  mergePatch(kind: Kind<Event>, ref: ObjectRef, patch: object): Promise<unknown>;
+}
+
 export interface EventRecorderOptions {
   readonly world: Pick<World, 'now' | 'monotonic' | 'uuid'>;
-  readonly client: Pick<Client, 'create' | 'mergePatch'>;
+  readonly client: EventClient;
   /** Which controller tells. */
   readonly controller: string;
   /** Which replica of it. */
@@ -83,7 +89,7 @@ export class EventRecorder {
       series.seenAt = now;
       if (series.count > 2 && now - series.writtenAt < REFRESH_MS) return;
       series.writtenAt = now;
-      this.#send(() => this.#goOn(kind, object, happening, series));
+      this.#send(series, () => this.#goOn(kind, object, happening, series));
       return;
     }
     if (!this.#budget.spend(uid, now)) return;
@@ -91,12 +97,7 @@ export class EventRecorder {
     const namespace = object.metadata.namespace ?? 'default'; // where events about cluster-wide objects are kept
     const begun: Series = { name, namespace, count: 1, seenAt: now, writtenAt: now };
     this.#series.set(same, begun);
-    this.#send(() =>
-      this.#create(kind, object, happening, begun).catch((error) => {
-        this.#series.delete(same); // told again, it begins anew, and not with a minute of silence
-        throw error;
-      }),
-    );
+    this.#send(begun, () => this.#create(kind, object, happening, begun));
   }
 
   /** Resolves when all that was recorded is sent or lost. */
@@ -104,12 +105,14 @@ export class EventRecorder {
     await Promise.all(this.#pending);
   }
 
-  #send(write: () => Promise<unknown>): void {
+  #send(series: Series, write: () => Promise<unknown>): void {
     if (this.#pending.size >= MOST_PENDING) return;
     const sending: Promise<void> = write().then(
       () => void this.#pending.delete(sending),
       (error) => {
         this.#pending.delete(sending);
+        // Told again it is written at once, under the same name: whether it was stored all the same is unknown.
+        series.writtenAt = Number.NEGATIVE_INFINITY;
         this.#tellLost(error);
       },
     );
@@ -133,7 +136,10 @@ export class EventRecorder {
       await this.#options.client.mergePatch(Event, series, patch);
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
-      await this.#create(kind, object, happening, series); // it has expired, or was never stored
+      // It has expired, or was never stored, or is being stored at this moment.
+      await this.#create(kind, object, happening, series).catch((caught) => {
+        if (!(caught instanceof AlreadyExistsError)) throw caught;
+      });
     }
   }
 

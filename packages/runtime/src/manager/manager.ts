@@ -230,6 +230,7 @@ export class Manager {
         this.#election?.assertLeading();
         this.#sharding?.assertHolds(key);
       },
+      sinceVersion: () => this.#election?.sinceVersion ?? 0,
       share: this.#sharding,
     };
   }
