@@ -16,6 +16,8 @@ export interface World {
   uuid(): string;
   /** A way to a server. Nothing is sent until the first request. */
   connect(server: ServerAddress): Transport;
+  /** Whether its connections heed `TlsOptions.thumbprint`. @default false */
+  readonly pinsCertificates?: boolean;
 }
 
 /** The part of a world that most of the runtime needs. */
@@ -40,6 +42,8 @@ export interface TlsOptions {
   readonly key?: string;
   readonly serverName?: string;
   readonly insecure?: boolean;
+  /** SHA-256 of the server's certificate, 64 small hexadecimal digits: it counts, and nobody's signature on it. */
+  readonly thumbprint?: string;
 }
 
 export interface TransportRequest {

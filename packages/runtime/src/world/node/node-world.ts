@@ -16,4 +16,5 @@ export const nodeWorld: World = {
   random: () => Math.random(),
   uuid: () => randomUUID(),
   connect: (server) => connect(server),
+  pinsCertificates: true,
 };

@@ -28,17 +28,22 @@ export async function openSocket(
     ...(onread && { onread: { ...onread } }),
   };
   if (tls === undefined) return opened(connectTcp(to), 'connect');
-  const { ca, certificate, key, serverName, insecure } = await tls();
+  const { ca, certificate, key, serverName, insecure, thumbprint } = await tls();
   const socket = connectTls({
     ...to,
     ALPNProtocols: [...protocols],
-    rejectUnauthorized: insecure !== true,
+    rejectUnauthorized: insecure !== true && thumbprint === undefined,
     ...(ca !== undefined && { ca }),
     ...(certificate !== undefined && { cert: certificate }),
     ...(key !== undefined && { key }),
     ...(serverName !== undefined && { servername: serverName }),
   });
-  return opened(socket, 'secureConnect');
+  await opened(socket, 'secureConnect');
+  // Before anything is sent over it.
+  const shown = socket.getPeerCertificate().fingerprint256?.replaceAll(':', '').toLowerCase();
+  if (thumbprint === undefined || shown === thumbprint) return socket;
+  socket.destroy();
+  throw new Error(`the server shows another certificate than the pinned one, with the thumbprint ${shown}`);
 }
 
 function opened<S extends Socket>(socket: S, event: 'connect' | 'secureConnect'): Promise<S> {

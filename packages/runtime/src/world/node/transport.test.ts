@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { createSecureServer, type ServerHttp2Session } from 'node:http2';
 import { createServer } from 'node:https';
@@ -225,4 +226,22 @@ onCluster('ten watches on the API server hold one connection', async ({ cluster,
   await client.create(Lease, { metadata: { namespace, name: 'seen' }, spec: {} });
   for (const line of await Promise.all(lines)) expect(line).toContain('"name":"seen"');
   expect(connections).toBe(1);
+});
+
+test('a pinned certificate counts, whoever has signed it, and no other does', async () => {
+  const ids = authority();
+  const server = createServer({ cert: ids.server.certificate, key: ids.server.key }, (_, response) =>
+    response.end('here'),
+  );
+  const origin = await listening(server);
+  const get = async (thumbprint: string) => {
+    const transport = connect({ origin, tls: async () => ({ thumbprint }) });
+    onTestFinished(() => transport.close());
+    return (await transport.request({ method: 'GET', path: '/', headers: {} })).text();
+  };
+  const pinned = new X509Certificate(ids.server.certificate).fingerprint256.replaceAll(':', '').toLowerCase();
+  expect(await get(pinned)).toBe('here');
+  await expect(get('0'.repeat(64))).rejects.toThrow(
+    `the server shows another certificate than the pinned one, with the thumbprint ${pinned}`,
+  );
 });

@@ -39,8 +39,8 @@ export function connect(server: ServerAddress, { lookMs = 10_000 }: TransportOpt
   };
 }
 
-function fingerprint({ ca, certificate, key, serverName, insecure }: TlsOptions): string {
-  return JSON.stringify([ca, certificate, key, serverName, insecure]);
+function fingerprint({ ca, certificate, key, serverName, insecure, thumbprint }: TlsOptions): string {
+  return JSON.stringify([ca, certificate, key, serverName, insecure, thumbprint]);
 }
 
 /** All that were made with the same certificates. */
