@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up test check types lint arrows ambient unused generated generated-manifests generated-config generated-api format generate simulate planted bench assets lock clean
+.PHONY: help up test check types lint arrows ambient unused generated generated-manifests generated-vim25 generated-config generated-api format generate simulate planted bench assets lock clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -34,10 +34,13 @@ ambient: $(INSTALLED)
 unused: $(INSTALLED)
 	@knip
 
-generated: generated-manifests generated-config generated-api
+generated: generated-manifests generated-vim25 generated-config generated-api
 
 generated-manifests: $(INSTALLED)
 	@node $(TESTBED)/manifests/main.ts --check
+
+generated-vim25: $(INSTALLED)
+	@node tools/vim25/main.ts --check
 
 generated-config: $(INSTALLED)
 	@node tools/config/main.ts --check
@@ -50,6 +53,7 @@ format: $(INSTALLED) ## Format and mend what can be mended
 
 generate: $(INSTALLED) ## Write the generated files anew
 	@node $(TESTBED)/manifests/main.ts
+	@node tools/vim25/main.ts
 	@node tools/config/main.ts
 	@node tools/docs/api.ts
 

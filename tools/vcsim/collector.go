@@ -117,7 +117,15 @@ func (c *collector) CancelWaitForUpdates(*types.CancelWaitForUpdates) soap.HasFa
 func (c *collector) CreateFilter(ctx *simulator.Context, request *types.CreateFilter) soap.HasFault {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	return c.PropertyCollector.CreateFilter(ctx, request)
+	body := c.PropertyCollector.CreateFilter(ctx, request)
+	if body.Fault() == nil {
+		// Told that its view has changed, a filter forgets what it has told and, with its own lock held, goes through the
+		// objects; who creates one of these holds that one's lock, and tells the filter: neither goes on. What has entered
+		// the view is found without it.
+		filter := ctx.Session.Get(body.(*methods.CreateFilterBody).Res.Returnval)
+		ctx.Map.RemoveHandler(filter.(*simulator.PropertyFilter))
+	}
+	return body
 }
 
 func (c *collector) CreatePropertyCollector(

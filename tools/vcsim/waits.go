@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
@@ -20,6 +21,9 @@ type wait struct {
 // waits lets a collector know whether somebody still wants its answer; the simulator does not tell its objects from
 // which request they are called. It is kept in the simulator's registry, the one place a collector can reach.
 type waits struct {
+	// The simulator looks into whatever is in its registry, and panics over what is none of its objects (FindByUuid does).
+	mo.ManagedEntity
+
 	mu   sync.Mutex
 	open map[wait]*caller
 }

@@ -1,2 +1,26 @@
 /** A typed vSphere (vim25) client. Knows vCenter; knows no Kubernetes. */
-export {};
+export type { CallOptions, ChangeOptions } from './calls/calls.ts';
+export {
+  AmbiguousError,
+  ConnectionError,
+  InvalidRequestError,
+  NotFoundError,
+  OptionsError,
+  StoppedError,
+  TaskGoneError,
+  UnavailableError,
+  UnreadableAnswerError,
+  VsphereError,
+} from './errors.ts';
+export { type FaultCode, FaultError, faultOf, isA } from './faults.ts';
+export type { Inventory, InventoryChange, InventoryOptions } from './inventory/inventory.ts';
+export type { Datacenter } from './lookup/lookup.ts';
+export { customValueOf } from './machines/attributes.ts';
+export type { ShutDownOptions, TaskRef } from './machines/machines.ts';
+export type { CloneOptions, MachineConfig } from './machines/specs.ts';
+export { isRef, type Known, type KnownObject, type ManagedType, type Ref } from './properties/properties.ts';
+export type { Credentials } from './session/credentials.ts';
+export type { FollowOptions } from './tasks/task-follower.ts';
+export { Vcenter, type VcenterObserver, type VcenterOptions } from './vcenter.ts';
+export type { Properties, Vim25 } from './vim25/vim25.generated.ts';
+export type { TlsOptions, VsphereWorld } from './world.ts';

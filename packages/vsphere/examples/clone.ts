@@ -1,0 +1,39 @@
+/** Clones a template, and takes the clone away again. */
+import { isRef, Vcenter, VsphereError } from '@vmwright/vsphere';
+import { nodeWorld } from '@vmwright/vsphere/node';
+
+const { VC_HOST = '', VC_USER = '', VC_PASS = '', VC_THUMBPRINT, TEMPLATE = '', POOL } = process.env;
+
+try {
+  await using vcenter = new Vcenter({
+    world: nodeWorld,
+    server: VC_HOST,
+    credentials: () => ({ username: VC_USER, password: VC_PASS }),
+    tls: VC_THUMBPRINT === undefined ? {} : { thumbprint: VC_THUMBPRINT },
+  });
+  const inventory = vcenter.inventory({ properties: { VirtualMachine: ['name', 'runtime.powerState'] } });
+  await inventory.synced();
+  console.log(`${inventory.list('VirtualMachine').length} machines`);
+
+  const datacenter = await vcenter.lookup.datacenter();
+  const task = await vcenter.machines.clone({
+    name: 'hello',
+    template: await vcenter.lookup.template(datacenter, TEMPLATE),
+    folder: datacenter.vmFolder,
+    resourcePool: await vcenter.lookup.resourcePool(datacenter, POOL),
+    instanceUuid: nodeWorld.uuid(),
+    cpus: 2,
+    powerOn: true,
+  });
+  const machine = await vcenter.tasks.follow(task, { what: "cloning 'hello'" });
+  if (!isRef(machine, 'VirtualMachine')) throw new Error('a clone gives a machine');
+  console.log(`${(await vcenter.read(machine, ['name'])).name} is ${machine.value}`);
+
+  const off = await vcenter.machines.shutDown(machine, { patienceMs: 60_000 });
+  if (off !== undefined) await vcenter.tasks.follow(off);
+  await vcenter.tasks.follow(await vcenter.machines.destroy(machine));
+} catch (error) {
+  if (!(error instanceof VsphereError)) throw error;
+  console.error(error.message); // "template 'x' not found in datacenter 'DC0'"
+  process.exitCode = 1;
+}

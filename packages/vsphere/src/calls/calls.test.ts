@@ -1,0 +1,169 @@
+import { startVcsim, type Vcsim } from '@vmwright/testbed';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { FakeWorld, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
+import { until } from '../../test/until.ts';
+import { clientOf } from '../../test/vcenter.ts';
+import { type Datacenter, Vcenter } from '../index.ts';
+
+const HOUR = 3_600_000;
+let vcsim: Vcsim;
+let vcenter: Vcenter;
+let datacenter: Datacenter;
+let folders = 0;
+
+beforeAll(async () => {
+  vcsim = await startVcsim({ inventory: { vms: 0 } });
+});
+afterAll(() => vcsim[Symbol.asyncDispose]());
+beforeEach(async () => {
+  const { control } = vcsim;
+  await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
+  vcenter = clientOf(vcsim);
+  datacenter = await vcenter.lookup.datacenter();
+  await control.resetCalls();
+  return () => vcenter[Symbol.asyncDispose]();
+});
+
+function read(): Promise<unknown> {
+  return vcenter.read(datacenter.ref, ['name']);
+}
+
+async function hasFolder(name: string): Promise<boolean> {
+  const found = await vcenter.list('Folder', ['name']);
+  return found.some(({ properties }) => properties.name === name);
+}
+
+describe('a read is repeated', () => {
+  test('after an answer of a proxy', async () => {
+    await vcsim.control.status(503, 3);
+    expect(await read()).toEqual({ name: 'DC0' });
+    expect(await vcsim.control.calls()).toEqual({ RetrievePropertiesEx: 4 });
+  });
+
+  test('after a connection that was lost', async () => {
+    await vcsim.control.delay({ methods: { RetrievePropertiesEx: HOUR } });
+    const answer = read();
+    await until(async () => (await vcsim.control.calls()).RetrievePropertiesEx === 1);
+    await vcsim.control.drop();
+    await vcsim.control.clearDelays();
+    expect(await answer).toEqual({ name: 'DC0' });
+  });
+
+  test('until it has failed four times', async () => {
+    await vcsim.control.status(503, 100);
+    await expect(read()).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      status: 503,
+      retryable: true,
+      effectUnknown: false,
+      message: `RetrievePropertiesEx on PropertyCollector propertyCollector: HTTP status 503`,
+    });
+    expect(await vcsim.control.calls()).toEqual({ RetrievePropertiesEx: 4 });
+  });
+
+  test('not after a fault', async () => {
+    await vcsim.control.fault({ method: 'RetrievePropertiesEx', fault: 'NoPermission' });
+    await expect(read()).rejects.toMatchObject({ code: 'NO_PERMISSION' });
+    expect(await vcsim.control.calls()).toEqual({ RetrievePropertiesEx: 1 });
+  });
+});
+
+describe('a change is never repeated, and its error says that its effect is unknown', () => {
+  test('after a connection that was lost, and it may have been carried out', async () => {
+    const name = `lost-${++folders}`;
+    await vcsim.control.delay({ methods: { CreateFolder: HOUR } });
+    const made = vcenter.machines.createFolder(datacenter.vmFolder, name);
+    made.catch(() => undefined);
+    await until(async () => (await vcsim.control.calls()).CreateFolder === 1);
+    await vcsim.control.drop();
+    await vcsim.control.clearDelays();
+    await expect(made).rejects.toMatchObject({
+      code: 'CONNECTION',
+      effectUnknown: true,
+      message: expect.stringMatching(
+        new RegExp(
+          `^creating the folder '${name}' in Folder group-\\d+: .*; whether vCenter has carried it out is unknown$`,
+        ),
+      ),
+    });
+    await until(() => hasFolder(name));
+    expect(await vcsim.control.calls()).toMatchObject({ CreateFolder: 1 });
+  });
+
+  test('after an answer of a proxy', async () => {
+    const name = `refused-${++folders}`;
+    await vcsim.control.status(503);
+    await expect(vcenter.machines.createFolder(datacenter.vmFolder, name)).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      effectUnknown: true,
+    });
+    expect(await vcsim.control.calls()).toEqual({ CreateFolder: 1 });
+    expect(await hasFolder(name)).toBe(false);
+  });
+
+  test('though what failed was the login, which is repeated, and nothing of the change was sent', async () => {
+    await using fresh = clientOf(vcsim);
+    await vcsim.control.status(503, 2);
+    await fresh.machines.createFolder(datacenter.vmFolder, `late-login-${++folders}`);
+    await vcsim.control.status(503, 100);
+    await using never = clientOf(vcsim);
+    await expect(never.machines.createFolder(datacenter.vmFolder, 'never')).rejects.toMatchObject({
+      code: 'UNAVAILABLE',
+      effectUnknown: false,
+    });
+    await vcsim.control.clearStatus();
+    expect(await hasFolder('never')).toBe(false);
+  });
+});
+
+test('a change that is not allowed any more is not sent', async () => {
+  const fence = new Error('no more the leader');
+  const refused = vcenter.machines.createFolder(datacenter.vmFolder, 'forbidden', {
+    allow: () => {
+      throw fence;
+    },
+  });
+  await expect(refused).rejects.toBe(fence);
+  expect(await vcsim.control.calls()).toEqual({});
+});
+
+test('whoever gives up is answered at once with the reason', async () => {
+  await vcsim.control.delay({ methods: { RetrievePropertiesEx: HOUR } });
+  const controller = new AbortController();
+  const reason = new Error('enough');
+  const answer = vcenter.read(datacenter.ref, ['name'], { signal: controller.signal });
+  answer.catch(() => undefined);
+  await until(async () => (await vcsim.control.calls()).RetrievePropertiesEx === 1);
+  controller.abort(reason);
+  await expect(answer).rejects.toBe(reason);
+  await expect(vcenter.read(datacenter.ref, ['name'], { signal: controller.signal })).rejects.toBe(reason);
+});
+
+describe('without an answer in time', () => {
+  const never = new Promise<never>(() => undefined);
+  const credentials = () => ({ username: 'u', password: 'p' });
+
+  test('a change ends in doubt', async () => {
+    const world = new FakeWorld(loggingIn(() => never));
+    const fake = new Vcenter({ world, server: 'vc.example.com', credentials, timeoutMs: 7_000 });
+    const folder = { type: 'Folder', value: 'group-1' } as const;
+    await expect(world.through(fake.machines.createFolder(folder, 'x'))).rejects.toThrow(
+      "creating the folder 'x' in Folder group-1: no answer within 7 s; whether vCenter has carried it out is unknown",
+    );
+    expect(world.requests.filter((request) => methodIn(request) === 'CreateFolder')).toHaveLength(1);
+  });
+
+  test('a read is repeated', async () => {
+    let calls = 0;
+    const propSet = '<propSet><name>name</name><val xsi:type="xsd:string">n</val></propSet>';
+    const object = `<objects><obj type="Folder">group-1</obj>${propSet}</objects>`;
+    const text = soap(
+      `<RetrievePropertiesExResponse><returnval>${object}</returnval></RetrievePropertiesExResponse>`,
+    );
+    const world = new FakeWorld(loggingIn(() => (++calls === 1 ? never : { text })));
+    const fake = new Vcenter({ world, server: 'vc.example.com', credentials });
+    const folder = { type: 'Folder', value: 'group-1' } as const;
+    expect(await world.through(fake.read(folder, ['name']))).toEqual({ name: 'n' });
+    expect(calls).toBe(2);
+  });
+});

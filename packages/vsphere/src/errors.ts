@@ -1,0 +1,91 @@
+/** What goes wrong with vCenter: a sentence for people, and a `code` for programs that stays the same. */
+export abstract class VsphereError extends Error {
+  abstract readonly code: string;
+  /** Whether the same may succeed later, unchanged. */
+  readonly retryable: boolean = false;
+  /** Whether something was asked for that vCenter may, or may not, have carried out. */
+  readonly effectUnknown: boolean = false;
+
+  constructor(message: string) {
+    super(message);
+    this.name = new.target.name;
+  }
+}
+
+interface Outcome {
+  readonly effectUnknown: boolean;
+}
+
+/** No answer has come: refused, reset, timed out. */
+export class ConnectionError extends VsphereError {
+  readonly code = 'CONNECTION';
+  override readonly retryable = true;
+  override readonly effectUnknown: boolean;
+
+  constructor(message: string, { effectUnknown }: Outcome) {
+    super(message);
+    this.effectUnknown = effectUnknown;
+  }
+}
+
+/** An answer that is not vCenter's: of a proxy, or of a vCenter that is about to start. */
+export class UnavailableError extends VsphereError {
+  readonly code = 'UNAVAILABLE';
+  override readonly retryable = true;
+  override readonly effectUnknown: boolean;
+  /** HTTP status. */
+  readonly status: number;
+
+  constructor(message: string, { effectUnknown, status }: Outcome & { readonly status: number }) {
+    super(message);
+    this.effectUnknown = effectUnknown;
+    this.status = status;
+  }
+}
+
+/** An answer that cannot be read as what it should be. */
+export class UnreadableAnswerError extends VsphereError {
+  readonly code = 'UNREADABLE_ANSWER';
+  override readonly effectUnknown: boolean;
+
+  constructor(message: string, { effectUnknown }: Outcome = { effectUnknown: false }) {
+    super(message);
+    this.effectUnknown = effectUnknown;
+  }
+}
+
+/** What was to be sent makes no sense, or not to a vCenter of this version. Nothing was sent. */
+export class InvalidRequestError extends VsphereError {
+  readonly code = 'INVALID_REQUEST';
+}
+
+/** The options make no sense together. */
+export class OptionsError extends VsphereError {
+  readonly code = 'INVALID_OPTIONS';
+}
+
+/** There is nothing of that name. */
+export class NotFoundError extends VsphereError {
+  readonly code = 'NOT_FOUND';
+}
+
+/** There are several of that name, or several of which none was named. */
+export class AmbiguousError extends VsphereError {
+  readonly code = 'AMBIGUOUS';
+}
+
+/** vCenter has forgotten the task, hence how it ended is to be seen in the inventory. */
+export class TaskGoneError extends VsphereError {
+  readonly code = 'TASK_GONE';
+  override readonly effectUnknown = true;
+}
+
+/** The client was stopped. */
+export class StoppedError extends VsphereError {
+  readonly code = 'STOPPED';
+}
+
+/** The text of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message || error.name : String(error);
+}

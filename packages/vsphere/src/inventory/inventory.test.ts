@@ -1,0 +1,324 @@
+import { startVcsim, type Vcsim } from '@vmwright/testbed';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { until } from '../../test/until.ts';
+import { changed, clientOf } from '../../test/vcenter.ts';
+import type { Datacenter, InventoryChange, KnownObject, Ref, Vcenter, VcenterOptions } from '../index.ts';
+import { isEqual } from './equal.ts';
+import { Inventory } from './inventory.ts';
+
+const PROPERTIES = {
+  VirtualMachine: ['name', 'parent', 'runtime.powerState', 'guest.ipAddress', 'config.instanceUuid'],
+  Folder: ['name', 'parent'],
+} as const;
+
+let vcsim: Vcsim;
+let vcenter: Vcenter;
+let datacenter: Datacenter;
+let template: Ref<'VirtualMachine'>;
+let clones = 0;
+
+beforeAll(async () => {
+  vcsim = await startVcsim({ inventory: { hosts: 1, vms: 5, standaloneHosts: 1 } });
+});
+afterAll(() => vcsim[Symbol.asyncDispose]());
+beforeEach(async () => {
+  const { control } = vcsim;
+  await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
+  await use();
+  return () => vcenter[Symbol.asyncDispose]();
+});
+
+async function use(options: Partial<VcenterOptions> = {}): Promise<void> {
+  await vcenter?.stop();
+  vcenter = clientOf(vcsim, options);
+  datacenter = await vcenter.lookup.datacenter();
+  template = await vcenter.lookup.template(datacenter, 'DC0_C0_RP0_VM0');
+  await vcsim.control.resetCalls();
+}
+
+async function filled() {
+  const inventory = vcenter.inventory({
+    properties: PROPERTIES,
+    indexes: {
+      parent: ({ properties: { parent } }: KnownObject) => (isNamed(parent) ? parent.value : undefined),
+    },
+  });
+  await inventory.synced();
+  return inventory;
+}
+
+function isNamed(value: unknown): value is Ref {
+  return typeof value === 'object' && value !== null && 'value' in value;
+}
+
+async function clone(): Promise<string> {
+  const name = `clone-${++clones}`;
+  await vcenter.tasks.follow(await vcenter.machines.clone({ name, template, folder: datacenter.vmFolder }));
+  return name;
+}
+
+function isOf(name: string, kind: InventoryChange['kind']) {
+  return (change: InventoryChange) => change.kind === kind && change.object.properties.name === name;
+}
+
+/** Whether a call for changes is under way after so many that were answered. */
+function waits(atLeast: number) {
+  return async () => ((await vcsim.control.calls()).WaitForUpdatesEx ?? 0) >= atLeast;
+}
+
+test('it has all there is once it is synced, and finds it by type, reference and index', async () => {
+  const inventory = await filled();
+  const listed = await vcenter.list('VirtualMachine', PROPERTIES.VirtualMachine);
+  expect(inventory.isSynced && inventory.isLive).toBe(true);
+  expect(inventory.list('VirtualMachine')).toHaveLength(listed.length);
+  for (const { ref, properties } of listed) expect(inventory.get(ref)?.properties).toEqual(properties);
+  const { value } = datacenter.vmFolder;
+  expect(inventory.by('VirtualMachine', 'parent', value)).toHaveLength(listed.length);
+  expect(inventory.by('Folder', 'parent', value)).toEqual([]);
+  expect(inventory.get(datacenter.vmFolder)?.properties.name).toBe('vm');
+});
+
+test('what is told in parts is put together, and it is synced only after the last', async () => {
+  await use({ pageSize: 2 });
+  const inventory = vcenter.inventory({ properties: PROPERTIES });
+  const sizes: number[] = [];
+  inventory.onChange(() => sizes.push(inventory.isSynced ? -1 : inventory.size));
+  await inventory.synced();
+  expect(sizes).toEqual(Array.from({ length: inventory.size }, (_, i) => i + 1));
+  expect(inventory.list('VirtualMachine').length).toBeGreaterThanOrEqual(10);
+  expect((await vcsim.control.calls()).WaitForUpdatesEx).toBeGreaterThanOrEqual(5);
+  const added = changed(inventory, isOf(`clone-${clones + 1}`, 'added'));
+  await clone();
+  await added;
+});
+
+test('it follows what is made, changed and destroyed', async () => {
+  const inventory = await filled();
+  const added = changed(inventory, isOf(`clone-${clones + 1}`, 'added'));
+  const name = await clone();
+  const { object } = await added;
+  expect(inventory.get({ type: 'VirtualMachine', value: object.ref.value })?.properties.name).toBe(name);
+
+  const ref = { type: 'VirtualMachine', value: object.ref.value } as const;
+  const isOn = changed(
+    inventory,
+    ({ object: { properties } }) => properties['runtime.powerState'] === 'poweredOn',
+  );
+  await vcenter.tasks.follow(await vcenter.machines.powerOn(ref));
+  expect(await isOn).toMatchObject({
+    kind: 'changed',
+    before: { properties: { 'runtime.powerState': 'poweredOff' } },
+  });
+
+  await vcenter.tasks.follow(await vcenter.machines.powerOff(ref));
+  const removed = changed(inventory, isOf(name, 'removed'));
+  await vcenter.tasks.follow(await vcenter.machines.destroy(ref));
+  await removed;
+  expect(inventory.get(ref)).toBe(undefined);
+});
+
+test('an object that is told again without a difference is no change, and one is never changed in place', async () => {
+  const inventory = await filled();
+  const before = inventory.get(template);
+  const seen: InventoryChange[] = [];
+  inventory.onChange((change) => seen.push(change));
+  // The simulator tells all machines anew for each that is made.
+  const added = changed(inventory, isOf(`clone-${clones + 1}`, 'added'));
+  const name = await clone();
+  await added;
+  await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.0.0.9' });
+  await until(
+    async () => inventory.get(template)?.properties['guest.ipAddress'] === '10.0.0.9' || waits(0)(),
+  );
+  await changedTo(inventory, '10.0.0.9');
+  expect(seen.filter(({ object }) => object.properties.name !== name)).toMatchObject([
+    { kind: 'changed', object: { ref: template } },
+  ]);
+  expect(before?.properties['guest.ipAddress']).not.toBe('10.0.0.9');
+});
+
+async function changedTo(inventory: Awaited<ReturnType<typeof filled>>, ip: string): Promise<void> {
+  if (inventory.get(template)?.properties['guest.ipAddress'] === ip) return;
+  await changed(inventory, ({ object }) => object.properties['guest.ipAddress'] === ip);
+}
+
+test('a property that is told without a value is not there any more', () => {
+  const inventory = new Inventory({ properties: PROPERTIES }, { feed: { remove: () => undefined } });
+  const tell = (kind: 'enter' | 'modify', changes: Record<string, unknown>) =>
+    inventory.apply([
+      {
+        kind,
+        obj: template,
+        changeSet: Object.entries(changes).map(([name, val]) => ({ name, op: 'assign', val })),
+      },
+    ]);
+  tell('enter', { name: 'x', 'guest.ipAddress': '10.0.0.1' });
+  tell('modify', { 'guest.ipAddress': undefined });
+  expect(inventory.get(template)?.properties).toEqual({ name: 'x' });
+  tell('modify', { 'guest.ipAddress': '10.0.0.2' });
+  expect(inventory.get(template)?.properties).toEqual({ name: 'x', 'guest.ipAddress': '10.0.0.2' });
+  tell('enter', { name: 'y' });
+  expect(inventory.get(template)?.properties).toEqual({ name: 'y' });
+});
+
+describe('nothing is lost or taken for gone', () => {
+  test('when connections break while it waits: it goes on with the version it has', async () => {
+    const inventory = await filled();
+    const removed: InventoryChange[] = [];
+    inventory.onChange((change) => void (change.kind === 'removed' && removed.push(change)));
+    await until(waits(2));
+    await vcsim.control.drop();
+    await vcsim.control.status(503, 2);
+    await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.1.1.1' });
+    await changedTo(inventory, '10.1.1.1');
+    expect(inventory.isLive).toBe(true);
+    expect(removed).toEqual([]);
+    expect(await vcsim.control.calls()).toMatchObject({ CreatePropertyCollector: 1, CreateContainerView: 1 });
+  });
+
+  test('when the session is killed while it waits: what vanished meanwhile is told, and nothing else', async () => {
+    const name = await clone();
+    const inventory = await filled();
+    const all = inventory.size;
+    const told: string[] = [];
+    await until(waits(2));
+    inventory.onChange(({ kind, object }) => told.push(`${kind} ${object.properties.name}`));
+    const removed = changed(inventory, isOf(name, 'removed'));
+    // The feed is kept out for a while; whether the machine goes before it is back or after, it is told once.
+    await vcsim.control.fault({ method: 'Login', fault: 'InvalidState' });
+    await vcsim.control.expireSessions();
+    await using other = clientOf(vcsim, { userAgent: 'other' });
+    await vcsim.control.clearFaults();
+    const vm = await other.lookup.template(datacenter, name);
+    await other.tasks.follow(await other.machines.destroy(vm));
+    await removed;
+    await until(async () => inventory.isLive || canLook());
+    expect(told).toEqual([`removed ${name}`]);
+    expect(inventory.size).toBe(all - 1);
+  });
+
+  test('when vCenter is restarted: what it does not have any more is removed', async () => {
+    const name = await clone();
+    const inventory = await filled();
+    const removed = changed(inventory, isOf(name, 'removed'));
+    await until(waits(2));
+    await vcsim.part.kill();
+    expect(inventory.list('VirtualMachine').some(({ properties }) => properties.name === name)).toBe(true);
+    await vcsim.part.start();
+    await removed;
+    expect(inventory.list('VirtualMachine')).toHaveLength(10);
+    await changedAfter(inventory);
+    expect(await vcsim.control.sessions()).toHaveLength(1);
+  });
+
+  test('when vCenter does not know the version any more: all is told anew', async () => {
+    const inventory = await filled();
+    await until(waits(2));
+    await vcsim.control.fault({ method: 'WaitForUpdatesEx', fault: 'InvalidCollectorVersion', max: 1 });
+    await vcsim.control.drop();
+    await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.2.2.2' });
+    await changedTo(inventory, '10.2.2.2');
+    expect(await vcsim.control.calls()).toMatchObject({ CreatePropertyCollector: 2 });
+    expect(await vcsim.control.sessions()).toHaveLength(1);
+  });
+
+  async function changedAfter(inventory: Awaited<ReturnType<typeof filled>>): Promise<void> {
+    await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.3.3.3' });
+    await changedTo(inventory, '10.3.3.3');
+  }
+});
+
+test('while vCenter cannot be reached it says so, keeps what it knows, and tells of the trouble', async () => {
+  const troubles: unknown[] = [];
+  await use({ observer: { troubled: (error) => troubles.push(error) } });
+  const inventory = await filled();
+  const { size } = inventory;
+  await until(waits(2));
+  await vcsim.part.kill();
+  await until(async () => !inventory.isLive || canLook());
+  expect([inventory.size, inventory.isSynced]).toEqual([size, true]);
+  expect(troubles[0]).toMatchObject({ code: 'CONNECTION' });
+  await vcsim.part.start();
+});
+
+/** Something to do that lets the network go on. */
+async function canLook(): Promise<boolean> {
+  await vcsim.control.calls().catch(() => undefined);
+  return false;
+}
+
+test('the end of a waiting time is no news', async () => {
+  await use({ maxWaitSeconds: 1 });
+  const inventory = await filled();
+  const seen: InventoryChange[] = [];
+  inventory.onChange((change) => seen.push(change));
+  await until(waits(4));
+  expect([seen, inventory.isLive]).toEqual([[], true]);
+  await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.4.4.4' });
+  await changedTo(inventory, '10.4.4.4');
+});
+
+test('one that comes later is filled as well, the first goes on, and both share the session and the call', async () => {
+  const first = await filled();
+  const second = vcenter.inventory({ properties: { Datastore: ['name'] }, container: datacenter.ref });
+  await second.synced();
+  expect(second.list('Datastore').map(({ properties }) => properties.name)).toEqual(['LocalDS_0']);
+  await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.5.5.5' });
+  await changedTo(first, '10.5.5.5');
+  expect(await vcsim.control.sessions()).toHaveLength(1);
+  expect(await vcsim.control.calls()).toMatchObject({
+    CreatePropertyCollector: 2,
+    DestroyPropertyCollector: 1,
+    DestroyView: 1,
+  });
+
+  second[Symbol.dispose]();
+  await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.5.5.6' });
+  await changedTo(first, '10.5.5.6');
+  const { CreateContainerView = 0, DestroyView = 0 } = await vcsim.control.calls();
+  expect(CreateContainerView - DestroyView).toBe(1);
+});
+
+test('a listener that fails keeps nothing from the others', async () => {
+  const troubles: unknown[] = [];
+  await use({ observer: { troubled: (error) => troubles.push(error) } });
+  const inventory = await filled();
+  const wrong = new Error('mine');
+  inventory.onChange(() => {
+    throw wrong;
+  });
+  const added = changed(inventory, isOf(`clone-${clones + 1}`, 'added'));
+  await clone();
+  await added;
+  expect(troubles).toContain(wrong);
+});
+
+test('values are the same when they say the same', () => {
+  const value = { a: [1, { b: new Date(5) }], c: 'x' };
+  expect(isEqual(value, structuredClone(value))).toBe(true);
+  for (const other of [
+    { ...value, c: 'y' },
+    { a: value.a },
+    { ...value, d: 1 },
+    { ...value, a: [1] },
+    [],
+    null,
+    1,
+  ])
+    expect(isEqual(value, other)).toBe(false);
+  expect(isEqual(new Date(5), {})).toBe(false);
+  expect(isEqual([], {})).toBe(false);
+});
+
+test('who waits for it when the client is stopped is told', async () => {
+  await vcsim.control.fault({ method: 'WaitForUpdatesEx', fault: 'NotSupported' });
+  const inventory = vcenter.inventory({ properties: PROPERTIES });
+  const waiting = inventory.synced();
+  waiting.catch(() => undefined);
+  await until(waits(1));
+  await vcenter.stop();
+  await expect(waiting).rejects.toMatchObject({ code: 'STOPPED' });
+  expect(() => vcenter.inventory({ properties: PROPERTIES })).toThrow(
+    expect.objectContaining({ code: 'STOPPED' }),
+  );
+});

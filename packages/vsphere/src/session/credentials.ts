@@ -1,0 +1,4 @@
+export interface Credentials {
+  readonly username: string;
+  readonly password: string;
+}

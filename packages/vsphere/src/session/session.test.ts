@@ -1,0 +1,235 @@
+import { startVcsim, type Vcsim } from '@vmwright/testbed';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { FakeWorld, faultAnswer, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
+import { until } from '../../test/until.ts';
+import { clientOf } from '../../test/vcenter.ts';
+import { FaultError, Vcenter } from '../index.ts';
+
+const HOUR = 3_600_000;
+let vcsim: Vcsim;
+
+beforeAll(async () => {
+  vcsim = await startVcsim();
+});
+afterAll(() => vcsim[Symbol.asyncDispose]());
+beforeEach(async () => {
+  const { control } = vcsim;
+  await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
+  await control.expireSessions();
+  await control.resetCalls();
+});
+
+function names(vcenter: Vcenter): Promise<unknown> {
+  return vcenter.list('Datacenter', ['name']).then((all) => all.map(({ properties }) => properties.name));
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<Error> {
+  const error = await promise.then(
+    () => undefined,
+    (caught) => caught,
+  );
+  if (error instanceof Error) return error;
+  throw new Error('it has not failed');
+}
+
+test('all who need a session at once get the same one, and it is logged out in the end', async () => {
+  {
+    await using vcenter = clientOf(vcsim);
+    const all = await Promise.all(Array.from({ length: 20 }, () => names(vcenter)));
+    expect(all).toEqual(Array.from({ length: 20 }, () => ['DC0']));
+    expect(await vcsim.control.sessions()).toHaveLength(1);
+    expect(await vcsim.control.calls()).toMatchObject({ Login: 1 });
+  }
+  expect(await vcsim.control.sessions()).toEqual([]);
+});
+
+describe('a session that has ended is replaced by one, and what was read is read', () => {
+  test('when the calls are answered by a fault', async () => {
+    await using vcenter = clientOf(vcsim);
+    await names(vcenter);
+    await vcsim.control.expireSessions();
+    // The first call of each makes a view, which is refused as a whole.
+    expect(await Promise.all([names(vcenter), names(vcenter), names(vcenter)])).toEqual([
+      ['DC0'],
+      ['DC0'],
+      ['DC0'],
+    ]);
+    expect(await vcsim.control.sessions()).toHaveLength(1);
+    expect(await vcsim.control.calls()).toMatchObject({ Login: 2 });
+  });
+
+  test('when properties are answered as missing for want of a session', async () => {
+    await using vcenter = clientOf(vcsim);
+    const datacenter = await vcenter.lookup.datacenter();
+    await vcsim.control.expireSessions();
+    expect(await vcenter.read(datacenter.ref, ['name'])).toEqual({ name: 'DC0' });
+    expect(await vcsim.control.sessions()).toHaveLength(1);
+    expect(await vcsim.control.calls()).toMatchObject({ Login: 2 });
+  });
+
+  test('when it is in truth alive: it is logged out first', async () => {
+    await using vcenter = clientOf(vcsim);
+    await names(vcenter);
+    await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NotAuthenticated', max: 1 });
+    expect(await names(vcenter)).toEqual(['DC0']);
+    expect(await vcsim.control.sessions()).toHaveLength(1);
+  });
+
+  test('once: when the new one is refused as well, it is told', async () => {
+    await using vcenter = clientOf(vcsim);
+    await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NotAuthenticated' });
+    await expect(names(vcenter)).rejects.toMatchObject({ code: 'NOT_AUTHENTICATED' });
+    expect(await vcsim.control.calls()).toMatchObject({ Login: 2, CreateContainerView: 2 });
+  });
+});
+
+test('however often it is killed while many use it, there is one in the end', async () => {
+  await using vcenter = clientOf(vcsim);
+  const inventory = vcenter.inventory({ properties: { Folder: ['name'] } });
+  await inventory.synced();
+  for (let round = 0; round < 8; round++) {
+    const reads = Array.from({ length: 12 }, () => names(vcenter));
+    await vcsim.control.expireSessions();
+    // A read that two killings hit is told so; nothing else goes wrong.
+    for (const { status, ...read } of await Promise.allSettled(reads))
+      expect(read).toMatchObject(
+        status === 'fulfilled' ? { value: ['DC0'] } : { reason: { code: 'NOT_AUTHENTICATED' } },
+      );
+    expect((await vcsim.control.sessions()).length).toBeLessThanOrEqual(1);
+  }
+  await names(vcenter);
+  expect(await vcsim.control.sessions()).toHaveLength(1);
+});
+
+test('a change that was refused for want of a session is sent again, and allowed again', async () => {
+  await using vcenter = clientOf(vcsim);
+  const { vmFolder } = await vcenter.lookup.datacenter();
+  await vcsim.control.expireSessions();
+  await vcsim.control.resetCalls();
+  let allowed = 0;
+  const folder = await vcenter.machines.createFolder(vmFolder, 'after-relogin', {
+    allow: () => {
+      allowed++;
+    },
+  });
+  expect(await vcenter.read(folder, ['name'])).toEqual({ name: 'after-relogin' });
+  expect(await vcsim.control.calls()).toMatchObject({ CreateFolder: 2, Login: 1 });
+  expect(allowed).toBe(2);
+});
+
+test('a changed password is taken up by the next login', async () => {
+  const given = ['wrong', vcsim.password];
+  await using vcenter = clientOf(vcsim, {
+    credentials: async () => ({ username: vcsim.username, password: given.shift() ?? 'none left' }),
+  });
+  await expect(names(vcenter)).rejects.toMatchObject({ code: 'INVALID_LOGIN' });
+  expect(await names(vcenter)).toEqual(['DC0']);
+  await vcsim.control.expireSessions();
+  await expect(names(vcenter)).rejects.toMatchObject({ code: 'INVALID_LOGIN' });
+});
+
+test('a login whose answer was lost leaves no second session', async () => {
+  await using vcenter = clientOf(vcsim);
+  await vcsim.control.delay({ methods: { Login: HOUR } });
+  const read = names(vcenter);
+  read.catch(() => undefined);
+  await until(async () => (await vcsim.control.calls()).Login === 1);
+  await vcsim.control.drop(); // the call goes on and makes a session that nobody is told of
+  await vcsim.control.clearDelays();
+  expect(await read).toEqual(['DC0']);
+  expect(await vcsim.control.calls()).toMatchObject({ Login: 2, TerminateSession: 1 });
+  expect(await vcsim.control.sessions()).toHaveLength(1);
+});
+
+test('a stop during the login leaves no session', async () => {
+  await vcsim.control.delay({ methods: { Login: HOUR } });
+  const vcenter = clientOf(vcsim);
+  const read = names(vcenter);
+  read.catch(() => undefined);
+  await until(async () => (await vcsim.control.calls()).Login === 1);
+  const stopped = vcenter.stop();
+  await vcsim.control.clearDelays();
+  await stopped;
+  expect(await vcsim.control.sessions()).toEqual([]);
+  await expect(names(vcenter)).rejects.toMatchObject({ code: 'STOPPED' });
+});
+
+test('a login that is refused says so, and never shows the password', async () => {
+  const password = 'T0p-s3cret&<>';
+  const seen: string[] = [];
+  await using vcenter = clientOf(vcsim, {
+    credentials: () => ({ username: vcsim.username, password }),
+    observer: {
+      troubled: (error) => seen.push(String(error)),
+      answered: (...told) => seen.push(told.join()),
+    },
+  });
+  vcenter.inventory({ properties: { Folder: ['name'] } });
+  const error = await failureOf(names(vcenter));
+  expect(error).toBeInstanceOf(FaultError);
+  expect(error.message).toBe(
+    `logging in as '${vcsim.username}': vCenter refuses the user name or the password (Login failure)`,
+  );
+  expect(`${error.stack}${JSON.stringify(error)}${seen}`).not.toContain(password);
+});
+
+describe('a refused password', () => {
+  function refusing() {
+    let password = 'wrong';
+    let logins = 0;
+    const accept = loggingIn(() => ({ text: soap('<RetrievePropertiesExResponse/>') }));
+    const world = new FakeWorld((request) => {
+      if (methodIn(request) !== 'Login') return accept(request);
+      logins++;
+      return password === 'right' ? accept(request) : faultAnswer('InvalidLogin', `${password} is not it`);
+    });
+    const vcenter = new Vcenter({
+      world,
+      server: 'vc.example.com',
+      credentials: () => ({ username: 'u', password }),
+    });
+    const outcome = () =>
+      vcenter.about().then(
+        () => 'in',
+        (error) => error.code,
+      );
+    return {
+      world,
+      outcome,
+      logins: () => logins,
+      message: () => vcenter.about().catch((error) => error.message),
+      change: (to: string) => {
+        password = to;
+      },
+    };
+  }
+
+  test('is not tried again for a while, since that would lock the account', async () => {
+    const { world, outcome, logins } = refusing();
+    for (let i = 0; i < 10; i++) expect(await outcome()).toBe('INVALID_LOGIN');
+    expect(logins()).toBe(1);
+    world.advance(30_000);
+    for (let i = 0; i < 10; i++) expect(await outcome()).toBe('INVALID_LOGIN');
+    expect(logins()).toBe(2);
+    world.advance(59_000);
+    await outcome();
+    expect(logins()).toBe(2);
+    world.advance(1_000);
+    await outcome();
+    expect(logins()).toBe(3);
+  });
+
+  test('is replaced at once by another', async () => {
+    const { outcome, change, logins } = refusing();
+    expect(await outcome()).toBe('INVALID_LOGIN');
+    change('right');
+    expect(await outcome()).toBe('in');
+    expect(logins()).toBe(2);
+  });
+
+  test('is not shown when the server shows it', async () => {
+    expect(await refusing().message()).toBe(
+      "logging in as 'u': vCenter refuses the user name or the password ([redacted] is not it)",
+    );
+  });
+});

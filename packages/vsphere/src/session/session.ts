@@ -1,0 +1,107 @@
+import { StoppedError } from '../errors.ts';
+import { FaultError } from '../faults.ts';
+import type { Wire } from '../soap/wire.ts';
+import { unlessAborted } from '../time.ts';
+import type { Clock } from '../world.ts';
+import type { Credentials } from './credentials.ts';
+import { endOthers, type Login, logIn, logOut } from './login.ts';
+import { Refusals } from './refusals.ts';
+
+/** At the end nobody wants to wait for a server that may be gone. */
+const FAREWELL_MS = 5_000;
+
+export interface SessionOptions {
+  readonly clock: Clock;
+  readonly wire: Wire;
+  /** The user agent, which no other process has. */
+  readonly agent: string;
+  readonly credentials: () => Credentials | Promise<Credentials>;
+  readonly timeoutMs: number;
+  /** In place of the agreed version. */
+  readonly version?: string | undefined;
+}
+
+/**
+ * The one session that this process has with a vCenter.
+ *
+ * Flow: made when first asked for; all who ask meanwhile wait for the same login. Who is told by vCenter that it has
+ * ended says so (`lost`), and the next who asks gets a new one, with the credentials of that moment.
+ *
+ * Guarantees: never two. The one that is said to have ended is logged out before the next login; one that was begun by a
+ * login whose answer was lost is ended after it.
+ *
+ * Errors: those of the login, to all who wait for it. A password that was refused is not tried again for a while.
+ */
+export class Session {
+  readonly #options: SessionOptions;
+  readonly #refusals: Refusals;
+  readonly #stopped = new AbortController();
+  #login: Login | undefined;
+  #pending: Promise<Login> | undefined;
+  /** Said to have ended. */
+  #ended: Login | undefined;
+  /** For good: a lost login may land any time later. */
+  #mayHaveOthers = false;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    this.#refusals = new Refusals(options.clock);
+  }
+
+  async get(signal?: AbortSignal): Promise<Login> {
+    if (this.#stopped.signal.aborted) throw this.#stopped.signal.reason;
+    if (this.#login !== undefined) return this.#login;
+    // Not by the caller's signal: others wait for it too.
+    this.#pending ??= this.#begin().finally(() => {
+      this.#pending = undefined;
+    });
+    return unlessAborted(this.#pending, signal);
+  }
+
+  /** What vCenter has said of this one. Of an older one nobody minds any more. */
+  lost(login: Login): void {
+    if (this.#login !== login) return;
+    this.#login = undefined;
+    this.#ended = login;
+  }
+
+  /** Logs out. Whoever asks from here on is refused. */
+  async stop(): Promise<void> {
+    this.#stopped.abort(new StoppedError('the vSphere client was stopped'));
+    // A login under way is not cut off: it would leave a session that nobody ends.
+    await this.#pending?.catch(() => undefined);
+    const login = this.#login;
+    const { wire, agent } = this.#options;
+    this.#login = undefined;
+    if (login === undefined) return;
+    if (this.#mayHaveOthers) await endOthers(login, wire, agent, FAREWELL_MS);
+    await logOut(login, wire, FAREWELL_MS);
+  }
+
+  async #begin(): Promise<Login> {
+    const { wire, agent, timeoutMs } = this.#options;
+    const credentials = await this.#options.credentials();
+    this.#refusals.check(credentials);
+    if (this.#ended !== undefined) {
+      await logOut(this.#ended, wire, FAREWELL_MS);
+      this.#ended = undefined;
+    }
+    const login = await this.#attempt(credentials);
+    if (this.#mayHaveOthers) await endOthers(login, wire, agent, timeoutMs);
+    this.#login = login;
+    return login;
+  }
+
+  async #attempt(credentials: Credentials): Promise<Login> {
+    const { wire, timeoutMs, version } = this.#options;
+    try {
+      const login = await logIn(credentials, { wire, timeoutMs, version });
+      this.#refusals.accepted();
+      return login;
+    } catch (error) {
+      if (!(error instanceof FaultError)) this.#mayHaveOthers = true;
+      else if (error.code === 'INVALID_LOGIN') this.#refusals.refused(credentials, error);
+      throw error;
+    }
+  }
+}

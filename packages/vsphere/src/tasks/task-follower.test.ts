@@ -1,0 +1,160 @@
+import { startVcsim, type Vcsim } from '@vmwright/testbed';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { until } from '../../test/until.ts';
+import { clientOf } from '../../test/vcenter.ts';
+import { type Datacenter, isRef, type Ref, type TaskRef, type Vcenter } from '../index.ts';
+
+const HOUR = 3_600_000;
+let vcsim: Vcsim;
+let vcenter: Vcenter;
+let datacenter: Datacenter;
+let template: Ref<'VirtualMachine'>;
+let clones = 0;
+
+beforeAll(async () => {
+  vcsim = await startVcsim({ inventory: { hosts: 1, standaloneHosts: 0, vms: 1 } });
+});
+afterAll(() => vcsim[Symbol.asyncDispose]());
+beforeEach(async () => {
+  const { control } = vcsim;
+  await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
+  vcenter = clientOf(vcsim);
+  datacenter = await vcenter.lookup.datacenter();
+  template = await vcenter.lookup.template(datacenter, 'DC0_C0_RP0_VM0');
+  await control.resetCalls();
+  return () => vcenter[Symbol.asyncDispose]();
+});
+
+function clone(): Promise<TaskRef> {
+  return vcenter.machines.clone({ name: `clone-${++clones}`, template, folder: datacenter.vmFolder });
+}
+
+/** Whether the simulator is being asked for changes, so that what follows cannot come before the first answer. */
+function isWaiting(): Promise<boolean> {
+  return vcsim.control.calls().then(({ WaitForUpdatesEx = 0 }) => WaitForUpdatesEx >= 2);
+}
+
+async function nameOf(result: unknown): Promise<unknown> {
+  if (!isRef(result, 'VirtualMachine')) throw new Error('the result is no machine');
+  return (await vcenter.read(result, ['name'])).name;
+}
+
+test('many tasks are followed by one filter and one waiting call', async () => {
+  await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
+  const first = clones + 1;
+  const tasks = await Promise.all(Array.from({ length: 8 }, clone));
+  const results = tasks.map((task) => vcenter.tasks.follow(task));
+  await until(isWaiting);
+  await vcsim.control.clearDelays();
+  const names = await Promise.all((await Promise.all(results)).map(nameOf));
+  expect(names).toEqual(tasks.map((_, i) => `clone-${first + i}`));
+  const calls = await vcsim.control.calls();
+  expect(calls).toMatchObject({ CreateFilter: 1, CreateListView: 1, ModifyListView: 1, CloneVM_Task: 8 });
+});
+
+test('a task that has ended before it is followed is told at once, and so it is to everyone', async () => {
+  const task = await clone();
+  const [one, two] = await Promise.all([vcenter.tasks.follow(task), vcenter.tasks.follow(task)]);
+  expect(await nameOf(one)).toBe(`clone-${clones}`);
+  expect(two).toEqual(one);
+  expect(await vcenter.tasks.follow(task)).toEqual(one);
+});
+
+test('a task that fails is told by its fault, in words', async () => {
+  const message = 'The host does not have sufficient memory';
+  await vcsim.control.fault({ task: 'CloneVm', fault: 'InsufficientMemoryResourcesFault', message, max: 1 });
+  const task = await clone();
+  await expect(vcenter.tasks.follow(task, { what: "cloning 'x'" })).rejects.toMatchObject({
+    code: 'INSUFFICIENT_RESOURCES',
+    type: 'InsufficientMemoryResourcesFault',
+    message: `cloning 'x' (${task.value}): ${message} (InsufficientMemoryResourcesFault)`,
+  });
+});
+
+test('a task that is cancelled is told as such', async () => {
+  await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
+  const task = await clone();
+  const result = vcenter.tasks.follow(task);
+  result.catch(() => undefined);
+  await vcenter.tasks.cancel(task);
+  await vcsim.control.clearDelays();
+  await expect(result).rejects.toMatchObject({ code: 'REQUEST_CANCELED' });
+});
+
+test('a task that vCenter has forgotten is told as gone, and the others go on', async () => {
+  const gone = vcenter.tasks.follow({ type: 'Task', value: 'task-0' }, { what: "cloning 'x'" });
+  gone.catch(() => undefined);
+  const result = vcenter.tasks.follow(await clone());
+  await expect(gone).rejects.toMatchObject({
+    code: 'TASK_GONE',
+    effectUnknown: true,
+    message: "cloning 'x' (task-0): vCenter does not know the task any more; look whether it was carried out",
+  });
+  expect(await nameOf(await result)).toBe(`clone-${clones}`);
+});
+
+test('who gives up leaves the others', async () => {
+  await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
+  const task = await clone();
+  const controller = new AbortController();
+  const left = vcenter.tasks.follow(task, { signal: controller.signal });
+  left.catch(() => undefined);
+  const stayed = vcenter.tasks.follow(task);
+  const reason = new Error('enough');
+  controller.abort(reason);
+  await expect(left).rejects.toBe(reason);
+  await vcsim.control.clearDelays();
+  expect(await nameOf(await stayed)).toBe(`clone-${clones}`);
+});
+
+describe('a task is followed to its end', () => {
+  async function started() {
+    await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
+    const task = await clone();
+    const result = vcenter.tasks.follow(task);
+    result.catch(() => undefined);
+    await until(isWaiting);
+    return { result, task };
+  }
+
+  test('when the session is killed meanwhile, with one session afterwards', async () => {
+    const { result } = await started();
+    await vcsim.control.expireSessions();
+    await vcsim.control.clearDelays();
+    expect(await nameOf(await result)).toBe(`clone-${clones}`);
+    expect(await vcsim.control.sessions()).toHaveLength(1);
+    expect(await vcsim.control.calls()).toMatchObject({ CloneVM_Task: 1 });
+  });
+
+  test('when connections are lost meanwhile', async () => {
+    const { result } = await started();
+    await vcsim.control.drop();
+    await vcsim.control.status(503, 2);
+    await vcsim.control.clearDelays();
+    expect(await nameOf(await result)).toBe(`clone-${clones}`);
+    expect(await vcsim.control.calls()).toMatchObject({ CreateFilter: 1, CloneVM_Task: 1 });
+  });
+
+  test('when vCenter is restarted meanwhile and does not know it any more', async () => {
+    const { result, task } = await started();
+    await vcsim.part.kill();
+    await vcsim.part.start();
+    await expect(result).rejects.toMatchObject({
+      code: 'TASK_GONE',
+      message: expect.stringContaining(task.value),
+    });
+    expect(await vcsim.control.sessions()).toHaveLength(1);
+  });
+});
+
+test('a stop ends all that is followed', async () => {
+  await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
+  const result = vcenter.tasks.follow(await clone());
+  result.catch(() => undefined);
+  await vcenter.stop();
+  await expect(result).rejects.toMatchObject({ code: 'STOPPED' });
+  await expect(vcenter.tasks.follow({ type: 'Task', value: 'task-1' })).rejects.toMatchObject({
+    code: 'STOPPED',
+  });
+  await vcsim.control.clearDelays();
+});

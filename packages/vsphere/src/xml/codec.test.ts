@@ -1,0 +1,335 @@
+import { describe, expect, test } from 'vitest';
+import { Random } from '../../test/random.ts';
+import { randomValue } from '../../test/values.ts';
+import { InvalidRequestError, UnreadableAnswerError, VsphereError } from '../errors.ts';
+import { isKindOf, nearestTo, typeNamed, typeNames } from '../schema/schema.ts';
+import { answer, request } from '../soap/envelope.ts';
+import { KNOWN_VERSION } from '../vim25/schema.generated.ts';
+import { decode } from './decode.ts';
+import { encode } from './encode.ts';
+import { Reader } from './reader.ts';
+
+const NAMESPACES =
+  'xmlns="urn:vim25" xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
+
+function read(xml: string, type: string): unknown {
+  const reader = new Reader(xml);
+  reader.root();
+  return decode(reader, type);
+}
+
+/** In an element that declares the prefixes. */
+function within(xml: string): string {
+  return `<root ${NAMESPACES}>${xml}</root>`;
+}
+
+function readWithin(xml: string, type: string): unknown {
+  const reader = new Reader(within(xml));
+  let value: unknown;
+  reader.root();
+  reader.children(() => {
+    value = decode(reader, type);
+  });
+  return value;
+}
+
+function written(type: string, value: unknown, version = KNOWN_VERSION): string {
+  return encode('x', type, value, version);
+}
+
+/** The names of elements in a text, in their order, of the first level. */
+function elementsIn(xml: string): string[] {
+  const names: string[] = [];
+  const reader = new Reader(xml);
+  reader.root();
+  reader.children(() => {
+    names.push(reader.name);
+    reader.skip();
+  });
+  return names;
+}
+
+test('whatever is written is read as the same, for values at random of every type', () => {
+  for (const type of typeNames()) {
+    for (let seed = 0; seed < 12; seed++) {
+      const value = randomValue(new Random(seed), type);
+      expect(readWithin(written(type, value), type), `${type}, seed ${seed}`).toEqual(value);
+    }
+  }
+});
+
+test('elements are written in the order of the schema, whatever the order of keys', () => {
+  for (const type of typeNames()) {
+    const value = randomValue(new Random(1), type);
+    const order = (typeNamed(type)?.fields ?? []).map(({ name }) => name);
+    const places = elementsIn(within(written(type, value)).replace(/^<root [^>]*>|<\/root>$/g, '')).map(
+      (name) => order.indexOf(name),
+    );
+    expect(places, type).toEqual(places.toSorted((one, other) => one - other));
+  }
+});
+
+describe('the order of elements is that of the WSDL', () => {
+  // As the bindings have it that VMware publishes for Java, which are made from the WSDL: another source than ours.
+  test.each([
+    ['VirtualMachineCloneSpec', 'location template config customization powerOn snapshot memory'],
+    [
+      'VirtualMachineRelocateSpec',
+      'service folder datastore diskMoveType pool host disk transform deviceChange profile',
+    ],
+    ['PropertyFilterSpec', 'propSet objectSet reportMissingObjectsInResults'],
+    ['PropertySpec', 'type all pathSet'],
+    ['ObjectSpec', 'obj skip selectSet'],
+    ['TraversalSpec', 'name type path skip selectSet'],
+    [
+      'VirtualMachineConfigSpec',
+      'changeVersion name version createDate uuid instanceUuid guestId annotation files tools flags powerOpInfo ' +
+        'rebootPowerOff numCPUs numCoresPerSocket memoryMB memoryHotAddEnabled cpuHotAddEnabled deviceChange ' +
+        'cpuAllocation memoryAllocation cpuAffinity extraConfig swapPlacement bootOptions vAppConfig repConfig ' +
+        'firmware managedBy vmProfile crypto sevEnabled virtualNuma pmem deviceGroups metroFtHostGroup',
+    ],
+    ['WaitOptions', 'maxWaitSeconds maxObjectUpdates'],
+    ['OptionValue', 'key value'],
+    [
+      'VirtualDisk',
+      'key deviceInfo backing connectable slotInfo controllerKey unitNumber capacityInKB capacityInBytes shares',
+    ],
+    ['$CloneVM_Task', '_this folder name spec'],
+    ['$FindByUuid', '_this datacenter uuid vmSearch instanceUuid'],
+    ['$CreateSnapshot_Task', '_this name description memory quiesce'],
+    ['$Login', '_this userName password locale'],
+  ])('%s', (type, order) => {
+    const known = (typeNamed(type)?.fields ?? []).map(({ name }) => name);
+    const wanted = order.split(' ');
+    expect(known.filter((name) => wanted.includes(name))).toEqual(wanted);
+  });
+
+  test('a machine is configured in this order', () => {
+    const spec = { extraConfig: [], annotation: 'a', memoryMB: 1, numCPUs: 1, instanceUuid: 'u', name: 'n' };
+    expect(elementsIn(written('VirtualMachineConfigSpec', spec))).toEqual(
+      ['name', 'instanceUuid', 'annotation', 'numCPUs', 'memoryMB'], //
+    );
+  });
+});
+
+test('a call is this very message', () => {
+  const template = { type: 'VirtualMachine', value: 'vm-1' };
+  const folder = { type: 'Folder', value: 'group-v3' };
+  const spec = {
+    powerOn: true,
+    config: { numCPUs: 2, extraConfig: [{ _type: 'OptionValue', value: 'a & b', key: 'owner' }] },
+    template: false,
+    location: { pool: { type: 'ResourcePool', value: 'resgroup-8' } },
+  };
+  expect(request('CloneVM_Task', template, { name: '<x>', spec, folder }, '7.0')).toBe(
+    '<?xml version="1.0" encoding="UTF-8"?>' +
+      '<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"' +
+      ' xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">' +
+      '<soapenv:Body><CloneVM_Task xmlns="urn:vim25"><_this type="VirtualMachine">vm-1</_this>' +
+      '<folder type="Folder">group-v3</folder><name>&lt;x&gt;</name>' +
+      '<spec><location><pool type="ResourcePool">resgroup-8</pool></location><template>false</template>' +
+      '<config><numCPUs>2</numCPUs><extraConfig xsi:type="OptionValue"><key>owner</key>' +
+      '<value xsi:type="xsd:string">a &amp; b</value></extraConfig></config><powerOn>true</powerOn></spec>' +
+      '</CloneVM_Task></soapenv:Body></soapenv:Envelope>',
+  );
+});
+
+describe('what is younger than the version is not sent', () => {
+  const young = (typeNamed('VirtualMachineConfigSpec')?.fields ?? []).filter(
+    ({ since }) => since !== undefined,
+  );
+
+  test('a field', () => {
+    expect(young.length).toBeGreaterThan(5);
+    for (const field of young) {
+      const one = randomValue(new Random(1), field.type);
+      const spec = { [field.name]: field.isList ? [one] : one };
+      expect(() => written('VirtualMachineConfigSpec', spec, '6.7')).toThrow(InvalidRequestError);
+    }
+    const [{ name = '', since = '', type = '' } = {}] = young.filter(({ type: kind }) => kind === 'boolean');
+    const spec = { [name]: randomValue(new Random(1), type) };
+    expect(() => written('VirtualMachineConfigSpec', spec, '6.7')).toThrow(
+      `VirtualMachineConfigSpec.${name} is known to vCenter from API version ${since} on, and this one is spoken to in 6.7`,
+    );
+    expect(written('VirtualMachineConfigSpec', spec, since)).toContain(name);
+  });
+
+  test('and nothing of it is in what 6.7 has', () => {
+    const spec = Object.fromEntries(
+      (typeNamed('VirtualMachineCloneSpec')?.fields ?? []).flatMap(({ name, isOptional, type }) =>
+        isOptional ? [] : [[name, randomValue(new Random(3), type, 9)]],
+      ),
+    );
+    expect(written('VirtualMachineCloneSpec', spec, '6.7')).toContain('<powerOn>');
+  });
+});
+
+describe('an answer is read', () => {
+  test('by the namespace of xsi:type and not by its prefix, and a reference keeps its own type', () => {
+    const xml =
+      '<v XMLSchema-instance:type="ManagedObjectReference" type="Folder"' +
+      ' xmlns:XMLSchema-instance="http://www.w3.org/2001/XMLSchema-instance">group-1</v>';
+    expect(read(xml, 'anyType')).toEqual({ type: 'Folder', value: 'group-1' });
+    expect(read('<v xsi:type="OptionValue" xmlns:xsi="urn:other"><key>k</key></v>', 'OptionValue')).toEqual({
+      key: 'k',
+    });
+    expect(readWithin('<v xmlns:xsi="urn:other" xsi:type="Description"/><v/>', 'OptionValue')).toEqual({});
+    expect(
+      readWithin(
+        '<a xmlns:xsi="urn:other" xsi:type="x"/><v xsi:type="vim:OptionValue"><key>k</key></v>',
+        'anyType',
+      ),
+    ).toEqual({ _type: 'OptionValue', key: 'k' });
+  });
+
+  test('with prefixed elements, comments, unparsed parts, entities and line ends', () => {
+    const xml =
+      '<?xml version="1.0"?><!-- > --><n:v xmlns:n="urn:vim25" a=\'>\' ><n:key>a<!-- b -->&#65;&#x42;<![CDATA[<&amp;>]]>\r\nz</n:key ></n:v>';
+    expect(read(xml, 'OptionValue')).toEqual({ key: 'aAB<&amp;>\nz' });
+    expect(readWithin('<v>&lt;&gt;&amp;&quot;&apos;</v>', 'string')).toBe('<>&"\'');
+    expect(readWithin('<v><key/><value xsi:nil="true"/></v>', 'OptionValue')).toEqual({ key: '' });
+  });
+
+  test('lists of properties as lists', () => {
+    const list = (type: string, xml: string) => readWithin(`<val xsi:type="${type}">${xml}</val>`, 'anyType');
+    expect(list('ArrayOfString', '<string>a</string><string>b</string>')).toEqual(['a', 'b']);
+    expect(list('ArrayOfInt', '<int>1</int>')).toEqual([1]);
+    expect(
+      list(
+        'ArrayOfManagedObjectReference',
+        '<ManagedObjectReference type="Task">t-1</ManagedObjectReference>',
+      ),
+    ).toEqual([{ type: 'Task', value: 't-1' }]);
+    expect(
+      list('ArrayOfOptionValue', '<OptionValue xsi:type="OptionValue"><key>k</key></OptionValue>'),
+    ).toEqual([{ _type: 'OptionValue', key: 'k' }]);
+    expect(list('ArrayOfVirtualDevice', '')).toEqual([]);
+    expect(list('VirtualMachinePowerState', 'poweredOn')).toBe('poweredOn');
+  });
+
+  test('with types that we do not know as the nearest that we do, whose name is kept', () => {
+    expect(nearestTo('VirtualSriovEthernetCard')?.name).toBe('VirtualEthernetCard');
+    const known = readWithin(
+      '<d xsi:type="VirtualSriovEthernetCard"><key>7</key><macAddress>m</macAddress><allowGuestOSMtuChange>true</allowGuestOSMtuChange></d>',
+      'VirtualDevice',
+    );
+    expect(known).toEqual({ _type: 'VirtualSriovEthernetCard', key: 7, macAddress: 'm' });
+    const unheard = readWithin(
+      '<d xsi:type="VirtualTeleporter"><key>7</key><aim>x</aim></d>',
+      'VirtualDevice',
+    );
+    expect(unheard).toEqual({ _type: 'VirtualTeleporter', key: 7 });
+    expect(readWithin('<d xsi:type="Unheard"><a><b/></a></d>', 'anyType')).toEqual({ _type: 'Unheard' });
+    expect(isKindOf('InvalidPowerStateFault', 'InvalidState')).toBe(true);
+    expect(() => written('VirtualDevice', unheard)).toThrow(
+      'VirtualTeleporter, which this client does not know',
+    );
+  });
+});
+
+describe('what cannot be sent is refused', () => {
+  test.each([
+    ['a control character', 'string', '\u0000'],
+    ['half a character', 'string', '\ud83d'],
+    ['a fraction for an int', 'int', 1.5],
+    ['an int that is too large', 'int', 2 ** 31],
+    ['a long that is not exact', 'long', 2 ** 60],
+    ['text for a number', 'int', '1'],
+    ['a missing field', 'PropertyFilterSpec', { propSet: [] }],
+    ['an unknown field', 'OptionValue', { key: 'k', value: 1, vaule: 1 }],
+    ['no reference', 'ManagedObjectReference', 'vm-1'],
+    ['a list for one', 'OptionValue', { key: ['k'], value: 1 }],
+    ['one for a list', 'PropertySpec', { type: 'Task', pathSet: 'info' }],
+    ['a value of no known type', 'OptionValue', { key: 'k', value: {} }],
+  ])('%s', (_, type, value) => {
+    expect(() => written(type, value)).toThrow(InvalidRequestError);
+  });
+
+  test('and what it was is not in the error', () => {
+    const _this = { type: 'SessionManager', value: 's' };
+    for (const password of [['secret'], 'secret\u0000', { secret: 'secret' }])
+      expect(() => written('$Login', { _this, userName: 'u', password })).toThrow(
+        /^Login.password (?!.*secret)/,
+      );
+  });
+});
+
+describe('garbage gives a typed error', () => {
+  const sound = request(
+    'CloneVM_Task',
+    { type: 'VirtualMachine', value: 'vm-1' },
+    {
+      folder: { type: 'Folder', value: 'f' },
+      name: 'a &amp; <b>',
+      spec: {
+        location: {},
+        template: false,
+        powerOn: true,
+        config: { extraConfig: [{ _type: 'OptionValue', key: 'k', value: 'v' }] },
+      },
+    },
+    '8.0',
+  ).replaceAll('CloneVM_Task', 'RetrievePropertiesExResponse');
+
+  test.each([
+    ['nothing', ''],
+    ['no XML', 'HTTP/1.1 404 not found'],
+    ['a page of a proxy', '<!DOCTYPE html><html><body>502</body></html>'],
+    ['entities that explode', '<!DOCTYPE x [<!ENTITY a "b">]><Envelope>&a;</Envelope>'],
+    [
+      'an unknown entity',
+      '<Envelope><Body><Fault><faultstring>&boo;</faultstring></Fault></Body></Envelope>',
+    ],
+    ['no end', '<Envelope><Body>'],
+    ['a wrong end', '<Envelope><Body></Envelope></Body>'],
+    ['another message', '<Envelope><Body><CurrentTimeResponse/></Body></Envelope>'],
+    ['an endless comment', '<Envelope><!-- '],
+    ['no quotes', '<Envelope a=b></Envelope>'],
+    ['an end alone', '</Envelope>'],
+    ['too deep', `<Envelope>${'<a>'.repeat(100_000)}`],
+    [
+      'no number',
+      '<Envelope><Body><LoginResponse><returnval><callCount>x</callCount></returnval></LoginResponse></Body></Envelope>',
+    ],
+  ])('%s', (_, text) => {
+    expect(() => answer(text, text.includes('Login') ? 'Login' : 'RetrievePropertiesEx')).toThrow(
+      UnreadableAnswerError,
+    );
+  });
+
+  test('and so does whatever is left of a sound message, cut off or mangled at random', () => {
+    const outcomes = { read: 0, refused: 0 };
+    for (let seed = 0; seed < 4_000; seed++) {
+      const random = new Random(seed);
+      let text = sound;
+      for (let i = random.below(3); i >= 0; i--) {
+        const at = random.below(text.length);
+        const length = random.below(12);
+        const put = random.pick([
+          '',
+          '<',
+          '>',
+          '&',
+          '"',
+          "'",
+          '/',
+          '</',
+          '<!--',
+          '<![CDATA[',
+          '\u0000',
+          '=',
+          ' xmlns:xsi="x"',
+        ]);
+        text = random.chance(0.2) ? text.slice(0, at) : text.slice(0, at) + put + text.slice(at + length);
+      }
+      try {
+        answer(text, 'RetrievePropertiesEx');
+        outcomes.read++;
+      } catch (error) {
+        expect(error, `seed ${seed}`).toBeInstanceOf(VsphereError);
+        outcomes.refused++;
+      }
+    }
+    expect(Math.min(outcomes.read, outcomes.refused)).toBeGreaterThan(100);
+  });
+});

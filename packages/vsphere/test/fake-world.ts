@@ -1,0 +1,146 @@
+import type { Transport, TransportRequest, VsphereWorld } from '../src/world.ts';
+
+interface Alarm {
+  readonly at: number;
+  readonly callback: () => void;
+}
+
+export interface FakeAnswer {
+  readonly status?: number;
+  readonly text: string;
+  readonly cookie?: string;
+}
+
+/** A world whose clock stands still until it is told to go on, and whose server is a function. */
+export class FakeWorld implements VsphereWorld {
+  readonly requests: TransportRequest[] = [];
+  readonly #server: (request: TransportRequest) => Promise<FakeAnswer> | FakeAnswer;
+  readonly #alarms = new Set<Alarm>();
+  #time = 0;
+  #uuids = 0;
+
+  constructor(server: (request: TransportRequest) => Promise<FakeAnswer> | FakeAnswer) {
+    this.#server = server;
+  }
+
+  monotonic(): number {
+    return this.#time;
+  }
+
+  after(ms: number, callback: () => void) {
+    const alarm = { at: this.#time + ms, callback };
+    this.#alarms.add(alarm);
+    return { cancel: () => void this.#alarms.delete(alarm) };
+  }
+
+  random(): number {
+    return 0.5;
+  }
+
+  uuid(): string {
+    return `uuid-${++this.#uuids}`;
+  }
+
+  connect(): Transport {
+    return {
+      request: async (request) => {
+        this.requests.push(request);
+        const left = new Promise<never>((_, reject) => {
+          request.signal?.addEventListener('abort', () => reject(request.signal?.reason), { once: true });
+        });
+        const { status = 200, text, cookie } = await Promise.race([this.#server(request), left]);
+        return {
+          status,
+          header: (name) => (name === 'set-cookie' ? cookie : undefined),
+          text: async () => text,
+        };
+      },
+      close: async () => undefined,
+    };
+  }
+
+  /** Lets time pass; what is due on the way goes off in order. */
+  advance(ms: number): void {
+    const end = this.#time + ms;
+    for (;;) {
+      const [next] = [...this.#alarms].filter(({ at }) => at <= end).sort((one, other) => one.at - other.at);
+      if (next === undefined) break;
+      this.#alarms.delete(next);
+      this.#time = Math.max(this.#time, next.at);
+      next.callback();
+    }
+    this.#time = end;
+  }
+
+  /** Goes from one alarm to the next for as long as the promise waits for one. */
+  async through<T>(promise: Promise<T>): Promise<T> {
+    let isSettled = false;
+    const settle = () => {
+      isSettled = true;
+    };
+    promise.then(settle, settle);
+    while (!isSettled) {
+      for (let i = 0; i < 50; i++) await Promise.resolve();
+      if (isSettled) break;
+      const next = Math.min(...[...this.#alarms].map(({ at }) => at));
+      if (next === Number.POSITIVE_INFINITY) throw new Error('it waits for something that no clock brings');
+      this.advance(next - this.#time);
+    }
+    return promise;
+  }
+}
+
+/** The method that a request calls. */
+export function methodIn({ body = '' }: TransportRequest): string {
+  return /<soapenv:Body><(\w+)/.exec(body)?.[1] ?? '';
+}
+
+export function soap(content: string): string {
+  return (
+    '<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"' +
+    ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xmlns:xsd="http://www.w3.org/2001/XMLSchema">' +
+    `<soapenv:Body>${content}</soapenv:Body></soapenv:Envelope>`
+  );
+}
+
+export function faultAnswer(type: string, message = ''): FakeAnswer {
+  const detail = `<detail><${type}Fault xsi:type="${type}"/></detail>`;
+  const fault = `<faultcode>ServerFaultCode</faultcode><faultstring>${message}</faultstring>${detail}`;
+  return { status: 500, text: soap(`<soapenv:Fault>${fault}</soapenv:Fault>`) };
+}
+
+/** Answers what comes before everything else, and leaves the rest to another. */
+export function loggingIn(
+  rest: (request: TransportRequest) => Promise<FakeAnswer> | FakeAnswer,
+  { apiVersion = '8.0.3.0', versions }: { readonly apiVersion?: string; readonly versions?: string } = {},
+) {
+  let sessions = 0;
+  return (request: TransportRequest): Promise<FakeAnswer> | FakeAnswer => {
+    if (request.method === 'GET')
+      return versions === undefined ? { status: 404, text: '' } : { text: versions };
+    switch (methodIn(request)) {
+      case 'RetrieveServiceContent':
+        return { text: soap(content(apiVersion)) };
+      case 'Login': {
+        const session = `<returnval><key>session-${++sessions}</key><userName>u</userName></returnval>`;
+        const cookie = `vmware_soap_session="session-${sessions}"; Path=/; HttpOnly`;
+        return { text: soap(`<LoginResponse>${session}</LoginResponse>`), cookie };
+      }
+      default:
+        return rest(request);
+    }
+  };
+}
+
+function content(apiVersion: string): string {
+  const refs = ['rootFolder:Folder', 'propertyCollector:PropertyCollector', 'viewManager:ViewManager'];
+  const before = refs.map(ref).join('');
+  const after = ['sessionManager:SessionManager', 'searchIndex:SearchIndex'].map(ref).join('');
+  const about = `<about><apiVersion>${apiVersion}</apiVersion></about>`;
+  return `<RetrieveServiceContentResponse><returnval>${before}${about}${after}</returnval></RetrieveServiceContentResponse>`;
+}
+
+function ref(text: string): string {
+  const [name, type] = text.split(':');
+  return `<${name} type="${type}">${name}</${name}>`;
+}

@@ -1,0 +1,36 @@
+/** A seeded source of choices (mulberry32): the same seed, the same choices. */
+export class Random {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** From 0 up to, but not including, 1. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let t = this.#state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  below(n: number): number {
+    return Math.floor(this.next() * n);
+  }
+
+  pick<T>(items: readonly [T, ...T[]]): T {
+    return items[this.below(items.length)] ?? items[0];
+  }
+
+  chance(probability: number): boolean {
+    return this.next() < probability;
+  }
+
+  shuffled<T>(items: readonly T[]): T[] {
+    return items
+      .map((item) => ({ item, at: this.next() }))
+      .sort((one, other) => one.at - other.at)
+      .map(({ item }) => item);
+  }
+}

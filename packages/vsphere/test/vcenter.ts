@@ -1,0 +1,30 @@
+import type { Vcsim } from '@vmwright/testbed';
+import { Vcenter, type VcenterOptions } from '../src/index.ts';
+import type { Inventory, InventoryChange } from '../src/inventory/inventory.ts';
+import { nodeWorld } from '../src/node/node-world.ts';
+
+/** A client of a simulated vCenter that trusts its certificate. */
+export function clientOf(vcsim: Vcsim, options: Partial<VcenterOptions> = {}): Vcenter {
+  const { url: server, username, password, ca } = vcsim;
+  return new Vcenter({
+    world: nodeWorld,
+    server,
+    credentials: () => ({ username, password }),
+    tls: { ca },
+    ...options,
+  });
+}
+
+/** Resolves with the next change that is such, or at once where the inventory is such already. */
+export function changed(
+  inventory: Inventory,
+  isIt: (change: InventoryChange) => boolean,
+): Promise<InventoryChange> {
+  return new Promise((resolve) => {
+    const stop = inventory.onChange((change) => {
+      if (!isIt(change)) return;
+      stop();
+      resolve(change);
+    });
+  });
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// What the client knows of vim25 is decided here: these, and every type that can be reached from them.
+
+// calls are the methods. To know one more, add it and run `make generate`.
+var calls = []any{
+	methods.RetrieveServiceContentBody{},
+	methods.CurrentTimeBody{},
+	methods.LoginBody{},
+	methods.LogoutBody{},
+	methods.TerminateSessionBody{},
+
+	methods.RetrievePropertiesExBody{},
+	methods.ContinueRetrievePropertiesExBody{},
+	methods.CreatePropertyCollectorBody{},
+	methods.DestroyPropertyCollectorBody{},
+	methods.CreateFilterBody{},
+	methods.WaitForUpdatesExBody{},
+	methods.CreateContainerViewBody{},
+	methods.CreateListViewBody{},
+	methods.ModifyListViewBody{},
+	methods.DestroyViewBody{},
+
+	methods.FindByUuidBody{},
+	methods.FindChildBody{},
+
+	methods.CreateFolderBody{},
+	methods.CloneVM_TaskBody{},
+	methods.ReconfigVM_TaskBody{},
+	methods.CreateSnapshot_TaskBody{},
+	methods.PowerOnVM_TaskBody{},
+	methods.PowerOffVM_TaskBody{},
+	methods.ShutdownGuestBody{},
+	methods.Destroy_TaskBody{},
+	methods.CancelTaskBody{},
+	methods.AddCustomFieldDefBody{},
+	methods.SetFieldBody{},
+	methods.MarkAsTemplateBody{},
+	methods.EnterMaintenanceMode_TaskBody{},
+	methods.ExitMaintenanceMode_TaskBody{},
+}
+
+// properties are those of managed objects that can be read and watched.
+var properties = []managed{
+	{mo.VirtualMachine{}, []string{
+		"name", "parent", "customValue", "availableField", "recentTask", "datastore", "network", "resourcePool",
+		"config", "config.instanceUuid", "config.uuid", "config.template", "config.annotation", "config.extraConfig",
+		"config.changeVersion", "config.cpuHotAddEnabled", "config.memoryHotAddEnabled", "config.hardware",
+		"config.hardware.device", "config.hardware.memoryMB", "config.hardware.numCPU",
+		"runtime.powerState", "runtime.connectionState", "runtime.host", "runtime.question",
+		"guest.ipAddress", "guest.hostName", "guest.net", "guest.guestState", "guest.toolsRunningStatus",
+		"snapshot", "snapshot.currentSnapshot", "summary.quickStats",
+	}},
+	{mo.Folder{}, []string{"name", "parent", "childType", "childEntity", "customValue"}},
+	{mo.Datacenter{}, []string{"name", "parent", "vmFolder", "hostFolder", "datastoreFolder", "networkFolder"}},
+	{mo.ComputeResource{}, []string{"name", "parent", "host", "datastore", "network", "resourcePool"}},
+	{mo.ClusterComputeResource{}, []string{"name", "parent", "host", "datastore", "network", "resourcePool"}},
+	{mo.ResourcePool{}, []string{"name", "parent", "owner", "resourcePool", "vm"}},
+	{mo.Datastore{}, []string{"name", "parent", "summary", "host"}},
+	{mo.Network{}, []string{"name", "parent", "host"}},
+	{mo.HostSystem{}, []string{
+		"name", "parent", "vm", "datastore", "network",
+		"runtime.connectionState", "runtime.inMaintenanceMode", "runtime.powerState",
+		"summary.hardware", "summary.quickStats",
+		"config.graphicsInfo", "config.pciPassthruInfo", "hardware.pciDevice", "hardware.systemInfo",
+	}},
+	{mo.Task{}, []string{
+		"info", "info.state", "info.error", "info.result", "info.progress", "info.entity", "info.descriptionId",
+		"info.cancelled", "info.queueTime", "info.startTime", "info.completeTime",
+	}},
+	{mo.SessionManager{}, []string{"currentSession", "sessionList"}},
+	{mo.CustomFieldsManager{}, []string{"field"}},
+	{mo.ContainerView{}, []string{"view"}},
+	{mo.ListView{}, []string{"view"}},
+}
+
+type managed struct {
+	object any
+	paths  []string
+}
+
+// subtypes are worth having with all their fields; others are read as the nearest base that is known.
+var subtypes = []any{
+	types.TraversalSpec{}, types.OptionValue{}, types.CustomFieldStringValue{},
+
+	types.VirtualDisk{}, types.VirtualDiskFlatVer2BackingInfo{}, types.VirtualDiskSparseVer2BackingInfo{},
+	types.VirtualDiskSeSparseBackingInfo{}, types.VirtualEthernetCard{}, types.VirtualE1000e{}, types.VirtualVmxnet3{},
+	types.VirtualEthernetCardNetworkBackingInfo{}, types.VirtualEthernetCardDistributedVirtualPortBackingInfo{},
+	types.VirtualPCIPassthrough{}, types.VirtualPCIPassthroughVmiopBackingInfo{},
+	types.VirtualPCIPassthroughDynamicBackingInfo{}, types.VirtualPCIPassthroughDeviceBackingInfo{},
+	types.ParaVirtualSCSIController{}, types.VirtualLsiLogicController{},
+	types.HostSriovInfo{},
+
+	types.NotAuthenticated{}, types.NoPermission{}, types.InvalidLogin{}, types.ManagedObjectNotFound{},
+	types.DuplicateName{}, types.AlreadyExists{}, types.NotFound{}, types.InvalidArgument{}, types.InvalidName{},
+	types.InvalidState{}, types.InvalidPowerState{}, types.ResourceInUse{}, types.TaskInProgress{},
+	types.ConcurrentAccess{}, types.RequestCanceled{}, types.NotSupported{}, types.InvalidCollectorVersion{},
+	types.InvalidProperty{}, types.InsufficientResourcesFault{}, types.NoDiskSpace{}, types.ToolsUnavailable{},
+	types.HostNotConnected{}, types.HostCommunication{}, types.FileAlreadyExists{}, types.InvalidDatastore{},
+	types.InvalidVmConfig{}, types.InvalidDeviceSpec{}, types.GenericVmConfigFault{}, types.CustomizationFault{},
+	types.Timedout{}, types.InvalidType{}, types.InvalidRequest{}, types.MethodNotFound{}, types.SystemError{},
+	types.RestrictedVersion{}, types.RestrictedByAdministrator{}, types.NoPermissionOnHost{},
+	types.SnapshotFault{}, types.FileLocked{}, types.FileNotFound{}, types.CannotAccessFile{},
+}

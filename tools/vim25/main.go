@@ -1,0 +1,96 @@
+// Command vim25 writes what packages/vsphere knows of the vSphere API, from govmomi's types: as JSON, a file name and
+// its text each, for tools/vim25/main.ts to format and put in place.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	"github.com/vmware/govmomi/vim25"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+type call struct {
+	name   string
+	args   []field
+	result *field
+}
+
+type object struct {
+	name       string
+	properties []field
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "vim25:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	read, err := readSource()
+	if err != nil {
+		return fmt.Errorf("cannot read govmomi's types: %w", err)
+	}
+	s := &schema{types: map[string]*definition{}, enums: map[string][]string{}}
+	for _, each := range subtypes {
+		s.reach(reflect.TypeOf(each))
+	}
+	made := []call{}
+	for _, body := range calls {
+		made = append(made, s.call(body))
+	}
+	objects := []object{}
+	for _, each := range properties {
+		known := object{name: reflect.TypeOf(each.object).Name()}
+		for _, path := range each.paths {
+			known.properties = append(known.properties, s.property(each.object, path))
+		}
+		objects = append(objects, known)
+	}
+	return json.NewEncoder(os.Stdout).Encode(map[string]string{
+		"vim25.generated.ts":  s.writeTypes(made, objects),
+		"schema.generated.ts": s.writeSchema(vim25.Version, read.since, s.others(read.names)),
+	})
+}
+
+// call notes a method's arguments and answer as types of their own, under names that no type can have.
+func (s *schema) call(body any) call {
+	t := reflect.TypeOf(body)
+	made := call{name: strings.TrimSuffix(t.Name(), "Body")}
+	request, _ := t.FieldByName("Req")
+	args := s.define(request.Type.Elem())
+	s.types["$"+made.name] = &args
+	made.args = args.fields[1:] // without _this, which is never among the arguments
+
+	response, _ := t.FieldByName("Res")
+	answer := s.define(response.Type.Elem())
+	s.types["$"+made.name+"Response"] = &answer
+	if len(answer.fields) > 0 {
+		made.result = &answer.fields[0]
+	}
+	return made
+}
+
+// others are the types that may come in place of one that is known, by the nearest that is.
+func (s *schema) others(names []string) map[string][]string {
+	found := map[string][]string{}
+	for _, name := range names {
+		if _, known := s.types[name]; known {
+			continue
+		}
+		t, ok := types.TypeFunc()(name)
+		for ok && t.NumField() > 0 && t.Field(0).Anonymous {
+			t = t.Field(0).Type
+			if _, known := s.types[t.Name()]; known {
+				found[t.Name()] = append(found[t.Name()], name)
+				break
+			}
+		}
+	}
+	return found
+}

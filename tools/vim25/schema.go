@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// field is an element of a type. Their order is the WSDL's, which vCenter insists on.
+type field struct {
+	name, kind            string
+	list, optional, typed bool // typed: written with xsi:type, since a subtype may stand there
+	since                 string
+}
+
+type definition struct {
+	base   string
+	fields []field
+}
+
+// schema is everything that was reached.
+type schema struct {
+	types map[string]*definition
+	enums map[string][]string
+}
+
+var (
+	reference = reflect.TypeFor[types.ManagedObjectReference]()
+	bytes     = reflect.TypeFor[types.ByteSlice]()
+	instant   = reflect.TypeFor[time.Time]()
+)
+
+// reach notes a type with all that can be reached from it, and says how a field of it is declared.
+func (s *schema) reach(t reflect.Type) (kind string, typed bool) {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t == reference:
+		return "ManagedObjectReference", false
+	case t == instant:
+		return "dateTime", false
+	case t.Kind() == reflect.Interface && t.NumMethod() == 0:
+		return "anyType", true
+	case t.Kind() == reflect.Interface:
+		name := strings.TrimPrefix(t.Name(), "Base")
+		base, ok := types.TypeFunc()(name)
+		if !ok {
+			panic(fmt.Sprintf("no type %s behind %s", name, t.Name()))
+		}
+		s.reach(base)
+		return name, true
+	case t.Kind() == reflect.String && t.Name() != "string" && t.Name() != "URI":
+		s.enum(t)
+		return t.Name(), false
+	case t.Kind() != reflect.Struct:
+		return primitive(t), false
+	}
+	if _, known := s.types[t.Name()]; !known {
+		s.types[t.Name()] = &definition{} // before its fields, which may be of the same type
+		*s.types[t.Name()] = s.define(t)
+	}
+	return t.Name(), false
+}
+
+func (s *schema) define(t reflect.Type) definition {
+	var made definition
+	for i := range t.NumField() {
+		member := t.Field(i)
+		if member.Anonymous {
+			if member.Type.Name() != "DynamicData" {
+				made.base, _ = s.reach(member.Type)
+			}
+			continue
+		}
+		made.fields = append(made.fields, s.field(member))
+	}
+	return made
+}
+
+func (s *schema) field(member reflect.StructField) field {
+	name, options, _ := strings.Cut(member.Tag.Get("xml"), ",")
+	made := field{name: name, since: member.Tag.Get("vim")}
+	flags := strings.Split(options, ",")
+	t := member.Type
+	made.optional = slices.Contains(flags, "omitempty") || t.Kind() == reflect.Pointer
+	switch {
+	case t == bytes:
+		made.list, made.kind = true, "byte"
+		return made
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		made.kind = "base64Binary"
+		return made
+	case t.Kind() == reflect.Slice:
+		made.list, t = true, t.Elem()
+	}
+	made.kind, made.typed = s.reach(t)
+	made.typed = made.typed || slices.Contains(flags, "typeattr")
+	return made
+}
+
+func (s *schema) enum(t reflect.Type) {
+	values := reflect.Zero(t).MethodByName("Values")
+	if !values.IsValid() {
+		panic(t.Name() + " tells no values")
+	}
+	names := []string{}
+	list := values.Call(nil)[0]
+	for i := range list.Len() {
+		names = append(names, list.Index(i).String())
+	}
+	s.enums[t.Name()] = names
+}
+
+func primitive(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "boolean"
+	case reflect.Int8, reflect.Uint8:
+		return "byte"
+	case reflect.Int16:
+		return "short"
+	case reflect.Int32:
+		return "int"
+	case reflect.Int64:
+		return "long"
+	case reflect.Float32:
+		return "float"
+	case reflect.Float64:
+		return "double"
+	}
+	panic("no XML type for " + t.String())
+}
+
+// property finds the type at a path such as config.hardware.numCPU.
+func (s *schema) property(object any, path string) field {
+	t := reflect.TypeOf(object)
+	names := strings.Split(path, ".")
+	for i, name := range names {
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() == reflect.Interface {
+			t, _ = types.TypeFunc()(strings.TrimPrefix(t.Name(), "Base"))
+		}
+		member, ok := t.FieldByNameFunc(func(candidate string) bool {
+			return strings.EqualFold(candidate, name)
+		})
+		if !ok {
+			panic(fmt.Sprintf("%s has no property %s", reflect.TypeOf(object).Name(), path))
+		}
+		t = member.Type
+		if i == len(names)-1 {
+			read := s.field(member)
+			read.name = path
+			return read
+		}
+	}
+	panic("an empty path")
+}
