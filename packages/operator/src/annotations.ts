@@ -13,7 +13,16 @@ export function isPaused({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[PAUSED] === 'true';
 }
 
-/** Whether what it stands for stays when it is deleted. */
-export function isOrphaned({ metadata }: KubeObject): boolean {
-  return metadata.annotations?.[DELETION_POLICY] === 'Orphan';
+export function mayRecreate({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.[RECREATE] === 'true';
+}
+
+/** Whether what it stands for goes with it, or stays and is nobody's then. */
+export type DeletionPolicy = 'Delete' | 'Orphan';
+
+/** @returns a sentence instead where nobody can know what is meant: then nothing is deleted */
+export function deletionPolicyOf({ metadata }: KubeObject): DeletionPolicy | { readonly problem: string } {
+  const policy = metadata.annotations?.[DELETION_POLICY] ?? 'Delete';
+  if (policy === 'Delete' || policy === 'Orphan') return policy;
+  return { problem: `the annotation ${DELETION_POLICY} is "${policy}"; it is Delete or Orphan` };
 }

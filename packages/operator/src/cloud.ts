@@ -1,3 +1,5 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { CloudClient } from '@vmwright/cloud';
 import { exponentialBuckets, type Registry, type World } from '@vmwright/runtime';
@@ -9,14 +11,16 @@ export async function connectCloud(
   { url, apiKey, ca, timeoutMs }: CloudSettings,
   registry: Registry,
 ): Promise<CloudClient> {
-  // Read once at the start, so that a wrong path is told then; and for each connection, since it may be replaced.
+  // Read once at the start, so that what is wrong is told then; and anew for each use, since both may be replaced.
   if (ca !== undefined)
-    await readFile(ca).catch((cause) => {
-      throw new SettingsError(
-        `CLOUD_CA names ${ca}, which cannot be read; it is a file with certificates (PEM)`,
-        { cause },
-      );
-    });
+    try {
+      new X509Certificate(await readFile(ca));
+    } catch (cause) {
+      const sentence = `CLOUD_CA names ${ca}, which cannot be read as certificates (PEM)`;
+      throw new SettingsError(sentence, { cause });
+    }
+  const key = typeof apiKey === 'string' ? apiKey : () => keyIn(apiKey.file);
+  if (typeof key === 'function') key();
   const requests = registry.counter({
     name: 'vmwright_cloud_requests_total',
     help: 'Requests to the private cloud.',
@@ -31,7 +35,7 @@ export async function connectCloud(
   return new CloudClient({
     world,
     url,
-    apiKey,
+    apiKey: key,
     timeoutMs,
     userAgent: 'vmwright',
     ...(ca !== undefined && { tls: async () => ({ ca: await readFile(ca, 'utf8') }) }),
@@ -42,4 +46,12 @@ export async function connectCloud(
       },
     },
   });
+}
+
+function keyIn(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (cause) {
+    throw new SettingsError(`CLOUD_API_KEY_FILE names ${file}, which cannot be read`, { cause });
+  }
 }

@@ -1,5 +1,10 @@
-import type { CloudClient } from '@vmwright/cloud';
-import { admission, type Need, type ProgramNeeds, type WebhookAddress } from '@vmwright/runtime';
+import {
+  admission,
+  type Need,
+  type ProgramNeeds,
+  silentLogger,
+  type WebhookAddress,
+} from '@vmwright/runtime';
 import { Namespace } from './kinds.ts';
 import { admitVms } from './vm/admission.ts';
 import { FINALIZER } from './vm/controller.ts';
@@ -14,9 +19,14 @@ export const KINDS = [VM] as const;
 /** In which the cluster is known by its UID. */
 export const SYSTEM = { name: 'kube-system' };
 
-/** What is asked before objects are stored. */
-export function admissions(cloud: Pick<CloudClient, 'check'>) {
-  return [admission(VM, admitVms(cloud))];
+/** What is asked before objects are stored: for manifests, of which nobody asks anything. */
+export function admissions(namespaces: readonly string[] | undefined) {
+  const nobody = { check: async () => undefined };
+  const rules = admitVms(nobody, silentLogger);
+  const namespaceSelector = namespaces && {
+    matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: namespaces }],
+  };
+  return [admission(VM, { ...rules, ...(namespaceSelector && { namespaceSelector }) })];
 }
 
 export function webhookAddress(namespace: string, url: string | undefined): WebhookAddress {
@@ -33,8 +43,7 @@ export function needs(namespace: string, namespaces?: readonly string[]): Progra
     controllers: [{ for: VM, finalizer: { name: FINALIZER } }],
     jobs: [{ reads: [VM] }],
     election: { name: NAME },
-    // Nobody is asked about a name by the one who only lists what is asked.
-    webhooks: { webhooks: admissions({ check: async () => undefined }) },
+    webhooks: { webhooks: admissions(namespaces) },
     needs: [cluster],
   };
 }

@@ -9,7 +9,7 @@ import {
 } from '@vmwright/runtime';
 import { manifests } from './manifests.ts';
 import { runOperator } from './operator.ts';
-import { settingsFrom } from './settings/settings.ts';
+import { listIn, settingsFrom } from './settings/settings.ts';
 
 const USAGE = `vmwright: one Kubernetes operator for virtual machines, wherever they run
 
@@ -32,11 +32,13 @@ try {
         args,
         options: {
           namespace: { type: 'string', default: 'vmwright-system' },
+          namespaces: { type: 'string' },
           'webhook-url': { type: 'string' },
         },
       });
       const { crds, rbac, webhooks } = manifests({
         namespace: values.namespace,
+        namespaces: listIn(values.namespaces),
         webhookUrl: values['webhook-url'],
       });
       console.log(await manifestYaml([...crds, ...rbac, ...webhooks]));
@@ -44,7 +46,7 @@ try {
     }
     default:
       console.error(USAGE);
-      process.exitCode = command === undefined || command === 'help' ? 0 : 2;
+      process.exitCode = command === undefined || command === 'help' || command === '--help' ? 0 : 2;
   }
 } catch (error) {
   // A sentence, not a stack: most of what goes wrong here is a setting.

@@ -12,7 +12,7 @@ export interface ManifestOptions {
 
 /** What is applied to a cluster for the program to work in it, from its own declarations. */
 export function manifests({ namespace, namespaces, webhookUrl }: ManifestOptions): Manifests {
-  const webhooks = admissions({ check: async () => undefined });
+  const webhooks = admissions(namespaces);
   const address = webhookAddress(namespace, webhookUrl);
   return {
     crds: KINDS.map((kind) => crdOf(kind)),

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { CloudClient, type Server } from '@vmwright/cloud';
 import { nodeWorld } from '@vmwright/runtime';
 import {
@@ -21,6 +22,8 @@ export interface Installed extends AsyncDisposable {
   readonly controlPlane: ControlPlane;
   readonly cloud: Cloud;
   readonly operator: Part;
+  /** Whether this one leads, by its own metrics. */
+  leads(replica: Part): Promise<boolean>;
   /** Another replica; the webhooks are served by the first. */
   replica(): Promise<Part>;
   kubectl(...args: readonly string[]): Promise<string>;
@@ -62,6 +65,11 @@ export async function install(
     controlPlane,
     cloud,
     operator,
+    leads: async (replica) => {
+      const port = /"msg":"serving metrics[^\n]*"port":(\d+)/.exec(await readFile(replica.log, 'utf8'))?.[1];
+      const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+      return /^leader_election_master_status\{name="vmwright"\} 1$/m.test(metrics);
+    },
     replica: async () => owned.use(await start({})),
     kubectl,
     refused: async (manifest) => {

@@ -27,7 +27,9 @@ test(`${VMS_AT_ONCE} VMs at once, the leader killed among them: all run, with fe
     for (let name = names.pop(); name !== undefined; name = names.pop()) await it.vm(name, name);
   };
   await Promise.all(Array.from({ length: 16 }, create));
-  await it.operator.kill(); // it was the first, and leads; the other takes over in the middle
+  expect(await it.leads(it.operator)).toBe(true);
+  await it.operator.kill(); // the other takes over in the middle
+  expect(await running(it)).toBeLessThan(VMS_AT_ONCE);
   await expect.poll(() => running(it), { timeout: 120_000, interval: 500 }).toBe(VMS_AT_ONCE);
   const servers = await it.servers();
   expect(new Set(servers.map(({ labels }) => labels['vmwright.dev/uid'])).size).toBe(VMS_AT_ONCE);
@@ -41,8 +43,11 @@ test(`${VMS_AT_ONCE} VMs at once, the leader killed among them: all run, with fe
   );
   expect(calls.get('/servers/{id}') ?? 0).toBeLessThanOrEqual(again);
 
+  expect(calls.get('POST /servers')).toBeGreaterThanOrEqual(VMS_AT_ONCE);
+
   const lists = calls.get('GET /servers') ?? 0;
   const before = await writes(it);
+  expect(before).toBeGreaterThan(3 * VMS_AT_ONCE);
   await expect
     .poll(async () => (await cloudCalls(it)).get('GET /servers') ?? 0, { timeout: 60_000 })
     .toBeGreaterThan(lists + 5);

@@ -27,6 +27,15 @@ beforeAll(async () => {
 afterAll(() => it?.[Symbol.asyncDispose]());
 
 const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
+const reasonOf = (vm: KubeObject) => {
+  const conditions = field(vm, 'status', 'conditions');
+  return Array.isArray(conditions)
+    ? field(
+        conditions.find((each) => field(each, 'type') === 'Ready'),
+        'reason',
+      )
+    : undefined;
+};
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 
 test('the manifest of the seed becomes a machine, whose utilization is told; deleted, the machine goes first', async () => {
@@ -52,23 +61,13 @@ test('the manifest of the seed becomes a machine, whose utilization is told; del
   );
 
   await it.kubectl('delete', '--wait=false', 'vms.samplecontroller.k8s.io', 'sample');
-  // The machine takes its time to stop: meanwhile the object must be there.
-  for (;;) {
-    const objects = await it.kubectl(
-      'get',
-      'vms.samplecontroller.k8s.io',
-      'sample',
-      '--ignore-not-found',
-      '-o',
-      'name',
-    );
-    const audit = await it.cloud.audit();
-    const isGone = audit.some(({ event, id }) => event === 'deleted' && id === vmId);
-    if (objects === '') {
-      expect(isGone, 'the object went before its machine').toBe(true);
-      break;
-    }
-  }
+  const leaving = await it.until('sample', (each) => reasonOf(each) === 'Deleting');
+  expect(status(leaving, 'msg')).toBe('the cloud is removing the machine');
+  await it.gone('sample');
+  const seen404 = Date.now();
+  const deleted = (await it.cloud.audit()).find(({ event, id }) => event === 'deleted' && id === vmId);
+  // By the cloud's own book: it was gone before the object was.
+  expect(Date.parse(deleted?.time ?? '')).toBeLessThanOrEqual(seen404);
 });
 
 describe('what cannot be is refused with a sentence', () => {
@@ -140,7 +139,7 @@ test('a name that is prohibited after the object was let in is told and not crea
     await it.vm('late', 'vmlate');
     await it.until(
       'late',
-      (vm) => status(vm, 'opStatus') === 'Failed' && condition(vm, 'NameAccepted') === 'True',
+      (vm) => status(vm, 'opStatus') === 'Unknown' && condition(vm, 'NameAccepted') === 'True',
     );
     await it.cloud.prohibit('vmforbidden it is the name of a river', 'bad-*', 'vmlate');
     await expect.poll(() => answerAbout('vmlate')).toBe('PROHIBITED_NAME'); // the cloud has read it
@@ -203,6 +202,49 @@ test('a VM that is paused is left alone, and goes on when it is not any more', a
   expect((await it.servers()).map(({ name }) => name)).not.toContain('vmpaused');
   await it.kubectl('annotate', 'vms.samplecontroller.k8s.io', 'paused', 'vmwright.dev/paused-');
   await it.until('paused', isRunning);
+});
+
+test('a deletion policy that nobody knows deletes nothing', async () => {
+  const unknown = { 'vmwright.dev/deletion-policy': 'Retain' };
+  const sentence = 'the annotation vmwright.dev/deletion-policy is "Retain"; it is Delete or Orphan';
+  await expect(it.vm('retained', 'vmretained', unknown)).rejects.toThrow(sentence);
+  await it.vm('retained', 'vmretained');
+  await it.until('retained', isRunning);
+  await it.kubectl(
+    'annotate',
+    'vms.samplecontroller.k8s.io',
+    'retained',
+    'vmwright.dev/deletion-policy=Retain',
+  );
+  await it.kubectl('delete', '--wait=false', 'vms.samplecontroller.k8s.io', 'retained');
+  const held = await it.until('retained', (vm) => reasonOf(vm) === 'Deleting');
+  expect(status(held, 'msg')).toBe(`it is not deleted: ${sentence}`);
+  expect((await it.servers()).map(({ name }) => name)).toContain('vmretained');
+  await it.kubectl('annotate', 'vms.samplecontroller.k8s.io', 'retained', 'vmwright.dev/deletion-policy-');
+  await it.gone('retained');
+});
+
+test('a machine whose marks were taken off gets them back', async () => {
+  await it.vm('unmarked', 'vmunmarked');
+  const { id = '', labels = {} } = (await untilServer('vmunmarked')) ?? {};
+  await it.until('unmarked', isRunning);
+  await it.client.relabel(id, { 'vmwright.dev/cluster': null });
+  await expect.poll(async () => (await it.client.get(id)).labels, { timeout: 30_000 }).toEqual(labels);
+});
+
+const untilServer = async (name: string) => {
+  await it.until(name.replace(/^vm/, ''), isRunning);
+  return (await it.servers()).find((server) => server.name === name);
+};
+
+test('while the cloud is away machines are told as unknown, and as running when it is back', async () => {
+  await it.vm('keyless', 'vmkeyless');
+  await it.until('keyless', isRunning);
+  await it.cloud.part.kill();
+  const told = await it.until('keyless', (vm) => status(vm, 'opStatus') === 'Unknown');
+  expect([condition(told, 'Ready'), reasonOf(told)]).toEqual(['Unknown', 'CloudUnreachable']);
+  await it.cloud.part.start();
+  await it.until('keyless', isRunning);
 });
 
 test('a VM that is let go leaves its machine, which is nobody’s then', async () => {

@@ -1,5 +1,6 @@
 import type { LabelChanges, NewServer, Server, ServerStatus } from '../api/server.ts';
 import { availabilityIn, pageIn, serverIn, statusIn } from './answers.ts';
+import { UnexpectedAnswerError } from './errors.ts';
 import { type Outgoing, type RequestObserver, Requests } from './requests.ts';
 import type { CloudWorld, TlsOptions } from './world.ts';
 
@@ -7,7 +8,8 @@ export interface CloudClientOptions {
   readonly world: CloudWorld;
   /** `https://cloud.example:8480`, or with a path before the API's own. */
   readonly url: string;
-  readonly apiKey: string;
+  /** A function is asked each time: keys are replaced. */
+  readonly apiKey: string | (() => string);
   /** For `https:`: whom to trust. @default the system's authorities */
   readonly tls?: () => Promise<TlsOptions>;
   /** For each sending of a request and its answer. @default 10_000 */
@@ -84,11 +86,12 @@ export class CloudClient implements AsyncDisposable {
       this.#close = async () => undefined; // who opened the connections closes them
       return;
     }
-    if (!/^[\x21-\x7e]+$/.test(apiKey))
+    if (typeof apiKey === 'string' && !/^[\x21-\x7e]+$/.test(apiKey))
       throw new ClientOptionsError('the API key is empty, or has a space or a line break in it');
     const secure = protocol === 'https:' && { tls: tls ?? (async () => ({})) };
     const transport = world.connect({ origin, ...secure });
-    this.#requests = new Requests({ world, transport, apiKey, userAgent, observer });
+    const key = typeof apiKey === 'string' ? () => apiKey : apiKey;
+    this.#requests = new Requests({ world, transport, apiKey: key, userAgent, observer });
     this.#close = () => transport.close();
   }
 
@@ -155,6 +158,8 @@ export class CloudClient implements AsyncDisposable {
         query,
       );
       yield page.items;
+      if (page.next !== undefined && page.next === cursor)
+        throw new UnexpectedAnswerError('GET /servers: a page names itself as the next', { status: 200 });
       cursor = page.next;
     } while (cursor !== undefined);
   }

@@ -14,14 +14,21 @@ export interface Refusal {
  * The error in an answer: a problem (RFC 9457) where the cloud itself has written it, and whatever it may be where a
  * proxy has.
  * @param now for a Retry-After that is a date
+ * @param clean takes secrets out of what others have written
  */
-export function errorFrom(what: string, { status, body, retryAfter }: Refusal, now: number): CloudError {
+export function errorFrom(
+  what: string,
+  { status, body, retryAfter }: Refusal,
+  now: number,
+  clean: (text: string) => string,
+): CloudError {
   const problem = problemIn(body);
-  const said = problem?.detail ?? (body.trim().slice(0, LONGEST_TEXT) || `HTTP ${status}`);
+  // Cleaned after it is read: in JSON a key may be written otherwise than it is.
+  const said = clean(problem?.detail ?? (body.trim().slice(0, LONGEST_TEXT) || `HTTP ${status}`));
   return cloudError(`${what}: ${said}`, {
     status,
     problem: problem?.code,
-    detail: problem?.detail,
+    detail: problem === undefined ? undefined : said,
     serverId: problem?.serverId,
     retryAfterMs: waitIn(retryAfter, now),
   });

@@ -21,7 +21,7 @@ export interface RequestObserver {
 export interface RequestsOptions {
   readonly world: CloudWorld;
   readonly transport: Transport;
-  readonly apiKey: string;
+  readonly apiKey: () => string;
   readonly userAgent: string;
   readonly observer?: RequestObserver | undefined;
 }
@@ -48,10 +48,14 @@ export interface Outgoing<T> {
 const FIRST_DELAY_MS = 100;
 /** Longer than this it is the caller's, whose back-off is made for it. */
 const LONGEST_DELAY_MS = 5_000;
+/** Whatever is asked for: a cloud that means an hour may be back in a minute. */
+const LONGEST_REST_MS = 60_000;
 
 /** Sends requests: with the key, a deadline, and again where that is safe. */
 export class Requests {
   readonly #options: RequestsOptions;
+  /** On the monotonic clock. */
+  #restUntil = 0;
 
   constructor(options: RequestsOptions) {
     this.#options = options;
@@ -82,24 +86,27 @@ export class Requests {
   }
 
   async #attempt<T>(outgoing: Outgoing<T>, { signal }: Deadline): Promise<T> {
-    const { world, transport, apiKey, userAgent, observer } = this.#options;
+    const { world, transport, userAgent, observer } = this.#options;
+    const key = this.#options.apiKey();
     const { method, route, path, headers, body, read } = outgoing;
     const request: TransportRequest = {
       method,
       path,
       headers: {
         accept: 'application/json, application/problem+json',
-        authorization: `Bearer ${apiKey}`,
+        authorization: `Bearer ${key}`,
         'user-agent': userAgent,
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...headers,
       },
       ...(body !== undefined && { body }),
       signal,
+      beforeSend: () => refuseUnlessAllowed(outgoing),
     };
     const started = world.monotonic();
     const tell = (code: string) => observer?.answered(method, route, code, world.monotonic() - started);
-    refuseUnlessAllowed(outgoing); // nothing is awaited between this and the sending: what it says still holds
+    refuseUnlessAllowed(outgoing); // and again when it has a connection to be sent over: it may wait for one
+    this.#refuseWhileResting(outgoing);
     let status: number;
     let text: string;
     let retryAfter: string | undefined;
@@ -114,7 +121,11 @@ export class Requests {
     }
     tell(String(status));
     if (status < 200 || status > 299)
-      throw errorFrom(nameOf(outgoing), { status, body: this.#withoutKey(text), retryAfter }, world.now());
+      throw this.#rested(
+        errorFrom(nameOf(outgoing), { status, body: text, retryAfter }, world.now(), (said) =>
+          this.#withoutKey(said),
+        ),
+      );
     try {
       return read(text);
     } catch (error) {
@@ -147,7 +158,24 @@ export class Requests {
   }
 
   #withoutKey(text: string): string {
-    return text.replaceAll(this.#options.apiKey, '[redacted]');
+    const key = this.#options.apiKey();
+    return key === '' ? text : text.replaceAll(key, '[redacted]');
+  }
+
+  /** Who asks for a longer time than we wait in here is left alone by all of us until then. */
+  #rested(error: CloudError): CloudError {
+    const asks = error instanceof TooManyRequestsError || error instanceof UnavailableError;
+    const ms = asks ? (error.retryAfterMs ?? 0) : 0;
+    if (ms > LONGEST_DELAY_MS)
+      this.#restUntil = this.#options.world.monotonic() + Math.min(ms, LONGEST_REST_MS);
+    return error;
+  }
+
+  #refuseWhileResting(outgoing: Outgoing<unknown>): void {
+    const retryAfterMs = this.#restUntil - this.#options.world.monotonic();
+    if (retryAfterMs <= 0) return;
+    const detail = 'the cloud has asked for time, and is left alone until then';
+    throw new TooManyRequestsError(`${nameOf(outgoing)}: ${detail}`, { status: 429, detail, retryAfterMs });
   }
 }
 

@@ -39,6 +39,8 @@ export interface TransportRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
+  /** Called when it has a connection, right before it is sent; throws when it must not be. */
+  readonly beforeSend?: () => void;
 }
 
 interface TransportResponse {

@@ -52,9 +52,13 @@ describe('what is missing or wrong is named', () => {
     [
       ['--vm-refresh=often'],
       ENVIRONMENT,
-      '--vm-refresh is "often"; it wants a time such as 500ms, 15s or 2m',
+      '--vm-refresh is "often"; it wants a time such as 500ms, 15s or 2m, and not less than 500ms',
     ],
-    [['--vm-refresh=0s'], ENVIRONMENT, '--vm-refresh is "0s"; it wants a time such as 500ms, 15s or 2m'],
+    [
+      ['--vm-refresh=0s'],
+      ENVIRONMENT,
+      '--vm-refresh is "0s"; it wants a time such as 500ms, 15s or 2m, and not less than 500ms',
+    ],
     [['--vm-concurrency=0'], ENVIRONMENT, '--vm-concurrency is "0"; it wants a whole number from 1 to 1000'],
     [['--leader-elect=maybe'], ENVIRONMENT, '--leader-elect is "maybe"; it wants true or false'],
     [
@@ -63,9 +67,49 @@ describe('what is missing or wrong is named', () => {
       '--status-address is "here"; it wants a port such as :8080, or an address and a port',
     ],
     [['--log-level=loud'], ENVIRONMENT, '--log-level is "loud"; it wants debug, info, warn, error'],
+    [
+      ['--vm-refresh=1ms'],
+      ENVIRONMENT,
+      '--vm-refresh is "1ms"; it wants a time such as 500ms, 15s or 2m, and not less than 500ms',
+    ],
+    [
+      ['--cluster-id=a b'],
+      ENVIRONMENT,
+      '--cluster-id is "a b"; it wants 1 to 63 letters, digits, "-", "_" and ".", another for each cluster',
+    ],
+    [
+      ['--leader-elect-lease-duration=1500ms'],
+      ENVIRONMENT,
+      '--leader-elect-lease-duration is "1500ms"; it wants whole seconds',
+    ],
+    [
+      ['--leader-elect-renew-deadline=15s'],
+      ENVIRONMENT,
+      '--leader-elect-renew-deadline is "15s"; it wants less than --leader-elect-lease-duration, which is 15s',
+    ],
+    [
+      ['--leader-elect-retry-period=6s'],
+      ENVIRONMENT,
+      '--leader-elect-retry-period is "6s"; it wants at most half of --leader-elect-renew-deadline, which is 10s',
+    ],
+    [['--webhook-url=http://x'], ENVIRONMENT, '--webhook-url is "http://x"; the API server wants https://'],
+    [
+      [],
+      { ...ENVIRONMENT, CLOUD_API_KEY: 'a b' },
+      'CLOUD_API_KEY has a space, a line break or a letter in it that no key has',
+    ],
+    [
+      [],
+      { ...ENVIRONMENT, CLOUD_URL: 'https://user:secret@cloud' },
+      'CLOUD_URL has a user or a password in it; the key has a variable of its own',
+    ],
     [['--vm-refreshes=1s'], ENVIRONMENT, "Unknown option '--vm-refreshes'"],
   ] as const)('%j', (args, environment, sentence) => {
     expect(() => settingsFrom(args, environment)).toThrow(sentence);
+  });
+
+  test('an empty --cluster-id is none: two clusters without one must not take each other for themselves', () => {
+    expect(settingsFrom(['--cluster-id='], ENVIRONMENT).cluster).toBeUndefined();
   });
 
   test('and the key is in no sentence', () => {

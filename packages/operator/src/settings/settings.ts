@@ -18,7 +18,7 @@ export interface Settings {
   readonly cloud: CloudSettings;
 }
 
-export interface ElectionSettings {
+interface ElectionSettings {
   readonly leaseMs: number;
   readonly renewMs: number;
   readonly retryMs: number;
@@ -26,7 +26,8 @@ export interface ElectionSettings {
 
 export interface CloudSettings {
   readonly url: string;
-  readonly apiKey: string;
+  /** Or the file that it is in. */
+  readonly apiKey: string | { readonly file: string };
   /** A file with the authorities to trust. @default the system's */
   readonly ca: string | undefined;
   readonly timeoutMs: number;
@@ -45,9 +46,13 @@ export class SettingsError extends Error {
   }
 }
 
+/** More often would only be a burden. */
+const SHORTEST_MS = 500;
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
-const OPTIONS = {
+/** All flags, with their defaults. */
+export const OPTIONS = {
   namespace: { type: 'string' },
   namespaces: { type: 'string' },
   'cluster-id': { type: 'string' },
@@ -72,20 +77,14 @@ export function settingsFrom(args: readonly string[], environment: Environment):
   const flags = flagsIn(args);
   const text = (flag: Flag) => flags[flag] ?? '';
   return {
-    namespace: flags.namespace ?? environment.POD_NAMESPACE ?? 'vmwright-system',
+    namespace: flags.namespace || environment.POD_NAMESPACE || 'vmwright-system',
     namespaces: listIn(flags.namespaces ?? environment.WATCH_NAMESPACES),
-    cluster: flags['cluster-id'],
-    election: truth('leader-elect', text('leader-elect'))
-      ? {
-          leaseMs: time('leader-elect-lease-duration', text('leader-elect-lease-duration')),
-          renewMs: time('leader-elect-renew-deadline', text('leader-elect-renew-deadline')),
-          retryMs: time('leader-elect-retry-period', text('leader-elect-retry-period')),
-        }
-      : undefined,
+    cluster: clusterIn(flags['cluster-id']),
+    election: truth('leader-elect', text('leader-elect')) ? electionIn(text) : undefined,
     status: addressIn('status-address', text('status-address')),
     webhook: {
       port: whole('webhook-port', text('webhook-port'), 0, 65_535),
-      url: urlIn('--webhook-url', flags['webhook-url']),
+      url: secureUrlIn('--webhook-url', flags['webhook-url']),
     },
     logLevel: level(text('log-level')),
     cloud: {
@@ -94,15 +93,11 @@ export function settingsFrom(args: readonly string[], environment: Environment):
         urlIn('CLOUD_URL', environment.CLOUD_URL),
         "the private cloud's address, such as https://cloud.example:8480",
       ),
-      apiKey: required(
-        'CLOUD_API_KEY',
-        environment.CLOUD_API_KEY?.trim(),
-        'the key with which the private cloud lets us in, from a Secret',
-      ),
+      apiKey: keyIn(environment),
       ca: environment.CLOUD_CA === '' ? undefined : environment.CLOUD_CA,
       timeoutMs: time('cloud-timeout', text('cloud-timeout')),
-      refreshMs: time('vm-refresh', text('vm-refresh')),
-      sweepMs: time('vm-sweep', text('vm-sweep')),
+      refreshMs: time('vm-refresh', text('vm-refresh'), SHORTEST_MS),
+      sweepMs: time('vm-sweep', text('vm-sweep'), SHORTEST_MS),
       concurrency: whole('vm-concurrency', text('vm-concurrency'), 1, 1_000),
     },
   };
@@ -125,11 +120,23 @@ function urlIn(name: string, value: string | undefined): string | undefined {
   if (value === undefined || value === '') return undefined;
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
-    throw new SettingsError(`${name} is "${value}", which is no address: it begins with http:// or https://`);
+    throw new SettingsError(
+      value.includes('@')
+        ? `${name} is no address: it begins with http:// or https://` // what stands before the @ is not ours to show
+        : `${name} is "${value}", which is no address: it begins with http:// or https://`,
+    );
+  if (url.username !== '' || url.password !== '')
+    throw new SettingsError(`${name} has a user or a password in it; the key has a variable of its own`);
   return value;
 }
 
-function listIn(value: string | undefined): readonly string[] | undefined {
+function secureUrlIn(name: string, value: string | undefined): string | undefined {
+  const url = urlIn(name, value);
+  if (url === undefined || url.startsWith('https:')) return url;
+  throw new SettingsError(`${name} is "${value}"; the API server wants https://`);
+}
+
+export function listIn(value: string | undefined): readonly string[] | undefined {
   const names = value?.split(',').flatMap((name) => name.trim() || []);
   return names === undefined || names.length === 0 ? undefined : names;
 }
@@ -145,10 +152,50 @@ function whole(flag: Flag, value: string, least: number, most: number): number {
   throw wrong(flag, value, `a whole number from ${least} to ${most}`);
 }
 
-function time(flag: Flag, value: string): number {
+function time(flag: Flag, value: string, leastMs = 1): number {
   const ms = duration(value);
-  if (ms !== undefined && ms > 0) return ms;
-  throw wrong(flag, value, 'a time such as 500ms, 15s or 2m');
+  if (ms !== undefined && ms >= leastMs) return ms;
+  const least = leastMs > 1 ? `, and not less than ${leastMs}ms` : '';
+  throw wrong(flag, value, `a time such as 500ms, 15s or 2m${least}`);
+}
+
+/** Held to what an election can work with (see the runtime's), by the names of the flags. */
+function electionIn(text: (flag: Flag) => string): ElectionSettings {
+  const [lease, renew, retry] = [
+    'leader-elect-lease-duration',
+    'leader-elect-renew-deadline',
+    'leader-elect-retry-period',
+  ] as const;
+  const [leaseMs, renewMs, retryMs] = [
+    time(lease, text(lease)),
+    time(renew, text(renew)),
+    time(retry, text(retry)),
+  ];
+  if (leaseMs % 1_000 !== 0) throw wrong(lease, text(lease), 'whole seconds');
+  if (renewMs >= leaseMs) throw wrong(renew, text(renew), `less than --${lease}, which is ${text(lease)}`);
+  if (renewMs < 2 * retryMs)
+    throw wrong(retry, text(retry), `at most half of --${renew}, which is ${text(renew)}`);
+  return { leaseMs, renewMs, retryMs };
+}
+
+/** An empty one, as a template without a value leaves it, is none: two clusters that share it would sweep each other's. */
+function clusterIn(value: string | undefined): string | undefined {
+  if (value === undefined || value === '') return undefined;
+  if (/^[A-Za-z0-9._-]{1,63}$/.test(value)) return value;
+  throw wrong('cluster-id', value, '1 to 63 letters, digits, "-", "_" and ".", another for each cluster');
+}
+
+/** From a variable, or from a file that may be replaced at any time. */
+function keyIn(environment: Environment): string | { readonly file: string } {
+  const { CLOUD_API_KEY_FILE: file, CLOUD_API_KEY: key } = environment;
+  if (file !== undefined && file !== '') return { file };
+  const given = required(
+    'CLOUD_API_KEY',
+    key?.trim(),
+    'the key with which the private cloud lets us in, from a Secret',
+  );
+  if (/^[\x21-\x7e]+$/.test(given)) return given;
+  throw new SettingsError('CLOUD_API_KEY has a space, a line break or a letter in it that no key has');
 }
 
 function addressIn(flag: Flag, value: string): { readonly host: string; readonly port: number } {

@@ -1,5 +1,12 @@
-import { type CloudClient, InvalidRequestError, NameTakenError, ProhibitedNameError } from '@vmwright/cloud';
-import { type AdmissionRules, allow, deny } from '@vmwright/runtime';
+import {
+  type CloudClient,
+  InvalidRequestError,
+  NameTakenError,
+  ProhibitedNameError,
+  UnauthorizedError,
+} from '@vmwright/cloud';
+import { type AdmissionRules, allow, deny, type Logger } from '@vmwright/runtime';
+import { deletionPolicyOf } from '../annotations.ts';
 import type { VM } from './resource.ts';
 
 const TIMEOUT_SECONDS = 10;
@@ -8,14 +15,17 @@ const TIMEOUT_SECONDS = 10;
  * A name that the cloud does not accept is refused before the object exists. Who asks waits for the answer, so it is
  * sought once, and not for longer than the API server waits.
  */
-export function admitVms(cloud: Pick<CloudClient, 'check'>): AdmissionRules<VM> {
+export function admitVms(cloud: Pick<CloudClient, 'check'>, log: Logger): AdmissionRules<VM> {
   return {
     operations: ['CREATE'],
     failurePolicy: 'Fail',
     timeoutSeconds: TIMEOUT_SECONDS,
-    validate: async ({ spec }, { signal }) => {
+    validate: async (vm, { signal }) => {
+      const policy = deletionPolicyOf(vm);
+      if (typeof policy === 'object') return deny(policy.problem);
+      const { vmname } = vm.spec;
       try {
-        await cloud.check(spec.vmname, { signal, timeoutMs: (TIMEOUT_SECONDS - 2) * 1_000, tries: 1 });
+        await cloud.check(vmname, { signal, timeoutMs: (TIMEOUT_SECONDS - 2) * 1_000, tries: 1 });
         return allow();
       } catch (error) {
         const isRefusal =
@@ -23,12 +33,12 @@ export function admitVms(cloud: Pick<CloudClient, 'check'>): AdmissionRules<VM> 
           error instanceof NameTakenError ||
           error instanceof InvalidRequestError;
         if (isRefusal) return deny(error.detail);
-        return deny(
-          `the cloud could not be asked about the vmname ${spec.vmname}: it does not answer; try again`,
-          {
-            code: 503,
-          },
-        );
+        log.warn({ vmname, error: String(error) }, 'the cloud could not be asked about a name');
+        const why =
+          error instanceof UnauthorizedError
+            ? "it does not accept the operator's API key"
+            : 'it does not answer; try again';
+        return deny(`the cloud could not be asked about the vmname ${vmname}: ${why}`, { code: 503 });
       }
     },
   };

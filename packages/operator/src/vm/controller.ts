@@ -1,11 +1,4 @@
-import {
-  type CloudClient,
-  CloudError,
-  GoneError,
-  NameTakenError,
-  ProhibitedNameError,
-  type Server,
-} from '@vmwright/cloud';
+import type { CloudClient } from '@vmwright/cloud';
 import {
   annotationsChanged,
   any,
@@ -20,11 +13,13 @@ import {
   unlessAborted,
   type World,
 } from '@vmwright/runtime';
-import { isOrphaned, isPaused } from '../annotations.ts';
-import { Inventory, isUnreachable } from './inventory.ts';
-import { marksOfOne, NO_MARKS, ownerOf } from './marks.ts';
-import { failed, isOutdated, plan, type Refusal, type Seen } from './plan.ts';
+import { deletionPolicyOf, isPaused } from '../annotations.ts';
+import { Inventory } from './inventory.ts';
+import { NO_MARKS } from './marks.ts';
+import { isOutdated, leaving, plan, type Seen, troubled } from './plan.ts';
 import { VM } from './resource.ts';
+import { remainingOf, seenBy } from './servers.ts';
+import { troubleOf } from './trouble.ts';
 import { unlessGone } from './unless-gone.ts';
 
 export const FINALIZER = 'vmwright.dev/vm';
@@ -32,7 +27,7 @@ export const FINALIZER = 'vmwright.dev/vm';
 /** While a machine is on its way, in or out, it is looked at so often. */
 const MOVING_MS = 2_000;
 /** An annotation that goes wakes the object; this is for one whose going was missed. */
-const PAUSED_MS = 10 * 60_000;
+const HELD_MS = 10 * 60_000;
 /** From which on failures in a row mean that nothing is known any more of machines that ran. */
 const MANY_FAILURES = 3;
 
@@ -59,23 +54,25 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
   const { world, log, cloud, cluster, refreshMs, concurrency } = options;
   const inventory = new Inventory({ world, cloud, cluster, maxAgeMs: 2 * refreshMs });
   const vms = manager.caches.get(VM);
-  const isMoving = () => [...vms.list()].some((vm) => vm.status?.opStatus === 'New' && !isPaused(vm));
-  const outdated = async (signal: AbortSignal) => {
-    try {
-      const servers = await unlessAborted(inventory.refresh(), signal);
-      return keysOf((vm) => isOutdated(vm, servers));
-    } catch (error) {
-      if (signal.aborted || inventory.failures < MANY_FAILURES) throw error;
-      return keysOf((vm) => vm.status?.opStatus === 'Running');
-    }
-  };
   const keysOf = (is: (vm: VM) => boolean) =>
     [...vms.list()].filter(is).map(({ metadata }) => keyOf(metadata));
+  const outdated = async (signal: AbortSignal) => {
+    try {
+      await unlessAborted(inventory.refresh(), signal);
+    } catch (error) {
+      if (!signal.aborted) onError(error);
+      return !signal.aborted && inventory.failures >= MANY_FAILURES ? keysOf(isRunning) : [];
+    }
+    const { servers } = inventory;
+    return keysOf((vm) => isOutdated(vm, servers));
+  };
+  const onError = (error: unknown) =>
+    log.warn({ error: String(error) }, 'the cloud could not be asked for its machines');
   const poller = new Poller({
     world,
-    everyMs: () => (isMoving() ? Math.min(MOVING_MS, refreshMs) : refreshMs),
+    everyMs: () => ([...vms.list()].some(isMoving) ? Math.min(MOVING_MS, refreshMs) : refreshMs),
     ask: outdated,
-    onError: (error) => log.warn({ error: String(error) }, 'the cloud could not be asked for its machines'),
+    onError,
   });
   manager.control({
     for: VM,
@@ -85,16 +82,24 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
     backoff: { maxMs: 60_000 },
     sources: [poller.source],
     reconcile: reconciling(cloud, inventory, cluster, () => poller.within(MOVING_MS)),
-    finalizer: { name: FINALIZER, finalize: finalizing(cloud, cluster) },
+    finalizer: { name: FINALIZER, finalize: finalizing(cloud) },
   });
 }
 
-/** @param onCreated called when a machine is on its way up */
+function isRunning({ status }: VM): boolean {
+  return status?.opStatus === 'Running';
+}
+
+function isMoving(vm: VM): boolean {
+  return vm.status?.opStatus === 'New' && vm.metadata.deletionTimestamp === undefined && !isPaused(vm);
+}
+
+/** @param onMoving called when a machine is on its way, up or down */
 function reconciling(
   cloud: CloudClient,
   inventory: Inventory,
   cluster: string,
-  onCreated: () => void,
+  onMoving: () => void,
 ): Reconcile<VM> {
   return async (found, context) => {
     const { setStatus, event, now, signal } = context;
@@ -109,125 +114,75 @@ function reconciling(
           case 'look':
             seen = { server: await inventory.find(step.id, signal) };
             break;
+          case 'mark':
+            seen = { server: (await unlessGone(ours.relabel(step.id, step.labels))) ?? { gone: step.id } };
+            break;
           case 'check':
-            seen = await nameOf(ours, cluster, vm, () => ours.check(step.name));
+            seen = await seenBy(ours, vm, () => ours.check(step.name));
             break;
           case 'intend':
             vm = await setStatus(vm, step.status);
-            if (step.event !== undefined) event(vm, step.event);
-            seen = { ...(seen.name && { name: seen.name }), intended: true };
+            seen = { ...seen, intended: true };
             break;
           case 'create':
-            seen = {
-              ...seen,
-              ...(await nameOf(ours, cluster, vm, () => ours.create(step.server, step.key))),
-            };
+            seen = { ...seen, ...(await seenBy(ours, vm, () => ours.create(step.server, step.key))) };
             if (seen.server === undefined || 'gone' in seen.server) break;
-            onCreated();
             event(vm, { type: 'Normal', reason: 'Created', note: `machine ${seen.server.id} was created` });
+            onMoving();
             break;
+          case 'remove':
+            await setStatus(vm, step.status);
+            await unlessGone(ours.delete(step.id));
+            onMoving();
+            return undefined;
           case 'tell':
             if (step.event !== undefined && step.status.msg !== vm.status?.msg) event(vm, step.event);
             await setStatus(vm, step.status);
             return step.againMs === undefined ? undefined : requeueAfter(step.againMs);
         }
+        if (seen.server !== undefined && 'id' in seen.server) inventory.saw(seen.server);
       }
     } catch (error) {
-      await tellFailure(vm, error, context);
+      await tellTrouble(vm, error, context);
       throw error;
     }
   };
-}
-
-/**
- * What comes of asking for a name or a server: it is ours, or accepted, or refused. That the name is taken says nothing
- * yet: after an answer that got lost, it is taken by the machine that we asked for.
- */
-async function nameOf(
-  cloud: CloudClient,
-  cluster: string,
-  vm: VM,
-  ask: () => Promise<Server | void>,
-): Promise<Seen> {
-  try {
-    const server = await ask();
-    return server === undefined ? { name: 'accepted' } : { server };
-  } catch (error) {
-    if (error instanceof GoneError) return { server: { gone: error.serverId ?? 'of this VM' } };
-    if (error instanceof ProhibitedNameError) {
-      // It may have become so after the machine was made, and before we have learned of that.
-      const [server] = vm.status?.attempts === undefined ? [] : await serversOf(cloud, cluster, vm);
-      return server === undefined ? { name: refusal('Prohibited', error) } : { server };
-    }
-    if (!(error instanceof NameTakenError)) throw error;
-    const server = error.serverId === undefined ? undefined : await unlessGone(cloud.get(error.serverId));
-    if (server === undefined) throw error; // the name is free by now: the next try finds it so
-    return ownerOf(server) === vm.metadata.uid ? { server } : { name: refusal('Taken', error) };
-  }
-}
-
-function refusal(reason: Refusal['reason'], { detail }: CloudError): Refusal {
-  return { reason, message: detail };
 }
 
 /** Deletes the machine, and lets the object go when the cloud has none of it. */
-function finalizing(cloud: CloudClient, cluster: string): Reconcile<VM> {
+function finalizing(cloud: CloudClient): Reconcile<VM> {
   return async (vm, context) => {
-    if (isPaused(vm)) return requeueAfter(PAUSED_MS);
-    const ours = cloud.scoped({ signal: context.signal, allow: context.assertMayAct });
+    const { setStatus, now, signal } = context;
+    if (isPaused(vm)) return requeueAfter(HELD_MS);
+    const policy = deletionPolicyOf(vm);
+    if (typeof policy === 'object') {
+      await setStatus(vm, leaving(vm, now(), `it is not deleted: ${policy.problem}`));
+      return requeueAfter(HELD_MS);
+    }
+    const ours = cloud.scoped({ signal, allow: context.assertMayAct });
     try {
-      const servers = await serversOf(ours, cluster, vm);
-      for (const { id, state } of servers) {
-        if (isOrphaned(vm)) await unlessGone(ours.relabel(id, NO_MARKS));
-        else if (state !== 'deleting') await unlessGone(ours.delete(id));
+      const servers = await remainingOf(ours, vm);
+      for (const { id } of servers) {
+        if (policy === 'Orphan') await unlessGone(ours.relabel(id, NO_MARKS));
+        else await unlessGone(ours.delete(id)); // also where it was asked for: who has forgotten is reminded
       }
-      return servers.length === 0 || isOrphaned(vm) ? undefined : requeueAfter(MOVING_MS);
+      if (servers.length === 0 || policy === 'Orphan') return undefined;
+      const [why = 'the cloud is removing the machine'] = servers.flatMap(({ message }) => message ?? []);
+      await setStatus(vm, leaving(vm, now(), why));
+      return requeueAfter(MOVING_MS);
     } catch (error) {
-      await tellFailure(vm, error, context);
+      await tellTrouble(vm, error, context);
       throw error;
     }
   };
 }
 
-/** All servers that were made for an object, also one whose id we have never learned. */
-async function serversOf(
-  cloud: CloudClient,
-  cluster: string,
-  { metadata, status }: VM,
-): Promise<readonly Server[]> {
-  const servers = new Map<string, Server>();
-  for await (const page of cloud.list({ labels: marksOfOne(cluster, metadata.uid ?? '') }))
-    for (const server of page) servers.set(server.id, server);
-  const { vmId } = status ?? {};
-  // A list may lag behind.
-  const known = vmId === undefined || servers.has(vmId) ? undefined : await unlessGone(cloud.get(vmId));
-  if (known !== undefined && ownerOf(known) === metadata.uid) servers.set(known.id, known);
-  return [...servers.values()];
-}
-
-/** What stands in the way is in the status too; the log has it in full. */
-async function tellFailure(
-  vm: VM,
-  error: unknown,
-  { setStatus, now, signal }: ReconcileContext<VM>,
-): Promise<void> {
-  if (signal.aborted) return;
-  if (isUnreachable(error))
-    await setStatus(
-      vm,
-      failed(
-        vm,
-        { reason: 'CloudUnreachable', message: 'the cloud does not answer; it is asked again' },
-        now(),
-      ),
-    );
-  else if (error instanceof CloudError)
-    await setStatus(
-      vm,
-      failed(
-        vm,
-        { reason: 'CloudRefused', message: `the cloud refuses: ${error.detail} It is asked again.` },
-        now(),
-      ),
-    );
+/** What stands in the way is in the status too; the log has it in full, since it is thrown. */
+async function tellTrouble(vm: VM, error: unknown, context: ReconcileContext<VM>): Promise<void> {
+  const { setStatus, now, signal, log } = context;
+  const trouble = troubleOf(error);
+  if (signal.aborted || trouble === undefined) return;
+  await setStatus(vm, troubled(vm, trouble, now())).catch((failure) =>
+    log.debug({ error: String(failure) }, 'the trouble with the cloud could not be told'),
+  );
 }

@@ -1,4 +1,4 @@
-import { type CloudClient, ConnectionError, type Server } from '@vmwright/cloud';
+import type { CloudClient, Server } from '@vmwright/cloud';
 import { unlessAborted, type World } from '@vmwright/runtime';
 import { marksOfAll } from './marks.ts';
 import type { Gone } from './plan.ts';
@@ -15,17 +15,24 @@ export interface InventoryOptions {
 /** After a failure the cloud is left alone for so long, whoever asks. */
 const REST_MS = 1_000;
 
+interface Sighting {
+  readonly server: Server;
+  /** When it was asked for. */
+  readonly at: number;
+}
+
 /**
- * The servers of ours, as last listed: one call for a thousand objects instead of one for each.
+ * The servers of ours, as last seen: one call for a thousand objects instead of one for each.
  *
  * Guarantees: lists are asked for one at a time, however many need one. What a list lacks is not taken for gone before
- * the cloud was asked for that very server: a list may be older than it.
+ * the cloud was asked for that very server: a list may be older than it. Nor does a list take the place of what was
+ * seen of a server after the list was asked for.
  */
 export class Inventory {
   readonly #options: InventoryOptions;
-  #servers: ReadonlyMap<string, Server> = new Map();
+  #sightings = new Map<string, Sighting>();
   #listedAt = Number.NEGATIVE_INFINITY;
-  #listing: Promise<ReadonlyMap<string, Server>> | undefined;
+  #listing: Promise<void> | undefined;
   #failure: { readonly error: unknown; readonly at: number } | undefined;
   #failures = 0;
 
@@ -38,55 +45,60 @@ export class Inventory {
     return this.#failures;
   }
 
+  get servers(): ReadonlyMap<string, Server> {
+    return new Map([...this.#sightings].map(([id, { server }]) => [id, server]));
+  }
+
   /** Lists anew, or joins who does. */
-  refresh(): Promise<ReadonlyMap<string, Server>> {
+  refresh(): Promise<void> {
     this.#listing ??= this.#list().finally(() => {
       this.#listing = undefined;
     });
     return this.#listing;
   }
 
-  async find(id: string, signal: AbortSignal): Promise<Server | Gone> {
-    const { cloud, maxAgeMs } = this.#options;
-    const age = this.#now - this.#listedAt;
-    const listed = age > maxAgeMs ? await unlessAborted(this.#current(), signal) : this.#servers;
-    const server = listed.get(id);
-    if (server !== undefined) return server;
-    return (await unlessGone(cloud.get(id, { signal }))) ?? { gone: id };
+  /** Takes in what the cloud has answered about a server. */
+  saw(server: Server): void {
+    this.#sightings.set(server.id, { server, at: this.#now });
   }
 
-  #current(): Promise<ReadonlyMap<string, Server>> {
+  async find(id: string, signal: AbortSignal): Promise<Server | Gone> {
+    const { cloud, maxAgeMs } = this.#options;
+    if (this.#now - this.#listedAt > maxAgeMs) await unlessAborted(this.#current(), signal);
+    const known = this.#sightings.get(id)?.server;
+    if (known !== undefined) return known;
+    const server = await unlessGone(cloud.get(id, { signal }));
+    if (server !== undefined) this.saw(server);
+    return server ?? { gone: id };
+  }
+
+  #current(): Promise<void> {
     if (this.#failure !== undefined && this.#now - this.#failure.at < REST_MS)
       return Promise.reject(this.#failure.error);
     return this.refresh();
   }
 
   /** Without a signal: who has asked for it first may be the first to give up. */
-  async #list(): Promise<ReadonlyMap<string, Server>> {
+  async #list(): Promise<void> {
     const { cloud, cluster } = this.#options;
-    const servers = new Map<string, Server>();
-    const startedAt = this.#now;
+    const sightings = new Map<string, Sighting>();
+    const at = this.#now;
     try {
       for await (const page of cloud.list({ labels: marksOfAll(cluster) }))
-        for (const server of page) servers.set(server.id, server);
+        for (const server of page) sightings.set(server.id, { server, at });
     } catch (error) {
       this.#failure = { error, at: this.#now };
       this.#failures += 1;
       throw error;
     }
-    this.#servers = servers;
-    this.#listedAt = startedAt;
+    for (const [id, sighting] of this.#sightings) if (sighting.at > at) sightings.set(id, sighting);
+    this.#sightings = sightings;
+    this.#listedAt = at;
     this.#failure = undefined;
     this.#failures = 0;
-    return servers;
   }
 
   get #now(): number {
     return this.#options.world.monotonic();
   }
-}
-
-/** Whether the cloud has not answered, as opposed to having said no. */
-export function isUnreachable(error: unknown): boolean {
-  return error instanceof ConnectionError;
 }

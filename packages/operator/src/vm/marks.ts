@@ -12,14 +12,14 @@ export function marksOf(cluster: string, { metadata }: VM): Labels {
   return { [CLUSTER]: cluster, [OWNER]: uid, [NAMESPACE]: namespace, [NAME]: name };
 }
 
-/** By which all of ours are found. */
+/** By which all of a cluster's are found. */
 export function marksOfAll(cluster: string): Labels {
   return { [CLUSTER]: cluster };
 }
 
-/** By which those of one object are found. */
-export function marksOfOne(cluster: string, uid: string): Labels {
-  return { [CLUSTER]: cluster, [OWNER]: uid };
+/** By which those of one object are found, also under the name that its cluster had before. */
+export function marksOfOne(uid: string): Labels {
+  return { [OWNER]: uid };
 }
 
 /** The marks taken off. */
@@ -29,6 +29,10 @@ export const NO_MARKS: Readonly<Record<string, null>> = {
   [NAMESPACE]: null,
   [NAME]: null,
 };
+
+export function isMarked({ labels }: Server, wanted: Labels): boolean {
+  return Object.entries(wanted).every(([key, value]) => labels[key] === value);
+}
 
 /** The UID of the object that it was made for. */
 export function ownerOf({ labels }: Server): string | undefined {

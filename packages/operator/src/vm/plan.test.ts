@@ -1,9 +1,10 @@
 import type { Server } from '@vmwright/cloud';
 import { conditionOf, schema } from '@vmwright/runtime';
 import { describe, expect, test } from 'vitest';
-import { isOutdated, observed, plan, type Seen, type Step, strangers } from './plan.ts';
+import { isOutdated, observed, plan, type Seen, type Step, strangers, troubled } from './plan.ts';
 import { VM, type VMStatus } from './resource.ts';
 
+const RECREATE = { 'vmwright.dev/recreate': 'true' };
 const NOW = Date.parse('2026-11-16T10:00:00Z');
 
 function vm(status?: VMStatus, annotations?: Record<string, string>): VM {
@@ -118,16 +119,52 @@ describe('a VM that has a machine', () => {
   });
 
   test('is made anew where that is asked for: under another key, once the old id is given up', () => {
-    const annotations = { 'vmwright.dev/recreate': 'true' };
-    const step = next(vm({ vmId: 's-1', attempts: 1 }, annotations), { server: { gone: 's-1' } });
+    const step = next(vm({ vmId: 's-1', attempts: 1 }, RECREATE), { server: { gone: 's-1' } });
     expect(step).toMatchObject({
-      do: 'intend',
+      do: 'tell',
+      againMs: 0,
       event: { reason: 'Recreating', note: 'machine s-1 is gone; a new one is made' },
     });
-    const given = vm(told(step), annotations);
+    const given = vm(told(step), RECREATE);
     expect(given.status?.vmId).toBeUndefined();
-    expect(next(given, { intended: true })).toEqual({ do: 'check', name: 'vmsample' });
+    expect(next(given, {})).toEqual({ do: 'check', name: 'vmsample' });
+    expect(next(given, { name: 'accepted' }).do).toBe('intend');
     expect(next(given, { name: 'accepted', intended: true })).toMatchObject({ do: 'create', key: 'u-1.1' });
+  });
+
+  test('that could not be started is replaced where that is asked for, and else says what can be done', () => {
+    const server: Server = { ...running, state: 'failed', message: 'no room' };
+    expect(told(next(vm({ vmId: 's-1' }), { server })).msg).toBe(
+      'the cloud could not start the machine (no room); delete the VM, or annotate it with vmwright.dev/recreate=true to have another',
+    );
+    expect(next(vm({ vmId: 's-1' }, RECREATE), { server })).toMatchObject({ do: 'remove', id: 's-1' });
+  });
+
+  test('whose marks are not ours any more gets them back', () => {
+    const server: Server = { ...running, labels: { ...labels, 'vmwright.dev/cluster': 'old' } };
+    expect(next(vm({ vmId: 's-1' }), { server })).toEqual({ do: 'mark', id: 's-1', labels });
+  });
+
+  test('has its name accepted, whatever was said of it before', () => {
+    const refused = told(next(vm(), { name: { reason: 'Prohibited', message: 'no' } }));
+    const status = told(next(vm(refused), { server: running }));
+    expect(conditionOf(status.conditions, 'NameAccepted')).toMatchObject({ status: 'True' });
+  });
+
+  test('is not told as failed because the cloud does not answer us, or not any more', () => {
+    const before = observed(vm(), running, NOW);
+    for (const reason of ['CloudUnreachable', 'CloudUnauthorized', 'CloudRefused'] as const) {
+      const status = troubled(vm(before), { reason, message: 'it is so' }, NOW);
+      expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown', msg: 'it is so' });
+      expect(isOutdated(vm(status), new Map([[running.id, running]]))).toBe(true);
+    }
+    expect(troubled(vm(), { reason: 'CloudRefused', message: 'no' }, NOW).opStatus).toBe('Failed');
+  });
+
+  test('of which not even the id is known is lost without one', () => {
+    const status = told(next(vm({ attempts: 1 }), { server: { gone: undefined } }));
+    expect(status.vmId).toBeUndefined();
+    expect(status.msg).toContain('the cloud has no machine of this VM any more');
   });
 });
 

@@ -1,12 +1,13 @@
-import type { NewServer, Server } from '@vmwright/cloud';
+import type { Labels, NewServer, Server } from '@vmwright/cloud';
 import { type Condition, conditionOf, type Happening, isTrue, setCondition } from '@vmwright/runtime';
-import { isPaused, RECREATE } from '../annotations.ts';
-import { keyFor, marksOf, namespaceOf, ownerOf } from './marks.ts';
+import { isPaused, mayRecreate, RECREATE } from '../annotations.ts';
+import { isMarked, keyFor, marksOf, namespaceOf, ownerOf } from './marks.ts';
 import type { VM, VMStatus } from './resource.ts';
+import type { Trouble } from './trouble.ts';
 
 /** What a reconcile has found out and done so far. */
 export interface Seen {
-  /** The object's server, or the id under which the cloud says that there is none (any more). */
+  /** The object's server, or that the cloud says there is none (any more). */
   readonly server?: Server | Gone;
   /** What the cloud says about the name. */
   readonly name?: 'accepted' | Refusal;
@@ -15,7 +16,8 @@ export interface Seen {
 }
 
 export interface Gone {
-  readonly gone: string;
+  /** The id that it had, where that is known. */
+  readonly gone: string | undefined;
 }
 
 /** Why the cloud will not have a server of this name. */
@@ -27,9 +29,11 @@ export interface Refusal {
 /** What to do next. */
 export type Step =
   | { readonly do: 'look'; readonly id: string }
+  | { readonly do: 'mark'; readonly id: string; readonly labels: Labels }
   | { readonly do: 'check'; readonly name: string }
-  | { readonly do: 'intend'; readonly status: VMStatus; readonly event?: Happening }
+  | { readonly do: 'intend'; readonly status: VMStatus }
   | { readonly do: 'create'; readonly server: NewServer; readonly key: string }
+  | { readonly do: 'remove'; readonly id: string; readonly status: VMStatus }
   /** Write this, and rest; or come again although nothing happens. */
   | { readonly do: 'tell'; readonly status: VMStatus; readonly event?: Happening; readonly againMs?: number }
   | { readonly do: 'nothing' };
@@ -46,22 +50,28 @@ export function plan(cluster: string, now: number, vm: VM, seen: Seen): Step {
   if (isPaused(vm)) return { do: 'nothing' };
   const { spec, status = {} } = vm;
   const { server, name } = seen;
+  const labels = marksOf(cluster, vm);
   if (server === undefined) {
     if (status.vmId !== undefined) return { do: 'look', id: status.vmId };
     if (name === undefined) return { do: 'check', name: spec.vmname };
-    if (name !== 'accepted') return { ...refused(vm, name, now), againMs: NAME_AGAIN_MS };
+    if (name !== 'accepted') return refused(vm, name, now);
     if (!seen.intended) return { do: 'intend', status: pending(vm, now) };
-    return { do: 'create', server: { name: spec.vmname, labels: marksOf(cluster, vm) }, key: keyFor(vm) };
+    return { do: 'create', server: { name: spec.vmname, labels }, key: keyFor(vm) };
   }
-  if (!('gone' in server)) return { do: 'tell', status: observed(vm, server, now) };
-  return mayRecreate(vm) ? recreated(vm, server, now) : lost(vm, server, now);
+  if ('gone' in server) return mayRecreate(vm) ? recreated(vm, server, now) : lost(vm, server, now);
+  // Somebody has taken them off, or the cluster is called otherwise now: lists would not show it as ours.
+  if (!isMarked(server, labels)) return { do: 'mark', id: server.id, labels };
+  const observation = observed(vm, server, now);
+  if (server.state === 'failed' && mayRecreate(vm))
+    return { do: 'remove', id: server.id, status: observation };
+  return { do: 'tell', status: observation };
 }
 
 /** Whether an object's status is not what a list of the cloud's servers shows; a list that is old is good enough for that. */
 export function isOutdated(vm: VM, servers: ReadonlyMap<string, Server>): boolean {
   const { metadata, status = {} } = vm;
   if (isPaused(vm) || metadata.deletionTimestamp !== undefined) return false;
-  const isUnknown = conditionOf(status.conditions, 'Ready')?.reason === 'CloudUnreachable';
+  const isUnknown = conditionOf(status.conditions, 'Ready')?.reason.startsWith('Cloud') ?? false;
   if (status.vmId === undefined) return isUnknown; // else it is on its way by itself
   const server = servers.get(status.vmId);
   if (server === undefined) return isUnknown || mayRecreate(vm) || !isTrue(status.conditions, 'VmLost');
@@ -72,7 +82,7 @@ export function isOutdated(vm: VM, servers: ReadonlyMap<string, Server>): boolea
 /**
  * Servers of ours that belong to no object. They must have been listed before the UIDs: a server is asked for after its
  * object was stored, and UIDs do not come back, so whose object is not there then is nobody's, for good.
- * @param namespaces those we look at: in others somebody else may
+ * @param namespaces those we look at: of what is in others we know nothing
  */
 export function strangers(
   servers: readonly Server[],
@@ -86,85 +96,96 @@ export function strangers(
   });
 }
 
-function mayRecreate({ metadata }: VM): boolean {
-  return metadata.annotations?.[RECREATE] === 'true';
-}
-
 /** The status of an object whose server is there. */
 export function observed(vm: VM, { id, state, cpuUtilization, message }: Server, now: number): VMStatus {
-  const { cpuUtilization: _, conditions: were, ...before } = vm.status ?? {};
-  const conditions = were?.filter(({ type }) => type !== 'VmLost');
-  const known = { ...before, vmId: id, ...(conditions && { conditions }) };
+  const known = { ...accepted(vm, without(vm.status, 'VmLost'), now), vmId: id };
   switch (state) {
     case 'building':
-      return tell(
+      return told(
         vm,
-        { ...known, opStatus: 'New' },
         now,
-        'False',
-        'Building',
-        'the cloud is making the machine',
+        { ...known, opStatus: 'New' },
+        {
+          status: 'False',
+          reason: 'Building',
+          message: 'the cloud is making the machine',
+        },
       );
     case 'running':
-      return tell(
+      return told(
         vm,
-        { ...known, opStatus: 'Running', cpuUtilization },
         now,
-        'True',
-        'Running',
-        'the machine runs',
+        { ...known, opStatus: 'Running', cpuUtilization },
+        {
+          status: 'True',
+          reason: 'Running',
+          message: 'the machine runs',
+        },
       );
-    case 'failed': {
-      const why = `the cloud could not start the machine: ${message ?? 'it does not say why'}; delete the VM, or have its server mended`;
-      return tell(vm, { ...known, opStatus: 'Failed' }, now, 'False', 'MachineFailed', why);
-    }
-    case 'deleting': {
-      const why = 'somebody else is deleting the machine';
-      return tell(vm, { ...known, opStatus: 'Unknown' }, now, 'False', 'MachineDeleting', why);
-    }
+    case 'failed':
+      return told(
+        vm,
+        now,
+        { ...known, opStatus: 'Failed' },
+        {
+          status: 'False',
+          reason: 'MachineFailed',
+          message: mayRecreate(vm)
+            ? 'the cloud could not start the machine; another is made'
+            : `the cloud could not start the machine (${message ?? 'it does not say why'}); delete the VM, or annotate it with ${RECREATE}=true to have another`,
+        },
+      );
+    case 'deleting':
+      return told(
+        vm,
+        now,
+        { ...known, opStatus: 'Unknown' },
+        {
+          status: 'False',
+          reason: 'MachineDeleting',
+          message: 'the machine is being deleted in the cloud',
+        },
+      );
   }
 }
 
+/** The status of an object that is being deleted and whose server is still there. */
+export function leaving(vm: VM, now: number, message: string): VMStatus {
+  return told(vm, now, without(vm.status), { status: 'False', reason: 'Deleting', message });
+}
+
 /** The status of an object when the cloud could not be asked, or has refused: what was known of it stays. */
-export function failed(
-  vm: VM,
-  { reason, message }: Pick<Condition, 'reason' | 'message'>,
-  now: number,
-): VMStatus {
-  const { cpuUtilization: _, ...before } = vm.status ?? {};
-  const opStatus = reason === 'CloudUnreachable' ? 'Unknown' : 'Failed';
-  return tell(
-    vm,
-    { ...before, opStatus },
-    now,
-    opStatus === 'Unknown' ? 'Unknown' : 'False',
-    reason,
-    message,
-  );
+export function troubled(vm: VM, { reason, message }: Trouble, now: number): VMStatus {
+  const before = without(vm.status);
+  // Of a machine that is there, a refusal says nothing.
+  const isRefused = reason === 'CloudRefused' && before.vmId === undefined;
+  const opStatus = isRefused ? 'Failed' : 'Unknown';
+  return told(vm, now, { ...before, opStatus }, { status: isRefused ? 'False' : 'Unknown', reason, message });
 }
 
 function pending(vm: VM, now: number): VMStatus {
-  const { attempts = 0, opStatus = 'New', ...before } = vm.status ?? {};
+  const { attempts = 0, opStatus = 'New', ...before } = without(vm.status);
   // Counted, since only a status that differs is written, and only a write is compared with what is stored.
   const status = accepted(vm, { ...before, opStatus, attempts: attempts + 1 }, now);
-  return opStatus === 'New'
-    ? tell(vm, status, now, 'False', 'Creating', 'the cloud is asked for a machine')
-    : status;
+  if (opStatus !== 'New') return status;
+  const message = 'the cloud is asked for a machine';
+  return told(vm, now, status, { status: 'False', reason: 'Creating', message });
 }
 
-function refused(vm: VM, { reason, message }: Refusal, now: number) {
-  const { cpuUtilization: _, ...before } = vm.status ?? {};
-  const condition = { type: 'NameAccepted', status: 'False', reason, message } as const;
-  const conditions = setCondition(before.conditions, { ...condition, ...generationOf(vm) }, now);
-  const status = tell(
-    vm,
-    { ...before, opStatus: 'Failed', conditions },
+function refused(vm: VM, { reason, message }: Refusal, now: number): Step {
+  const before = without(vm.status);
+  const conditions = setCondition(
+    before.conditions,
+    { type: 'NameAccepted', status: 'False', reason, message, ...generationOf(vm) },
     now,
-    'False',
-    `Name${reason}`,
-    message,
   );
-  return { do: 'tell', status, event: { type: 'Warning', reason: `Name${reason}`, note: message } } as const;
+  const ready = { status: 'False', reason: `Name${reason}`, message } as const;
+  return {
+    do: 'tell',
+    status: told(vm, now, { ...before, opStatus: 'Failed', conditions }, ready),
+    event: { type: 'Warning', reason: `Name${reason}`, note: message },
+    againMs: NAME_AGAIN_MS,
+  };
 }
 
 function accepted(vm: VM, status: VMStatus, now: number): VMStatus {
@@ -176,47 +197,47 @@ function accepted(vm: VM, status: VMStatus, now: number): VMStatus {
   };
 }
 
-function lost(vm: VM, { gone: vmId }: Gone, now: number): Step {
-  const { cpuUtilization: _, ...before } = vm.status ?? {};
-  const message = `the cloud has no machine ${vmId} any more; delete the VM, or annotate it with ${RECREATE}=true to have a new one`;
+function lost(vm: VM, { gone }: Gone, now: number): Step {
+  const before = without(vm.status);
+  const vmId = before.vmId ?? gone;
+  const message = `the cloud has no machine ${vmId ?? 'of this VM'} any more; delete the VM, or annotate it with ${RECREATE}=true to have a new one`;
   const condition = { type: 'VmLost', status: 'True', reason: 'NotFound', message } as const;
   const conditions = setCondition(before.conditions, { ...condition, ...generationOf(vm) }, now);
-  const status = tell(
-    vm,
-    { ...before, vmId, opStatus: 'Unknown', conditions },
-    now,
-    'False',
-    'VmLost',
-    message,
-  );
-  return { do: 'tell', status, event: { type: 'Warning', reason: 'VmLost', note: message } };
+  const known = { ...before, ...(vmId !== undefined && { vmId }), opStatus: 'Unknown', conditions } as const;
+  return {
+    do: 'tell',
+    status: told(vm, now, known, { status: 'False', reason: 'VmLost', message }),
+    event: { type: 'Warning', reason: 'VmLost', note: message },
+  };
 }
 
-/** A new machine has a new id, and a new key: the old one stands for what is gone. */
+/** A new machine has a new id, and a new key: the old one stands for what is gone. It is asked for in the next reconcile. */
 function recreated(vm: VM, { gone }: Gone, now: number): Step {
-  const { vmId: _id, cpuUtilization: _, recreations = 0, ...before } = vm.status ?? {};
-  const conditions = before.conditions?.filter(({ type }) => type !== 'VmLost');
-  const known = {
-    ...before,
-    ...(conditions && { conditions }),
-    opStatus: 'Unknown',
-    recreations: recreations + 1,
-  } as const;
-  const message = `machine ${gone} is gone; a new one is made`;
-  const status = tell(vm, known, now, 'False', 'Recreating', message);
-  return { do: 'intend', status, event: { type: 'Normal', reason: 'Recreating', note: message } };
+  const { vmId = gone, recreations = 0, ...before } = without(vm.status, 'VmLost');
+  const message = `machine ${vmId ?? 'of this VM'} is gone; a new one is made`;
+  const known = { ...before, opStatus: 'Unknown', recreations: recreations + 1 } as const;
+  return {
+    do: 'tell',
+    status: told(vm, now, known, { status: 'False', reason: 'Recreating', message }),
+    event: { type: 'Normal', reason: 'Recreating', note: message },
+    againMs: 0,
+  };
 }
 
-function tell(
+/** What stays of a status until something is observed anew: the utilization does not, nor does that condition. */
+function without(status: VMStatus | undefined, condition?: string): VMStatus {
+  const { cpuUtilization: _, conditions, ...rest } = status ?? {};
+  return { ...rest, ...(conditions && { conditions: conditions.filter(({ type }) => type !== condition) }) };
+}
+
+function told(
   vm: VM,
-  status: VMStatus,
   now: number,
-  ready: Condition['status'],
-  reason: string,
-  message: string,
+  status: VMStatus,
+  ready: Pick<Condition, 'status' | 'reason' | 'message'>,
 ): VMStatus {
-  const condition = { type: 'Ready', status: ready, reason, message, ...generationOf(vm) };
-  return { ...status, msg: message, conditions: setCondition(status.conditions, condition, now) };
+  const condition = { type: 'Ready', ...ready, ...generationOf(vm) };
+  return { ...status, msg: ready.message, conditions: setCondition(status.conditions, condition, now) };
 }
 
 function generationOf({ metadata: { generation } }: VM): { readonly observedGeneration?: number } {

@@ -8,7 +8,7 @@ const spec = object({
       'What the machine is called in the private cloud. It cannot be changed: delete the object and create another.',
     rules: [
       {
-        rule: "self.matches('^[A-Za-z0-9._-]{1,63}$')",
+        rule: "self.matches('^[A-Za-z0-9._-]{1,63}$') && !(self in ['.', '..'])",
         message: 'a vmname is 1 to 63 characters: letters, digits, "-", "_" and "."',
       },
       { rule: 'self == oldSelf', message: 'the vmname of a machine cannot be changed; create another VM' },

@@ -140,8 +140,16 @@ export class Requests {
       ...(contentType !== undefined && { 'content-type': contentType }),
     };
     const { signal } = deadline;
-    const request = { method, path, headers, signal, lasting, ...(body !== undefined && { body }) };
-    refuseUnlessAllowed(outgoing); // nothing is awaited between this and the sending: what it says still holds
+    const request = {
+      method,
+      path,
+      headers,
+      signal,
+      lasting,
+      ...(body !== undefined && { body }),
+      ...(outgoing.allow && { beforeSend: () => refuseUnlessAllowed(outgoing) }),
+    };
+    refuseUnlessAllowed(outgoing); // and again when it has a connection to be sent over: it may wait for one
     const response = await transport.request(request).catch((error) => {
       tell('<error>');
       throw error;

@@ -1,13 +1,7 @@
 import type { CacheEvent, ObjectCache } from '../cache/cache.ts';
 import { versionOf } from '../cache/store.ts';
 import type { Client } from '../client/client.ts';
-import {
-  ConflictError,
-  ConnectionError,
-  NotFoundError,
-  TooManyRequestsError,
-  UnavailableError,
-} from '../client/errors.ts';
+import { ConflictError, ConnectionError, NotFoundError, UnavailableError } from '../client/errors.ts';
 import { messageOf } from '../errors.ts';
 import type { EventRecorder } from '../events/recorder.ts';
 import { apiVersionOf, type Kind, resourceOf } from '../kind/kind.ts';
@@ -298,7 +292,7 @@ export class Controller<T extends KubeObject> {
     } catch (error) {
       outcome = this.#fail(item, error, deadline?.passed ?? false, signal, run.log());
       if (signal.aborted || isUnsure(error)) this.#unsure.add(key);
-      const atLeastMs = error instanceof TooManyRequestsError ? error.retryAfterMs : undefined;
+      const atLeastMs = retryAfterOf(error);
       if (outcome.cause !== 'terminal' && this.#owns(key)) this.queue.retry(key, { priority, atLeastMs });
     }
     deadline?.end();
@@ -413,6 +407,12 @@ async function setStatus<T extends KubeObject>(
   const { uid, resourceVersion } = object.metadata;
   const patch = { metadata: { uid, resourceVersion }, status: difference };
   return client.mergePatch(kind, object.metadata, patch, { subresource: 'status' });
+}
+
+/** How long a server has asked to be left alone: the API server, or one outside whose client says so as well. */
+function retryAfterOf(error: unknown): number | undefined {
+  const ms = error instanceof Error && 'retryAfterMs' in error ? error.retryAfterMs : undefined;
+  return typeof ms === 'number' && Number.isFinite(ms) ? ms : undefined;
 }
 
 /** Whether there may be a newer version than the one that was known. */

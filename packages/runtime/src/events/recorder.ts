@@ -21,7 +21,7 @@ export interface Happening {
 }
 
 /** As much of a client as is used; its answers are not read. */
-export interface EventClient {
+interface EventClient {
   create(kind: Kind<Event>, event: Draft<Event>): Promise<unknown>;
   mergePatch(kind: Kind<Event>, ref: ObjectRef, patch: object): Promise<unknown>;
 }

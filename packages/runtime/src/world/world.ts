@@ -52,6 +52,8 @@ export interface TransportRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
+  /** Called when it has a connection, right before it is sent; what it throws is the request's end. */
+  readonly beforeSend?: () => void;
   /** The answer may last: it gets a connection of its own. @default false */
   readonly lasting?: boolean;
 }

@@ -51,7 +51,10 @@ export class Machines {
   attend(id: string): void {
     // Whoever is at it looks at the store again before leaving, without an await in between.
     if (this.#busy.has(id) || this.#ending.signal.aborted) return;
-    this.#busy.set(id, this.#work(id));
+    // It is in there before the work begins, which may end at once.
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#busy.set(id, promise);
+    void this.#work(id).finally(resolve);
   }
 
   /** In percent; 0 for what does not run. */
@@ -130,7 +133,13 @@ export class Machines {
   }
 
   #note({ id, message }: StoredServer, next: string): void {
-    if (message !== next) this.#options.store.noteWhileDeleting(id, next);
+    if (message === next) return;
+    try {
+      this.#options.store.noteWhileDeleting(id, next);
+    } catch (error) {
+      // A full disk, say. What matters is that the removal is tried again.
+      this.#options.log.error({ id, error: messageOf(error) }, 'what stands in the way could not be stored');
+    }
   }
 
   #lookLater(): void {

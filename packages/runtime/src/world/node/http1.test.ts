@@ -192,3 +192,26 @@ async function listeningOrigin(): Promise<{ readonly origin: string }> {
   onTestFinished(() => void server.close());
   return { origin: (await listening(server)).replace('http:', 'https:') };
 }
+
+test('a request that waited for a connection is asked about once more before it is sent', async () => {
+  const held = gate();
+  const sent: (string | undefined)[] = [];
+  const { pool, get } = await start((request, response) => {
+    sent.push(request.url);
+    if (request.url === '/held') held.hold(() => response.end('held'));
+    else response.end('done');
+  }, 1);
+  const blocking = get('/held');
+  await held.until(1);
+  let isAllowed = true;
+  const beforeSend = () => {
+    if (!isAllowed) throw new Error('another leads by now');
+  };
+  const waits = pool.send({ method: 'DELETE', path: '/late', headers: {}, beforeSend });
+  isAllowed = false;
+  held.open();
+  await blocking;
+  await expect(waits).rejects.toThrow('another leads by now');
+  expect(await get('/next')).toBe('done'); // the connection is free again
+  expect(sent).toEqual(['/held', '/next']);
+});

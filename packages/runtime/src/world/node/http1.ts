@@ -39,7 +39,15 @@ export class Http1Pool {
       signal?.throwIfAborted();
       const connection = this.#idle.pop() ?? (await this.#nextFree(signal));
       if (!connection.isOpen) continue;
-      if (!signal?.aborted) return connection.send(request);
+      if (!signal?.aborted) {
+        try {
+          request.beforeSend?.(); // it may have waited long for this connection
+        } catch (error) {
+          this.#release(connection);
+          throw error;
+        }
+        return connection.send(request);
+      }
       this.#release(connection);
     }
   }

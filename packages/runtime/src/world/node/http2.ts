@@ -48,7 +48,11 @@ export class Http2Streams {
   async send(request: TransportRequest): Promise<TransportResponse> {
     for (;;) {
       // Nothing is awaited between the look and the use: of many that wait for a connection only so many may take it.
-      for (const session of this.#sessions) if (session.hasRoom) return session.send(request);
+      for (const session of this.#sessions) {
+        if (!session.hasRoom) continue;
+        request.beforeSend?.();
+        return session.send(request);
+      }
       const session = await unlessAborted(this.#opened(), request.signal);
       if (!session.lives) throw new Error('the server has ended the connection at once');
     }
