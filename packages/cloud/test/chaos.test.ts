@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { Random } from '@vmwright/testbed';
 import { describe, expect, test } from 'vitest';
 import {
   ConnectionError,
@@ -10,7 +11,6 @@ import {
 } from '../src/index.ts';
 import { CloudProcess } from './cloud-process.ts';
 import { record } from './openapi.ts';
-import { Random } from './random.ts';
 
 const ROUNDS = 20;
 const WORKERS = 6;

@@ -1,7 +1,7 @@
+import { Random } from '@vmwright/testbed';
 import { describe, expect, test } from 'vitest';
 import { CloudProcess } from './cloud-process.ts';
 import { type DocumentedOperation, list, OpenApi, record } from './openapi.ts';
-import { Random } from './random.ts';
 
 /** How many requests of each kind for each operation. */
 const VALID = 60;

@@ -1,5 +1,5 @@
+import type { Random } from '@vmwright/testbed';
 import { isRecord } from '../src/api/record.ts';
-import type { Random } from './random.ts';
 
 /** What the tests need of JSON Schema and of an OpenAPI document: no more words than our document uses. */
 export type Json = Readonly<Record<string, unknown>>;

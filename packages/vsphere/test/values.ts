@@ -1,5 +1,5 @@
+import type { Random } from '@vmwright/testbed';
 import { type Field, isKindOf, typeNamed, typeNames } from '../src/schema/schema.ts';
-import type { Random } from './random.ts';
 
 const TEXTS = [
   '',

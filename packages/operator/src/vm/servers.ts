@@ -35,7 +35,7 @@ export async function seenBy(cloud: CloudClient, vm: VM, ask: () => Promise<Serv
 }
 
 /** All servers that were made for an object, also one whose id we have never learned. */
-export async function serversOf(cloud: CloudClient, { metadata, status }: VM): Promise<readonly Server[]> {
+async function serversOf(cloud: CloudClient, { metadata, status }: VM): Promise<readonly Server[]> {
   const { uid = '' } = metadata;
   const servers = new Map<string, Server>();
   for await (const page of cloud.list({ labels: marksOfOne(uid) }))

@@ -1,5 +1,5 @@
+import { Random } from '@vmwright/testbed';
 import { describe, expect, test } from 'vitest';
-import { Random } from '../../test/random.ts';
 import { randomValue } from '../../test/values.ts';
 import { InvalidRequestError, UnreadableAnswerError, VsphereError } from '../errors.ts';
 import { isKindOf, nearestTo, typeNamed, typeNames } from '../schema/schema.ts';

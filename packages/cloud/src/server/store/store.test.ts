@@ -1,9 +1,8 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { temporaryFolder } from '@vmwright/testbed';
+import { Random, temporaryFolder } from '@vmwright/testbed';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Random } from '../../../test/random.ts';
 import { Database } from './database.ts';
 import type { StoredServer } from './rows.ts';
 import { Store, type StoreOptions } from './store.ts';
