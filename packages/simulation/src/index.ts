@@ -5,6 +5,60 @@ export type { StoredObject } from './apiserver/object.ts';
 export type { AnyDeclaredKind, ResourceRules } from './apiserver/resource.ts';
 export { API_SERVER, accessTo, startApiServer } from './apiserver/simulated.ts';
 export type { Change } from './apiserver/store.ts';
+export type { Invariant, Truth } from './invariants/invariant.ts';
+export { Holder, onlyTheLeaderWrites } from './invariants/leaders.ts';
+export {
+  atMostOneMachine,
+  foreignMachinesUntouched,
+  nothingLeaked,
+  noWantedMachineDeleted,
+} from './invariants/machines.ts';
+export {
+  converged,
+  endsLikeAFreshOne,
+  finalizerStaysWhileWanted,
+  identityNeverChanges,
+  noSecretOutsideSecrets,
+  noStuckFinalizer,
+  observedGenerationNeverGoesBack,
+} from './invariants/objects.ts';
+export type { Outside, OutsideChange, OutsideResource } from './invariants/outside.ts';
+export { emptyQueue } from './invariants/queues.ts';
+export { RemoteClient, type RemoteClientOptions, RemoteError, type RemoteList } from './remote/client.ts';
+export type { MachineDraft, Mark, RemoteMachine } from './remote/machine.ts';
+export {
+  REMOTE,
+  REMOTE_FAULTS,
+  Remote,
+  type RemoteChange,
+  type RemoteEnvironment,
+  startRemote,
+} from './remote/remote.ts';
+export { Crew, type CrewOptions } from './runner/crew.ts';
+export { type KeptOutcome, type KeptSeed, keptSeeds, runKept } from './runner/kept.ts';
+export { type Registry, scenarioNamed } from './runner/named.ts';
+export { complaints, MANY_SEEDS, replayCommand, retold, summary } from './runner/report.ts';
+export {
+  type Bounds,
+  ENDS,
+  NOTHING_THROWN,
+  type Outcome,
+  runSeed,
+  runTape,
+  type SeedOptions,
+  type SeedOutcome,
+} from './runner/seed.ts';
+export { type Progress, runSeeds, type SeedsOptions, type SeedsResult } from './runner/seeds.ts';
+export { type Shows, type ShrinkOptions, type Shrunk, shrink } from './runner/shrink.ts';
+export { type Broken, firstViolation, type Tally, type ViolatingSeed } from './runner/tally.ts';
+export { machines } from './samples/machines/scenario.ts';
+export { VARIANTS, type Variant, variantNamed, WRONG_ORDER } from './samples/machines/variant.ts';
+export { type HistoryOptions, liveThrough } from './scenario/history.ts';
+export { ReplicaWorld } from './scenario/replica-world.ts';
+export { type Program, Replicas, type ReplicasOptions } from './scenario/replicas.ts';
+export type { Scenario, Violation } from './scenario/scenario.ts';
+export { Traffic } from './scenario/traffic.ts';
+export { Trouble, type TroubleOptions } from './scenario/trouble.ts';
 export { Choices } from './world/choices.ts';
 export { Counts } from './world/counts.ts';
 export {

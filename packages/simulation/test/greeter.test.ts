@@ -1,6 +1,7 @@
-import { Choices, Counts, REQUEST_FAULTS, STREAM_FAULTS } from '@vmwright/simulation';
+import { Counts, REQUEST_FAULTS, STREAM_FAULTS, seeded } from '@vmwright/simulation';
 import { describe, expect, test } from 'vitest';
-import { Greeting, greetings, isConverged } from './greeter.ts';
+import { runSeed, runTape } from '../src/runner/seed.ts';
+import { Greeting, greeter, greetings, unanswered } from '../src/samples/greeter.ts';
 
 const SEEDS = Array.from({ length: 50 }, (_, index) => index + 1);
 
@@ -9,8 +10,9 @@ describe("the runtime's real manager in the simulated world", () => {
     const counts = new Counts();
     let written = 0;
     for (const seed of SEEDS) {
-      const { server, simulation } = await greetings(Choices.seeded(seed));
-      expect(isConverged(server), `seed ${seed}`).toBe(true);
+      const simulation = seeded(seed);
+      const server = await greetings(simulation);
+      expect(unanswered(server, simulation.schedule.now), `seed ${seed}`).toEqual([]);
       counts.include(simulation.counts);
       written += [...server.objects(Greeting)].length;
     }
@@ -22,8 +24,8 @@ describe("the runtime's real manager in the simulated world", () => {
   test('has the same history for the same seed, and another for another', async () => {
     const hashes = new Set<string>();
     for (const seed of SEEDS) {
-      const { hash, steps } = await greetings(Choices.seeded(seed));
-      const again = await greetings(Choices.seeded(seed), { story: true });
+      const { hash, steps } = await runSeed(greeter, seed);
+      const again = await runSeed(greeter, seed, { story: true });
       expect([again.hash, again.steps], `seed ${seed}`).toEqual([hash, steps]);
       hashes.add(hash);
     }
@@ -32,14 +34,14 @@ describe("the runtime's real manager in the simulated world", () => {
 
   test('has the same history for the tape of a seed as for the seed', async () => {
     for (const seed of SEEDS.slice(0, 10)) {
-      const choices = Choices.seeded(seed, true);
-      const { hash } = await greetings(choices);
-      expect((await greetings(Choices.replayed(choices.tape))).hash, `seed ${seed}`).toBe(hash);
+      const { hash, tape } = await runSeed(greeter, seed, { tape: true });
+      expect((await runTape(greeter, tape)).hash, `seed ${seed}`).toBe(hash);
     }
   });
 
   test('writes nothing once all is as it should be', async () => {
-    const { server, simulation } = await greetings(Choices.seeded(1));
+    const simulation = seeded(1);
+    const server = await greetings(simulation);
     await simulation.run({ until: simulation.schedule.now + 60_000 }); // what was on the wire has arrived
     const before = server.resourceVersion;
     await simulation.run({ until: simulation.schedule.now + 3_600_000 });

@@ -7,8 +7,8 @@ import { isJson, type Json } from './json.ts';
 import { Lists } from './lists.ts';
 import type { StoredObject } from './object.ts';
 import { jsonPatched, mergePatched } from './patch.ts';
-import { notFound, Refusal, Unmodelled } from './refusal.ts';
-import { type ApiRequest, RequestReader } from './request.ts';
+import { notFound, Refusal, said, Unmodelled } from './refusal.ts';
+import { type ApiRequest, readRequest } from './request.ts';
 import {
   type AnyDeclaredKind,
   declaredResource,
@@ -49,7 +49,6 @@ export class ApiServer implements ModelServer {
   readonly #environment: ServerEnvironment;
   readonly #shown: boolean;
   readonly #resources = new Map<string, Resource>();
-  readonly #reader = new RequestReader();
   readonly #store = new Store();
   readonly #writes: Writes;
   readonly #deletes: Deletes;
@@ -112,9 +111,10 @@ export class ApiServer implements ModelServer {
 
   receive(arrived: Arrived): Answer {
     try {
-      return this.#answer(this.#reader.read(arrived));
+      return this.#answer(readRequest(arrived));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
+      this.#environment.count(said(error.code));
       if (error instanceof Unmodelled)
         this.#environment.unmodelled(`${arrived.method} ${arrived.path}: ${error.message}`);
       return error.answer;

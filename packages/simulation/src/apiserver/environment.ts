@@ -9,6 +9,8 @@ export interface ServerEnvironment {
   controllerDelay(): number;
   /** Told of each change, for the trace. */
   note(what: string): void;
+  /** Told of each refusal, so that it shows which ever came: `the API server said 409`. */
+  count(what: string): void;
   /** Told of each request that the model cannot answer: the run is worth nothing then. */
   unmodelled(sentence: string): void;
 }

@@ -57,6 +57,11 @@ export class Refusal extends Error {
   }
 }
 
+/** As it is counted. */
+export function said(code: number): string {
+  return `the API server said ${code}`;
+}
+
 /** Asked for something that the model does not do: it says so instead of guessing. */
 export class Unmodelled extends Refusal {
   constructor(sentence: string) {

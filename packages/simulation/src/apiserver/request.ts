@@ -21,31 +21,28 @@ export interface ApiRequest {
   readonly body: string | undefined;
 }
 
-/** Paths that are kept; a run asks for few different ones, most of them again and again. */
-const MOST_KEPT = 1_000;
+/** Paths that are kept, for all servers: histories ask for the same ones again and again. */
+const MOST_KEPT = 5_000;
+const PLACES = new Map<string, Place>();
 
-/** Takes requests apart. */
-export class RequestReader {
-  readonly #places = new Map<string, Place>();
+/** Takes a request apart. */
+export function readRequest({ method, path, headers, body }: Arrived): ApiRequest {
+  return {
+    method,
+    place: keptPlace(path),
+    contentType: headers['content-type'] ?? '',
+    metadataOnly: headers.accept?.includes('as=PartialObjectMetadata') ?? false,
+    body,
+  };
+}
 
-  read({ method, path, headers, body }: Arrived): ApiRequest {
-    return {
-      method,
-      place: this.#place(path),
-      contentType: headers['content-type'] ?? '',
-      metadataOnly: headers.accept?.includes('as=PartialObjectMetadata') ?? false,
-      body,
-    };
-  }
-
-  #place(path: string): Place {
-    const kept = this.#places.get(path);
-    if (kept !== undefined) return kept;
-    if (this.#places.size >= MOST_KEPT) this.#places.clear();
-    const place = placeOf(path);
-    this.#places.set(path, place);
-    return place;
-  }
+function keptPlace(path: string): Place {
+  const kept = PLACES.get(path);
+  if (kept !== undefined) return kept;
+  if (PLACES.size >= MOST_KEPT) PLACES.clear();
+  const place = placeOf(path);
+  PLACES.set(path, place);
+  return place;
 }
 
 function placeOf(path: string): Place {

@@ -34,18 +34,34 @@ export interface Resource extends ResourceRules {
   readonly ownership: OwnershipRules;
 }
 
+const RESOURCES = new WeakMap<ResourceRules, Resource>();
+
+/** The same for the same rules: each simulated world has a server of its own that serves the same kinds. */
 export function resourceOf(rules: ResourceRules): Resource {
+  const known = RESOURCES.get(rules);
+  if (known !== undefined) return known;
   const { group, version, plural } = rules.kind;
   const apiVersion = group === '' ? version : `${group}/${version}`;
   const ownership = { apiVersion, shape: objectShape(rules.schema) };
-  return { ...rules, id: `${group}/${plural}`, apiVersion, ownership };
+  const made = { ...rules, id: `${group}/${plural}`, apiVersion, ownership };
+  RESOURCES.set(rules, made);
+  return made;
 }
+
+const DECLARED = new WeakMap<AnyDeclaredKind, ResourceRules>();
 
 /** As much of a declared kind as is the same for all. */
 export type AnyDeclaredKind = Kind<KubeObject> & Pick<DeclaredKind, 'declaration' | 'schema'>;
 
 /** Of a kind of our own, as its CRD would have it served. @throws for CEL rules that nobody has put into words */
 export function declaredResource(kind: AnyDeclaredKind, check?: ResourceRules['check']): ResourceRules {
+  if (check !== undefined) return rulesOf(kind, check);
+  const known = DECLARED.get(kind) ?? rulesOf(kind);
+  DECLARED.set(kind, known);
+  return known;
+}
+
+function rulesOf(kind: AnyDeclaredKind, check?: ResourceRules['check']): ResourceRules {
   const stored = kind.declaration.versions.find(({ name }) => name === kind.version);
   if (check === undefined && hasRules(kind.schema))
     throw new Error(

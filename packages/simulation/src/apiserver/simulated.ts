@@ -7,7 +7,7 @@ export const API_SERVER = 'https://api.simulated';
 
 /** Puts an API server into a simulated world. */
 export function startApiServer(simulation: Simulation, origin: string = API_SERVER): ApiServer {
-  const { schedule, choices, network } = simulation;
+  const { schedule, choices, network, counts } = simulation;
   const server = new ApiServer({
     environment: {
       now: () => EPOCH_MS + schedule.now,
@@ -15,6 +15,7 @@ export function startApiServer(simulation: Simulation, origin: string = API_SERV
       after: (ms, act) => schedule.after(ms, act),
       controllerDelay: () => choices.delay(),
       note: (what) => simulation.note('api server', what),
+      count: (what) => counts.add(what),
       unmodelled: (sentence) => schedule.fail(new Error(sentence)),
     },
   });

@@ -1,7 +1,7 @@
 import type { ServerStream, StreamedAnswer } from '../world/server.ts';
 import type { ServerEnvironment } from './environment.ts';
 import { numberIn } from './lists.ts';
-import { expired, Refusal, Unmodelled } from './refusal.ts';
+import { expired, Refusal, said, Unmodelled } from './refusal.ts';
 import type { Selection } from './selection.ts';
 import type { Change, Store } from './store.ts';
 import type { Version } from './version.ts';
@@ -70,6 +70,7 @@ export class Watches {
     } else {
       watcher.told = numberIn(version);
       if (watcher.told < this.#store.compacted) {
+        this.#environment.count(said(410));
         const { status } = expired(`too old resource version: ${watcher.told} (${this.#store.compacted})`);
         stream.send(JSON.stringify({ type: 'ERROR', object: status }));
         stream.end();

@@ -1,5 +1,6 @@
 import { schema } from '@vmwright/runtime';
 import type { ServerEnvironment } from './environment.ts';
+import { fits } from './fits.ts';
 import { isEmpty, isJson, type Json, same, without } from './json.ts';
 import { metadataChangeProblems, metadataProblems } from './metadata-rules.ts';
 import { nullProblems } from './nulls.ts';
@@ -174,7 +175,8 @@ export class Writes {
     };
     const after: StoredObject = { ...full.object, metadata };
     const problems = [
-      ...metadataProblems(metadata),
+      // What is as it was has been looked at before.
+      ...(sameParts(before.metadata, metadata) ? [] : metadataProblems(metadata)),
       ...metadataChangeProblems(before.metadata, metadata),
       ...this.#problems(resource, full, before),
     ];
@@ -201,7 +203,9 @@ export class Writes {
   /** With unknown fields dropped and defaults filled in. */
   #filled(resource: Resource, draft: Draft, subresource: Target['subresource'] = ''): Filled {
     const { apiVersion, kind, metadata, ...content } = draft;
-    const admitted = schema.admit(resource.schema, content);
+    const admitted = fits(resource.schema, content)
+      ? ({ ok: true, value: content } as const)
+      : schema.admit(resource.schema, content);
     // What breaks the schema is kept as it came: it is refused before anybody sees it, but not before a conflict is.
     const filled = admitted.ok ? jsonIn(admitted.value) : content;
     const object: Draft = { ...filled, apiVersion: resource.apiVersion, kind: resource.kind.kind, metadata };
@@ -247,7 +251,7 @@ export class Writes {
 
   #change(resource: Resource, manager: Manager): Change {
     const ignored = manager.subresource === 'status' ? 'spec' : resource.status ? 'status' : undefined;
-    return { manager, time: timeOf(this.#environment.now()), ignored };
+    return { manager, timeMs: this.#environment.now(), ignored };
   }
 
   #generate(prefix: string): string {
@@ -274,6 +278,7 @@ function checkApplicable(
   resource: Resource,
   { apiVersion: _, kind: __, metadata: ___, ...content }: Draft,
 ): void {
+  if (fits(resource.schema, content)) return;
   const unknown = undeclared(resource.ownership.shape, content);
   if (unknown !== undefined) throw new refusal.Unmodelled(`an apply of ${unknown}, which is not declared`);
   const wrong = schema
@@ -339,6 +344,17 @@ function keptOf({ deletionTimestamp, deletionGracePeriodSeconds }: DraftMeta): J
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     ...(deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds }),
   };
+}
+
+/** The very same, not only equal: patches leave alone what they do not name. */
+function sameParts(before: DraftMeta, after: DraftMeta): boolean {
+  return (
+    before.name === after.name &&
+    before.labels === after.labels &&
+    before.annotations === after.annotations &&
+    before.finalizers === after.finalizers &&
+    before.ownerReferences === after.ownerReferences
+  );
 }
 
 function jsonIn(value: unknown): Json {

@@ -178,6 +178,14 @@ describe('a stream', () => {
     expect(simulation.counts.of(`stream ${fault}`)).toBe(1);
   });
 
+  test('breaks when its server is started anew, after what was sent before', async () => {
+    const { simulation, lines, end, closed } = await read(Choices.seeded(3));
+    simulation.schedule.after(30_004.5, () => simulation.network.cut(ORIGIN));
+    await simulation.run({ until: 120_000 });
+    expect(lines).toEqual(['0', '1', '2', '3', '4']);
+    expect([end(), closed()]).toEqual(['read ECONNRESET', 1]);
+  });
+
   test('whose reader leaves or crashes is closed at the server', async () => {
     const left = await read(Choices.seeded(1), {}, 3);
     await left.simulation.run({ until: 120_000 });

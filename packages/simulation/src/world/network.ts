@@ -8,6 +8,12 @@ import type { Answer, ModelServer, WholeAnswer } from './server.ts';
 import { Stream } from './stream.ts';
 import type { Trace } from './trace.ts';
 
+/**
+ * On its way where nothing goes wrong: as usual, and one in so many for up to two seconds. With the twelve seconds of bad times,
+ * leaders would go on losing their leases, and whatever is not noticed would be seen by the next one who comes to lead.
+ */
+const USUAL_MS = 50;
+const LONGEST_CALM_MS = 2_000;
 /** How long a late request is on its way, beside its usual delay. */
 const LATE_MS = 30_000;
 
@@ -33,7 +39,9 @@ export class Network {
   readonly #parts: NetworkParts;
   readonly #servers = new Map<string, Served>();
   readonly #partitions = new Set<string>();
-  /** Whether things go wrong at all. Delays are there in any case. */
+  /** Streams by the origin that they come from. */
+  readonly #streams = new Map<string, Set<Stream>>();
+  /** Whether things go wrong at all. Delays are there in any case, if shorter. */
   faulty = false;
 
   constructor(parts: NetworkParts) {
@@ -52,6 +60,11 @@ export class Network {
 
   mend(process: string, origin: string): void {
     this.#partitions.delete(`${process} ${origin}`);
+  }
+
+  /** Breaks all streams of a server, as when it is started anew. */
+  cut(origin: string): void {
+    for (const stream of this.#streams.get(origin) ?? []) stream.break();
   }
 
   connect(process: SimulatedProcess, origin: string): Transport {
@@ -87,12 +100,12 @@ export class Network {
       case 'half-open':
         break;
       case 'lost':
-        schedule.after(choices.delay(), () => exchange.fail(new Error('connect ECONNREFUSED')), process);
+        schedule.after(this.#delay(), () => exchange.fail(new Error('connect ECONNREFUSED')), process);
         break;
       default: {
         const late = fault === 'late' ? 1_000 + choices.pick(LATE_MS) : 0;
         const arrive = () => this.#arrive(exchange, origin, served, fault);
-        schedule.after(late + choices.delay(), arrive);
+        schedule.after(late + this.#delay(), arrive);
       }
     }
     return exchange.answered;
@@ -134,11 +147,11 @@ export class Network {
         if (error !== undefined) exchange.fail(error);
         else if ('body' in answer) exchange.resolve(responseOf(answer));
       };
-      schedule.after(choices.delay(), arrive, process);
+      schedule.after(this.#delay(), arrive, process);
       return;
     }
     const stream = new Stream(schedule, process, {
-      delay: () => choices.delay(),
+      delay: () => this.#delay(),
       fault: () => {
         if (this.#isParted(process, origin)) return 'stalled';
         const found = this.faulty ? streamFault(choices, faults) : undefined;
@@ -148,14 +161,25 @@ export class Network {
       },
     });
     exchange.onFail = (reason) => stream.fail(reason);
-    stream.onClose = answer.open(stream);
+    const streams = this.#streams.get(origin) ?? new Set();
+    this.#streams.set(origin, streams.add(stream));
+    const close = answer.open(stream);
+    stream.onClose = () => {
+      streams.delete(stream);
+      close();
+    };
     const head = {
       status: answer.status,
       header: () => undefined,
       text: () => wholeOf(stream),
       lines: () => stream.lines(),
     };
-    schedule.after(choices.delay(), () => exchange.resolve(head, true), process);
+    schedule.after(this.#delay(), () => exchange.resolve(head, true), process);
+  }
+
+  #delay(): number {
+    const { choices } = this.#parts;
+    return this.faulty ? choices.delay() : choices.delay(USUAL_MS, LONGEST_CALM_MS);
   }
 
   #isParted(process: SimulatedProcess, origin: string): boolean {

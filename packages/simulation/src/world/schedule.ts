@@ -2,8 +2,9 @@ import { Agenda, type Owner, type Planned } from './agenda.ts';
 import type { Choices } from './choices.ts';
 import { Intruders } from './intruders.ts';
 
-/** Steps handed to the event loop at a time. */
-const BATCH = 128;
+/** Steps handed to the event loop at a time: more and more of them, since those beyond the end of a run are for nothing. */
+const FIRST_BATCH = 8;
+const LARGEST_BATCH = 128;
 
 export interface RunOptions {
   /** Virtual milliseconds since the beginning, after which nothing more happens. */
@@ -79,6 +80,7 @@ export class Schedule {
     return new Promise((resolve) => {
       let over = false;
       let left = 0;
+      let size = FIRST_BATCH;
       const step = () => {
         left -= 1;
         if (over) return;
@@ -93,8 +95,9 @@ export class Schedule {
         if (left === 0) batch();
       };
       const batch = () => {
-        left = BATCH;
-        for (let i = 0; i < BATCH; i++) setImmediate(step);
+        left = size;
+        for (let i = 0; i < size; i++) setImmediate(step);
+        size = Math.min(size * 2, LARGEST_BATCH);
       };
       batch();
     });

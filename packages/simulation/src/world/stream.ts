@@ -60,6 +60,13 @@ export class Stream implements ServerStream {
     this.#stopSending();
   }
 
+  /** From the server's side: it is gone, and the reader sees a broken connection after what was sent before. */
+  break(): void {
+    if (!this.#sending) return;
+    this.#put(new Error('read ECONNRESET'));
+    this.#stopSending();
+  }
+
   /** From the reader's side: it has left, or has been told to. Nothing of it is to come. */
   fail(error: Error): void {
     this.#stopSending();

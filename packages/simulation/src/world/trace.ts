@@ -50,8 +50,17 @@ export class Trace {
     this.#low = Math.imul(this.#low ^ ((word << 13) | (word >>> 19)), 0x5bd1e995) ^ (this.#high >>> 15);
   }
 
+  /** As `#mix` for each of its characters, and in words of its own for speed: most of a trace is text. */
   #mixText(text: string): void {
-    for (let i = 0; i < text.length; i++) this.#mix(text.charCodeAt(i));
+    let high = this.#high;
+    let low = this.#low;
+    for (let i = 0; i < text.length; i++) {
+      const word = text.charCodeAt(i);
+      high = Math.imul(high ^ word, 0x01000193);
+      low = Math.imul(low ^ (word << 13), 0x5bd1e995) ^ (high >>> 15);
+    }
+    this.#high = high;
+    this.#low = low;
     this.#mix(text.length);
   }
 }

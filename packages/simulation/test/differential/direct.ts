@@ -26,6 +26,7 @@ export class DirectServer {
       },
       controllerDelay: () => 1,
       note: () => undefined,
+      count: () => undefined,
       unmodelled: (sentence) => {
         throw new Error(sentence);
       },

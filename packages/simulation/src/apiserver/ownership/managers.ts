@@ -1,4 +1,5 @@
 import { isJson, type Json, same } from '../json.ts';
+import { timeOf } from '../object.ts';
 import { compare, fieldsOf } from './compare.ts';
 import { FieldSet } from './field-set.ts';
 import { merged, removed } from './merge.ts';
@@ -30,7 +31,8 @@ export interface OwnershipRules {
 
 export interface Change {
   readonly manager: Manager;
-  readonly time: string;
+  /** Milliseconds since 1970. */
+  readonly timeMs: number;
   /** The top-level field that this way of writing cannot change, and so cannot own. */
   readonly ignored: string | undefined;
 }
@@ -63,7 +65,7 @@ export function afterUpdate(
   owners: Owners,
   before: Json,
   after: Json,
-  { manager, time, ignored }: Change,
+  { manager, timeMs, ignored }: Change,
 ): Owners {
   const found = comparison(rules.shape, before, after, ignored);
   const changed = found.modified.union(found.added);
@@ -75,7 +77,7 @@ export function afterUpdate(
   const own = changed.difference(NOBODYS);
   if (own.isEmpty) return result;
   const id = idOf(rules, manager);
-  result.set(id, { manager, time, fields: result.get(id)?.fields.union(own) ?? own });
+  result.set(id, { manager, time: timeOf(timeMs), fields: result.get(id)?.fields.union(own) ?? own });
   return result;
 }
 
@@ -92,7 +94,7 @@ export function afterApply(
   owners: Owners,
   live: Json,
   config: Json,
-  { manager, time, ignored }: Change,
+  { manager, timeMs, ignored }: Change,
   force: boolean,
 ): Applied {
   const { shape } = rules;
@@ -121,7 +123,7 @@ export function afterApply(
   const own = wanted.difference(NOBODYS);
   result.delete(id);
   const unchanged = same(live, object);
-  if (!own.isEmpty) result.set(id, { manager, time: unchanged ? last?.time : time, fields: own });
+  if (!own.isEmpty) result.set(id, { manager, time: unchanged ? last?.time : timeOf(timeMs), fields: own });
   return { ok: true, object: unchanged ? live : object, owners: result };
 }
 

@@ -1,0 +1,218 @@
+import { isJson, type Json } from '../apiserver/json.ts';
+import { type FaultRates, REQUEST_FAULTS, USUAL_FAULTS } from '../world/faults.ts';
+import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
+import type { Simulation } from '../world/simulation.ts';
+import { EPOCH_MS } from '../world/world.ts';
+import type { MachineDraft, RemoteMachine } from './machine.ts';
+
+export const REMOTE = 'https://remote.simulated';
+
+/** Worse than the way to the API server, and what comes late is what does the most harm. */
+export const REMOTE_FAULTS: FaultRates = {
+  ...USUAL_FAULTS,
+  request: 5,
+  requestFaults: [...REQUEST_FAULTS, 'late', 'late', 'answer lost'],
+};
+
+export interface RemoteEnvironment {
+  /** Milliseconds since 1970. */
+  now(): number;
+  after(ms: number, act: () => void): void;
+  /** How long the disk takes to make a machine, or to wipe it. */
+  diskMs(): number;
+  /** How old the state is that a list shows. */
+  lagMs(): number;
+  note(what: string): void;
+}
+
+/** A moment at which a machine changed. */
+export interface RemoteChange {
+  readonly atMs: number;
+  readonly before: RemoteMachine | undefined;
+  readonly after: RemoteMachine | undefined;
+}
+
+const MACHINE = /^\/machines\/([^/?]+)$/;
+const KEY = /^\/keys\/([^/?]+)$/;
+
+/**
+ * A generic backend with a REST API, as unpleasant as real ones are:
+ * `POST /machines` (with an idempotency key where the body has one) · `GET /machines/<id>` · `GET /keys/<key>` ·
+ * `GET /machines`, which shows a state that is some seconds old · `PATCH /machines/<id>` to another size ·
+ * `DELETE /machines/<id>`. A machine takes time to be made and to be wiped; its key is free again once it is gone.
+ */
+export class Remote implements ModelServer {
+  readonly #environment: RemoteEnvironment;
+  readonly #token: string;
+  readonly #machines = new Map<string, RemoteMachine>();
+  readonly #history: RemoteChange[] = [];
+  readonly #listeners: ((change: RemoteChange) => void)[] = [];
+  #ids = 0;
+
+  /** @param token that every request must carry */
+  constructor(environment: RemoteEnvironment, token: string) {
+    this.#environment = environment;
+    this.#token = token;
+  }
+
+  /** The truth. */
+  get machines(): ReadonlyMap<string, RemoteMachine> {
+    return this.#machines;
+  }
+
+  /** All that ever changed, in its order. */
+  get history(): readonly RemoteChange[] {
+    return this.#history;
+  }
+
+  listen(listener: (change: RemoteChange) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  /** As it was at a moment. */
+  at(ms: number): readonly RemoteMachine[] {
+    const then = new Map(this.#machines);
+    for (const { atMs, before, after } of this.#history.toReversed()) {
+      if (atMs <= ms) break;
+      if (before !== undefined) then.set(before.id, before);
+      else if (after !== undefined) then.delete(after.id);
+    }
+    return [...then.values()];
+  }
+
+  /** Puts a machine there that is ready, as somebody else would. */
+  add(draft: MachineDraft): RemoteMachine {
+    const machine = this.#made(draft, 'ready');
+    this.#put(undefined, machine);
+    return machine;
+  }
+
+  receive({ method, path, headers, body }: Arrived): Answer {
+    if (headers.authorization !== `Bearer ${this.#token}`) return problem(401, 'who are you?');
+    const id = MACHINE.exec(path)?.[1];
+    if (id !== undefined) return this.#one(method, id, body);
+    const key = KEY.exec(path)?.[1];
+    if (key !== undefined && method === 'GET')
+      return found(this.#byKey(key), `no machine with the key ${key}`);
+    if (path !== '/machines') return problem(404, `no such path: ${path}`);
+    if (method === 'GET') return this.#list();
+    return method === 'POST' ? this.#create(body) : problem(405, `${method} is not for ${path}`);
+  }
+
+  refuse(status: 429 | 500): WholeAnswer {
+    return problem(status, status === 429 ? 'slow down' : 'out of order');
+  }
+
+  #one(method: string, id: string, body: string | undefined): WholeAnswer {
+    const machine = this.#machines.get(id);
+    if (machine === undefined) return problem(404, `no machine ${id}`);
+    if (method === 'GET') return answer(200, machine);
+    if (method === 'DELETE') return this.#delete(machine);
+    if (method !== 'PATCH') return problem(405, `${method} is not for a machine`);
+    if (machine.state !== 'ready') return problem(409, `${id} is ${machine.state}`);
+    const { size } = parsed(body);
+    if (typeof size !== 'number') return problem(422, 'a size is a number');
+    if (size !== machine.size) this.#put(machine, { ...machine, size });
+    return answer(200, this.#machines.get(id));
+  }
+
+  #create(body: string | undefined): WholeAnswer {
+    const draft = draftIn(parsed(body));
+    if (draft === undefined) return problem(422, 'a machine has a size');
+    const known = draft.key === undefined ? undefined : this.#byKey(draft.key);
+    if (known !== undefined) return answer(200, known);
+    const machine = this.#made(draft, 'creating');
+    this.#put(undefined, machine);
+    this.#environment.after(this.#environment.diskMs(), () => {
+      const now = this.#machines.get(machine.id);
+      if (now?.state === 'creating') this.#put(now, { ...now, state: 'ready' });
+    });
+    return answer(201, machine);
+  }
+
+  #delete(machine: RemoteMachine): WholeAnswer {
+    if (machine.state === 'deleting') return answer(202, machine);
+    const leaving: RemoteMachine = { ...machine, state: 'deleting' };
+    this.#put(machine, leaving);
+    this.#environment.after(this.#environment.diskMs(), () => this.#put(leaving, undefined));
+    return answer(202, leaving);
+  }
+
+  #list(): WholeAnswer {
+    const lag = this.#environment.lagMs();
+    const now = this.#environment.now();
+    const items = lag === 0 ? [...this.#machines.values()] : this.at(now - lag);
+    return answer(200, { now, items });
+  }
+
+  #byKey(key: string): RemoteMachine | undefined {
+    for (const machine of this.#machines.values()) if (machine.key === key) return machine;
+    return undefined;
+  }
+
+  #made({ size, owner, key }: MachineDraft, state: RemoteMachine['state']): RemoteMachine {
+    this.#ids += 1;
+    const createdMs = this.#environment.now();
+    return { id: `m-${this.#ids}`, size, state, ...(owner && { owner }), ...(key && { key }), createdMs };
+  }
+
+  #put(before: RemoteMachine | undefined, after: RemoteMachine | undefined): void {
+    if (after !== undefined) this.#machines.set(after.id, after);
+    else if (before !== undefined) this.#machines.delete(before.id);
+    const change = { atMs: this.#environment.now(), before, after };
+    this.#history.push(change);
+    const what = after === undefined ? 'is gone' : `is ${after.state}, size ${after.size}`;
+    this.#environment.note(
+      `${(after ?? before)?.id} of ${(after ?? before)?.owner?.uid ?? 'others'} ${what}`,
+    );
+    for (const listener of this.#listeners) listener(change);
+  }
+}
+
+/** Puts a backend into a simulated world. */
+export function startRemote(simulation: Simulation, token: string): Remote {
+  const { schedule, choices, network, counts } = simulation;
+  const remote = new Remote(
+    {
+      now: () => EPOCH_MS + schedule.now,
+      after: (ms, act) => void schedule.after(ms, act),
+      diskMs: () => choices.delay(1_000, 10_000),
+      lagMs: () => {
+        const lag = choices.oneIn(3) ? choices.pick(5_000) : 0;
+        if (lag > 0) counts.add('a list was old');
+        return lag;
+      },
+      note: (what) => simulation.note('remote', what),
+    },
+    token,
+  );
+  network.serve(REMOTE, remote, REMOTE_FAULTS);
+  return remote;
+}
+
+function answer(status: number, content: unknown): WholeAnswer {
+  return { status, body: JSON.stringify(content) };
+}
+
+function problem(status: number, message: string): WholeAnswer {
+  return answer(status, { message });
+}
+
+function found(machine: RemoteMachine | undefined, message: string): WholeAnswer {
+  return machine === undefined ? problem(404, message) : answer(200, machine);
+}
+
+function parsed(body: string | undefined): Json {
+  const value: unknown = JSON.parse(body ?? '{}');
+  return isJson(value) ? value : {};
+}
+
+function draftIn({ size, owner, key }: Json): MachineDraft | undefined {
+  if (typeof size !== 'number') return undefined;
+  const { manager, uid } = isJson(owner) ? owner : {};
+  return {
+    size,
+    ...(typeof manager === 'string' && typeof uid === 'string' && { owner: { manager, uid } }),
+    ...(typeof key === 'string' && { key }),
+  };
+}

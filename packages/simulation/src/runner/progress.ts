@@ -1,0 +1,50 @@
+import { duration, grouped } from './numbers.ts';
+import type { Progress } from './seeds.ts';
+
+const BAR = 24;
+/** How often to tell: a terminal, whose line is written over, and a file. */
+const TERMINAL_MS = 100;
+const FILE_MS = 10_000;
+
+interface Output {
+  readonly isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/** Tells how far it has come: in one line that moves on a terminal, in a line now and then elsewhere. */
+export class ProgressLine {
+  readonly #output: Output;
+  readonly #now: () => number;
+  #toldAt: number;
+
+  constructor(output: Output, now: () => number = () => performance.now()) {
+    this.#output = output;
+    this.#now = now;
+    this.#toldAt = now();
+  }
+
+  tell(scenario: string, progress: Progress): void {
+    const now = this.#now();
+    if (now - this.#toldAt < (this.#output.isTTY ? TERMINAL_MS : FILE_MS)) return;
+    this.#toldAt = now;
+    const line = lineOf(scenario, progress);
+    this.#output.write(this.#output.isTTY ? `\r\x1b[K${line}` : `${line}\n`);
+  }
+
+  /** Makes room for what comes next. */
+  clear(): void {
+    if (this.#output.isTTY) this.#output.write('\r\x1b[K');
+  }
+}
+
+export function lineOf(scenario: string, { seeds, violating, elapsedMs, part }: Progress): string {
+  const full = Math.floor(part * BAR);
+  const left = part > 0 ? duration(elapsedMs / part - elapsedMs) : '?';
+  return [
+    `${scenario} [${'█'.repeat(full)}${'░'.repeat(BAR - full)}] ${Math.floor(part * 100)} %`,
+    `${grouped(seeds)} seeds`,
+    `${grouped((seeds / elapsedMs) * 1_000)}/s`,
+    `${grouped(violating)} violating`,
+    `${left} left`,
+  ].join(' · ');
+}

@@ -1,0 +1,23 @@
+import { runtime } from '../runtime/runtime.ts';
+import { sharding } from '../runtime/sharding.ts';
+import { carelessGreeter, greeter } from '../samples/greeter.ts';
+import { machines } from '../samples/machines/scenario.ts';
+import { VARIANTS, WRONG_ORDER } from '../samples/machines/variant.ts';
+import type { Scenario } from '../scenario/scenario.ts';
+
+const variants = [...VARIANTS, WRONG_ORDER];
+const isSound = ({ name }: (typeof variants)[number]) => name === 'sound';
+
+/** The scenarios in which nothing may be violated: `make test` and `make simulate` run all of them. */
+export const scenarios: readonly Scenario[] = [
+  greeter,
+  runtime,
+  sharding,
+  ...variants.filter(isSound).map(machines),
+];
+
+/** Those that are known to violate something, to show what the simulation finds: run when they are named. */
+export const unsound: readonly Scenario[] = [
+  carelessGreeter,
+  ...variants.filter((variant) => !isSound(variant)).map(machines),
+];

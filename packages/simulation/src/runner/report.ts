@@ -1,0 +1,99 @@
+import type { Scenario, Violation } from '../scenario/scenario.ts';
+import { type StoryLine, told } from '../world/trace.ts';
+import type { KeptOutcome } from './kept.ts';
+import { duration, grouped } from './numbers.ts';
+import { readable } from './readable.ts';
+import type { Outcome } from './seed.ts';
+import type { SeedsResult } from './seeds.ts';
+import { firstViolation, neverHappened, type Tally } from './tally.ts';
+
+/** With fewer seeds, what never happened may be chance. */
+export const MANY_SEEDS = 2_000;
+
+export function replayCommand(scenario: string, seed: number): string {
+  return `make simulate SCENARIO=${scenario} SEED=${seed}`;
+}
+
+/**
+ * Why many seeds of a scenario are not good, in sentences; none when all is well. For the message of a test, too.
+ * @param many from how many on all that must happen has to have happened
+ */
+export function complaints(
+  { name, mustHappen }: Scenario,
+  tally: Tally,
+  many: number = MANY_SEEDS,
+): readonly string[] {
+  const first = firstViolation(tally);
+  const violated =
+    first === undefined
+      ? []
+      : [
+          `${name}: ${grouped(tally.violating)} of ${grouped(tally.seeds)} seeds violate something, first ${first.seed} ` +
+            `("${first.invariant}": ${first.detail}). Replay it with: ${replayCommand(name, first.seed)}`,
+        ];
+  if (tally.seeds < many) return violated;
+  const never = neverHappened(tally, mustHappen).map(
+    (what) =>
+      `${name}: "${what}" never happened in ${grouped(tally.seeds)} seeds, so nothing shows it is endured.`,
+  );
+  return [...violated, ...never];
+}
+
+/** What many seeds of a scenario came to, for people. */
+export function summary({ name, mustHappen }: Scenario, result: SeedsResult): string {
+  const { seeds, from, elapsedMs, cpuMs, virtualMs, steps, broken, counts, workers } = result;
+  const perSecond = (ms: number) => `${grouped((seeds / Math.max(ms, 1)) * 1_000)}/s`;
+  const happened = new Map(Object.entries(counts));
+  for (const what of mustHappen) if (!happened.has(what)) happened.set(what, 0);
+  return [
+    `${name}: ${grouped(seeds)} seeds from ${from} in ${duration(elapsedMs)}, ${perSecond(elapsedMs)} on ${workers} threads, ` +
+      `${perSecond(cpuMs)} a core; ${duration(virtualMs)} of virtual time, ${grouped(steps)} events`,
+    '',
+    ...[...happened]
+      .sort(([, a], [, b]) => b - a)
+      .map(([what, count]) => `${grouped(count).padStart(14)}  ${what}${never(what, count)}`),
+    '',
+    ...Object.entries(broken)
+      .sort(([, a], [, b]) => b.seeds - a.seeds)
+      .flatMap(([invariant, { seeds: count, first }]) => [
+        `${grouped(count).padStart(14)}  seeds violate "${invariant}", first ${first.map(({ seed }) => seed).join(', ')}`,
+        `${' '.repeat(16)}${first[0]?.detail ?? ''}`,
+      ]),
+    Object.keys(broken).length === 0 ? 'nothing was violated' : '',
+  ].join('\n');
+
+  function never(what: string, count: number): string {
+    if (count > 0 || !mustHappen.includes(what)) return '';
+    return seeds < MANY_SEEDS ? ' (too few seeds to tell)' : '   ← never, and it must';
+  }
+}
+
+/** The story of one history, up to its first violation, and what was violated. */
+export function retold(title: string, { story, violations, steps, virtualMs, hash }: Outcome): string {
+  return [
+    `${title}: ${grouped(steps)} events in ${duration(virtualMs)} of virtual time, trace ${hash}`,
+    '',
+    told(untilViolated(story, violations).map((line) => ({ ...line, what: readable(line.what) }))),
+    '',
+    ...violations.map(
+      ({ invariant, atMs, detail }) =>
+        `${(atMs / 1_000).toFixed(3)} s: "${invariant}" is violated: ${detail}`,
+    ),
+    violations.length === 0 ? 'nothing was violated' : '',
+  ].join('\n');
+}
+
+/** What kept seeds came to, a line each. */
+export function keptLines(outcomes: readonly KeptOutcome[]): readonly string[] {
+  return outcomes.map(({ scenario, seed, why, violations: [violation] }) =>
+    violation === undefined
+      ? `kept seed ${seed} of ${scenario} holds (it once found: ${why})`
+      : `kept seed ${seed} of ${scenario} violates "${violation.invariant}": ${violation.detail} ` +
+        `(it once found: ${why}). Replay it with: ${replayCommand(scenario, seed)}`,
+  );
+}
+
+function untilViolated(story: readonly StoryLine[], violations: readonly Violation[]): readonly StoryLine[] {
+  const end = Math.min(...violations.map(({ atMs }) => atMs));
+  return story.filter(({ at }) => at <= end);
+}

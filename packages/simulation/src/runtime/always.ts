@@ -1,0 +1,17 @@
+import { said } from '../apiserver/refusal.ts';
+import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
+
+/** What must happen in every scenario of the runtime. */
+export const ALWAYS: readonly string[] = [
+  ...REQUEST_FAULTS.map((fault) => `request ${fault}`),
+  ...STREAM_FAULTS.map((fault) => `stream ${fault}`),
+  'request arrived after a crash',
+  'request arrived after the client gave up',
+  said(409),
+  'streams stayed silent',
+  'a replica crashed',
+  'a replica was stopped',
+  'a replica was paused',
+  'a replica was cut off',
+  "a replica's clock jumped",
+];

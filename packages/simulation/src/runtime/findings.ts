@@ -1,0 +1,26 @@
+import type { Violation } from '../scenario/scenario.ts';
+import type { Simulation } from '../world/simulation.ts';
+
+/** What was found to be violated in a run. */
+export class Findings {
+  readonly #simulation: Simulation;
+  readonly #violations: Violation[] = [];
+
+  constructor(simulation: Simulation) {
+    this.#simulation = simulation;
+  }
+
+  get violations(): readonly Violation[] {
+    return this.#violations;
+  }
+
+  get any(): boolean {
+    return this.#violations.length > 0;
+  }
+
+  add(invariant: string, detail: string): void {
+    const atMs = this.#simulation.schedule.now;
+    this.#simulation.note('invariant', `${invariant}: ${detail}`);
+    this.#violations.push({ invariant, atMs, detail });
+  }
+}

@@ -1,0 +1,66 @@
+import { defineKind, foreignKind, type KubeObject, type ObjectOf, schema } from '@vmwright/runtime';
+
+const GROUP = 'runtime.simulation.vmwright.dev';
+const { object, optional, string, integer, array, literals } = schema;
+
+/** Stands for something outside, owns a ConfigMap, and looks at the Setting of its name. */
+export const Widget = defineKind({
+  group: GROUP,
+  version: 'v1',
+  kind: 'Widget',
+  plural: 'widgets',
+  spec: object({ text: string() }),
+  status: object({
+    /** What was made of the spec, the annotation, the setting and the child's note. */
+    made: string(),
+    observedGeneration: integer(),
+    conditions: array(
+      object({
+        type: string(),
+        status: literals(['True', 'False', 'Unknown']),
+        reason: string(),
+        message: string(),
+        observedGeneration: optional(integer()),
+        lastTransitionTime: string(),
+      }),
+    ),
+  }),
+});
+export type Widget = ObjectOf<typeof Widget>;
+
+/** Concerns the widget of its name, while its label says so. */
+export const Setting = defineKind({
+  group: GROUP,
+  version: 'v1',
+  kind: 'Setting',
+  plural: 'settings',
+  spec: object({ value: string() }),
+});
+export type Setting = ObjectOf<typeof Setting>;
+
+/** Whose reconciles fail for a while. */
+export const Probe = defineKind({
+  group: GROUP,
+  version: 'v1',
+  kind: 'Probe',
+  plural: 'probes',
+  spec: object({ round: integer() }),
+  status: object({ observedGeneration: integer() }),
+});
+export type Probe = ObjectOf<typeof Probe>;
+
+export interface ConfigMap extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+export const ConfigMap = foreignKind<ConfigMap>({
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  scope: 'Namespaced',
+});
+
+export const FINALIZER = `${GROUP}/outside`;
+export const FOREIGN_FINALIZER = 'example.com/hold';
+export const IN_USE = { use: 'yes' };
+export const NOTE = 'example.com/note';

@@ -1,0 +1,145 @@
+import {
+  keyOf,
+  Manager,
+  poll,
+  type Reconcile,
+  requeueAfter,
+  silentLogger,
+  type WorkQueue,
+} from '@vmwright/runtime';
+import { accessTo } from '../../apiserver/simulated.ts';
+import { RemoteClient } from '../../remote/client.ts';
+import type { RemoteMachine } from '../../remote/machine.ts';
+import type { Program } from '../../scenario/replicas.ts';
+import { drifted, MANAGER, plan, type Seen, strangers } from './plan.ts';
+import { Machine } from './resource.ts';
+import type { Variant } from './variant.ts';
+
+export const LEASE = 'machines';
+export const FINALIZER = 'simulation-test.vmwright.dev/machine';
+
+/** How often the backend is asked what there is. */
+const POLL_MS = 15_000;
+/** While a deletion is on its way. */
+const LEAVING_MS = 2_000;
+
+export interface MachineProgramOptions {
+  readonly variant: Variant;
+  /** For the backend. */
+  readonly token: string;
+  /** Told of the queue of each replica that starts. */
+  readonly onQueue?: (identity: string, queue: WorkQueue) => void;
+}
+
+/** The program of one replica. */
+export function machineProgram({ variant, token, onQueue }: MachineProgramOptions): Program {
+  return (world) => {
+    const remote = new RemoteClient({ world, token });
+    const manager = new Manager({
+      world,
+      access: accessTo(),
+      name: 'machines',
+      log: silentLogger,
+      election: { name: LEASE, identity: world.identity },
+    });
+    const uids = async (signal: AbortSignal) => {
+      const { items } = await manager.client.list(Machine, { signal });
+      return uidsOf(items);
+    };
+    const look = async (signal: AbortSignal) => {
+      const before = variant.sweeps === 'objects first' ? await uids(signal) : undefined;
+      const list = await remote.list(signal);
+      const cached = [...manager.caches.get(Machine).list()];
+      if (variant.sweeps !== 'never') {
+        // The cache knows most owners, and so spares a list. It never decides: it may lack an object that is there.
+        const suspects = strangers(list, before ?? uidsOf(cached));
+        // Only now: a machine that was in the first list had its object before that, and UIDs do not come back. So who
+        // is not in this list is gone for good. In the other order, both may have come in between.
+        const known = before ?? (suspects.length > 0 ? await uids(signal) : new Set());
+        for (const { id } of strangers({ ...list, items: suspects }, known)) await remote.delete(id, signal);
+      }
+      return drifted(cached, list.items).map(({ metadata }) => keyOf(metadata));
+    };
+    const { queue } = manager.control({
+      for: Machine,
+      concurrency: 2,
+      backoff: { baseMs: 50, maxMs: 15_000 },
+      sources: [poll(world, POLL_MS, look, () => undefined)],
+      reconcile: reconciling(variant, remote),
+      finalizer: { name: FINALIZER, finalize: finalizing(variant, remote) },
+    });
+    onQueue?.(world.identity, queue);
+    return manager.run(world.stopping);
+  };
+}
+
+function reconciling(variant: Variant, remote: RemoteClient): Reconcile<Machine> {
+  return async (found, { signal, setStatus, event }) => {
+    let object = found;
+    for (let seen: Seen = {}; ; ) {
+      const step = plan(variant, object, seen);
+      switch (step.do) {
+        case 'read':
+          seen = { ...seen, machine: (await remote.get(step.id, signal)) ?? 'gone' };
+          break;
+        case 'look up': {
+          const [machine] = await marked(remote, step.uid, signal);
+          seen = { ...seen, looked: true, ...(machine && { machine }) };
+          break;
+        }
+        case 'intend':
+          object = await setStatus(object, step.status);
+          seen = { ...seen, intended: true };
+          break;
+        case 'create': {
+          const machine = await remote.create(step.draft, signal);
+          const note = `machine ${machine.id} was asked for`;
+          event(object, { type: 'Normal', reason: 'Created', note });
+          seen = { ...seen, machine };
+          break;
+        }
+        case 'resize':
+          seen = { ...seen, machine: await remote.resize(step.id, step.size, signal) };
+          break;
+        case 'tell':
+          await setStatus(object, step.status);
+          return step.againMs === undefined ? undefined : requeueAfter(step.againMs);
+      }
+    }
+  };
+}
+
+/** The object stays until the backend says that nothing of it is there. */
+function finalizing(variant: Variant, remote: RemoteClient): Reconcile<Machine> {
+  return async ({ metadata: { uid = '' }, status }, { signal }) => {
+    const found: RemoteMachine[] = [];
+    const known = status?.machineId === undefined ? undefined : await remote.get(status.machineId, signal);
+    if (known !== undefined) found.push(known);
+    if (variant.token) {
+      const keyed = await remote.byKey(uid, signal);
+      if (keyed !== undefined && keyed.id !== known?.id) found.push(keyed);
+    }
+    if (variant.looksUp) {
+      for (const { id } of await marked(remote, uid, signal)) {
+        const machine = id === known?.id ? undefined : await remote.get(id, signal); // the list is old
+        if (machine !== undefined) found.push(machine);
+      }
+    }
+    for (const { id, state } of found) if (state !== 'deleting') await remote.delete(id, signal);
+    return found.length === 0 ? undefined : requeueAfter(LEAVING_MS);
+  };
+}
+
+/** Machines with the mark of an object. */
+async function marked(
+  remote: RemoteClient,
+  uid: string,
+  signal: AbortSignal,
+): Promise<readonly RemoteMachine[]> {
+  const { items } = await remote.list(signal);
+  return items.filter(({ owner }) => owner?.manager === MANAGER && owner.uid === uid);
+}
+
+function uidsOf(objects: Iterable<Machine>): ReadonlySet<string> {
+  return new Set([...objects].map(({ metadata }) => metadata.uid ?? ''));
+}

@@ -1,0 +1,23 @@
+import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
+
+const { object, optional, string, integer, literals } = schema;
+
+/** A machine of the remote backend. */
+export const Machine = defineKind({
+  group: 'simulation-test.vmwright.dev',
+  version: 'v1',
+  kind: 'Machine',
+  plural: 'machines',
+  spec: object({ size: integer({ minimum: 1 }) }),
+  status: object({
+    /** How often something was about to be asked of the backend. */
+    attempts: optional(integer()),
+    machineId: optional(string()),
+    /** As last seen. */
+    size: optional(integer()),
+    phase: optional(literals(['Pending', 'Creating', 'Ready', 'Lost'])),
+    observedGeneration: optional(integer()),
+  }),
+});
+export type Machine = ObjectOf<typeof Machine>;
+export type MachineStatus = NonNullable<Machine['status']>;

@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import type { Violation } from '../../scenario/scenario.ts';
+import { Choices } from '../../world/choices.ts';
+import { Simulation, seeded } from '../../world/simulation.ts';
+import { machines } from './scenario.ts';
+import { type Variant, variantNamed } from './variant.ts';
+
+/** The first violation, within so many seeds. */
+async function caught(variant: Variant, seeds: number): Promise<Violation | undefined> {
+  for (let seed = 1; seed <= seeds; seed++) {
+    const [violation] = await machines(variant).run(seeded(seed));
+    if (violation !== undefined) return violation;
+  }
+  return undefined;
+}
+
+describe('a controller over a remote backend in a world where all goes wrong', () => {
+  test.each([
+    ['create-then-write', 20, /leaked|at most one/],
+    ['look-up-first', 60, /leaked|at most one/],
+    ['token', 300, /leaked|no writes at rest/],
+    ['token-and-intent', 400, /leaked/],
+    ['sweeper-objects-first', 600, /no wanted machine is deleted/],
+  ] as const)(
+    'is caught as %s within %i seeds',
+    async (name, seeds, invariant) => {
+      expect((await caught(variantNamed(name), seeds))?.invariant).toMatch(invariant);
+    },
+    120_000,
+  );
+
+  test('has the same history for the same seed, and for its tape', async () => {
+    const scenario = machines(variantNamed('sound'));
+    for (let seed = 1; seed <= 20; seed++) {
+      const choices = Choices.seeded(seed, true);
+      const first = new Simulation({ choices });
+      await scenario.run(first);
+      const again = seeded(seed, { story: true });
+      await scenario.run(again);
+      const replayed = new Simulation({ choices: Choices.replayed(choices.tape) });
+      await scenario.run(replayed);
+      const trace = [first.trace.hash, first.trace.length, first.schedule.steps];
+      expect([again.trace.hash, again.trace.length, again.schedule.steps], `seed ${seed}`).toEqual(trace);
+      expect([replayed.trace.hash, replayed.trace.length, replayed.schedule.steps]).toEqual(trace);
+    }
+  });
+});

@@ -1,0 +1,173 @@
+import type { WorkQueue } from '@vmwright/runtime';
+import { fieldAt } from '../../apiserver/json.ts';
+import type { StoredObject } from '../../apiserver/object.ts';
+import { API_SERVER, startApiServer } from '../../apiserver/simulated.ts';
+import type { Invariant, Truth } from '../../invariants/invariant.ts';
+import { Holder, onlyTheLeaderWrites } from '../../invariants/leaders.ts';
+import {
+  atMostOneMachine,
+  foreignMachinesUntouched,
+  nothingLeaked,
+  noWantedMachineDeleted,
+} from '../../invariants/machines.ts';
+import {
+  converged,
+  endsLikeAFreshOne,
+  finalizerStaysWhileWanted,
+  identityNeverChanges,
+  noSecretOutsideSecrets,
+  noStuckFinalizer,
+  observedGenerationNeverGoesBack,
+} from '../../invariants/objects.ts';
+import type { Outside, OutsideResource } from '../../invariants/outside.ts';
+import { emptyQueue } from '../../invariants/queues.ts';
+import type { RemoteMachine } from '../../remote/machine.ts';
+import { REMOTE, REMOTE_FAULTS, type Remote, startRemote } from '../../remote/remote.ts';
+import { liveThrough } from '../../scenario/history.ts';
+import { Replicas } from '../../scenario/replicas.ts';
+import type { Scenario, Violation } from '../../scenario/scenario.ts';
+import { Traffic } from '../../scenario/traffic.ts';
+import { Trouble } from '../../scenario/trouble.ts';
+import { REQUEST_FAULTS, STREAM_FAULTS } from '../../world/faults.ts';
+import type { Simulation } from '../../world/simulation.ts';
+import { layAmbush } from './ambush.ts';
+import { FINALIZER, LEASE, machineProgram } from './controller.ts';
+import { countInteresting, INTERESTING, SWEPT } from './counting.ts';
+import { MANAGER } from './plan.ts';
+import { Machine } from './resource.ts';
+import { User } from './user.ts';
+import type { Variant } from './variant.ts';
+
+const TOKEN = 'the-backends-token';
+const COMPACTED = 'the history was compacted';
+
+/** Two replicas of a controller over the remote backend, in a world in which all that can go wrong does. */
+export function machines(variant: Variant): Scenario {
+  return {
+    name: `machines-${variant.name}`,
+    mustHappen: [
+      ...REQUEST_FAULTS.map((fault) => `request ${fault}`),
+      ...STREAM_FAULTS.map((fault) => `stream ${fault}`),
+      'request arrived after a crash',
+      'request arrived after the client gave up',
+      'a replica crashes',
+      'a replica has ended',
+      'a replica was paused',
+      `a replica was cut off from ${API_SERVER}`,
+      `a replica was cut off from ${REMOTE}`,
+      'a clock jumped',
+      COMPACTED,
+      'a list was old',
+      ...INTERESTING,
+      ...(variant.sweeps === 'never' ? [] : [SWEPT]),
+    ],
+    run: (simulation) => live(simulation, variant),
+  };
+}
+
+function live(simulation: Simulation, variant: Variant): Promise<readonly Violation[]> {
+  const { choices } = simulation;
+  const server = startApiServer(simulation);
+  server.serve(Machine);
+  const remote = startRemote(simulation, TOKEN);
+  remote.add({ size: 1 });
+  remote.add({ size: 1, owner: { manager: 'somebody-else', uid: simulation.uuid() } });
+  const traffic = new Traffic(simulation);
+  traffic.serve(API_SERVER, server);
+  traffic.serve(REMOTE, remote, REMOTE_FAULTS);
+  const truth: Truth = { simulation, server, kind: Machine, outside: outsideOf(remote), traffic };
+  countInteresting(truth, remote);
+  const queues = new Map<string, WorkQueue>();
+  const program = machineProgram({
+    variant,
+    token: TOKEN,
+    onQueue: (identity, queue) => void queues.set(identity, queue),
+  });
+  const holder = new Holder(truth, LEASE);
+  const leadersQueue = () => queues.entries().find(([identity]) => holder.is(identity))?.[1];
+  const invariants = [...INVARIANTS, emptyQueue(leadersQueue)];
+  const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
+  const trouble = new Trouble({
+    simulation,
+    replicas,
+    origins: [API_SERVER, REMOTE],
+    more: { [COMPACTED]: () => server.compact() },
+  });
+  const user = new User(simulation);
+  const troubleMs = 50_000 + choices.pick(50_000);
+  layAmbush(truth, trouble, user);
+  replicas.start();
+  user.plan(troubleMs);
+  const hasFresh = () => [...server.objects(Machine)].some(({ metadata }) => metadata.name === 'fresh');
+  return liveThrough({
+    truth,
+    trouble,
+    invariants,
+    troubleMs,
+    onHealed: () => user.apply('fresh', 1),
+    isConverged: () => hasFresh() && isSettled(truth, invariants),
+  });
+}
+
+const INVARIANTS: readonly Invariant[] = [
+  atMostOneMachine,
+  foreignMachinesUntouched,
+  noWantedMachineDeleted,
+  identityNeverChanges(['status', 'machineId']),
+  observedGenerationNeverGoesBack,
+  finalizerStaysWhileWanted(FINALIZER),
+  onlyTheLeaderWrites(API_SERVER, LEASE),
+  noSecretOutsideSecrets(TOKEN),
+  nothingLeaked,
+  noStuckFinalizer,
+  converged(problemOf),
+  endsLikeAFreshOne(({ status }) => ({
+    phase: fieldAt(status, ['phase']),
+    size: fieldAt(status, ['size']),
+  })),
+];
+
+/** Whether nothing is left to be done. */
+function isSettled(truth: Truth, invariants: readonly Invariant[]): boolean {
+  for (const { healed } of invariants) for (const _ of healed?.(truth) ?? []) return false;
+  return true;
+}
+
+/** What is wrong with an object at rest. */
+function problemOf(object: StoredObject, { outside }: Truth): string | undefined {
+  const { spec, status, metadata } = object;
+  const mine = [...outside.all()].filter(({ owner }) => owner === metadata.uid);
+  const [machine] = mine;
+  if (machine === undefined || mine.length > 1) return `it has ${mine.length} machines`;
+  if (fieldAt(status, ['machineId']) !== machine.id)
+    return `its machine is ${machine.id}, and its status is ${JSON.stringify(status)}`;
+  const size = fieldAt(spec, ['size']);
+  if (!('size' in machine) || machine.size !== size) return `its machine has not the size ${size}`;
+  const isTold =
+    fieldAt(status, ['size']) === size && fieldAt(status, ['observedGeneration']) === metadata.generation;
+  return isTold && fieldAt(status, ['phase']) === 'Ready'
+    ? undefined
+    : `its status is ${JSON.stringify(status)}`;
+}
+
+/** The backend as invariants look at it. */
+function outsideOf(remote: Remote): Outside {
+  return {
+    *all() {
+      for (const machine of remote.machines.values()) yield resourceOf(machine);
+    },
+    listen: (listener) =>
+      remote.listen(({ before, after }) =>
+        listener({ before: before && resourceOf(before), after: after && resourceOf(after) }),
+      ),
+  };
+}
+
+function resourceOf({ id, owner, state, size }: RemoteMachine): OutsideResource & { readonly size: number } {
+  return {
+    id,
+    owner: owner?.manager === MANAGER ? owner.uid : undefined,
+    leaving: state === 'deleting',
+    size,
+  };
+}

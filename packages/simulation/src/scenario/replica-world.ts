@@ -1,0 +1,44 @@
+import type { ServerAddress, Timer, Transport, World } from '@vmwright/runtime';
+import type { SimulatedWorld } from '../world/world.ts';
+import type { Traffic } from './traffic.ts';
+
+/** The world as a replica's program sees it. */
+export class ReplicaWorld implements World {
+  /** Which life of which replica this is, and so different for each: `alpha.2`. */
+  readonly identity: string;
+  /** Aborts when the program is asked to end, as by SIGTERM. */
+  readonly stopping: AbortSignal;
+  readonly #world: SimulatedWorld;
+  readonly #traffic: Traffic;
+
+  constructor(identity: string, world: SimulatedWorld, stopping: AbortSignal, traffic: Traffic) {
+    this.identity = identity;
+    this.stopping = stopping;
+    this.#world = world;
+    this.#traffic = traffic;
+  }
+
+  now(): number {
+    return this.#world.now();
+  }
+
+  monotonic(): number {
+    return this.#world.monotonic();
+  }
+
+  after(ms: number, callback: () => void): Timer {
+    return this.#world.after(ms, callback);
+  }
+
+  random(): number {
+    return this.#world.random();
+  }
+
+  uuid(): string {
+    return this.#world.uuid();
+  }
+
+  connect(server: ServerAddress): Transport {
+    return this.#traffic.seen(this.#world.connect(server), this.identity, server.origin);
+  }
+}

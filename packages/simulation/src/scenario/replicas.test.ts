@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest';
+import type { Answer } from '../world/server.ts';
+import { type Simulation, seeded } from '../world/simulation.ts';
+import type { ReplicaWorld } from './replica-world.ts';
+import { type Program, Replicas } from './replicas.ts';
+import { Traffic } from './traffic.ts';
+import { Trouble } from './trouble.ts';
+
+const SERVER = 'https://server.simulated';
+const OTHER = 'https://other.simulated';
+
+/** A server that counts who wrote to it. */
+function serving(traffic: Traffic, origin: string): string[] {
+  const landed: string[] = [];
+  const yes: Answer = { status: 200, body: '{}' };
+  traffic.serve(origin, {
+    receive: ({ body = '' }) => {
+      landed.push(body);
+      return yes;
+    },
+    refuse: (status) => ({ status, body: '{}' }),
+  });
+  return landed;
+}
+
+/** Writes its name to a server once a second. */
+const writing =
+  (origin: string): Program =>
+  (world) =>
+    new Promise((resolve) => {
+      const transport = world.connect({ origin });
+      const again = () => {
+        transport
+          .request({ method: 'POST', path: '/', headers: {}, body: world.identity })
+          .catch(() => undefined);
+        world.after(1_000, again);
+      };
+      again();
+      world.stopping.addEventListener('abort', () => resolve());
+    });
+
+function stage(program: Program): { simulation: Simulation; traffic: Traffic; replicas: Replicas } {
+  const simulation = seeded(1);
+  const traffic = new Traffic(simulation);
+  return {
+    simulation,
+    traffic,
+    replicas: new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program }),
+  };
+}
+
+const pass = (simulation: Simulation, ms: number) => simulation.run({ until: simulation.schedule.now + ms });
+
+describe('replicas', () => {
+  test('come back under a new identity after a crash, and what they had sent still lands', async () => {
+    const { simulation, traffic, replicas } = stage(writing(SERVER));
+    const landed = serving(traffic, SERVER);
+    replicas.start();
+    replicas.crash('alpha');
+    await pass(simulation, 60_000);
+    expect(landed.filter((who) => who === 'alpha.1')).toHaveLength(1);
+    expect(new Set(landed)).toEqual(new Set(['alpha.1', 'alpha.2', 'beta.1']));
+    expect(simulation.counts.of('a replica crashes')).toBe(1);
+  });
+
+  test('end when they are asked to, and are killed when they do not', async () => {
+    const stubborn: Program = () => new Promise(() => undefined);
+    for (const [program, how] of [
+      [writing(SERVER), 'a replica has ended'],
+      [stubborn, 'a replica is killed'],
+    ] as const) {
+      const { simulation, traffic, replicas } = stage(program);
+      serving(traffic, SERVER);
+      replicas.start();
+      replicas.stop('beta');
+      await pass(simulation, 60_000);
+      expect(simulation.counts.of(how)).toBe(1);
+    }
+  });
+
+  test('are started again when their program fails', async () => {
+    let starts = 0;
+    const { simulation, replicas } = stage(async () => {
+      starts += 1;
+      if (starts === 1) throw new Error('no list');
+      await new Promise(() => undefined);
+    });
+    replicas.start();
+    await pass(simulation, 60_000);
+    expect([starts, simulation.counts.of('a replica fails')]).toEqual([3, 1]);
+  });
+
+  test('do nothing while paused, and keep their clock when they come back', async () => {
+    const worlds: ReplicaWorld[] = [];
+    const { simulation, traffic, replicas } = stage((world) => {
+      worlds.push(world);
+      return writing(SERVER)(world);
+    });
+    const landed = serving(traffic, SERVER);
+    replicas.start();
+    replicas.setClock('alpha', 5_000);
+    await pass(simulation, 30_000); // what was sent has landed
+    replicas.pause('alpha');
+    await pass(simulation, 15_000);
+    landed.length = 0;
+    await pass(simulation, 30_000);
+    expect(new Set(landed)).toEqual(new Set(['beta.1']));
+    replicas.resume('alpha');
+    await pass(simulation, 30_000);
+    expect(landed).toContain('alpha.1');
+    replicas.crash('alpha');
+    await pass(simulation, 30_000);
+    const [alpha, beta, again] = worlds;
+    expect(alpha?.identity).toBe('alpha.1');
+    expect((again?.now() ?? 0) - (beta?.now() ?? 0)).toBe(5_000);
+  });
+});
+
+test('trouble ends when all heals: everybody runs and reaches every server', async () => {
+  for (let seed = 1; seed <= 50; seed++) {
+    const simulation = seeded(seed);
+    const traffic = new Traffic(simulation);
+    const [here, there] = [serving(traffic, SERVER), serving(traffic, OTHER)];
+    const program: Program = (world) => Promise.race([writing(SERVER)(world), writing(OTHER)(world)]);
+    const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
+    const trouble = new Trouble({ simulation, replicas, origins: [SERVER, OTHER] });
+    replicas.start();
+    trouble.begin(60_000);
+    await pass(simulation, 60_000);
+    trouble.heal();
+    await pass(simulation, 60_000); // who had ended is back, and what was on the wire has landed
+    for (const landed of [here, there]) landed.length = 0;
+    await pass(simulation, 30_000);
+    for (const landed of [here, there])
+      expect(new Set(landed.map((who) => who.split('.')[0])), `seed ${seed}`).toEqual(
+        new Set(['alpha', 'beta']),
+      );
+  }
+});

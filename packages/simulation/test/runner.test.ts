@@ -1,0 +1,226 @@
+import { readFileSync } from 'node:fs';
+import {
+  Crew,
+  complaints,
+  ENDS,
+  firstViolation,
+  NOTHING_THROWN,
+  runSeed,
+  runSeeds,
+  runTape,
+  scenarioNamed,
+  shrink,
+} from '@vmwright/simulation';
+import { describe, expect, test } from 'vitest';
+import * as example from './runner-example.ts';
+import * as own from './runner-scenarios.ts';
+
+const registry = new URL('runner-scenarios.ts', import.meta.url).href;
+const named = (name: string) => scenarioNamed(name, own);
+
+describe('one seed', () => {
+  test('tells what became of it', async () => {
+    const outcome = await runSeed(named('calm'), 7, { story: true });
+    expect(outcome).toMatchObject({ seed: 7, violations: [], virtualMs: 20_000, steps: 5 });
+    expect(outcome.counts).toEqual({ 'something happened': 5 });
+    expect(outcome.story).toHaveLength(outcome.lines);
+    expect(outcome.hash).toBe((await runSeed(named('calm'), 7)).hash);
+    expect(outcome.hash).not.toBe((await runSeed(named('calm'), 8)).hash);
+  });
+
+  test.for([
+    ['throws', 'nobody caught TypeError: it is broken'],
+    ['rejects', 'nobody caught Error: nobody wants it'],
+    ['rejects-last', 'nobody caught Error: in the last moment'],
+  ] as const)('that %s violates that what is thrown is caught', async ([name, detail]) => {
+    const { violations } = await runSeed(named(name), 1);
+    expect(violations).toEqual([{ invariant: NOTHING_THROWN, atMs: expect.any(Number), detail }]);
+  });
+
+  test.for([
+    ['endless', 'it still went on after 604800 s of virtual time'],
+    ['stands-still', 'it still went on after 2000 events'],
+  ] as const)('that is %s violates that a history comes to an end', async ([name, detail]) => {
+    const { violations } = await runSeed(named(name), 1, { bounds: { steps: 2_000 } });
+    expect(violations).toEqual([{ invariant: ENDS, atMs: expect.any(Number), detail }]);
+  });
+});
+
+describe('many seeds', () => {
+  test('come to the same tally on one thread and on three', async () => {
+    const on = async (workers: number) => {
+      const {
+        cpuMs,
+        elapsedMs,
+        workers: _,
+        ...tally
+      } = await runSeeds('tenth', { count: 300, workers, registry });
+      expect(cpuMs).toBeGreaterThan(0);
+      return tally;
+    };
+    const tally = await on(1);
+    expect(tally.seeds).toBe(300);
+    expect(tally.violating).toBeGreaterThan(10);
+    expect(tally.counts['something happened']).toBe(1_500);
+    expect(tally.broken['nine in ten']?.seeds).toBe(tally.violating);
+    const { first = [] } = tally.broken['nine in ten'] ?? {};
+    const violating: number[] = [];
+    for (let seed = 1; violating.length < first.length; seed++)
+      if ((await runSeed(named('tenth'), seed)).violations.length > 0) violating.push(seed);
+    expect(first.map(({ seed }) => seed)).toEqual(violating);
+    expect(await on(3)).toEqual(tally);
+  });
+
+  test('can end at the first that violates something, the same one on any number of threads', async () => {
+    const firstOn = async (workers: number) =>
+      firstViolation(
+        await runSeeds('tenth', { from: 50, count: 1_000, workers, registry, stopAtFirst: true }),
+      );
+    const first = await firstOn(1);
+    expect(first?.seed).toBeGreaterThanOrEqual(50);
+    expect(await firstOn(3)).toEqual(first);
+  });
+
+  test('go on until the time is up, or until they are told to stop', async () => {
+    const timed = await runSeeds('calm', { minutes: 0.01, registry });
+    expect(timed.elapsedMs).toBeGreaterThanOrEqual(600);
+    expect(timed.seeds).toBeGreaterThan(0);
+    const stop = new AbortController();
+    const stopped = await runSeeds('calm', {
+      count: 1_000_000_000,
+      registry,
+      signal: stop.signal,
+      onProgress: ({ seeds }) => seeds > 100 && stop.abort(),
+    });
+    expect(stopped.seeds).toBeGreaterThan(100);
+  });
+
+  test.for([
+    ['loops', 'it did not end within 1 s of real time'],
+    ['waits', 'it did not end within 1 s of real time'],
+    ['exits', 'it ended its thread with the code 7'],
+  ] as const)('go on when one of them %s, which is a violation', async ([name, detail]) => {
+    const tenths: number[] = [];
+    for (let seed = 1; tenths.length < 2; seed++)
+      if ((await runSeed(named('tenth'), seed)).violations.length > 0) tenths.push(seed);
+    const count = (tenths[1] ?? 0) + 3;
+    const { seeds, violating, broken } = await runSeeds(name, {
+      count,
+      registry,
+      workers: 2,
+      patienceMs: 1_000,
+    });
+    expect([seeds, violating]).toEqual([count, 2]);
+    expect(broken[ENDS]?.first.map(({ seed }) => seed)).toEqual(tenths);
+    expect(broken[ENDS]?.first[0]?.detail).toBe(detail);
+  });
+
+  test('of a scenario that is not there are refused with a sentence', async () => {
+    await using crew = new Crew({ registry });
+    await expect(runSeeds('clam', { count: 10, crew })).rejects.toThrow(
+      'no scenario is called clam; there are: calm, boring, tenth,',
+    );
+    expect((await runSeeds('calm', { count: 10, crew })).seeds).toBe(10);
+    await expect(runSeeds('calm', { count: 10, registry: 'file:///nowhere.ts' })).rejects.toThrow(
+      'nowhere.ts',
+    );
+  });
+
+  test('have in their threads what was loaded before all else', async () => {
+    // Of ten, the tenth is chosen from now on.
+    const before = ['data:text/javascript,Math.floor=()=>9'];
+    const plain = await runSeeds('tenth', { count: 100, registry });
+    const changed = await runSeeds('tenth', { count: 100, registry, before });
+    expect(plain.violating).toBeLessThan(50);
+    expect(changed.violating).toBe(100);
+  });
+
+  test('do not begin when a thread ends before that', async () => {
+    const before = ['data:text/javascript,process.exit(3)'];
+    await expect(runSeeds('calm', { count: 10, registry, before })).rejects.toThrow(
+      'a thread of the simulation ended with 3 before it began',
+    );
+  });
+
+  test('are complained about with the seed, the command, and what never happened', async () => {
+    const tenth = await runSeeds('tenth', { count: 100, registry });
+    const seed = firstViolation(tenth)?.seed;
+    expect(complaints(named('tenth'), tenth)).toEqual([
+      `tenth: ${tenth.violating} of 100 seeds violate something, first ${seed} ("nine in ten": it is the tenth). ` +
+        `Replay it with: make simulate SCENARIO=tenth SEED=${seed}`,
+    ]);
+    const boring = (count: number) => runSeeds('boring', { count, registry });
+    expect(complaints(named('boring'), await boring(2_000))).toEqual([
+      'boring: "a miracle" never happened in 2,000 seeds, so nothing shows it is endured.',
+    ]);
+    expect(complaints(named('boring'), await boring(100))).toEqual([]); // too few to tell
+  });
+});
+
+describe('a failing tape', () => {
+  test('shrinks to what matters, and a shorter one does not show it', async () => {
+    const tape = Array.from({ length: 500 }, (_, at) => (at * 7_919) % 1_000);
+    const shows = async (candidate: readonly number[]) =>
+      (candidate[3] ?? 0) > 600 && candidate.includes(17) ? candidate.length : undefined;
+    tape[3] = 900;
+    tape[300] = 17;
+    const { tape: shrunk, tries } = await shrink(tape, shows);
+    expect(shrunk).toEqual([0, 0, 0, 601, 17]);
+    expect(tries).toBeLessThan(3_000);
+  });
+
+  test('is as short as it has become when it is told to stop', async () => {
+    const stop = new AbortController();
+    const { tape, tries } = await shrink(
+      [5, 5, 5, 5, 5, 5, 5, 5],
+      async (candidate) => {
+        if (candidate.length === 4) stop.abort();
+        return candidate.length;
+      },
+      { signal: stop.signal },
+    );
+    expect(tape).toEqual([5, 5, 5, 5]);
+    expect(tries).toBe(2);
+  });
+
+  test('that shows nothing stays as it is', async () => {
+    expect((await shrink([1, 2, 3], async () => undefined)).tape).toEqual([1, 2, 3]);
+  });
+
+  test('of a history shrinks to a short story with the same violation', async () => {
+    const scenario = scenarioNamed('bell-without-key', example);
+    const first = firstViolation(
+      await runSeeds(scenario.name, {
+        count: 100,
+        registry: new URL('runner-example.ts', import.meta.url).href,
+      }),
+    );
+    const found = await runSeed(scenario, first?.seed ?? 0, { tape: true });
+    const { tape } = await shrink(found.tape, async (candidate) => {
+      const { violations, lines } = await runTape(scenario, candidate);
+      return violations[0]?.invariant === first?.invariant ? lines : undefined;
+    });
+    const { violations, story } = await runTape(scenario, tape, { story: true });
+    expect(violations[0]?.invariant).toBe('the bell rings once');
+    expect(tape.length).toBeLessThanOrEqual(found.tape.length);
+    expect(story.length).toBeLessThanOrEqual(4);
+  });
+});
+
+describe('the example of docs/simulation.md', () => {
+  const file = new URL('runner-example.ts', import.meta.url);
+
+  test('is this one', () => {
+    const docs = readFileSync(new URL('../../../docs/simulation.md', import.meta.url), 'utf8');
+    expect(docs).toContain(`\`\`\`ts\n${readFileSync(file, 'utf8')}\`\`\`\n`);
+  });
+
+  test('holds with the key, and is found out without it', async () => {
+    await using crew = new Crew({ registry: file.href });
+    const sound = scenarioNamed('bell', example);
+    expect(complaints(sound, await runSeeds(sound.name, { count: 2_000, crew }))).toEqual([]);
+    const { violating, broken } = await runSeeds('bell-without-key', { count: 200, crew });
+    expect(violating).toBeGreaterThan(0);
+    expect(Object.keys(broken)).toEqual(['the bell rings once']);
+  });
+});
