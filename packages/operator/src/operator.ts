@@ -38,7 +38,15 @@ export async function runOperator(
   manager.admit(VM, admitVms(cloud, log));
   controlVms(manager, { world, log, cloud, cluster, refreshMs, concurrency });
   manager.job(
-    sweeper({ cloud, cluster, everyMs: sweepMs, graceMs: sweepMs, namespaces, registry: manager.registry }),
+    sweeper({
+      world,
+      cloud,
+      cluster,
+      everyMs: sweepMs,
+      graceMs: sweepMs,
+      namespaces,
+      registry: manager.registry,
+    }),
   );
   await manager.run(signal);
 }

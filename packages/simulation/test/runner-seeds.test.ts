@@ -54,6 +54,7 @@ const SHARES: Readonly<Record<string, number>> = {
   runtime: 900,
   sharding: 400,
   'machines-sound': 900,
+  vm: 2_000,
 };
 
 describe('many seeds', () => {

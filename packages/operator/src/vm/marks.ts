@@ -30,8 +30,15 @@ export const NO_MARKS: Readonly<Record<string, null>> = {
   [NAME]: null,
 };
 
-export function isMarked({ labels }: Server, wanted: Labels): boolean {
-  return Object.entries(wanted).every(([key, value]) => labels[key] === value);
+/**
+ * What to set on a server whose marks are not as wanted: the cluster is called otherwise now, say, and lists do not show
+ * it as ours. Never the owner: a server without one was let go of, and a request that comes late must not make it ours
+ * again, for the sweeper to find it without an object.
+ */
+export function marksToMend({ labels }: Server, wanted: Labels): Labels | undefined {
+  if (labels[OWNER] !== wanted[OWNER]) return undefined;
+  const { [OWNER]: _, ...others } = wanted;
+  return Object.entries(others).every(([key, value]) => labels[key] === value) ? undefined : others;
 }
 
 /** The UID of the object that it was made for. */

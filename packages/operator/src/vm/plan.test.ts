@@ -142,7 +142,10 @@ describe('a VM that has a machine', () => {
 
   test('whose marks are not ours any more gets them back', () => {
     const server: Server = { ...running, labels: { ...labels, 'vmwright.dev/cluster': 'old' } };
-    expect(next(vm({ vmId: 's-1' }), { server })).toEqual({ do: 'mark', id: 's-1', labels });
+    const { 'vmwright.dev/uid': _, ...mended } = labels;
+    expect(next(vm({ vmId: 's-1' }), { server })).toEqual({ do: 'mark', id: 's-1', labels: mended });
+    // One that was let go of is not made ours again.
+    expect(next(vm({ vmId: 's-1' }), { server: { ...running, labels: {} } }).do).toBe('tell');
   });
 
   test('has its name accepted, whatever was said of it before', () => {

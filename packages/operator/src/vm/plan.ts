@@ -1,7 +1,7 @@
 import type { Labels, NewServer, Server } from '@vmwright/cloud';
 import { type Condition, conditionOf, type Happening, isTrue, setCondition } from '@vmwright/runtime';
 import { isPaused, mayRecreate, RECREATE } from '../annotations.ts';
-import { isMarked, keyFor, marksOf, namespaceOf, ownerOf } from './marks.ts';
+import { keyFor, marksOf, marksToMend, namespaceOf, ownerOf } from './marks.ts';
 import type { VM, VMStatus } from './resource.ts';
 import type { Trouble } from './trouble.ts';
 
@@ -59,11 +59,12 @@ export function plan(cluster: string, now: number, vm: VM, seen: Seen): Step {
     return { do: 'create', server: { name: spec.vmname, labels }, key: keyFor(vm) };
   }
   if ('gone' in server) return mayRecreate(vm) ? recreated(vm, server, now) : lost(vm, server, now);
-  // Somebody has taken them off, or the cluster is called otherwise now: lists would not show it as ours.
-  if (!isMarked(server, labels)) return { do: 'mark', id: server.id, labels };
+  const marks = marksToMend(server, labels);
+  if (marks !== undefined) return { do: 'mark', id: server.id, labels: marks };
   const observation = observed(vm, server, now);
   if (server.state === 'failed' && mayRecreate(vm))
-    return { do: 'remove', id: server.id, status: observation };
+    // Counted, so that it is a write: who does not know that the annotation is gone is refused there.
+    return { do: 'remove', id: server.id, status: { ...observation, attempts: (status.attempts ?? 0) + 1 } };
   return { do: 'tell', status: observation };
 }
 

@@ -1,11 +1,12 @@
 import type { CloudClient, Server } from '@vmwright/cloud';
-import type { JobOptions, Registry } from '@vmwright/runtime';
+import type { JobOptions, Registry, World } from '@vmwright/runtime';
 import { marksOfAll } from './marks.ts';
 import { strangers } from './plan.ts';
 import { VM } from './resource.ts';
 import { unlessGone } from './unless-gone.ts';
 
 export interface SweeperOptions {
+  readonly world: Pick<World, 'monotonic'>;
   readonly cloud: CloudClient;
   readonly cluster: string;
   readonly everyMs: number;
@@ -27,7 +28,7 @@ const SUSPICIOUSLY_MANY = 10;
  * object's deletion, when nobody waits for it any more.
  */
 export function sweeper(options: SweeperOptions): JobOptions {
-  const { cloud, cluster, everyMs, graceMs, namespaces, registry } = options;
+  const { world, cloud, cluster, everyMs, graceMs, namespaces, registry } = options;
   const orphans = registry
     .gauge({
       name: 'vmwright_vm_orphans',
@@ -43,7 +44,7 @@ export function sweeper(options: SweeperOptions): JobOptions {
     name: 'vm-sweeper',
     everyMs,
     reads: [VM],
-    run: async ({ client, cache, signal, log, now, assertMayAct }) => {
+    run: async ({ client, cache, signal, log, assertMayAct }) => {
       const servers: Server[] = [];
       for await (const page of cloud.list({ labels: marksOfAll(cluster), signal })) servers.push(...page);
       // The cache knows most owners, and so spares a list. It never decides: it may lack an object that is there.
@@ -55,8 +56,9 @@ export function sweeper(options: SweeperOptions): JobOptions {
             for (const uid of uidsOf(items)) uids.add(uid);
       const found = strangers(suspects, uids, namespaces);
       orphans.set(found.length);
-      since = new Map(found.map(({ id }) => [id, since.get(id) ?? now()]));
-      const due = found.filter(({ id }) => now() - (since.get(id) ?? now()) >= graceMs);
+      const now = world.monotonic();
+      since = new Map(found.map(({ id }) => [id, since.get(id) ?? now]));
+      const due = found.filter(({ id }) => now - (since.get(id) ?? now) >= graceMs);
       if (due.length > SUSPICIOUSLY_MANY && due.length > servers.length / 2) {
         log.error(
           { orphans: due.length, machines: servers.length },

@@ -4,6 +4,7 @@ import { carelessGreeter, greeter } from '../samples/greeter.ts';
 import { machines } from '../samples/machines/scenario.ts';
 import { VARIANTS, WRONG_ORDER } from '../samples/machines/variant.ts';
 import type { Scenario } from '../scenario/scenario.ts';
+import { vm } from '../vm/scenario.ts';
 
 const variants = [...VARIANTS, WRONG_ORDER];
 const isSound = ({ name }: (typeof variants)[number]) => name === 'sound';
@@ -14,6 +15,7 @@ export const scenarios: readonly Scenario[] = [
   runtime,
   sharding,
   ...variants.filter(isSound).map(machines),
+  vm,
 ];
 
 /** Those that are known to violate something, to show what the simulation finds: run when they are named. */

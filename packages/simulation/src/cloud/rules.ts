@@ -1,0 +1,126 @@
+import type { Labels, NewServer } from '@vmwright/cloud';
+import { isJson, type Json } from '../apiserver/json.ts';
+import { invalid, Problem } from './problem.ts';
+
+/* What the cloud makes sure of before it looks at its servers. */
+
+const NAME = /^[A-Za-z0-9._-]{1,63}$/;
+const KEY = /^[\x21-\x7e]{1,255}$/;
+const LABEL_KEY = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,126}[A-Za-z0-9])?$/;
+const LABEL_VALUE = /^[^\p{Cc}\p{Cs}]{0,255}$/u;
+const SELECTOR = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,126}[A-Za-z0-9])?(?:=[^\p{Cc}\p{Cs}]{0,255})?$/u;
+const CURSOR = /^[A-Za-z0-9_-]{1,32}$/;
+const MOST_LABELS = 64;
+const MOST_SELECTORS = 16;
+const LONGEST_SHOWN = 100;
+
+export function checkedName(name: unknown): string {
+  if (typeof name !== 'string') throw invalid('The body: name must be string.');
+  if (NAME.test(name)) return name;
+  const shown = name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}…` : name;
+  const rule = 'a name has 1 to 63 letters, digits, hyphens, underscores and dots';
+  throw new Problem(422, 'INVALID_NAME', `${JSON.stringify(shown)} is no name for a server: ${rule}.`);
+}
+
+export function checkedKey(key: string | undefined): string | undefined {
+  if (key !== undefined && !KEY.test(key)) throw invalid('The headers: idempotency-key is none.');
+  return key;
+}
+
+export function newServerIn(body: string | undefined): NewServer {
+  const { name, labels = {}, ...more } = fieldsIn(body);
+  if (Object.keys(more).length > 0) throw invalid('The body has what means nothing here.');
+  const wanted = checkedName(name);
+  return { name: wanted, labels: checkedLabels(labels, false) };
+}
+
+/** What a PATCH asks for: null takes a label away. */
+export function relabellingIn(body: string | undefined): Readonly<Record<string, string | null>> {
+  const { labels, ...more } = fieldsIn(body);
+  if (Object.keys(more).length > 0) throw invalid('The body has what means nothing here.');
+  return checkedLabels(labels, true);
+}
+
+export function checkedCount(labels: Labels): Labels {
+  if (Object.keys(labels).length > MOST_LABELS)
+    throw invalid(`A server has at most ${MOST_LABELS} labels. Take some away first.`);
+  return labels;
+}
+
+interface Selector {
+  readonly key: string;
+  /** undefined: any. */
+  readonly value: string | undefined;
+}
+
+export interface ListQuery {
+  readonly limit: number;
+  /** The place of the last one of the page before. */
+  readonly after: number;
+  readonly name: string | undefined;
+  readonly selectors: readonly Selector[];
+}
+
+export function listQueryIn(text: string): ListQuery {
+  const query = new URLSearchParams(text);
+  for (const name of query.keys())
+    if (!['limit', 'cursor', 'name', 'label'].includes(name)) throw invalid(`The query has "${name}".`);
+  // In the order of the real cloud's schema: of several mistakes it tells the first.
+  const limit = limitIn(query.get('limit') ?? '100');
+  const cursor = query.get('cursor');
+  if (cursor !== null && !CURSOR.test(cursor)) throw invalid('The query: cursor is none.');
+  const given = query.get('name');
+  const name = given === null ? undefined : checkedName(given);
+  const labels = query.getAll('label');
+  if (labels.length > MOST_SELECTORS || !labels.every((label) => SELECTOR.test(label)))
+    throw invalid('The query: label is none, or there are too many.');
+  return { limit, after: placeIn(cursor), name, selectors: labels.map(selectorIn) };
+}
+
+export function cursorOf(seq: number): string {
+  return Buffer.from(String(seq)).toString('base64url');
+}
+
+function placeIn(cursor: string | null): number {
+  if (cursor === null) return 0;
+  const text = Buffer.from(cursor, 'base64url').toString('latin1');
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw invalid('This cursor is none of ours. Take it from `next` of the page before.');
+}
+
+function limitIn(text: string): number {
+  const limit = Number(text);
+  if (/^\d+$/.test(text) && limit >= 1 && limit <= 1_000) return limit;
+  throw invalid('The query: limit is from 1 to 1000.');
+}
+
+function selectorIn(text: string): Selector {
+  const at = text.indexOf('=');
+  return at === -1 ? { key: text, value: undefined } : { key: text.slice(0, at), value: text.slice(at + 1) };
+}
+
+function checkedLabels(labels: unknown, nulls: true): Readonly<Record<string, string | null>>;
+function checkedLabels(labels: unknown, nulls: false): Labels;
+function checkedLabels(labels: unknown, nulls: boolean): Readonly<Record<string, string | null>> {
+  if (!isJson(labels)) throw invalid('The body: labels must be object.');
+  const checked: Record<string, string | null> = {};
+  for (const [key, value] of Object.entries(labels)) {
+    if (!LABEL_KEY.test(key)) throw invalid('The body: labels has a key that is none.');
+    if (!((nulls && value === null) || (typeof value === 'string' && LABEL_VALUE.test(value))))
+      throw invalid(`The body: labels.${key} is no value.`);
+    checked[key] = value;
+  }
+  if (Object.keys(checked).length > MOST_LABELS) throw invalid('The body: labels has too many.');
+  return checked;
+}
+
+function fieldsIn(body: string | undefined): Json {
+  let value: unknown;
+  try {
+    value = JSON.parse(body ?? '');
+  } catch {
+    throw new Problem(400, 'MALFORMED_REQUEST', 'The body is no JSON.');
+  }
+  if (!isJson(value)) throw invalid('The body must be object.');
+  return value;
+}

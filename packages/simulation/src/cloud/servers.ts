@@ -1,0 +1,131 @@
+import type { Labels, NewServer } from '@vmwright/cloud';
+import type { Cause, CloudChange, CloudServer } from './server.ts';
+
+/** What an idempotency key stands for. */
+interface Kept {
+  readonly fingerprint: string;
+  readonly id: string;
+}
+
+/** What a create with a key finds. */
+export type Known =
+  | { readonly is: 'same'; readonly server: CloudServer }
+  | { readonly is: 'reused' | 'gone'; readonly id: string };
+
+/** The servers there are and were, and the keys they were created with. Keys outlive their servers. */
+export class Servers {
+  readonly #now: () => number;
+  readonly #servers = new Map<string, CloudServer>();
+  readonly #keys = new Map<string, Kept>();
+  readonly #history: CloudChange[] = [];
+  readonly #listeners: ((change: CloudChange) => void)[] = [];
+  #seq = 0;
+
+  /** @param now milliseconds since 1970 */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** In the order of their creation. */
+  all(): Iterable<CloudServer> {
+    return this.#servers.values();
+  }
+
+  get(id: string): CloudServer | undefined {
+    return this.#servers.get(id);
+  }
+
+  named(name: string): CloudServer | undefined {
+    for (const server of this.#servers.values()) if (server.name === name) return server;
+    return undefined;
+  }
+
+  /** As they were at a moment, in the order of their creation. */
+  at(ms: number): readonly CloudServer[] {
+    const then = new Map(this.#servers);
+    for (let i = this.#history.length - 1; i >= 0; i--) {
+      const { atMs, before, after } = this.#history[i] ?? NOTHING;
+      if (atMs <= ms) break;
+      if (before !== undefined) then.set(before.id, before);
+      else if (after !== undefined) then.delete(after.id);
+    }
+    return [...then.values()].sort((a, b) => a.seq - b.seq);
+  }
+
+  /** All that ever changed, in its order. */
+  get history(): readonly CloudChange[] {
+    return this.#history;
+  }
+
+  listen(listener: (change: CloudChange) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  known(key: string, wanted: NewServer): Known | undefined {
+    const kept = this.#keys.get(key);
+    if (kept === undefined) return undefined;
+    const { id, fingerprint } = kept;
+    if (fingerprint !== fingerprintOf(wanted)) return { is: 'reused', id };
+    const server = this.#servers.get(id);
+    // From the moment at which the deletion is promised: it must not matter how fast the disk is.
+    return server === undefined || server.state === 'deleting' ? { is: 'gone', id } : { is: 'same', server };
+  }
+
+  /** @param wanted with a name that is free, and a key that is not known */
+  add(
+    id: string,
+    wanted: NewServer,
+    key: string | undefined,
+    state: CloudServer['state'],
+    cause: Cause,
+  ): CloudServer {
+    this.#seq += 1;
+    const { name, labels = {} } = wanted;
+    const createdAt = new Date(this.#now()).toISOString();
+    const server: CloudServer = {
+      seq: this.#seq,
+      id,
+      name,
+      labels,
+      state,
+      cpuUtilization: 0,
+      createdAt,
+      key,
+    };
+    if (key !== undefined) this.#keys.set(key, { fingerprint: fingerprintOf(wanted), id });
+    this.#put(undefined, server, cause);
+    return server;
+  }
+
+  replace(before: CloudServer, after: CloudServer, cause: Cause): void {
+    this.#put(before, after, cause);
+  }
+
+  remove(server: CloudServer, cause: Cause): void {
+    this.#put(server, undefined, cause);
+  }
+
+  #put(before: CloudServer | undefined, after: CloudServer | undefined, cause: Cause): void {
+    if (after !== undefined) this.#servers.set(after.id, after);
+    else if (before !== undefined) this.#servers.delete(before.id);
+    const change = { atMs: this.#now(), before, after, cause };
+    this.#history.push(change);
+    for (const listener of this.#listeners) listener(change);
+  }
+}
+
+const NOTHING: CloudChange = {
+  atMs: Number.NEGATIVE_INFINITY,
+  before: undefined,
+  after: undefined,
+  cause: 'itself',
+};
+
+/** The same for the same server, in whatever order its labels come. */
+function fingerprintOf({ name, labels = {} }: NewServer): string {
+  return JSON.stringify([name, sorted(labels)]);
+}
+
+function sorted(labels: Labels): readonly (readonly [string, string])[] {
+  return Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
+}

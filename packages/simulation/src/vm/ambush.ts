@@ -1,0 +1,73 @@
+import { API_SERVER } from '../apiserver/simulated.ts';
+import type { Cloud } from '../cloud/cloud.ts';
+import type { Truth } from '../invariants/invariant.ts';
+import { objectOf } from '../invariants/machines.ts';
+import type { Trouble } from '../scenario/trouble.ts';
+import { onVmChange, vmIdOf, vmnameOf } from './objects.ts';
+import { serversOf } from './outside.ts';
+import { isCreate, ownerAsked } from './requests.ts';
+import type { Strangers } from './strangers.ts';
+import type { User } from './user.ts';
+
+/** One write in so many is followed at once by something that makes it dangerous. */
+const TROUBLE = 32;
+const SLEEP = 20;
+const CHANGE_OF_MIND = 5;
+const BAN = 6;
+const THEFT = 6;
+const LETTING_GO = 4;
+/** Within the time that a request and its answer usually take. */
+const SOON_MS = 200;
+/** Within which a sweep comes round. */
+const LATER_MS = 10_000;
+
+export interface Ambushers {
+  readonly trouble: Trouble;
+  readonly user: User;
+  readonly strangers: Strangers;
+  readonly cloud: Cloud;
+}
+
+/**
+ * Waits for the moments that matter. Left to chance, few processes stop just between storing an intent and creating, and
+ * few objects and machines go while a machine is asked for: thousands of histories would show nothing.
+ */
+export function layAmbush(truth: Truth, { trouble, user, strangers, cloud }: Ambushers): void {
+  const { traffic, simulation } = truth;
+  const { choices, schedule, network } = simulation;
+  const soon = (act: () => void) =>
+    schedule.after(choices.delay(), () => {
+      if (network.faulty) act();
+    });
+  traffic.onSend((sent) => {
+    if (!network.faulty || sent.path.includes('/leases')) return;
+    const [name = ''] = sent.sender.split('.');
+    if (choices.oneIn(TROUBLE)) schedule.after(choices.pick(SOON_MS), () => trouble.strike(name));
+    // Asleep with the answer on its way, it wakes and goes on to the next step, when another may have the lead.
+    if (sent.origin === API_SERVER && choices.oneIn(SLEEP)) trouble.pause(name);
+    if (!isCreate(sent)) return;
+    const uid = ownerAsked(sent);
+    const object = objectOf(truth, uid);
+    if (object !== undefined && choices.oneIn(CHANGE_OF_MIND)) {
+      // Who waits for the answer holds the object; only without him it may go before the request lands.
+      if (choices.oneIn(2)) trouble.pause(name);
+      soon(() => user.delete(object.metadata.name));
+    }
+    if (object !== undefined && choices.oneIn(BAN)) soon(() => strangers.prohibit(vmnameOf(object)));
+    if (choices.oneIn(THEFT)) soon(() => strangers.takeAway(serversOf(cloud, uid)[0]));
+  });
+  onVmChange(truth, (before, after) => {
+    if (!network.faulty || before === undefined || after === undefined) return;
+    const vmId = vmIdOf(after);
+    if (vmId === undefined || vmIdOf(before) === vmId) return;
+    const { name, uid = '' } = after.metadata;
+    // Another request for it is still on its way, which must not bring it back.
+    if (isAwaited(truth, uid)) soon(() => strangers.steal(cloud.servers.get(vmId)));
+    else if (choices.oneIn(LETTING_GO)) schedule.after(choices.pick(LATER_MS), () => user.letGo(name));
+  });
+}
+
+/** Whether another machine is asked for by a request that has not landed. */
+function isAwaited({ traffic }: Truth, uid: string): boolean {
+  return traffic.onTheWire().some((sent) => isCreate(sent) && ownerAsked(sent) === uid);
+}

@@ -1,0 +1,183 @@
+import { fieldAt } from '../apiserver/json.ts';
+import type { StoredObject } from '../apiserver/object.ts';
+import type { Cloud } from '../cloud/cloud.ts';
+import type { Truth } from '../invariants/invariant.ts';
+import { Holder } from '../invariants/leaders.ts';
+import { objectOf } from '../invariants/machines.ts';
+import type { Sent } from '../scenario/traffic.ts';
+import type { ModelServer } from '../world/server.ts';
+import { conditionsOf, countOf, isPaused, onVmChange, vmIdOf } from './objects.ts';
+import { ownerIn, serversOf } from './outside.ts';
+import { LEASE } from './program.ts';
+import { isCreate, ownerAsked } from './requests.ts';
+
+/** What is counted here, and must have happened over many seeds. */
+export const INTERESTING = [
+  'a create landed after its object was gone',
+  'a create landed on an object being deleted',
+  'a create landed twice',
+  'a create landed after its sender had given up',
+  'a create landed after another had the lead',
+  'the answer to a create was lost',
+  'an object was deleted while a create was on the wire',
+  'a machine went while a create was on the wire',
+  'the lead was lost while a create was on the wire',
+  'the lead went to another',
+  'an object came back under its name',
+  'a name was taken by the very machine that was asked for',
+  'a name was taken by a machine that is being deleted',
+  'a machine was adopted that another replica had asked for',
+  'a key stood for a machine that is gone',
+  'a machine without an object was deleted',
+  'a machine was let go',
+  'a machine was told as lost',
+  'a machine was made anew',
+  'a name was told as prohibited',
+  'a name was told as taken',
+  'a name was accepted after it had been refused',
+  'a machine was told as failed',
+  'a failed machine was removed for another',
+  'a machine was marked again',
+  'the cloud was told as unreachable',
+  'an object was paused',
+  'an object was deleted while it was paused',
+] as const;
+
+type Interesting = (typeof INTERESTING)[number];
+
+/** Counts the moments in which something is likely to go wrong. */
+export function countInteresting(truth: Truth, cloud: Cloud): void {
+  const add = (what: Interesting) => truth.simulation.counts.add(what);
+  countCreates(truth, cloud, add);
+  countObjects(truth, cloud, add);
+  countMachines(truth, cloud, add);
+}
+
+type Add = (what: Interesting) => void;
+
+function countCreates(truth: Truth, cloud: Cloud, add: Add): void {
+  const { traffic } = truth;
+  const holder = new Holder(truth, LEASE, (before) => {
+    if (before === '') return;
+    add('the lead went to another');
+    const isHis = (sent: Sent) => isCreate(sent) && before.startsWith(`${sent.sender}_`);
+    if (traffic.onTheWire().some(isHis)) add('the lead was lost while a create was on the wire');
+  });
+  traffic.onLand((sent) => {
+    if (!isCreate(sent)) return;
+    const uid = ownerAsked(sent);
+    const object = objectOf(truth, uid);
+    if (object === undefined) add('a create landed after its object was gone');
+    else if (object.metadata.deletionTimestamp !== undefined)
+      add('a create landed on an object being deleted');
+    if (serversOf(cloud, uid).length > 0) add('a create landed twice');
+    if (sent.seen === 'that none comes') add('a create landed after its sender had given up');
+    if (!holder.is(sent.sender)) add('a create landed after another had the lead');
+  });
+  traffic.onEnd((sent) => {
+    if (isCreate(sent) && sent.seen === 'that none comes' && sent.landedAt !== undefined)
+      add('the answer to a create was lost');
+  });
+}
+
+function countObjects(truth: Truth, cloud: Cloud, add: Add): void {
+  const gone = new Set<string>();
+  const makers = new Map<string, string>();
+  let sender = '';
+  truth.traffic.onLand((sent) => {
+    sender = sent.sender;
+  });
+  cloud.servers.listen(({ before, after, cause }) => {
+    if (before === undefined && after !== undefined && cause === 'request') makers.set(after.id, sender);
+  });
+  onVmChange(truth, (before, after) => {
+    if (after === undefined) {
+      if (before !== undefined) gone.add(before.metadata.name);
+      return;
+    }
+    if (before === undefined) {
+      if (gone.has(after.metadata.name)) add('an object came back under its name');
+      return;
+    }
+    if (isPaused(after) && !isPaused(before)) add('an object was paused');
+    if (after.metadata.deletionTimestamp !== undefined && before.metadata.deletionTimestamp === undefined) {
+      if (isPaused(after)) add('an object was deleted while it was paused');
+      if (createsOnTheWire(truth, after.metadata.uid))
+        add('an object was deleted while a create was on the wire');
+    }
+    if (before.status === after.status) return;
+    const vmId = vmIdOf(after);
+    if (vmId !== undefined && vmIdOf(before) === undefined && (makers.get(vmId) ?? sender) !== sender)
+      add('a machine was adopted that another replica had asked for');
+    if (countOf(after, 'recreations') > countOf(before, 'recreations')) add('a machine was made anew');
+    for (const what of toldNewly(before, after)) add(what);
+  });
+}
+
+const TOLD: Readonly<Record<string, Interesting>> = {
+  VmLost: 'a machine was told as lost',
+  NameProhibited: 'a name was told as prohibited',
+  NameTaken: 'a name was told as taken',
+  MachineFailed: 'a machine was told as failed',
+  CloudUnreachable: 'the cloud was told as unreachable',
+};
+
+function* toldNewly(before: StoredObject, after: StoredObject): Generator<Interesting, void, undefined> {
+  const [was, is] = [conditionsOf(before), conditionsOf(after)];
+  const reason = is.get('Ready')?.reason ?? '';
+  const told = TOLD[reason];
+  if (told !== undefined && was.get('Ready')?.reason !== reason) yield told;
+  if (was.get('NameAccepted')?.status === 'False' && is.get('NameAccepted')?.status === 'True')
+    yield 'a name was accepted after it had been refused';
+}
+
+function countMachines(truth: Truth, cloud: Cloud, add: Add): void {
+  cloud.servers.listen(({ before, after, cause }) => {
+    const uid = before && ownerIn(before.labels);
+    if (before === undefined) return;
+    if (uid === undefined) {
+      if (after !== undefined && ownerIn(after.labels) !== undefined) add('a machine was marked again');
+      return;
+    }
+    if (
+      cause === 'request' &&
+      before.state === 'failed' &&
+      after?.state === 'deleting' &&
+      objectOf(truth, uid)?.metadata.deletionTimestamp === undefined &&
+      objectOf(truth, uid) !== undefined
+    )
+      add('a failed machine was removed for another');
+    if (after !== undefined && ownerIn(after.labels) === undefined && cause === 'request')
+      add('a machine was let go');
+    if (before.state === 'deleting' || (after !== undefined && after.state !== 'deleting')) return;
+    if (createsOnTheWire(truth, uid)) add('a machine went while a create was on the wire');
+    if (cause === 'request' && objectOf(truth, uid) === undefined)
+      add('a machine without an object was deleted');
+  });
+}
+
+/** The same server, whose refusals are counted by what they are about. */
+export function counted(truth: Pick<Truth, 'simulation' | 'server' | 'kind'>, cloud: Cloud): ModelServer {
+  const add = (what: Interesting) => truth.simulation.counts.add(what);
+  return {
+    receive: (arrived) => {
+      const answer = cloud.receive(arrived);
+      if (!('body' in answer) || answer.status < 409 || answer.status > 410) return answer;
+      if (answer.status === 410) add('a key stood for a machine that is gone');
+      const id = fieldAt(JSON.parse(answer.body), ['serverId']);
+      const holder = typeof id === 'string' ? cloud.servers.get(id) : undefined;
+      if (answer.status !== 409 || holder === undefined) return answer;
+      if (holder.state === 'deleting') add('a name was taken by a machine that is being deleted');
+      const owner = ownerIn(holder.labels);
+      for (const object of truth.server.objects(truth.kind))
+        if (object.metadata.uid === owner && vmIdOf(object) === undefined)
+          add('a name was taken by the very machine that was asked for');
+      return answer;
+    },
+    refuse: (status, seconds) => cloud.refuse(status, seconds),
+  };
+}
+
+function createsOnTheWire({ traffic }: Truth, uid: string | undefined): boolean {
+  return traffic.onTheWire().some((sent) => isCreate(sent) && ownerAsked(sent) === uid);
+}

@@ -1,0 +1,89 @@
+import { VM } from '@vmwright/operator';
+import { fieldAt } from '../apiserver/json.ts';
+import type { StoredObject } from '../apiserver/object.ts';
+import { declaredResource } from '../apiserver/resource.ts';
+import type { Truth } from '../invariants/invariant.ts';
+
+/* VMs as the API server has them. */
+
+const NAME = /^(?!\.\.?$)[A-Za-z0-9._-]{1,63}$/;
+
+/** The kind's CEL rules in TypeScript. One for all histories: what the server derives from it is derived once. */
+export const SERVED_VM = declaredResource(VM, (object, before) => {
+  const vmname = fieldAt(object, ['spec', 'vmname']);
+  const field = 'spec.vmname';
+  const reason = 'FieldValueInvalid';
+  if (typeof vmname !== 'string' || !NAME.test(vmname))
+    return [{ field, reason, message: 'a vmname is 1 to 63 characters' }];
+  if (before === undefined || fieldAt(before, ['spec', 'vmname']) === vmname) return [];
+  return [{ field, reason, message: 'the vmname of a machine cannot be changed' }];
+});
+
+export function vmnameOf({ spec }: StoredObject): string {
+  return String(fieldAt(spec, ['vmname']));
+}
+
+export function vmIdOf({ status }: StoredObject): string | undefined {
+  return textAt(status, 'vmId');
+}
+
+export function opStatusOf({ status }: StoredObject): string | undefined {
+  return textAt(status, 'opStatus');
+}
+
+/** A number of the status; 0 where there is none. */
+export function countOf({ status }: StoredObject, name: 'attempts' | 'recreations'): number {
+  const value = fieldAt(status, [name]);
+  return typeof value === 'number' ? value : 0;
+}
+
+export interface ConditionSeen {
+  readonly status: string | undefined;
+  readonly reason: string | undefined;
+  readonly observedGeneration: number;
+}
+
+export function conditionsOf({ status }: StoredObject): ReadonlyMap<string, ConditionSeen> {
+  const conditions = fieldAt(status, ['conditions']);
+  const found = new Map<string, ConditionSeen>();
+  for (const each of Array.isArray(conditions) ? conditions : []) {
+    const generation = fieldAt(each, ['observedGeneration']);
+    found.set(textAt(each, 'type') ?? '', {
+      status: textAt(each, 'status'),
+      reason: textAt(each, 'reason'),
+      observedGeneration: typeof generation === 'number' ? generation : 0,
+    });
+  }
+  return found;
+}
+
+export const PAUSED = 'vmwright.dev/paused';
+export const RECREATE = 'vmwright.dev/recreate';
+export const DELETION_POLICY = 'vmwright.dev/deletion-policy';
+
+export function isPaused({ metadata }: StoredObject): boolean {
+  return metadata.annotations?.[PAUSED] === 'true';
+}
+
+export function mayRecreate({ metadata }: StoredObject): boolean {
+  return metadata.annotations?.[RECREATE] === 'true';
+}
+
+export function isOrphaned({ metadata }: StoredObject): boolean {
+  return metadata.annotations?.[DELETION_POLICY] === 'Orphan';
+}
+
+/** `before` is missing when it has come, `after` when it is gone. */
+export function onVmChange(
+  { server }: Pick<Truth, 'server'>,
+  tell: (before: StoredObject | undefined, after: StoredObject | undefined) => void,
+): void {
+  server.listen(({ resource, before, after }) => {
+    if (resource.kind.kind === VM.kind) tell(before?.object, after?.object);
+  });
+}
+
+function textAt(value: unknown, name: string): string | undefined {
+  const found = fieldAt(value, [name]);
+  return typeof found === 'string' ? found : undefined;
+}

@@ -1,0 +1,168 @@
+import { VM } from '@vmwright/operator';
+import type { WorkQueue } from '@vmwright/runtime';
+import { API_SERVER, startApiServer } from '../apiserver/simulated.ts';
+import type { Cloud } from '../cloud/cloud.ts';
+import { CLOUD, CLOUD_FAULTS, simulatedCloud } from '../cloud/simulated.ts';
+import type { Invariant, Truth } from '../invariants/invariant.ts';
+import { Holder, onlyTheLeaderWrites } from '../invariants/leaders.ts';
+import { atMostOneMachine, nothingLeaked } from '../invariants/machines.ts';
+import {
+  converged,
+  finalizerStaysWhileWanted,
+  noSecretOutsideSecrets,
+  noStuckFinalizer,
+} from '../invariants/objects.ts';
+import { emptyQueue } from '../invariants/queues.ts';
+import { liveThrough } from '../scenario/history.ts';
+import { Replicas } from '../scenario/replicas.ts';
+import type { Scenario, Violation } from '../scenario/scenario.ts';
+import { Traffic } from '../scenario/traffic.ts';
+import { Trouble } from '../scenario/trouble.ts';
+import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
+import type { Simulation } from '../world/simulation.ts';
+import { EPOCH_MS } from '../world/world.ts';
+import { layAmbush } from './ambush.ts';
+import { counted, countInteresting, INTERESTING } from './counting.ts';
+import { SERVED_VM } from './objects.ts';
+import { outsideOf } from './outside.ts';
+import { FINALIZER, LEASE, vmProgram } from './program.ts';
+import {
+  conditionsNeverGoBack,
+  foreignVmsUntouched,
+  intentFirst,
+  keyNotLogged,
+  letGoOnlyWhenAsked,
+  machineGoesFirst,
+  noWantedVmDeleted,
+  runningMeansRunning,
+  vmIdStays,
+} from './promises.ts';
+import { problemOf } from './settled.ts';
+import { STRANGE, Strangers } from './strangers.ts';
+import { ALL, User } from './user.ts';
+
+const API_KEY = 'the-key-of-the-cloud';
+const COMPACTED = 'the history was compacted';
+const FRESH = 'fresh';
+
+/** Until all that the user has sent has landed, and a pause among it. */
+const USER_SETTLED_MS = 46_000;
+/** From him to the API server, when nothing goes wrong. */
+const LONGEST_WAY_MS = 13_000;
+/** For which a list of several pages may be under way: what it shows then is old, and is told all the same. */
+const LIST_MS = 40_000;
+/** Besides what any controller takes: a name that is free again is asked for after five minutes. */
+const BOUND_MS = 900_000;
+
+/** Two replicas of the operator over the private cloud, in a world in which all that can go wrong does. */
+export const vm: Scenario = {
+  name: 'vm',
+  mustHappen: [
+    ...REQUEST_FAULTS.map((fault) => `request ${fault}`),
+    ...STREAM_FAULTS.map((fault) => `stream ${fault}`),
+    'request arrived after a crash',
+    'request arrived after the client gave up',
+    'a replica crashes',
+    'a replica has ended',
+    'a replica was paused',
+    `a replica was cut off from ${API_SERVER}`,
+    `a replica was cut off from ${CLOUD}`,
+    'a clock jumped',
+    COMPACTED,
+    'a list was old',
+    ...STRANGE,
+    ...INTERESTING,
+  ],
+  run: live,
+};
+
+function live(simulation: Simulation): Promise<readonly Violation[]> {
+  const { choices, schedule } = simulation;
+  const server = startApiServer(simulation);
+  server.serveResource(SERVED_VM);
+  const cloud = simulatedCloud(simulation, API_KEY);
+  const traffic = new Traffic(simulation);
+  const truth: Truth = { simulation, server, kind: VM, outside: outsideOf(cloud), traffic };
+  traffic.serve(API_SERVER, server);
+  traffic.serve(CLOUD, counted(truth, cloud), CLOUD_FAULTS);
+  const queues = new Map<string, WorkQueue>();
+  const readers: ((line: string) => void)[] = [];
+  const program = vmProgram({
+    apiKey: API_KEY,
+    onQueue: (identity, queue) => void queues.set(identity, queue),
+    onLog: (line) => {
+      for (const read of readers) read(line);
+    },
+  });
+  const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
+  const strangers = new Strangers(simulation, cloud, replicas);
+  strangers.settle();
+  countInteresting(truth, cloud);
+  const holder = new Holder(truth, LEASE);
+  let healedAt: number | undefined;
+  const invariants = [
+    ...invariantsOf(cloud),
+    runningMeansRunning(cloud, () => healedAt),
+    keyNotLogged(API_KEY, (read) => readers.push(read)),
+    emptyQueue(() => queues.entries().find(([identity]) => holder.is(identity))?.[1]),
+  ];
+  const trouble = new Trouble({
+    simulation,
+    replicas,
+    origins: [API_SERVER, CLOUD],
+    more: { [COMPACTED]: () => server.compact() },
+  });
+  const user = new User(simulation);
+  const troubleMs = 40_000 + choices.pick(40_000);
+  layAmbush(truth, { trouble, user, strangers, cloud });
+  replicas.start();
+  user.plan(troubleMs);
+  strangers.plan(troubleMs);
+  const hasFresh = () => [...server.objects(VM)].some(({ metadata }) => metadata.name === FRESH);
+  const heal = () => {
+    healedAt = schedule.now;
+    strangers.rest();
+    user.create(FRESH, `vm-${FRESH}`);
+    // Mostly people do not wait for the next look at a name that is free again.
+    const touch = !choices.oneIn(4);
+    schedule.after(USER_SETTLED_MS, () => user.resume(ALL, touch));
+  };
+  const isStill = () => schedule.now > (cloud.servers.history.at(-1)?.atMs ?? 0) - EPOCH_MS + LIST_MS;
+  const isRested = () =>
+    healedAt !== undefined && schedule.now > healedAt + USER_SETTLED_MS + LONGEST_WAY_MS && isStill();
+  return liveThrough({
+    truth,
+    trouble,
+    invariants,
+    troubleMs,
+    boundMs: BOUND_MS,
+    onHealed: heal,
+    isConverged: () => isRested() && hasFresh() && isSettled(truth, invariants),
+  });
+}
+
+function invariantsOf(cloud: Cloud): readonly Invariant[] {
+  return [
+    atMostOneMachine,
+    foreignVmsUntouched(cloud),
+    noWantedVmDeleted(cloud),
+    vmIdStays(cloud),
+    intentFirst,
+    machineGoesFirst(cloud),
+    letGoOnlyWhenAsked(cloud),
+    conditionsNeverGoBack,
+    finalizerStaysWhileWanted(FINALIZER),
+    onlyTheLeaderWrites(API_SERVER, LEASE),
+    onlyTheLeaderWrites(CLOUD, LEASE),
+    noSecretOutsideSecrets(API_KEY),
+    nothingLeaked,
+    noStuckFinalizer,
+    converged((object) => problemOf(object, cloud)),
+  ];
+}
+
+/** Whether nothing is left to be done. */
+function isSettled(truth: Truth, invariants: readonly Invariant[]): boolean {
+  for (const { healed } of invariants) for (const _ of healed?.(truth) ?? []) return false;
+  return true;
+}

@@ -1,0 +1,55 @@
+import { fieldAt } from '../apiserver/json.ts';
+import type { StoredObject } from '../apiserver/object.ts';
+import type { Cloud } from '../cloud/cloud.ts';
+import type { CloudServer } from '../cloud/server.ts';
+import { conditionsOf, isPaused, mayRecreate, opStatusOf, vmIdOf, vmnameOf } from './objects.ts';
+import { serversOf } from './outside.ts';
+
+/** What is wrong with an object at rest; undefined where all is as it should be. */
+export function problemOf(object: StoredObject, cloud: Cloud): string | undefined {
+  if (isPaused(object)) return undefined;
+  // Also one whose marks a stranger has taken off.
+  const known = cloud.servers.get(vmIdOf(object) ?? '');
+  const [machine = known, ...more] = serversOf(cloud, object.metadata.uid ?? '');
+  if (more.length > 0) return `it has ${more.length + 1} machines`;
+  const problem = machine === undefined ? withoutMachine(object, cloud) : withMachine(object, machine, cloud);
+  return problem && `${problem}, and its status is ${JSON.stringify(object.status)}`;
+}
+
+function withMachine(object: StoredObject, machine: CloudServer, cloud: Cloud): string | undefined {
+  if (vmIdOf(object) !== machine.id) return `its machine is ${machine.id}`;
+  const { cpuUtilization, state } = cloud.shown(machine);
+  const ready = conditionsOf(object).get('Ready');
+  if (conditionsOf(object).has('VmLost')) return 'its machine is not lost';
+  switch (state) {
+    case 'running': {
+      const isTold = opStatusOf(object) === 'Running' && ready?.status === 'True';
+      if (!isTold) return 'its machine runs';
+      return fieldAt(object.status, ['cpuUtilization']) === cpuUtilization
+        ? undefined
+        : `its machine uses ${cpuUtilization} %`;
+    }
+    case 'failed':
+      if (mayRecreate(object)) return 'its machine has failed, and another is wanted';
+      return opStatusOf(object) === 'Failed' && ready?.reason === 'MachineFailed'
+        ? undefined
+        : 'its machine has failed';
+    default:
+      return `its machine is ${state}`;
+  }
+}
+
+function withoutMachine(object: StoredObject, cloud: Cloud): string | undefined {
+  const conditions = conditionsOf(object);
+  const vmId = vmIdOf(object);
+  if (vmId !== undefined) {
+    if (mayRecreate(object)) return 'its machine is gone, and another is wanted';
+    const isTold = opStatusOf(object) === 'Unknown' && conditions.get('VmLost')?.status === 'True';
+    return isTold ? undefined : 'its machine is gone';
+  }
+  const name = vmnameOf(object);
+  const why = cloud.isProhibited(name) ? 'Prohibited' : cloud.servers.named(name) && 'Taken';
+  if (why === undefined) return 'it has no machine';
+  const isTold = opStatusOf(object) === 'Failed' && conditions.get('NameAccepted')?.reason === why;
+  return isTold ? undefined : `its name is ${why.toLowerCase()}`;
+}
