@@ -25,7 +25,7 @@ import { mergePatch } from './merge-patch.ts';
 import type { Predicate } from './predicates.ts';
 import { type Result, TerminalError } from './result.ts';
 import type { Source, Watch } from './sources.ts';
-import { declare, NEVER, type WorkEnvironment, workContext } from './work.ts';
+import { declare, type WorkEnvironment, workContext } from './work.ts';
 
 export type Reconcile<T extends KubeObject> = (object: T, context: ReconcileContext<T>) => Promise<Result>;
 
@@ -117,7 +117,8 @@ export class Controller<T extends KubeObject> {
    * answer. That a later reconcile succeeds on the old one proves nothing, so their next change counts, whatever it is.
    */
   readonly #unsure = new Set<string>();
-  #lost = NEVER;
+  /** Of the run under way. */
+  #lost = new AbortController().signal;
 
   constructor(options: ControllerOptions<T>, environment: ControllerEnvironment) {
     const { world, caches, log, observer, share } = environment;

@@ -22,9 +22,6 @@ export interface WorkEnvironment {
   readonly share?: Share | undefined;
 }
 
-/** Of those who need not ask anybody whether they may act. */
-export const NEVER: AbortSignal = new AbortController().signal;
-
 /** One piece of work. */
 interface Piece {
   /** By which it is this replica's or another's. */

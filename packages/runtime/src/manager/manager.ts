@@ -4,7 +4,7 @@ import { Caches } from '../cache/caches.ts';
 import { Client } from '../client/client.ts';
 import type { RequestObserver } from '../client/requests.ts';
 import { Controller, type ControllerOptions } from '../controller/controller.ts';
-import { NEVER, type WorkEnvironment } from '../controller/work.ts';
+import type { WorkEnvironment } from '../controller/work.ts';
 import { LeaderElection, type OnLeading } from '../election/leader-election.ts';
 import type { LeaderElectionOptions } from '../election/options.ts';
 import { messageOf } from '../errors.ts';
@@ -211,7 +211,9 @@ export class Manager {
       await this.#webhooks?.start(signal);
       await this.#sync(caching.signal, signal);
       const act: OnLeading = (acting, lost) => this.#act(acting, lost);
-      await ((this.#election ?? this.#sharding)?.run(signal, act) ?? act(signal, NEVER));
+      // A signal of its own: what listens to it goes with it.
+      const never = new AbortController().signal;
+      await ((this.#election ?? this.#sharding)?.run(signal, act) ?? act(signal, never));
     } finally {
       caching.abort();
       await this.caches.ended();
