@@ -34,21 +34,38 @@ export class CloudError extends Error {
   }
 }
 
-/** 403: nobody may call a server that. */
-export class ProhibitedNameError extends CloudError {
-  override readonly code = 'PROHIBITED_NAME';
-}
-
-/** 409: another server has the name. */
-export class NameTakenError extends CloudError {
-  override readonly code = 'NAME_TAKEN';
-  /** Of the one that has it. */
+/** The answer names a server. */
+class ServerError extends CloudError {
   readonly serverId: string | undefined;
 
   constructor(message: string, details: AnswerDetails) {
     super(message, details);
     this.serverId = details.serverId;
   }
+}
+
+/** The same request may succeed later; the answer may say when. */
+class LaterError extends CloudError {
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, details: AnswerDetails) {
+    super(message, details);
+    this.retryAfterMs = details.retryAfterMs;
+  }
+
+  override get retryable(): boolean {
+    return true;
+  }
+}
+
+/** 403: nobody may call a server that. */
+export class ProhibitedNameError extends CloudError {
+  override readonly code = 'PROHIBITED_NAME';
+}
+
+/** 409: another server has the name: `serverId`. */
+export class NameTakenError extends ServerError {
+  override readonly code = 'NAME_TAKEN';
 }
 
 /** 400, 422 and their like: the request itself is wrong, and stays so. `problem` says more. */
@@ -61,16 +78,9 @@ export class NotFoundError extends CloudError {
   override readonly code = 'NOT_FOUND';
 }
 
-/** 410: the server that was created with this key has been deleted; the key brings no other. */
-export class GoneError extends CloudError {
+/** 410: the server that was created with this key (`serverId`) has been deleted; the key brings no other. */
+export class GoneError extends ServerError {
   override readonly code = 'GONE';
-  /** Of the one that was deleted. */
-  readonly serverId: string | undefined;
-
-  constructor(message: string, details: AnswerDetails) {
-    super(message, details);
-    this.serverId = details.serverId;
-  }
 }
 
 /** 401: the API key is wrong. */
@@ -79,33 +89,13 @@ export class UnauthorizedError extends CloudError {
 }
 
 /** 429: not now. The request was not carried out. */
-export class TooManyRequestsError extends CloudError {
+export class TooManyRequestsError extends LaterError {
   override readonly code = 'TOO_MANY_REQUESTS';
-  readonly retryAfterMs: number | undefined;
-
-  constructor(message: string, details: AnswerDetails) {
-    super(message, details);
-    this.retryAfterMs = details.retryAfterMs;
-  }
-
-  override get retryable(): boolean {
-    return true;
-  }
 }
 
 /** 500 and above: the cloud is in trouble. Whether it has carried out the request is unknown. */
-export class UnavailableError extends CloudError {
+export class UnavailableError extends LaterError {
   override readonly code = 'UNAVAILABLE';
-  readonly retryAfterMs: number | undefined;
-
-  constructor(message: string, details: AnswerDetails) {
-    super(message, details);
-    this.retryAfterMs = details.retryAfterMs;
-  }
-
-  override get retryable(): boolean {
-    return true;
-  }
 }
 
 /** Something has answered that is not the cloud's API: a proxy's log-in page, another program on the port. */
