@@ -22,7 +22,6 @@ export {
   Channel,
   Poller,
   type PollerOptions,
-  poll,
   type Source,
   type Watch,
   watch,

@@ -1,6 +1,5 @@
 import type { CacheEvent, ObjectCache } from '../cache/cache.ts';
 import { versionOf } from '../cache/store.ts';
-import type { Client } from '../client/client.ts';
 import { ConflictError, ConnectionError, NotFoundError, UnavailableError } from '../client/errors.ts';
 import { messageOf } from '../errors.ts';
 import type { EventRecorder } from '../events/recorder.ts';
@@ -21,9 +20,9 @@ import { wait } from '../world/wait.ts';
 import type { Timer } from '../world/world.ts';
 import type { ReconcileContext, WorkContext } from './context.ts';
 import { hasFinalizer, setFinalizer } from './finalizer.ts';
-import { mergePatch } from './merge-patch.ts';
 import type { Predicate } from './predicates.ts';
 import { type Result, TerminalError } from './result.ts';
+import { setStatus } from './set-status.ts';
 import type { Source, Watch } from './sources.ts';
 import { declare, type WorkEnvironment, workContext } from './work.ts';
 
@@ -391,23 +390,6 @@ export class Controller<T extends KubeObject> {
     };
     return Object.assign(context, ofReconcile);
   }
-}
-
-/**
- * A merge patch of the difference instead of an apply: with the version it was computed from, it is as safe, and costs
- * the API server less (measured with one worker: 271 instead of 203 a second).
- */
-async function setStatus<T extends KubeObject>(
-  client: Client,
-  kind: Kind<T>,
-  object: T,
-  status: object,
-): Promise<T> {
-  const difference = mergePatch('status' in object ? object.status : {}, status);
-  if (difference === undefined) return object;
-  const { uid, resourceVersion } = object.metadata;
-  const patch = { metadata: { uid, resourceVersion }, status: difference };
-  return client.mergePatch(kind, object.metadata, patch, { subresource: 'status' });
 }
 
 /** How long a server has asked to be left alone: the API server, or one outside whose client says so as well. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { VirtualClock } from '../../test/virtual-clock.ts';
 import { nodeWorld } from '../world/node/node-world.ts';
 import type { World } from '../world/world.ts';
-import { Poller, poll } from './sources.ts';
+import { Poller } from './sources.ts';
 
 /** Lets all that has become possible happen. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
@@ -19,16 +19,16 @@ test('a poller asks about every so often, never at the same pace, and goes on af
   };
   const [asked, woken, errors]: [number[], string[], unknown[]] = [[], [], []];
   const started = clock.monotonic();
-  const source = poll(
+  const { source } = new Poller({
     world,
-    10_000,
-    async () => {
+    everyMs: 10_000,
+    ask: async () => {
       asked.push(clock.monotonic() - started);
       if (asked.length === 2) throw new Error('the outside is away');
       return [`key-${asked.length}`];
     },
-    (error) => errors.push(error),
-  );
+    onError: (error) => errors.push(error),
+  });
   const stop = new AbortController();
   const running = source((key) => woken.push(key), stop.signal);
   await settle();

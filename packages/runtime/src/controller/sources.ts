@@ -99,16 +99,6 @@ export class Poller {
   }
 }
 
-/** The source of a poller that nobody has to hurry. */
-export function poll(
-  world: World,
-  everyMs: PollerOptions['everyMs'],
-  ask: PollerOptions['ask'],
-  onError: PollerOptions['onError'],
-): Source {
-  return new Poller({ world, everyMs, ask, onError }).source;
-}
-
 /** Keys that the program's own code tells, whenever it likes. */
 export class Channel {
   readonly #wakers = new Set<(key: string) => void>();

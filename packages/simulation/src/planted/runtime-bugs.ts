@@ -189,7 +189,7 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   },
   {
     name: 'a status is written whatever has happened since',
-    file: `${SRC}/controller/controller.ts`,
+    file: `${SRC}/controller/set-status.ts`,
     find: 'const patch = { metadata: { uid, resourceVersion }, status: difference };',
     replace: 'void resourceVersion;\n  const patch = { metadata: { uid }, status: difference };',
     why: 'what was changed meanwhile is not written over',

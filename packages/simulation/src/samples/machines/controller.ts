@@ -1,7 +1,7 @@
 import {
   keyOf,
   Manager,
-  poll,
+  Poller,
   type Reconcile,
   requeueAfter,
   silentLogger,
@@ -64,7 +64,7 @@ export function machineProgram({ variant, token, onQueue }: MachineProgramOption
       for: Machine,
       concurrency: 2,
       backoff: { baseMs: 50, maxMs: 15_000 },
-      sources: [poll(world, POLL_MS, look, () => undefined)],
+      sources: [new Poller({ world, everyMs: POLL_MS, ask: look, onError: () => undefined }).source],
       reconcile: reconciling(variant, remote),
       finalizer: { name: FINALIZER, finalize: finalizing(variant, remote) },
     });
