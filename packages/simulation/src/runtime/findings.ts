@@ -24,3 +24,17 @@ export class Findings {
     this.#violations.push({ invariant, atMs, detail });
   }
 }
+
+/** What a history violates, also by what nobody in it catches. */
+export async function violationsOf(history: {
+  readonly findings: Findings;
+  run(): Promise<void>;
+}): Promise<readonly Violation[]> {
+  const { findings } = history;
+  try {
+    await history.run();
+  } catch (error) {
+    findings.add('nothing is thrown that nobody catches', String(error));
+  }
+  return findings.violations;
+}

@@ -8,7 +8,7 @@ import { ALWAYS } from './always.ts';
 import { staleCache, unconverged } from './converged.ts';
 import { endsOnlyForAReason } from './ends.ts';
 import { Exclusion } from './exclusion.ts';
-import { Findings } from './findings.ts';
+import { Findings, violationsOf } from './findings.ts';
 import { Hand } from './hand.ts';
 import { healStreams } from './heal.ts';
 import { ConfigMap, Probe, Setting, Widget } from './kinds.ts';
@@ -55,15 +55,7 @@ export const runtime: Scenario = {
     ...ALWAYS,
     ...OF_THE_LEAD,
   ],
-  async run(simulation) {
-    const history = new History(simulation);
-    try {
-      await history.run();
-    } catch (error) {
-      history.findings.add('nothing is thrown that nobody catches', String(error));
-    }
-    return history.findings.violations;
-  },
+  run: (simulation) => violationsOf(new History(simulation)),
 };
 
 class History {

@@ -14,11 +14,11 @@ import {
 } from '../invariants/objects.ts';
 import { emptyQueue } from '../invariants/queues.ts';
 import { liveThrough } from '../scenario/history.ts';
+import { COMPACTED, usualTrouble } from '../scenario/must-happen.ts';
 import { Replicas } from '../scenario/replicas.ts';
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
 import { Trouble } from '../scenario/trouble.ts';
-import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { EPOCH_MS } from '../world/world.ts';
 import { layAmbush } from './ambush.ts';
@@ -42,7 +42,6 @@ import { STRANGE, Strangers } from './strangers.ts';
 import { ALL, User } from './user.ts';
 
 const API_KEY = 'the-key-of-the-cloud';
-const COMPACTED = 'the history was compacted';
 const FRESH = 'fresh';
 
 /** Until all that the user has sent has landed, and a pause among it. */
@@ -57,22 +56,7 @@ const BOUND_MS = 900_000;
 /** Two replicas of the operator over the private cloud, in a world in which all that can go wrong does. */
 export const vm: Scenario = {
   name: 'vm',
-  mustHappen: [
-    ...REQUEST_FAULTS.map((fault) => `request ${fault}`),
-    ...STREAM_FAULTS.map((fault) => `stream ${fault}`),
-    'request arrived after a crash',
-    'request arrived after the client gave up',
-    'a replica crashes',
-    'a replica has ended',
-    'a replica was paused',
-    `a replica was cut off from ${API_SERVER}`,
-    `a replica was cut off from ${CLOUD}`,
-    'a clock jumped',
-    COMPACTED,
-    'a list was old',
-    ...STRANGE,
-    ...INTERESTING,
-  ],
+  mustHappen: [...usualTrouble(CLOUD), ...STRANGE, ...INTERESTING],
   run: live,
 };
 

@@ -24,11 +24,11 @@ import { emptyQueue } from '../../invariants/queues.ts';
 import type { RemoteMachine } from '../../remote/machine.ts';
 import { REMOTE, REMOTE_FAULTS, type Remote, startRemote } from '../../remote/remote.ts';
 import { liveThrough } from '../../scenario/history.ts';
+import { COMPACTED, usualTrouble } from '../../scenario/must-happen.ts';
 import { Replicas } from '../../scenario/replicas.ts';
 import type { Scenario, Violation } from '../../scenario/scenario.ts';
 import { Traffic } from '../../scenario/traffic.ts';
 import { Trouble } from '../../scenario/trouble.ts';
-import { REQUEST_FAULTS, STREAM_FAULTS } from '../../world/faults.ts';
 import type { Simulation } from '../../world/simulation.ts';
 import { layAmbush } from './ambush.ts';
 import { FINALIZER, LEASE, machineProgram } from './controller.ts';
@@ -39,28 +39,12 @@ import { User } from './user.ts';
 import type { Variant } from './variant.ts';
 
 const TOKEN = 'the-backends-token';
-const COMPACTED = 'the history was compacted';
 
 /** Two replicas of a controller over the remote backend, in a world in which all that can go wrong does. */
 export function machines(variant: Variant): Scenario {
   return {
     name: `machines-${variant.name}`,
-    mustHappen: [
-      ...REQUEST_FAULTS.map((fault) => `request ${fault}`),
-      ...STREAM_FAULTS.map((fault) => `stream ${fault}`),
-      'request arrived after a crash',
-      'request arrived after the client gave up',
-      'a replica crashes',
-      'a replica has ended',
-      'a replica was paused',
-      `a replica was cut off from ${API_SERVER}`,
-      `a replica was cut off from ${REMOTE}`,
-      'a clock jumped',
-      COMPACTED,
-      'a list was old',
-      ...INTERESTING,
-      ...(variant.sweeps === 'never' ? [] : [SWEPT]),
-    ],
+    mustHappen: [...usualTrouble(REMOTE), ...INTERESTING, ...(variant.sweeps === 'never' ? [] : [SWEPT])],
     run: (simulation) => live(simulation, variant),
   };
 }

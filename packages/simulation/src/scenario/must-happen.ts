@@ -1,0 +1,22 @@
+import { API_SERVER } from '../apiserver/simulated.ts';
+import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
+
+export const COMPACTED = 'the history was compacted';
+
+/** What must have happened over many seeds to replicas of a program between the API server and a backend. */
+export function usualTrouble(backend: string): readonly string[] {
+  return [
+    ...REQUEST_FAULTS.map((fault) => `request ${fault}`),
+    ...STREAM_FAULTS.map((fault) => `stream ${fault}`),
+    'request arrived after a crash',
+    'request arrived after the client gave up',
+    'a replica crashes',
+    'a replica has ended',
+    'a replica was paused',
+    `a replica was cut off from ${API_SERVER}`,
+    `a replica was cut off from ${backend}`,
+    'a clock jumped',
+    COMPACTED,
+    'a list was old',
+  ];
+}
