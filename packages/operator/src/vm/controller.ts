@@ -54,8 +54,13 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
   const { world, log, cloud, cluster, refreshMs, concurrency } = options;
   const inventory = new Inventory({ world, cloud, cluster, maxAgeMs: 2 * refreshMs });
   const vms = manager.caches.get(VM);
-  const keysOf = (is: (vm: VM) => boolean) =>
-    [...vms.list()].filter(is).map(({ metadata }) => keyOf(metadata));
+  /** As last looked at; reading all of them costs, so one look serves for both. */
+  let areMoving = false;
+  const keysOf = (is: (vm: VM) => boolean) => {
+    const all = [...vms.list()];
+    areMoving = all.some(isMoving);
+    return all.filter(is).map(({ metadata }) => keyOf(metadata));
+  };
   const outdated = async (signal: AbortSignal) => {
     try {
       await unlessAborted(inventory.refresh(), signal);
@@ -70,7 +75,7 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
     log.warn({ error: String(error) }, 'the cloud could not be asked for its machines');
   const poller = new Poller({
     world,
-    everyMs: () => ([...vms.list()].some(isMoving) ? Math.min(MOVING_MS, refreshMs) : refreshMs),
+    everyMs: () => (areMoving ? Math.min(MOVING_MS, refreshMs) : refreshMs),
     ask: outdated,
     onError,
   });
