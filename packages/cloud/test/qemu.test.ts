@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@vmwright/testbed';
 import { expect, onTestFinished, test } from 'vitest';
@@ -35,7 +34,8 @@ test.for(['QEMU', 'the imitation of QEMU'])(
     expect(processesOf(id)).toEqual(before);
     await cloud.start();
     expect(await cloud.client.create({ name: 'vmsample' }, 'k')).toMatchObject({ id, state: 'running' });
-    while ((await cloud.client.status(id)).cpuUtilization === 0) await sleep(50);
+    const cpuUtilization = async () => (await cloud.client.status(id)).cpuUtilization;
+    await expect.poll(cpuUtilization, { interval: 50, timeout: 60_000 }).toBeGreaterThan(0);
     expect(processesOf(id)).toEqual(before);
     expect(readFileSync(join(dir, id, 'console.log'), 'utf8')).toMatch(/^booted/);
 

@@ -17,6 +17,30 @@ import { Manager, type ManagerOptions } from './manager.ts';
 
 const ELECTION = { name: 'manager-test', leaseMs: 15_000, renewMs: 10_000, retryMs: 300 };
 
+/** The lead is lost within 1.5 s, and may be another's 0.5 s later. */
+const QUICK_ELECTION = { ...ELECTION, leaseMs: 2_000, renewMs: 1_500 };
+
+/** Another takes the lease. */
+const steal = (client: Client, namespace: string) =>
+  client.mergePatch(Lease, { namespace, name: ELECTION.name }, { spec: { holderIdentity: 'another' } });
+
+/** Adds a controller that does not end what it has begun, whatever the signal says, until the test is over. */
+function stubborn() {
+  const begun = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  onTestFinished(() => released.resolve());
+  const add = (manager: Manager) =>
+    manager.control({
+      name: 'stubborn',
+      for: ConfigMap,
+      reconcile: async () => {
+        begun.resolve();
+        await released.promise;
+      },
+    });
+  return { add, begun: begun.promise };
+}
+
 async function start(
   kubeconfig: string,
   options: Partial<ManagerOptions>,
@@ -270,30 +294,20 @@ test('a replica that has lost the lead and whose reconcile does not end gives up
 }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
-  const begun = Promise.withResolvers<void>();
-  const released = Promise.withResolvers<void>();
-  onTestFinished(() => released.resolve());
-  const election = { ...ELECTION, namespace: namespace.name, leaseMs: 2_000, renewMs: 1_500, retryMs: 300 };
+  const { add, begun } = stubborn();
+  const election = { ...QUICK_ELECTION, namespace: namespace.name };
   const { running } = await start(
     cluster.kubeconfig,
     { namespaces: [namespace.name], election },
     () => undefined,
-    (manager) =>
-      manager.control({
-        name: 'stubborn',
-        for: ConfigMap,
-        reconcile: async () => {
-          begun.resolve();
-          await released.promise; // whatever the signal says
-        },
-      }),
+    add,
   );
-  await begun.promise;
-  const lease = { namespace: namespace.name, name: ELECTION.name };
-  await client.mergePatch(Lease, lease, { spec: { holderIdentity: 'another' } });
+  await begun;
+  await steal(client, namespace.name);
   // Of the 30 s that a stop may take there are but those until the other may begin.
   await expect(running).rejects.toThrow(/a reconcile has not ended within 0\.\d+ s of being asked to/);
-  expect((await client.get(Lease, lease)).spec?.holderIdentity).toBe('another');
+  const lease = await client.get(Lease, { namespace: namespace.name, name: ELECTION.name });
+  expect(lease.spec?.holderIdentity).toBe('another');
 });
 
 test('the lead is renewed while all connections for other requests are taken by slow ones', async ({
@@ -398,31 +412,17 @@ test('a replica that stops, and loses the lead while it winds up, has no more ti
 }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
-  const begun = Promise.withResolvers<void>();
-  const released = Promise.withResolvers<void>();
-  onTestFinished(() => released.resolve());
-  const election = { ...ELECTION, namespace: namespace.name, leaseMs: 2_000, renewMs: 1_500, retryMs: 300 };
+  const { add, begun } = stubborn();
+  const election = { ...QUICK_ELECTION, namespace: namespace.name };
   const { running, stop } = await start(
     cluster.kubeconfig,
     { namespaces: [namespace.name], election },
     () => undefined,
-    (manager) =>
-      manager.control({
-        name: 'stubborn',
-        for: ConfigMap,
-        reconcile: async () => {
-          begun.resolve();
-          await released.promise;
-        },
-      }),
+    add,
   );
-  await begun.promise;
+  await begun;
   stop.abort();
-  await client.mergePatch(
-    Lease,
-    { namespace: namespace.name, name: ELECTION.name },
-    { spec: { holderIdentity: 'another' } },
-  );
+  await steal(client, namespace.name);
   await expect(running).rejects.toThrow('a reconcile has not ended within 0.5 s of being asked to');
 });
 
@@ -433,7 +433,7 @@ test('a call without an answer ends when the lead is lost, and the replica stand
   await using client = await connect(cluster.kubeconfig);
   await using slow = await slowCreates(client, namespace.name);
   const ended = Promise.withResolvers<unknown>();
-  const election = { ...ELECTION, namespace: namespace.name, leaseMs: 2_000, renewMs: 1_500, retryMs: 300 };
+  const election = { ...QUICK_ELECTION, namespace: namespace.name };
   const { lines } = await start(
     cluster.kubeconfig,
     { namespaces: [namespace.name], election },
@@ -452,11 +452,7 @@ test('a call without an answer ends when the lead is lost, and the replica stand
       }),
   );
   await slow.begun;
-  await client.mergePatch(
-    Lease,
-    { namespace: namespace.name, name: ELECTION.name },
-    { spec: { holderIdentity: 'another' } },
-  );
+  await steal(client, namespace.name);
   expect(await ended.promise).toBeInstanceOf(LeadershipLostError);
   await expect
     .poll(() => lines.flatMap(({ leading }) => (leading === undefined ? [] : [leading])), { timeout: 30_000 })

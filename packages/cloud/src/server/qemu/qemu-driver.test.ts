@@ -39,6 +39,9 @@ function machineOf(name = 'vmsample'): Machine {
   return machine;
 }
 
+/** Of processes, which tell nobody. A machine that is emulated takes its time. */
+const POLLED = { interval: 20, timeout: 60_000 };
+
 async function open(settings: QemuSettings): Promise<QemuDriver> {
   const driver = await QemuDriver.open(settings, { clock: systemClock, log });
   onTestFinished(() => driver.close());
@@ -47,11 +50,13 @@ async function open(settings: QemuSettings): Promise<QemuDriver> {
 
 /** Asks until it is so: a process has no event for what its monitor would say. */
 async function observed(driver: QemuDriver, machine: Machine, is: (observation: Observation) => boolean) {
-  for (;;) {
-    const observation = driver.observe(machine);
-    if (is(observation)) return observation;
-    await sleep(20);
-  }
+  let observation = driver.observe(machine);
+  const look = () => {
+    observation = driver.observe(machine);
+    return is(observation);
+  };
+  await expect.poll(look, POLLED).toBe(true);
+  return observation;
 }
 
 function behave(how: string): void {
@@ -70,7 +75,7 @@ async function liveAndDie(settings: QemuSettings): Promise<void> {
     state: 'running',
   });
   const console = join(settings.dir, machine.id, 'console.log');
-  while (!readFileSync(console, 'utf8').startsWith('booted')) await sleep(20);
+  await expect.poll(() => readFileSync(console, 'utf8'), POLLED).toMatch(/^booted/);
   const { cpuUtilization } = await observed(first, machine, (seen) => seen.cpuUtilization > 10);
   expect(cpuUtilization).toBeLessThanOrEqual(100);
 
@@ -129,7 +134,7 @@ describe('a machine of the imitation of QEMU', () => {
     const machine = machineOf();
     const clouds = await Promise.all([open(settings), open(settings), open(settings)]);
     await Promise.all(clouds.map((driver) => driver.start(machine, never)));
-    while (processesOf(machine.id).length > 1) await sleep(20); // those who came second leave
+    await expect.poll(() => processesOf(machine.id), POLLED).toHaveLength(1); // those who came second leave
     expect(processesOf(machine.id)).toEqual([pidIn(join(settings.dir, machine.id, 'pid'))]);
   });
 
@@ -178,7 +183,7 @@ describe('a machine of the imitation of QEMU', () => {
       const machine = machineOf();
       const killed = new AbortController();
       const starting = driver.start(machine, killed.signal).catch(() => undefined);
-      await sleep(round * 15);
+      await sleep(round * 15); // another moment of the start each time; nothing is waited for
       killed.abort();
       await driver.stop(machine, never);
       await starting;
