@@ -15,6 +15,11 @@ export function clientOf(vcsim: Vcsim, options: Partial<VcenterOptions> = {}): V
   });
 }
 
+/** Takes back what a test before has told the simulator to do. */
+export async function calm({ control }: Vcsim): Promise<void> {
+  await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
+}
+
 /** Resolves with the next change that is such, or at once where the inventory is such already. */
 export function changed(
   inventory: Inventory,

@@ -2,7 +2,7 @@ import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { FakeWorld, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
 import { until } from '../../test/until.ts';
-import { clientOf } from '../../test/vcenter.ts';
+import { calm, clientOf } from '../../test/vcenter.ts';
 import { type Datacenter, Vcenter } from '../index.ts';
 
 const HOUR = 3_600_000;
@@ -16,11 +16,10 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 beforeEach(async () => {
-  const { control } = vcsim;
-  await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
+  await calm(vcsim);
   vcenter = clientOf(vcsim);
   datacenter = await vcenter.lookup.datacenter();
-  await control.resetCalls();
+  await vcsim.control.resetCalls();
   return () => vcenter[Symbol.asyncDispose]();
 });
 

@@ -1,7 +1,7 @@
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../test/until.ts';
-import { changed, clientOf } from '../../test/vcenter.ts';
+import { calm, changed, clientOf } from '../../test/vcenter.ts';
 import type { Datacenter, InventoryChange, KnownObject, Ref, Vcenter, VcenterOptions } from '../index.ts';
 import { isEqual } from './equal.ts';
 import { Inventory } from './inventory.ts';
@@ -22,8 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 beforeEach(async () => {
-  const { control } = vcsim;
-  await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
+  await calm(vcsim);
   await use();
   return () => vcenter[Symbol.asyncDispose]();
 });

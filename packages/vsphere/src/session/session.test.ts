@@ -2,7 +2,7 @@ import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { FakeWorld, faultAnswer, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
 import { until } from '../../test/until.ts';
-import { clientOf } from '../../test/vcenter.ts';
+import { calm, clientOf } from '../../test/vcenter.ts';
 import { FaultError, Vcenter } from '../index.ts';
 
 const HOUR = 3_600_000;
@@ -13,10 +13,9 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 beforeEach(async () => {
-  const { control } = vcsim;
-  await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
-  await control.expireSessions();
-  await control.resetCalls();
+  await calm(vcsim);
+  await vcsim.control.expireSessions();
+  await vcsim.control.resetCalls();
 });
 
 function names(vcenter: Vcenter): Promise<unknown> {

@@ -1,7 +1,7 @@
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../test/until.ts';
-import { clientOf } from '../../test/vcenter.ts';
+import { calm, clientOf } from '../../test/vcenter.ts';
 import { type Datacenter, isRef, type Ref, type TaskRef, type Vcenter } from '../index.ts';
 
 const HOUR = 3_600_000;
@@ -16,12 +16,11 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 beforeEach(async () => {
-  const { control } = vcsim;
-  await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
+  await calm(vcsim);
   vcenter = clientOf(vcsim);
   datacenter = await vcenter.lookup.datacenter();
   template = await vcenter.lookup.template(datacenter, 'DC0_C0_RP0_VM0');
-  await control.resetCalls();
+  await vcsim.control.resetCalls();
   return () => vcenter[Symbol.asyncDispose]();
 });
 
