@@ -76,8 +76,24 @@ func (t *tasks) stepIn(ctx *simulator.Context, task *simulator.Task) {
 			t.delays.wait(name)
 			t.takeUp(ctx, task, target, injected)
 		}
-		return guarded(task, work)
+		result, fault := guarded(task, work)
+		if name == "reconfigvm" {
+			tellHardware(ctx, target.Self)
+		}
+		return result, fault
 	}
+}
+
+// tellHardware sends those who watch what a machine has by now: the simulator changes it, and tells nobody.
+func tellHardware(ctx *simulator.Context, reference types.ManagedObjectReference) {
+	vm, ok := ctx.Map.Get(reference).(*simulator.VirtualMachine)
+	if !ok {
+		return
+	}
+	ctx.Update(vm, []types.PropertyChange{
+		{Name: "config.hardware.numCPU", Val: vm.Config.Hardware.NumCPU},
+		{Name: "config.hardware.memoryMB", Val: vm.Config.Hardware.MemoryMB},
+	})
 }
 
 // takeUp goes on after the wait with the lock held again, or ends the task without its work.

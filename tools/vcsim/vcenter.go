@@ -65,6 +65,9 @@ func newVCenter(config config, socket net.Listener) (*vcenter, error) {
 	registry.Put(newCollector(config.model.ServiceContent.PropertyCollector))
 
 	inventory := &inventory{service: service}
+	if err := inventory.makeTemplates(config.templates); err != nil {
+		return nil, err
+	}
 	faults := &faults{inventory: inventory}
 	tasks := newTasks(faults)
 	registry.AddHandler(tasks)

@@ -88,6 +88,7 @@ type managed struct {
 // subtypes are worth having with all their fields; others are read as the nearest base that is known.
 var subtypes = []any{
 	types.TraversalSpec{}, types.OptionValue{}, types.CustomFieldStringValue{},
+	types.VirtualMachineDefinedProfileSpec{},
 
 	types.VirtualDisk{}, types.VirtualDiskFlatVer2BackingInfo{}, types.VirtualDiskSparseVer2BackingInfo{},
 	types.VirtualDiskSeSparseBackingInfo{}, types.VirtualEthernetCard{}, types.VirtualE1000e{}, types.VirtualVmxnet3{},

@@ -17,4 +17,4 @@ export { Part } from './process/part.ts';
 export { freePort } from './process/ports.ts';
 export { Random } from './random.ts';
 export { startToxiproxy, Toxiproxy } from './toxiproxy/toxiproxy.ts';
-export { startVcsim, Vcsim } from './vcsim/vcsim.ts';
+export { startVcsim, Vcsim, type VcsimOptions } from './vcsim/vcsim.ts';

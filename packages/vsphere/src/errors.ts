@@ -21,10 +21,13 @@ export class ConnectionError extends VsphereError {
   readonly code = 'CONNECTION';
   override readonly retryable = true;
   override readonly effectUnknown: boolean;
+  /** Whether it is because of the server's certificate: nothing was sent, and nothing will be until that is mended. */
+  readonly untrusted: boolean;
 
-  constructor(message: string, { effectUnknown }: Outcome) {
+  constructor(message: string, { effectUnknown, untrusted = false }: Outcome & { untrusted?: boolean }) {
     super(message);
-    this.effectUnknown = effectUnknown;
+    this.effectUnknown = effectUnknown && !untrusted;
+    this.untrusted = untrusted;
   }
 }
 

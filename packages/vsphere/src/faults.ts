@@ -46,12 +46,16 @@ export class FaultError extends VsphereError {
   override readonly retryable: boolean;
   /** Its name in vim25: `InvalidPowerState`. */
   readonly type: string;
+  /** The message without what was asked for: the same, however often it is. */
+  readonly reason: string;
   /** What it says besides; see `faultOf` for the fields of its type. */
   readonly detail: DataObject;
 
   /** @param what was asked for, as it reads before a colon */
   constructor(what: string, type: string, detail: DataObject, message: string) {
-    super(sentence(what, type, detail, message));
+    const reason = reasonFor(type, detail, message);
+    super(`${what}: ${reason}`);
+    this.reason = reason;
     this.type = type;
     this.detail = detail;
     this.code = codeOf(type);
@@ -80,11 +84,11 @@ function codeOf(type: string): FaultCode {
   return 'FAULT';
 }
 
-function sentence(what: string, type: string, detail: DataObject, message: string): string {
+function reasonFor(type: string, detail: DataObject, message: string): string {
   const said = message.trim().replace(/\.$/, '');
   const words = wordsFor(type, detail);
-  if (words === undefined) return `${what}: ${said === '' ? `vCenter answers ${type}` : `${said} (${type})`}`;
-  return `${what}: ${words}${said === '' ? '' : ` (${said})`}`;
+  if (words === undefined) return said === '' ? `vCenter answers ${type}` : `${said} (${type})`;
+  return said === '' ? words : `${words} (${said})`;
 }
 
 function wordsFor(type: string, detail: DataObject): string | undefined {

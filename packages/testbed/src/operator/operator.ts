@@ -6,23 +6,33 @@ import { healthy } from '../process/healthy.ts';
 import { Part } from '../process/part.ts';
 import { freePort } from '../process/ports.ts';
 import { programOf } from '../process/program.ts';
+import type { Vcsim } from '../vcsim/vcsim.ts';
 
 export interface OperatorOptions {
   readonly cluster: Cluster;
-  readonly cloud: Pick<Cloud, 'url' | 'apiKey'>;
+  /** Without it, there is no controller of VMs. */
+  readonly cloud?: Pick<Cloud, 'url' | 'apiKey'>;
+  /** Without it, there is no controller of VmGroups. */
+  readonly vcsim?: Pick<Vcsim, 'host' | 'username' | 'password' | 'caFile'>;
   /** In which its leases and its service account are. */
   readonly namespace: string;
   /** More flags. */
   readonly args?: readonly string[];
+  /** More variables. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Of its webhooks: replicas are asked one at a time, so only one of several has it. @default a free one */
   readonly webhookPort?: number;
 }
 
-/** What is applied for an operator that runs beside the cluster: kinds, roles, webhooks. */
+/**
+ * What is applied for an operator that runs beside the cluster: kinds, roles, webhooks.
+ * @param namespaces those it looks at, which must be there; its `--namespaces` wants the same. Default: all
+ */
 export async function installOperator(
   cluster: Cluster,
   namespace: string,
   webhookPort: number,
+  namespaces: readonly string[] = [],
 ): Promise<void> {
   const url = `https://127.0.0.1:${webhookPort}`;
   const { command, args } = programOf(
@@ -30,17 +40,21 @@ export async function installOperator(
     'manifests',
     `--namespace=${namespace}`,
     `--webhook-url=${url}`,
+    ...(namespaces.length > 0 ? [`--namespaces=${namespaces.join()}`] : []),
   );
   const { stdout } = await promisify(execFile)(command, args);
   await cluster.apply(stdout);
-  await cluster.kubectl(['wait', '--for=condition=Established', 'crd/vms.samplecontroller.k8s.io']);
+  const crds = ['crd/vms.samplecontroller.k8s.io', 'crd/vmgroups.vm.codeconnect.vmworld.com'];
+  await cluster.kubectl(['wait', '--for=condition=Established', ...crds]);
 }
 
 /** The operator as a process of its own, under its own service account. */
 export async function startOperator(options: OperatorOptions): Promise<Part> {
-  const { cluster, cloud, namespace, args = [], webhookPort = await freePort() } = options;
+  const { cluster, cloud, vcsim, namespace, args = [], env = {}, webhookPort = await freePort() } = options;
   const statusPort = await freePort();
+  const controllers = [...(cloud ? ['vm'] : []), ...(vcsim ? ['vmgroup'] : [])];
   const flags = [
+    `--controllers=${controllers.join()}`,
     `--namespace=${namespace}`,
     `--status-address=127.0.0.1:${statusPort}`,
     `--webhook-port=${webhookPort}`,
@@ -52,8 +66,11 @@ export async function startOperator(options: OperatorOptions): Promise<Part> {
     ...programOf('operator', 'run', ...flags),
     env: {
       KUBECONFIG: await cluster.kubeconfigFor({ namespace, name: 'vmwright' }),
-      CLOUD_URL: cloud.url,
-      CLOUD_API_KEY: cloud.apiKey,
+      ...(cloud && { CLOUD_URL: cloud.url, CLOUD_API_KEY: cloud.apiKey }),
+      ...(vcsim && {
+        ...{ VC_HOST: vcsim.host, VC_USER: vcsim.username, VC_PASS: vcsim.password, VC_CA: vcsim.caFile },
+      }),
+      ...env,
     },
     ready: () => healthy(`http://127.0.0.1:${statusPort}/readyz`),
     stopGraceMs: 40_000,

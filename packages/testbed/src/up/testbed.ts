@@ -30,6 +30,9 @@ const NAMESPACE = 'vmwright-system';
 /** Slow enough to be seen: as with a cloud, not as with a test. */
 const CLOUD = { simulated: { bootMs: { min: 2_000, max: 5_000 }, stopMs: { min: 500, max: 2_000 } } };
 
+/** One cluster, so that nobody has to say which; and what groups are cloned from. */
+const VCSIM = { inventory: { standaloneHosts: 0 }, templates: ['vm-operator-template'] };
+
 export async function startTestbed(ports: Ports, say: (line: string) => void): Promise<Testbed> {
   await using stack = new AsyncDisposableStack();
   const starting = async <T extends AsyncDisposable>(what: string, part: Promise<T>): Promise<T> => {
@@ -41,7 +44,10 @@ export async function startTestbed(ports: Ports, say: (line: string) => void): P
     'kubernetes',
     startControlPlane({ scheduler: true, port: ports.kubernetes }),
   );
-  const vcsim = await starting('vcsim', startVcsim({ port: ports.vcsim, controlPort: ports.vcsimControl }));
+  const vcsim = await starting(
+    'vcsim',
+    startVcsim({ ...VCSIM, port: ports.vcsim, controlPort: ports.vcsimControl }),
+  );
   const postgres = await starting('postgresql', startPostgres({ port: ports.postgres }));
   const toxiproxy = await starting('toxiproxy', startToxiproxy({ port: ports.toxiproxy }));
   const kubeVirt = await starting('kubevirt', startKubeVirt(controlPlane));
@@ -51,7 +57,7 @@ export async function startTestbed(ports: Ports, say: (line: string) => void): P
   await installOperator(cluster, NAMESPACE, ports.webhook);
   const operator = await starting(
     'operator',
-    startOperator({ cluster, cloud, namespace: NAMESPACE, webhookPort: ports.webhook }),
+    startOperator({ cluster, cloud, vcsim, namespace: NAMESPACE, webhookPort: ports.webhook }),
   );
   await applySamples(controlPlane);
   const owned = stack.move();

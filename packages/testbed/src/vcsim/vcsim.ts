@@ -42,6 +42,8 @@ export interface VcsimOptions {
   /** How long a session may be idle. @default 1_800_000, as vCenter has it */
   readonly sessionTimeoutMs?: number;
   readonly inventory?: VcsimInventory;
+  /** Templates, each in the place of a machine. */
+  readonly templates?: readonly string[];
 }
 
 /** A vCenter: govmomi's simulator, which a test can also hurt (`control`) and kill (`part`). */
@@ -54,6 +56,8 @@ export class Vcsim implements AsyncDisposable {
   readonly password: string;
   /** The certificate that a client must trust, in PEM. It stays the same when the part is started again. */
   readonly ca: string;
+  /** The file that it is in. */
+  readonly caFile: string;
   readonly control: VcsimControl;
   /** To kill, pause and start again; what is started again has the inventory of its first start and no sessions. */
   readonly part: Part;
@@ -64,6 +68,7 @@ export class Vcsim implements AsyncDisposable {
     this.username = fields.username;
     this.password = fields.password;
     this.ca = fields.ca;
+    this.caFile = fields.caFile;
     this.control = fields.control;
     this.part = fields.part;
   }
@@ -74,7 +79,12 @@ export class Vcsim implements AsyncDisposable {
 }
 
 export async function startVcsim(options: VcsimOptions = {}): Promise<Vcsim> {
-  const { username = 'administrator@vsphere.local', password = 'vmwright', inventory = {} } = options;
+  const {
+    username = 'administrator@vsphere.local',
+    password = 'vmwright',
+    inventory = {},
+    templates = [],
+  } = options;
   const port = await portFor('vcsim', options.port);
   const controlPort = await portFor("vcsim's control port", options.controlPort);
   const host = `127.0.0.1:${port}`;
@@ -89,12 +99,14 @@ export async function startVcsim(options: VcsimOptions = {}): Promise<Vcsim> {
       `-password=${password}`,
       '-tls-folder=.', // the part's own
       ...(options.sessionTimeoutMs === undefined ? [] : [`-session-timeout=${options.sessionTimeoutMs}ms`]),
+      ...(templates.length === 0 ? [] : [`-templates=${templates.join()}`]),
       ...inventoryArgs(inventory),
     ],
     ready: () => healthy(`${control.url}/calls`),
   });
-  const ca = await readFile(join(part.dir, 'certificate.pem'), 'utf8');
-  return new Vcsim({ url: `https://${host}/sdk`, host, username, password, ca, control, part });
+  const caFile = join(part.dir, 'certificate.pem');
+  const ca = await readFile(caFile, 'utf8');
+  return new Vcsim({ url: `https://${host}/sdk`, host, username, password, ca, caFile, control, part });
 }
 
 function inventoryArgs(inventory: VcsimInventory): string[] {

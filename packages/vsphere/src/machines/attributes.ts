@@ -11,6 +11,7 @@ import type { Vim25 } from '../vim25/vim25.generated.ts';
  */
 export class Attributes {
   readonly #calls: Calls;
+  readonly #keys = new Map<string, number>();
 
   constructor(calls: Calls) {
     this.#calls = calls;
@@ -18,8 +19,23 @@ export class Attributes {
 
   /** The key of a name, which is made known where it is not. */
   async key(name: string, options: ChangeOptions = {}): Promise<number> {
-    const known = await this.#find(name, options);
-    if (known !== undefined) return known;
+    const known =
+      this.#keys.get(name) ?? (await this.#find(name, options)) ?? (await this.#add(name, options));
+    this.#keys.set(name, known);
+    return known;
+  }
+
+  async set(entity: Ref, key: number, value: string, options: ChangeOptions = {}): Promise<void> {
+    const what = options.what ?? `setting a custom attribute of ${nameOf(entity)}`;
+    try {
+      await this.#calls.change('SetField', manager, { entity, key, value }, { ...options, what });
+    } catch (error) {
+      this.#keys.clear(); // somebody may have removed one
+      throw error;
+    }
+  }
+
+  async #add(name: string, options: ChangeOptions): Promise<number> {
     const what = options.what ?? `adding the custom attribute '${name}'`;
     try {
       const made = await this.#calls.change('AddCustomFieldDef', manager, { name }, { ...options, what });
@@ -33,11 +49,6 @@ export class Attributes {
       if (theirs === undefined) throw error;
       return theirs;
     }
-  }
-
-  async set(entity: Ref, key: number, value: string, options: ChangeOptions = {}): Promise<void> {
-    const what = options.what ?? `setting a custom attribute of ${nameOf(entity)}`;
-    await this.#calls.change('SetField', manager, { entity, key, value }, { ...options, what });
   }
 
   #find(name: string, { signal }: CallOptions): Promise<number | undefined> {

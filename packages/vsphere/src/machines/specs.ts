@@ -20,6 +20,8 @@ export interface CloneOptions extends MachineConfig {
   readonly resourcePool?: Ref<'ResourcePool'>;
   readonly host?: Ref<'HostSystem'>;
   readonly datastore?: Ref<'Datastore'>;
+  /** The id of the storage policy that its disks follow. @default the datastore's */
+  readonly storagePolicy?: string;
   /** With disks that build on those of a snapshot of the template. @default a full copy */
   readonly linked?: { readonly snapshot: Ref<'VirtualMachineSnapshot'> };
   /** By which it is known, chosen before it exists, so that a lost answer never makes a second one. */
@@ -51,7 +53,7 @@ export function configSpec({
 }
 
 export function cloneSpec(options: CloneOptions): Vim25['VirtualMachineCloneSpec'] {
-  const { resourcePool, host, datastore, linked, instanceUuid, powerOn = false } = options;
+  const { resourcePool, host, datastore, storagePolicy, linked, instanceUuid, powerOn = false } = options;
   const config = configSpec(options);
   return {
     location: {
@@ -59,10 +61,15 @@ export function cloneSpec(options: CloneOptions): Vim25['VirtualMachineCloneSpec
       ...(linked !== undefined && { diskMoveType: 'createNewChildDiskBacking' }),
       ...(resourcePool !== undefined && { pool: resourcePool }),
       ...(host !== undefined && { host }),
+      ...(storagePolicy !== undefined && { profile: [profileSpec(storagePolicy)] }),
     },
     template: false,
     config: { ...config, ...(instanceUuid !== undefined && { instanceUuid }) },
     powerOn,
     ...(linked !== undefined && { snapshot: linked.snapshot }),
   };
+}
+
+function profileSpec(profileId: string): Vim25['VirtualMachineDefinedProfileSpec'] {
+  return { _type: 'VirtualMachineDefinedProfileSpec', profileId };
 }

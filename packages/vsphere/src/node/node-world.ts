@@ -109,9 +109,8 @@ function openTls(host: string, port: number, { ca, insecure, thumbprint }: TlsOp
       const shown = socket.getPeerCertificate().fingerprint256?.replaceAll(':', '').toLowerCase();
       if (thumbprint === undefined || shown === thumbprint) return resolve(socket);
       socket.destroy();
-      reject(
-        new Error(`the server shows another certificate than the pinned one, with the thumbprint ${shown}`),
-      );
+      const words = `the server shows another certificate than the pinned one, with the thumbprint ${shown}`;
+      reject(Object.assign(new Error(words), { code: 'CERT_NOT_PINNED' }));
     });
   });
 }

@@ -10,6 +10,7 @@ import { Deadline } from '../time.ts';
 import type { ManagedObjectReference } from '../vim25/vim25.generated.ts';
 import type { Transport, TransportResponse, VsphereWorld } from '../world.ts';
 import { type ArgsOf, answer, isResultOf, type Method, type ResultOf, request } from './envelope.ts';
+import { isUntrusted } from './untrusted.ts';
 
 /** Told of each answer, for metrics. */
 export interface CallObserver {
@@ -85,8 +86,12 @@ export class Wire {
       const why = deadline.passed
         ? `no answer within ${outgoing.timeoutMs / 1000} s`
         : without(outgoing.secret, messageOf(caught));
+      const untrusted = isUntrusted(caught);
       // Without the cause: what a transport hangs on its errors may be the request, with what is secret in it.
-      throw new ConnectionError(`${nameIn(outgoing)}: ${why}${doubt(changes)}`, { effectUnknown: changes });
+      throw new ConnectionError(`${nameIn(outgoing)}: ${why}${doubt(changes && !untrusted)}`, {
+        effectUnknown: changes,
+        untrusted,
+      });
     } finally {
       deadline.end();
     }
@@ -103,7 +108,8 @@ export class Wire {
       return response.status === 200 ? text : undefined;
     } catch (caught) {
       const why = deadline.passed ? `no answer within ${timeoutMs / 1000} s` : messageOf(caught);
-      throw new ConnectionError(`GET ${path}: ${why}`, { effectUnknown: false });
+      const untrusted = isUntrusted(caught);
+      throw new ConnectionError(`GET ${path}: ${why}`, { effectUnknown: false, untrusted });
     } finally {
       deadline.end();
     }

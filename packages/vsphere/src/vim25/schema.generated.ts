@@ -106,11 +106,13 @@ export const TYPES: Readonly<Record<string, string>> = {
   DatastoreSummary:
     ' datastore:ManagedObjectReference? name:string url:string capacity:long freeSpace:long uncommitted:long? accessible:boolean multipleHostAccess:boolean? type:string maintenanceMode:string?',
   Description: ' label:string summary:string',
+  DeviceGroupId: ' id:string',
   DistributedVirtualSwitchPortConnection:
     ' switchUuid:string portgroupKey:string? portKey:string? connectionCookie:int?',
   DuplicateName: 'VimFault name:string object:ManagedObjectReference',
   DynamicProperty: ' name:string val:anyType^',
   ElementDescription: 'Description key:string',
+  FaultDomainId: ' id:string',
   FaultToleranceConfigInfo: ' role:int instanceUuids:string* configPaths:string* orphaned:boolean?',
   FileAlreadyExists: 'FileFault',
   FileFault: 'VimFault file:string',
@@ -200,7 +202,9 @@ export const TYPES: Readonly<Record<string, string>> = {
   PropertySpec: ' type:string all:boolean? pathSet:string*?',
   ReplicationConfigSpec:
     ' generation:long vmReplicationId:string destination:string port:int rpo:long quiesceGuestEnabled:boolean paused:boolean oppUpdatesEnabled:boolean netCompressionEnabled:boolean? netEncryptionEnabled:boolean? encryptionDestination:string? encryptionPort:int? remoteCertificateThumbprint:string? dataSetsReplicationEnabled:boolean?@8.0.0.0 disk:ReplicationInfoDiskSettings*?',
+  ReplicationGroupId: ' faultDomainId:FaultDomainId deviceGroupId:DeviceGroupId',
   ReplicationInfoDiskSettings: ' key:int diskReplicationId:string',
+  ReplicationSpec: ' replicationGroupId:ReplicationGroupId',
   RequestCanceled: 'RuntimeFault',
   ResourceAllocationInfo:
     ' reservation:long? expandableReservation:boolean? limit:long? shares:SharesInfo? overheadLimit:long?',
@@ -304,6 +308,8 @@ export const TYPES: Readonly<Record<string, string>> = {
   VirtualMachineCpuIdInfoSpec: 'ArrayUpdateSpec info:HostCpuIdInfo?',
   VirtualMachineDefaultPowerOpInfo:
     ' powerOffType:string? suspendType:string? resetType:string? defaultPowerOffType:string? defaultSuspendType:string? defaultResetType:string? standbyAction:string?',
+  VirtualMachineDefinedProfileSpec:
+    'VirtualMachineProfileSpec profileId:string replicationSpec:ReplicationSpec? profileData:VirtualMachineProfileRawData? profileParams:KeyValue*?',
   VirtualMachineExtensionCompatibilityConstraint:
     ' constraintName:string? constraintType:string constraintKind:string',
   VirtualMachineExtensionCompatibilityConstraintSet:
@@ -318,6 +324,7 @@ export const TYPES: Readonly<Record<string, string>> = {
   VirtualMachineGuestMonitoringModeInfo: ' gmmFile:string? gmmAppliance:string?',
   VirtualMachineMessage: ' id:string argument:anyType*^? text:string?',
   VirtualMachineNetworkShaperInfo: ' enabled:boolean? peakBps:long? averageBps:long? burstSize:long?',
+  VirtualMachineProfileRawData: ' extensionKey:string objectData:string?',
   VirtualMachineProfileSpec: '',
   VirtualMachineQuestionInfo: ' id:string text:string choice:ChoiceOption message:VirtualMachineMessage*?',
   VirtualMachineQuickStats:
@@ -457,8 +464,7 @@ export const SUBTYPES: Readonly<Record<string, string>> = {
     'VirtualMachineEmptyIndependentFilterSpec VirtualMachineIndependentFilterSpec',
   VirtualMachineBootOptionsBootableDevice:
     'VirtualMachineBootOptionsBootableCdromDevice VirtualMachineBootOptionsBootableDiskDevice VirtualMachineBootOptionsBootableEthernetDevice VirtualMachineBootOptionsBootableFloppyDevice',
-  VirtualMachineProfileSpec:
-    'VirtualMachineDefaultProfileSpec VirtualMachineDefinedProfileSpec VirtualMachineEmptyProfileSpec',
+  VirtualMachineProfileSpec: 'VirtualMachineDefaultProfileSpec VirtualMachineEmptyProfileSpec',
   VirtualMachineVirtualDeviceGroupsDeviceGroup: 'VirtualMachineVirtualDeviceGroupsVendorDeviceGroup',
   VirtualSCSIController: 'VirtualBusLogicController VirtualLsiLogicSASController',
   VirtualVmxnet: 'VirtualVmxnet2',

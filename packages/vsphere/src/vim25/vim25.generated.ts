@@ -37,10 +37,12 @@ export interface Vim25 {
   readonly DatastoreHostMount: DatastoreHostMount;
   readonly DatastoreSummary: DatastoreSummary;
   readonly Description: Description;
+  readonly DeviceGroupId: DeviceGroupId;
   readonly DistributedVirtualSwitchPortConnection: DistributedVirtualSwitchPortConnection;
   readonly DuplicateName: DuplicateName;
   readonly DynamicProperty: DynamicProperty;
   readonly ElementDescription: ElementDescription;
+  readonly FaultDomainId: FaultDomainId;
   readonly FaultToleranceConfigInfo: FaultToleranceConfigInfo;
   readonly FileAlreadyExists: FileAlreadyExists;
   readonly FileFault: FileFault;
@@ -114,7 +116,9 @@ export interface Vim25 {
   readonly PropertyFilterUpdate: PropertyFilterUpdate;
   readonly PropertySpec: PropertySpec;
   readonly ReplicationConfigSpec: ReplicationConfigSpec;
+  readonly ReplicationGroupId: ReplicationGroupId;
   readonly ReplicationInfoDiskSettings: ReplicationInfoDiskSettings;
+  readonly ReplicationSpec: ReplicationSpec;
   readonly RequestCanceled: RequestCanceled;
   readonly ResourceAllocationInfo: ResourceAllocationInfo;
   readonly ResourceInUse: ResourceInUse;
@@ -189,6 +193,7 @@ export interface Vim25 {
   readonly VirtualMachineContentLibraryItemInfo: VirtualMachineContentLibraryItemInfo;
   readonly VirtualMachineCpuIdInfoSpec: VirtualMachineCpuIdInfoSpec;
   readonly VirtualMachineDefaultPowerOpInfo: VirtualMachineDefaultPowerOpInfo;
+  readonly VirtualMachineDefinedProfileSpec: VirtualMachineDefinedProfileSpec;
   readonly VirtualMachineExtensionCompatibilityConstraint: VirtualMachineExtensionCompatibilityConstraint;
   readonly VirtualMachineExtensionCompatibilityConstraintSet: VirtualMachineExtensionCompatibilityConstraintSet;
   readonly VirtualMachineFileInfo: VirtualMachineFileInfo;
@@ -198,6 +203,7 @@ export interface Vim25 {
   readonly VirtualMachineGuestMonitoringModeInfo: VirtualMachineGuestMonitoringModeInfo;
   readonly VirtualMachineMessage: VirtualMachineMessage;
   readonly VirtualMachineNetworkShaperInfo: VirtualMachineNetworkShaperInfo;
+  readonly VirtualMachineProfileRawData: VirtualMachineProfileRawData;
   readonly VirtualMachineProfileSpec: VirtualMachineProfileSpec;
   readonly VirtualMachineQuestionInfo: VirtualMachineQuestionInfo;
   readonly VirtualMachineQuickStats: VirtualMachineQuickStats;
@@ -703,6 +709,10 @@ interface Description extends DataObject {
   readonly summary: string;
 }
 
+interface DeviceGroupId extends DataObject {
+  readonly id: string;
+}
+
 interface DistributedVirtualSwitchPortConnection extends DataObject {
   readonly switchUuid: string;
   readonly portgroupKey?: string;
@@ -722,6 +732,10 @@ interface DynamicProperty extends DataObject {
 
 interface ElementDescription extends Description {
   readonly key: string;
+}
+
+interface FaultDomainId extends DataObject {
+  readonly id: string;
 }
 
 interface FaultToleranceConfigInfo extends DataObject {
@@ -1128,9 +1142,18 @@ interface ReplicationConfigSpec extends DataObject {
   readonly disk?: readonly ReplicationInfoDiskSettings[];
 }
 
+interface ReplicationGroupId extends DataObject {
+  readonly faultDomainId: FaultDomainId;
+  readonly deviceGroupId: DeviceGroupId;
+}
+
 interface ReplicationInfoDiskSettings extends DataObject {
   readonly key: number;
   readonly diskReplicationId: string;
+}
+
+interface ReplicationSpec extends DataObject {
+  readonly replicationGroupId: ReplicationGroupId;
 }
 
 interface RequestCanceled extends RuntimeFault {}
@@ -1825,6 +1848,13 @@ interface VirtualMachineDefaultPowerOpInfo extends DataObject {
   readonly standbyAction?: string;
 }
 
+interface VirtualMachineDefinedProfileSpec extends VirtualMachineProfileSpec {
+  readonly profileId: string;
+  readonly replicationSpec?: ReplicationSpec;
+  readonly profileData?: VirtualMachineProfileRawData;
+  readonly profileParams?: readonly KeyValue[];
+}
+
 interface VirtualMachineExtensionCompatibilityConstraint extends DataObject {
   readonly constraintName?: string;
   readonly constraintType: string;
@@ -1890,6 +1920,11 @@ interface VirtualMachineNetworkShaperInfo extends DataObject {
   readonly peakBps?: number;
   readonly averageBps?: number;
   readonly burstSize?: number;
+}
+
+interface VirtualMachineProfileRawData extends DataObject {
+  readonly extensionKey: string;
+  readonly objectData?: string;
 }
 
 interface VirtualMachineProfileSpec extends DataObject {}

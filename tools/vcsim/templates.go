@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// makeTemplates turns machines of the first inventory into templates of the given names.
+func (i *inventory) makeTemplates(names string) error {
+	machines := i.context().Map.All("VirtualMachine")
+	for index, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ',' }) {
+		if index >= len(machines) {
+			return fmt.Errorf("-templates wants %d machines, and there are %d", index+1, len(machines))
+		}
+		vm := machines[index].(*simulator.VirtualMachine)
+		i.update(vm, func(changes *changes) {
+			changes.set("name", name)
+			changes.set("config.name", name)
+			changes.set("summary.config.name", name)
+			changes.set("config.template", true)
+			changes.set("summary.config.template", true)
+			changes.set("runtime.powerState", types.VirtualMachinePowerStatePoweredOff)
+			changes.set("summary.runtime.powerState", types.VirtualMachinePowerStatePoweredOff)
+		})
+	}
+	return nil
+}
