@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { CloudClient } from '@vmwright/cloud';
 import { exponentialBuckets, type Registry, type World } from '@vmwright/runtime';
-import { type CloudSettings, SettingsError } from './settings/settings.ts';
+import type { CloudSettings } from './settings/cloud.ts';
+import { SettingsError } from './settings/values.ts';
 
 /** The way to the private cloud, with metrics of what is asked of it. @throws SettingsError */
 export async function connectCloud(

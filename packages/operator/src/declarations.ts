@@ -1,5 +1,6 @@
 import {
   admission,
+  conversion,
   type Need,
   type ProgramNeeds,
   silentLogger,
@@ -7,26 +8,32 @@ import {
 } from '@vmwright/runtime';
 import { Namespace } from './kinds.ts';
 import { admitVms } from './vm/admission.ts';
-import { FINALIZER } from './vm/controller.ts';
+import { FINALIZER as VM_FINALIZER } from './vm/controller.ts';
 import { VM } from './vm/resource.ts';
+import { FINALIZER as VMGROUP_FINALIZER } from './vmgroup/controller.ts';
+import { CONVERSION } from './vmgroup/conversion.ts';
+import { VmGroup } from './vmgroup/resource.ts';
 
 /** Of the program, its leases, roles and webhook configurations. */
 export const NAME = 'vmwright';
 
 /** The kinds that it brings to their wanted state. */
-export const KINDS = [VM] as const;
+export const KINDS = [VM, VmGroup] as const;
 
 /** In which the cluster is known by its UID. */
 export const SYSTEM = { name: 'kube-system' };
 
-/** What is asked before objects are stored: for manifests, of which nobody asks anything. */
-export function admissions(namespaces: readonly string[] | undefined) {
+/** What is asked before objects are stored, and when they are converted: for manifests, of which nobody asks anything. */
+export function webhooks(namespaces: readonly string[] | undefined) {
   const nobody = { check: async () => undefined };
   const rules = admitVms(nobody, silentLogger);
   const namespaceSelector = namespaces && {
     matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: namespaces }],
   };
-  return [admission(VM, { ...rules, ...(namespaceSelector && { namespaceSelector }) })];
+  return [
+    admission(VM, { ...rules, ...(namespaceSelector && { namespaceSelector }) }),
+    conversion(VmGroup, CONVERSION),
+  ];
 }
 
 export function webhookAddress(namespace: string, url: string | undefined): WebhookAddress {
@@ -40,10 +47,13 @@ export function needs(namespace: string, namespaces?: readonly string[]): Progra
     name: NAME,
     namespace,
     ...(namespaces && { namespaces }),
-    controllers: [{ for: VM, finalizer: { name: FINALIZER } }],
-    jobs: [{ reads: [VM] }],
+    controllers: [
+      { for: VM, finalizer: { name: VM_FINALIZER } },
+      { for: VmGroup, finalizer: { name: VMGROUP_FINALIZER } },
+    ],
+    jobs: [{ reads: [VM] }, { reads: [VmGroup] }],
     election: { name: NAME },
-    webhooks: { webhooks: admissions(namespaces) },
+    webhooks: { webhooks: webhooks(namespaces) },
     needs: [cluster],
   };
 }

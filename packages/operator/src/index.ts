@@ -1,7 +1,13 @@
 /** The controllers of vmwright and the program that runs them. */
 export { type ManifestOptions, type Manifests, manifests } from './manifests.ts';
 export { runOperator } from './operator.ts';
-export { type CloudSettings, type Settings, SettingsError, settingsFrom } from './settings/settings.ts';
+export { type Settings, settingsFrom } from './settings/settings.ts';
+export { SettingsError } from './settings/values.ts';
 export { controlVms } from './vm/controller.ts';
 export { VM } from './vm/resource.ts';
 export { sweeper } from './vm/sweeper.ts';
+export { controlVmGroups } from './vmgroup/controller.ts';
+export { VmGroup } from './vmgroup/resource.ts';
+export { Site } from './vmgroup/site.ts';
+export { Sites } from './vmgroup/sites.ts';
+export { vmGroupSweeper } from './vmgroup/sweeper.ts';

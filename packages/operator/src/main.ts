@@ -9,7 +9,8 @@ import {
 } from '@vmwright/runtime';
 import { manifests } from './manifests.ts';
 import { runOperator } from './operator.ts';
-import { listIn, settingsFrom } from './settings/settings.ts';
+import { settingsFrom } from './settings/settings.ts';
+import { listIn } from './settings/values.ts';
 
 const USAGE = `vmwright: one Kubernetes operator for virtual machines, wherever they run
 

@@ -1,5 +1,11 @@
-import { crdOf, type KubeObject, rbacOf, webhookManifests } from '@vmwright/runtime';
-import { admissions, KINDS, NAME, needs, webhookAddress } from './declarations.ts';
+import {
+  CustomResourceDefinition,
+  crdOf,
+  type KubeObject,
+  rbacOf,
+  webhookManifests,
+} from '@vmwright/runtime';
+import { KINDS, NAME, needs, webhookAddress, webhooks } from './declarations.ts';
 
 export interface ManifestOptions {
   /** In which the program runs. */
@@ -12,12 +18,16 @@ export interface ManifestOptions {
 
 /** What is applied to a cluster for the program to work in it, from its own declarations. */
 export function manifests({ namespace, namespaces, webhookUrl }: ManifestOptions): Manifests {
-  const webhooks = admissions(namespaces);
   const address = webhookAddress(namespace, webhookUrl);
+  const asked = webhookManifests({ name: NAME, webhooks: webhooks(namespaces), address });
+  // The CRD of a kind that is converted says who converts it, and so comes with the webhooks.
+  const converted = asked.filter(({ kind }) => kind === CustomResourceDefinition.kind);
+  const names = new Set(converted.map(({ metadata }) => metadata.name));
+  const plain = KINDS.map((kind) => crdOf(kind)).filter(({ metadata }) => !names.has(metadata.name));
   return {
-    crds: KINDS.map((kind) => crdOf(kind)),
+    crds: [...plain, ...converted],
     rbac: rbacOf(needs(namespace, namespaces)),
-    webhooks: webhookManifests({ name: NAME, webhooks, address }),
+    webhooks: asked.filter((each) => !converted.includes(each)),
   };
 }
 

@@ -1,12 +1,18 @@
-import { type Access, jsonLogger, Manager, type World } from '@vmwright/runtime';
+import { type Access, Channel, jsonLogger, Manager, type World } from '@vmwright/runtime';
 import { connectCloud } from './cloud.ts';
 import { NAME, SYSTEM, webhookAddress } from './declarations.ts';
 import { Namespace } from './kinds.ts';
-import { type Settings, SettingsError } from './settings/settings.ts';
+import type { Settings } from './settings/settings.ts';
+import { SettingsError } from './settings/values.ts';
 import { admitVms } from './vm/admission.ts';
 import { controlVms } from './vm/controller.ts';
 import { VM } from './vm/resource.ts';
 import { sweeper } from './vm/sweeper.ts';
+import { controlVmGroups } from './vmgroup/controller.ts';
+import { CONVERSION } from './vmgroup/conversion.ts';
+import { VmGroup } from './vmgroup/resource.ts';
+import { vmGroupSweeper } from './vmgroup/sweeper.ts';
+import { connectVcenters } from './vsphere.ts';
 
 /** The program, until the signal aborts. @throws SettingsError, and what `Manager.run` throws */
 export async function runOperator(
@@ -27,29 +33,32 @@ export async function runOperator(
     status: { port: status.port, ...(status.host !== '' && { host: status.host }), logLevel: log },
     webhooks: { address: webhookAddress(namespace, webhook.url), port: webhook.port, namespace },
   });
-  if (settings.cloud.url.startsWith('http:'))
-    log.warn(
-      { url: settings.cloud.url },
-      'the API key goes to the cloud unencrypted; use https:// but for a trial',
-    );
-  await using cloud = await connectCloud(world, settings.cloud, manager.registry);
+  await using outside = new AsyncDisposableStack();
   const cluster = settings.cluster ?? (await clusterOf(manager));
-  const { refreshMs, sweepMs, concurrency } = settings.cloud;
-  manager.admit(VM, admitVms(cloud, log));
-  controlVms(manager, { world, log, cloud, cluster, refreshMs, concurrency });
-  manager.job(
-    sweeper({
-      world,
-      cloud,
-      cluster,
-      everyMs: sweepMs,
-      graceMs: sweepMs,
-      namespaces,
-      registry: manager.registry,
-    }),
-  );
+  const common = { world, log, cluster, namespaces, registry: manager.registry };
+  if (settings.cloud !== undefined) {
+    const { url, refreshMs, sweepMs, concurrency } = settings.cloud;
+    if (url.startsWith('http:'))
+      log.warn({ url }, 'the API key goes to the cloud unencrypted; use https:// but for a trial');
+    const cloud = outside.use(await connectCloud(world, settings.cloud, manager.registry));
+    manager.admit(VM, admitVms(cloud, log));
+    controlVms(manager, { ...common, cloud, refreshMs, concurrency });
+    manager.job(sweeper({ ...common, cloud, everyMs: sweepMs, graceMs: sweepMs }));
+  }
+  if (settings.vsphere !== undefined) {
+    const { sweepMs } = settings.vsphere;
+    const wakes = new Channel();
+    const wake = (group: string) => wakes.tell(group);
+    const sites = outside.use(await connectVcenters(world, log, settings.vsphere, manager.registry, wake));
+    manager.convert(VmGroup, CONVERSION);
+    controlVmGroups(manager, { ...common, sites, wakes, concurrency: GROUPS_AT_A_TIME });
+    manager.job(vmGroupSweeper({ ...common, sites, everyMs: sweepMs, graceMs: sweepMs }));
+  }
   await manager.run(signal);
 }
+
+/** What takes long is not waited for, so a few are enough. */
+const GROUPS_AT_A_TIME = 8;
 
 /** A cluster has no name of its own; the UID of this namespace is what others know it by. */
 async function clusterOf(manager: Manager): Promise<string> {

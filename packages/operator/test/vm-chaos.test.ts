@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CloudError, ConnectionError } from '@vmwright/cloud';
 import { ApiError, field, type KubeObject, type Part, Random } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
-import { install, VMS } from './installed.ts';
+import { install, VMS } from './with-cloud.ts';
 
 const ROUNDS = 100;
 const SEED = Number(process.env.CHAOS_SEED ?? 20261116);

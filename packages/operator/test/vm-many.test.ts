@@ -1,6 +1,6 @@
 import { field, type KubeObject } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
-import { type Installed, install, VMS } from './installed.ts';
+import { install, VMS, type WithCloud } from './with-cloud.ts';
 
 const VMS_AT_ONCE = 1_000;
 /** Three for each: the webhook's check, the controller's, and the create. */
@@ -54,13 +54,13 @@ test(`${VMS_AT_ONCE} VMs at once, the leader killed among them: all run, with fe
   expect(await writes(it)).toBe(before);
 }, 300_000);
 
-async function running({ controlPlane }: Installed): Promise<number> {
+async function running({ controlPlane }: WithCloud): Promise<number> {
   const vms: readonly KubeObject[] = await controlPlane.cluster.api.list(VMS);
   return vms.filter((vm) => field(vm, 'status', 'opStatus') === 'Running').length;
 }
 
 /** How often each route was asked for, by the cloud's own count. */
-async function cloudCalls({ cloud }: Installed): Promise<ReadonlyMap<string, number>> {
+async function cloudCalls({ cloud }: WithCloud): Promise<ReadonlyMap<string, number>> {
   const text = await (await cloud.fetch('/metrics')).text();
   const calls = new Map<string, number>();
   for (const [, labels = '', count] of text.matchAll(
@@ -75,7 +75,7 @@ async function cloudCalls({ cloud }: Installed): Promise<ReadonlyMap<string, num
 }
 
 /** How often VMs were written, by the API server's own count. */
-async function writes({ controlPlane }: Installed): Promise<number> {
+async function writes({ controlPlane }: WithCloud): Promise<number> {
   const text = await controlPlane.cluster.api.text('/metrics');
   let sum = 0;
   for (const [, labels = '', count] of text.matchAll(/^apiserver_request_total\{([^}]*)\} (\S+)/gm))

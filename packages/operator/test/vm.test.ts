@@ -2,11 +2,11 @@ import { fileURLToPath } from 'node:url';
 import type { CloudError } from '@vmwright/cloud';
 import { condition, field, type KubeObject } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Installed, install } from './installed.ts';
+import { install, type WithCloud } from './with-cloud.ts';
 
 const SAMPLE = fileURLToPath(new URL('../../../config/samples/vm.yaml', import.meta.url));
 
-let it: Installed;
+let it: WithCloud;
 beforeAll(async () => {
   it = await install({
     args: ['--vm-refresh=1s', '--vm-sweep=2s', '--cloud-timeout=2s'],

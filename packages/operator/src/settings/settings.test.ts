@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { duration } from './duration.ts';
 import { settingsFrom } from './settings.ts';
 
-const ENVIRONMENT = { CLOUD_URL: 'https://cloud.example:8480', CLOUD_API_KEY: 'k-1' };
+const VCENTER = { VC_HOST: 'vc.example', VC_USER: 'admin', VC_PASS: 's3cret' };
+const ENVIRONMENT = { CLOUD_URL: 'https://cloud.example:8480', CLOUD_API_KEY: 'k-1', ...VCENTER };
 
 test('settings come from flags and the environment', () => {
   const settings = settingsFrom(
@@ -25,6 +26,18 @@ test('settings come from flags and the environment', () => {
       sweepMs: 60_000,
       concurrency: 8,
     },
+    vsphere: {
+      vcenter: {
+        name: 'default',
+        server: 'vc.example',
+        credentials: { username: 'admin', password: 's3cret' },
+        insecure: false,
+      },
+      placement: { folder: 'vm-operator' },
+      timeoutMs: 30_000,
+      concurrency: 3,
+      sweepMs: 60_000,
+    },
   });
   expect(settingsFrom([], { ...ENVIRONMENT, POD_NAMESPACE: 'there', WATCH_NAMESPACES: '' })).toMatchObject({
     namespace: 'there',
@@ -32,7 +45,33 @@ test('settings come from flags and the environment', () => {
   });
 });
 
+test('of a controller that is left out, nothing is asked', () => {
+  expect(settingsFrom(['--controllers=vmgroup'], VCENTER)).toMatchObject({ cloud: undefined });
+  const { VC_HOST: _, VC_USER: __, VC_PASS: ___, ...cloud } = ENVIRONMENT;
+  expect(settingsFrom(['--controllers=vm'], cloud)).toMatchObject({ vsphere: undefined });
+  expect(settingsFrom(['--vcenters=/etc/vcenters.yaml'], cloud)).toMatchObject({
+    vsphere: { vcenter: undefined, file: '/etc/vcenters.yaml' },
+  });
+});
+
+test("flags are taken as Go's programs take them, too", () => {
+  const args = ['-insecure', '--enable-leader-election', '-metrics-addr=127.0.0.1:8081'];
+  expect(settingsFrom(args, ENVIRONMENT)).toMatchObject({
+    election: { leaseMs: 15_000 },
+    status: { host: '127.0.0.1', port: 8081 },
+    vsphere: { vcenter: { insecure: true } },
+  });
+  expect(settingsFrom(['--enable-leader-election=false'], ENVIRONMENT).election).toBe(undefined);
+});
+
 describe('what is missing or wrong is named', () => {
+  test('a password is in no sentence', () => {
+    const broken = { ...ENVIRONMENT, VC_HOST: 'admin:s3cret@vc' };
+    expect(() => settingsFrom([], broken)).toThrow(
+      'VC_HOST has a user or a password in it; these have variables of their own',
+    );
+  });
+
   test.each([
     [
       [],
@@ -49,6 +88,18 @@ describe('what is missing or wrong is named', () => {
       { CLOUD_URL: 'https://c' },
       'CLOUD_API_KEY is not set; it is the key with which the private cloud lets us in, from a Secret',
     ],
+    [
+      [],
+      { ...ENVIRONMENT, VC_HOST: undefined },
+      "VC_HOST is not set; it is vCenter's name or address, such as vcenter.example.com; where there is no vCenter, leave VmGroups out with --controllers=vm",
+    ],
+    [[], { ...ENVIRONMENT, VC_PASS: '' }, 'VC_PASS is not set; it is the password of VC_USER, from a Secret'],
+    [
+      ['--controllers=vm,pod'],
+      ENVIRONMENT,
+      '--controllers is "vm,pod"; it wants some of vm, vmgroup, separated by commas',
+    ],
+    [['-insecure=maybe'], ENVIRONMENT, '--insecure is "maybe"; it wants true or false'],
     [
       ['--vm-refresh=often'],
       ENVIRONMENT,

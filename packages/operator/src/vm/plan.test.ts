@@ -1,7 +1,7 @@
 import type { Server } from '@vmwright/cloud';
 import { conditionOf, schema } from '@vmwright/runtime';
 import { describe, expect, test } from 'vitest';
-import { isOutdated, observed, plan, type Seen, type Step, strangers, troubled } from './plan.ts';
+import { isOutdated, observed, plan, type Seen, type Step, troubled } from './plan.ts';
 import { VM, type VMStatus } from './resource.ts';
 
 const RECREATE = { 'vmwright.dev/recreate': 'true' };
@@ -191,14 +191,5 @@ describe('a list of the cloud', () => {
     const lost = told(next(good, { server: { gone: 's-1' } }));
     expect(isOutdated(vm(lost), servers())).toBe(false);
     expect(isOutdated(vm(lost, { 'vmwright.dev/recreate': 'true' }), servers())).toBe(true);
-  });
-
-  test('shows as strangers only machines of ours, in namespaces of ours, whose VM is not there', () => {
-    const foreign: Server = { ...running, id: 's-2', labels: {} };
-    const leaving: Server = { ...running, id: 's-3', state: 'deleting' };
-    expect(strangers([running, foreign, leaving], new Set(['u-1']))).toEqual([]);
-    expect(strangers([running, foreign, leaving], new Set())).toEqual([running]);
-    expect(strangers([running], new Set(), ['other'])).toEqual([]);
-    expect(strangers([running], new Set(), ['default'])).toEqual([running]);
   });
 });

@@ -1,7 +1,7 @@
 import type { Labels, NewServer, Server } from '@vmwright/cloud';
 import { type Condition, conditionOf, type Happening, isTrue, setCondition } from '@vmwright/runtime';
 import { isPaused, mayRecreate, RECREATE } from '../annotations.ts';
-import { keyFor, marksOf, marksToMend, namespaceOf, ownerOf } from './marks.ts';
+import { keyFor, marksOf, marksToMend } from './marks.ts';
 import type { VM, VMStatus } from './resource.ts';
 import type { Trouble } from './trouble.ts';
 
@@ -78,23 +78,6 @@ export function isOutdated(vm: VM, servers: ReadonlyMap<string, Server>): boolea
   if (server === undefined) return isUnknown || mayRecreate(vm) || !isTrue(status.conditions, 'VmLost');
   const { opStatus, cpuUtilization, msg } = observed(vm, server, 0);
   return opStatus !== status.opStatus || cpuUtilization !== status.cpuUtilization || msg !== status.msg;
-}
-
-/**
- * Servers of ours that belong to no object. They must have been listed before the UIDs: a server is asked for after its
- * object was stored, and UIDs do not come back, so whose object is not there then is nobody's, for good.
- * @param namespaces those we look at: of what is in others we know nothing
- */
-export function strangers(
-  servers: readonly Server[],
-  uids: ReadonlySet<string>,
-  namespaces?: readonly string[],
-): readonly Server[] {
-  return servers.filter((server) => {
-    const uid = ownerOf(server);
-    const isOurs = uid !== undefined && (namespaces?.includes(namespaceOf(server)) ?? true);
-    return isOurs && !uids.has(uid) && server.state !== 'deleting';
-  });
 }
 
 /** The status of an object whose server is there. */

@@ -32,20 +32,18 @@ export const VM_BUGS: readonly Planted[] = [
   },
   {
     name: 'the sweeper of VMs lists the objects before the machines',
-    file: `${VM}/sweeper.ts`,
-    find: 'const servers: Server[] = [];',
-    replace: `const servers: Server[] = [];
-      const early = new Set<string>();
-      for await (const { items } of client.pages(VM, { metadataOnly: true, signal })) for (const uid of uidsOf(items)) early.add(uid);
-      for await (const page of cloud.list({ labels: marksOfAll(cluster), signal })) servers.push(...page);
-      for (const { id } of strangers(servers, early, namespaces)) await cloud.scoped({ signal, allow: assertMayAct }).delete(id);
-      return;`,
+    file: 'packages/operator/src/sweep.ts',
+    find: 'const all = await outside.list(signal);',
+    replace: `const early = new Set<string>();
+      for await (const { items } of client.pages(kind, { metadataOnly: true, signal })) for (const uid of uidsOf(items)) early.add(uid);
+      for (const item of strangersAmong(await outside.list(signal), early)) await outside.remove(item, { signal, allow });
+      const all: readonly T[] = [];`,
     why: 'an object and its machine may have come in between',
     scenario,
   },
   {
     name: 'the sweeper trusts the cache',
-    file: `${VM}/sweeper.ts`,
+    file: 'packages/operator/src/sweep.ts',
     find: 'if (suspects.length > 0)',
     replace: 'if (suspects.length < 0)',
     why: 'after a watch has fallen silent, the cache lacks objects that are there',
@@ -53,17 +51,17 @@ export const VM_BUGS: readonly Planted[] = [
   },
   {
     name: 'there is no sweeper',
-    file: `${VM}/sweeper.ts`,
-    find: 'for (const { id, name } of due) {',
-    replace: 'for (const { id, name } of due.slice(due.length)) {',
+    file: 'packages/operator/src/sweep.ts',
+    find: 'for (const item of due) {',
+    replace: 'for (const item of due.slice(due.length)) {',
     why: 'a request to create may land after the deletion',
     scenario,
   },
   {
     name: 'the sweeper removes what was only just let go',
-    file: `${VM}/sweeper.ts`,
-    find: 'if (server === undefined || strangers([server], uids, namespaces).length === 0) continue;',
-    replace: '',
+    file: 'packages/operator/src/sweep.ts',
+    find: 'if (newest === undefined || strangersAmong([newest], uids).length === 0) continue;',
+    replace: 'if (newest === undefined) continue;',
     why: 'a list is older than what was done since',
     scenario,
   },

@@ -1,0 +1,57 @@
+import { parseArgs } from 'node:util';
+import { SettingsError } from './values.ts';
+
+/** All flags, with their defaults. */
+export const OPTIONS = {
+  namespace: { type: 'string' },
+  namespaces: { type: 'string' },
+  'cluster-id': { type: 'string' },
+  controllers: { type: 'string', default: 'vm,vmgroup' },
+  'leader-elect': { type: 'string', default: 'true' },
+  'enable-leader-election': { type: 'string' },
+  'leader-elect-lease-duration': { type: 'string', default: '15s' },
+  'leader-elect-renew-deadline': { type: 'string', default: '10s' },
+  'leader-elect-retry-period': { type: 'string', default: '2s' },
+  'status-address': { type: 'string', default: ':8080' },
+  'metrics-addr': { type: 'string' },
+  'webhook-port': { type: 'string', default: '9443' },
+  'webhook-url': { type: 'string' },
+  'log-level': { type: 'string', default: 'info' },
+  'cloud-timeout': { type: 'string', default: '10s' },
+  'vm-refresh': { type: 'string', default: '15s' },
+  'vm-sweep': { type: 'string', default: '1m' },
+  'vm-concurrency': { type: 'string', default: '8' },
+  insecure: { type: 'string', default: 'false' },
+  vcenters: { type: 'string' },
+  'vsphere-timeout': { type: 'string', default: '30s' },
+  'vsphere-concurrency': { type: 'string', default: '3' },
+  'vsphere-datacenter': { type: 'string' },
+  'vsphere-folder': { type: 'string', default: 'vm-operator' },
+  'vsphere-cluster': { type: 'string' },
+  'vsphere-resource-pool': { type: 'string' },
+  'vsphere-datastore': { type: 'string' },
+  'vsphere-storage-policy': { type: 'string' },
+  'vmgroup-sweep': { type: 'string', default: '1m' },
+} as const;
+
+export type Flag = keyof typeof OPTIONS;
+export type Flags = { readonly [F in Flag]?: string };
+
+/** @throws SettingsError */
+export function flagsIn(args: readonly string[]): Flags {
+  try {
+    return parseArgs({ args: args.map(spelt), options: OPTIONS }).values;
+  } catch (error) {
+    throw new SettingsError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+/** Flags that are true where they are named. */
+const SWITCHES: ReadonlySet<string> = new Set(['leader-elect', 'insecure', 'enable-leader-election']);
+
+/** As Go's programs take them too: with one dash, and switches without a value. */
+function spelt(arg: string): string {
+  const [, name, rest = ''] = /^--?([a-z][a-z-]+)(=.*)?$/.exec(arg) ?? [];
+  if (name === undefined) return arg;
+  return `--${name}${rest === '' && SWITCHES.has(name) ? '=true' : rest}`;
+}

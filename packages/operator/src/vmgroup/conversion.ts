@@ -1,0 +1,49 @@
+import type { ConversionRules } from '@vmwright/runtime';
+import type { VERSIONS } from './resource.ts';
+
+/**
+ * v1alpha1 has where machines go, and how they are updated, side by side; v1beta1 has them in order. Neither can say
+ * what the other cannot, so nothing is lost on the way there and back.
+ */
+export const CONVERSION: ConversionRules<typeof VERSIONS> = {
+  v1alpha1: {
+    toStored: ({ spec, status }) => {
+      const { updateStrategy: strategy, maxUnavailable, ...flat } = spec;
+      const { vcenter, datacenter, folder, cluster, resourcePool, datastore, storagePolicy, ...rest } = flat;
+      const placement = {
+        ...(vcenter !== undefined && { vcenter }),
+        ...(datacenter !== undefined && { datacenter }),
+        ...(folder !== undefined && { folder }),
+        ...(cluster !== undefined && { cluster }),
+        ...(resourcePool !== undefined && { resourcePool }),
+        ...(datastore !== undefined && { datastore }),
+        ...(storagePolicy !== undefined && { storagePolicy }),
+      };
+      const update = {
+        ...(strategy !== undefined && { strategy }),
+        ...(maxUnavailable !== undefined && { maxUnavailable }),
+      };
+      return {
+        spec: {
+          ...rest,
+          ...(Object.keys(placement).length > 0 && { placement }),
+          ...(Object.keys(update).length > 0 && { update }),
+        },
+        ...(status && { status }),
+      };
+    },
+    fromStored: ({ spec, status }) => {
+      const { placement, update = {}, ...rest } = spec;
+      const { strategy, maxUnavailable } = update;
+      return {
+        spec: {
+          ...rest,
+          ...placement,
+          ...(strategy !== undefined && { updateStrategy: strategy }),
+          ...(maxUnavailable !== undefined && { maxUnavailable }),
+        },
+        ...(status && { status }),
+      };
+    },
+  },
+};

@@ -1,0 +1,81 @@
+import type { Known } from '@vmwright/vsphere';
+import { instanceUuid } from './names.ts';
+import type { VmGroup } from './resource.ts';
+
+const CLUSTER = 'vmwright.cluster';
+const UID = 'vmwright.uid';
+const NAMESPACE = 'vmwright.namespace';
+const NAME = 'vmwright.name';
+const SLOT = 'vmwright.slot';
+const TEMPLATE = 'vmwright.template';
+
+/** Of a custom attribute on folders, which have no configuration to keep marks in. */
+export const FOLDER_OWNER = 'vmwright.dev/owner';
+
+/** What is written into a machine's configuration as it is made, so that we know it again whatever was lost. */
+export function marksOf(
+  cluster: string,
+  { metadata, spec }: VmGroup,
+  slot: number,
+): Readonly<Record<string, string>> {
+  const { uid = '', namespace = '', name } = metadata;
+  return {
+    [CLUSTER]: cluster,
+    [UID]: uid,
+    [NAMESPACE]: namespace,
+    [NAME]: name,
+    [SLOT]: String(slot),
+    [TEMPLATE]: spec.template,
+  };
+}
+
+/** The marks taken off: an empty value removes a key. */
+export const NO_MARKS: Readonly<Record<string, string>> = {
+  ...{ [CLUSTER]: '', [UID]: '', [NAMESPACE]: '', [NAME]: '', [SLOT]: '', [TEMPLATE]: '' },
+};
+
+export interface Marks {
+  readonly cluster: string;
+  readonly uid: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly slot: number;
+  readonly template: string;
+}
+
+/**
+ * What a machine of ours says of itself. Who copies one by hand copies its marks as well, but not its UUID: a copy is
+ * not ours.
+ */
+export function marksIn({ properties }: Known<'VirtualMachine'>): Marks | undefined {
+  const values = new Map<string, string>();
+  for (const { key, value } of properties['config.extraConfig'] ?? [])
+    if (typeof value === 'string') values.set(key, value);
+  const uid = values.get(UID) ?? '';
+  const slot = Number(values.get(SLOT) ?? Number.NaN);
+  if (uid === '' || !Number.isInteger(slot)) return undefined;
+  if (properties['config.instanceUuid'] !== instanceUuid(uid, slot)) return undefined;
+  return {
+    cluster: values.get(CLUSTER) ?? '',
+    uid,
+    namespace: values.get(NAMESPACE) ?? '',
+    name: values.get(NAME) ?? '',
+    slot,
+    template: values.get(TEMPLATE) ?? '',
+  };
+}
+
+/** Whose a folder is: of which cluster's group. */
+export interface FolderOwner {
+  readonly cluster: string;
+  readonly uid: string;
+}
+
+export function ownerText({ cluster, uid }: FolderOwner): string {
+  return `${cluster} ${uid}`;
+}
+
+export function ownerIn(text: string | undefined): FolderOwner | undefined {
+  const [cluster = '', uid = ''] = (text ?? '').split(' ');
+  return uid === '' ? undefined : { cluster, uid };
+}

@@ -1,0 +1,215 @@
+import { describe, expect, test } from 'vitest';
+import { instanceUuid, replicaName } from './names.ts';
+import { type Action, attempting, type Doing, type Machine, plan, type Seen } from './plan.ts';
+import type { Replica, VmGroup, VmGroupStatus } from './resource.ts';
+
+const NOW = Date.parse('2026-11-16T12:00:00Z');
+const UID = '8b1f0a52-59b1-4e2c-8a54-5a1c9ae0e111';
+
+function group(spec: Partial<VmGroup['spec']> = {}, status?: VmGroupStatus): VmGroup {
+  return {
+    apiVersion: 'vm.codeconnect.vmworld.com/v1beta1',
+    kind: 'VmGroup',
+    metadata: { name: 'web', namespace: 'shop', uid: UID, generation: 3 },
+    spec: { cpu: 2, memory: 1, replicas: 3, template: 'ubuntu', ...spec },
+    ...(status && { status }),
+  };
+}
+
+function machine(slot: number, more: Partial<Machine> = {}): Machine {
+  const canAdd = { cpus: false, memory: false };
+  return {
+    ...{ slot, id: `vm-${slot}`, power: 'poweredOn', cpus: 2, memoryMb: 1_024, template: 'ubuntu', canAdd },
+    ...more,
+  };
+}
+
+function replica(slot: number, more: Partial<Replica> = {}): Replica {
+  const created = new Date(NOW + slot * 1_000).toISOString();
+  return { slot, name: replicaName(group(), slot), instanceUuid: instanceUuid(UID, slot), created, ...more };
+}
+
+function seen(machines: readonly Machine[] = [], more: Partial<Seen> = {}): Seen {
+  return { machines, busy: new Map(), resting: new Set(), ...more };
+}
+
+const said = (actions: readonly Action[]) => actions.map(({ do: what, slot }) => `${what} ${slot}`);
+const three = [machine(0), machine(1), machine(2)];
+const replicas = [replica(0), replica(1), replica(2)];
+const leavers = ({ replicas: all = [] }: VmGroupStatus) =>
+  all.flatMap(({ slot, leaving }) => (leaving ? slot : []));
+
+describe('scaling out', () => {
+  test('a new group has its slots decided, and each is cloned', () => {
+    const { status, actions } = plan(group(), seen(), NOW);
+    expect(said(actions)).toEqual(['clone 0', 'clone 1', 'clone 2']);
+    expect(status).toMatchObject({
+      phase: 'PENDING',
+      currentReplicas: 0,
+      desiredReplicas: 3,
+      readyReplicas: 0,
+      lastMessage: 'there are 0 of 3 machines',
+      replicas: [0, 1, 2].map((slot) => ({ slot, instanceUuid: instanceUuid(UID, slot) })),
+    });
+  });
+
+  test('the least free slots are taken, and none that is cloned already is cloned again', () => {
+    const busy = new Map<number, Doing>([[2, { what: 'clone', task: 'task-7' }]]);
+    const status = { replicas: [replica(0), replica(2)] };
+    const next = plan(group({ replicas: 4 }, status), seen([machine(0)], { busy }), NOW);
+    expect(said(next.actions)).toEqual(['clone 1', 'clone 3']);
+    expect(next.status.replicas?.[2]).toMatchObject({ slot: 2, task: 'task-7' });
+  });
+
+  test('a machine that nobody knows of takes the place of one that would be made', () => {
+    const next = plan(group({ replicas: 1 }), seen([machine(7)]), NOW);
+    expect(said(next.actions)).toEqual([]);
+    expect(next.status.replicas?.map(({ slot }) => slot)).toEqual([7]);
+  });
+
+  test('an attempt is counted, so that it is a write', () => {
+    const { status, actions } = plan(group({ replicas: 1 }), seen(), NOW);
+    expect(attempting(status, actions).replicas).toMatchObject([{ attempts: 1 }]);
+    expect(attempting(status, [])).toEqual(status);
+  });
+
+  test('after a failed clone none is tried until the group has rested', () => {
+    const resting = new Set<number | 'clone'>(['clone']);
+    const trouble = { reason: 'NoPermission', message: 'no' };
+    const { status, actions } = plan(group(), seen([], { resting, trouble }), NOW);
+    expect(actions).toEqual([]);
+    expect(status).toMatchObject({ phase: 'ERROR', lastMessage: 'no' });
+  });
+});
+
+describe('scaling in', () => {
+  test('those that do not run go first, then the newest, and are marked before they are removed', () => {
+    const machines = [machine(0, { power: 'poweredOff' }), machine(1), machine(2)];
+    const { status, actions } = plan(group({ replicas: 1 }, { replicas }), seen(machines), NOW);
+    expect(leavers(status)).toEqual([0, 2]);
+    expect(said(actions)).toEqual(['remove 0', 'remove 2']);
+  });
+
+  test.each([
+    ['Newest', [1, 2]],
+    ['Oldest', [0, 1]],
+  ] as const)('%s', (scaleIn, expected) => {
+    const machines = [machine(0, { power: 'poweredOff' }), machine(1), machine(2)];
+    const wanted = group({ replicas: 1, scaleIn }, { replicas });
+    expect(leavers(plan(wanted, seen(machines), NOW).status)).toEqual(expected);
+  });
+
+  test('one that is not there yet goes before any that is', () => {
+    const { status, actions } = plan(
+      group({ replicas: 2 }, { replicas }),
+      seen([machine(1), machine(2)]),
+      NOW,
+    );
+    expect(leavers(status)).toEqual([0]);
+    expect(actions).toEqual([]);
+  });
+
+  test('to none', () => {
+    const { status, actions } = plan(group({ replicas: 0 }, { replicas }), seen(three), NOW);
+    expect(said(actions)).toEqual(['remove 0', 'remove 1', 'remove 2']);
+    expect(status.phase).toBe('PENDING');
+    const gone = plan(group({ replicas: 0 }, status), seen(), NOW).status;
+    expect(gone).toMatchObject({ phase: 'RUNNING', currentReplicas: 0, replicas: [] });
+  });
+
+  test('one that leaves does not come back: who is wanted again is another', () => {
+    const leaving = [replica(0), replica(1), replica(2, { leaving: true })];
+    const { actions, status } = plan(group({}, { replicas: leaving }), seen(three), NOW);
+    expect(said(actions)).toEqual(['remove 2']);
+    expect(status.replicas).toHaveLength(3);
+    const after = plan(group({}, status), seen([machine(0), machine(1)]), NOW);
+    expect(after.status.replicas?.map(({ slot, leaving: leaves }) => [slot, leaves])).toEqual([
+      [0, undefined],
+      [1, undefined],
+      [3, undefined],
+    ]);
+    expect(said(after.actions)).toEqual(['clone 3']);
+  });
+});
+
+describe('drift', () => {
+  test('what was switched off is switched on, what was suspended too', () => {
+    const machines = [machine(0, { power: 'poweredOff' }), machine(1, { power: 'suspended' }), machine(2)];
+    const { status, actions } = plan(group({}, { replicas }), seen(machines), NOW);
+    expect(said(actions)).toEqual(['powerOn 0', 'powerOn 1']);
+    expect(status).toMatchObject({ phase: 'PENDING', readyReplicas: 1, lastMessage: '1 of 3 machines run' });
+  });
+
+  test('what was deleted is made again, in its slot', () => {
+    const { actions } = plan(group({}, { replicas }), seen([machine(0), machine(2)]), NOW);
+    expect(said(actions)).toEqual(['clone 1']);
+  });
+
+  test('when all is as wanted, nothing is done and nothing is written twice', () => {
+    const { status, actions } = plan(group({}, { replicas }), seen(three), NOW);
+    expect(actions).toEqual([]);
+    expect(status).toMatchObject({
+      ...{ phase: 'RUNNING', currentReplicas: 3, readyReplicas: 3, updatedReplicas: 3 },
+      lastMessage: 'successfully reconciled VmGroup',
+    });
+    expect(plan(group({}, status), seen(three), NOW + 60_000).status).toEqual(status);
+  });
+});
+
+describe('updates', () => {
+  test('another template replaces machines, one at a time', () => {
+    const { status, actions } = plan(group({ template: 'debian' }, { replicas }), seen(three), NOW);
+    expect(said(actions)).toEqual(['remove 0']);
+    expect(leavers(status)).toEqual([0]);
+    const again = plan(group({ template: 'debian' }, status), seen(three), NOW);
+    expect(leavers(again.status)).toEqual([0]);
+  });
+
+  test.each([
+    [2, [0, 1]],
+    ['50%', [0]],
+    ['100%', [0, 1, 2]],
+  ] as const)('or as many at a time as may be away: %s', (maxUnavailable, expected) => {
+    const wanted = group({ template: 'debian', update: { maxUnavailable } }, { replicas });
+    expect(leavers(plan(wanted, seen(three), NOW).status)).toEqual(expected);
+  });
+
+  test('one that does not run is replaced without waiting for others', () => {
+    const machines = [machine(0), machine(1, { power: 'poweredOff' }), machine(2)];
+    const { status } = plan(group({ template: 'debian' }, { replicas }), seen(machines), NOW);
+    expect(leavers(status)).toEqual([1]);
+  });
+
+  test('OnDelete leaves what is there', () => {
+    const wanted = group({ template: 'debian', cpu: 8, update: { strategy: 'OnDelete' } }, { replicas });
+    const { status, actions } = plan(wanted, seen(three), NOW);
+    expect(actions).toEqual([]);
+    expect(status).toMatchObject({ phase: 'RUNNING', updatedReplicas: 0 });
+  });
+
+  test('cpu and memory are changed in place: at once where they can be added, else by a restart, one at a time', () => {
+    const hot = { cpus: true, memory: false };
+    const machines = [machine(0, { canAdd: hot }), machine(1), machine(2)];
+    const more = plan(group({ cpu: 4 }, { replicas }), seen(machines), NOW);
+    expect(said(more.actions)).toEqual(['reconfigure 0', 'resize 1']);
+    const fewer = plan(group({ cpu: 1 }, { replicas }), seen(machines), NOW);
+    expect(said(fewer.actions)).toEqual(['resize 0']);
+    const off = [machine(0, { power: 'poweredOff' }), machine(1), machine(2)];
+    expect(said(plan(group({ memory: 2 }, { replicas }), seen(off), NOW).actions)).toEqual(['reconfigure 0']);
+  });
+
+  test('one that is being restarted is away', () => {
+    const busy = new Map<number, Doing>([[0, { what: 'resize' }]]);
+    const { actions, status } = plan(group({ cpu: 4 }, { replicas }), seen(three, { busy }), NOW);
+    expect(actions).toEqual([]);
+    expect(status.readyReplicas).toBe(2);
+  });
+});
+
+test('names fit into vCenter, and differ', () => {
+  const long = { ...group(), metadata: { name: 'n'.repeat(253), namespace: 's', uid: UID } };
+  const names = [0, 1, 2].map((slot) => replicaName(long, slot));
+  expect(new Set(names).size).toBe(3);
+  for (const name of names) expect(name).toMatch(/^n{54}-[a-z]{8}-replica-[a-z]{8}$/);
+  expect(replicaName(group(), 0)).toMatch(/^web-replica-[a-z]{8}$/);
+});

@@ -1,0 +1,173 @@
+import type { World } from '@vmwright/runtime';
+import {
+  type ChangeOptions,
+  type Datacenter,
+  FaultError,
+  faultOf,
+  type Inventory,
+  isRef,
+  type Known,
+  type KnownObject,
+  NotFoundError,
+  type Ref,
+  type Vcenter,
+} from '@vmwright/vsphere';
+import { type Marks, marksIn } from './marks.ts';
+
+const MACHINE = [
+  ...([
+    'name',
+    'config.instanceUuid',
+    'config.extraConfig',
+    'config.template',
+    'runtime.powerState',
+  ] as const),
+  ...(['runtime.host', 'config.hardware.numCPU', 'config.hardware.memoryMB', 'guest.ipAddress'] as const),
+  ...(['config.cpuHotAddEnabled', 'config.memoryHotAddEnabled'] as const),
+];
+
+/** A machine that carries a mark of ours. */
+export interface Marked {
+  readonly ref: Ref<'VirtualMachine'>;
+  readonly marks: Marks;
+  readonly properties: Known<'VirtualMachine'>['properties'];
+}
+
+export interface RootOptions {
+  readonly world: Pick<World, 'monotonic'>;
+  readonly vcenter: Vcenter;
+  readonly datacenter: Datacenter;
+  readonly folder: Ref<'Folder'>;
+  /** Told of the group (`namespace/name`) of each machine that changes. */
+  readonly wake: (group: string) => void;
+}
+
+/** A folder of vCenter in which groups have theirs, with all machines in it, as vCenter tells of them. */
+export class Root implements Disposable {
+  readonly datacenter: Datacenter;
+  readonly folder: Ref<'Folder'>;
+  readonly #inventory: Inventory;
+  readonly #world: Pick<World, 'monotonic'>;
+  #lastLiveAt: number;
+
+  constructor({ world, vcenter, datacenter, folder, wake }: RootOptions) {
+    this.datacenter = datacenter;
+    this.folder = folder;
+    this.#world = world;
+    this.#lastLiveAt = world.monotonic();
+    this.#inventory = vcenter.inventory({
+      container: folder,
+      properties: { VirtualMachine: MACHINE, Folder: ['name', 'parent'] },
+      indexes: { uid: uidOf, child: childOf },
+    });
+    this.#inventory.onChange((change) => {
+      const objects = change.kind === 'changed' ? [change.object, change.before] : [change.object];
+      const groups = objects.flatMap((object) => markedFrom(object)?.marks ?? []);
+      for (const group of new Set(groups.map(({ namespace, name }) => `${namespace}/${name}`))) wake(group);
+    });
+  }
+
+  /** Once all is known. */
+  synced(signal: AbortSignal): Promise<void> {
+    return this.#inventory.synced(signal);
+  }
+
+  /** For how long it has not been known what vCenter has. */
+  get blindMs(): number {
+    const now = this.#world.monotonic();
+    if (this.#inventory.isLive) this.#lastLiveAt = now;
+    return now - this.#lastLiveAt;
+  }
+
+  get isLive(): boolean {
+    return this.#inventory.isLive;
+  }
+
+  machinesOf(uid: string): readonly Marked[] {
+    return this.#inventory.by('VirtualMachine', 'uid', uid).flatMap((object) => markedFrom(object) ?? []);
+  }
+
+  machines(): readonly Marked[] {
+    return this.#inventory.list('VirtualMachine').flatMap((object) => markedFrom(object) ?? []);
+  }
+
+  /** Those that its machines are on. */
+  *hosts(): Generator<Ref, void, undefined> {
+    for (const { properties } of this.#inventory.list('VirtualMachine'))
+      if (properties['runtime.host'] !== undefined) yield properties['runtime.host'];
+  }
+
+  /** The folder of this name right in the root. */
+  child(name: string): Ref<'Folder'> | undefined {
+    return this.#inventory.by('Folder', 'child', childKey(this.folder, name))[0]?.ref;
+  }
+
+  [Symbol.dispose](): void {
+    this.#inventory[Symbol.dispose]();
+  }
+}
+
+/** The folder of a path below the datacenter's machines; what is missing of it is made. */
+export async function ensureFolder(
+  vcenter: Vcenter,
+  datacenter: Datacenter,
+  path: string,
+  options: ChangeOptions,
+): Promise<Ref<'Folder'>> {
+  const prefix = `/${datacenter.name}/vm/`;
+  const bare = path.startsWith(prefix) ? path.slice(prefix.length) : path;
+  let at = datacenter.vmFolder;
+  let walked = '';
+  for (const name of bare.split('/').filter((step) => step !== '')) {
+    walked = `${walked}/${name}`;
+    at =
+      (await vcenter.lookup.folder(datacenter, `/${datacenter.name}/vm${walked}`, options).catch(notFound)) ??
+      (await makeFolder(vcenter, at, name, options));
+  }
+  return at;
+}
+
+/** A new folder; or the one that there is. */
+export async function makeFolder(
+  vcenter: Vcenter,
+  parent: Ref<'Folder'>,
+  name: string,
+  options: ChangeOptions,
+): Promise<Ref<'Folder'>> {
+  try {
+    return await vcenter.machines.createFolder(parent, name, options);
+  } catch (error) {
+    const there = faultOf(error, 'DuplicateName')?.object;
+    if (isRef(there, 'Folder')) return there;
+    throw error;
+  }
+}
+
+function notFound(error: unknown): undefined {
+  const isMissing =
+    error instanceof NotFoundError || (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND');
+  if (!isMissing) throw error;
+}
+
+function markedFrom(object: KnownObject): Marked | undefined {
+  if (!isMachine(object)) return undefined;
+  const marks = marksIn(object);
+  return marks && { ref: object.ref, marks, properties: object.properties };
+}
+
+function isMachine(object: KnownObject): object is KnownObject & Known<'VirtualMachine'> {
+  return object.ref.type === 'VirtualMachine';
+}
+
+function uidOf(object: KnownObject): string | undefined {
+  return markedFrom(object)?.marks.uid;
+}
+
+function childOf({ ref, properties: { parent, name } }: KnownObject): string | undefined {
+  if (ref.type !== 'Folder' || !isRef(parent, 'Folder') || typeof name !== 'string') return undefined;
+  return childKey(parent, name);
+}
+
+function childKey({ value }: Ref, name: string): string {
+  return `${value}/${name}`;
+}

@@ -1,0 +1,144 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { exponentialBuckets, type Logger, type Registry, schema, type World } from '@vmwright/runtime';
+import { type TlsOptions, Vcenter, type VcenterObserver } from '@vmwright/vsphere';
+import { SettingsError } from './settings/values.ts';
+import type { VcenterSettings, VsphereSettings } from './settings/vsphere.ts';
+import { Site } from './vmgroup/site.ts';
+import { Sites } from './vmgroup/sites.ts';
+
+const { array, boolean, object, optional, string } = schema;
+
+/** Between two answers of a vCenter that has nothing to tell: one that hangs is found out a little later. */
+const WAIT_SECONDS = 30;
+
+const named = optional(string({ minLength: 1 }));
+const FILE = object({
+  vcenters: array(
+    object({
+      name: string({ minLength: 1, maxLength: 63 }),
+      server: string({ minLength: 1 }),
+      credentials: string({ minLength: 1 }),
+      ...{ ca: named, thumbprint: named },
+      insecure: optional(boolean()),
+      namespaces: optional(array(string({ minLength: 1 }))),
+      placement: optional(
+        object({
+          ...{ datacenter: named, folder: named, cluster: named },
+          ...{ resourcePool: named, datastore: named, storagePolicy: named },
+        }),
+      ),
+    }),
+    { minItems: 1 },
+  ),
+});
+
+/** The ways to all vCenters, with metrics of what is asked of them. @throws SettingsError */
+export async function connectVcenters(
+  world: World,
+  log: Logger,
+  settings: VsphereSettings,
+  registry: Registry,
+  wake: (group: string) => void,
+): Promise<Sites> {
+  const { vcenter, file, placement, concurrency, timeoutMs } = settings;
+  const all = [...(vcenter ? [vcenter] : []), ...(file === undefined ? [] : await vcentersIn(file))];
+  const twice = all.find(({ name }, index) => all.findIndex((each) => each.name === name) < index);
+  if (twice !== undefined) throw new SettingsError(`there are two vCenters called '${twice.name}'`);
+  const observe = observing(registry, log);
+  const sites: Site[] = [];
+  for (const each of all) {
+    const { name, server, namespaces } = each;
+    // Read once at the start, so that what is wrong is told then; and anew for each login, since both may be replaced.
+    await credentialsOf(each);
+    await trustOf(each);
+    if (each.insecure)
+      log.warn(
+        { vcenter: name },
+        'whatever certificate vCenter shows is taken (--insecure); but for a trial, give its CA',
+      );
+    sites.push(
+      new Site({
+        ...{ world, name, namespaces, concurrency, wake },
+        placement: { ...placement, ...each.placement },
+        vcenter: new Vcenter({
+          ...{ world, server, timeoutMs, maxWaitSeconds: WAIT_SECONDS },
+          credentials: () => credentialsOf(each),
+          tls: () => trustOf(each),
+          observer: observe(name),
+        }),
+      }),
+    );
+  }
+  return new Sites(sites);
+}
+
+async function vcentersIn(file: string): Promise<readonly VcenterSettings[]> {
+  const wrong = (why: string) => new SettingsError(`--vcenters names ${file}, ${why}`);
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new SettingsError(`--vcenters names ${file}, which cannot be read`, { cause });
+  });
+  const { parse } = await import('yaml');
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch {
+    throw wrong('which is no YAML');
+  }
+  const checked = schema.admit(FILE, value);
+  if (!checked.ok) throw wrong(`in which ${checked.problems.map(schema.sentenceOf).join('; ')}`);
+  return checked.value.vcenters.map(({ credentials: folder, ...rest }) => ({
+    ...rest,
+    credentials: { folder },
+  }));
+}
+
+async function credentialsOf({ name, credentials }: VcenterSettings) {
+  if (!('folder' in credentials)) return credentials;
+  const read = async (key: string) => {
+    try {
+      return (await readFile(join(credentials.folder, key), 'utf8')).trim();
+    } catch (cause) {
+      const sentence = `the credentials of vCenter '${name}' are to be in ${credentials.folder}, where ${key} cannot be read`;
+      throw new SettingsError(sentence, { cause });
+    }
+  };
+  return { username: await read('VC_USER'), password: await read('VC_PASS') };
+}
+
+async function trustOf({ name, ca, thumbprint, insecure }: VcenterSettings): Promise<TlsOptions> {
+  if (insecure) return { insecure };
+  if (thumbprint !== undefined) return { thumbprint };
+  if (ca === undefined) return {};
+  try {
+    const pem = await readFile(ca, 'utf8');
+    new X509Certificate(pem);
+    return { ca: pem };
+  } catch (cause) {
+    const sentence = `the authority of vCenter '${name}' is to be in ${ca}, which cannot be read as certificates (PEM)`;
+    throw new SettingsError(sentence, { cause });
+  }
+}
+
+function observing(registry: Registry, log: Logger): (vcenter: string) => VcenterObserver {
+  const requests = registry.counter({
+    name: 'vmwright_vsphere_requests_total',
+    help: 'Calls to vCenter.',
+    labels: ['vcenter', 'method', 'code'],
+  });
+  const duration = registry.histogram({
+    name: 'vmwright_vsphere_request_duration_seconds',
+    help: 'How long vCenter takes to answer.',
+    labels: ['vcenter', 'method'],
+    buckets: exponentialBuckets(0.001, 2, 18),
+  });
+  return (vcenter) => ({
+    answered: (method, code, durationMs) => {
+      requests.with({ vcenter, method, code }).inc();
+      duration.with({ vcenter, method }).observe(durationMs / 1000);
+    },
+    troubled: (error) =>
+      log.warn({ vcenter, error: String(error) }, 'vCenter cannot be followed; it goes on'),
+  });
+}

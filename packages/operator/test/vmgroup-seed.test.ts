@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { field } from '@vmwright/testbed';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { page, play, shape } from './played.ts';
+import { install, ready, type WithVcenter } from './with-vcenter.ts';
+
+/* The document that VmGroup comes from, played as a script. */
+
+const MANIFEST = `apiVersion: vm.codeconnect.vmworld.com/v1alpha1
+kind: VmGroup
+metadata:
+  name: vmgroup-sample
+  namespace: myoperator-vms
+spec:
+  cpu: 2
+  memory: 1
+  replicas: 3
+  template: vm-operator-template
+`;
+
+let it: WithVcenter;
+beforeAll(async () => {
+  it = await install();
+});
+afterAll(() => it[Symbol.asyncDispose]());
+
+test('the commands of docs/vmgroup.md do what it says', async () => {
+  expect(await play(page('vmgroup.md'), it.kubectl)).toBe(6);
+  expect(await it.machines()).toEqual([]);
+  await it.kubectl('delete', 'namespace', 'myoperator-vms');
+});
+
+test('create, get, scale to 5 and to 2, delete: as the document shows it', async () => {
+  const kubectl = async (line: string) => (await it.kubectl(...line.split(' '))).trimEnd().split('\n');
+  const rows = async (...told: readonly string[]) =>
+    expect
+      .poll(async () => (await kubectl('get vmgroups -n myoperator-vms')).map(shape), { timeout: 60_000 })
+      .toEqual(['NAME PHASE CURRENT DESIRED CPU MEMORY TEMPLATE LAST_MESSAGE', ...told].map(shape));
+  expect((await kubectl('api-resources --api-group=vm.codeconnect.vmworld.com')).map(shape)).toEqual([
+    'NAME SHORTNAMES APIVERSION NAMESPACED KIND',
+    'vmgroups vg vm.codeconnect.vmworld.com/v1beta1 true VmGroup',
+  ]);
+  await kubectl('create namespace myoperator-vms');
+  await it.controlPlane.cluster.apply(MANIFEST);
+  const row = (count: number) =>
+    `vmgroup-sample RUNNING ${count} ${count} 2 1 vm-operator-template successfully reconciled VmGroup`;
+  await rows(row(3));
+  const scale = (count: number) =>
+    kubectl(`scale --replicas=${count} vmgroup vmgroup-sample -n myoperator-vms`);
+  expect(await scale(5)).toEqual(['vmgroup.vm.codeconnect.vmworld.com/vmgroup-sample scaled']);
+  await rows(row(5));
+  expect(await it.machines('myoperator-vms-vmgroup-sample')).toHaveLength(5);
+  await scale(2);
+  await rows(row(2));
+  expect(await it.machines('myoperator-vms-vmgroup-sample')).toHaveLength(2);
+  await kubectl('delete vg --all -A');
+  expect(await it.machines()).toEqual([]);
+  expect(await it.folders()).toEqual([]);
+  expect(await it.vcsim.control.sessions()).toHaveLength(2); // the operator's, and ours
+});
+
+describe('its common errors', () => {
+  test('lack of environment variables: they are named', async () => {
+    expect(await failing({ KUBECONFIG: it.controlPlane.cluster.kubeconfig }, '--controllers=vmgroup')).toBe(
+      "vmwright: VC_HOST is not set; it is vCenter's name or address, such as vcenter.example.com; where there is no vCenter, leave VmGroups out with --controllers=vm\n",
+    );
+  });
+
+  test('no cluster: the file that was looked for is named', async () => {
+    const said = await failing(
+      { KUBECONFIG: '/nowhere/config', VC_HOST: 'vc', VC_USER: 'u', VC_PASS: 'p' },
+      '--controllers=vmgroup',
+    );
+    expect(said).toMatch(/^vmwright: .*\/nowhere\/config/);
+  });
+
+  test('a certificate that nobody vouches for: the group says what to do, and -insecure does it', async () => {
+    await using other = await install({ env: { VC_CA: '' } });
+    await other.group('web', { replicas: 1 });
+    const waiting = await other.until('web', (group) => field(ready(group), 'reason') === 'VcenterUntrusted');
+    expect(field(waiting, 'status', 'lastMessage')).toBe(
+      "the certificate of vCenter 'default' is not trusted; give its authority (VC_CA) or its thumbprint (VC_THUMBPRINT), or pass --insecure to take whatever it shows",
+    );
+    const vcsim = { password: 'Admin!23' };
+    await using insecure = await install({ vcsim, env: { VC_CA: '' }, args: ['-insecure'] });
+    await insecure.group('web', { replicas: 1 });
+    await insecure.running('web', 1);
+    expect(await readFile(insecure.operator.log, 'utf8')).not.toContain('Admin!23');
+  });
+});
+
+/** What the program says when it does not start. */
+async function failing(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
+  const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+  const { PATH = '' } = process.env;
+  try {
+    await promisify(execFile)(process.execPath, [main, 'run', ...args], { env: { PATH, ...env } });
+  } catch (error) {
+    return String(field(error, 'stderr')).replace(/^\(node:.*\n.*\n/, '');
+  }
+  throw new Error('it has started');
+}

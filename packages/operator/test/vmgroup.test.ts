@@ -1,0 +1,247 @@
+import { field, type KubeObject } from '@vmwright/testbed';
+import { isRef, type Ref } from '@vmwright/vsphere';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { GROUPS, install, isRunning, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
+
+let it: WithVcenter;
+
+beforeAll(async () => {
+  it = await install({ vcsim: { templates: [TEMPLATE, 'other-template'] } });
+});
+afterAll(() => it[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await Promise.all([it.vcsim.control.clearFaults(), it.vcsim.control.clearDelays()]);
+});
+
+const lastMessage = (group: KubeObject) => field(group, 'status', 'lastMessage');
+const replicas = (group: KubeObject): readonly unknown[] => [field(group, 'status', 'replicas') ?? []].flat();
+const reason = (group: KubeObject) => field(ready(group), 'reason');
+const names = (group: KubeObject) => replicas(group).map((replica) => field(replica, 'name'));
+
+test('a group becomes machines in a folder of its own, with cpu, memory and fixed identities', async () => {
+  await it.group('web', { replicas: 3 });
+  const group = await it.running('web', 3);
+  const machines = await it.machines('default-web');
+  expect(machines).toHaveLength(3);
+  for (const { name, power, cpus, memoryMb, instanceUuid } of machines) {
+    expect(name).toMatch(/^web-replica-[a-z]{8}$/);
+    expect({ power, cpus, memoryMb }).toEqual({ power: 'poweredOn', cpus: 2, memoryMb: 1024 });
+    expect(replicas(group)).toContainEqual(expect.objectContaining({ name, instanceUuid, power }));
+  }
+  expect(field(group, 'status')).toMatchObject({
+    ...{ phase: 'RUNNING', currentReplicas: 3, desiredReplicas: 3, readyReplicas: 3, updatedReplicas: 3 },
+    ...{ lastMessage: 'successfully reconciled VmGroup', vcenter: 'default', datacenter: 'DC0' },
+    folder: 'vm-operator',
+  });
+  expect(ready(group)).toMatchObject({ status: 'True', reason: 'Running' });
+  expect(replicas(group)[0]).toMatchObject({ host: expect.stringMatching(/^DC0_C0_H\d$/) });
+});
+
+test('it is scaled out, in, and to nothing; scale tells the true count', async () => {
+  await it.group('scaled', { replicas: 1 });
+  const [first] = names(await it.running('scaled', 1));
+  await it.kubectl('scale', 'vmgroup', 'scaled', '--replicas=4');
+  const four = names(await it.running('scaled', 4));
+  expect(four).toContain(first);
+  const scale = JSON.parse(await it.kubectl('get', '--raw', `${GROUPS}/scaled/scale`));
+  expect(scale).toMatchObject({
+    spec: { replicas: 4 },
+    status: { replicas: 4, selector: 'vmwright.dev/vmgroup=scaled' },
+  });
+  await it.kubectl('scale', 'vmgroup', 'scaled', '--replicas=2');
+  const two = names(await it.running('scaled', 2));
+  expect(four).toEqual(expect.arrayContaining(two));
+  expect(two).toContain(first); // the newest went
+  expect(await it.machines('default-scaled')).toHaveLength(2);
+  await it.kubectl('scale', 'vmgroup', 'scaled', '--replicas=0');
+  await it.running('scaled', 0);
+  expect(await it.machines('default-scaled')).toEqual([]);
+});
+
+test('deleted: machines, then the folder, then the object', async () => {
+  await it.group('leaving', { replicas: 2 });
+  await it.running('leaving', 2);
+  await it.kubectl('delete', 'vmgroup', 'leaving');
+  expect(await it.machines('default-leaving')).toEqual([]);
+  expect(await it.folders()).not.toContain('default-leaving');
+});
+
+describe('drift', () => {
+  test('what is switched off is switched on, what is deleted is made again under its name', async () => {
+    await it.group('drift', { replicas: 2 });
+    await it.running('drift', 2);
+    const [one, two] = await it.machines('default-drift');
+    if (one === undefined || two === undefined) throw new Error('the machines are missing');
+    const { machines, tasks } = it.vcenter;
+    await tasks.follow(await machines.powerOff(ref(one.id)));
+    await it.until('drift', (group) => field(group, 'status', 'readyReplicas') === 1);
+    await it.running('drift', 2);
+    await tasks.follow(await machines.powerOff(ref(two.id)));
+    await tasks.follow(await machines.destroy(ref(two.id)));
+    await expect
+      .poll(async () => (await it.machines('default-drift')).map(({ name, power }) => [name, power]).sort(), {
+        timeout: 30_000,
+      })
+      .toEqual([one, two].map(({ name }) => [name, 'poweredOn']).sort());
+    await it.running('drift', 2);
+  });
+});
+
+describe('updates', () => {
+  test('cpu and memory reach the machines that there are, which stay the same', async () => {
+    await it.group('sized', { replicas: 2 });
+    await it.running('sized', 2);
+    const before = await it.machines('default-sized');
+    await it.change('sized', { cpu: 4, memory: 2 });
+    await it.running('sized', 2);
+    const after = await it.machines('default-sized');
+    expect(after.map(({ id }) => id).sort()).toEqual(before.map(({ id }) => id).sort());
+    for (const machine of after)
+      expect(machine).toMatchObject({ cpus: 4, memoryMb: 2048, power: 'poweredOn' });
+  });
+
+  test('another template replaces them, and never more are away than may be', async () => {
+    await it.group('rolled', { replicas: 3 });
+    await it.running('rolled', 3);
+    const before = await it.machines('default-rolled');
+    await it.change('rolled', { template: 'other-template' });
+    const seen: unknown[] = [];
+    await it.until('rolled', (group) => {
+      seen.push(field(group, 'status', 'readyReplicas'));
+      return isRunning(group, 3);
+    });
+    expect(Math.min(...seen.map(Number))).toBe(2);
+    const after = await it.machines('default-rolled');
+    expect(after).toHaveLength(3);
+    const ids = new Set(before.map(({ id }) => id));
+    expect(after.filter(({ id }) => ids.has(id))).toEqual([]);
+  });
+});
+
+describe('what is not ours', () => {
+  test('a machine in the folder is neither counted nor deleted, and keeps the folder', async () => {
+    await it.group('shared', { replicas: 1 });
+    await it.running('shared', 1);
+    const foreign = await makeForeign('default-shared');
+    await it.change('shared', { replicas: 0 });
+    await it.running('shared', 0);
+    await it.kubectl('delete', 'vmgroup', 'shared');
+    expect((await it.machines('default-shared')).map(({ id }) => id)).toEqual([foreign]);
+    // The next of that name has the folder again.
+    await it.group('shared', { replicas: 1 });
+    await it.running('shared', 1);
+    expect(await it.machines('default-shared')).toHaveLength(2);
+  });
+
+  test('two groups whose names run together do not share a folder: the second is told', async () => {
+    const { cluster } = it.controlPlane;
+    for (const namespace of ['a-b', 'a']) await it.kubectl('create', 'namespace', namespace);
+    await create('a-b', 'c');
+    await it.kubectl('wait', '-n', 'a-b', 'vmgroup/c', '--for=condition=Ready', '--timeout=60s');
+    await create('a', 'b-c');
+    const path = '/apis/vm.codeconnect.vmworld.com/v1beta1/namespaces/a/vmgroups/b-c';
+    const second = await cluster.waitFor(path, (group) => reason(group) === 'FolderTaken');
+    expect(lastMessage(second)).toMatch(/^the folder 'a-b-c' belongs to another VmGroup/);
+    expect(await it.machines('a-b-c')).toHaveLength(1);
+    await it.kubectl('delete', 'vmgroup', '-n', 'a-b', 'c');
+    await it.kubectl('wait', '-n', 'a', 'vmgroup/b-c', '--for=condition=Ready', '--timeout=90s');
+    expect(await it.machines('a-b-c')).toHaveLength(1);
+
+    function create(namespace: string, name: string) {
+      return cluster.api.create(GROUPS.replace('/default/', `/${namespace}/`), {
+        apiVersion: 'vm.codeconnect.vmworld.com/v1beta1',
+        kind: 'VmGroup',
+        metadata: { name },
+        spec: { replicas: 1, cpu: 1, memory: 1, template: TEMPLATE },
+      });
+    }
+  });
+});
+
+describe('what stands in the way', () => {
+  test('a template that is missing is told, and waited for', async () => {
+    await it.group('early', { replicas: 1, template: 'not-yet' });
+    const waiting = await it.until('early', (group) => field(group, 'status', 'phase') === 'ERROR');
+    expect(lastMessage(waiting)).toBe("template 'not-yet' not found in datacenter 'DC0'");
+    const { lookup, machines, tasks } = it.vcenter;
+    const datacenter = await lookup.datacenter();
+    await tasks.follow(
+      await machines.clone({
+        ...{ name: 'not-yet', template: await lookup.template(datacenter, TEMPLATE) },
+        ...{ folder: datacenter.vmFolder, resourcePool: await lookup.resourcePool(datacenter) },
+      }),
+    );
+    await it.running('early', 1);
+  });
+
+  test('a permission that is missing is told, once, and healed when it is given', async () => {
+    await it.vcsim.control.fault({ method: 'CloneVM_Task', fault: 'NoPermission' });
+    await it.group('denied', { replicas: 2 });
+    const denied = await it.until('denied', (group) => reason(group) === 'NoPermission');
+    expect(lastMessage(denied)).toMatch(
+      `making machines from template '${TEMPLATE}': the user lacks a privilege`,
+    );
+    await it.vcsim.control.clearFaults();
+    await it.running('denied', 2);
+  });
+
+  test('tasks that fail are told and tried again', async () => {
+    await it.vcsim.control.fault({ task: 'CloneVm', fault: 'NoDiskSpace', max: 2 });
+    await it.group('unlucky', { replicas: 2 });
+    await it.until('unlucky', (group) => field(group, 'status', 'phase') === 'ERROR');
+    await it.running('unlucky', 2);
+    expect(await it.machines('default-unlucky')).toHaveLength(2);
+  });
+});
+
+test('paused: nothing is done until it goes on; Orphan: the machines stay, and are nobody’s', async () => {
+  await it.group('held', { replicas: 1 }, { 'vmwright.dev/paused': 'true' });
+  await it.group('beside', { replicas: 1 });
+  await it.running('beside', 1);
+  expect(await it.machines('default-held')).toEqual([]);
+  await it.kubectl('annotate', 'vmgroup', 'held', 'vmwright.dev/paused-');
+  await it.running('held', 1);
+  await it.kubectl('annotate', 'vmgroup', 'held', 'vmwright.dev/deletion-policy=Orphan');
+  await it.kubectl('delete', 'vmgroup', 'held');
+  const [kept, ...more] = await it.machines('default-held');
+  expect(more).toEqual([]);
+  expect(kept).toMatchObject({ power: 'poweredOn' });
+});
+
+describe('kubectl refuses with a sentence', () => {
+  test.each([
+    ['replicas: -1', /spec\.replicas.*should be greater than or equal to 0/],
+    ['cpu: 0', /spec\.cpu.*should be greater than or equal to 1/],
+    ['memory: 0', /spec\.memory.*should be greater than or equal to 1/],
+    ['template: ""', /spec\.template.*should be at least 1 chars long/],
+    ['maxUnavailable: 0%', /maxUnavailable is a number from 1 on, or a percentage from 1% to 100%/],
+  ])('%s', async (line, sentence) => {
+    const [key = ''] = line.split(':');
+    const spec = { cpu: '2', memory: '1', replicas: '3', template: 'x' };
+    const lines = Object.entries(spec).flatMap(([name, value]) =>
+      name === key ? [] : `  ${name}: ${value}`,
+    );
+    const refusal = await it.refused(
+      `apiVersion: vm.codeconnect.vmworld.com/v1alpha1\nkind: VmGroup\nmetadata: {name: wrong, namespace: default}\nspec:\n${lines.join('\n')}\n  ${line}\n`,
+    );
+    expect(refusal).toMatch(sentence);
+  });
+});
+
+function ref(value: string): Ref<'VirtualMachine'> {
+  return { type: 'VirtualMachine', value };
+}
+
+async function makeForeign(folderName: string): Promise<string> {
+  const { lookup, machines, tasks } = it.vcenter;
+  const datacenter = await lookup.datacenter();
+  const made = await tasks.follow(
+    await machines.clone({
+      ...{ name: 'foreign', template: await lookup.template(datacenter, TEMPLATE) },
+      folder: await lookup.folder(datacenter, `vm-operator/${folderName}`),
+      resourcePool: await lookup.resourcePool(datacenter),
+    }),
+  );
+  if (!isRef(made, 'VirtualMachine')) throw new Error('no machine was made');
+  return made.value;
+}

@@ -1,0 +1,50 @@
+import { CloudClient, type Server } from '@vmwright/cloud';
+import { nodeWorld } from '@vmwright/runtime';
+import { type Cloud, type CloudOptions, type KubeObject, startCloud } from '@vmwright/testbed';
+import { type Installed, installed } from './installed.ts';
+
+export const VMS = '/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/vms';
+
+/** The operator with a private cloud. */
+export interface WithCloud extends Installed, AsyncDisposable {
+  readonly cloud: Cloud;
+  vm(name: string, vmname: string, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
+  /** Waits until the object is so. */
+  until(name: string, is: (vm: KubeObject) => boolean): Promise<KubeObject>;
+  gone(name: string): Promise<void>;
+  /** The way to the cloud past the operator. */
+  readonly client: CloudClient;
+  /** All of the cloud's machines. */
+  servers(): Promise<readonly Server[]>;
+}
+
+export async function install(
+  options: { readonly cloud?: CloudOptions; readonly args?: readonly string[] } = {},
+): Promise<WithCloud> {
+  await using stack = new AsyncDisposableStack();
+  const cloud = stack.use(await startCloud(options.cloud));
+  const client = stack.use(new CloudClient({ world: nodeWorld, url: cloud.url, apiKey: cloud.apiKey }));
+  const base = await installed(stack, { cloud, ...(options.args && { args: options.args }) });
+  const { cluster } = base.controlPlane;
+  const owned = stack.move();
+  return {
+    ...base,
+    cloud,
+    vm: (name, vmname, annotations) =>
+      cluster.api.create(VMS, {
+        apiVersion: 'samplecontroller.k8s.io/v1alpha1',
+        kind: 'VM',
+        metadata: { name, ...(annotations && { annotations }) },
+        spec: { vmname },
+      }),
+    until: (name, is) => cluster.waitFor(`${VMS}/${name}`, is),
+    gone: (name) => cluster.waitForGone(`${VMS}/${name}`),
+    client,
+    servers: async () => {
+      const all: Server[] = [];
+      for await (const page of client.list()) all.push(...page);
+      return all;
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}

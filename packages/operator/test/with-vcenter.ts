@@ -1,0 +1,135 @@
+import { nodeWorld } from '@vmwright/runtime';
+import type { KubeObject, Vcsim, VcsimOptions } from '@vmwright/testbed';
+import { field, startVcsim } from '@vmwright/testbed';
+import { Vcenter } from '@vmwright/vsphere';
+import { type Installed, installed } from './installed.ts';
+
+export const GROUPS = '/apis/vm.codeconnect.vmworld.com/v1beta1/namespaces/default/vmgroups';
+export const TEMPLATE = 'vm-operator-template';
+
+export interface Spec {
+  readonly replicas?: number;
+  readonly cpu?: number;
+  readonly memory?: number;
+  readonly template?: string;
+  readonly [more: string]: unknown;
+}
+
+/** A machine, as vCenter has it. */
+export interface Found {
+  readonly id: string;
+  readonly name: string;
+  readonly folder: string | undefined;
+  readonly instanceUuid: string | undefined;
+  readonly power: string | undefined;
+  readonly cpus: number | undefined;
+  readonly memoryMb: number | undefined;
+}
+
+/** The operator with a vCenter. */
+export interface WithVcenter extends Installed, AsyncDisposable {
+  readonly vcsim: Vcsim;
+  /** The way to vCenter past the operator. */
+  readonly vcenter: Vcenter;
+  group(name: string, spec?: Spec, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
+  change(name: string, spec: Spec): Promise<void>;
+  /** Waits until the object is so. */
+  until(name: string, is: (group: KubeObject) => boolean): Promise<KubeObject>;
+  /** Waits until all is as wanted, by its status. */
+  running(name: string, replicas: number): Promise<KubeObject>;
+  gone(name: string): Promise<void>;
+  /** vCenter's machines in the folder of this name, or below `vm-operator` at all. */
+  machines(folder?: string): Promise<readonly Found[]>;
+  /** The folders in `vm-operator`. */
+  folders(): Promise<readonly string[]>;
+}
+
+export async function install(
+  options: {
+    readonly vcsim?: VcsimOptions;
+    readonly args?: readonly string[];
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
+): Promise<WithVcenter> {
+  await using stack = new AsyncDisposableStack();
+  const inventory = { standaloneHosts: 0, vms: 2 };
+  const vcsim = stack.use(await startVcsim({ inventory, templates: [TEMPLATE], ...options.vcsim }));
+  const { args, env } = options;
+  const base = await installed(stack, { vcsim, ...(args && { args }), ...(env && { env }) });
+  const { username, password, ca, host } = vcsim;
+  const vcenter = stack.use(
+    new Vcenter({
+      world: nodeWorld,
+      server: host,
+      credentials: () => ({ username, password }),
+      tls: { ca },
+    }),
+  );
+  const { cluster } = base.controlPlane;
+  const owned = stack.move();
+  const until = (name: string, is: (group: KubeObject) => boolean) =>
+    cluster.waitFor(`${GROUPS}/${name}`, is);
+  return {
+    ...base,
+    vcsim,
+    vcenter,
+    group: (name, spec, annotations) =>
+      cluster.api.create(GROUPS, {
+        apiVersion: 'vm.codeconnect.vmworld.com/v1beta1',
+        kind: 'VmGroup',
+        metadata: { name, ...(annotations && { annotations }) },
+        spec: { replicas: 2, cpu: 2, memory: 1, template: TEMPLATE, ...spec },
+      }),
+    change: async (name, spec) => {
+      await cluster.api.merge(`${GROUPS}/${name}`, { spec });
+    },
+    until,
+    running: (name, replicas) => until(name, (group) => isRunning(group, replicas)),
+    gone: (name) => cluster.waitForGone(`${GROUPS}/${name}`),
+    machines: async (folder) => {
+      const folders = new Map(
+        (await vcenter.list('Folder', ['name'])).map(({ ref, properties }) => [ref.value, properties.name]),
+      );
+      const all = await vcenter.list('VirtualMachine', [
+        ...(['name', 'parent', 'config.instanceUuid', 'runtime.powerState'] as const),
+        ...(['config.hardware.numCPU', 'config.hardware.memoryMB', 'config.template'] as const),
+      ]);
+      return all
+        .map(({ ref, properties }) => ({
+          id: ref.value,
+          name: properties.name ?? '',
+          folder: folders.get(properties.parent?.value ?? ''),
+          instanceUuid: properties['config.instanceUuid'],
+          power: properties['runtime.powerState'],
+          cpus: properties['config.hardware.numCPU'],
+          memoryMb: properties['config.hardware.memoryMB'],
+        }))
+        .filter((found) =>
+          folder === undefined ? found.name.includes('-replica-') : found.folder === folder,
+        );
+    },
+    folders: async () => {
+      const all = await vcenter.list('Folder', ['name', 'parent']);
+      const root = all.find(({ properties }) => properties.name === 'vm-operator');
+      return all
+        .filter(({ properties }) => root !== undefined && properties.parent?.value === root.ref.value)
+        .map(({ properties }) => properties.name ?? '');
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** Whether all is as wanted, by its status, and this is said of what is wanted now. */
+export function isRunning(group: KubeObject, replicas: number): boolean {
+  return (
+    field(group, 'status', 'phase') === 'RUNNING' &&
+    field(group, 'status', 'readyReplicas') === replicas &&
+    field(group, 'spec', 'replicas') === replicas &&
+    field(ready(group), 'observedGeneration') === field(group, 'metadata', 'generation')
+  );
+}
+
+/** Its condition of this type. */
+export function ready(group: KubeObject): unknown {
+  return [field(group, 'status', 'conditions') ?? []].flat().find((each) => field(each, 'type') === 'Ready');
+}
