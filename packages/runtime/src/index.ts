@@ -17,7 +17,7 @@ export {
   labelsChanged,
   type Predicate,
 } from './controller/predicates.ts';
-export { type Result, requeueAfter, TerminalError } from './controller/result.ts';
+export { type Requeue, type Result, requeueAfter, TerminalError } from './controller/result.ts';
 export {
   Channel,
   Poller,

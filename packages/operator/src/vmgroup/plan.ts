@@ -1,4 +1,4 @@
-import { type Condition, type Happening, setCondition } from '@vmwright/runtime';
+import { type Condition, setCondition } from '@vmwright/runtime';
 import { instanceUuid, replicaName } from './names.ts';
 import type { Replica, VmGroup, VmGroupStatus } from './resource.ts';
 import type { Trouble } from './trouble.ts';
@@ -50,7 +50,6 @@ export interface Plan {
   readonly status: VmGroupStatus;
   /** In the order of their worth, where not all can be done at a time. */
   readonly actions: readonly Action[];
-  readonly event?: Happening;
 }
 
 const DONE = 'successfully reconciled VmGroup';
@@ -260,8 +259,8 @@ export function troubled(group: VmGroup, trouble: Trouble, now: number): VmGroup
 }
 
 /** The status of a group that is being deleted. */
-export function departing(group: VmGroup, machines: readonly Machine[], message: string, now: number) {
-  const status = { ...group.status, currentReplicas: machines.length, readyReplicas: 0 };
+export function departing(group: VmGroup, message: string, now: number): VmGroupStatus {
+  const status = { ...group.status, readyReplicas: 0 };
   return told(group, status, now, 'PENDING', { status: 'False', reason: 'Deleting', message });
 }
 

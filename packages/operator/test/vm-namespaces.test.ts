@@ -1,0 +1,241 @@
+import { CloudClient, type Server } from '@vmwright/cloud';
+import { nodeWorld } from '@vmwright/runtime';
+import {
+  type Cluster,
+  field,
+  freePort,
+  installOperator,
+  type KubeObject,
+  startCloud,
+  startControlPlane,
+  startOperator,
+} from '@vmwright/testbed';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SYSTEM } from './installed.ts';
+import { install, type WithCloud } from './with-cloud.ts';
+
+const QUICK = ['--vm-refresh=1s', '--vm-sweep=1s', '--cloud-timeout=2s'];
+
+const vmsIn = (namespace: string) => `/apis/samplecontroller.k8s.io/v1alpha1/namespaces/${namespace}/vms`;
+const bodyOf = (name: string, vmname: string) => ({
+  apiVersion: 'samplecontroller.k8s.io/v1alpha1',
+  kind: 'VM',
+  metadata: { name },
+  spec: { vmname },
+});
+const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
+const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
+const conditionOf = (vm: KubeObject, type: string): unknown =>
+  [status(vm, 'conditions') ?? []].flat().find((each) => field(each, 'type') === type);
+const isAccepted = (vm: KubeObject) => field(conditionOf(vm, 'NameAccepted'), 'status');
+
+describe('with all namespaces', () => {
+  let it: WithCloud;
+  let cluster: Cluster;
+  beforeAll(async () => {
+    it = await install({ args: QUICK, cloud: { faults: true } });
+    cluster = it.controlPlane.cluster;
+  }, 120_000);
+  afterAll(() => it?.[Symbol.asyncDispose]());
+
+  const create = (namespace: string, name: string, vmname: string) =>
+    cluster.api.create(vmsIn(namespace), bodyOf(name, vmname));
+  const until = (namespace: string, name: string, is: (vm: KubeObject) => boolean) =>
+    cluster.waitFor(`${vmsIn(namespace)}/${name}`, is);
+  const named = async (...names: readonly string[]) =>
+    (await it.servers()).filter(({ name }) => names.includes(name));
+
+  test('a namespace that is deleted goes with its VMs and their machines, and with no other', async () => {
+    await cluster.kubectl(['create', 'namespace', 'doomed']);
+    const names = ['vmdoomed-1', 'vmdoomed-2', 'vmdoomed-3'];
+    await Promise.all(names.map((name) => create('doomed', name, name)));
+    await create('default', 'outsider', 'vmoutsider');
+    await Promise.all(names.map((name) => until('doomed', name, isRunning)));
+    const vmId = status(await until('default', 'outsider', isRunning), 'vmId');
+    // And some that are on their way when it begins: let in, and no machine yet.
+    {
+      await using _ = await failingCreates();
+      await create('doomed', 'vmdoomed-unmade', 'vmdoomed-unmade');
+      await until('doomed', 'vmdoomed-unmade', (vm) => status(vm, 'opStatus') === 'Unknown');
+    }
+    await create('doomed', 'vmdoomed-new', 'vmdoomed-new');
+    await cluster.kubectl(['delete', 'namespace', 'doomed', '--wait=false']);
+    await cluster.waitForGone('/api/v1/namespaces/doomed');
+    expect(await named(...names, 'vmdoomed-unmade', 'vmdoomed-new')).toEqual([]);
+    expect(await named('vmoutsider')).toMatchObject([{ id: vmId, state: 'running' }]);
+    const outsider = await cluster.api.get(`${vmsIn('default')}/outsider`);
+    expect(outsider.status).toMatchObject({ opStatus: 'Running', vmId });
+  });
+
+  describe('two VMs of one name', () => {
+    const manifest = (namespace: string, name: string, vmname: string) =>
+      `apiVersion: samplecontroller.k8s.io/v1alpha1\nkind: VM\nmetadata: {name: ${name}, namespace: ${namespace}}\nspec: {vmname: ${vmname}}\n`;
+    const taken = (vmname: string, id: unknown) =>
+      `The name "${vmname}" is taken by the server ${id}. Choose another name, or delete that server.`;
+    beforeAll(() => cluster.kubectl(['create', 'namespace', 'elsewhere']));
+
+    test('the second is refused with a sentence, in whatever namespace it is', async () => {
+      await create('default', 'first', 'vmtaken');
+      const vmId = status(await until('default', 'first', isRunning), 'vmId');
+      const refusal = `admission webhook "validate.v1alpha1.vms.samplecontroller.k8s.io" denied the request: ${taken('vmtaken', vmId)}`;
+      for (const namespace of ['default', 'elsewhere'])
+        expect(await it.refused(manifest(namespace, 'second', 'vmtaken'))).toContain(refusal);
+      expect(await named('vmtaken')).toMatchObject([{ id: vmId }]);
+    });
+
+    test('let in before either had a machine, one gets it; the other says so, and gets the name when that is free', async () => {
+      const spaces = ['default', 'elsewhere'];
+      {
+        await using _ = await failingCreates();
+        await Promise.all(spaces.map((namespace) => create(namespace, 'twin', 'vmtwin')));
+        const isIn = (vm: KubeObject) => status(vm, 'opStatus') === 'Unknown' && isAccepted(vm) === 'True';
+        await Promise.all(spaces.map((namespace) => until(namespace, 'twin', isIn)));
+      }
+      const isDecided = (vm: KubeObject) => isRunning(vm) || isAccepted(vm) === 'False';
+      const twins = await Promise.all(spaces.map((namespace) => until(namespace, 'twin', isDecided)));
+      const [winner, loser] = twins.toSorted((a, b) => Number(isRunning(b)) - Number(isRunning(a)));
+      if (winner === undefined || loser === undefined) throw new Error('a twin is missing');
+      const vmId = status(winner, 'vmId');
+      expect([isRunning(winner), isRunning(loser)]).toEqual([true, false]);
+      const message = taken('vmtwin', vmId);
+      expect(conditionOf(loser, 'NameAccepted')).toMatchObject({ status: 'False', reason: 'Taken', message });
+      expect(conditionOf(loser, 'Ready')).toMatchObject({ status: 'False', reason: 'NameTaken', message });
+      expect(loser.status).toMatchObject({ opStatus: 'Failed', msg: message });
+      expect(status(loser, 'vmId')).toBeUndefined();
+      expect(await named('vmtwin')).toMatchObject([{ id: vmId }]);
+
+      await cluster.api.delete(`${vmsIn(winner.metadata.namespace ?? '')}/twin`);
+      await cluster.waitForGone(`${vmsIn(winner.metadata.namespace ?? '')}/twin`);
+      // Asked again after five minutes, or when somebody touches it.
+      const its = loser.metadata.namespace ?? '';
+      await it.kubectl('-n', its, 'annotate', 'vms.samplecontroller.k8s.io', 'twin', 'touched=yes');
+      const made = await until(its, 'twin', isRunning);
+      expect(isAccepted(made)).toBe('True');
+      expect(status(made, 'vmId')).not.toBe(vmId);
+      expect(await named('vmtwin')).toMatchObject([
+        { id: status(made, 'vmId'), labels: { 'vmwright.dev/uid': made.metadata.uid } },
+      ]);
+    });
+
+    test('created at the same moment, one gets the machine and the other is refused or says so', async () => {
+      const names = Array.from({ length: 10 }, (_, index) => `pair-${index}`);
+      const asked = names.flatMap((name) =>
+        ['default', 'elsewhere'].map((namespace) => ({ name, namespace })),
+      );
+      const answers = await Promise.allSettled(
+        asked.map(({ name, namespace }) => create(namespace, name, `vm${name}`)),
+      );
+      const refused = answers.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
+      for (const reason of refused) expect(reason).toMatch(/The name "vmpair-\d" is taken by the server /);
+      const isDecided = (vm: KubeObject) => isRunning(vm) || isAccepted(vm) === 'False';
+      const decided = await Promise.all(
+        answers.flatMap((each) =>
+          each.status === 'fulfilled'
+            ? [until(each.value.metadata.namespace ?? '', each.value.metadata.name, isDecided)]
+            : [],
+        ),
+      );
+      const made = decided.filter(isRunning).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+      expect(made.map(({ metadata }) => metadata.name)).toEqual(names);
+      for (const vm of decided.filter((each) => !isRunning(each)))
+        expect(conditionOf(vm, 'NameAccepted')).toMatchObject({ reason: 'Taken' });
+      const servers = await named(...names.map((name) => `vm${name}`));
+      expect(servers.map(({ id }) => id).toSorted()).toEqual(made.map((vm) => status(vm, 'vmId')).toSorted());
+    });
+  });
+
+  /** The cloud fails all creates until it is disposed of. */
+  async function failingCreates(): Promise<AsyncDisposable> {
+    const faults = { errorRate: 1, routes: ['createServer'], seed: 1 };
+    const answer = await it.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(faults) });
+    expect(answer.status).toBeLessThan(300);
+    return {
+      [Symbol.asyncDispose]: async () => void (await it.cloud.fetch('/faults', { method: 'DELETE' })),
+    };
+  }
+});
+
+describe('with --namespaces', () => {
+  const stack = new AsyncDisposableStack();
+  let cluster: Cluster;
+  let client: CloudClient;
+  beforeAll(async () => {
+    const cloud = stack.use(await startCloud({ prohibited: ['vmforbidden'] }));
+    client = stack.use(new CloudClient({ world: nodeWorld, url: cloud.url, apiKey: cloud.apiKey }));
+    cluster = stack.use(await startControlPlane()).cluster;
+    for (const name of [SYSTEM, 'a', 'b', 'c']) await cluster.kubectl(['create', 'namespace', name]);
+    const webhookPort = await freePort();
+    await installOperator(cluster, SYSTEM, webhookPort, ['a', 'b']);
+    stack.use(
+      await startOperator({
+        ...{ cluster, cloud, webhookPort, namespace: SYSTEM },
+        args: [...QUICK, '--namespaces=a,b'],
+      }),
+    );
+  }, 120_000);
+  afterAll(() => stack.disposeAsync());
+
+  const create = (namespace: string, name: string, vmname: string) =>
+    cluster.api.create(vmsIn(namespace), bodyOf(name, vmname));
+  const until = (namespace: string, name: string, is: (vm: KubeObject) => boolean) =>
+    cluster.waitFor(`${vmsIn(namespace)}/${name}`, is);
+  const servers = async () => {
+    const all: Server[] = [];
+    for await (const page of client.list()) all.push(...page);
+    return all;
+  };
+
+  test('it may see VMs in these only', async () => {
+    const may = async (namespace: string) => {
+      const as = `--as=system:serviceaccount:${SYSTEM}:vmwright`;
+      const question = ['auth', 'can-i', 'list', 'vms.samplecontroller.k8s.io', as];
+      return (await cluster.tryKubectl([...question, '-n', namespace])).stdout.trim();
+    };
+    expect(await Promise.all(['a', 'b', 'c', SYSTEM].map(may))).toEqual(['yes', 'yes', 'no', 'no']);
+  });
+
+  test('VMs in these run; one in another is not even asked about, and left alone', async () => {
+    await expect(create('a', 'refused', 'vmforbidden')).rejects.toThrow(
+      'The name "vmforbidden" is prohibited.',
+    );
+    await create('c', 'foreign', 'vmforbidden'); // nobody has asked the cloud about it
+    await create('c', 'unseen', 'vmunseen');
+    for (const namespace of ['a', 'b']) {
+      await create(namespace, 'seen', `vmseen-${namespace}`);
+      const vm = await until(namespace, 'seen', isRunning);
+      expect(vm.metadata).toMatchObject({ finalizers: ['vmwright.dev/vm'] });
+    }
+    const foreign = await cluster.api.list(vmsIn('c'));
+    expect(foreign.map(({ metadata }) => metadata.name)).toEqual(['foreign', 'unseen']);
+    for (const vm of foreign) {
+      expect(vm.status).toBeUndefined();
+      expect(vm.metadata).not.toHaveProperty('finalizers');
+    }
+    expect((await servers()).map(({ name }) => name).toSorted()).toEqual(['vmseen-a', 'vmseen-b']);
+    await cluster.kubectl(['-n', 'a', 'delete', 'vms.samplecontroller.k8s.io', 'seen']);
+    expect((await servers()).map(({ name }) => name)).toEqual(['vmseen-b']);
+  });
+
+  test('machines of VMs elsewhere are not swept, whether these are there or not', async () => {
+    const { metadata } = await cluster.api.get('/api/v1/namespaces/kube-system');
+    const machineFor = async (namespace: string, uid = '00000000-0000-4000-8000-000000000000') => {
+      const labels = {
+        'vmwright.dev/cluster': metadata.uid,
+        'vmwright.dev/uid': uid,
+        'vmwright.dev/namespace': namespace,
+        'vmwright.dev/name': 'x',
+      };
+      const name = `vmorphan-${namespace}-${uid.slice(0, 8)}`;
+      return (await client.create({ name, labels }, undefined)).id;
+    };
+    const there = await create('c', 'there', 'vmthere');
+    const elsewhere = [await machineFor('c'), await machineFor('c', there.metadata.uid)];
+    // Made later, so whoever sweeps these has seen the others before.
+    const ours = [await machineFor('a'), await machineFor('b')];
+    const left = async () => (await servers()).map(({ id }) => id);
+    await expect
+      .poll(async () => (await left()).filter((id) => ours.includes(id)), { timeout: 60_000 })
+      .toEqual([]);
+    expect(await left()).toEqual(expect.arrayContaining(elsewhere));
+  });
+});
