@@ -49,10 +49,17 @@ export async function connectCloud(
   });
 }
 
+/** @throws SettingsError */
 function keyIn(file: string): string {
+  let key: string;
   try {
-    return readFileSync(file, 'utf8').trim();
+    key = readFileSync(file, 'utf8').trim();
   } catch (cause) {
     throw new SettingsError(`CLOUD_API_KEY_FILE names ${file}, which cannot be read`, { cause });
   }
+  // Of what the transport refuses as a header nobody would learn that it is the key.
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  throw new SettingsError(
+    `CLOUD_API_KEY_FILE names ${file}, which is empty, or has a space, a line break or a letter in it that no key has`,
+  );
 }

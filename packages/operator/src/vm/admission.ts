@@ -7,7 +7,9 @@ import {
 } from '@vmwright/cloud';
 import { type AdmissionRules, allow, deny, type Logger } from '@vmwright/runtime';
 import { deletionPolicyOf } from '../annotations.ts';
+import { SettingsError } from '../settings/values.ts';
 import type { VM } from './resource.ts';
+import { asksForTime } from './trouble.ts';
 
 const TIMEOUT_SECONDS = 10;
 
@@ -34,12 +36,15 @@ export function admitVms(cloud: Pick<CloudClient, 'check'>, log: Logger): Admiss
           error instanceof InvalidRequestError;
         if (isRefusal) return deny(error.detail);
         log.warn({ vmname, error: String(error) }, 'the cloud could not be asked about a name');
-        const why =
-          error instanceof UnauthorizedError
-            ? "it does not accept the operator's API key"
-            : 'it does not answer; try again';
-        return deny(`the cloud could not be asked about the vmname ${vmname}: ${why}`, { code: 503 });
+        return deny(`the cloud could not be asked about the vmname ${vmname}: ${why(error)}`, { code: 503 });
       }
     },
   };
+}
+
+/** For who may create objects, which is not who runs the operator: no settings, no files. */
+function why(error: unknown): string {
+  if (error instanceof UnauthorizedError) return "it does not accept the operator's API key";
+  if (error instanceof SettingsError) return "the operator's API key cannot be read";
+  return asksForTime(error) ? 'it asks for time; try again' : 'it does not answer; try again';
 }

@@ -156,7 +156,7 @@ describe('a VM that has a machine', () => {
 
   test('is not told as failed because the cloud does not answer us, or not any more', () => {
     const before = observed(vm(), running, NOW);
-    for (const reason of ['CloudUnreachable', 'CloudUnauthorized', 'CloudRefused'] as const) {
+    for (const reason of ['CloudUnreachable', 'CloudBusy', 'CloudUnauthorized', 'CloudRefused'] as const) {
       const status = troubled(vm(before), { reason, message: 'it is so' }, NOW);
       expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown', msg: 'it is so' });
       expect(isOutdated(vm(status), new Map([[running.id, running]]))).toBe(true);

@@ -112,11 +112,15 @@ test('make up starts everything, says how to use it, and stops without a trace',
   await shell(up, '$KUBECTL wait --for=condition=Ready virtualmachine/sample --timeout=60s');
   await shell(up, '$KUBECTL wait --for=condition=Ready vm/sample --timeout=60s');
   const documented = readFileSync(join(ROOT, 'README.md'), 'utf8').match(/(?<=^\$ ).*/gm) ?? [];
-  expect(documented).toEqual(['make up', '. .vmwright/env', '$KUBECTL get vm', 'make test']);
+  const [vms, groups] = ['$KUBECTL get vm', '$KUBECTL get vg -A'];
+  expect(documented).toEqual(['make up', '. .vmwright/env', vms, groups, 'make test']);
   const inSecondShell = documented.slice(1, 3).join('; ').replace('.vmwright', up.dir);
   expect((await run('sh', ['-c', inSecondShell])).stdout).toMatch(
     /^NAME +VMNAME +STATUS +VMID +CPU +AGE\nsample +vmsample +Running +[0-9a-f-]{36} +\d+ +\w+$/m,
   );
+  await until(async () => /^myoperator-vms +vmgroup-sample +RUNNING +3 +3 /m.test(await shell(up, groups)), {
+    what: 'the sample of a group runs',
+  });
   expect(await shell(up, '$KUBECTL get nodes')).toMatch(/kubevirt-1 +Ready/);
   expect(await shell(up, 'curl -sf $VCSIM_CONTROL/sessions')).toBeTruthy();
   expect(await shell(up, 'curl -skf https://$VC_HOST/sdk/vimServiceVersions.xml')).toContain('urn:vim25');
@@ -131,7 +135,7 @@ test('make up starts everything, says how to use it, and stops without a trace',
   const event = 'VirtualMachineInstance default/sample: Started';
   await until(async () => up.output().includes(event), { what: 'the event of its start is told' });
 
-  const [runFolder = ''] = readdirSync(up.tmp);
+  const runFolder = readdirSync(up.tmp).find((name) => name.startsWith('vmwright-run-')) ?? '';
   const recorded = JSON.parse(readFileSync(join(up.tmp, runFolder, 'processes.json'), 'utf8'));
   process.kill(recorded.parts.at(-1).pid, 'SIGKILL');
   await until(async () => up.output().includes('ended (SIGKILL); its log:'), {

@@ -125,6 +125,17 @@ test('a call that names a missing object is refused, and leaves no lock behind',
   expect(await client.finished(await clone())).toBe('success');
 });
 
+test('a custom attribute of a missing object is refused, and leaves no lock behind', async () => {
+  const manager = { type: 'CustomFieldsManager', value: 'CustomFieldsManager' };
+  const added = await client.call('AddCustomFieldDef', manager, '<name>owner</name>');
+  const key = /<key>(\d+)</.exec(added.text)?.[1] ?? '';
+  const set = (entity: Ref) =>
+    client.call('SetField', manager, `${xml('entity', entity)}<key>${key}</key><value>me</value>`);
+  expect(faultOf(await set({ type: 'Folder', value: 'group-0' }))).toBe('ManagedObjectNotFound');
+  expect((await set(folder)).status).toBe(200);
+  expect(await client.property(folder, 'customValue')).toContain('<value>me</value>');
+});
+
 test('a fault strikes exactly the call it is meant for', async () => {
   const rule = { method: 'CurrentTime', fault: 'NoPermission', message: 'not <you>', skip: 2, max: 1 };
   await vcsim.control.fault(rule);
@@ -187,6 +198,55 @@ test('drops connections, and who asks again misses nothing', async () => {
   // As after an answer that was lost on its way: the version in hand brings the same once more.
   expect((await client.updates(collector, version)).text).toBe(text);
   expect(faultOf(await client.updates(collector, 'no-such-version'))).toBe('InvalidCollectorVersion');
+});
+
+test('who asks without a version is told everything, also a second time', async () => {
+  const collector = await client.watch([template], 'name');
+  const { text } = await client.updates(collector, '');
+  expect(text).toContain('DC0_C0_RP0_VM0');
+  // As after a first answer that was lost on its way: it has brought no version, so none can be asked for.
+  const again = (await client.updates(collector, '')).text;
+  expect(again).toContain('<kind>enter</kind>');
+  expect(again).toContain('DC0_C0_RP0_VM0');
+  const { answer } = await waiting(collector, versionOf(again));
+  expect(await client.finished(await rename(template, 'renamed'))).toBe('success');
+  expect((await answer).text).toContain('renamed');
+  expect(await client.finished(await rename(template, 'DC0_C0_RP0_VM0'))).toBe('success');
+
+  function rename(vm: Ref, name: string): Promise<Ref> {
+    return client.start('Rename_Task', vm, `<newName>${name}</newName>`);
+  }
+});
+
+test('an object that is destroyed leaves, and one that is made enters, each in one answer', async () => {
+  const view = await client.start(
+    'CreateContainerView',
+    { type: 'ViewManager', value: 'ViewManager' },
+    `${xml('container', folder)}<type>VirtualMachine</type><recursive>true</recursive>`,
+  );
+  const collector = await client.start('CreatePropertyCollector', {
+    type: 'PropertyCollector',
+    value: 'propertyCollector',
+  });
+  const select =
+    '<selectSet xsi:type="TraversalSpec"><type>ContainerView</type><path>view</path><skip>false</skip></selectSet>';
+  await client.start(
+    'CreateFilter',
+    collector,
+    '<spec><propSet><type>VirtualMachine</type><pathSet>name</pathSet></propSet>' +
+      `<objectSet>${xml('obj', view)}<skip>true</skip>${select}</objectSet></spec><partialUpdates>false</partialUpdates>`,
+  );
+  const first = versionOf((await client.updates(collector, '')).text);
+  expect(await client.finished(await clone())).toBe('success');
+  const vm = await found(client, 'VirtualMachine', `clone-${clones}`);
+  const made = (await client.updates(collector, first)).text;
+  expect(made.match(/<kind>\w+</g)).toEqual(['<kind>enter<']);
+  expect(made).toContain(`clone-${clones}<`);
+
+  expect(await client.finished(await client.start('Destroy_Task', vm))).toBe('success');
+  const destroyed = (await client.updates(collector, versionOf(made))).text;
+  expect(destroyed.match(/<kind>\w+</g)).toEqual(['<kind>leave<']);
+  expect(destroyed).toContain(`>${vm.value}<`);
 });
 
 test('carries out a call that was dropped while it was slow', async () => {

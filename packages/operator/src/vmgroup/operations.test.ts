@@ -1,0 +1,95 @@
+import type { Ref } from '@vmwright/vsphere';
+import { describe, expect, test } from 'vitest';
+import { type Operation, Operations } from './operations.ts';
+
+const TASK: Ref<'Task'> = { type: 'Task', value: 'task-1' };
+
+function start() {
+  const world = { at: 0, monotonic: () => world.at, random: () => 0.5 };
+  const woken: string[] = [];
+  const operations = new Operations({ world, wake: (group) => woken.push(group) });
+  const turn = {
+    ended: 0,
+    end: () => {
+      turn.ended += 1;
+    },
+  };
+  return { world, woken, operations, turn };
+}
+
+/** One that goes on until it is told how it ends. */
+function endless(what: Operation['what'] = 'clone') {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const shown = { is: false };
+  const operation: Operation = {
+    what,
+    run: (at) => {
+      at(TASK);
+      return promise;
+    },
+    shows: () => shown.is,
+  };
+  return { operation, resolve, reject, shown };
+}
+
+describe('operations', () => {
+  test('a slot is busy until what was done shows, and its turn is given back before', async () => {
+    const { operations, woken, turn } = start();
+    const { operation, resolve, shown } = endless();
+    await operations.begin('g', 0, operation, turn);
+    expect([...operations.of('g')]).toMatchObject([[0, { what: 'clone', task: 'task-1' }]]);
+    resolve();
+    await expect.poll(() => woken).toEqual(['g']);
+    expect(turn.ended).toBe(1);
+    expect(operations.of('g').get(0)).toMatchObject({ task: undefined });
+    shown.is = true;
+    expect(operations.of('g').size).toBe(0);
+  });
+
+  test('what does not show is not waited for for ever, and the group is looked at then', async () => {
+    const { operations, woken, turn, world } = start();
+    const { operation, resolve } = endless();
+    await operations.begin('g', 0, operation, turn);
+    resolve();
+    await expect.poll(() => woken).toEqual(['g']);
+    const againMs = operations.againMs('g');
+    expect(againMs).toBeGreaterThan(0);
+    world.at += againMs ?? 0;
+    expect(operations.of('g').size).toBe(0);
+    expect(operations.againMs('g')).toBe(undefined);
+  });
+
+  test('what fails rests for a while that grows, and a success forgets it', async () => {
+    const { operations, woken, turn, world } = start();
+    const rests: number[] = [];
+    for (let count = 1; count <= 8; count++) {
+      const { operation, reject } = endless('powerOn');
+      await operations.begin('g', 3, operation, turn);
+      reject(new Error(`failure ${count}`));
+      await expect.poll(() => woken.length).toBe(count);
+      expect(operations.of('g').size).toBe(0);
+      expect([...operations.restingOf('g')]).toEqual([3]);
+      expect(operations.errorOf('g')).toMatchObject({ message: `failure ${count}` });
+      rests.push(operations.againMs('g') ?? 0);
+      world.at += rests.at(-1) ?? 0;
+      expect([...operations.restingOf('g')]).toEqual([]);
+    }
+    expect(rests).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+    const { operation, resolve } = endless('powerOn');
+    await operations.begin('g', 3, operation, turn);
+    resolve();
+    await expect.poll(() => operations.errorOf('g')).toBe(undefined);
+  });
+
+  test('clones of a group rest together, and those of another do not', async () => {
+    const { operations, woken, turn } = start();
+    const { operation, reject } = endless();
+    await operations.begin('g', 7, operation, turn);
+    reject(new Error('no'));
+    await expect.poll(() => woken).toEqual(['g']);
+    expect([...operations.restingOf('g')]).toEqual(['clone']);
+    expect([...operations.restingOf('other')]).toEqual([]);
+    operations.forget('g');
+    expect(operations.errorOf('g')).toBe(undefined);
+  });
+});
