@@ -208,6 +208,51 @@ test('paused: nothing is done until it goes on; Orphan: the machines stay, and a
   expect(kept).toMatchObject({ power: 'poweredOn' });
 });
 
+test('both versions are served, and say the same', async () => {
+  await it.group('both', {
+    replicas: 0,
+    placement: { cluster: 'DC0_C0' },
+    update: { maxUnavailable: '50%' },
+  });
+  const old = await it.kubectl('get', 'vmgroups.v1alpha1.vm.codeconnect.vmworld.com', 'both', '-o', 'json');
+  expect(JSON.parse(old)).toMatchObject({
+    apiVersion: 'vm.codeconnect.vmworld.com/v1alpha1',
+    spec: { replicas: 0, cpu: 2, memory: 1, template: TEMPLATE, cluster: 'DC0_C0', maxUnavailable: '50%' },
+  });
+  await it.controlPlane.cluster.apply(old.replace('"DC0_C0"', '"/DC0/host/DC0_C0"'));
+  expect(JSON.parse(await it.kubectl('get', 'vg', 'both', '-o', 'json'))).toMatchObject({
+    apiVersion: 'vm.codeconnect.vmworld.com/v1beta1',
+    spec: { placement: { cluster: '/DC0/host/DC0_C0' }, update: { maxUnavailable: '50%' } },
+  });
+});
+
+test('sessions that end while nothing happens wake nobody, and the next change works', async () => {
+  await it.group('idle', { replicas: 1 });
+  await it.running('idle', 1);
+  const reconciles = async () =>
+    [
+      ...(await it.metrics(it.operator)).matchAll(
+        /^controller_runtime_reconcile_total\{.*"vmgroup".*\} (\d+)$/gm,
+      ),
+    ]
+      .map(([, count]) => Number(count))
+      .reduce((sum, count) => sum + count, 0);
+  const before = await reconciles();
+  expect(before).toBeGreaterThan(0);
+  const { control } = it.vcsim;
+  for (let round = 0; round < 5; round++) {
+    await control.resetCalls();
+    await control.expireSessions();
+    const waits = async () => (await control.calls()).WaitForUpdatesEx ?? 0;
+    await expect.poll(waits, { timeout: 30_000 }).toBeGreaterThan(1);
+  }
+  const agents = (await control.sessions()).map(({ agent }) => agent);
+  expect(new Set(agents).size).toBe(agents.length);
+  expect((await reconciles()) - before).toBeLessThan(5);
+  await it.change('idle', { replicas: 2 });
+  await it.running('idle', 2);
+});
+
 describe('kubectl refuses with a sentence', () => {
   test.each([
     ['replicas: -1', /spec\.replicas.*should be greater than or equal to 0/],

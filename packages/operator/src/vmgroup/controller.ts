@@ -179,8 +179,8 @@ class VmGroups {
     let group = found;
     let folder = this.#whereabouts.claimed(found, here);
     if (isCloning && folder === undefined) {
-      // Where it is must be known before anything is made there.
-      group = await setStatus(group, placed(status, here));
+      // Where it is must be known before anything is made there; all else is told when it is so.
+      group = await setStatus(group, placed(group.status ?? {}, here));
       folder = await this.#whereabouts.claim(group, here, context);
     }
     group = await setStatus(group, attempting(placed(status, here), actions));

@@ -1,6 +1,6 @@
 import type { Calls, ChangeOptions } from '../calls/calls.ts';
 import { UnreadableAnswerError } from '../errors.ts';
-import { FaultError, nameOf } from '../faults.ts';
+import { FaultError, faultOf, nameOf } from '../faults.ts';
 import type { FeedOptions } from '../feed/feed.ts';
 import { isRef, type Ref } from '../properties/properties.ts';
 import { type CloneOptions, cloneSpec, configSpec, type MachineConfig } from './specs.ts';
@@ -87,7 +87,9 @@ export class Machines {
       await this.askToShutDown(vm, options);
     } catch (error) {
       if (!(error instanceof FaultError)) throw error;
-      if (error.code === 'INVALID_POWER_STATE') return undefined; // it is off, or suspended
+      const { existingState } = faultOf(error, 'InvalidPowerState') ?? {};
+      if (existingState === 'suspended') return this.powerOff(vm, options); // no guest is there to ask
+      if (error.code === 'INVALID_POWER_STATE') return undefined; // it is off
       if (!NOT_SOFTLY.has(error.code)) throw error;
       return this.powerOff(vm, options);
     }
