@@ -3,8 +3,13 @@ import { cells, HEADER, type Judged, judge, line, type Row } from './bar.ts';
 import { writeResults } from './results.ts';
 import { runtime } from './runtime/runtime.ts';
 import { testbed } from './testbed.ts';
+import { vsphere } from './vsphere/vsphere.ts';
 
-const benchmarks: Readonly<Record<string, (part?: string) => AsyncIterable<Row>>> = { testbed, runtime };
+const benchmarks: Readonly<Record<string, (part?: string) => AsyncIterable<Row>>> = {
+  testbed,
+  runtime,
+  vsphere,
+};
 
 const [only, part] = process.argv.slice(2);
 if (only !== undefined && benchmarks[only] === undefined) {

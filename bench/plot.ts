@@ -14,7 +14,7 @@ export function plot(title: string, rows: readonly Judged[]): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" font-family="sans-serif" font-size="12">
 <rect width="100%" height="100%" fill="white"/>
 <text x="8" y="18">${xml(title)}</text>
-<text x="8" y="36"><tspan fill="${COLOURS.ours}">■</tspan> ours <tspan fill="${COLOURS.theirs}">■</tspan> Go</text>
+<text x="8" y="36"><tspan fill="${COLOURS.ours}">■</tspan> ours <tspan fill="${COLOURS.theirs}">■</tspan> theirs</text>
 ${drawn}
 </svg>
 `;

@@ -24,7 +24,10 @@ function machine(): string {
 }
 
 function versions(): string {
-  const comparator = readFileSync(new URL('controller-runtime/go.mod', import.meta.url), 'utf8');
-  const theirs = /sigs\.k8s\.io\/controller-runtime (\S+)/.exec(comparator)?.[1];
-  return `Node ${process.version}, controller-runtime ${theirs}`;
+  const comparators = ['sigs.k8s.io/controller-runtime', 'github.com/vmware/govmomi'].map((module) => {
+    const name = module.slice(module.lastIndexOf('/') + 1);
+    const required = readFileSync(new URL(`${name}/go.mod`, import.meta.url), 'utf8');
+    return `${name} ${required.split(`${module} `)[1]?.split(/\s/)[0]}`;
+  });
+  return [`Node ${process.version}`, ...comparators].join(', ');
 }

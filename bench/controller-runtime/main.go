@@ -87,7 +87,18 @@ func main() {
 
 	ctx := signals.SetupSignalHandler()
 	go func() {
-		if mgr.GetCache().WaitForCacheSync(ctx) {
+		// WaitForCacheSync alone is satisfied by a cache which nobody has asked for anything yet.
+		if *job == "lead" {
+			mgr.GetCache().WaitForCacheSync(ctx)
+			fmt.Println("synced")
+			return
+		}
+		<-mgr.Elected()
+		informer, err := mgr.GetCache().GetInformer(ctx, watched)
+		for err == nil && !informer.HasSynced() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if err == nil {
 			fmt.Println("synced")
 		}
 	}()

@@ -1,0 +1,48 @@
+/** The same jobs as bench/govmomi/main.go, on our client with the operator's world. */
+import { readFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { nodeWorld } from '@vmwright/runtime';
+import { Vcenter } from '@vmwright/vsphere';
+import { MACHINE } from './machine.ts';
+
+const { values } = parseArgs({
+  options: {
+    job: { type: 'string', default: 'one' },
+    machines: { type: 'string', default: '0' },
+    warm: { type: 'string', default: '0' },
+    times: { type: 'string', default: '1' },
+  },
+});
+const [machines, warm, times] = [values.machines, values.warm, values.times].map(Number);
+const { VC_HOST = '', VC_USER = '', VC_PASS = '', VC_CA = '' } = process.env;
+
+const ca = await readFile(VC_CA, 'utf8');
+await using vcenter = new Vcenter({
+  world: nodeWorld,
+  server: VC_HOST,
+  credentials: () => ({ username: VC_USER, password: VC_PASS }),
+  tls: { ca },
+});
+const readAll = () => vcenter.list('VirtualMachine', MACHINE);
+const all = await readAll();
+const [first] = all;
+if (first === undefined || all.length !== machines)
+  throw new Error(`${all.length} machines were read in place of ${machines}`);
+const readOne = () => vcenter.read(first.ref, MACHINE);
+
+await measure(values.job === 'one' ? readOne : readAll);
+
+/** Tells how long each took and the CPU of all together, in milliseconds. */
+async function measure(read: () => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < (warm ?? 0); i++) await read();
+  const took: number[] = [];
+  const before = process.cpuUsage();
+  for (let i = 0; i < (times ?? 1); i++) {
+    const started = performance.now();
+    await read();
+    took.push(performance.now() - started);
+  }
+  const { user, system } = process.cpuUsage(before); // as the kernel has counted them for all threads
+  console.log('took', ...took);
+  console.log('cpu', (user + system) / 1000);
+}
