@@ -208,6 +208,32 @@ test('paused: nothing is done until it goes on; Orphan: the machines stay, and a
   expect(kept).toMatchObject({ power: 'poweredOn' });
 });
 
+test('a deletion that fails is told, and finishes when it can', async () => {
+  await it.group('stuck', { replicas: 2 });
+  await it.running('stuck', 2);
+  await it.vcsim.control.fault({ method: 'PowerOffVM_Task', fault: 'NoPermission' });
+  await it.kubectl('delete', 'vmgroup', 'stuck', '--wait=false');
+  const stuck = await it.until('stuck', (group) => /lacks a privilege/.test(String(lastMessage(group))));
+  expect(stuck).toMatchObject({ status: { phase: 'PENDING', currentReplicas: 2 } });
+  await it.vcsim.control.clearFaults();
+  await it.gone('stuck');
+  expect(await it.machines('default-stuck')).toEqual([]);
+});
+
+test('names that vCenter would not take are shortened', async () => {
+  const name = 'long-'.repeat(30).slice(0, -1);
+  await it.group(name, { replicas: 2 });
+  await it.running(name, 2);
+  const machines = (await it.machines()).filter((each) => each.name.startsWith('long-'));
+  expect(machines).toHaveLength(2);
+  for (const machine of machines) {
+    expect(machine.name).toMatch(/^(long-)+\w*-[a-z]{8}-replica-[a-z]{8}$/);
+    expect(machine.name).toHaveLength(80);
+    expect(machine.folder).toHaveLength(80);
+  }
+  await it.kubectl('delete', 'vmgroup', name);
+});
+
 test('both versions are served, and say the same', async () => {
   await it.group('both', {
     replicas: 0,

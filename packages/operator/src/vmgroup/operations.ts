@@ -99,15 +99,17 @@ export class Operations {
       begun.resolve();
       this.#options.wake(group);
     };
+    const rests = what === 'clone' ? 'clone' : slot;
     run(at).then(
       () => {
         running.doneAt = this.#now;
-        this.#failures.get(group)?.delete(what === 'clone' ? 'clone' : slot);
+        this.#failures.get(group)?.delete(rests);
         end();
       },
       (error: unknown) => {
+        // One of a time that was forgotten says nothing about now.
+        if (this.#groups.get(group)?.get(slot) === running) this.#failed(group, rests, error);
         slots.delete(slot);
-        this.#failed(group, what === 'clone' ? 'clone' : slot, error);
         end();
       },
     );
