@@ -133,6 +133,9 @@ class VmGroups {
       });
       try {
         await this.#carryOut(group, here, next, begun, context);
+      } catch (error) {
+        turns.leave(key); // or its own turns, given back, would wake it at once, past its back-off
+        throw error;
       } finally {
         for (const { turn } of begun) turn.end();
       }
