@@ -51,8 +51,10 @@ export async function connectVcenters(
   for (const each of all) {
     const { name, server, namespaces } = each;
     // Read once at the start, so that what is wrong is told then; and anew for each login, since both may be replaced.
-    await credentialsOf(each);
-    await trustOf(each);
+    await Promise.all([credentialsOf(each), trustOf(each)]).catch((error: unknown) => {
+      if (each === vcenter) throw error;
+      log.error({ vcenter: name, error: String(error) }, 'a vCenter cannot be used; the others can'); // its groups say so
+    });
     if (each.insecure)
       log.warn(
         { vcenter: name },
@@ -88,6 +90,11 @@ async function vcentersIn(file: string): Promise<readonly VcenterSettings[]> {
   }
   const checked = schema.admit(FILE, value);
   if (!checked.ok) throw wrong(`in which ${checked.problems.map(schema.sentenceOf).join('; ')}`);
+  const withUser = checked.value.vcenters.find(({ server }) => server.includes('@'));
+  if (withUser !== undefined)
+    throw wrong(
+      `in which the server of '${withUser.name}' has a user or a password in it; these have files of their own`,
+    );
   return checked.value.vcenters.map(({ credentials: folder, ...rest }) => ({
     ...rest,
     credentials: { folder },
@@ -98,7 +105,7 @@ async function credentialsOf({ name, credentials }: VcenterSettings) {
   if (!('folder' in credentials)) return credentials;
   const read = async (key: string) => {
     try {
-      return (await readFile(join(credentials.folder, key), 'utf8')).trim();
+      return (await readFile(join(credentials.folder, key), 'utf8')).replace(/\r?\n$/, '');
     } catch (cause) {
       const sentence = `the credentials of vCenter '${name}' are to be in ${credentials.folder}, where ${key} cannot be read`;
       throw new SettingsError(sentence, { cause });

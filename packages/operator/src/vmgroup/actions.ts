@@ -1,32 +1,35 @@
 import { type ChangeOptions, FaultError, faultOf, isRef, type Ref, type TaskRef } from '@vmwright/vsphere';
 import { marksOf } from './marks.ts';
+import { MB_IN_GIB } from './memory.ts';
 import type { Operation } from './operations.ts';
 import type { Action } from './plan.ts';
-import type { VmGroup } from './resource.ts';
+import type { Placement, VmGroup } from './resource.ts';
 import type { Root } from './root.ts';
-import type { Site, Target } from './site.ts';
+import type { Site } from './site.ts';
+import { type Destination, wantedBy } from './targets.ts';
 import { GroupError } from './trouble.ts';
 
 /** All that an action needs to be carried out. */
 export interface Surroundings {
   readonly site: Site;
   readonly root: Root;
+  readonly placement: Placement;
   readonly group: VmGroup;
   /** Marks what is ours. */
   readonly cluster: string;
-  /** Where clones go; there where something is to be cloned. */
-  readonly destination: (Target & { readonly folder: Ref<'Folder'> }) | undefined;
+  /** There where something is to be cloned. */
+  readonly destination: Destination | undefined;
   /** Throws when we may not act any more. */
   readonly allow: () => void;
 }
-
-const MB_IN_GIB = 1_024;
 
 /** What carries an action out, in vCenter's tasks. */
 export function operationFor(action: Action, surroundings: Surroundings): Operation {
   const { root, group } = surroundings;
   const { uid = '' } = group.metadata;
+  const name = group.status?.replicas?.find(({ slot }) => slot === action.slot)?.name ?? '';
   const seen = () => root.machinesOf(uid).find(({ marks }) => marks.slot === action.slot)?.properties;
+  const power = () => seen()?.['runtime.powerState'];
   const isSized = () => {
     const { 'config.hardware.numCPU': cpus, 'config.hardware.memoryMB': memoryMb } = seen() ?? {};
     return seen() === undefined || (cpus === group.spec.cpu && memoryMb === group.spec.memory * MB_IN_GIB);
@@ -35,46 +38,59 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
     case 'clone':
       return {
         what: 'clone',
+        words: wordsOf(group),
         run: (at) => clone(action, surroundings, at),
         // It is there before it is switched on, and that is part of its making.
-        shows: () => seen()?.['runtime.powerState'] === 'poweredOn',
+        shows: () => power() === 'poweredOn',
       };
     case 'powerOn':
       return {
         what: 'powerOn',
+        words: `powering machine ${name} on`,
         run: (at) => powerOn(machine(action.id), surroundings, at),
-        shows: () => seen()?.['runtime.powerState'] === 'poweredOn',
+        shows: () => power() === 'poweredOn',
       };
     case 'reconfigure':
       return {
         what: 'reconfigure',
+        words: `giving machine ${name} its cpu and memory`,
         run: (at) => reconfigure(machine(action.id), surroundings, at),
         shows: isSized,
+      };
+    case 'shutDown':
+      return {
+        what: 'shutDown',
+        words: `shutting machine ${name} down`,
+        run: (at) => shutDown(machine(action.id), surroundings, at),
+        shows: () => true,
       };
     case 'resize':
       return {
         what: 'resize',
-        run: async (at) => {
-          const vm = machine(action.id);
-          await powerOff(vm, surroundings, at);
-          await reconfigure(vm, surroundings, at);
-          await powerOn(vm, surroundings, at);
-        },
-        shows: () => isSized() && seen()?.['runtime.powerState'] !== 'poweredOff',
+        words: `giving machine ${name} its cpu and memory`,
+        run: (at) => resize(machine(action.id), surroundings, at),
+        shows: () => isSized() && power() !== 'poweredOff',
       };
     case 'remove':
       return {
         what: 'remove',
+        words: `removing machine ${name}`,
         run: (at) => remove(machine(action.id), action.isOn, surroundings, at),
         shows: () => seen() === undefined,
       };
   }
 }
 
+/** What clones are, in words that are the same for all of a group's. */
+export function wordsOf({ spec: { template } }: VmGroup): string {
+  return `making machines from template '${template}'`;
+}
+
 /** A task that was begun before, by us or by another, until its end. */
-export function resumed(what: Action['do'], task: string, { site }: Pick<Surroundings, 'site'>): Operation {
+export function taken(what: Action['do'], task: string, { site }: Pick<Surroundings, 'site'>): Operation {
   return {
     what,
+    words: `following ${task}`,
     run: async (at) => {
       const ref: TaskRef = { type: 'Task', value: task };
       at(ref);
@@ -88,13 +104,17 @@ export function resumed(what: Action['do'], task: string, { site }: Pick<Surroun
 type At = (task: TaskRef) => void;
 
 async function clone(
-  { name, slot, instanceUuid }: Action & { readonly do: 'clone' },
-  { site, root, group, cluster, destination, allow }: Surroundings,
+  { name, slot, instanceUuid, again }: Action & { readonly do: 'clone' },
+  surroundings: Surroundings,
   at: At,
 ): Promise<void> {
+  const { site, root, placement, group, cluster, destination, allow } = surroundings;
   if (destination === undefined) throw new Error('a clone has nowhere to go');
   const { vcenter } = site;
   const { cpu: cpus, memory } = group.spec;
+  // A name protects within its folder only: one that people have moved is still the one.
+  const there = again ? await vcenter.lookup.byInstanceUuid(instanceUuid) : undefined;
+  if (there !== undefined) return takeBack(there, slot, surroundings, at);
   try {
     const task = await vcenter.machines.clone(
       {
@@ -107,53 +127,98 @@ async function clone(
     at(task);
     await vcenter.tasks.follow(task);
   } catch (error) {
-    const taken = faultOf(error, 'DuplicateName')?.object;
-    if (taken === undefined) {
-      site.forgetTargets();
-      throw error;
-    }
-    // After a lost answer it is taken by the very machine that we have asked for.
-    const { uid = '' } = group.metadata;
-    const isOurs = root.machinesOf(uid).some(({ ref }) => ref.value === taken.value);
-    if (isOurs || (isRef(taken, 'VirtualMachine') && (await hasUuid(site, taken, instanceUuid)))) return;
-    throw new GroupError({
-      reason: 'NameTaken',
-      message: `in the group's folder there is a machine '${name}' that is not the group's; rename it or move it away`,
-    });
+    const other = faultOf(error, 'DuplicateName')?.object;
+    if (other !== undefined) return refuseUnlessOurs(other, name, instanceUuid, surroundings);
+    site.targets.forget(root.datacenter, wantedBy(group, placement));
+    throw error;
   }
 }
 
-async function hasUuid(site: Site, vm: Ref<'VirtualMachine'>, uuid: string): Promise<boolean> {
-  const { 'config.instanceUuid': own } = await site.vcenter.read(vm, ['config.instanceUuid']);
-  return own === uuid;
+/** A name that is taken is no error yet: after a lost answer it is taken by the very machine that we have asked for. */
+async function refuseUnlessOurs(
+  other: Ref,
+  name: string,
+  instanceUuid: string,
+  { site, root, group }: Surroundings,
+): Promise<void> {
+  const { uid = '' } = group.metadata;
+  if (root.machinesOf(uid).some(({ ref }) => ref.value === other.value)) return;
+  const uuid = isRef(other, 'VirtualMachine') ? await uuidOf(site, other) : 'none';
+  if (uuid === instanceUuid) return;
+  throw new GroupError(
+    uuid === undefined
+      ? {
+          reason: 'VcenterBusy',
+          message: `vCenter does not show yet what machine ${name} is; it is asked again`,
+          isPassing: true,
+        }
+      : {
+          reason: 'NameTaken',
+          message: `in the group's folder there is a machine '${name}' that is not the group's; rename it or move it away`,
+        },
+  );
+}
+
+/** Undefined while vCenter cannot tell: while it is being made, or its files cannot be reached. */
+async function uuidOf(site: Site, vm: Ref<'VirtualMachine'>): Promise<string | undefined> {
+  return (await site.vcenter.read(vm, ['config.instanceUuid']))['config.instanceUuid'];
+}
+
+/** One that was asked for before is there, and does not show: its marks were taken off, or it was moved away. */
+async function takeBack(
+  vm: Ref<'VirtualMachine'>,
+  slot: number,
+  { site, root, group, cluster, destination, allow }: Surroundings,
+  at: At,
+): Promise<void> {
+  const { machines, tasks } = site.vcenter;
+  const { uid = '' } = group.metadata;
+  if (root.machinesOf(uid).some(({ ref }) => ref.value === vm.value)) return;
+  const { parent, name } = await site.vcenter.read(vm, ['parent', 'name']);
+  if (parent?.value !== destination?.folder.value) throw moved(name ?? vm.value);
+  const task = await machines.reconfigure(vm, { extraConfig: marksOf(cluster, group, slot) }, { allow });
+  at(task);
+  await tasks.follow(task);
+}
+
+export function moved(name: string): GroupError {
+  return new GroupError({
+    reason: 'Moved',
+    message: `machine '${name}' is not in the group's folder any more; move it back, or delete it`,
+  });
 }
 
 async function powerOn(vm: Ref<'VirtualMachine'>, { site, allow }: Surroundings, at: At): Promise<void> {
   const { machines, tasks } = site.vcenter;
-  await unless(['INVALID_POWER_STATE'], async () => {
+  await ignoring(['INVALID_POWER_STATE'], async () => {
     const task = await machines.powerOn(vm, { allow });
     at(task);
     await tasks.follow(task);
   });
 }
 
-/** By the plug; or by the guest itself, where it is given time for that. */
-async function powerOff(
-  vm: Ref<'VirtualMachine'>,
-  { site, group, allow }: Surroundings,
-  at: At,
-): Promise<void> {
+/** By the plug. */
+async function powerOff(vm: Ref<'VirtualMachine'>, { site, allow }: Surroundings, at: At): Promise<void> {
   const { machines, tasks } = site.vcenter;
-  const { shutdownSeconds = 0 } = group.spec;
-  await unless(['INVALID_POWER_STATE'], async () => {
-    const patienceMs = shutdownSeconds * 1_000;
-    const task = await (patienceMs > 0
-      ? machines.shutDown(vm, { patienceMs, allow })
-      : machines.powerOff(vm, { allow }));
-    if (task === undefined) return;
+  await ignoring(['INVALID_POWER_STATE'], async () => {
+    const task = await machines.powerOff(vm, { allow });
     at(task);
     await tasks.follow(task);
   });
+}
+
+/** What is wrong with a soft shutdown that a hard one helps against. */
+const NOT_SOFTLY: readonly FaultError['code'][] = ['TOOLS_UNAVAILABLE', 'NOT_SUPPORTED', 'INVALID_STATE'];
+
+/** The guest is asked to; where there is nobody to ask, by the plug. */
+async function shutDown(vm: Ref<'VirtualMachine'>, surroundings: Surroundings, at: At): Promise<void> {
+  const { site, allow } = surroundings;
+  try {
+    await site.vcenter.machines.askToShutDown(vm, { allow });
+  } catch (error) {
+    if (!(error instanceof FaultError && NOT_SOFTLY.includes(error.code))) throw error;
+    await powerOff(vm, surroundings, at);
+  }
 }
 
 async function reconfigure(
@@ -168,6 +233,16 @@ async function reconfigure(
   await tasks.follow(task);
 }
 
+/** One that vCenter does not let be what is wanted runs on as it was. */
+async function resize(vm: Ref<'VirtualMachine'>, surroundings: Surroundings, at: At): Promise<void> {
+  await powerOff(vm, surroundings, at);
+  try {
+    await reconfigure(vm, surroundings, at);
+  } finally {
+    await powerOn(vm, surroundings, at);
+  }
+}
+
 async function remove(
   vm: Ref<'VirtualMachine'>,
   isOn: boolean,
@@ -175,7 +250,7 @@ async function remove(
   at: At,
 ): Promise<void> {
   const { machines, tasks } = surroundings.site.vcenter;
-  await unless(['OBJECT_NOT_FOUND'], async () => {
+  await ignoring(['OBJECT_NOT_FOUND'], async () => {
     if (isOn) await powerOff(vm, surroundings, at);
     const task = await machines.destroy(vm, { allow: surroundings.allow });
     at(task);
@@ -190,16 +265,17 @@ export async function removeStray(
   options: ChangeOptions,
 ): Promise<void> {
   const { machines, tasks } = vcenter;
-  await unless(['OBJECT_NOT_FOUND'], async () => {
-    await unless(['INVALID_POWER_STATE'], async () => {
-      await tasks.follow(await machines.powerOff(vm, options));
+  const { signal } = options;
+  await ignoring(['OBJECT_NOT_FOUND'], async () => {
+    await ignoring(['INVALID_POWER_STATE'], async () => {
+      await tasks.follow(await machines.powerOff(vm, options), { signal });
     });
-    await tasks.follow(await machines.destroy(vm, options));
+    await tasks.follow(await machines.destroy(vm, options), { signal });
   });
 }
 
 /** What is so already need not be done. */
-async function unless(codes: readonly FaultError['code'][], work: () => Promise<void>): Promise<void> {
+async function ignoring(codes: readonly FaultError['code'][], work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {

@@ -10,24 +10,41 @@ import {
   type ReconcileContext,
   type Result,
   requeueAfter,
+  unlessAborted,
   type World,
 } from '@vmwright/runtime';
-import { isPaused } from '../annotations.ts';
-import { operationFor, resumed } from './actions.ts';
-import { Finalizing } from './finalizing.ts';
+import { deletionPolicyOf, isPaused } from '../annotations.ts';
+import { operationFor, taken, wordsOf } from './actions.ts';
+import { letGo, refuseIfMoved } from './deletion.ts';
+import { Liveness } from './liveness.ts';
+import { type Location, Locator, placed } from './locator.ts';
 import { machinesOf } from './machines.ts';
 import { Operations } from './operations.ts';
-import { type Action, attempting, type Plan, plan, type Seen, troubled, withTasks } from './plan.ts';
+import {
+  type Action,
+  attempting,
+  departing,
+  type Plan,
+  plan,
+  planDeletion,
+  type Seen,
+  troubled,
+  withTasks,
+} from './plan.ts';
 import { VmGroup } from './resource.ts';
+import { BLIND_MS } from './roots.ts';
 import type { Sites } from './sites.ts';
+import type { Destination } from './targets.ts';
 import { type Trouble, troubleOf, unreachable } from './trouble.ts';
 import type { Turn } from './turns.ts';
-import { BLIND_MS, Watchfulness } from './watchfulness.ts';
-import { type Here, placed, Whereabouts } from './whereabouts.ts';
 
 export const FINALIZER = 'vmwright.dev/vmgroup';
 
 const LOOK_MS = 2_000;
+/** An annotation that goes wakes the object; this is for one whose going was missed. */
+const HELD_MS = 10 * 60_000;
+/** A vCenter that hangs keeps nobody's groups from being looked at for longer. */
+const TIMEOUT_MS = 30_000;
 
 export interface VmGroupControllerOptions {
   readonly world: World;
@@ -53,12 +70,12 @@ export interface VmGroupControllerOptions {
 export function controlVmGroups(manager: Manager, options: VmGroupControllerOptions): void {
   const { world, log, sites, wakes, concurrency } = options;
   const groups = manager.caches.get(VmGroup);
-  const watchfulness = new Watchfulness(sites);
+  const liveness = new Liveness(sites);
   const poller = new Poller({
     world,
     everyMs: LOOK_MS,
     ask: async () => {
-      const changed = await watchfulness.changed();
+      const changed = liveness.changed();
       if (changed.size === 0) return [];
       return [...groups.list()]
         .filter((group) => changed.has(sites.find(group)))
@@ -74,9 +91,10 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
     // Not longer: a vCenter that is back after an hour is not to be waited for.
     backoff: { maxMs: 60_000 },
     resyncMs: 5 * 60_000,
+    timeoutMs: TIMEOUT_MS,
     sources: [
       (wake, signal) => {
-        vmGroups.begin();
+        vmGroups.forget();
         return wakes.source(wake, signal);
       },
       poller.source,
@@ -87,7 +105,7 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
 }
 
 /** What was decided on, and the right to begin with it. */
-interface Begun {
+interface Granted {
   readonly action: Action;
   readonly turn: Turn;
 }
@@ -95,128 +113,163 @@ interface Begun {
 class VmGroups {
   readonly #options: VmGroupControllerOptions;
   readonly #operations: Operations;
-  readonly #whereabouts: Whereabouts;
-  readonly #finalizing: Finalizing;
-  /** Groups whose tasks of before are followed. */
-  readonly #resumed = new Set<string>();
+  readonly #locator: Locator;
+  /** The UIDs of groups whose tasks of before are followed, by key. */
+  readonly #known = new Map<string, string>();
 
   constructor(options: VmGroupControllerOptions) {
-    const { world, wakes, cluster } = options;
+    const { world, wakes } = options;
     this.#options = options;
     this.#operations = new Operations({ world, wake: (group) => wakes.tell(group) });
-    this.#whereabouts = new Whereabouts(options);
-    this.#finalizing = new Finalizing({
-      cluster,
-      operations: this.#operations,
-      whereabouts: this.#whereabouts,
-    });
+    this.#locator = new Locator(options);
   }
 
-  /** We lead, perhaps again: what another has done meanwhile, nobody knows here. */
-  begin(): void {
+  /** We lead, perhaps again: of what another has done meanwhile nobody knows here. */
+  forget(): void {
     this.#operations.clear();
-    this.#whereabouts.forget();
-    this.#resumed.clear();
+    this.#locator.forget();
+    this.#known.clear();
   }
 
   reconcile(group: VmGroup, context: ReconcileContext<VmGroup>): Promise<Result> {
     return this.#telling(group, context, async () => {
       if (isPaused(group)) return undefined;
-      const here = await this.#whereabouts.locate(group, context);
-      if (!here.root.isLive) return blindly(here);
-      const { key, now } = context;
-      const { turns } = here.site;
-      const next = plan(group, this.#look(group, here, key), now());
-      const begun = next.actions.flatMap((action) => {
-        const turn = turns.take(key);
-        return turn === undefined ? [] : { action, turn };
-      });
-      try {
-        await this.#carryOut(group, here, next, begun, context);
-      } catch (error) {
-        turns.leave(key); // or its own turns, given back, would wake it at once, past its back-off
-        throw error;
-      } finally {
-        for (const { turn } of begun) turn.end();
-      }
-      const busy = this.#operations.of(key);
-      if (next.actions.every(({ slot }) => busy.has(slot))) turns.leave(key);
-      const againMs = this.#operations.againMs(key);
-      return againMs === undefined ? undefined : requeueAfter(againMs);
+      const location = await this.#locator.locate(group, context);
+      if (location === undefined || !location.root.isLive) return blindly(location);
+      const { key, now, setStatus } = context;
+      let found = group;
+      let next = plan(found, this.#look(found, location, key), now());
+      let destination: Destination | undefined;
+      if (next.actions.some((action) => action.do === 'clone'))
+        try {
+          destination = await this.#locator.destination(found, location, context, async () => {
+            // All else is told when it is so.
+            found = await setStatus(found, placed(found.status ?? {}, location));
+          });
+        } catch (error) {
+          // What else there is to do does not wait for a template, or a folder.
+          if (troubleOf(error, location.site.name) === undefined) throw error;
+          this.#operations.cannotClone(key, { error, words: wordsOf(found) });
+          next = plan(found, this.#look(found, location, key), now());
+        }
+      return this.#carryOut(found, location, next, destination, context);
     });
   }
 
   finalize(group: VmGroup, context: ReconcileContext<VmGroup>): Promise<Result> {
     return this.#telling(group, context, async () => {
-      const gone = () => {
-        this.#operations.forget(context.key);
-        this.#whereabouts.forget(group);
-        this.#resumed.delete(context.key);
-        this.#options.sites.find(group)?.turns.leave(context.key);
-      };
-      const { status } = group;
-      // Where nothing was ever asked for, nothing is there.
-      if (status?.vcenter === undefined) return gone();
-      const held = await this.#finalizing.held(group, context);
-      if (held !== undefined) return held;
-      const here = await this.#whereabouts.locate(group, context);
-      if (!here.root.isLive) return blindly(here);
-      const result = await this.#finalizing.run(group, here, this.#look(group, here, context.key), context);
-      return result ?? gone();
+      const { key, now, setStatus, signal } = context;
+      const policy = deletionPolicyOf(group);
+      const site = this.#options.sites.find(group);
+      // Where nothing was ever asked for, nothing is there; and what is let go of on a vCenter that nobody knows stays.
+      const isNowhere = group.status?.vcenter === undefined || (site === undefined && policy === 'Orphan');
+      if (isNowhere) return this.#gone(group, key);
+      if (typeof policy === 'object')
+        await setStatus(group, departing(group, `it is not deleted: ${policy.problem}`, now()));
+      if (isPaused(group) || typeof policy === 'object') return requeueAfter(HELD_MS);
+      const location = await this.#locator.locate(group, context);
+      if (location === undefined || !location.root.isLive) return blindly(location);
+      const seen = this.#look(group, location, key);
+      if (policy === 'Orphan') {
+        if (seen.busy.size > 0) return requeueAfter(LOOK_MS);
+        await letGo(location.site.vcenter, seen.machines, context);
+        await this.#locator.release(group, location, context);
+        return this.#gone(group, key);
+      }
+      await refuseIfMoved(group, location, seen, signal);
+      const isEmpty = seen.machines.length === 0 && seen.busy.size === 0;
+      if (isEmpty && (await this.#locator.release(group, location, context))) return this.#gone(group, key);
+      const next = planDeletion(group, seen, 'its machines are being removed', now());
+      const again = await this.#carryOut(group, location, next, undefined, context);
+      return again ?? requeueAfter(LOOK_MS);
     });
   }
 
-  /** Stores what is about to be done, and begins with it: those that were begun are taken out of the list. */
+  /** Stores what is about to be done, and begins with it. */
   async #carryOut(
-    found: VmGroup,
-    here: Here,
-    { status }: Plan,
-    begun: Begun[],
+    group: VmGroup,
+    location: Location,
+    { status, actions, againMs }: Plan,
+    destination: Destination | undefined,
+    context: ReconcileContext<VmGroup>,
+  ): Promise<Result> {
+    const { key, setStatus, now } = context;
+    const { turns } = location.site;
+    const granted = actions.flatMap((action) => {
+      const turn = turns.take(key);
+      return turn === undefined ? [] : { action, turn };
+    });
+    try {
+      const intended = attempting(
+        placed(status, location),
+        granted.map(({ action }) => action),
+        now(),
+      );
+      const stored = await setStatus(group, intended);
+      await this.#begin(stored, location, granted, destination, context);
+    } catch (error) {
+      turns.leave(key); // or its own turns, given back, would wake it at once, past its back-off
+      throw error;
+    } finally {
+      for (const { turn } of granted) turn.end();
+    }
+    const busy = this.#operations.of(key);
+    if (actions.every(({ slot }) => busy.has(slot))) turns.leave(key);
+    const soonest = Math.min(
+      againMs ?? Number.POSITIVE_INFINITY,
+      this.#operations.againMs(key) ?? Number.POSITIVE_INFINITY,
+    );
+    return Number.isFinite(soonest) ? requeueAfter(soonest) : undefined;
+  }
+
+  /** Those that were begun are taken out of the list: their turns end with them. */
+  async #begin(
+    group: VmGroup,
+    location: Location,
+    granted: Granted[],
+    destination: Destination | undefined,
     context: ReconcileContext<VmGroup>,
   ): Promise<void> {
     const { key, setStatus, event, signal, assertMayAct: allow } = context;
     const { cluster } = this.#options;
-    const actions = begun.map(({ action }) => action);
-    const isCloning = actions.some((action) => action.do === 'clone');
-    const target = isCloning ? await this.#whereabouts.target(found, here, signal) : undefined;
-    let group = found;
-    let folder = this.#whereabouts.claimed(found, here);
-    if (isCloning && folder === undefined) {
-      // Where it is must be known before anything is made there; all else is told when it is so.
-      group = await setStatus(group, placed(group.status ?? {}, here));
-      folder = await this.#whereabouts.claim(group, here, context);
-    }
-    group = await setStatus(group, attempting(placed(status, here), actions));
-    const destination = target && folder && { ...target, folder };
-    const beginnings = begun.splice(0).map(({ action, turn }) => {
-      const name = group.status?.replicas?.find(({ slot }) => slot === action.slot)?.name;
-      event(group, { type: 'Normal', ...EVENTS[action.do](name ?? '') });
-      const operation = operationFor(action, { ...here, group, cluster, destination, allow });
+    const beginnings = granted.splice(0).map(({ action, turn }) => {
+      const operation = operationFor(action, { ...location, group, cluster, destination, allow });
+      event(group, { type: 'Normal', reason: REASONS[action.do], note: operation.words });
       return this.#operations.begin(key, action.slot, operation, turn);
     });
     if (beginnings.length === 0) return;
-    await Promise.all(beginnings);
+    await unlessAborted(Promise.all(beginnings), signal);
     await setStatus(group, withTasks(group.status ?? {}, this.#operations.of(key)));
   }
 
   /** What there is, and what is under way. */
-  #look(group: VmGroup, { site, root }: Here, key: string): Seen {
-    if (!this.#resumed.has(key)) {
-      this.#resumed.add(key);
+  #look(group: VmGroup, { site, root }: Location, key: string): Seen {
+    const { uid = '' } = group.metadata;
+    if (this.#known.get(key) !== uid) {
+      this.#operations.forget(key);
+      this.#known.set(key, uid);
       for (const { slot, task, leaving, power } of group.status?.replicas ?? []) {
         if (task === undefined) continue;
-        const what = leaving ? 'remove' : power === undefined ? 'clone' : 'reconfigure';
-        void this.#operations.begin(key, slot, resumed(what, task, { site }), site.turns.resumed());
+        // Of a machine that is there it may be a restart: then it is away.
+        const what = leaving ? 'remove' : power === undefined ? 'clone' : 'resize';
+        void this.#operations.begin(key, slot, taken(what, task, { site }), site.turns.resumed());
       }
     }
-    const error = this.#operations.errorOf(key);
-    const what = `making machines from template '${group.spec.template}'`;
+    const failed = this.#operations.failureOf(key);
     return {
       machines: machinesOf(site, root, group),
       busy: this.#operations.of(key),
       resting: this.#operations.restingOf(key),
-      trouble: error === undefined ? undefined : troubleOf(error, site.name, what),
+      isCloningAtRest: this.#operations.isCloningAtRest(key),
+      trouble: failed && troubleOf(failed.error, site.name, failed.words),
     };
+  }
+
+  #gone(group: VmGroup, key: string): undefined {
+    this.#operations.forget(key);
+    this.#locator.forget(group);
+    this.#known.delete(key);
+    this.#options.sites.find(group)?.turns.leave(key);
   }
 
   /** What stands in the way is in the status too; the log has it in full, since it is thrown. */
@@ -236,8 +289,8 @@ class VmGroups {
 }
 
 /** Nothing is done while it is not known what there is; soon it is told, too. */
-function blindly({ site, root }: Here): Result {
-  if (root.blindMs > BLIND_MS) throw unreachable(site.name);
+function blindly(location: Location | undefined): Result {
+  if (location !== undefined && location.root.blindMs > BLIND_MS) throw unreachable(location.site.name);
   return requeueAfter(LOOK_MS);
 }
 
@@ -252,10 +305,11 @@ async function tell(group: VmGroup, trouble: Trouble, context: ReconcileContext<
   );
 }
 
-const EVENTS: Readonly<Record<Action['do'], (name: string) => { reason: string; note: string }>> = {
-  clone: (name) => ({ reason: 'Cloning', note: `machine ${name} is made` }),
-  powerOn: (name) => ({ reason: 'PoweringOn', note: `machine ${name} is powered on` }),
-  reconfigure: (name) => ({ reason: 'Reconfiguring', note: `machine ${name} is given its cpu and memory` }),
-  resize: (name) => ({ reason: 'Resizing', note: `machine ${name} is restarted with another cpu or memory` }),
-  remove: (name) => ({ reason: 'Removing', note: `machine ${name} is removed` }),
+const REASONS: Readonly<Record<Action['do'], string>> = {
+  clone: 'Cloning',
+  powerOn: 'PoweringOn',
+  reconfigure: 'Reconfiguring',
+  shutDown: 'ShuttingDown',
+  resize: 'Resizing',
+  remove: 'Removing',
 };

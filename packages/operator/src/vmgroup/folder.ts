@@ -3,13 +3,10 @@ import { FOLDER_OWNER, type FolderOwner, marksIn, ownerIn, ownerText } from './m
 import { makeFolder, type Root } from './root.ts';
 import { GroupError } from './trouble.ts';
 
-export interface Claim {
-  readonly vcenter: Vcenter;
-  readonly root: Root;
-  readonly name: string;
-  readonly owner: FolderOwner;
-  /** Whether there is, or may be, a group of ours with this UID. */
-  readonly lives: (uid: string) => Promise<boolean>;
+/** Which group wants a folder. */
+export interface Claimant extends Omit<FolderOwner, 'isOurs'> {
+  /** Whether there is, or may be, a group of ours in that namespace with this UID. */
+  readonly lives: (uid: string, namespace: string) => Promise<boolean>;
 }
 
 /**
@@ -18,20 +15,29 @@ export interface Claim {
  * @throws GroupError where it is
  */
 export async function claimFolder(
-  { vcenter, root, name, owner, lives }: Claim,
+  vcenter: Vcenter,
+  root: Root,
+  name: string,
+  { lives, ...owner }: Claimant,
   options: ChangeOptions,
 ): Promise<Ref<'Folder'>> {
+  // First, so that who may not mark a folder does not make one either.
+  const key = await vcenter.attributes.key(FOLDER_OWNER, options);
   const folder = root.child(name) ?? (await makeFolder(vcenter, root.folder, name, options));
-  const theirs = await ownerOf(vcenter, folder, options);
+  const { customValue, childEntity } = await vcenter.read(folder, ['customValue', 'childEntity'], options);
+  const theirs = ownerIn(customValueOf(customValue, key));
   if (theirs?.uid === owner.uid) return folder;
-  if (theirs !== undefined && (theirs.cluster !== owner.cluster || (await lives(theirs.uid)))) {
+  const isAlive =
+    theirs !== undefined && (theirs.cluster !== owner.cluster || (await lives(theirs.uid, theirs.namespace)));
+  if (isAlive) {
     const whose = theirs.cluster === owner.cluster ? 'another VmGroup' : 'a VmGroup of another cluster';
     throw new GroupError({
       reason: 'FolderTaken',
       message: `the folder '${name}' belongs to ${whose} (${theirs.uid}); name this group otherwise, or give it another folder in spec.placement.folder`,
     });
   }
-  await markFolder(vcenter, folder, ownerText(owner), options);
+  const isOurs = theirs?.isOurs ?? childEntity?.length === 0;
+  await vcenter.attributes.set(folder, key, ownerText({ ...owner, isOurs }), options);
   return folder;
 }
 
@@ -40,19 +46,10 @@ export async function ownerOf(
   folder: Ref<'Folder'>,
   options: ChangeOptions,
 ): Promise<FolderOwner | undefined> {
-  const key = await vcenter.attributes.key(FOLDER_OWNER, options);
+  const key = await vcenter.attributes.find(FOLDER_OWNER, options);
+  if (key === undefined) return undefined;
   const { customValue } = await vcenter.read(folder, ['customValue'], options);
   return ownerIn(customValueOf(customValue, key));
-}
-
-async function markFolder(
-  vcenter: Vcenter,
-  folder: Ref<'Folder'>,
-  value: string,
-  options: ChangeOptions,
-): Promise<void> {
-  const key = await vcenter.attributes.key(FOLDER_OWNER, options);
-  await vcenter.attributes.set(folder, key, value, options);
 }
 
 /**
@@ -62,25 +59,39 @@ async function markFolder(
 export async function releaseFolder(
   vcenter: Vcenter,
   folder: Ref<'Folder'>,
-  owner: FolderOwner,
+  uid: string,
   options: ChangeOptions,
 ): Promise<boolean> {
   try {
-    const theirs = await ownerOf(vcenter, folder, options);
-    if (theirs?.uid !== owner.uid) return true;
-    // Read at the last moment: with a folder goes all that is in it.
+    const owner = await ownerOf(vcenter, folder, options);
+    if (owner?.uid !== uid) return true;
+    // Read at the last moment: with a folder goes all that is in it. What is not told is not nothing.
     const { childEntity } = await vcenter.read(folder, ['childEntity'], options);
-    if ((childEntity?.length ?? 0) === 0) {
-      await vcenter.tasks.follow(await vcenter.machines.destroy(folder, options));
+    if (childEntity?.length === 0 && owner.isOurs) {
+      const { signal } = options;
+      await vcenter.tasks.follow(await vcenter.machines.destroy(folder, options), { signal });
       return true;
     }
-    const properties = ['config.instanceUuid', 'config.extraConfig'] as const;
-    const machines = await vcenter.list('VirtualMachine', properties, { container: folder, ...options });
-    if (machines.some((machine) => marksIn(machine)?.uid === owner.uid)) return false;
-    await markFolder(vcenter, folder, '', options);
+    if (await hasMachinesOf(vcenter, folder, uid, options)) return false;
+    const key = await vcenter.attributes.key(FOLDER_OWNER, options);
+    await vcenter.attributes.set(folder, key, '', options);
     return true;
   } catch (error) {
     if (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND') return true;
     throw error;
   }
+}
+
+/** One of which vCenter does not tell what it is may be the group's. */
+async function hasMachinesOf(
+  vcenter: Vcenter,
+  folder: Ref<'Folder'>,
+  uid: string,
+  options: ChangeOptions,
+): Promise<boolean> {
+  const properties = ['config.instanceUuid', 'config.extraConfig'] as const;
+  const machines = await vcenter.list('VirtualMachine', properties, { container: folder, ...options });
+  return machines.some(
+    (machine) => machine.properties['config.instanceUuid'] === undefined || marksIn(machine)?.uid === uid,
+  );
 }

@@ -14,6 +14,7 @@ function machineFrom(site: Site, { ref, marks, properties }: Marked): Machine {
     slot: marks.slot,
     id: ref.value,
     power: properties['runtime.powerState'] ?? 'poweredOff',
+    isConnected: (properties['runtime.connectionState'] ?? 'connected') === 'connected',
     cpus: properties['config.hardware.numCPU'] ?? 0,
     memoryMb: properties['config.hardware.memoryMB'] ?? 0,
     template: marks.template,
@@ -22,6 +23,6 @@ function machineFrom(site: Site, { ref, marks, properties }: Marked): Machine {
       memory: properties['config.memoryHotAddEnabled'] ?? false,
     },
     ...(ip && { ip }),
-    ...(host && { host: site.hostName(host) }),
+    ...(host && { host: site.hosts.of(host) }),
   };
 }

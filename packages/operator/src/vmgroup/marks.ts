@@ -69,13 +69,16 @@ export function marksIn({ properties }: Known<'VirtualMachine'>): Marks | undefi
 export interface FolderOwner {
   readonly cluster: string;
   readonly uid: string;
+  readonly namespace: string;
+  /** Whether it was made, or found empty, by us: one that people have made is not removed. */
+  readonly isOurs: boolean;
 }
 
-export function ownerText({ cluster, uid }: FolderOwner): string {
-  return `${cluster} ${uid}`;
+export function ownerText({ cluster, uid, namespace, isOurs }: FolderOwner): string {
+  return [cluster, uid, namespace, ...(isOurs ? ['made'] : [])].join(' ');
 }
 
 export function ownerIn(text: string | undefined): FolderOwner | undefined {
-  const [cluster = '', uid = ''] = (text ?? '').split(' ');
-  return uid === '' ? undefined : { cluster, uid };
+  const [cluster = '', uid = '', namespace = '', made] = (text ?? '').split(' ');
+  return uid === '' ? undefined : { cluster, uid, namespace, isOurs: made === 'made' };
 }

@@ -1,11 +1,21 @@
-import type { Ref } from '@vmwright/vsphere';
+import { FaultError, type Ref } from '@vmwright/vsphere';
 import { describe, expect, test } from 'vitest';
 import { type Operation, Operations } from './operations.ts';
 
 const TASK: Ref<'Task'> = { type: 'Task', value: 'task-1' };
 
 function start() {
-  const world = { at: 0, monotonic: () => world.at, random: () => 0.5 };
+  const timers = new Set<() => void>();
+  const world = {
+    at: 0,
+    timers,
+    monotonic: () => world.at,
+    random: () => 0.5,
+    after: (_ms: number, callback: () => void) => {
+      timers.add(callback);
+      return { cancel: () => void timers.delete(callback) };
+    },
+  };
   const woken: string[] = [];
   const operations = new Operations({ world, wake: (group) => woken.push(group) });
   const turn = {
@@ -23,6 +33,7 @@ function endless(what: Operation['what'] = 'clone') {
   const shown = { is: false };
   const operation: Operation = {
     what,
+    words: 'trying',
     run: (at) => {
       at(TASK);
       return promise;
@@ -69,7 +80,10 @@ describe('operations', () => {
       await expect.poll(() => woken.length).toBe(count);
       expect(operations.of('g').size).toBe(0);
       expect([...operations.restingOf('g')]).toEqual([3]);
-      expect(operations.errorOf('g')).toMatchObject({ message: `failure ${count}` });
+      expect(operations.failureOf('g')).toMatchObject({
+        error: { message: `failure ${count}` },
+        words: 'trying',
+      });
       rests.push(operations.againMs('g') ?? 0);
       world.at += rests.at(-1) ?? 0;
       expect([...operations.restingOf('g')]).toEqual([]);
@@ -78,7 +92,7 @@ describe('operations', () => {
     const { operation, resolve } = endless('powerOn');
     await operations.begin('g', 3, operation, turn);
     resolve();
-    await expect.poll(() => operations.errorOf('g')).toBe(undefined);
+    await expect.poll(() => operations.failureOf('g')).toBe(undefined);
   });
 
   test('clones of a group rest together, and those of another do not', async () => {
@@ -87,9 +101,38 @@ describe('operations', () => {
     await operations.begin('g', 7, operation, turn);
     reject(new Error('no'));
     await expect.poll(() => woken).toEqual(['g']);
-    expect([...operations.restingOf('g')]).toEqual(['clone']);
-    expect([...operations.restingOf('other')]).toEqual([]);
+    expect([...operations.restingOf('g')]).toEqual([]);
+    expect(['g', 'other'].map((group) => operations.isCloningAtRest(group))).toEqual([true, false]);
     operations.forget('g');
-    expect(operations.errorOf('g')).toBe(undefined);
+    expect(operations.failureOf('g')).toBe(undefined);
+  });
+
+  test('a task that does not end keeps its slot, and gives its turn back', async () => {
+    const { operations, turn, world } = start();
+    const { operation } = endless();
+    await operations.begin('g', 0, operation, turn);
+    expect(turn.ended).toBe(0);
+    for (const goOff of world.timers) goOff();
+    expect(turn.ended).toBe(1);
+    expect(operations.of('g').size).toBe(1);
+  });
+
+  test('a restart that vCenter refuses is not tried again soon: it takes the machine down each time', async () => {
+    const { operations, woken, turn } = start();
+    const { operation, reject } = endless('resize');
+    await operations.begin('g', 0, operation, turn);
+    reject(new FaultError('resizing', 'InvalidArgument', {}, ''));
+    await expect.poll(() => woken).toEqual(['g']);
+    expect(operations.againMs('g')).toBe(600_000);
+  });
+
+  test('a failure of which nothing more is heard is forgotten', async () => {
+    const { operations, woken, turn, world } = start();
+    const { operation, reject } = endless();
+    await operations.begin('g', 0, operation, turn);
+    reject(new Error('the answer was lost'));
+    await expect.poll(() => woken).toEqual(['g']);
+    world.at += 62_000;
+    expect(operations.failureOf('g')).toBe(undefined);
   });
 });

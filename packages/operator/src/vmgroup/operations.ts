@@ -1,10 +1,10 @@
 import type { World } from '@vmwright/runtime';
-import type { Ref } from '@vmwright/vsphere';
+import { FaultError, type Ref } from '@vmwright/vsphere';
 import type { Action, Doing } from './plan.ts';
 import type { Turn } from './turns.ts';
 
 export interface OperationsOptions {
-  readonly world: Pick<World, 'monotonic' | 'random'>;
+  readonly world: Pick<World, 'monotonic' | 'random' | 'after'>;
   /** Told of the group whose operation has ended. */
   readonly wake: (group: string) => void;
 }
@@ -12,10 +12,18 @@ export interface OperationsOptions {
 /** What is done to the machine of a slot, from the call to the end of its last task. */
 export interface Operation {
   readonly what: Action['do'];
+  /** As it reads before a colon: "powering machine x on". */
+  readonly words: string;
   /** Tells the task that vCenter is at; resolves when the last has ended. @throws how it failed */
   readonly run: (at: (task: Ref<'Task'>) => void) => Promise<void>;
   /** Whether what it has done shows in the inventory. */
   readonly shows: () => boolean;
+}
+
+/** How something went wrong, and what that was. */
+export interface Failed {
+  readonly error: unknown;
+  readonly words: string;
 }
 
 interface Running extends Doing {
@@ -25,27 +33,35 @@ interface Running extends Doing {
   readonly shows: () => boolean;
 }
 
-interface Failure {
+interface Failure extends Failed {
   readonly count: number;
   readonly until: number;
-  readonly error: unknown;
 }
+
+/** Clones of a group fail for the same reasons, so they count as one. */
+type Failing = number | 'clone';
 
 /** What is done shows within this time; else it has been undone, and is done again. */
 const SHOWN_MS = 30_000;
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
+/** A restart that vCenter refuses takes the machine down each time. */
+const REFUSED_REST_MS = 10 * 60_000;
+/** A failure of which nothing more was heard is none any more: what was wanted has come about, or is not wanted. */
+const REMEMBERED_MS = 60_000;
+/** A task that takes longer (a question that nobody answers, a datastore that is gone) keeps nobody else waiting. */
+const TURN_MS = 10 * 60_000;
 
 /**
  * What is under way for each group. A reconcile begins operations and does not wait for their end; that wakes the group.
  *
  * Guarantees: one operation a slot at a time, also until what it has done shows. One that has failed is not tried again
- * before a while that grows with each failure; clones of one group share theirs, since they fail for the same reasons.
+ * before a while that grows with each failure.
  */
 export class Operations {
   readonly #options: OperationsOptions;
   readonly #groups = new Map<string, Map<number, Running>>();
-  readonly #failures = new Map<string, Map<number | 'clone', Failure>>();
+  readonly #failures = new Map<string, Map<Failing, Failure>>();
 
   constructor(options: OperationsOptions) {
     this.#options = options;
@@ -60,23 +76,29 @@ export class Operations {
     return running;
   }
 
-  /** What has failed and is left alone for a while, by slot. */
-  restingOf(group: string): ReadonlySet<number | 'clone'> {
-    const failures = [...(this.#failures.get(group) ?? [])];
-    return new Set(failures.flatMap(([slot, { until }]) => (until > this.#now ? slot : [])));
+  /** Slots to which something could not be done, and which are left alone for a while. */
+  restingOf(group: string): ReadonlySet<number> {
+    return new Set(this.#resting(group).flatMap(([slot]) => (slot === 'clone' ? [] : slot)));
+  }
+
+  /** Whether clones could not be made, and none is tried for a while. */
+  isCloningAtRest(group: string): boolean {
+    return this.#resting(group).some(([slot]) => slot === 'clone');
   }
 
   /** How the last that failed, and has not succeeded since, did so. */
-  errorOf(group: string): unknown {
-    return [...(this.#failures.get(group)?.values() ?? [])].at(-1)?.error;
+  failureOf(group: string): Failed | undefined {
+    const failures = this.#failures.get(group);
+    for (const [slot, { until }] of failures ?? [])
+      if (this.#now - until > REMEMBERED_MS) failures?.delete(slot);
+    return [...(failures?.values() ?? [])].at(-1);
   }
 
   /** After which the group is to be looked at again, though nothing may happen until then. */
   againMs(group: string): number | undefined {
-    const failures = [...(this.#failures.get(group)?.values() ?? [])];
     const running = [...(this.#groups.get(group)?.values() ?? [])];
     const times = [
-      ...failures.map(({ until }) => until),
+      ...this.#resting(group).map(([, { until }]) => until),
       ...running.flatMap(({ doneAt }) => (doneAt === undefined ? [] : doneAt + SHOWN_MS + 1)),
     ].flatMap((time) => (time > this.#now ? time - this.#now : []));
     return times.length === 0 ? undefined : Math.min(...times);
@@ -84,7 +106,7 @@ export class Operations {
 
   /** @returns once vCenter is at it, or it has ended */
   begin(group: string, slot: number, operation: Operation, turn: Turn): Promise<void> {
-    const { what, run, shows } = operation;
+    const { what, words, run, shows } = operation;
     const running: Running = { what, shows, task: undefined, doneAt: undefined };
     const slots = this.#groups.get(group) ?? new Map<number, Running>();
     this.#groups.set(group, slots.set(slot, running));
@@ -93,27 +115,42 @@ export class Operations {
       running.task = task.value;
       begun.resolve();
     };
+    const late = this.#options.world.after(TURN_MS, () => turn.end());
     const end = () => {
+      late.cancel();
       running.task = undefined;
       turn.end();
       begun.resolve();
       this.#options.wake(group);
     };
-    const rests = what === 'clone' ? 'clone' : slot;
+    const failing = what === 'clone' ? 'clone' : slot;
     run(at).then(
       () => {
         running.doneAt = this.#now;
-        this.#failures.get(group)?.delete(rests);
+        this.#failures.get(group)?.delete(failing);
         end();
       },
       (error: unknown) => {
         // One of a time that was forgotten says nothing about now.
-        if (this.#groups.get(group)?.get(slot) === running) this.#failed(group, rests, error);
+        if (this.#groups.get(group)?.get(slot) === running) {
+          const isRefused = error instanceof FaultError && !error.retryable;
+          this.#failed(
+            group,
+            failing,
+            { error, words },
+            what === 'resize' && isRefused ? REFUSED_REST_MS : 0,
+          );
+        }
         slots.delete(slot);
         end();
       },
     );
     return begun.promise;
+  }
+
+  /** Clones could not even be begun. */
+  cannotClone(group: string, failed: Failed): void {
+    this.#failed(group, 'clone', failed);
   }
 
   /** Nothing is remembered of any. */
@@ -128,13 +165,17 @@ export class Operations {
     this.#failures.delete(group);
   }
 
-  #failed(group: string, slot: number | 'clone', error: unknown): void {
-    const failures = this.#failures.get(group) ?? new Map<number | 'clone', Failure>();
-    const count = (failures.get(slot)?.count ?? 0) + 1;
-    const restMs = Math.min(FIRST_REST_MS * 2 ** (count - 1), LONGEST_REST_MS);
+  #resting(group: string): [Failing, Failure][] {
+    return [...(this.#failures.get(group) ?? [])].filter(([, { until }]) => until > this.#now);
+  }
+
+  #failed(group: string, failing: Failing, failed: Failed, leastMs = 0): void {
+    const failures = this.#failures.get(group) ?? new Map<Failing, Failure>();
+    const count = (failures.get(failing)?.count ?? 0) + 1;
+    const restMs = Math.max(leastMs, Math.min(FIRST_REST_MS * 2 ** (count - 1), LONGEST_REST_MS));
     const until = this.#now + restMs * (0.5 + this.#options.world.random());
-    failures.delete(slot); // the newest last
-    this.#failures.set(group, failures.set(slot, { count, until, error }));
+    failures.delete(failing); // the newest last
+    this.#failures.set(group, failures.set(failing, { ...failed, count, until }));
   }
 
   get #now(): number {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { instanceUuid, replicaName } from './names.ts';
-import { type Action, attempting, type Doing, type Machine, plan, type Seen } from './plan.ts';
+import { type Action, attempting, type Doing, type Machine, plan, planDeletion, type Seen } from './plan.ts';
 import type { Replica, VmGroup, VmGroupStatus } from './resource.ts';
 
 const NOW = Date.parse('2026-11-16T12:00:00Z');
@@ -19,7 +19,8 @@ function group(spec: Partial<VmGroup['spec']> = {}, status?: VmGroupStatus): VmG
 function machine(slot: number, more: Partial<Machine> = {}): Machine {
   const canAdd = { cpus: false, memory: false };
   return {
-    ...{ slot, id: `vm-${slot}`, power: 'poweredOn', cpus: 2, memoryMb: 1_024, template: 'ubuntu', canAdd },
+    ...{ slot, id: `vm-${slot}`, power: 'poweredOn', isConnected: true },
+    ...{ cpus: 2, memoryMb: 1_024, template: 'ubuntu', canAdd },
     ...more,
   };
 }
@@ -30,7 +31,7 @@ function replica(slot: number, more: Partial<Replica> = {}): Replica {
 }
 
 function seen(machines: readonly Machine[] = [], more: Partial<Seen> = {}): Seen {
-  return { machines, busy: new Map(), resting: new Set(), ...more };
+  return { machines, busy: new Map(), resting: new Set(), isCloningAtRest: false, ...more };
 }
 
 const said = (actions: readonly Action[]) => actions.map(({ do: what, slot }) => `${what} ${slot}`);
@@ -69,16 +70,25 @@ describe('scaling out', () => {
 
   test('an attempt is counted, so that it is a write', () => {
     const { status, actions } = plan(group({ replicas: 1 }), seen(), NOW);
-    expect(attempting(status, actions).replicas).toMatchObject([{ attempts: 1 }]);
-    expect(attempting(status, [])).toEqual(status);
+    expect(attempting(status, actions, NOW).replicas).toMatchObject([{ attempts: 1 }]);
+    expect(attempting(status, [], NOW)).toEqual(status);
+    const gone = plan(
+      group({ replicas: 0 }, { replicas: [replica(0, { attempts: 1 })] }),
+      seen([machine(0)]),
+      NOW,
+    );
+    expect(attempting(gone.status, gone.actions, NOW).replicas).toMatchObject([
+      { attempts: 2, leaving: true },
+    ]);
   });
 
   test('after a failed clone none is tried until the group has rested', () => {
-    const resting = new Set<number | 'clone'>(['clone']);
     const trouble = { reason: 'NoPermission', message: 'no' };
-    const { status, actions } = plan(group(), seen([], { resting, trouble }), NOW);
-    expect(actions).toEqual([]);
-    expect(status).toMatchObject({ phase: 'ERROR', lastMessage: 'no' });
+    const machines = [machine(0, { power: 'poweredOff' })];
+    const atRest = seen(machines, { isCloningAtRest: true, trouble });
+    const { status, actions } = plan(group({}, { replicas }), atRest, NOW);
+    expect(said(actions)).toEqual(['powerOn 0']); // what else there is to do is done
+    expect(status).toMatchObject({ phase: 'ERROR', lastMessage: 'no', currentReplicas: 1, readyReplicas: 0 });
   });
 });
 
@@ -99,14 +109,12 @@ describe('scaling in', () => {
     expect(leavers(plan(wanted, seen(machines), NOW).status)).toEqual(expected);
   });
 
-  test('one that is not there yet goes before any that is', () => {
-    const { status, actions } = plan(
-      group({ replicas: 2 }, { replicas }),
-      seen([machine(1), machine(2)]),
-      NOW,
-    );
-    expect(leavers(status)).toEqual([0]);
+  test('one that is not there yet goes before any that is, without a trace', () => {
+    const two = seen([machine(1), machine(2)]);
+    const { status, actions } = plan(group({ replicas: 2 }, { replicas }), two, NOW);
+    expect(status.replicas?.map(({ slot }) => slot)).toEqual([1, 2]);
     expect(actions).toEqual([]);
+    expect(status.phase).toBe('RUNNING');
   });
 
   test('to none', () => {
@@ -198,12 +206,64 @@ describe('updates', () => {
     expect(said(plan(group({ memory: 2 }, { replicas }), seen(off), NOW).actions)).toEqual(['reconfigure 0']);
   });
 
+  test('one that is suspended is resized whatever the others are: it is away already', () => {
+    const machines = [machine(0, { power: 'suspended' }), machine(1), machine(2)];
+    expect(said(plan(group({ cpu: 4 }, { replicas }), seen(machines), NOW).actions)).toEqual(['resize 0']);
+  });
+
   test('one that is being restarted is away', () => {
     const busy = new Map<number, Doing>([[0, { what: 'resize' }]]);
     const { actions, status } = plan(group({ cpu: 4 }, { replicas }), seen(three, { busy }), NOW);
     expect(actions).toEqual([]);
     expect(status.readyReplicas).toBe(2);
   });
+});
+
+describe('guests that are given time to shut themselves down', () => {
+  const wanted = group({ replicas: 2, shutdownSeconds: 60 }, { replicas });
+  const at = (shutdownAt: string) => ({
+    replicas: [replica(0), replica(1), replica(2, { leaving: true, shutdownAt })],
+  });
+
+  test('are asked first, and that is stored', () => {
+    const { status, actions } = plan(wanted, seen(three), NOW);
+    expect(said(actions)).toEqual(['shutDown 2']);
+    expect(attempting(status, actions, NOW).replicas?.[2]).toMatchObject({
+      leaving: true,
+      shutdownAt: '2026-11-16T12:00:00.000Z',
+    });
+  });
+
+  test('are waited for, and then taken away by the plug', () => {
+    const asked = at(new Date(NOW - 20_000).toISOString());
+    const waiting = plan({ ...wanted, status: asked }, seen(three), NOW);
+    expect([said(waiting.actions), waiting.againMs]).toEqual([[], 40_000]);
+    expect(said(plan({ ...wanted, status: asked }, seen(three), NOW + 40_000).actions)).toEqual(['remove 2']);
+    const off = [machine(0), machine(1), machine(2, { power: 'poweredOff' })];
+    expect(said(plan({ ...wanted, status: asked }, seen(off), NOW).actions)).toEqual(['remove 2']);
+  });
+
+  test('are so before a restart, too, and are away meanwhile', () => {
+    const bigger = group({ cpu: 4, shutdownSeconds: 60 }, { replicas });
+    const { status, actions } = plan(bigger, seen(three), NOW);
+    expect(said(actions)).toEqual(['shutDown 0']);
+    const next = plan({ ...bigger, status: attempting(status, actions, NOW) }, seen(three), NOW);
+    expect([said(next.actions), next.status.readyReplicas]).toEqual([[], 2]);
+  });
+});
+
+test('a machine whose host does not respond does not run, and is left to who mends that', () => {
+  const machines = [machine(0, { isConnected: false, power: 'poweredOff' }), machine(1), machine(2)];
+  const { status, actions } = plan(group({}, { replicas }), seen(machines), NOW);
+  expect(actions).toEqual([]);
+  expect(status).toMatchObject({ phase: 'PENDING', readyReplicas: 2 });
+});
+
+test('a group that is being deleted wants none of its machines', () => {
+  const { status, actions } = planDeletion(group({}, { replicas }), seen(three), 'it goes', NOW);
+  expect(said(actions)).toEqual(['remove 0', 'remove 1', 'remove 2']);
+  expect(status).toMatchObject({ phase: 'PENDING', lastMessage: 'it goes', currentReplicas: 3 });
+  expect(leavers(status)).toEqual([0, 1, 2]);
 });
 
 test('names fit into vCenter, and differ', () => {

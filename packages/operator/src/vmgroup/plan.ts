@@ -1,4 +1,5 @@
 import { type Condition, setCondition } from '@vmwright/runtime';
+import { MB_IN_GIB } from './memory.ts';
 import { instanceUuid, replicaName } from './names.ts';
 import type { Replica, VmGroup, VmGroupStatus } from './resource.ts';
 import type { Trouble } from './trouble.ts';
@@ -9,6 +10,8 @@ export interface Machine {
   /** Its reference in vCenter. */
   readonly id: string;
   readonly power: 'poweredOn' | 'poweredOff' | 'suspended';
+  /** Whether vCenter has to do with it: not while its host does not respond, or its files cannot be reached. */
+  readonly isConnected: boolean;
   readonly cpus: number;
   readonly memoryMb: number;
   /** What it was cloned from, in the words of the spec of then. */
@@ -24,8 +27,10 @@ export interface Seen {
   readonly machines: readonly Machine[];
   /** What is being done to a slot, or was and does not show yet. */
   readonly busy: ReadonlyMap<number, Doing>;
-  /** Slots, and what could not be done to them; they are left alone for a while. */
-  readonly resting: ReadonlySet<number | 'clone'>;
+  /** Slots to which something could not be done; they are left alone for a while. */
+  readonly resting: ReadonlySet<number>;
+  /** Clones could not be made; none is tried for a while. */
+  readonly isCloningAtRest: boolean;
   /** What stood in the way last. */
   readonly trouble?: Trouble | undefined;
 }
@@ -38,9 +43,18 @@ export interface Doing {
 
 /** What is to be done to the machine of a slot. */
 export type Action =
-  | { readonly do: 'clone'; readonly slot: number; readonly name: string; readonly instanceUuid: string }
+  | {
+      readonly do: 'clone';
+      readonly slot: number;
+      readonly name: string;
+      readonly instanceUuid: string;
+      /** Whether vCenter was asked for it before, and may have made it somewhere. */
+      readonly again: boolean;
+    }
   | { readonly do: 'powerOn'; readonly slot: number; readonly id: string }
   | { readonly do: 'reconfigure'; readonly slot: number; readonly id: string }
+  /** Its guest is asked to; what comes then is seen. */
+  | { readonly do: 'shutDown'; readonly slot: number; readonly id: string }
   /** Off, changed, and on again: what cannot be added while it runs. */
   | { readonly do: 'resize'; readonly slot: number; readonly id: string }
   | { readonly do: 'remove'; readonly slot: number; readonly id: string; readonly isOn: boolean };
@@ -50,10 +64,11 @@ export interface Plan {
   readonly status: VmGroupStatus;
   /** In the order of their worth, where not all can be done at a time. */
   readonly actions: readonly Action[];
+  /** After which it is to be looked at again, though nothing may happen. */
+  readonly againMs?: number | undefined;
 }
 
 const DONE = 'successfully reconciled VmGroup';
-const MB_IN_GIB = 1_024;
 
 interface Slot {
   readonly replica: Replica;
@@ -70,8 +85,15 @@ interface Slot {
  */
 export function plan(group: VmGroup, seen: Seen, now: number): Plan {
   const slots = rollOut(group, seen, scaled(group, seen, now));
-  const actions = actionsFor(group, seen, slots);
-  return { status: observed(group, seen, slots, now), actions };
+  const actions = actionsFor(group, seen, slots, now);
+  return { status: observed(group, seen, slots, now), actions, againMs: patienceLeft(group, slots, now) };
+}
+
+/** The same for a group that is being deleted: none of its machines is wanted. */
+export function planDeletion(group: VmGroup, seen: Seen, message: string, now: number): Plan {
+  const none = plan({ ...group, spec: { ...group.spec, replicas: 0 } }, seen, now);
+  const said = seen.trouble?.message ?? message;
+  return { ...none, status: departing({ ...group, status: none.status }, said, now) };
 }
 
 /** The slots that there shall be, with those that leave. */
@@ -90,7 +112,8 @@ function scaled(group: VmGroup, seen: Seen, now: number): readonly Slot[] {
   }
   const surplus = slots.filter(({ replica }) => !replica.leaving).length - spec.replicas;
   const victims = new Set(surplus > 0 ? inOrderOfLeaving(group, slots).slice(0, surplus) : []);
-  const kept = slots.map((slot) => (victims.has(slot) ? leaving(slot) : slot));
+  const isThere = ({ machine, doing }: Slot) => machine !== undefined || doing !== undefined;
+  const kept = slots.flatMap((slot) => (victims.has(slot) ? (isThere(slot) ? leaving(slot) : []) : slot));
   const added: Slot[] = [];
   for (let slot = 0; kept.length + added.length < spec.replicas; slot++)
     if (!known.has(slot))
@@ -112,29 +135,54 @@ function rollOut(group: VmGroup, seen: Seen, slots: readonly Slot[]): readonly S
   });
 }
 
-function actionsFor(group: VmGroup, seen: Seen, slots: readonly Slot[]): readonly Action[] {
+function actionsFor(group: VmGroup, seen: Seen, slots: readonly Slot[], now: number): readonly Action[] {
   const isRolling = group.spec.update?.strategy !== 'OnDelete';
+  const softly = (slot: Slot, then: Action): readonly Action[] => {
+    const { slot: number, shutdownAt } = slot.replica;
+    const isAsked = shutdownAt !== undefined;
+    if (then.do === 'clone' || slot.machine?.power !== 'poweredOn' || patienceOf(group) === 0) return [then];
+    if (!isAsked) return [{ do: 'shutDown', slot: number, id: then.id }];
+    return Date.parse(shutdownAt) + patienceOf(group) <= now ? [then] : [];
+  };
   let budget = spareOf(group, slots);
   const actions = slots.flatMap((slot): readonly Action[] => {
     const { replica, machine, doing } = slot;
     const { slot: number, name, instanceUuid } = replica;
     if (doing !== undefined || seen.resting.has(number)) return [];
-    if (machine === undefined)
-      return replica.leaving || seen.resting.has('clone')
-        ? []
-        : [{ do: 'clone', slot: number, name, instanceUuid }];
-    const { id } = machine;
-    const isOn = machine.power === 'poweredOn';
-    if (replica.leaving) return [{ do: 'remove', slot: number, id, isOn: machine.power !== 'poweredOff' }];
+    if (machine === undefined) {
+      const again = (replica.attempts ?? 0) > 0;
+      if (replica.leaving || seen.isCloningAtRest) return [];
+      return [{ do: 'clone', slot: number, name, instanceUuid, again }];
+    }
+    const { id, power } = machine;
+    if (replica.leaving)
+      return softly(slot, { do: 'remove', slot: number, id, isOn: power !== 'poweredOff' });
+    if (!machine.isConnected) return []; // whoever mends that comes first
+    const isOn = power === 'poweredOn';
     if (!isRolling || isSized(group, machine)) return isOn ? [] : [{ do: 'powerOn', slot: number, id }];
-    if (machine.power === 'poweredOff' || canChangeRunning(group, machine))
+    if (power === 'poweredOff' || canChangeRunning(group, machine))
       return [{ do: 'reconfigure', slot: number, id }];
-    return budget-- > 0 ? [{ do: 'resize', slot: number, id }] : [];
+    // Who does not run takes nothing away from the others.
+    return !isReady(slot) || budget-- > 0 ? softly(slot, { do: 'resize', slot: number, id }) : [];
   });
   return actions.sort((a, b) => WORTH.indexOf(a.do) - WORTH.indexOf(b.do));
 }
 
-const WORTH: readonly Action['do'][] = ['powerOn', 'reconfigure', 'remove', 'clone', 'resize'];
+const WORTH: readonly Action['do'][] = ['powerOn', 'reconfigure', 'shutDown', 'remove', 'clone', 'resize'];
+
+/** How long guests are given to shut themselves down. */
+function patienceOf({ spec: { shutdownSeconds = 0 } }: VmGroup): number {
+  return shutdownSeconds * 1_000;
+}
+
+/** Until the first of those that were asked to shut themselves down is not waited for any more. */
+function patienceLeft(group: VmGroup, slots: readonly Slot[], now: number): number | undefined {
+  const left = slots.flatMap(({ replica: { shutdownAt }, machine }) => {
+    if (shutdownAt === undefined || machine?.power !== 'poweredOn') return [];
+    return Math.max(1, Date.parse(shutdownAt) + patienceOf(group) - now);
+  });
+  return left.length === 0 ? undefined : Math.min(...left);
+}
 
 /** Those that may leave, first those that leave first. */
 function inOrderOfLeaving({ spec }: VmGroup, slots: readonly Slot[]): readonly Slot[] {
@@ -160,8 +208,12 @@ function spareOf({ spec }: VmGroup, slots: readonly Slot[]): number {
 }
 
 function isReady({ replica, machine, doing }: Slot): boolean {
-  const isGoingDown = doing?.what === 'resize' || doing?.what === 'remove';
-  return machine?.power === 'poweredOn' && !replica.leaving && !isGoingDown;
+  const isGoingDown =
+    replica.leaving ||
+    replica.shutdownAt !== undefined ||
+    doing?.what === 'resize' ||
+    doing?.what === 'remove';
+  return machine?.power === 'poweredOn' && machine.isConnected && !isGoingDown;
 }
 
 function isSized({ spec }: VmGroup, { cpus, memoryMb }: Machine): boolean {
@@ -190,13 +242,19 @@ function decided(group: VmGroup, slot: number, now: number): Replica {
   };
 }
 
-/** The status with one more attempt for those that are about to be cloned: only a write is compared with what is stored. */
-export function attempting(status: VmGroupStatus, actions: readonly Action[]): VmGroupStatus {
-  const cloned = new Set(actions.flatMap((action) => (action.do === 'clone' ? action.slot : [])));
-  if (cloned.size === 0) return status;
-  const counted = (replica: Replica) => ({ ...replica, attempts: (replica.attempts ?? 0) + 1 });
-  const replicas = status.replicas?.map((each) => (cloned.has(each.slot) ? counted(each) : each));
-  return { ...status, ...(replicas && { replicas }) };
+/**
+ * The status as it is stored right before these are done. Making and removing are counted: only a write is compared with
+ * what is stored, and who does not know what has changed since is refused there.
+ */
+export function attempting(status: VmGroupStatus, actions: readonly Action[], now: number): VmGroupStatus {
+  const done = new Map(actions.map((action) => [action.slot, action.do]));
+  const counted = (replica: Replica): Replica => {
+    const { slot, attempts = 0 } = replica;
+    const what = done.get(slot);
+    if (what === 'clone' || what === 'remove') return { ...replica, attempts: attempts + 1 };
+    return what === 'shutDown' ? { ...replica, shutdownAt: new Date(now).toISOString() } : replica;
+  };
+  return { ...status, ...(status.replicas && { replicas: status.replicas.map(counted) }) };
 }
 
 /** The status with what is being done by now. */
@@ -223,7 +281,7 @@ function observed(group: VmGroup, seen: Seen, slots: readonly Slot[], now: numbe
     desiredReplicas: wanted,
     readyReplicas: ready,
     updatedReplicas: updated.length,
-    selector: `vmwright.dev/vmgroup=${metadata.name.slice(0, 63)}`,
+    selector: `vmwright.dev/vmgroup=${metadata.name.slice(0, 63).replace(/[^a-z0-9]+$/, '')}`,
     replicas: slots.map(shownAs),
   };
   if (isDone)
@@ -239,11 +297,12 @@ function observed(group: VmGroup, seen: Seen, slots: readonly Slot[], now: numbe
 }
 
 function shownAs({ replica, machine, doing }: Slot): Replica {
-  const { power: _, ip: __, host: ___, task: ____, ...kept } = replica;
+  const { power: _, ip: __, host: ___, task: ____, shutdownAt, ...kept } = replica;
   const { power, ip, host } = machine ?? {};
   const task = doing?.task;
   return {
     ...kept,
+    ...(shutdownAt !== undefined && power === 'poweredOn' && { shutdownAt }),
     ...(power && { power }),
     ...(ip && { ip }),
     ...(host && { host }),
@@ -253,15 +312,15 @@ function shownAs({ replica, machine, doing }: Slot): Replica {
 
 /** The status when something stands in the way: what was known stays. */
 export function troubled(group: VmGroup, trouble: Trouble, now: number): VmGroupStatus {
-  const { reason, message, isUnknown } = trouble;
+  const { reason, message, isUnknown, isPassing } = trouble;
   const ready = { status: isUnknown ? 'Unknown' : 'False', reason, message } as const;
-  return told(group, { ...group.status, desiredReplicas: group.spec.replicas }, now, 'ERROR', ready);
+  const status = { ...group.status, desiredReplicas: group.spec.replicas };
+  return told(group, status, now, isPassing ? 'PENDING' : 'ERROR', ready);
 }
 
 /** The status of a group that is being deleted. */
 export function departing(group: VmGroup, message: string, now: number): VmGroupStatus {
-  const status = { ...group.status, readyReplicas: 0 };
-  return told(group, status, now, 'PENDING', { status: 'False', reason: 'Deleting', message });
+  return told(group, group.status ?? {}, now, 'PENDING', { status: 'False', reason: 'Deleting', message });
 }
 
 function told(

@@ -2,7 +2,12 @@ import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
 
 const { array, boolean, conditions, integer, intOrString, literals, object, optional, string } = schema;
 
-const replicas = integer({ description: 'How many machines there shall be.', minimum: 0, format: 'int32' });
+const replicas = integer({
+  description: 'How many machines there shall be. Not more than a thousand: each is listed in the status.',
+  minimum: 0,
+  maximum: 1_000,
+  format: 'int32',
+});
 const cpu = integer({ description: 'How many CPUs each machine has.', minimum: 1, format: 'int32' });
 const memory = integer({
   description: 'How much memory each machine has, in GiB.',
@@ -85,6 +90,7 @@ const status = object({
   lastMessage: optional(string({ description: 'What there is to know, in a sentence.' })),
   selector: optional(string({ description: 'For autoscalers.' })),
   vcenter: optional(string({ description: 'Where its machines are: the vCenter,' })),
+  vcenterId: optional(string({ description: 'which is this one, whatever it is called,' })),
   datacenter: optional(string({ description: 'the datacenter,' })),
   folder: optional(string({ description: 'and the folder that its own is in. They do not move.' })),
   replicas: optional(
@@ -100,6 +106,9 @@ const status = object({
           }),
         ),
         leaving: optional(boolean({ description: 'It is, or will be, removed.' })),
+        shutdownAt: optional(
+          string({ description: 'When its guest was asked to shut itself down.', format: 'date-time' }),
+        ),
         power: optional(literals(['poweredOn', 'poweredOff', 'suspended'])),
         ip: optional(string()),
         host: optional(string()),

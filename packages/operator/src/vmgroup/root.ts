@@ -15,14 +15,9 @@ import {
 import { type Marks, marksIn } from './marks.ts';
 
 const MACHINE = [
-  ...([
-    'name',
-    'config.instanceUuid',
-    'config.extraConfig',
-    'config.template',
-    'runtime.powerState',
-  ] as const),
-  ...(['runtime.host', 'config.hardware.numCPU', 'config.hardware.memoryMB', 'guest.ipAddress'] as const),
+  ...(['name', 'config.instanceUuid', 'config.extraConfig', 'runtime.powerState'] as const),
+  ...(['runtime.connectionState', 'runtime.host', 'guest.ipAddress'] as const),
+  ...(['config.hardware.numCPU', 'config.hardware.memoryMB'] as const),
   ...(['config.cpuHotAddEnabled', 'config.memoryHotAddEnabled'] as const),
 ];
 
@@ -38,6 +33,8 @@ export interface RootOptions {
   readonly vcenter: Vcenter;
   readonly datacenter: Datacenter;
   readonly folder: Ref<'Folder'>;
+  /** Of the vCenter itself, whatever it is called. */
+  readonly vcenterId: string;
   /** Told of the group (`namespace/name`) of each machine that changes. */
   readonly wake: (group: string) => void;
 }
@@ -46,13 +43,15 @@ export interface RootOptions {
 export class Root implements Disposable {
   readonly datacenter: Datacenter;
   readonly folder: Ref<'Folder'>;
+  readonly vcenterId: string;
   readonly #inventory: Inventory;
   readonly #world: Pick<World, 'monotonic'>;
   #lastLiveAt: number;
 
-  constructor({ world, vcenter, datacenter, folder, wake }: RootOptions) {
+  constructor({ world, vcenter, datacenter, folder, vcenterId, wake }: RootOptions) {
     this.datacenter = datacenter;
     this.folder = folder;
+    this.vcenterId = vcenterId;
     this.#world = world;
     this.#lastLiveAt = world.monotonic();
     this.#inventory = vcenter.inventory({

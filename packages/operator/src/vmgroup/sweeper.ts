@@ -1,9 +1,10 @@
-import type { JobOptions } from '@vmwright/runtime';
-import { customValueOf, FaultError, type Ref } from '@vmwright/vsphere';
+import type { JobOptions, Logger } from '@vmwright/runtime';
+import { customValueOf, FaultError, isRef, type Ref } from '@vmwright/vsphere';
 import { type SweepOptions, sweep } from '../sweep.ts';
 import { removeStray } from './actions.ts';
-import { ownerOf, releaseFolder } from './folder.ts';
-import { FOLDER_OWNER, ownerIn } from './marks.ts';
+import { ownerOf as folderOwner, releaseFolder } from './folder.ts';
+import { folderKey } from './locator.ts';
+import { FOLDER_OWNER, marksIn, ownerIn } from './marks.ts';
 import { VmGroup } from './resource.ts';
 import type { Root } from './root.ts';
 import type { Site } from './site.ts';
@@ -12,6 +13,7 @@ import type { Sites } from './sites.ts';
 export interface VmGroupSweeperOptions extends Omit<SweepOptions<Stray>, 'name' | 'kind' | 'outside'> {
   readonly sites: Sites;
   readonly cluster: string;
+  readonly log: Logger;
 }
 
 /** A machine or a folder that may be nobody's. */
@@ -19,11 +21,12 @@ interface Stray {
   readonly site: Site;
   readonly root: Root;
   readonly ref: Ref<'VirtualMachine'> | Ref<'Folder'>;
+  readonly name: string;
   readonly owner: { readonly uid: string; readonly namespace: string };
 }
 
 /** Removes machines and folders of vCenter that were made for a VmGroup that is gone. */
-export function vmGroupSweeper({ sites, cluster, ...options }: VmGroupSweeperOptions): JobOptions {
+export function vmGroupSweeper({ sites, cluster, log, ...options }: VmGroupSweeperOptions): JobOptions {
   return sweep<Stray>({
     ...options,
     name: 'vmgroup',
@@ -32,40 +35,54 @@ export function vmGroupSweeper({ sites, cluster, ...options }: VmGroupSweeperOpt
       list: async (signal) => {
         const found: Stray[] = [];
         for (const site of sites)
-          for (const root of site.roots)
-            if (root.isLive)
-              found.push(
-                ...machinesIn(site, root, cluster),
-                ...(await foldersIn(site, root, cluster, signal)),
+          for (const root of site.roots.open) {
+            if (!root.isLive) continue;
+            found.push(...machinesIn(site, root, cluster));
+            // What is wrong with one vCenter is no reason to leave the others as they are.
+            const folders = await foldersIn(site, root, cluster, signal).catch((error) => {
+              log.warn(
+                { vcenter: site.name, error: String(error) },
+                'folders without a VmGroup could not be looked for',
               );
+            });
+            found.push(...(folders ?? []));
+          }
         return found;
       },
       idOf: ({ site, ref }) => `${site.name}/${ref.value}`,
       ownerOf: ({ owner }) => owner,
       again: async (stray, signal) => {
-        const { site, root, ref, owner } = stray;
-        if (ref.type === 'VirtualMachine')
-          return machinesIn(site, root, cluster).find((each) => each.ref.value === ref.value);
+        // Not by the inventory: since it was told it may have been let go of.
+        const { site, ref } = stray;
         try {
-          return (await ownerOf(site.vcenter, ref, { signal }))?.uid === owner.uid ? stray : undefined;
+          const owner = isRef(ref, 'Folder')
+            ? await folderOwner(site.vcenter, ref, { signal })
+            : await machineOwner(site, ref, signal);
+          return owner?.cluster === cluster ? { ...stray, owner } : undefined;
         } catch (error) {
           if (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND') return undefined;
           throw error;
         }
       },
-      remove: async ({ site, ref, owner }, scope) => {
-        if (ref.type === 'VirtualMachine') await removeStray(site, ref, scope);
-        else await releaseFolder(site.vcenter, ref, { cluster, uid: owner.uid }, scope);
+      remove: async ({ site, root, ref, name, owner }, scope) => {
+        if (isRef(ref, 'Folder'))
+          await site.alone(folderKey(root, name), () => releaseFolder(site.vcenter, ref, owner.uid, scope));
+        else await removeStray(site, ref, scope);
       },
     },
   });
+}
+
+async function machineOwner({ vcenter }: Site, ref: Ref<'VirtualMachine'>, signal: AbortSignal) {
+  const paths = ['config.instanceUuid', 'config.extraConfig'] as const;
+  return marksIn({ ref, properties: await vcenter.read(ref, paths, { signal }) });
 }
 
 function machinesIn(site: Site, root: Root, cluster: string): readonly Stray[] {
   return root
     .machines()
     .filter(({ marks }) => marks.cluster === cluster)
-    .map(({ ref, marks: owner }) => ({ site, root, ref, owner }));
+    .map(({ ref, marks: owner }) => ({ site, root, ref, owner, name: owner.name }));
 }
 
 /** vCenter does not tell when marks of folders change, so they are asked for. */
@@ -75,11 +92,12 @@ async function foldersIn(
   cluster: string,
   signal: AbortSignal,
 ): Promise<readonly Stray[]> {
-  const key = await site.vcenter.attributes.key(FOLDER_OWNER, { signal });
-  const folders = await site.vcenter.list('Folder', ['customValue'], { container: root.folder, signal });
-  return folders.flatMap(({ ref, properties: { customValue } }) => {
+  const key = await site.vcenter.attributes.find(FOLDER_OWNER, { signal });
+  if (key === undefined) return [];
+  const paths = ['customValue', 'name'] as const;
+  const folders = await site.vcenter.list('Folder', paths, { container: root.folder, signal });
+  return folders.flatMap(({ ref, properties: { customValue, name = '' } }) => {
     const owner = ownerIn(customValueOf(customValue, key));
-    if (owner?.cluster !== cluster) return [];
-    return { site, root, ref, owner: { uid: owner.uid, namespace: '' } };
+    return owner?.cluster === cluster ? { site, root, ref, owner, name } : [];
   });
 }

@@ -34,7 +34,7 @@ const DATACENTER_PROPERTIES = ['name', 'vmFolder', 'hostFolder', 'datastoreFolde
 
 /**
  * Finds things by the names that people give. Each takes a name, which is looked for everywhere in the datacenter; or a
- * path in it (`folder/template`), or the whole one as vCenter's tools have it (`/DC0/vm/folder/template`); or, but for
+ * path in it (`folder/template`, `/template`), or the whole one as vCenter's tools have it (`/DC0/vm/folder/template`); or, but for
  * templates and folders, nothing where there is only one.
  *
  * Errors: NotFoundError and AmbiguousError, in words.
@@ -146,7 +146,8 @@ export class Lookup {
         const steps = stepsOf(name, `${datacenter.name}/${kind.rootName}/`);
         const found = await walk(bound, kind.root, steps);
         if (found !== undefined && kind.types.includes(found.type)) return found;
-        if (steps.length > 1) throw missing(kind, name, datacenter);
+        // A path says where it is; a name does not.
+        if (steps.length > 1 || name.startsWith('/')) throw missing(kind, name, datacenter);
       }
       return this.#scan(bound, datacenter, kind, name);
     }, options);

@@ -19,9 +19,15 @@ export class Attributes {
 
   /** The key of a name, which is made known where it is not. */
   async key(name: string, options: ChangeOptions = {}): Promise<number> {
-    const known =
-      this.#keys.get(name) ?? (await this.#find(name, options)) ?? (await this.#add(name, options));
+    const known = (await this.find(name, options)) ?? (await this.#add(name, options));
     this.#keys.set(name, known);
+    return known;
+  }
+
+  /** The key of a name; undefined where nobody has made it known. */
+  async find(name: string, options: CallOptions = {}): Promise<number | undefined> {
+    const known = this.#keys.get(name) ?? (await this.#find(name, options));
+    if (known !== undefined) this.#keys.set(name, known);
     return known;
   }
 

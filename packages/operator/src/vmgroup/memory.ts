@@ -1,0 +1,2 @@
+/** Users say GiB, vCenter MB, which are MiB. */
+export const MB_IN_GIB = 1_024;
