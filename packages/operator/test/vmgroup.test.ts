@@ -174,6 +174,18 @@ describe('what stands in the way', () => {
     await it.running('early', 1);
   });
 
+  test('more machines than there are turns for wait for a template without a rush, and the others go on', async () => {
+    await it.group('waiting', { replicas: 5, template: 'never' });
+    await it.until('waiting', (group) => field(group, 'status', 'phase') === 'ERROR');
+    const before = await reconciles();
+    await it.group('going-on', { replicas: 2 });
+    await it.running('going-on', 2);
+    await it.until('waiting', (group) => field(group, 'status', 'desiredReplicas') === 5);
+    expect((await reconciles()) - before).toBeLessThan(60);
+    await it.change('waiting', { replicas: 0 });
+    await it.running('waiting', 0);
+  });
+
   test('a permission that is missing is told, once, and healed when it is given', async () => {
     await it.vcsim.control.fault({ method: 'CloneVM_Task', fault: 'NoPermission' });
     await it.group('denied', { replicas: 2 });
@@ -206,6 +218,58 @@ test('paused: nothing is done until it goes on; Orphan: the machines stay, and a
   const [kept, ...more] = await it.machines('default-held');
   expect(more).toEqual([]);
   expect(kept).toMatchObject({ power: 'poweredOn' });
+});
+
+describe('what people do to machines', () => {
+  test('one whose marks are gone is taken back', async () => {
+    await it.group('stripped', { replicas: 1 });
+    await it.running('stripped', 1);
+    const [before] = await it.machines('default-stripped');
+    const { machines, tasks } = it.vcenter;
+    const marks = { 'vmwright.uid': '', 'vmwright.slot': '' };
+    await tasks.follow(await machines.reconfigure(ref(before?.id ?? ''), { extraConfig: marks }));
+    await it.until('stripped', (group) => field(group, 'status', 'currentReplicas') === 0);
+    await it.running('stripped', 1);
+    expect(await it.machines('default-stripped')).toEqual([before]);
+  });
+
+  test('one that was moved away is told, and not made twice', async () => {
+    await it.group('moved', { replicas: 1 });
+    const group = await it.running('moved', 1);
+    await it.kubectl('annotate', 'vmgroup', 'moved', 'vmwright.dev/paused=true');
+    const [machine] = await it.machines('default-moved');
+    await destroy(machine?.id ?? '');
+    const elsewhere = await cloneInto('', {
+      name: machine?.name ?? '',
+      instanceUuid: String(field(replicas(group)[0], 'instanceUuid')),
+    });
+    await it.kubectl('annotate', 'vmgroup', 'moved', 'vmwright.dev/paused-');
+    const told = await it.until('moved', (found) => reason(found) === 'Moved');
+    expect(lastMessage(told)).toBe(
+      `machine '${machine?.name}' is not in the group's folder any more; move it back, or delete it`,
+    );
+    expect(await it.machines('default-moved')).toEqual([]);
+    await destroy(elsewhere);
+    await it.running('moved', 1);
+  });
+});
+
+describe('guests that are given time', () => {
+  test('shut themselves down', async () => {
+    await it.group('soft', { replicas: 2, shutdownSeconds: 3600 });
+    await it.running('soft', 2);
+    await it.vcsim.control.resetCalls();
+    await it.change('soft', { replicas: 1 });
+    await it.running('soft', 1);
+    const calls = await it.vcsim.control.calls();
+    expect([calls.ShutdownGuest, calls.PowerOffVM_Task]).toEqual([1, undefined]);
+  });
+
+  test('are switched off where nobody is there to ask', async () => {
+    await it.vcsim.control.fault({ method: 'ShutdownGuest', fault: 'ToolsUnavailable' });
+    await it.kubectl('delete', 'vmgroup', 'soft');
+    expect(await it.machines('default-soft')).toEqual([]);
+  });
 });
 
 test('a deletion that fails is told, and finishes when it can', async () => {
@@ -255,14 +319,6 @@ test('both versions are served, and say the same', async () => {
 test('sessions that end while nothing happens wake nobody, and the next change works', async () => {
   await it.group('idle', { replicas: 1 });
   await it.running('idle', 1);
-  const reconciles = async () =>
-    [
-      ...(await it.metrics(it.operator)).matchAll(
-        /^controller_runtime_reconcile_total\{.*"vmgroup".*\} (\d+)$/gm,
-      ),
-    ]
-      .map(([, count]) => Number(count))
-      .reduce((sum, count) => sum + count, 0);
   const before = await reconciles();
   expect(before).toBeGreaterThan(0);
   const { control } = it.vcsim;
@@ -303,13 +359,36 @@ function ref(value: string): Ref<'VirtualMachine'> {
   return { type: 'VirtualMachine', value };
 }
 
-async function makeForeign(folderName: string): Promise<string> {
+/** How often groups were looked at. */
+async function reconciles(): Promise<number> {
+  const counts = /^controller_runtime_reconcile_total\{.*"vmgroup".*\} (\d+)$/gm;
+  return [...(await it.metrics(it.operator)).matchAll(counts)].reduce(
+    (sum, [, count]) => sum + Number(count),
+    0,
+  );
+}
+
+async function destroy(id: string): Promise<void> {
+  const { machines, tasks } = it.vcenter;
+  await tasks.follow(await machines.powerOff(ref(id))).catch(() => undefined); // it may be off
+  await tasks.follow(await machines.destroy(ref(id)));
+}
+
+function makeForeign(folderName: string): Promise<string> {
+  return cloneInto(`vm-operator/${folderName}`, { name: 'foreign' });
+}
+
+async function cloneInto(
+  path: string,
+  options: { readonly name: string; readonly instanceUuid?: string },
+): Promise<string> {
   const { lookup, machines, tasks } = it.vcenter;
   const datacenter = await lookup.datacenter();
   const made = await tasks.follow(
     await machines.clone({
-      ...{ name: 'foreign', template: await lookup.template(datacenter, TEMPLATE) },
-      folder: await lookup.folder(datacenter, `vm-operator/${folderName}`),
+      ...options,
+      template: await lookup.template(datacenter, TEMPLATE),
+      folder: await lookup.folder(datacenter, path),
       resourcePool: await lookup.resourcePool(datacenter),
     }),
   );
