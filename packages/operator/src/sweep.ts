@@ -1,4 +1,12 @@
-import type { JobOptions, Kind, KubeObject, Registry, World } from '@vmwright/runtime';
+import {
+  type Client,
+  ForbiddenError,
+  type JobOptions,
+  type Kind,
+  type KubeObject,
+  type Registry,
+  type World,
+} from '@vmwright/runtime';
 
 /** What is outside, and may have been made for objects that are gone. */
 export interface Outside<T> {
@@ -38,7 +46,8 @@ const SUSPICIOUSLY_MANY = 10;
  * deletion, when nobody waits for it any more.
  *
  * The outside is listed first and then the objects, afresh: something is asked for after its object was stored, and UIDs
- * do not come back, so whose object is not there then is nobody's, for good.
+ * do not come back, so whose object is not there then is nobody's, for good. Of several namespaces, what was made for
+ * objects in one that may not be listed is left alone: of those nobody can say that they are gone.
  */
 export function sweep<T>(options: SweepOptions<T>): JobOptions {
   const { name, kind, outside, world, everyMs, graceMs, namespaces, registry } = options;
@@ -54,10 +63,9 @@ export function sweep<T>(options: SweepOptions<T>): JobOptions {
       help: `What belonged to no ${kind.kind} and was removed.`,
     })
     .with({});
-  const strangersAmong = (items: readonly T[], uids: ReadonlySet<string>) =>
-    strangers(outside, items, uids, namespaces);
   /** Since when each was nobody's, by its id. */
   let since = new Map<string, number>();
+  let toldOf = '';
   return {
     name: `${name}-sweeper`,
     everyMs,
@@ -65,20 +73,33 @@ export function sweep<T>(options: SweepOptions<T>): JobOptions {
     run: async ({ client, cache, signal, log, assertMayAct: allow }) => {
       const all = await outside.list(signal);
       // The cache knows most owners, and so spares a list. It never decides: it may lack an object that is there.
-      const suspects = strangersAmong(all, new Set(uidsOf(cache(kind).list())));
+      const suspects = strangers(outside, all, new Set(uidsOf(cache(kind).list())), namespaces);
       const uids = new Set<string>();
+      const forbidden = new Set<string>();
       if (suspects.length > 0)
-        for (const namespace of namespaces ?? [undefined])
-          for await (const { items } of client.pages(kind, { namespace, metadataOnly: true, signal }))
-            for (const uid of uidsOf(items)) uids.add(uid);
-      const found = strangersAmong(suspects, uids);
+        for (const namespace of namespaces ?? [undefined]) {
+          const listed = await uidsIn(client, kind, namespace, signal);
+          if (listed === 'forbidden') forbidden.add(namespace ?? '');
+          else for (const uid of listed) uids.add(uid);
+        }
+      const unseen = [...forbidden].join(', ');
+      if (unseen !== '' && unseen !== toldOf)
+        log.warn(
+          { namespaces: unseen },
+          `no ${kind.kind} may be listed in these namespaces; what was made for those in them is not swept. This is told once`,
+        );
+      toldOf = unseen;
+      const judged = namespaces?.filter((namespace) => !forbidden.has(namespace));
+      const strangersAmong = (items: readonly T[]) => strangers(outside, items, uids, judged);
+      const found = strangersAmong(suspects);
       orphans.set(found.length);
       const now = world.monotonic();
       since = new Map(found.map((item) => [outside.idOf(item), since.get(outside.idOf(item)) ?? now]));
       const due = found.filter((item) => now - (since.get(outside.idOf(item)) ?? now) >= graceMs);
-      if (due.length > SUSPICIOUSLY_MANY && due.length > all.length / 2) {
+      const those = all.filter((item) => !forbidden.has(outside.ownerOf(item)?.namespace ?? '')).length;
+      if (due.length > SUSPICIOUSLY_MANY && due.length > those / 2) {
         log.error(
-          { orphans: due.length, all: all.length },
+          { orphans: due.length, all: those },
           `most of what is there belongs to no ${kind.kind}; none is removed, for this cluster may have been restored or built anew. What nobody wants is to be deleted by hand`,
         );
         return;
@@ -86,13 +107,31 @@ export function sweep<T>(options: SweepOptions<T>): JobOptions {
       for (const item of due) {
         // As it is now: since it was listed it may have been let go of (Orphan), and its object with it.
         const newest = await outside.again(item, signal);
-        if (newest === undefined || strangersAmong([newest], uids).length === 0) continue;
+        if (newest === undefined || strangersAmong([newest]).length === 0) continue;
         log.warn({ id: outside.idOf(item) }, `what belongs to no ${kind.kind} is removed`);
         await outside.remove(newest, { signal, allow });
         swept.inc();
       }
     },
   };
+}
+
+/** Of all objects of a kind, afresh. Not to be allowed to list all namespaces at once is a failure. */
+async function uidsIn(
+  client: Pick<Client, 'pages'>,
+  kind: Kind,
+  namespace: string | undefined,
+  signal: AbortSignal,
+): Promise<readonly string[] | 'forbidden'> {
+  const uids: string[] = [];
+  try {
+    for await (const { items } of client.pages(kind, { namespace, metadataOnly: true, signal }))
+      uids.push(...uidsOf(items));
+    return uids;
+  } catch (error) {
+    if (namespace === undefined || !(error instanceof ForbiddenError)) throw error;
+    return 'forbidden';
+  }
 }
 
 /** What is ours, in namespaces of ours, and belongs to none of these objects. */

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { CloudClient, type Server } from '@vmwright/cloud';
 import { nodeWorld } from '@vmwright/runtime';
 import {
@@ -6,15 +7,20 @@ import {
   freePort,
   installOperator,
   type KubeObject,
+  type Part,
   startCloud,
   startControlPlane,
   startOperator,
 } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from './installed.ts';
+import { page } from './played.ts';
 import { install, type WithCloud } from './with-cloud.ts';
 
 const QUICK = ['--vm-refresh=1s', '--vm-sweep=1s', '--cloud-timeout=2s'];
+
+/** The command that frees a namespace. */
+const RESCUE = /kubectl create clusterrolebinding vmwright-rescue [^\n`]+/;
 
 const vmsIn = (namespace: string) => `/apis/samplecontroller.k8s.io/v1alpha1/namespaces/${namespace}/vms`;
 const bodyOf = (name: string, vmname: string) => ({
@@ -159,6 +165,7 @@ describe('with --namespaces', () => {
   const stack = new AsyncDisposableStack();
   let cluster: Cluster;
   let client: CloudClient;
+  let operator: Part;
   beforeAll(async () => {
     const cloud = stack.use(await startCloud({ prohibited: ['vmforbidden'] }));
     client = stack.use(new CloudClient({ world: nodeWorld, url: cloud.url, apiKey: cloud.apiKey }));
@@ -166,7 +173,7 @@ describe('with --namespaces', () => {
     for (const name of [SYSTEM, 'a', 'b', 'c']) await cluster.kubectl(['create', 'namespace', name]);
     const webhookPort = await freePort();
     await installOperator(cluster, SYSTEM, webhookPort, ['a', 'b']);
-    stack.use(
+    operator = stack.use(
       await startOperator({
         ...{ cluster, cloud, webhookPort, namespace: SYSTEM },
         args: [...QUICK, '--namespaces=a,b'],
@@ -184,6 +191,24 @@ describe('with --namespaces', () => {
     for await (const page of client.list()) all.push(...page);
     return all;
   };
+  /** One that is made past the operator, with its marks: by default for a VM that never was. */
+  const machineFor = async (namespace: string, uid = '00000000-0000-4000-8000-000000000000') => {
+    const { metadata } = await cluster.api.get('/api/v1/namespaces/kube-system');
+    const labels = {
+      'vmwright.dev/cluster': metadata.uid,
+      'vmwright.dev/uid': uid,
+      'vmwright.dev/namespace': namespace,
+      'vmwright.dev/name': 'x',
+    };
+    const name = `vmorphan-${namespace}-${uid.slice(0, 8)}`;
+    return (await client.create({ name, labels }, undefined)).id;
+  };
+  const untilGone = (...ids: readonly unknown[]) =>
+    expect
+      .poll(async () => (await servers()).map(({ id }) => id).filter((id) => ids.includes(id)), {
+        timeout: 60_000,
+      })
+      .toEqual([]);
 
   test('it may see VMs in these only', async () => {
     const may = async (namespace: string) => {
@@ -217,25 +242,64 @@ describe('with --namespaces', () => {
   });
 
   test('machines of VMs elsewhere are not swept, whether these are there or not', async () => {
-    const { metadata } = await cluster.api.get('/api/v1/namespaces/kube-system');
-    const machineFor = async (namespace: string, uid = '00000000-0000-4000-8000-000000000000') => {
-      const labels = {
-        'vmwright.dev/cluster': metadata.uid,
-        'vmwright.dev/uid': uid,
-        'vmwright.dev/namespace': namespace,
-        'vmwright.dev/name': 'x',
-      };
-      const name = `vmorphan-${namespace}-${uid.slice(0, 8)}`;
-      return (await client.create({ name, labels }, undefined)).id;
-    };
     const there = await create('c', 'there', 'vmthere');
     const elsewhere = [await machineFor('c'), await machineFor('c', there.metadata.uid)];
     // Made later, so whoever sweeps these has seen the others before.
     const ours = [await machineFor('a'), await machineFor('b')];
-    const left = async () => (await servers()).map(({ id }) => id);
-    await expect
-      .poll(async () => (await left()).filter((id) => ours.includes(id)), { timeout: 60_000 })
-      .toEqual([]);
-    expect(await left()).toEqual(expect.arrayContaining(elsewhere));
+    await untilGone(...ours);
+    const left = (await servers()).map(({ id }) => id);
+    expect(left).toEqual(expect.arrayContaining(elsewhere));
   });
+
+  test('one of them that is deleted with a VM in it is stuck without its RoleBinding, holds up no other, not after a restart either, and is freed by a binding', async () => {
+    const LONG = { timeoutMs: 150_000 };
+    await create('b', 'doomed', 'vmdoomed');
+    const vmId = status(await until('b', 'doomed', isRunning), 'vmId');
+    await cluster.kubectl(['delete', 'namespace', 'b', '--wait=false']);
+    await cluster.waitForGone('/apis/rbac.authorization.k8s.io/v1/namespaces/b/rolebindings/vmwright');
+    await untilGone(vmId);
+    const log = () => readFile(operator.log, 'utf8');
+    const isForbidden = async () =>
+      /PATCH \S*\/namespaces\/b\/vms\/doomed: .* is forbidden/.test(await log());
+    await expect.poll(isForbidden, { timeout: 60_000 }).toBe(true);
+    await create('a', 'meanwhile', 'vmmeanwhile');
+    await until('a', 'meanwhile', isRunning);
+
+    await operator.kill();
+    await operator.start(); // which waits until it is ready
+    await create('a', 'restarted', 'vmrestarted');
+    await until('a', 'restarted', isRunning);
+    const port = /"msg":"serving metrics[^\n]*"port":(\d+)/.exec(await log())?.[1];
+    const readiness = await (await fetch(`http://127.0.0.1:${port}/readyz?verbose`)).text();
+    expect(readiness).toContain('[+]caches ok: without vms.samplecontroller.k8s.io in b\n');
+    // Of what was made for VMs in b nobody can say that they are gone; the orphans of a are swept all the same.
+    const unjudged = await machineFor('b');
+    await untilGone(await machineFor('a'));
+    expect((await servers()).map(({ id }) => id)).toContain(unjudged);
+    expect((await cluster.api.get(`${vmsIn('b')}/doomed`)).metadata).toMatchObject({
+      finalizers: ['vmwright.dev/vm'],
+      deletionTimestamp: expect.any(String),
+    });
+
+    // As docs/vm.md has it.
+    await cluster.kubectl(page('vm.md').match(RESCUE)?.[0].split(' ').slice(1) ?? []);
+    await cluster.waitForGone('/api/v1/namespaces/b', LONG);
+    await untilGone(unjudged);
+    await cluster.kubectl(['delete', 'clusterrolebinding', 'vmwright-rescue']);
+    expect((await servers()).map(({ name }) => name).toSorted()).toEqual(
+      expect.arrayContaining(['vmmeanwhile', 'vmrestarted']),
+    );
+    expect((await servers()).filter(({ labels }) => labels['vmwright.dev/namespace'] === 'b')).toEqual([]);
+    await create('a', 'after', 'vmafter');
+    await until('a', 'after', isRunning);
+    await cluster.kubectl([
+      '-n',
+      'a',
+      'delete',
+      'vms.samplecontroller.k8s.io',
+      'meanwhile',
+      'restarted',
+      'after',
+    ]);
+  }, 300_000);
 });

@@ -271,6 +271,96 @@ describe('a failure that may pass', () => {
   });
 });
 
+describe('a cloud that asks for time', () => {
+  const asks = (status: number, after: string): Scripted => ({ status, headers: { 'retry-after': after } });
+  const fine: Scripted = { status: 200, body: server };
+  const gapsOf = ({ sentAt }: VirtualWorld) => sentAt.map((at) => at - (sentAt[0] ?? 0));
+
+  test.for([429, 503])(
+    'by %i for a moment is left alone for as long by other calls as well',
+    async (status) => {
+      const { world, client, told } = start(asks(status, '2'), fine, fine);
+      const first = client.get('a');
+      await world.requests(1);
+      while (told.length === 0) await Promise.resolve();
+      const second = client.get('b');
+      await world.until(Promise.all([first, second]));
+      expect(gapsOf(world)).toEqual([0, 2_100, 2_100]);
+      expect(told).toHaveLength(3); // what was not sent is no request
+    },
+  );
+
+  test('is left alone also by who comes after those have given up', async () => {
+    const { world, client } = start(...Array.from({ length: 4 }, () => asks(429, '2')), fine);
+    await errorOf(world, client.get('a'));
+    const error = await errorOf(world, client.check('b', { tries: 1 }));
+    expect(error).toBeInstanceOf(TooManyRequestsError);
+    expect(error).toMatchObject({ retryAfterMs: 2_000, message: expect.stringMatching(/^GET \/check\/b: /) });
+    expect(world.sent).toHaveLength(4);
+    await world.until(client.get('c'));
+    expect((world.sentAt[4] ?? 0) - (world.sentAt[3] ?? 0)).toBe(2_100);
+  });
+
+  test('twice at once is left alone for the longer time, and never for more than a minute', async () => {
+    const { world, client } = start(asks(429, '3600'), asks(429, '7'), fine);
+    await Promise.all([errorOf(world, client.get('a')), errorOf(world, client.get('b'))]);
+    world.advance(59_999);
+    expect(await errorOf(world, client.get('c', { tries: 1 }))).toMatchObject({ retryAfterMs: 1 });
+    world.advance(1);
+    await world.until(client.get('c', { tries: 1 }));
+    expect(gapsOf(world)).toEqual([0, 0, 60_000]);
+  });
+});
+
+describe('a key that the cloud refuses', () => {
+  function startWith(key: () => string, ...script: Scripted[]) {
+    const world = new VirtualWorld(...script);
+    return { world, client: new CloudClient({ world, url: 'http://cloud:8480/', apiKey: key }) };
+  }
+  const refusal = problem(401, 'UNAUTHORIZED');
+
+  test('is not sent again for a second, whoever calls; all are told that it is the key', async () => {
+    const { world, client } = start(refusal, refusal);
+    for (const id of ['a', 'b', 'c']) {
+      const error = await errorOf(world, client.get(id));
+      expect(error).toBeInstanceOf(UnauthorizedError);
+      expect(error).toMatchObject({ status: 401, detail: 'It is so.' });
+    }
+    expect(world.sent).toHaveLength(1);
+    world.advance(1_000);
+    await errorOf(world, client.get('d'));
+    expect(world.sent).toHaveLength(2);
+  });
+
+  test('keeps nobody waiting once it is replaced', async () => {
+    let key = 'old';
+    const { world, client } = startWith(() => key, refusal, { status: 200, body: server });
+    await errorOf(world, client.get('a'));
+    key = 'new';
+    await client.get('a');
+    expect(world.sent.map(({ headers }) => headers.authorization)).toEqual(['Bearer old', 'Bearer new']);
+    expect(world.sentAt[1]).toBe(world.sentAt[0]);
+  });
+
+  test('or that cannot be had is the caller’s to hear of, also where it is gone before the answer comes', async () => {
+    const missing = new Error('there is no key');
+    const { world, client } = startWith(() => {
+      throw missing;
+    });
+    await expect(client.get('a')).rejects.toBe(missing);
+    expect([world.sent.length, world.alarms]).toEqual([0, 0]);
+
+    let asked = 0;
+    const once = () => {
+      if (asked++ > 0) throw missing;
+      return apiKey;
+    };
+    const other = startWith(once, new Error(`bad header: Bearer ${apiKey}`));
+    const error = await errorOf(other.world, other.client.get('a', { tries: 1 }));
+    expect(error.message).toBe('GET /servers/a: bad header: Bearer [redacted]');
+  });
+});
+
 describe('time', () => {
   test('for an answer is limited, for each sending', async () => {
     const { world, client } = start('never', { status: 200, body: server });

@@ -7,6 +7,7 @@ import {
   UnexpectedAnswerError,
 } from './errors.ts';
 import { errorFrom } from './problem.ts';
+import { Rest } from './rest.ts';
 import type { CloudWorld, Transport, TransportRequest } from './world.ts';
 
 /** Told of each answer, for metrics. */
@@ -48,33 +49,33 @@ export interface Outgoing<T> {
 const FIRST_DELAY_MS = 100;
 /** Longer than this it is the caller's, whose back-off is made for it. */
 const LONGEST_DELAY_MS = 5_000;
-/** Whatever is asked for: a cloud that means an hour may be back in a minute. */
-const LONGEST_REST_MS = 60_000;
 
 /** Sends requests: with the key, a deadline, and again where that is safe. */
 export class Requests {
   readonly #options: RequestsOptions;
-  /** On the monotonic clock. */
-  #restUntil = 0;
+  readonly #rest: Rest;
 
   constructor(options: RequestsOptions) {
     this.#options = options;
+    this.#rest = new Rest(options.world);
   }
 
-  /** @throws CloudError for an answer that is no success, ConnectionError for none, and what `allow` throws */
+  /** @throws CloudError for an answer that is no success, ConnectionError for none, and what `allow` and `apiKey` throw */
   async send<T>(outgoing: Outgoing<T>): Promise<T> {
     const { world } = this.#options;
     const { signal, timeoutMs } = outgoing;
     for (let tries = 1; ; tries++) {
       signal?.throwIfAborted();
+      // Once for each sending: what cleans an error of the key must not have to ask for it, and fail in turn.
+      const key = this.#options.apiKey();
       const deadline = new Deadline(world, timeoutMs, signal);
       try {
-        return await this.#attempt(outgoing, deadline);
+        return await this.#attempt(outgoing, key, deadline);
       } catch (caught) {
         signal?.throwIfAborted();
         // Nothing was sent: asking a fence that has closed again and again opens nothing.
         if (caught instanceof NotAllowed) throw caught.cause;
-        const error = caught instanceof CloudError ? caught : this.#unanswered(outgoing, deadline, caught);
+        const error = caught instanceof CloudError ? caught : unanswered(outgoing, key, deadline, caught);
         const delay =
           tries < outgoing.tries ? this.#delayBeforeNext(outgoing.idempotent, error, tries) : undefined;
         if (delay === undefined) throw error;
@@ -85,10 +86,13 @@ export class Requests {
     }
   }
 
-  async #attempt<T>(outgoing: Outgoing<T>, { signal }: Deadline): Promise<T> {
+  async #attempt<T>(outgoing: Outgoing<T>, key: string, { signal }: Deadline): Promise<T> {
     const { world, transport, userAgent, observer } = this.#options;
-    const key = this.#options.apiKey();
     const { method, route, path, headers, body, read } = outgoing;
+    const assertMayBeSent = () => {
+      refuseUnlessAllowed(outgoing);
+      this.#rest.refuse(nameOf(outgoing), key);
+    };
     const request: TransportRequest = {
       method,
       path,
@@ -101,12 +105,11 @@ export class Requests {
       },
       ...(body !== undefined && { body }),
       signal,
-      beforeSend: () => refuseUnlessAllowed(outgoing),
+      beforeSend: assertMayBeSent,
     };
     const started = world.monotonic();
     const tell = (code: string) => observer?.answered(method, route, code, world.monotonic() - started);
-    refuseUnlessAllowed(outgoing); // and again when it has a connection to be sent over: it may wait for one
-    this.#refuseWhileResting(outgoing);
+    assertMayBeSent(); // and again when it has a connection to be sent over: it may wait for one
     let status: number;
     let text: string;
     let retryAfter: string | undefined;
@@ -116,22 +119,22 @@ export class Requests {
       retryAfter = response.header('retry-after');
       text = await response.text();
     } catch (error) {
-      tell('<error>');
+      const wasSent = !(error instanceof NotAllowed || error instanceof CloudError);
+      if (wasSent) tell('<error>');
       throw error;
     }
     tell(String(status));
-    if (status < 200 || status > 299)
-      throw this.#rested(
-        errorFrom(nameOf(outgoing), { status, body: text, retryAfter }, world.now(), (said) =>
-          this.#withoutKey(said),
-        ),
-      );
+    if (status < 200 || status > 299) {
+      const answer = { status, body: text, retryAfter };
+      const error = errorFrom(nameOf(outgoing), answer, world.now(), (said) => withoutKey(said, key));
+      this.#rest.after(error, key);
+      throw error;
+    }
     try {
       return read(text);
     } catch (error) {
-      throw new UnexpectedAnswerError(this.#withoutKey(`${nameOf(outgoing)}: ${messageOf(error)}`), {
-        status,
-      });
+      const message = withoutKey(`${nameOf(outgoing)}: ${messageOf(error)}`, key);
+      throw new UnexpectedAnswerError(message, { status });
     }
   }
 
@@ -147,36 +150,6 @@ export class Requests {
     const delay = asked + FIRST_DELAY_MS * 2 ** (tries - 1) * (0.5 + this.#options.world.random());
     return delay > LONGEST_DELAY_MS ? undefined : delay;
   }
-
-  #unanswered(outgoing: Outgoing<unknown>, { passed }: Deadline, cause: unknown): ConnectionError {
-    const why = passed
-      ? `no answer within ${outgoing.timeoutMs / 1000} s`
-      : this.#withoutKey(messageOf(cause));
-    const effect = outgoing.method === 'GET' ? '' : '; whether the cloud has carried it out is unknown';
-    // Without the cause: what a transport hangs on its errors is not ours to know, and may be the request's headers.
-    return new ConnectionError(`${nameOf(outgoing)}: ${why}${effect}`);
-  }
-
-  #withoutKey(text: string): string {
-    const key = this.#options.apiKey();
-    return key === '' ? text : text.replaceAll(key, '[redacted]');
-  }
-
-  /** Who asks for a longer time than we wait in here is left alone by all of us until then. */
-  #rested(error: CloudError): CloudError {
-    const asks = error instanceof TooManyRequestsError || error instanceof UnavailableError;
-    const ms = asks ? (error.retryAfterMs ?? 0) : 0;
-    if (ms > LONGEST_DELAY_MS)
-      this.#restUntil = this.#options.world.monotonic() + Math.min(ms, LONGEST_REST_MS);
-    return error;
-  }
-
-  #refuseWhileResting(outgoing: Outgoing<unknown>): void {
-    const retryAfterMs = this.#restUntil - this.#options.world.monotonic();
-    if (retryAfterMs <= 0) return;
-    const detail = 'the cloud has asked for time, and is left alone until then';
-    throw new TooManyRequestsError(`${nameOf(outgoing)}: ${detail}`, { status: 429, detail, retryAfterMs });
-  }
 }
 
 /** Carries what `allow` has thrown past those who tell failures of the network. */
@@ -188,6 +161,22 @@ function refuseUnlessAllowed({ allow }: Outgoing<unknown>): void {
   } catch (cause) {
     throw new NotAllowed('not allowed', { cause });
   }
+}
+
+function unanswered(
+  outgoing: Outgoing<unknown>,
+  key: string,
+  { passed }: Deadline,
+  cause: unknown,
+): ConnectionError {
+  const why = passed ? `no answer within ${outgoing.timeoutMs / 1000} s` : withoutKey(messageOf(cause), key);
+  const effect = outgoing.method === 'GET' ? '' : '; whether the cloud has carried it out is unknown';
+  // Without the cause: what a transport hangs on its errors is not ours to know, and may be the request's headers.
+  return new ConnectionError(`${nameOf(outgoing)}: ${why}${effect}`);
+}
+
+function withoutKey(text: string, key: string): string {
+  return key === '' ? text : text.replaceAll(key, '[redacted]');
 }
 
 /** As it reads in an error: without the query, which may be long. */

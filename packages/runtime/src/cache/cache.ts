@@ -5,6 +5,8 @@ import { type KubeObject, keyOf, type ObjectRef } from '../kind/object.ts';
 import { byFields, byLabels, type Selects } from '../kind/selector.ts';
 import type { World } from '../world/world.ts';
 import { Reflector } from './reflector.ts';
+import { Section } from './section.ts';
+import { SharedNamespaces } from './shared-namespaces.ts';
 import { type Change, type Indexer, revive, Store, versionOf } from './store.ts';
 
 /** All that an object has in a cache of metadata. */
@@ -14,8 +16,10 @@ export interface CacheOptions<T extends KubeObject> {
   readonly world: World;
   readonly client: Pick<Client, 'watch' | 'pages'>;
   readonly kind: Kind<T>;
-  /** @default all */
+  /** Of several, one that cannot be listed is left out until it can be. @default all */
   readonly namespaces?: readonly string[];
+  /** With whom namespaces are shared: one comes in when it is listed by all. @default nobody */
+  readonly shared?: SharedNamespaces;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   /** Keep names, labels, owners and the like, and no content. @default false */
@@ -25,6 +29,8 @@ export interface CacheOptions<T extends KubeObject> {
   readonly indexers?: Readonly<Record<string, Indexer<T>>>;
   /** Told of each failure to watch; the cache goes on. */
   readonly onError?: (error: unknown) => void;
+  /** Told once when one of several namespaces cannot be listed or watched, not at each try, and when it can be again. */
+  readonly onListable?: (namespace: string, is: boolean, error?: unknown) => void;
 }
 
 /** A change of the cache, as one subscriber sees it. Objects are his own copies, made when first asked for. */
@@ -63,7 +69,8 @@ export type Subscriber<T extends KubeObject> = (event: CacheEvent<T>) => void;
  * All objects of a kind (or those of some namespaces or labels), kept current by one watch.
  *
  * Guarantees:
- * - once synced, it has every object, and every later change reaches it in the end
+ * - once synced, it has every object, and every later change reaches it in the end; but of several namespaces, those
+ *   that cannot be listed (`unlistable`) are not waited for, and come in as a whole later: added, and initial
  * - an object never goes back to an older version; what was written through the manager's client is there at once
  *   (`written`), so a reconcile never acts on a state older than its own last write
  * - whoever reads gets copies: nobody can change what is cached
@@ -73,12 +80,13 @@ export class ObjectCache<T extends KubeObject> {
   readonly #options: CacheOptions<T>;
   readonly #store = new Store<T>();
   readonly #subscribers = new Set<Subscriber<T>>();
-  readonly #reflectors: readonly Reflector<T>[];
+  readonly #sections: ReadonlyMap<string, Section<T>>;
+  readonly #shared: SharedNamespaces;
   readonly #synced = Promise.withResolvers<void>();
   /** By namespace watched ('' for all): the version up to which the watch has told of everything. */
   readonly #reached = new Map<string, number>();
   readonly #selects: Selects;
-  #unsynced: number;
+  #hasSynced = false;
 
   constructor(options: CacheOptions<T>) {
     this.kind = options.kind;
@@ -91,21 +99,36 @@ export class ObjectCache<T extends KubeObject> {
       throw new Error(
         `${resourceOf(options.kind)} would be cached in no namespace; name one, or leave them out for all`,
       );
-    const scopes = options.namespaces ?? [undefined];
-    this.#unsynced = scopes.length;
-    this.#reflectors = scopes.map((namespace) => this.#reflector(namespace));
+    const namespaces = new Set(options.namespaces);
+    const letIn = (objects: Iterable<T>) => {
+      for (const object of objects) this.#tell(this.#store.put(keyOf(object.metadata), object), true);
+    };
+    const section = (name: string) => new Section<T>(name, namespaces.size > 1 ? letIn : undefined);
+    this.#sections =
+      namespaces.size === 0
+        ? new Map([['', new Section<T>(undefined)]])
+        : new Map([...namespaces].map((name) => [name, section(name)]));
+    this.#shared = options.shared ?? new SharedNamespaces();
+    // One alone is waited for, and waits for nobody.
+    if (namespaces.size > 1) this.#shared.join(this.#sections, () => this.#settle());
   }
 
   /** Keeps it current until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.#reflectors.map((reflector) => reflector.run(signal)));
+    const sections = [...this.#sections.values()];
+    await Promise.all(sections.map((section) => this.#reflector(section).run(signal)));
   }
 
   get hasSynced(): boolean {
-    return this.#unsynced === 0;
+    return this.#hasSynced;
   }
 
-  /** Resolves when all that was there at the start is in. */
+  /** Of several namespaces, those that cannot be listed or watched now: what it has of them is nothing, or old. */
+  get unlistable(): readonly string[] {
+    return [...this.#sections].flatMap(([name, { isFailing }]) => (isFailing ? [name] : []));
+  }
+
+  /** Resolves when all that was there at the start is in, but for namespaces that cannot be listed. */
   waitForSync(): Promise<void> {
     return this.#synced.promise;
   }
@@ -160,47 +183,77 @@ export class ObjectCache<T extends KubeObject> {
     this.#tell(this.#store.bury(keyOf(ref), uid));
   }
 
-  #reflector(namespace: string | undefined): Reflector<T> {
+  #reflector(section: Section<T>): Reflector<T> {
     const { world, client, kind, labelSelector, fieldSelector, metadataOnly = false } = this.#options;
-    let first = true;
+    const { namespace } = section;
+    const store = () => section.waiting ?? this.#store;
+    const tell = (change: Change | undefined) => {
+      if (section.waiting === undefined) this.#tell(change);
+    };
     return new Reflector<T>({
       world,
       client,
       kind,
       selection: { namespace, labelSelector, fieldSelector, metadataOnly },
       keyOf: ({ metadata }) => keyOf(metadata),
-      onError: (error) => this.#options.onError?.(error),
+      onError: (error) => this.#failed(section, error),
       sink: {
-        put: (object) => this.#tell(this.#store.put(keyOf(object.metadata), this.#kept(object))),
+        put: (object) => tell(store().put(keyOf(object.metadata), this.#kept(object))),
         removed: (object) => {
-          this.#tell(this.#store.remove(keyOf(object.metadata), versionOf(object)));
+          tell(store().remove(keyOf(object.metadata), versionOf(object)));
           this.#store.unbury(object.metadata.uid);
         },
-        reached: (resourceVersion) => void this.#reached.set(namespace ?? '', Number(resourceVersion)),
+        reached: (resourceVersion) => {
+          this.#reached.set(namespace ?? '', Number(resourceVersion));
+          this.#succeeded(section);
+        },
         complete: (keys, resourceVersion) => {
           const prefix = namespace === undefined ? '' : `${namespace}/`;
-          for (const key of [...this.#store.keys()]) {
-            if (key.startsWith(prefix) && !keys.has(key))
-              this.#tell(this.#store.remove(key, Number(resourceVersion)));
+          for (const key of [...store().keys()]) {
+            if (key.startsWith(prefix) && !keys.has(key)) tell(store().remove(key, Number(resourceVersion)));
           }
-          this.#store.listed(prefix, keys, Number(resourceVersion));
-          if (first) this.#oneSynced();
-          first = false;
+          store().listed(prefix, keys, Number(resourceVersion));
+          section.listed();
+          this.#succeeded(section);
+          if (!section.isIn) this.#shared.changed(namespace ?? '');
+          this.#settle();
         },
       },
     });
   }
 
-  #oneSynced(): void {
-    this.#unsynced -= 1;
-    if (this.#unsynced === 0) this.#synced.resolve();
+  #succeeded(section: Section<T>): void {
+    const { namespace = '' } = section;
+    if (!section.succeeded()) return;
+    this.#options.onListable?.(namespace, true);
+    this.#shared.changed(namespace);
   }
 
-  #tell(change: Change | undefined): void {
+  #failed(section: Section<T>, error: unknown): void {
+    const { namespace = '' } = section;
+    // One alone has nobody to go on without it: it is told at each try.
+    const news = this.#sections.size > 1 ? section.failed(error) : 'may pass';
+    if (news === 'may pass') this.#options.onError?.(error);
+    if (news !== 'lasts') return;
+    this.#options.onListable?.(namespace, false, error);
+    this.#shared.changed(namespace);
+  }
+
+  /** Something may have come in, or be waited for no longer. Without any namespace there is no cache. */
+  #settle(): void {
+    if (this.#hasSynced) return;
+    const sections = [...this.#sections];
+    const isThere = ([name, { isIn }]: [string, Section<T>]) => isIn || this.#shared.isLeftOut(name);
+    if (!sections.every(isThere) || !sections.some(([, { isIn }]) => isIn)) return;
+    this.#hasSynced = true;
+    this.#synced.resolve();
+  }
+
+  #tell(change: Change | undefined, initial = !this.#hasSynced): void {
     if (change === undefined) return;
     for (const subscriber of this.#subscribers) {
       try {
-        subscriber(new CacheEvent(change, !this.hasSynced));
+        subscriber(new CacheEvent(change, initial));
       } catch (error) {
         // One's bug must not cost the others the news, nor the watch its place.
         const what = `somebody could not take in a change of ${change.key}: ${messageOf(error)}`;
@@ -218,6 +271,7 @@ export class ObjectCache<T extends KubeObject> {
     const { namespaces } = this.#options;
     const { namespace = '' } = object.metadata;
     if (namespaces !== undefined && !namespaces.includes(namespace)) return false;
+    if (this.#sections.get(namespace)?.waiting !== undefined) return false; // the watch brings it, with all others
     return versionOf(object) > (this.#reached.get(namespaces === undefined ? '' : namespace) ?? 0);
   }
 

@@ -4,11 +4,12 @@ import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { World } from '../world/world.ts';
 import { type CacheOptions, ObjectCache } from './cache.ts';
+import { SharedNamespaces } from './shared-namespaces.ts';
 
 /** How a kind is cached; the same for all who use it. */
 export type KindCacheOptions<T extends KubeObject> = Omit<
   CacheOptions<T>,
-  'world' | 'client' | 'kind' | 'onError'
+  'world' | 'client' | 'kind' | 'onError' | 'onListable' | 'shared'
 >;
 
 export interface CachesOptions {
@@ -17,15 +18,21 @@ export interface CachesOptions {
   /** Namespaces that kinds are cached in, unless they say otherwise. @default all */
   readonly namespaces?: readonly string[] | undefined;
   readonly onError: (kind: Kind, error: unknown) => void;
+  /** Told once when one of several namespaces cannot be listed or watched, not at each try, and when it can be again. */
+  readonly onListable?: (kind: Kind, namespace: string, is: boolean, error?: unknown) => void;
 }
 
 /** As much of a cache as is the same for every kind. */
-type AnyCache = Pick<ObjectCache<KubeObject>, 'kind' | 'hasSynced' | 'waitForSync' | 'run' | 'size'>;
+type AnyCache = Pick<
+  ObjectCache<KubeObject>,
+  'kind' | 'hasSynced' | 'waitForSync' | 'run' | 'size' | 'unlistable'
+>;
 
 /** The caches of a program: one for each kind, however many controllers use it. */
 export class Caches {
   readonly #options: CachesOptions;
   readonly #caches = new Map<string, AnyCache>();
+  readonly #shared = new SharedNamespaces();
   #started: AbortSignal | undefined;
   readonly #running: Promise<void>[] = [];
 
@@ -47,7 +54,7 @@ export class Caches {
       if (isCacheOf(known, kind)) return known;
       throw new Error(`${resourceOf(kind)} is declared twice, as two kinds; declare it once and import it`);
     }
-    const { world, client, namespaces, onError } = this.#options;
+    const { world, client, namespaces, onError, onListable } = this.#options;
     // An empty name stands for all, as in an environment variable that is not set.
     const isLimited = kind.scope === 'Namespaced' && namespaces !== undefined && !namespaces.includes('');
     const scope = isLimited ? { namespaces } : {};
@@ -57,7 +64,9 @@ export class Caches {
       kind,
       ...scope,
       ...options,
+      shared: this.#shared,
       onError: (error) => onError(kind, error),
+      onListable: (namespace, is, error) => onListable?.(kind, namespace, is, error),
     });
     this.#caches.set(resourceOf(kind), cache);
     if (this.#started !== undefined) this.#running.push(cache.run(this.#started));
@@ -83,6 +92,13 @@ export class Caches {
 
   get unsynced(): readonly string[] {
     return [...this.#caches].flatMap(([resource, { hasSynced }]) => (hasSynced ? [] : [resource]));
+  }
+
+  /** What cannot be listed or watched now, and is not waited for: `vms in b`. */
+  get unlistable(): readonly string[] {
+    return [...this.#caches].flatMap(([resource, { unlistable }]) =>
+      unlistable.map((namespace) => `${resource} in ${namespace}`),
+    );
   }
 
   /** Makes a write visible at once to all who read the kind's cache. */

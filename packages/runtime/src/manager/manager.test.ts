@@ -180,6 +180,40 @@ test('says which kinds it could not list when it gives up', async ({ cluster, na
   expect(lines).toContainEqual(expect.objectContaining({ msg: 'a watch has failed', kind: 'configmaps' }));
 });
 
+test('acts in the namespaces that it may list, is ready, and says which it may not', async ({
+  cluster,
+  namespace: forbidden,
+}) => {
+  await using home = await cluster.namespace();
+  const namespace = home.name;
+  const role = ['-n', namespace, 'create', 'role', 'reader', '--verb=list,watch', '--resource=configmaps'];
+  await cluster.kubectl(role);
+  const whom = `--serviceaccount=${namespace}:default`;
+  await cluster.kubectl(['-n', namespace, 'create', 'rolebinding', 'reader', '--role=reader', whom]);
+  await cluster.kubectl(['-n', namespace, 'create', 'configmap', 'seen']);
+  await cluster.kubectl(['-n', forbidden, 'create', 'configmap', 'unseen']);
+  const acted = Promise.withResolvers<void>();
+  const names: string[] = [];
+  const { manager, lines } = await start(
+    await cluster.kubeconfigFor({ namespace, name: 'default' }),
+    { namespaces: [namespace, forbidden], status: { port: 0, host: '127.0.0.1' } },
+    (name) => {
+      names.push(name);
+      if (name === 'seen') acted.resolve();
+    },
+  );
+  await acted.promise;
+  expect(manager.ready).toBe(true);
+  const port = lines.find((line) => line.port !== undefined)?.port;
+  const get = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).text();
+  expect(await get('/readyz')).toBe('ok');
+  expect(await get('/readyz?verbose')).toContain(`[+]caches ok: without configmaps in ${forbidden}\n`);
+  expect(lines.filter(({ msg }) => /cannot be listed|watch has failed/.test(String(msg)))).toMatchObject([
+    { kind: 'configmaps', namespace: forbidden, error: expect.stringContaining('forbidden') },
+  ]);
+  expect(names).not.toContain('unseen');
+});
+
 test('the lead is not given up while a reconcile does not end', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);

@@ -70,7 +70,11 @@ interface CommonOptions {
   readonly name: string;
   /** @default lines of JSON on standard error */
   readonly log?: Logger;
-  /** The namespaces it looks at. @default all */
+  /**
+   * The namespaces it looks at. Of several, one in which some kind cannot be listed (403, say) is left out of all caches
+   * until it can be, and holds up none of the others: its objects are not reconciled meanwhile, and what a cache lacks
+   * of them is not gone. @default all
+   */
   readonly namespaces?: readonly string[];
   /** Serves `/metrics`, `/healthz` and `/readyz`; with `logLevel`, `/debug/loglevel` too. @default no server */
   readonly status?: { readonly port: number; readonly host?: string; readonly logLevel?: LogLevel };
@@ -137,6 +141,15 @@ export class Manager {
       namespaces,
       onError: (kind, error) =>
         log.warn({ kind: resourceOf(kind), error: messageOf(error) }, 'a watch has failed'),
+      onListable: (kind, namespace, is, error) => {
+        const where = { kind: resourceOf(kind), namespace };
+        if (is) log.info(where, 'the namespace can be listed again');
+        else
+          log.warn(
+            { ...where, error: messageOf(error) },
+            'the namespace cannot be listed or watched; the others go on without it, and it is tried again. This is told once',
+          );
+      },
     });
     // Connections of their own: a renewal that waits behind eight slow writes comes too late.
     this.#leases = new Client({ world, access, fieldManager: name, userAgent: name, observer });
@@ -191,7 +204,7 @@ export class Manager {
     this.#addWebhook(conversion(kind, rules));
   }
 
-  /** Whether all caches have had their first complete list. */
+  /** Whether all caches have had their first complete list, of several namespaces of those that can be listed. */
   get ready(): boolean {
     return this.caches.unsynced.length === 0;
   }
@@ -306,6 +319,8 @@ export class Manager {
     this.#log.info({ port: server.port }, 'serving metrics, health and readiness');
     server.ready.add('caches', () => {
       if (!this.ready) throw new Error(`no complete list yet of ${this.caches.unsynced.join(', ')}`);
+      const { unlistable } = this.caches;
+      return unlistable.length === 0 ? undefined : `without ${unlistable.join(', ')}`;
     });
     if (this.#webhooks !== undefined) server.ready.add('webhook', () => this.#webhooks?.check());
     return server;

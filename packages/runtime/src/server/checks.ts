@@ -2,8 +2,10 @@ import { messageOf } from '../errors.ts';
 import type { Logger } from '../log/logger.ts';
 import type { Clock } from '../world/world.ts';
 
-/** Returns, or resolves, when all is well; throws what is not. */
-export type Check = () => void | Promise<void>;
+/** Returns, or resolves, when all is well, if it likes with a remark for who asks verbosely; throws what is not. */
+export type Check = () => Remark | Promise<Remark>;
+
+type Remark = string | undefined | void;
 
 export interface ChecksOptions {
   readonly clock: Pick<Clock, 'after'>;
@@ -47,8 +49,9 @@ export class Checks {
     const lines = await Promise.all(
       all.map(async ([name, check]) => {
         if (excluded.has(name)) return { line: `[+]${name} excluded: ok`, passed: true };
-        const passed = await this.#passes(name, check);
-        return { line: passed ? `[+]${name} ok` : `[-]${name} failed: reason withheld`, passed };
+        const { passed, remark } = await this.#ask(name, check);
+        const ok = remark === undefined ? 'ok' : `ok: ${remark}`;
+        return { line: passed ? `[+]${name} ${ok}` : `[-]${name} failed: reason withheld`, passed };
       }),
     );
     const healthy = lines.every(({ passed }) => passed);
@@ -66,7 +69,7 @@ export class Checks {
   /** One of them alone. */
   async reportOne(name: string): Promise<Report> {
     const check = this.#all().get(name);
-    const healthy = check !== undefined && (await this.#passes(name, check));
+    const healthy = check !== undefined && (await this.#ask(name, check)).passed;
     return { healthy, text: healthy ? 'ok' : `${name} failed: reason withheld\n` };
   }
 
@@ -75,16 +78,16 @@ export class Checks {
     return this.#checks.size > 0 ? this.#checks : PING;
   }
 
-  async #passes(name: string, check: Check): Promise<boolean> {
+  async #ask(name: string, check: Check): Promise<{ passed: boolean; remark?: string | undefined }> {
     const { clock, logger } = this.#options;
     const { promise: late, reject } = Promise.withResolvers<never>();
     const timer = clock.after(LONGEST_MS, () => reject(new Error(`no result within ${LONGEST_MS / 1000} s`)));
     try {
-      await Promise.race([late, (async () => check())()]);
-      return true;
+      const remark = await Promise.race([late, (async () => check())()]);
+      return { passed: true, remark: remark ?? undefined };
     } catch (error) {
       logger.info({ check: name, reason: messageOf(error) }, `${this.#name} check failed`);
-      return false;
+      return { passed: false };
     } finally {
       timer.cancel();
     }

@@ -73,6 +73,17 @@ describe('health', () => {
     );
   });
 
+  test('that has a remark is ok, and tells it to who asks verbosely', async () => {
+    await using all = await start();
+    const { server } = all;
+    server.ready.add('caches', async () => 'without vms in b');
+    expect(await ask(server, '/readyz')).toMatchObject({ status: 200, text: 'ok' });
+    expect((await ask(server, '/readyz?verbose')).text).toBe(
+      '[+]caches ok: without vms in b\nreadyz check passed\n',
+    );
+    expect(await ask(server, '/readyz/caches')).toMatchObject({ status: 200, text: 'ok' });
+  });
+
   test('can be asked for one check, or without some', async () => {
     await using all = await start();
     const { server } = all;

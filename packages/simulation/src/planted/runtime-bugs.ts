@@ -69,8 +69,7 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'what was deleted during an outage stays cached',
     file: `${SRC}/cache/cache.ts`,
-    find: `            if (key.startsWith(prefix) && !keys.has(key))
-              this.#tell(this.#store.remove(key, Number(resourceVersion)));`,
+    find: 'if (key.startsWith(prefix) && !keys.has(key)) tell(store().remove(key, Number(resourceVersion)));',
     replace: `            void prefix;
             void key;
             void keys;
@@ -263,7 +262,7 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'what the watch tells of as deleted stays cached',
     file: `${SRC}/cache/cache.ts`,
-    find: 'this.#tell(this.#store.remove(keyOf(object.metadata), versionOf(object)));',
+    find: 'tell(store().remove(keyOf(object.metadata), versionOf(object)));',
     replace: '',
     why: 'what is deleted, or leaves the selection, is gone from the cache at once',
     scenario,

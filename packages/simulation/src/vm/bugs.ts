@@ -36,7 +36,7 @@ export const VM_BUGS: readonly Planted[] = [
     find: 'const all = await outside.list(signal);',
     replace: `const early = new Set<string>();
       for await (const { items } of client.pages(kind, { metadataOnly: true, signal })) for (const uid of uidsOf(items)) early.add(uid);
-      for (const item of strangersAmong(await outside.list(signal), early)) await outside.remove(item, { signal, allow });
+      for (const item of strangers(outside, await outside.list(signal), early, namespaces)) await outside.remove(item, { signal, allow });
       const all: readonly T[] = [];`,
     why: 'an object and its machine may have come in between',
     scenario,
@@ -60,7 +60,7 @@ export const VM_BUGS: readonly Planted[] = [
   {
     name: 'the sweeper removes what was only just let go',
     file: 'packages/operator/src/sweep.ts',
-    find: 'if (newest === undefined || strangersAmong([newest], uids).length === 0) continue;',
+    find: 'if (newest === undefined || strangersAmong([newest]).length === 0) continue;',
     replace: 'if (newest === undefined) continue;',
     why: 'a list is older than what was done since',
     scenario,
@@ -156,8 +156,8 @@ export const VM_BUGS: readonly Planted[] = [
   {
     name: 'what a proxy says is told with the key in it',
     file: `${CLIENT}/requests.ts`,
-    find: '(said) => this.#withoutKey(said),',
-    replace: '(said) => said,',
+    find: '(said) => withoutKey(said, key)',
+    replace: '(said) => said',
     why: 'some repeat what they were sent',
     scenario,
   },
