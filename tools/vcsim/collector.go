@@ -10,23 +10,33 @@ import (
 
 	"github.com/vmware/govmomi/simulator"
 	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/soap"
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// collector is the simulator's PropertyCollector with what vCenter does when a connection breaks. There a client asks
-// again with the version it has and is given what it missed. The simulator knows no versions, and a call whose client
-// is gone waits on, takes the next updates and gives them to nobody.
+// gatherTime is how long a call that waits lets changes gather; the simulator's own collector has the same.
+const gatherTime = 20 * time.Millisecond
+
+// mostUpdates is vCenter's own limit of what an answer has.
+const mostUpdates = 100
+
+// collector is the simulator's PropertyCollector with a waiting of its own. A client whose connection broke asks again
+// with the version it has, and is given what it missed; one that asks without a version is told everything. The
+// simulator knows no versions, tells an object once, and a call whose client is gone waits on, takes the next updates
+// and gives them to nobody.
 //
 // Sessions get theirs by reflection, as a zero value: hence no constructor arguments.
 type collector struct {
 	simulator.PropertyCollector
 
-	newest atomic.Int64 // the call that may wait; an older one ends
-	turn   sync.Mutex   // of whoever works with the embedded collector, which has no lock of its own
-	// What follows is under turn.
+	newest  atomic.Int64 // the call that may wait; an older one ends
+	touched touched
+	turn    sync.Mutex // of whoever works with the filters, and with what follows
 	version int
 	last    *types.UpdateSet // what led to version, for the client that did not get it
+	told    map[types.ManagedObjectReference]telling
+	rest    []types.PropertyFilterUpdate // did not fit into the last answer
 }
 
 func newCollector(self types.ManagedObjectReference) *collector {
@@ -35,22 +45,45 @@ func newCollector(self types.ManagedObjectReference) *collector {
 	return c
 }
 
+func (c *collector) PutObject(_ *simulator.Context, object mo.Reference) {
+	c.touched.add(object.Reference())
+}
+
+func (c *collector) UpdateObject(_ *simulator.Context, object mo.Reference, _ []types.PropertyChange) {
+	c.touched.add(object.Reference())
+}
+
+func (c *collector) RemoveObject(_ *simulator.Context, object types.ManagedObjectReference) {
+	c.touched.remove(object)
+}
+
 func (c *collector) WaitForUpdatesEx(ctx *simulator.Context, request *types.WaitForUpdatesEx) soap.HasFault {
 	me := c.newest.Add(1)
 	caller := callerOf(ctx, c.Self)
 	var limit time.Time
 	once := false
-	options := types.WaitOptions{MaxWaitSeconds: new(int32)}
+	most := mostUpdates
 	if request.Options != nil {
-		options.MaxObjectUpdates = request.Options.MaxObjectUpdates
+		if wanted := int(request.Options.MaxObjectUpdates); wanted > 0 {
+			most = min(most, wanted)
+		}
 		if seconds := request.Options.MaxWaitSeconds; seconds != nil {
 			once = *seconds == 0
 			limit = time.Now().Add(time.Duration(*seconds) * time.Second)
 		}
 	}
 
-	body := c.begin(ctx, request, options)
-	for body == nil {
+	for body := c.begin(ctx, request.Version, most); ; body = c.advance(ctx, most) {
+		if body != nil {
+			return body
+		}
+		if once || !limit.IsZero() && time.Now().After(limit) {
+			return &methods.WaitForUpdatesExBody{Res: &types.WaitForUpdatesExResponse{}}
+		}
+		select {
+		case <-caller.Done():
+		case <-time.After(gatherTime):
+		}
 		switch {
 		case errors.Is(context.Cause(caller), errSessionExpired):
 			return waitFault(&types.NotAuthenticated{
@@ -59,54 +92,111 @@ func (c *collector) WaitForUpdatesEx(ctx *simulator.Context, request *types.Wait
 		case caller.Err() != nil, c.newest.Load() != me:
 			return waitFault(&types.RequestCanceled{})
 		}
-		body = c.advance(ctx, request.This, "-", options) // waits 20 ms for updates
-		if body == nil && (once || !limit.IsZero() && time.Now().After(limit)) {
-			return &methods.WaitForUpdatesExBody{Res: &types.WaitForUpdatesExResponse{}}
-		}
 	}
-	return body
 }
 
-// begin answers at once what needs no waiting: the first call, one that asks again, and one with a wrong version.
-func (c *collector) begin(
-	ctx *simulator.Context, request *types.WaitForUpdatesEx, options types.WaitOptions,
-) soap.HasFault {
-	if request.Version == "" {
-		return c.advance(ctx, request.This, "", options)
+// begin answers what needs no waiting: the first call, one that asks again, one with a wrong version, and one for what
+// has changed already, or is the rest of an answer.
+func (c *collector) begin(ctx *simulator.Context, version string, most int) soap.HasFault {
+	if version == "" {
+		return c.beginAnew(ctx, most)
 	}
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	switch request.Version {
-	case strconv.Itoa(c.version):
-		return nil
-	case strconv.Itoa(c.version - 1):
-		if c.last != nil {
-			return &methods.WaitForUpdatesExBody{Res: &types.WaitForUpdatesExResponse{Returnval: c.last}}
-		}
+	switch {
+	case version == strconv.Itoa(c.version):
+		return c.next(ctx, most)
+	case version == strconv.Itoa(c.version-1) && c.last != nil:
+		return &methods.WaitForUpdatesExBody{Res: &types.WaitForUpdatesExResponse{Returnval: c.last}}
 	}
 	return waitFault(&types.InvalidCollectorVersion{})
 }
 
-// advance asks the simulator once. Nil means that there is nothing new.
-func (c *collector) advance(
-	ctx *simulator.Context, this types.ManagedObjectReference, version string, options types.WaitOptions,
-) soap.HasFault {
+// beginAnew tells everything, whatever was told before: its answer may never have come.
+func (c *collector) beginAnew(ctx *simulator.Context, most int) soap.HasFault {
 	c.turn.Lock()
 	defer c.turn.Unlock()
-	body := c.PropertyCollector.WaitForUpdatesEx(ctx, &types.WaitForUpdatesEx{
-		This: this, Version: version, Options: &options,
-	})
-	if body.Fault() != nil {
-		return body
+	ctx.Map.AddHandler(c) // before it looks, so that nothing changes unseen in between
+	c.told = map[types.ManagedObjectReference]telling{}
+	c.rest = nil
+	if fault := c.gather(ctx); fault != nil {
+		return &methods.WaitForUpdatesExBody{Fault_: fault}
 	}
-	updates := body.(*methods.WaitForUpdatesExBody).Res.Returnval
-	if updates == nil {
+	body := c.answer(most)
+	c.last = nil // asked for by no version
+	return body
+}
+
+func (c *collector) advance(ctx *simulator.Context, most int) soap.HasFault {
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	return c.next(ctx, most)
+}
+
+// next looks once. Nil means that there is nothing new.
+func (c *collector) next(ctx *simulator.Context, most int) soap.HasFault {
+	if len(c.rest) > 0 {
+		return c.answer(most)
+	}
+	if fault := c.gather(ctx); fault != nil {
+		return &methods.WaitForUpdatesExBody{Fault_: fault}
+	}
+	if len(c.rest) == 0 {
 		return nil
 	}
+	return c.answer(most)
+}
+
+// gather adds to the rest what every filter has to tell.
+func (c *collector) gather(ctx *simulator.Context) *soap.Fault {
+	refs := c.touched.take()
+	for _, reference := range c.Filter {
+		filter, ok := ctx.Session.Get(reference).(*simulator.PropertyFilter)
+		if !ok {
+			continue
+		}
+		spec := filter.Spec
+		told := c.told[reference]
+		switch {
+		case told == nil:
+			told = telling{}
+		case !told.isTouched(spec, refs):
+			continue
+		default:
+			spec.ReportMissingObjectsInResults = types.NewBool(true) // what was there and is gone has left
+		}
+		updates, fault := told.next(c.look(ctx), spec, &c.touched, refs)
+		if fault != nil {
+			return fault
+		}
+		c.told[reference] = told
+		if len(updates) > 0 {
+			c.rest = append(c.rest, types.PropertyFilterUpdate{Filter: reference, ObjectSet: updates})
+		}
+	}
+	return nil
+}
+
+// answer tells as much of the rest as an answer may have.
+func (c *collector) answer(most int) soap.HasFault {
 	c.version++
-	updates.Version = strconv.Itoa(c.version)
-	c.last = updates
-	return body
+	c.last = &types.UpdateSet{Version: strconv.Itoa(c.version)}
+	for len(c.rest) > 0 && most > 0 {
+		its := &c.rest[0]
+		count := min(most, len(its.ObjectSet))
+		c.last.FilterSet = append(c.last.FilterSet, types.PropertyFilterUpdate{
+			Filter: its.Filter, ObjectSet: its.ObjectSet[:count],
+		})
+		its.ObjectSet = its.ObjectSet[count:]
+		most -= count
+		if len(its.ObjectSet) == 0 {
+			c.rest = c.rest[1:]
+		}
+	}
+	if len(c.rest) > 0 {
+		c.last.Truncated = types.NewBool(true)
+	}
+	return &methods.WaitForUpdatesExBody{Res: &types.WaitForUpdatesExResponse{Returnval: c.last}}
 }
 
 func (c *collector) CancelWaitForUpdates(*types.CancelWaitForUpdates) soap.HasFault {
@@ -119,9 +209,8 @@ func (c *collector) CreateFilter(ctx *simulator.Context, request *types.CreateFi
 	defer c.turn.Unlock()
 	body := c.PropertyCollector.CreateFilter(ctx, request)
 	if body.Fault() == nil {
-		// Told that its view has changed, a filter forgets what it has told and, with its own lock held, goes through the
-		// objects; who creates one of these holds that one's lock, and tells the filter: neither goes on. What has entered
-		// the view is found without it.
+		// The simulator's filter notices changes for the simulator's way of telling them, with a lock that, together with
+		// the lock of whoever changes something, lets neither go on. Here it only holds what is wanted.
 		filter := ctx.Session.Get(body.(*methods.CreateFilterBody).Res.Returnval)
 		ctx.Map.RemoveHandler(filter.(*simulator.PropertyFilter))
 	}

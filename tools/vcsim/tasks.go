@@ -5,11 +5,13 @@ import (
 	"log"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25"
 	"github.com/vmware/govmomi/vim25/mo"
 	"github.com/vmware/govmomi/vim25/types"
 )
@@ -21,12 +23,17 @@ type tasks struct {
 	faults *faults
 	delays *delays
 
-	mu    sync.Mutex
-	fresh map[types.ManagedObjectReference]*simulator.Task // created, not begun
+	mu     sync.Mutex
+	fresh  map[types.ManagedObjectReference]*simulator.Task // created, not begun
+	atWork map[*simulator.Context]struct{}                  // of a call, whose task is at work
 }
 
 func newTasks(faults *faults) *tasks {
-	return &tasks{faults: faults, delays: newDelays(), fresh: map[types.ManagedObjectReference]*simulator.Task{}}
+	return &tasks{
+		faults: faults, delays: newDelays(),
+		fresh:  map[types.ManagedObjectReference]*simulator.Task{},
+		atWork: map[*simulator.Context]struct{}{},
+	}
 }
 
 // taskName makes CloneVm, cloneVm and CloneVm_Task the same.
@@ -56,10 +63,15 @@ func (t *tasks) UpdateObject(ctx *simulator.Context, object mo.Reference, _ []ty
 	t.mu.Lock()
 	task := t.fresh[reference]
 	delete(t.fresh, reference)
+	_, isInner := t.atWork[ctx]
 	t.mu.Unlock()
-	if task != nil && task.Execute != nil {
-		t.stepIn(ctx, task)
+	if task == nil || task.Execute == nil {
+		return
 	}
+	if isInner {
+		unlist(ctx, reference)
+	}
+	t.stepIn(ctx, task)
 }
 
 func (t *tasks) RemoveObject(*simulator.Context, types.ManagedObjectReference) {}
@@ -76,12 +88,41 @@ func (t *tasks) stepIn(ctx *simulator.Context, task *simulator.Task) {
 			t.delays.wait(name)
 			t.takeUp(ctx, task, target, injected)
 		}
+		defer t.working(ctx)()
 		result, fault := guarded(task, work)
 		if name == "reconfigvm" {
 			tellHardware(ctx, target.Self)
 		}
 		return result, fault
 	}
+}
+
+// working notes that a task is at work, until its end is called. What begins with the same context is a part of it.
+func (t *tasks) working(ctx *simulator.Context) (end func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, isInner := t.atWork[ctx]; isInner {
+		return func() {}
+	}
+	t.atWork[ctx] = struct{}{}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.atWork, ctx)
+	}
+}
+
+// unlist takes a task out of the recent ones. The simulator clones by tasks that make a machine and power it on; a vCenter
+// lists what it was asked for, and no steps of it.
+func unlist(ctx *simulator.Context, task types.ManagedObjectReference) {
+	content := ctx.Map.Get(vim25.ServiceInstance).(*simulator.ServiceInstance).Content
+	manager := ctx.Map.Get(*content.TaskManager).(*simulator.TaskManager)
+	manager.Lock()
+	defer manager.Unlock()
+	listed := slices.DeleteFunc(slices.Clone(manager.RecentTask), func(each types.ManagedObjectReference) bool {
+		return each == task
+	})
+	ctx.Update(manager, []types.PropertyChange{{Name: "recentTask", Val: listed}})
 }
 
 // tellHardware sends those who watch what a machine has by now: the simulator changes it, and tells nobody.

@@ -105,12 +105,23 @@ export function sweep<T>(options: SweepOptions<T>): JobOptions {
         return;
       }
       for (const item of due) {
-        // As it is now: since it was listed it may have been let go of (Orphan), and its object with it.
-        const newest = await outside.again(item, signal);
-        if (newest === undefined || strangersAmong([newest]).length === 0) continue;
-        log.warn({ id: outside.idOf(item) }, `what belongs to no ${kind.kind} is removed`);
-        await outside.remove(newest, { signal, allow });
-        swept.inc();
+        const id = outside.idOf(item);
+        try {
+          // As it is now: since it was listed it may have been let go of (Orphan), and its object with it.
+          const newest = await outside.again(item, signal);
+          if (newest === undefined || strangersAmong([newest]).length === 0) continue;
+          log.warn({ id }, `what belongs to no ${kind.kind} is removed`);
+          await outside.remove(newest, { signal, allow });
+          swept.inc();
+        } catch (error) {
+          signal.throwIfAborted();
+          allow(); // who may not act any more has nothing to go on with
+          // One that cannot be removed keeps none of the others.
+          log.error(
+            { id, error: String(error) },
+            `what belongs to no ${kind.kind} could not be removed; it is tried again`,
+          );
+        }
       }
     },
   };

@@ -86,7 +86,7 @@ test(`no machine is doubled, lost or left behind, whatever fails (seed ${SEED}, 
     {
       name: 'a machine is taken away',
       strike: async () => {
-        const [machine] = await it.machines();
+        const [machine] = await it.machines().catch(() => []); // vCenter may not be up to it
         if (machine === undefined) return;
         const vm = { type: 'VirtualMachine', value: machine.id } as const;
         const { machines, tasks } = it.vcenter;

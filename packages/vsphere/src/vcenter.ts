@@ -2,6 +2,7 @@ import { type CallOptions, Calls } from './calls/calls.ts';
 import { NotFoundError, OptionsError } from './errors.ts';
 import { nameOf } from './faults.ts';
 import { Feed } from './feed/feed.ts';
+import { Pause } from './feed/pace.ts';
 import { Inventory, type InventoryOptions } from './inventory/inventory.ts';
 import { Lookup } from './lookup/lookup.ts';
 import { Attributes } from './machines/attributes.ts';
@@ -25,6 +26,8 @@ import type { TlsOptions, Transport, VsphereWorld } from './world.ts';
 const TIMEOUT_MS = 30_000;
 /** A change of a machine is many small ones: together they are one answer, and one thing to look at. */
 const INVENTORY_PAUSE_MS = 250;
+/** While tasks are followed: their ends are told at once, and the last one's ends the pause. */
+const BUSY_PAUSE_MS = 1_000;
 
 export interface VcenterOptions {
   readonly world: VsphereWorld;
@@ -108,9 +111,16 @@ export class Vcenter implements AsyncDisposable {
     this.lookup = new Lookup(this.#calls);
     this.machines = new Machines(this.#calls, feeding);
     this.attributes = new Attributes(this.#calls);
-    this.tasks = new TaskFollower({ world, calls: this.#calls, feed: () => this.#taskFeed, troubled });
-    this.#taskFeed = new Feed(feeding, [this.tasks]);
-    this.#feed = new Feed({ ...feeding, pauseMs: INVENTORY_PAUSE_MS });
+    const pause = new Pause(world, () => (this.tasks.isFollowing ? BUSY_PAUSE_MS : INVENTORY_PAUSE_MS));
+    this.#feed = new Feed({ ...feeding, pace: pause });
+    this.tasks = new TaskFollower({
+      world,
+      calls: this.#calls,
+      feed: () => this.#taskFeed,
+      idle: () => pause.hurry(), // what was waited for is done: it is in the inventory, too
+      troubled,
+    });
+    this.#taskFeed = new Feed({ ...feeding, pace: this.tasks.pace }, [this.tasks]);
   }
 
   /** What the server says of itself, and the version that is spoken with it. */

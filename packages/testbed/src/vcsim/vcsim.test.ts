@@ -276,6 +276,17 @@ test('slow tasks run side by side, and end when the delay does', async () => {
   expect(await client.find('VirtualMachine', `clone-${clones}`)).toBeDefined();
 });
 
+test('what was asked for is among the recent tasks, and no steps of it', async () => {
+  const manager = { type: 'TaskManager', value: 'TaskManager' };
+  const listed = async () =>
+    (await client.property(manager, 'recentTask'))?.match(/task-\d+(?=<)/g)?.map(String) ?? [];
+  const before = await listed();
+  const task = await clone(); // which makes a machine, by a task of its own
+  expect(await client.finished(task)).toBe('success');
+  const added = (await listed()).filter((each) => !before.includes(each));
+  expect(added).toEqual([task.value]);
+});
+
 test('a slow task that is cancelled stays so, and one whose object goes away fails', async () => {
   expect(await client.finished(await clone())).toBe('success');
   const vm = await found(client, 'VirtualMachine', `clone-${clones}`);

@@ -5,6 +5,7 @@ import type { Ref } from '../properties/properties.ts';
 import { backoff, wait } from '../time.ts';
 import type { Vim25 } from '../vim25/vim25.generated.ts';
 import type { VsphereWorld } from '../world.ts';
+import type { Pace } from './pace.ts';
 import type { Source } from './source.ts';
 
 const DELAYS = { firstMs: 200, longestMs: 30_000 };
@@ -16,8 +17,8 @@ export interface FeedOptions {
   readonly calls: Calls;
   /** How long vCenter waits for a change before it answers that there was none. @default 60 */
   readonly maxWaitSeconds?: number | undefined;
-  /** How long after an answer that had something to tell, so that what comes then is told together. @default 0 */
-  readonly pauseMs?: number | undefined;
+  /** When it asks again after an answer. @default at once */
+  readonly pace?: Pace | undefined;
   /** At most so many objects an answer. @default vCenter's own limit */
   readonly pageSize?: number | undefined;
   /** Told of what goes wrong; the feed goes on. */
@@ -116,8 +117,7 @@ export class Feed implements AsyncDisposable {
           wasTold();
           for (const source of filters.values()) source.settled();
         }
-        const { world, pauseMs = 0 } = this.#options;
-        if (set !== undefined && pauseMs > 0) await wait(world, pauseMs, signal);
+        await this.#options.pace?.next(set !== undefined, signal);
       }
     } catch (error) {
       // Where it is not the session that has ended, it would be kept, and told of everything, for as long as that lasts.

@@ -40,10 +40,9 @@ export async function retrieve(
   while (page !== undefined) {
     // An empty page has no `objects`, whatever the schema says.
     for (const { obj, propSet } of page.objects ?? []) {
-      found.push({
-        ref: obj,
-        properties: Object.fromEntries((propSet ?? []).map(({ name, val }) => [name, val])),
-      });
+      const properties: Record<string, unknown> = {};
+      for (const { name, val } of propSet ?? []) properties[name] = val;
+      found.push({ ref: obj, properties });
     }
     const { token } = page;
     if (token === undefined) break;
@@ -76,15 +75,19 @@ export function viewSpec(
   view: Ref,
   wanted: Readonly<Record<string, readonly string[]>>,
 ): Vim25['PropertyFilterSpec'] {
-  const traversal: Vim25['TraversalSpec'] = {
-    _type: 'TraversalSpec',
-    type: view.type,
-    path: 'view',
-    skip: false,
-  };
+  return listSpec(view, 'view', wanted);
+}
+
+/** Selects what a property of an object lists. */
+export function listSpec(
+  obj: Ref,
+  path: string,
+  wanted: Readonly<Record<string, readonly string[]>>,
+): Vim25['PropertyFilterSpec'] {
+  const traversal: Vim25['TraversalSpec'] = { _type: 'TraversalSpec', type: obj.type, path, skip: false };
   return {
     propSet: Object.entries(wanted).map(([type, pathSet]) => ({ type, pathSet })),
-    objectSet: [{ obj: view, skip: true, selectSet: [traversal] }],
+    objectSet: [{ obj, skip: true, selectSet: [traversal] }],
   };
 }
 

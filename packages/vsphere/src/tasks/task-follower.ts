@@ -1,14 +1,13 @@
 import type { Bound, Calls } from '../calls/calls.ts';
 import { StoppedError, TaskGoneError } from '../errors.ts';
-import { FaultError } from '../faults.ts';
+import { FaultError, faultOf } from '../faults.ts';
 import type { Feed } from '../feed/feed.ts';
 import type { Source } from '../feed/source.ts';
-import { SessionView } from '../feed/view.ts';
-import { type Ref, viewSpec } from '../properties/properties.ts';
-import { backoff, wait } from '../time.ts';
+import { listSpec, objectSpec, type Ref, retrieve } from '../properties/properties.ts';
 import type { Vim25 } from '../vim25/vim25.generated.ts';
-import type { VsphereWorld } from '../world.ts';
-import { TASK_PROPERTIES, type TaskState, taskName, withChanges } from './task-state.ts';
+import type { Timer, VsphereWorld } from '../world.ts';
+import { TaskPace } from './task-pace.ts';
+import { stateIn, TASK_PROPERTIES, type TaskState, taskName, withChanges } from './task-state.ts';
 
 export interface FollowOptions {
   readonly signal?: AbortSignal | undefined;
@@ -25,48 +24,54 @@ interface Follower {
 interface Followed {
   readonly ref: Ref<'Task'>;
   readonly followers: Set<Follower>;
-}
-
-/** The view of a session, and what is in it: also tasks that have ended, until the next ones enter. */
-interface Entered {
-  readonly bound: Bound;
-  readonly view: Ref;
-  readonly tasks: Map<string, Ref>;
+  /** Until it is asked itself, where it is not told of. */
+  doubt: Timer | undefined;
 }
 
 export interface TaskFollowerOptions {
-  readonly world: Pick<VsphereWorld, 'after' | 'random'>;
+  readonly world: Pick<VsphereWorld, 'after'>;
   readonly calls: Calls;
   /** The feed that tells. */
-  readonly feed: () => Pick<Feed, 'start' | 'restart'>;
+  readonly feed: () => Pick<Feed, 'start'>;
+  /** Told when the last one that was followed is so no more. */
+  readonly idle?: (() => void) | undefined;
   /** Told of what goes wrong; it goes on. */
   readonly troubled?: ((error: unknown) => void) | undefined;
 }
 
-const DELAYS = { firstMs: 100, longestMs: 10_000 };
-const GATHER_MS = 5;
-const LONGEST_GATHER_MS = 100;
+/** A task that was just begun is told of long before; one that is not is none of the recent ones. */
+const DOUBT_MS = 1_000;
+const LONGEST_DOUBT_MS = 30_000;
 
 /**
- * Follows tasks to their end, all by one view with one filter: a task costs one call to enter it, and those that enter
- * at the same time share it.
+ * Follows tasks to their end, all by one filter on vCenter's recent tasks: those that run, and those that have ended
+ * lately, of whoever. So a task costs no call of its own, and is known as soon as it has begun.
+ *
+ * Flow: while one is followed, vCenter is asked for changes, and not otherwise. One that is not among the recent ones
+ * (it ended long ago, two hundred have ended since, or vCenter was restarted) is asked itself, now and then.
  *
  * Guarantees: each that is followed is settled by how it ended, across lost connections, sessions and restarts of
  * vCenter; one that vCenter knows nothing of any more, by a TaskGoneError.
  */
 export class TaskFollower implements Source {
+  /** When its feed asks. */
+  readonly pace: TaskPace;
   readonly #options: TaskFollowerOptions;
   readonly #tasks = new Map<string, Followed>();
-  readonly #view = new SessionView();
-  /** What was told of those in the view. It is told once, and who comes later wants to know as well. */
+  /** What was told of the recent ones. It is told once, and who follows one later wants to know as well. */
   readonly #states = new Map<string, TaskState>();
-  #current: Entered | undefined;
-  #isUpdating = false;
-  #news: (() => void) | undefined;
-  #stopped: StoppedError | undefined;
+  /** Whether what is recent has been told, so that what was not told of is not. */
+  #isLive = false;
+  readonly #stopping = new AbortController();
 
   constructor(options: TaskFollowerOptions) {
     this.#options = options;
+    this.pace = new TaskPace(options.world, () => this.isFollowing);
+  }
+
+  /** Whether there is one whose end is waited for. */
+  get isFollowing(): boolean {
+    return this.#tasks.size > 0;
   }
 
   /**
@@ -74,15 +79,14 @@ export class TaskFollower implements Source {
    * @throws FaultError how it failed, TaskGoneError, StoppedError, and the signal's reason
    */
   follow(ref: Ref<'Task'>, { signal, what }: FollowOptions = {}): Promise<unknown> {
-    const stopped = this.#stopped;
-    if (stopped !== undefined) return Promise.reject(stopped);
+    if (this.#stopping.signal.aborted) return Promise.reject(this.#stopping.signal.reason);
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
-      const task = this.#tasks.get(ref.value) ?? { ref, followers: new Set() };
+      const task = this.#tasks.get(ref.value) ?? { ref, followers: new Set(), doubt: undefined };
       const leave = () => {
         signal?.removeEventListener('abort', abort);
         task.followers.delete(follower);
-        if (task.followers.size === 0) this.#tasks.delete(ref.value);
+        if (task.followers.size === 0) this.#leave(task);
       };
       const abort = () => follower.reject(signal?.reason);
       const follower: Follower = {
@@ -99,9 +103,10 @@ export class TaskFollower implements Source {
       signal?.addEventListener('abort', abort, { once: true });
       task.followers.add(follower);
       this.#tasks.set(ref.value, task);
-      if (this.#settle(task)) return;
+      if (this.#settle(task, this.#states.get(ref.value))) return;
+      this.#doubt(task, DOUBT_MS);
       this.#options.feed().start();
-      void this.#update();
+      this.pace.follow();
     });
   }
 
@@ -110,51 +115,53 @@ export class TaskFollower implements Source {
     await this.#options.calls.change('CancelTask', () => ref, {}, options);
   }
 
-  async open(bound: Bound): Promise<Vim25['PropertyFilterSpec']> {
-    const { viewManager } = bound.login.content;
-    if (viewManager === undefined)
-      throw new FaultError('following tasks', 'NotSupported', {}, 'no view manager');
-    const view = await this.#view.replace(bound, () => bound.call('CreateListView', viewManager, {}));
-    const entered = { bound, view, tasks: new Map() };
+  async open({ login }: Bound): Promise<Vim25['PropertyFilterSpec']> {
+    const { taskManager } = login.content;
+    if (taskManager === undefined)
+      throw new FaultError('following tasks', 'NotSupported', {}, 'no task manager');
     this.#states.clear();
-    this.#current = undefined; // who comes now goes in below, or right after
-    await this.#bringUpToDate(entered);
-    this.#current = entered;
-    void this.#update();
-    return viewSpec(view, { Task: TASK_PROPERTIES });
+    return listSpec(taskManager, 'recentTask', { Task: TASK_PROPERTIES });
   }
 
   apply(updates: readonly Vim25['ObjectUpdate'][]): void {
+    this.pace.told(updates.some(({ obj }) => this.#tasks.has(obj.value)));
     for (const update of updates) {
       const { value } = update.obj;
+      const task = this.#tasks.get(value);
       if (update.kind === 'leave') {
-        this.#gone(value);
+        this.#states.delete(value);
+        if (task !== undefined) this.#doubt(task, 0); // it may have ended unseen
         continue;
       }
-      this.#states.set(value, withChanges(this.#states.get(value) ?? {}, update));
-      const task = this.#tasks.get(value);
-      if (task !== undefined) this.#settle(task);
+      const state = withChanges(this.#states.get(value) ?? {}, update);
+      this.#states.set(value, state);
+      if (task !== undefined) this.#settle(task, state);
     }
-    const news = this.#news;
-    this.#news = undefined;
-    news?.();
   }
 
-  settled(): void {}
+  settled(): void {
+    this.#isLive = true;
+    for (const task of [...this.#tasks.values()]) this.#doubt(task, 0);
+  }
 
-  interrupted(): void {}
+  interrupted(): void {
+    this.#isLive = false;
+  }
 
-  resumed(): void {}
+  resumed(): void {
+    this.#isLive = true;
+    for (const task of this.#tasks.values()) this.#doubt(task, DOUBT_MS);
+  }
 
   stop(): void {
-    this.#stopped = new StoppedError('the vSphere client was stopped');
+    const stopped = new StoppedError('the vSphere client was stopped');
+    this.#stopping.abort(stopped);
     for (const { followers } of [...this.#tasks.values()])
-      for (const follower of [...followers]) follower.reject(this.#stopped);
+      for (const follower of [...followers]) follower.reject(stopped);
   }
 
   /** Tells those who follow a task, where it has ended. */
-  #settle({ ref, followers }: Followed): boolean {
-    const { state, result, error } = this.#states.get(ref.value) ?? {};
+  #settle({ ref, followers }: Followed, { state, result, error }: TaskState = {}): boolean {
     if (state !== 'success' && state !== 'error') return false;
     for (const { what, resolve, reject } of [...followers]) {
       if (state === 'success') resolve(result);
@@ -166,80 +173,48 @@ export class TaskFollower implements Source {
     return true;
   }
 
-  /** Brings the view up to date, one call at a time: who comes while one is under way is in the next. */
-  async #update(): Promise<void> {
-    if (this.#isUpdating) return;
-    this.#isUpdating = true;
-    const { world, feed, troubled } = this.#options;
-    for (let failures = 0; ; ) {
-      await this.#gather();
-      const current = this.#current;
-      if (current === undefined || this.#stopped !== undefined || this.#missing(current).length === 0) break;
-      try {
-        await this.#bringUpToDate(current);
-        failures = 0;
-      } catch (error) {
-        if (error instanceof FaultError && this.#current === current) {
-          this.#current = undefined;
-          feed().restart(); // the session has ended or the view is gone: both go into a new one
-          continue;
-        }
-        troubled?.(error);
-        await wait(world, backoff(world, failures++, DELAYS));
-      }
-    }
-    this.#isUpdating = false;
-  }
-
-  /**
-   * Those that begin together enter together. While others are followed, who comes waits for news of these too: it is
-   * then that the next ones begin.
-   */
-  #gather(): Promise<void> {
-    const { world } = this.#options;
-    const isFollowing = [...this.#tasks.keys()].some((value) => this.#current?.tasks.has(value));
-    return new Promise((resolve) => {
-      const timer = world.after(isFollowing ? LONGEST_GATHER_MS : GATHER_MS, resolve);
-      this.#news = () => {
-        timer.cancel();
-        world.after(GATHER_MS, resolve);
-      };
+  /** Asks a task itself after a while, unless it is told of until then. */
+  #doubt(task: Followed, ms: number): void {
+    task.doubt?.cancel();
+    task.doubt = undefined;
+    if (!this.#isInDoubt(task)) return;
+    task.doubt = this.#options.world.after(ms, () => {
+      task.doubt = undefined;
+      if (this.#isInDoubt(task)) void this.#ask(task, Math.max(ms, DOUBT_MS));
     });
   }
 
-  async #bringUpToDate({ bound, view, tasks }: Entered): Promise<void> {
-    const add = this.#missing({ tasks });
-    if (add.length === 0) return;
-    const remove = [...tasks.values()].filter(({ value }) => !this.#tasks.has(value));
-    const unresolved = await bound.call('ModifyListView', view, { add, remove });
-    for (const { value } of remove) {
-      tasks.delete(value);
-      this.#states.delete(value);
-    }
-    for (const ref of add) tasks.set(ref.value, ref);
-    if (unresolved.length === 0) return;
-    for (const { value } of unresolved) {
-      tasks.delete(value);
-      this.#gone(value);
-    }
-    await bound.call('ModifyListView', view, { remove: unresolved });
+  /** While nothing is told there is no reason to: all is told when it goes on. */
+  #isInDoubt(task: Followed): boolean {
+    const { value } = task.ref;
+    return this.#isLive && this.#tasks.get(value) === task && !this.#states.has(value);
   }
 
-  #missing({ tasks }: Pick<Entered, 'tasks'>): Ref<'Task'>[] {
-    return [...this.#tasks.values()].map(({ ref }) => ref).filter(({ value }) => !tasks.has(value));
+  async #ask(task: Followed, ms: number): Promise<void> {
+    const { calls, troubled } = this.#options;
+    const { signal } = this.#stopping;
+    try {
+      const spec = objectSpec([task.ref], TASK_PROPERTIES);
+      const [found] = await calls.reading((bound) => retrieve(bound, spec), { signal });
+      if (this.#settle(task, stateIn(found?.properties ?? {}))) return;
+    } catch (error) {
+      if (signal.aborted) return;
+      if (faultOf(error, 'ManagedObjectNotFound') !== undefined) return this.#gone(task);
+      troubled?.(error);
+    }
+    if (task.doubt === undefined) this.#doubt(task, Math.min(ms * 2, LONGEST_DOUBT_MS));
   }
 
-  #gone(value: string): void {
-    this.#states.delete(value);
-    const task = this.#tasks.get(value);
-    if (task === undefined) return;
-    for (const { what, reject } of [...task.followers]) {
-      const name = taskName(task.ref, what);
-      reject(
-        new TaskGoneError(
-          `${name}: vCenter does not know the task any more; look whether it was carried out`,
-        ),
-      );
+  #gone({ ref, followers }: Followed): void {
+    for (const { what, reject } of [...followers]) {
+      const words = 'vCenter does not know the task any more; look whether it was carried out';
+      reject(new TaskGoneError(`${taskName(ref, what)}: ${words}`));
     }
+  }
+
+  #leave(task: Followed): void {
+    task.doubt?.cancel();
+    this.#tasks.delete(task.ref.value);
+    if (!this.isFollowing) this.#options.idle?.();
   }
 }

@@ -11,13 +11,18 @@ export interface TaskState {
 }
 
 export function withChanges(state: TaskState, { changeSet }: Vim25['ObjectUpdate']): TaskState {
-  let next = state;
-  for (const { name, val } of changeSet ?? []) {
-    if (name === 'info.state' && typeof val === 'string') next = { ...next, state: val };
-    else if (name === 'info.result') next = { ...next, result: val };
-    else if (name === 'info.error' && isFault(val)) next = { ...next, error: val };
-  }
-  return next;
+  return (changeSet ?? []).reduce(withChange, state);
+}
+
+function withChange(state: TaskState, { name, val }: { readonly name: string; readonly val?: unknown }) {
+  if (name === 'info.state' && typeof val === 'string') return { ...state, state: val };
+  if (name === 'info.result') return { ...state, result: val };
+  return name === 'info.error' && isFault(val) ? { ...state, error: val } : state;
+}
+
+/** What a task says when it is asked itself. */
+export function stateIn(properties: Readonly<Record<string, unknown>>): TaskState {
+  return Object.entries(properties).reduce((state, [name, val]) => withChange(state, { name, val }), {});
 }
 
 /** How it reads in an error. */

@@ -11,25 +11,46 @@ const GREATER = 62;
 /** More than any answer has; what is nested deeper is meant to exhaust us. */
 const DEEPEST = 200;
 
+/** How a tag went on after its name, up to the value of its `xsi:type`, and which prefixes mean XSI before and in it. */
+interface Head {
+  readonly text: string;
+  readonly from: ReadonlySet<string>;
+  readonly to: ReadonlySet<string>;
+}
+
+/** More than an answer has in turn. */
+const HEADS = 4;
+
 /**
  * Goes through the text of an answer from tag to tag, without making a tree of it. What was read last is in its fields.
- * Whoever opens an element comes to its end: by `text`, by `skip`, or by `next` until it says so.
+ * Whoever opens an element comes to its end: by `text`, by `skip`, by `children`, or by `next` until it says so.
+ *
+ * Thousands of tags a call, so what is not asked for is not cut out of the text, and nothing is made for a tag that
+ * looks like one before it.
  */
 export class Reader {
   readonly #text: string;
   #at = 0;
-  #depth = 0;
   /** The prefixes that mean XSI here. vCenter says `xsi`, the simulator `XMLSchema-instance`. */
   #xsi: ReadonlySet<string> = new Set();
   /** The simulator declares the same prefix anew in every tag. */
   #declared:
     | { readonly from: ReadonlySet<string>; readonly prefix: string; readonly to: ReadonlySet<string> }
     | undefined;
+  readonly #heads: Head[] = [];
+  readonly #types = new Map<string, string>();
+  /** The elements that are entered: where the name of each is, and what means XSI in it. */
+  readonly #starts: number[] = [];
+  readonly #ends: number[] = [];
+  readonly #scopes: ReadonlySet<string>[] = [];
+  /** Of the element that was opened last: its name, with its prefix and without. */
+  #nameAt = 0;
+  #localAt = 0;
+  #nameEnd = 0;
+  /** Where the next sign is that stands for another, as far as was looked. */
+  #ampersand = -1;
+  #return = -1;
 
-  /** As written, with its prefix; ends are told by it. */
-  qualified = '';
-  /** Without its prefix. */
-  name = '';
   isEmpty = false;
   isNil = false;
   /** The value of `xsi:type`, without its prefix. */
@@ -39,6 +60,21 @@ export class Reader {
 
   constructor(text: string) {
     this.#text = text;
+  }
+
+  /** As written, with its prefix; ends are told by it. */
+  get qualified(): string {
+    return this.#text.slice(this.#nameAt, this.#nameEnd);
+  }
+
+  /** Without its prefix. */
+  get name(): string {
+    return this.#text.slice(this.#localAt, this.#nameEnd);
+  }
+
+  /** Whether that is its name, without its prefix. */
+  isNamed(name: string): boolean {
+    return this.#nameEnd - this.#localAt === name.length && this.#text.startsWith(name, this.#localAt);
   }
 
   /** To the root element, which is the only one outside of another. */
@@ -53,22 +89,36 @@ export class Reader {
    * callback has to come to the end of each.
    */
   children(visit: () => void): void {
-    if (this.isEmpty) return;
-    const parent = this.qualified;
-    const xsi = this.#xsi;
-    if (++this.#depth > DEEPEST) throw this.#wrong(`it is nested deeper than ${DEEPEST} times`);
-    for (;;) {
-      const at = this.#nextTag();
-      if (at === undefined) throw this.#wrong(`<${parent}> has no end`);
-      if (this.#text.charCodeAt(at + 1) === SLASH) {
-        this.#close(at, parent);
-        break;
-      }
+    if (this.enter()) while (this.next()) visit();
+  }
+
+  /** Goes into the element that was opened last. @returns whether `next` is to be called until it says no */
+  enter(): boolean {
+    if (this.isEmpty) return false;
+    if (this.#starts.length >= DEEPEST) throw this.#wrong(`it is nested deeper than ${DEEPEST} times`);
+    this.#starts.push(this.#nameAt);
+    this.#ends.push(this.#nameEnd);
+    this.#scopes.push(this.#xsi);
+    return true;
+  }
+
+  /** To the next element in the one that was entered last, or to its end. */
+  next(): boolean {
+    const last = this.#starts.length - 1;
+    const start = this.#starts[last] ?? 0;
+    const end = this.#ends[last] ?? 0;
+    this.#xsi = this.#scopes[last] ?? this.#xsi;
+    const at = this.#nextTag();
+    if (at === undefined) throw this.#wrong(`<${this.#text.slice(start, end)}> has no end`);
+    if (this.#text.charCodeAt(at + 1) !== SLASH) {
       this.#open(at);
-      visit();
-      this.#xsi = xsi;
+      return true;
     }
-    this.#depth--;
+    this.#close(at, start, end);
+    this.#starts.pop();
+    this.#ends.pop();
+    this.#scopes.pop();
+    return false;
   }
 
   /** Whether the element that was opened last has no element in it. */
@@ -86,16 +136,16 @@ export class Reader {
     const text = this.#text;
     const end = text.indexOf('<', this.#at);
     if (end !== -1 && text.charCodeAt(end + 1) === SLASH) {
-      const raw = text.slice(this.#at, end);
-      this.#close(end, this.qualified);
-      return unescaped(raw);
+      const raw = this.#plain(this.#at, end);
+      this.#close(end, this.#nameAt, this.#nameEnd);
+      return raw;
     }
     return this.#piecewise();
   }
 
   /** To the end of the element that was opened last, whatever is in it. */
   skip(): void {
-    this.children(() => this.skip());
+    if (this.enter()) while (this.next()) this.skip();
   }
 
   /** A text with comments or unparsed parts in it. */
@@ -107,7 +157,7 @@ export class Reader {
       if (at === -1) throw this.#wrong(`<${this.qualified}> has no end`);
       found += unescaped(text.slice(this.#at, at));
       if (text.charCodeAt(at + 1) === SLASH) {
-        this.#close(at, this.qualified);
+        this.#close(at, this.#nameAt, this.#nameEnd);
         return found;
       }
       if (text.startsWith('<![CDATA[', at)) {
@@ -159,21 +209,56 @@ export class Reader {
       else if (!(code > 32) || code === GREATER || code === SLASH) break;
     }
     if (end === at + 1) throw this.#wrong('it has a tag without a name');
-    this.qualified = text.slice(at + 1, end);
-    this.name = colon === -1 ? this.qualified : text.slice(colon + 1, end);
+    this.#nameAt = at + 1;
+    this.#localAt = colon === -1 ? at + 1 : colon + 1;
+    this.#nameEnd = end;
     this.isEmpty = false;
     this.isNil = false;
     this.type = undefined;
     this.kind = undefined;
     if (text.charCodeAt(end) === GREATER) this.#at = end + 1;
-    else this.#attributes(end);
+    else if (!this.#asBefore(end)) this.#attributes(end);
+  }
+
+  /** Reads what is written like in a tag before, all but the value of the type. */
+  #asBefore(from: number): boolean {
+    const text = this.#text;
+    for (const head of this.#heads) {
+      if (head.from !== this.#xsi || !text.startsWith(head.text, from)) continue;
+      const open = from + head.text.length;
+      const close = text.indexOf('"', open);
+      if (close === -1 || text.charCodeAt(close + 1) !== GREATER) return false;
+      this.#xsi = head.to;
+      this.type = this.#typeFrom(text.slice(open, close));
+      this.#at = close + 2;
+      return true;
+    }
+    return false;
+  }
+
+  #typeFrom(value: string): string {
+    const known = this.#types.get(value);
+    if (known !== undefined) return known;
+    const type = withoutPrefix(value);
+    this.#types.set(value, type);
+    return type;
+  }
+
+  /** A piece of the text without markup in it. */
+  #plain(from: number, to: number): string {
+    const text = this.#text;
+    if (this.#ampersand < from) this.#ampersand = found(text.indexOf('&', from));
+    if (this.#return < from) this.#return = found(text.indexOf('\r', from));
+    const raw = text.slice(from, to);
+    return this.#ampersand < to || this.#return < to ? unescaped(raw) : raw;
   }
 
   #attributes(from: number): void {
     const text = this.#text;
+    const scope = this.#xsi;
     let at = from;
     // Looked at in the end: a prefix may be declared after its use, in the same tag.
-    const prefixed: [name: string, value: string][] = [];
+    const prefixed: { readonly name: string; readonly value: string; readonly open: number }[] = [];
     for (;;) {
       while (text.charCodeAt(at) <= 32) at++;
       const code = text.charCodeAt(at);
@@ -198,16 +283,24 @@ export class Reader {
       at = close + 1;
       if (name === 'type') this.kind = unescaped(value);
       else if (name.startsWith('xmlns:')) this.#declare(name.slice('xmlns:'.length), value);
-      else if (name.includes(':')) prefixed.push([name, value]);
+      else if (name.includes(':')) prefixed.push({ name, value, open: open + 1 });
     }
     this.#at = at + 1;
-    for (const [name, value] of prefixed) {
+    for (const { name, value, open } of prefixed) {
       const colon = name.indexOf(':');
       if (!this.#xsi.has(name.slice(0, colon))) continue;
       const local = name.slice(colon + 1);
-      if (local === 'type') this.type = withoutPrefix(value);
-      else if (local === 'nil') this.isNil = value === 'true' || value === '1';
+      if (local === 'type') {
+        this.type = withoutPrefix(value);
+        const isLast = open + value.length + 2 === this.#at && text[open - 1] === '"';
+        if (isLast && prefixed.length === 1 && this.kind === undefined)
+          this.#remember({ text: copied(text.slice(from, open)), from: scope, to: this.#xsi });
+      } else if (local === 'nil') this.isNil = value === 'true' || value === '1';
     }
+  }
+
+  #remember(head: Head): void {
+    if (this.#heads.unshift(head) > HEADS) this.#heads.pop();
   }
 
   #attributeName(from: number): number {
@@ -236,14 +329,18 @@ export class Reader {
     this.#xsi = to;
   }
 
-  #close(at: number, name: string): void {
+  /** @param start where the name begins that must be here, as it was when it was opened, and `end` where that ends */
+  #close(at: number, start: number, end: number): void {
     const text = this.#text;
-    let end = at + 2 + name.length;
-    while (text.charCodeAt(end) <= 32) end++;
-    if (!text.startsWith(name, at + 2) || text.charCodeAt(end) !== GREATER) {
+    let here = at + 2;
+    for (let there = start; there < end && text.charCodeAt(here) === text.charCodeAt(there); there++) here++;
+    const isSame = here - at - 2 === end - start;
+    while (text.charCodeAt(here) <= 32) here++;
+    if (!isSame || text.charCodeAt(here) !== GREATER) {
+      const name = text.slice(start, end);
       throw this.#wrong(`<${name}> ends with ${JSON.stringify(text.slice(at, at + 40))}`);
     }
-    this.#at = end + 1;
+    this.#at = here + 1;
   }
 
   #wrong(why: string): UnreadableAnswerError {
@@ -255,4 +352,14 @@ export class Reader {
 
 function withoutPrefix(name: string): string {
   return unescaped(name.slice(name.indexOf(':') + 1)).trim();
+}
+
+/** What was not found is behind everything. */
+function found(at: number): number {
+  return at === -1 ? Number.POSITIVE_INFINITY : at;
+}
+
+/** As a text of its own: what is only a part of another is slower to compare with. */
+function copied(text: string): string {
+  return Array.from(text).join('');
 }
