@@ -50,11 +50,18 @@ func (s *sessions) see(ctx *simulator.Context, method *simulator.Method) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if method.Name == "Logout" {
+	// What waits in a session ends with it.
+	switch request := method.Body.(type) {
+	case *types.Logout:
 		delete(s.known, ctx.Session.Key)
-	} else {
-		s.known[ctx.Session.Key] = ctx.Session
+		s.waits.expire(ctx.Session.Key)
+		return
+	case *types.TerminateSession:
+		for _, key := range request.SessionId {
+			s.waits.expire(key)
+		}
 	}
+	s.known[ctx.Session.Key] = ctx.Session
 }
 
 func (s *sessions) serve(method string, next func()) {
