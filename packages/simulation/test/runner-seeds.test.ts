@@ -55,6 +55,7 @@ const SHARES: Readonly<Record<string, number>> = {
   sharding: 400,
   'machines-sound': 900,
   vm: 2_000,
+  vmgroup: 2_000,
 };
 
 describe('many seeds', () => {

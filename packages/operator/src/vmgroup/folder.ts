@@ -64,14 +64,16 @@ export async function releaseFolder(
 ): Promise<boolean> {
   try {
     const owner = await ownerOf(vcenter, folder, options);
-    if (owner?.uid !== uid) return true;
+    if (owner !== undefined && owner.uid !== uid) return true;
     // Read at the last moment: with a folder goes all that is in it. What is not told is not nothing.
     const { childEntity } = await vcenter.read(folder, ['childEntity'], options);
-    if (childEntity?.length === 0 && owner.isOurs) {
+    // An empty one without a mark was made by who did not come to marking it.
+    if (childEntity?.length === 0 && (owner?.isOurs ?? true)) {
       const { signal } = options;
       await vcenter.tasks.follow(await vcenter.machines.destroy(folder, options), { signal });
       return true;
     }
+    if (owner === undefined) return true;
     if (await hasMachinesOf(vcenter, folder, uid, options)) return false;
     const key = await vcenter.attributes.key(FOLDER_OWNER, options);
     await vcenter.attributes.set(folder, key, '', options);

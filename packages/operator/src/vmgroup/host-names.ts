@@ -8,8 +8,10 @@ const AGAIN_MS = 60_000;
 export class HostNames {
   readonly #world: Pick<World, 'monotonic'>;
   readonly #vcenter: Vcenter;
-  readonly #asked = new Map<string, number>();
+  /** When those were asked for that vCenter did not tell of. */
+  readonly #missing = new Map<string, number>();
   #names: ReadonlyMap<string, string> = new Map();
+  #learning: Promise<void> | undefined;
 
   constructor(world: Pick<World, 'monotonic'>, vcenter: Vcenter) {
     this.#world = world;
@@ -23,12 +25,24 @@ export class HostNames {
 
   /** Learns what those are called that are not known. */
   async learn(hosts: Iterable<Ref>): Promise<void> {
-    const now = this.#world.monotonic();
-    const isNew = ({ value }: Ref) =>
-      !this.#names.has(value) && now - (this.#asked.get(value) ?? Number.NEGATIVE_INFINITY) > AGAIN_MS;
-    const unknown = [...hosts].filter(isNew);
+    const all = [...hosts];
+    await this.#learning?.catch(() => undefined); // what another has asked for, just now
+    const unknown = all.filter(({ value }) => this.#isUnknown(value));
     if (unknown.length === 0) return;
-    for (const { value } of unknown) this.#asked.set(value, now);
+    this.#learning ??= this.#ask().finally(() => {
+      this.#learning = undefined;
+    });
+    await this.#learning;
+    for (const { value } of unknown)
+      if (!this.#names.has(value)) this.#missing.set(value, this.#world.monotonic());
+  }
+
+  #isUnknown(value: string): boolean {
+    const missingSince = this.#missing.get(value) ?? Number.NEGATIVE_INFINITY;
+    return !this.#names.has(value) && this.#world.monotonic() - missingSince > AGAIN_MS;
+  }
+
+  async #ask(): Promise<void> {
     const all = await this.#vcenter.list('HostSystem', ['name']);
     this.#names = new Map(all.map(({ ref: { value }, properties: { name = value } }) => [value, name]));
   }

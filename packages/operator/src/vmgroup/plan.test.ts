@@ -243,6 +243,21 @@ describe('guests that are given time to shut themselves down', () => {
     expect(said(plan({ ...wanted, status: asked }, seen(off), NOW).actions)).toEqual(['remove 2']);
   });
 
+  test('are left alone when they need not any more', () => {
+    const asked = {
+      replicas: [replica(0, { shutdownAt: new Date(NOW).toISOString() }), replica(1), replica(2)],
+    };
+    const { status, actions } = plan(group({ shutdownSeconds: 60 }, asked), seen(three), NOW);
+    expect(actions).toEqual([]);
+    expect(status).toMatchObject({ phase: 'RUNNING', readyReplicas: 3, replicas: [{ slot: 0 }, {}, {}] });
+    expect(status.replicas?.[0]).not.toHaveProperty('shutdownAt');
+  });
+
+  test('are not waited for for ever when a clock was put back', () => {
+    const asked = at(new Date(NOW + 3_600_000).toISOString());
+    expect(said(plan({ ...wanted, status: asked }, seen(three), NOW).actions)).toEqual(['remove 2']);
+  });
+
   test('are so before a restart, too, and are away meanwhile', () => {
     const bigger = group({ cpu: 4, shutdownSeconds: 60 }, { replicas });
     const { status, actions } = plan(bigger, seen(three), NOW);

@@ -70,6 +70,9 @@ export interface Plan {
 
 const DONE = 'successfully reconciled VmGroup';
 
+/** Between the clocks of two replicas. */
+const MOST_SKEW_MS = 60_000;
+
 interface Slot {
   readonly replica: Replica;
   readonly machine: Machine | undefined;
@@ -84,7 +87,7 @@ interface Slot {
  * machines, but for those that leave.
  */
 export function plan(group: VmGroup, seen: Seen, now: number): Plan {
-  const slots = rollOut(group, seen, scaled(group, seen, now));
+  const slots = rollOut(group, seen, scaled(group, seen, now)).map((slot) => staying(group, slot));
   const actions = actionsFor(group, seen, slots, now);
   return { status: observed(group, seen, slots, now), actions, againMs: patienceLeft(group, slots, now) };
 }
@@ -142,7 +145,7 @@ function actionsFor(group: VmGroup, seen: Seen, slots: readonly Slot[], now: num
     const isAsked = shutdownAt !== undefined;
     if (then.do === 'clone' || slot.machine?.power !== 'poweredOn' || patienceOf(group) === 0) return [then];
     if (!isAsked) return [{ do: 'shutDown', slot: number, id: then.id }];
-    return Date.parse(shutdownAt) + patienceOf(group) <= now ? [then] : [];
+    return endOfPatience(group, shutdownAt, now) <= now ? [then] : [];
   };
   let budget = spareOf(group, slots);
   const actions = slots.flatMap((slot): readonly Action[] => {
@@ -170,6 +173,22 @@ function actionsFor(group: VmGroup, seen: Seen, slots: readonly Slot[], now: num
 
 const WORTH: readonly Action['do'][] = ['powerOn', 'reconfigure', 'shutDown', 'remove', 'clone', 'resize'];
 
+/** A guest that was asked to shut itself down, and need not any more, is as good as any: should it do so, it is switched on. */
+function staying(group: VmGroup, slot: Slot): Slot {
+  const { shutdownAt, ...replica } = slot.replica;
+  const { machine } = slot;
+  const isRolling = group.spec.update?.strategy !== 'OnDelete';
+  const isToGo = replica.leaving || (machine !== undefined && isRolling && !isSized(group, machine));
+  return shutdownAt === undefined || (isToGo && machine?.power === 'poweredOn') ? slot : { ...slot, replica };
+}
+
+/** When a guest that was asked to shut itself down is not waited for any more. */
+function endOfPatience(group: VmGroup, shutdownAt: string, now: number): number {
+  const askedAt = Date.parse(shutdownAt);
+  // Of a clock that was put back nobody can tell how much of the time is over.
+  return askedAt > now + MOST_SKEW_MS ? now : askedAt + patienceOf(group);
+}
+
 /** How long guests are given to shut themselves down. */
 function patienceOf({ spec: { shutdownSeconds = 0 } }: VmGroup): number {
   return shutdownSeconds * 1_000;
@@ -179,7 +198,7 @@ function patienceOf({ spec: { shutdownSeconds = 0 } }: VmGroup): number {
 function patienceLeft(group: VmGroup, slots: readonly Slot[], now: number): number | undefined {
   const left = slots.flatMap(({ replica: { shutdownAt }, machine }) => {
     if (shutdownAt === undefined || machine?.power !== 'poweredOn') return [];
-    return Math.max(1, Date.parse(shutdownAt) + patienceOf(group) - now);
+    return Math.max(1, endOfPatience(group, shutdownAt, now) - now);
   });
   return left.length === 0 ? undefined : Math.min(...left);
 }
@@ -302,7 +321,7 @@ function shownAs({ replica, machine, doing }: Slot): Replica {
   const task = doing?.task;
   return {
     ...kept,
-    ...(shutdownAt !== undefined && power === 'poweredOn' && { shutdownAt }),
+    ...(shutdownAt !== undefined && { shutdownAt }),
     ...(power && { power }),
     ...(ip && { ip }),
     ...(host && { host }),

@@ -1,4 +1,5 @@
 import { VM_BUGS } from '../vm/bugs.ts';
+import { VMGROUP_BUGS } from '../vmgroup/bugs.ts';
 import { LEAD_BUGS } from './lead-bugs.ts';
 import type { Planted } from './planted.ts';
 import { RUNTIME_BUGS } from './runtime-bugs.ts';
@@ -12,6 +13,7 @@ export const BUGS: readonly Planted[] = [
   ...SHARDING_BUGS,
   ...SAMPLE_BUGS,
   ...VM_BUGS,
+  ...VMGROUP_BUGS,
 ];
 
 export function bugNamed(name: string): Planted {

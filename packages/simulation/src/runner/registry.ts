@@ -5,6 +5,7 @@ import { machines } from '../samples/machines/scenario.ts';
 import { VARIANTS, WRONG_ORDER } from '../samples/machines/variant.ts';
 import type { Scenario } from '../scenario/scenario.ts';
 import { vm } from '../vm/scenario.ts';
+import { vmgroup } from '../vmgroup/scenario.ts';
 
 const variants = [...VARIANTS, WRONG_ORDER];
 const isSound = ({ name }: (typeof variants)[number]) => name === 'sound';
@@ -16,6 +17,7 @@ export const scenarios: readonly Scenario[] = [
   sharding,
   ...variants.filter(isSound).map(machines),
   vm,
+  vmgroup,
 ];
 
 /** Those that are known to violate something, to show what the simulation finds: run when they are named. */

@@ -49,7 +49,10 @@ export interface CallsOptions {
 }
 
 /** For what is cleared away at the end, also by who has given up. */
-export const REGARDLESS = { signal: new AbortController().signal, timeoutMs: 5_000 };
+export function regardless(): { readonly signal: AbortSignal; readonly timeoutMs: number } {
+  // One of its own: who listens to one that all share stays in memory for as long as that.
+  return { signal: new AbortController().signal, timeoutMs: 5_000 };
+}
 
 /** Calls in the session, with a new one where it has ended, and again where that does no harm. */
 export class Calls {

@@ -1,4 +1,4 @@
-import { type Bound, type Calls, REGARDLESS } from '../calls/calls.ts';
+import { type Bound, type Calls, regardless } from '../calls/calls.ts';
 import { StoppedError, VsphereError } from '../errors.ts';
 import { FaultError } from '../faults.ts';
 import type { Ref } from '../properties/properties.ts';
@@ -122,7 +122,7 @@ export class Feed implements AsyncDisposable {
     } catch (error) {
       // Where it is not the session that has ended, it would be kept, and told of everything, for as long as that lasts.
       if (signal.aborted)
-        await bound.call('DestroyPropertyCollector', collector, {}, REGARDLESS).catch(() => undefined);
+        await bound.call('DestroyPropertyCollector', collector, {}, regardless()).catch(() => undefined);
       throw error;
     }
   }

@@ -1,4 +1,4 @@
-import { type Bound, REGARDLESS } from '../calls/calls.ts';
+import { type Bound, regardless } from '../calls/calls.ts';
 import type { Ref } from '../properties/properties.ts';
 
 /** A view that is made anew now and then: the one before ends with its session, or else is destroyed. */
@@ -15,6 +15,6 @@ export class SessionView {
   async destroy(): Promise<void> {
     const last = this.#last;
     this.#last = undefined;
-    await last?.bound.call('DestroyView', last.ref, {}, REGARDLESS).catch(() => undefined);
+    await last?.bound.call('DestroyView', last.ref, {}, regardless()).catch(() => undefined);
   }
 }

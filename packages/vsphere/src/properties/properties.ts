@@ -1,4 +1,4 @@
-import { type Bound, REGARDLESS } from '../calls/calls.ts';
+import { type Bound, regardless } from '../calls/calls.ts';
 import type { ManagedObjectReference, Properties, Vim25 } from '../vim25/vim25.generated.ts';
 
 export type ManagedType = keyof Properties;
@@ -66,7 +66,7 @@ export async function retrieveBelow(
     return await retrieve(bound, viewSpec(view, wanted), options);
   } finally {
     // It would end with the session; but that may last for months.
-    await bound.call('DestroyView', view, {}, REGARDLESS).catch(() => undefined);
+    await bound.call('DestroyView', view, {}, regardless()).catch(() => undefined);
   }
 }
 

@@ -1,0 +1,77 @@
+import { same } from '../apiserver/json.ts';
+import { type Cause, type Machine, type MachineChange, PROPERTIES } from './machine.ts';
+import type { Registry } from './registry.ts';
+
+export type Draft = Omit<Machine, 'id'>;
+
+/** All machines and templates, as they are. */
+export class Machines {
+  readonly #registry: Registry;
+  readonly #machines = new Map<string, Machine>();
+  readonly #listeners: ((change: MachineChange) => void)[] = [];
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+  }
+
+  get(id: string): Machine | undefined {
+    return this.#machines.get(id);
+  }
+
+  all(): Iterable<Machine> {
+    return this.#machines.values();
+  }
+
+  add(draft: Draft, cause: Cause, task?: string): Machine {
+    const registry = this.#registry;
+    return registry.together(() => {
+      const machine = { ...draft, id: registry.newId('vm') };
+      const parent = registry.get({ type: 'Folder', value: draft.folder });
+      registry.add({ type: 'VirtualMachine', value: machine.id }, machine.name, parent);
+      this.#put(machine);
+      this.#tell({ before: undefined, after: machine, cause, task });
+      return machine;
+    });
+  }
+
+  /** @returns as it is from now on */
+  change(id: string, changes: Partial<Draft>, cause: Cause, task?: string): Machine | undefined {
+    const before = this.#machines.get(id);
+    if (before === undefined) return undefined;
+    const after = { ...before, ...changes };
+    if (same(before, after)) return before;
+    return this.#registry.together(() => {
+      this.#put(after);
+      this.#tell({ before, after, cause, task });
+      return after;
+    });
+  }
+
+  remove(id: string, cause: Cause, task?: string): void {
+    const before = this.#machines.get(id);
+    const entity = this.#registry.get({ type: 'VirtualMachine', value: id });
+    if (before === undefined || entity === undefined) return;
+    this.#registry.together(() => {
+      this.#machines.delete(id);
+      this.#registry.remove(entity);
+      this.#tell({ before, after: undefined, cause, task });
+    });
+  }
+
+  /** Told of each change, at the moment of it. */
+  listen(listener: (change: MachineChange) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  #put(machine: Machine): void {
+    this.#machines.set(machine.id, machine);
+    const entity = this.#registry.get({ type: 'VirtualMachine', value: machine.id });
+    if (entity === undefined) return;
+    entity.name = machine.name;
+    for (const path in PROPERTIES) this.#registry.set(entity, path, PROPERTIES[path]?.(machine));
+  }
+
+  #tell(change: MachineChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+}

@@ -1,0 +1,228 @@
+import type { Entity } from './entity.ts';
+import type { VcenterEnvironment } from './environment.ts';
+import {
+  duplicateName,
+  gone,
+  invalidArgument,
+  invalidPowerState,
+  taskInProgress,
+  VimFault,
+} from './fault.ts';
+import type { Folders } from './folders.ts';
+import type { Machine, Power } from './machine.ts';
+import type { Machines } from './machines.ts';
+import type { Registry } from './registry.ts';
+import type { Fields } from './request.ts';
+import type { Task, Tasks } from './tasks.ts';
+import type { Ref } from './xml.ts';
+
+export interface Parts {
+  readonly registry: Registry;
+  readonly machines: Machines;
+  readonly folders: Folders;
+  readonly tasks: Tasks;
+  readonly environment: VcenterEnvironment;
+  readonly hosts: readonly [string, ...string[]];
+}
+
+/** What tasks do. Each begins at once, takes its time, and looks at the world as it is in the end. */
+export class Operations {
+  readonly #parts: Parts;
+  #clones = 0;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+  }
+
+  /** The machine appears, and is powered on where that is wanted, before the task ends. */
+  clone(source: Machine, folder: Entity, name: string, spec: Fields): Ref {
+    const { tasks } = this.#parts;
+    const task = tasks.begin('CloneVM', { type: 'VirtualMachine', value: source.id });
+    const taken = folder.child(name);
+    if (source.isTemplate && spec.inner('location').ref('pool') === undefined)
+      tasks.fail(task, invalidArgument('spec.location.pool'));
+    else if (taken !== undefined) tasks.fail(task, duplicateName(name, taken.ref));
+    else this.#later(task, (isSpoilt) => this.#land(task, source, folder, name, spec, isSpoilt));
+    return task.ref;
+  }
+
+  reconfigure({ id }: Machine, spec: Fields): Ref {
+    return this.#work('ReconfigVM', id, (task, machine) => {
+      const [cpus, memoryMb] = [spec.number('numCPUs'), spec.number('memoryMB')];
+      const refused = this.#refusedSize(machine, cpus, memoryMb);
+      if (refused !== undefined) return this.#parts.tasks.fail(task, refused);
+      const changes = {
+        ...(cpus !== undefined && { cpus }),
+        ...(memoryMb !== undefined && { memoryMb }),
+        extraConfig: withOptions(machine.extraConfig, spec),
+      };
+      this.#parts.machines.change(id, changes, 'request', task.ref.value);
+      this.#parts.tasks.succeed(task);
+    });
+  }
+
+  power({ id }: Machine, wanted: 'poweredOn' | 'poweredOff'): Ref {
+    return this.#work(wanted === 'poweredOn' ? 'PowerOnVM' : 'PowerOffVM', id, (task, machine) => {
+      const { machines, tasks } = this.#parts;
+      if (machine.power === wanted) return tasks.fail(task, invalidPowerState(wanted, machine.power));
+      machines.change(id, powered(machine, wanted), 'request', task.ref.value);
+      tasks.succeed(task);
+    });
+  }
+
+  /** @throws VimFault */
+  shutDown({ id, power }: Machine): void {
+    const { environment, machines } = this.#parts;
+    if (power !== 'poweredOn') throw invalidPowerState('poweredOn', power);
+    const ms = environment.shutdownMs();
+    if (ms === undefined) throw new VimFault('ToolsUnavailable');
+    if (Number.isFinite(ms))
+      environment.after(ms, () => {
+        const machine = machines.get(id);
+        if (machine?.power === 'poweredOn') machines.change(id, powered(machine, 'poweredOff'), 'request');
+      });
+  }
+
+  destroyMachine({ id }: Machine): Ref {
+    return this.#work('Destroy', id, (task, { power }) => {
+      const { machines, tasks } = this.#parts;
+      if (power === 'poweredOn') return tasks.fail(task, invalidPowerState('poweredOff', power));
+      machines.remove(id, 'request', task.ref.value);
+      tasks.succeed(task);
+    });
+  }
+
+  /** With all that is in it, on or off. */
+  destroyFolder(folder: Entity): Ref {
+    const { tasks, registry } = this.#parts;
+    const task = tasks.begin('Destroy', folder.ref);
+    this.#later(task, () => {
+      if (registry.get(folder.ref) === undefined) return tasks.fail(task, gone(folder.ref));
+      this.remove(folder, task);
+      tasks.succeed(task);
+    });
+    return task.ref;
+  }
+
+  /** A folder goes with all that is in it. @param task undefined where nobody has asked for it by a call */
+  remove(folder: Entity, task?: Task): void {
+    const { machines, folders } = this.#parts;
+    const cause = task === undefined ? 'somebody' : 'request';
+    for (const child of [...folder.children]) {
+      if (child.ref.type === 'Folder') this.remove(child, task);
+      else machines.remove(child.ref.value, cause, task?.ref.value);
+    }
+    folders.remove(folder, cause);
+  }
+
+  #land(task: Task, source: Machine, folder: Entity, name: string, spec: Fields, spoilt?: VimFault): void {
+    const { machines, tasks, environment } = this.#parts;
+    const fault = this.#obstacle(source, folder, name);
+    if (fault !== undefined) {
+      tasks.fail(task, fault);
+      return;
+    }
+    const machine = machines.add(this.#cloned(source, folder, name, spec), 'request', task.ref.value);
+    environment.note(`${name} is there as ${machine.id}`);
+    const made = { type: 'VirtualMachine', value: machine.id };
+    if (!spec.flag('powerOn')) {
+      tasks.succeed(task, made);
+      return;
+    }
+    tasks.lock(machine.id, task);
+    environment.after(environment.taskMs('PowerOnVM'), () => {
+      const found = machines.get(machine.id);
+      if (found === undefined) tasks.fail(task, gone(made));
+      else if (spoilt !== undefined) tasks.fail(task, spoilt);
+      else {
+        if (found.power !== 'poweredOn')
+          machines.change(machine.id, powered(found, 'poweredOn'), 'request', task.ref.value);
+        tasks.succeed(task, made);
+      }
+    });
+  }
+
+  /** What has come between since it was asked for. */
+  #obstacle({ id }: Machine, folder: Entity, name: string): VimFault | undefined {
+    const { registry, machines } = this.#parts;
+    if (registry.get(folder.ref) === undefined) return gone(folder.ref);
+    if (machines.get(id) === undefined) return gone({ type: 'VirtualMachine', value: id });
+    const taken = folder.child(name);
+    return taken && duplicateName(name, taken.ref);
+  }
+
+  #cloned(template: Machine, folder: Entity, name: string, spec: Fields): Omit<Machine, 'id'> {
+    const { environment, hosts, machines } = this.#parts;
+    const config = spec.inner('config');
+    const wanted = config.text('instanceUuid');
+    // Unique in a vCenter: one that is taken is replaced by a new one.
+    const isTaken = [...machines.all()].some(({ instanceUuid }) => instanceUuid === wanted);
+    this.#clones += 1;
+    return {
+      ...template,
+      name,
+      folder: folder.ref.value,
+      instanceUuid: wanted === undefined || isTaken ? environment.uuid() : wanted,
+      isTemplate: false,
+      power: 'poweredOff',
+      host: hosts[this.#clones % hosts.length] ?? hosts[0],
+      cpus: config.number('numCPUs') ?? template.cpus,
+      memoryMb: config.number('memoryMB') ?? template.memoryMb,
+      extraConfig: withOptions(template.extraConfig, config),
+      ip: undefined,
+    };
+  }
+
+  /** A task on one machine, which no other task may be at work on. */
+  #work(what: string, id: string, act: (task: Task, machine: Machine) => void): Ref {
+    const { tasks, machines } = this.#parts;
+    const ref = { type: 'VirtualMachine', value: id };
+    const task = tasks.begin(what, ref);
+    const other = tasks.lock(id, task);
+    if (other !== undefined) tasks.fail(task, taskInProgress(other.ref));
+    else
+      this.#later(task, () => {
+        const machine = machines.get(id);
+        if (machine === undefined) tasks.fail(task, gone(ref));
+        else act(task, machine);
+      });
+    return task.ref;
+  }
+
+  #later(task: Task, act: (spoilt?: VimFault) => void): void {
+    const { environment, tasks } = this.#parts;
+    const failing = environment.taskFault(task.what);
+    environment.after(environment.taskMs(task.what), () => {
+      if (failing !== undefined && !failing.isLate) tasks.fail(task, failing.fault);
+      else act(failing?.fault);
+    });
+  }
+
+  /** While it runs, only what it was prepared for can be added, and nothing taken away. */
+  #refusedSize(machine: Machine, cpus = machine.cpus, memoryMb = machine.memoryMb): VimFault | undefined {
+    if (machine.power === 'poweredOff') return undefined;
+    const canCpus = cpus === machine.cpus || (cpus > machine.cpus && machine.canAddCpus);
+    const canMemory = memoryMb === machine.memoryMb || (memoryMb > machine.memoryMb && machine.canAddMemory);
+    return canCpus && canMemory ? undefined : invalidPowerState('poweredOff', machine.power);
+  }
+}
+
+/** What a change of power changes. */
+export function powered({ id }: Machine, power: Power): Partial<Machine> {
+  return { power, ip: power === 'poweredOn' ? `10.0.0.${id.replace(/\D/g, '')}` : undefined };
+}
+
+function withOptions(
+  before: Readonly<Record<string, string>>,
+  spec: Fields,
+): Readonly<Record<string, string>> {
+  const options = spec.each('extraConfig');
+  if (options.length === 0) return before;
+  const after: Record<string, string> = { ...before };
+  for (const option of options) {
+    const [key, value] = [option.text('key') ?? '', option.text('value') ?? ''];
+    if (value === '') delete after[key];
+    else after[key] = value;
+  }
+  return after;
+}

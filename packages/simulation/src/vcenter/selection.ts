@@ -1,0 +1,34 @@
+import { type Entity, isOfType } from './entity.ts';
+import { gone } from './fault.ts';
+import type { Registry } from './registry.ts';
+import type { Fields } from './request.ts';
+import { SingleView, type View } from './view.ts';
+
+/** What a PropertyFilterSpec selects: objects, and of each type some properties. */
+export class Selection {
+  readonly views: readonly View[];
+  readonly #paths: readonly { readonly type: string; readonly paths: readonly string[] }[];
+
+  /** @throws VimFault where an object or a view is not there */
+  constructor(spec: Fields, registry: Registry, views: ReadonlyMap<string, View>) {
+    this.#paths = spec
+      .each('propSet')
+      .map((each) => ({ type: each.text('type') ?? '', paths: each.texts('pathSet') }));
+    this.views = spec.each('objectSet').map((each) => {
+      const ref = each.ref('obj') ?? { type: '', value: '' };
+      const view = views.get(ref.value);
+      if (view !== undefined) return view;
+      if (registry.get(ref) === undefined) throw gone(ref);
+      return new SingleView(ref, registry);
+    });
+  }
+
+  /** The properties that are wanted of an object; undefined for one of no wanted type. */
+  pathsOf({ ref }: Entity): readonly string[] | undefined {
+    return this.#paths.find(({ type }) => isOfType(ref.type, type))?.paths;
+  }
+
+  *entities(): Generator<Entity, void, undefined> {
+    for (const view of this.views) yield* view.members();
+  }
+}

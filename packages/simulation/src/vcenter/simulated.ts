@@ -1,0 +1,76 @@
+import { type FaultRates, REQUEST_FAULTS, USUAL_FAULTS } from '../world/faults.ts';
+import type { Simulation } from '../world/simulation.ts';
+import { VimFault } from './fault.ts';
+import { Vcenter } from './vcenter.ts';
+
+export const VCENTER = 'https://vcenter.simulated';
+
+export const VCENTER_FAULTS: FaultRates = {
+  ...USUAL_FAULTS,
+  request: 24,
+  requestFaults: [...REQUEST_FAULTS, 'late', 'late', 'answer lost', 'reset'],
+  line: 24,
+};
+
+/** How much later than it happens a collector tells of something, at most. */
+export const LONGEST_LAG_MS = 4_000;
+/** One task in so many fails. */
+const FAILING = 14;
+/** Three objects an answer: a history has few, and they shall not all come at once. */
+const LONGEST_PAGE = 3;
+/** Far fewer than vCenter's two hundred, so that now and then one has left the list before anybody has looked. */
+const RECENT_TASKS = 3;
+
+const FAULTS = [
+  new VimFault('NoDiskSpace', '<file></file><datastore>LocalDS_0</datastore>'),
+  new VimFault('InsufficientResourcesFault'),
+  new VimFault('HostCommunication'),
+] as const;
+
+/** How fast it is, as others decide. */
+export interface Pace {
+  /** How long the next clone takes, where that is not left to chance. */
+  nextCloneMs: number | undefined;
+}
+
+/** A vCenter for a simulated world; `Traffic.serve` puts it there. */
+export function simulatedVcenter(
+  simulation: Simulation,
+  user: { readonly username: string; readonly password: string },
+  pace: Pace = { nextCloneMs: undefined },
+): Vcenter {
+  const { schedule, choices, counts, network } = simulation;
+  return new Vcenter({
+    ...user,
+    environment: {
+      after: (ms, act) => schedule.after(ms, act),
+      uuid: () => simulation.uuid(),
+      taskMs: (what) => {
+        if (what !== 'CloneVM') return choices.delay(300, 6_000);
+        const { nextCloneMs = choices.delay(2_000, 30_000) } = pace;
+        pace.nextCloneMs = undefined;
+        return nextCloneMs;
+      },
+      taskFault: (what) => {
+        if (!network.faulty || !choices.oneIn(FAILING)) return undefined;
+        counts.add('a task failed');
+        return { fault: choices.one(FAULTS), isLate: what === 'CloneVM' && choices.oneIn(3) };
+      },
+      shutdownMs: () => choices.one([500, 3_000, Number.POSITIVE_INFINITY, undefined] as const),
+      lagMs: () => {
+        const lag = network.faulty && choices.oneIn(6) ? choices.pick(LONGEST_LAG_MS) : 0;
+        if (lag > 0) counts.add('an update was told late');
+        return lag;
+      },
+      forgetsVersions: () => {
+        const isForgotten = network.faulty && choices.oneIn(3);
+        counts.add(isForgotten ? 'a version was forgotten' : 'an answer was repeated');
+        return isForgotten;
+      },
+      recentTasks: RECENT_TASKS,
+      longestPage: LONGEST_PAGE,
+      note: (what) => simulation.note('vcenter', what),
+      unmodelled: (sentence) => schedule.fail(new Error(sentence)),
+    },
+  });
+}

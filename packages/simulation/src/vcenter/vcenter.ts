@@ -1,0 +1,297 @@
+import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
+import type { Entity } from './entity.ts';
+import type { VcenterEnvironment } from './environment.ts';
+import { duplicateName, gone, invalidArgument, notAuthenticated, VimFault } from './fault.ts';
+import { definitionOf, Folders } from './folders.ts';
+import type { Machine } from './machine.ts';
+import { Machines } from './machines.ts';
+import { Operations } from './operations.ts';
+import { Registry } from './registry.ts';
+import { type Call, callIn, type Fields } from './request.ts';
+import { Selection } from './selection.ts';
+import { Session } from './session.ts';
+import { build, type Place, SERVICES } from './site.ts';
+import { Tasks } from './tasks.ts';
+import { type Ref, reference, response, returnval, val } from './xml.ts';
+
+export interface VcenterOptions {
+  readonly username: string;
+  readonly password: string;
+  readonly environment: VcenterEnvironment;
+}
+
+const API_VERSION = '8.0.3.0';
+const VERSIONS = `<?xml version="1.0" encoding="UTF-8"?><namespaces version="1.0"><namespace><name>urn:vim25</name><version>${API_VERSION}</version><priorVersions><version>6.7</version></priorVersions></namespace></namespaces>`;
+const CONTENT =
+  '<rootFolder type="Folder">group-d1</rootFolder>' +
+  reference('propertyCollector', SERVICES.collector) +
+  reference('viewManager', SERVICES.views) +
+  '<about><name>VMware vCenter Server</name><fullName>VMware vCenter Server 8.0.3 (modelled)</fullName>' +
+  '<vendor>VMware, Inc.</vendor><version>8.0.3</version><build>1</build><osType>linux-x64</osType>' +
+  `<productLineId>vpx</productLineId><apiType>VirtualCenter</apiType><apiVersion>${API_VERSION}</apiVersion>` +
+  '<instanceUuid>f7a7a9d2-5f1e-4b8b-9d7c-000000000001</instanceUuid></about>' +
+  reference('sessionManager', SERVICES.sessions) +
+  reference('taskManager', SERVICES.tasks) +
+  reference('customFieldsManager', SERVICES.attributes) +
+  reference('searchIndex', SERVICES.search);
+
+/**
+ * A vCenter, as far as our client uses one: sessions, look-ups, folders, custom attributes, machines, tasks, and
+ * collectors that tell of changes. It knows no hosts' limits, permissions, networks or storage.
+ */
+export class Vcenter implements ModelServer {
+  readonly registry = new Registry();
+  readonly folders = new Folders(this.registry);
+  readonly machines = new Machines(this.registry);
+  readonly tasks: Tasks;
+  readonly operations: Operations;
+  readonly place: Place;
+  /** Whether somebody else answers in its place, who knows nothing: as while it starts. */
+  outOfOrder = false;
+  readonly #options: VcenterOptions;
+  readonly #sessions = new Map<string, Session>();
+  #pages = 0;
+
+  constructor(options: VcenterOptions) {
+    this.#options = options;
+    const { registry, folders, machines } = this;
+    const { environment } = options;
+    const tasks = new Tasks(registry, SERVICES.tasks, environment.recentTasks);
+    this.tasks = tasks;
+    this.place = build(registry, folders);
+    const { hosts } = this.place;
+    this.operations = new Operations({ registry, folders, machines, tasks, environment, hosts });
+    registry.add(SERVICES.sessions, 'SessionManager', undefined, { sessionList: () => this.#sessionList() });
+    registry.add(SERVICES.attributes, 'CustomFieldsManager', undefined, { field: () => folders.attributes });
+    registry.listen(() => {
+      for (const { collectors } of this.#sessions.values())
+        for (const collector of collectors.values()) collector.notice();
+    });
+  }
+
+  get sessions(): readonly Session[] {
+    return [...this.#sessions.values()];
+  }
+
+  receive({ method, path, headers, body = '' }: Arrived): Answer {
+    if (this.outOfOrder) return this.refuse(500);
+    if (method === 'GET') return path.endsWith('Versions.xml') ? ok(VERSIONS) : { status: 404, body: '' };
+    try {
+      const call = callIn(body);
+      const session = this.#sessions.get(
+        /vmware_soap_session=([^;,\s]+)/.exec(headers.cookie ?? '')?.[1] ?? '',
+      );
+      return this.#answer(call, session, headers['user-agent'] ?? '');
+    } catch (error) {
+      if (!(error instanceof VimFault)) throw error;
+      return { status: 500, body: error.body };
+    }
+  }
+
+  /** What stands before vCenter says so, not vCenter. */
+  refuse(_: 429 | 500): WholeAnswer {
+    return { status: 503, body: '<html><body>503 Service Unavailable</body></html>' };
+  }
+
+  /** A session ends before its time. */
+  kill(key: string): void {
+    this.#sessions.get(key)?.end();
+    this.#sessions.delete(key);
+  }
+
+  #answer(call: Call, session: Session | undefined, userAgent: string): Answer {
+    const { method, args } = call;
+    if (method === 'RetrieveServiceContent') return ok(response(method, returnval(CONTENT)));
+    if (method === 'Login') return this.#logIn(args, userAgent);
+    if (session === undefined) return this.#unknown(call);
+    if (method === 'WaitForUpdatesEx') return this.#wait(call, session);
+    return ok(response(method, this.#inSession(call, session) ?? this.#change(call)));
+  }
+
+  /** Who has no session is refused; but of properties he is told that each is missing. */
+  #unknown({ method, args }: Call): Answer {
+    if (method !== 'RetrievePropertiesEx') throw notAuthenticated();
+    const [spec] = args.each('specSet');
+    if (spec?.each('objectSet').some((each) => each.ref('obj')?.type.endsWith('View')))
+      throw notAuthenticated();
+    const objects = [...new Selection(spec ?? args, this.registry, new Map()).entities()].map(({ ref }) => {
+      const paths = spec?.each('propSet').flatMap((each) => each.texts('pathSet')) ?? [];
+      const missing = paths.map(
+        (path) =>
+          `<missingSet><path>${path}</path><fault>${notAuthenticated().localized}</fault></missingSet>`,
+      );
+      return `<objects>${reference('obj', ref)}${missing.join('')}</objects>`;
+    });
+    return ok(response(method, returnval(objects.join(''))));
+  }
+
+  #logIn(args: Fields, userAgent: string): Answer {
+    const { username, password, environment } = this.#options;
+    const userName = args.text('userName') ?? '';
+    if (userName !== username || args.text('password') !== password) throw new VimFault('InvalidLogin');
+    const session = new Session(environment.uuid(), { userName, userAgent }, this.registry, environment, [
+      this.tasks.recent,
+    ]);
+    this.#sessions.set(session.key, session);
+    const headers = { 'set-cookie': `vmware_soap_session=${session.key}; Path=/; HttpOnly` };
+    return { status: 200, headers, body: response('Login', returnval(session.xml)) };
+  }
+
+  #wait({ self, args }: Call, session: Session): Answer {
+    const options = args.inner('options');
+    const { longestPage } = this.#options.environment;
+    const most = options.number('maxObjectUpdates') ?? longestPage;
+    return session.collector(self).wait(args.text('version') ?? '', options.number('maxWaitSeconds'), most);
+  }
+
+  /** What is answered at once and changes nothing but the session. */
+  #inSession({ method, self, args }: Call, session: Session): string | undefined {
+    switch (method) {
+      case 'Logout':
+        this.kill(session.key);
+        return NOTHING;
+      case 'TerminateSession':
+        for (const key of args.texts('sessionId')) this.kill(key);
+        return NOTHING;
+      case 'CreateContainerView':
+        return told(session.viewContainer(args.ref('container') ?? self, args.texts('type')));
+      case 'DestroyView':
+        session.destroyView(self);
+        return NOTHING;
+      case 'CreatePropertyCollector':
+        return told(session.collect());
+      case 'DestroyPropertyCollector':
+        session.destroyCollector(self);
+        return NOTHING;
+      case 'CreateFilter':
+        return told(session.filter(self, args.inner('spec')));
+      case 'RetrievePropertiesEx': {
+        const [spec] = args.each('specSet');
+        const objects = contentOf(session.select(spec ?? args));
+        return this.#page(session, objects, args.inner('options').number('maxObjects'));
+      }
+      case 'ContinueRetrievePropertiesEx': {
+        const token = args.text('token') ?? '';
+        const objects = session.pages.get(token);
+        session.pages.delete(token);
+        if (objects === undefined) throw invalidArgument('token');
+        return this.#page(session, objects, undefined);
+      }
+      case 'FindChild':
+        return toldIfThere(this.#entity(args.ref('entity')).child(args.text('name') ?? '')?.ref);
+      case 'FindByUuid': {
+        const uuid = args.text('uuid');
+        for (const { id, instanceUuid } of this.machines.all())
+          if (instanceUuid === uuid) return told({ type: 'VirtualMachine', value: id });
+        return NOTHING;
+      }
+    }
+    return undefined;
+  }
+
+  #change({ method, self, args }: Call): string {
+    const { environment } = this.#options;
+    const { operations } = this;
+    environment.note(`${method} on ${self.value} ${args.text('name') ?? ''}`);
+    switch (method) {
+      case 'CreateFolder':
+        return told(this.folders.make(this.#entity(self), args.text('name') ?? '', 'request').ref);
+      case 'CloneVM_Task': {
+        const source = this.#machine(self);
+        const folder = this.#entity(args.ref('folder'));
+        return told(operations.clone(source, folder, args.text('name') ?? '', args.inner('spec')));
+      }
+      case 'ReconfigVM_Task':
+        return told(operations.reconfigure(this.#machine(self), args.inner('spec')));
+      case 'PowerOnVM_Task':
+        return told(operations.power(this.#machine(self), 'poweredOn'));
+      case 'PowerOffVM_Task':
+        return told(operations.power(this.#machine(self), 'poweredOff'));
+      case 'ShutdownGuest':
+        operations.shutDown(this.#machine(self));
+        return NOTHING;
+      case 'Destroy_Task': {
+        const entity = this.#entity(self);
+        const machine = this.machines.get(self.value);
+        return told(machine ? operations.destroyMachine(machine) : operations.destroyFolder(entity));
+      }
+      case 'AddCustomFieldDef': {
+        const name = args.text('name') ?? '';
+        const key = this.folders.define(name);
+        if (key === undefined) throw duplicateName(name, SERVICES.attributes);
+        return returnval(definitionOf(key, name));
+      }
+      case 'SetField': {
+        const entity = this.#entity(args.ref('entity'));
+        const isMarked = this.folders.mark(
+          entity,
+          args.number('key') ?? 0,
+          args.text('value') ?? '',
+          'request',
+        );
+        if (!isMarked) throw invalidArgument('key');
+        return NOTHING;
+      }
+    }
+    environment.unmodelled(`nobody has modelled what vCenter answers to ${method}`);
+    throw new VimFault('NotSupported');
+  }
+
+  #entity(ref: Ref | undefined): Entity {
+    const found = ref && this.registry.get(ref);
+    if (found === undefined) throw gone(ref ?? { type: 'ManagedEntity', value: '' });
+    return found;
+  }
+
+  #machine(ref: Ref): Machine {
+    const found = this.machines.get(ref.value);
+    if (found === undefined) throw gone(ref);
+    return found;
+  }
+
+  #page(session: Session, objects: readonly string[], wanted: number | undefined): string {
+    const most = wanted ?? this.#options.environment.longestPage;
+    if (objects.length <= most) return objects.length === 0 ? NOTHING : returnval(objects.join(''));
+    this.#pages += 1;
+    const token = `page-${this.#pages}`;
+    session.pages.set(token, objects.slice(most));
+    return returnval(`<token>${token}</token>${objects.slice(0, most).join('')}`);
+  }
+
+  #sessionList(): string {
+    return val.list(
+      'UserSession',
+      this.sessions.map(({ xml }) => `<UserSession>${xml}</UserSession>`).join(''),
+    );
+  }
+}
+
+const NOTHING = '';
+
+function told(ref: Ref): string {
+  return reference('returnval', ref);
+}
+
+function toldIfThere(ref: Ref | undefined): string {
+  return ref === undefined ? NOTHING : told(ref);
+}
+
+function ok(body: string): WholeAnswer {
+  return { status: 200, body };
+}
+
+/** Each object with its properties. One that is unset is not there. */
+function contentOf(selection: Selection): readonly string[] {
+  const objects: string[] = [];
+  for (const entity of selection.entities()) {
+    const paths = selection.pathsOf(entity);
+    if (paths === undefined) continue;
+    let properties = '';
+    for (const path of paths) {
+      const value = entity.value(path);
+      if (value !== undefined) properties += `<propSet><name>${path}</name>${value}</propSet>`;
+    }
+    objects.push(`<objects>${reference('obj', entity.ref)}${properties}</objects>`);
+  }
+  return objects;
+}

@@ -1,0 +1,111 @@
+import { type Entity, isOfType } from './entity.ts';
+import type { Registry } from './registry.ts';
+import type { Ref } from './xml.ts';
+
+/** Objects that are looked at together. */
+export interface View {
+  readonly ref: Ref;
+  members(): Iterable<Entity>;
+  /** The change with which an object has come into view, where that is not its birth. */
+  sinceOf(id: string): number;
+  /** What has left since a change, and is there or not. */
+  left(since: number, until: number): Iterable<Ref>;
+}
+
+/** All objects of some types below one. */
+export class ContainerView implements View {
+  readonly ref: Ref;
+  readonly #registry: Registry;
+  readonly #container: Entity;
+  readonly #types: readonly string[];
+
+  constructor(ref: Ref, registry: Registry, container: Entity, types: readonly string[]) {
+    this.ref = ref;
+    this.#registry = registry;
+    this.#container = container;
+    this.#types = types;
+  }
+
+  *members(): Generator<Entity, void, undefined> {
+    if (this.#registry.get(this.#container.ref) === undefined) return;
+    for (const each of this.#container.below()) if (this.#shows(each)) yield each;
+  }
+
+  sinceOf(): number {
+    return 0;
+  }
+
+  *left(since: number, until: number): Generator<Ref, void, undefined> {
+    const { graves } = this.#registry;
+    for (let at = graves.length - 1; at >= 0; at--) {
+      const grave = graves[at];
+      if (grave === undefined || grave.diedAt <= since) return;
+      const { entity, diedAt } = grave;
+      if (diedAt <= until && this.#shows(entity) && entity.isBelow(this.#container.ref.value))
+        yield entity.ref;
+    }
+  }
+
+  #shows({ ref }: Entity): boolean {
+    return this.#types.length === 0 || this.#types.some((type) => isOfType(ref.type, type));
+  }
+}
+
+/** Objects that come and go by name. */
+export class ListView implements View {
+  readonly ref: Ref;
+  readonly #registry: Registry;
+  readonly #members = new Map<string, { readonly entity: Entity; readonly since: number }>();
+  readonly #removed: { readonly ref: Ref; readonly at: number }[] = [];
+
+  constructor(ref: Ref, registry: Registry) {
+    this.ref = ref;
+    this.#registry = registry;
+  }
+
+  add(entity: Entity): void {
+    this.#members.set(entity.ref.value, { entity, since: this.#registry.next() });
+  }
+
+  remove(ref: Ref): void {
+    if (this.#members.delete(ref.value)) this.#removed.push({ ref, at: this.#registry.next() });
+  }
+
+  *members(): Generator<Entity, void, undefined> {
+    for (const { entity } of this.#members.values()) yield entity;
+  }
+
+  sinceOf(id: string): number {
+    return this.#members.get(id)?.since ?? 0;
+  }
+
+  *left(since: number, until: number): Generator<Ref, void, undefined> {
+    for (const { ref, at } of this.#removed)
+      if (at > since && at <= until && !this.#members.has(ref.value)) yield ref;
+  }
+}
+
+/** One object. */
+export class SingleView implements View {
+  readonly ref: Ref;
+  readonly #registry: Registry;
+
+  constructor(ref: Ref, registry: Registry) {
+    this.ref = ref;
+    this.#registry = registry;
+  }
+
+  *members(): Generator<Entity, void, undefined> {
+    const entity = this.#registry.get(this.ref);
+    if (entity !== undefined) yield entity;
+  }
+
+  sinceOf(): number {
+    return 0;
+  }
+
+  *left(since: number, until: number): Generator<Ref, void, undefined> {
+    for (const { entity, diedAt } of this.#registry.graves)
+      if (entity.ref.value === this.ref.value && diedAt > since && diedAt <= until) yield this.ref;
+  }
+}

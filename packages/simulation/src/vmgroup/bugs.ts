@@ -1,0 +1,124 @@
+import type { Planted } from '../planted/planted.ts';
+
+const VMGROUP = 'packages/operator/src/vmgroup';
+const scenario = 'vmgroup';
+
+/** In the controller of VmGroups and its sweeper. */
+export const VMGROUP_BUGS: readonly Planted[] = [
+  {
+    name: 'a machine is cloned without a stored slot',
+    file: `${VMGROUP}/controller.ts`,
+    find: 'const stored = await setStatus(group, intended);',
+    replace:
+      "const stored = actions.some((action) => action.do === 'clone') ? group : await setStatus(group, intended);",
+    why: 'who acts on a group that has changed since is refused before it clones',
+    scenario,
+  },
+  {
+    name: 'a machine is removed before it is stored that it leaves',
+    file: `${VMGROUP}/controller.ts`,
+    find: 'const stored = await setStatus(group, intended);',
+    replace:
+      "const stored = actions.some((action) => action.do === 'remove') ? group : await setStatus(group, intended);",
+    why: 'who removes on behalf of an old group removes what is wanted',
+    scenario,
+  },
+  {
+    name: 'a replica has another name each time',
+    file: `${VMGROUP}/names.ts`,
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a text of the source
+    find: 'const suffix = `-replica-${letters(`${uid}/${slot}`)}`;',
+    replace: `replicaName.times = (replicaName.times ?? 0) + 1;
+  const suffix = \`-replica-\${letters(\`\${uid}/\${slot}/\${replicaName.times}\`)}\`;`,
+    why: 'the name is what keeps vCenter from making a machine twice',
+    scenario,
+  },
+  {
+    name: 'the sweeper of groups trusts the cache',
+    file: 'packages/operator/src/sweep.ts',
+    find: 'if (suspects.length > 0)',
+    replace: 'if (suspects.length < 0)',
+    why: 'after a watch has fallen silent, the cache lacks groups that are there',
+    scenario,
+  },
+  {
+    name: 'there is no sweeper of groups',
+    file: 'packages/operator/src/sweep.ts',
+    find: 'for (const item of due) {',
+    replace: 'for (const item of due.slice(due.length)) {',
+    why: 'a clone may land after its group is gone',
+    scenario,
+  },
+  {
+    name: 'a copy of a machine is taken for ours',
+    file: `${VMGROUP}/marks.ts`,
+    find: "if (properties['config.instanceUuid'] !== instanceUuid(uid, slot)) return undefined;",
+    replace: '',
+    why: 'who copies a machine by hand copies its marks, but not its UUID',
+    scenario,
+  },
+  {
+    name: 'a folder is destroyed without a look into it',
+    file: `${VMGROUP}/folder.ts`,
+    find: 'if (childEntity?.length === 0 && (owner?.isOurs ?? true)) {',
+    replace: 'if (childEntity !== null) {',
+    why: 'with a folder goes all that is in it',
+    scenario,
+  },
+  {
+    name: "another group's folder is taken",
+    file: `${VMGROUP}/folder.ts`,
+    find: '(theirs.cluster !== owner.cluster || (await lives(theirs.uid, theirs.namespace)));',
+    replace: 'theirs.cluster !== owner.cluster;',
+    why: 'two groups whose names run together would fight over it',
+    scenario,
+  },
+  {
+    name: 'turns are never given back',
+    file: `${VMGROUP}/operations.ts`,
+    find: 'turn.end(); begun.resolve();',
+    replace: 'begun.resolve();',
+    why: 'after three machines nothing would be done any more',
+    scenario,
+  },
+  {
+    name: 'a machine that came late is passed over',
+    file: `${VMGROUP}/plan.ts`,
+    find: 'for (const slot of machines.keys()) if (!known.has(slot)) known.set(slot, decided(group, slot, now));',
+    replace: '',
+    why: 'its slot was given up, and nobody would ever look at it again',
+    scenario,
+  },
+  {
+    name: 'all machines leave at a time',
+    file: `${VMGROUP}/plan.ts`,
+    find: 'if (isReady(slot) && budget-- <= 0) return slot;',
+    replace: '',
+    why: 'maxUnavailable says how many may be away',
+    scenario,
+  },
+  {
+    name: 'vCenter is asked to clone without asking who leads',
+    file: `${VMGROUP}/actions.ts`,
+    find: 'extraConfig: marksOf(cluster, group, slot), }, { allow }, );',
+    replace: 'extraConfig: marksOf(cluster, group, slot),\n      },\n      {},\n    );',
+    why: 'after a pause of the process the signal is late',
+    scenario,
+  },
+  {
+    name: 'machines that are let go keep their marks',
+    file: `${VMGROUP}/deletion.ts`,
+    find: 'for (const { id } of machines) {',
+    replace: 'for (const { id } of machines.slice(machines.length)) {',
+    why: 'the sweeper would remove them',
+    scenario,
+  },
+  {
+    name: 'a name that is taken by our own machine is told as taken',
+    file: `${VMGROUP}/actions.ts`,
+    find: 'if (uuid === instanceUuid) return;',
+    replace: '',
+    why: 'after an answer that got lost, it is taken by the machine that we asked for',
+    scenario,
+  },
+];

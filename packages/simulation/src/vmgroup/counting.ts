@@ -1,0 +1,200 @@
+import type { StoredObject } from '../apiserver/object.ts';
+import type { Truth } from '../invariants/invariant.ts';
+import { Holder } from '../invariants/leaders.ts';
+import { objectOf } from '../invariants/machines.ts';
+import type { Sent } from '../scenario/traffic.ts';
+import type { Vcenter } from '../vcenter/vcenter.ts';
+import { isDeleted, isPaused, onGroupChange, readyOf, slotOf, slotsOf, wantedIn } from './objects.ts';
+import { folderOwnerOf, foldersIn, machinesOf, ownerOf, templateOf } from './outside.ts';
+import { LEASE } from './program.ts';
+import { isClone, ownerAsked } from './requests.ts';
+
+/** What is counted here and in the model, and must have happened over many seeds. */
+export const INTERESTING = [
+  'a task failed',
+  'an update was told late',
+  'an answer was repeated',
+  'a version was forgotten',
+  'a clone landed after its object was gone',
+  'a clone landed on an object being deleted',
+  'a clone landed after its slot was given up',
+  'a clone landed after its sender had given up',
+  'a clone was asked for twice',
+  'the answer to a clone was lost',
+  'a name was taken by our own machine',
+  'a session was killed while a clone ran',
+  'a folder was gone when a clone landed',
+  'a group was scaled in while it was cloning',
+  'a group was deleted while it was cloning',
+  'the lead went to another',
+  'the lead was lost while a task ran',
+  'a rolling update was interrupted by a fail-over',
+  'a group came back under its name',
+  'a machine without an object was removed',
+  'a folder of a group that is gone was removed, or taken over',
+  'a foreign machine kept a folder',
+  'a machine was let go',
+  'a machine was resized',
+  'a machine was replaced by one from another template',
+  'a group was paused',
+] as const;
+
+/** Reasons of the condition Ready, and what is counted when one is told. */
+export const TOLD = {
+  FolderTaken: 'a folder was told as taken',
+  NotFound: 'a template was told as missing',
+  VcenterUnreachable: 'vCenter was told as unreachable',
+  VcenterRefused: 'vCenter was told to refuse',
+} as const;
+
+type Interesting = (typeof INTERESTING)[number] | (typeof TOLD)[keyof typeof TOLD];
+type Add = (what: Interesting) => void;
+
+/** Counts the moments in which something is likely to go wrong. */
+export function countInteresting(truth: Truth, vcenter: Vcenter): void {
+  const add: Add = (what) => truth.simulation.counts.add(what);
+  const clones = new RunningClones(truth, vcenter);
+  countClones(truth, vcenter, clones, add);
+  countGroups(truth, vcenter, clones, add);
+  countMachines(truth, vcenter, add);
+  countFolders(truth, vcenter, add);
+}
+
+/** Which clones run, and for whom. */
+class RunningClones {
+  readonly #running = new Map<string, string>();
+
+  constructor({ traffic }: Truth, { tasks }: Vcenter) {
+    let landing: Sent | undefined;
+    traffic.onLand((sent) => {
+      landing = sent;
+    });
+    tasks.onBegin(({ ref, what }) => {
+      if (what === 'CloneVM' && landing !== undefined && isClone(landing))
+        this.#running.set(ref.value, ownerAsked(landing).uid);
+    });
+    tasks.onEnd(({ ref }) => this.#running.delete(ref.value));
+  }
+
+  get any(): boolean {
+    return this.#running.size > 0;
+  }
+
+  for(uid: string | undefined): boolean {
+    return this.#running.values().some((each) => each === uid);
+  }
+}
+
+function countClones(truth: Truth, vcenter: Vcenter, clones: RunningClones, add: Add): void {
+  const { traffic } = truth;
+  const asked = new Set<string>();
+  let sessions = 0;
+  traffic.onSend((sent) => {
+    if (!isClone(sent)) return;
+    const { uid, slot } = ownerAsked(sent);
+    if (asked.has(`${uid}/${slot}`)) add('a clone was asked for twice');
+    asked.add(`${uid}/${slot}`);
+  });
+  traffic.onLand((sent) => {
+    if (isClone(sent) && sent.seen === 'that none comes') add('a clone landed after its sender had given up');
+    const now = vcenter.sessions.length;
+    if (now < sessions && clones.any) add('a session was killed while a clone ran');
+    sessions = now;
+  });
+  traffic.onEnd((sent) => {
+    if (isClone(sent) && sent.seen === 'that none comes' && sent.landedAt !== undefined)
+      add('the answer to a clone was lost');
+  });
+  vcenter.tasks.onEnd(({ what, fault }) => {
+    if (what !== 'CloneVM' || fault === undefined) return;
+    if (fault.type === 'DuplicateName') add('a name was taken by our own machine');
+    if (fault.type === 'ManagedObjectNotFound') add('a folder was gone when a clone landed');
+  });
+}
+
+function countGroups(truth: Truth, vcenter: Vcenter, clones: RunningClones, add: Add): void {
+  const gone = new Set<string>();
+  new Holder(truth, LEASE, (before) => {
+    if (before === '') return;
+    add('the lead went to another');
+    for (const object of truth.server.objects(truth.kind)) {
+      if (slotsOf(object).some(({ task }) => task !== undefined)) add('the lead was lost while a task ran');
+      if (isRolling(object, vcenter)) add('a rolling update was interrupted by a fail-over');
+    }
+  });
+  onGroupChange(truth, (before, after) => {
+    if (after === undefined) {
+      if (before !== undefined) gone.add(before.metadata.name);
+      return;
+    }
+    if (before === undefined) {
+      if (gone.has(after.metadata.name)) add('a group came back under its name');
+      return;
+    }
+    const { uid } = after.metadata;
+    if (isPaused(after) && !isPaused(before)) add('a group was paused');
+    if (isDeleted(after) && !isDeleted(before) && clones.for(uid))
+      add('a group was deleted while it was cloning');
+    if (wantedIn(after).replicas < wantedIn(before).replicas && clones.for(uid))
+      add('a group was scaled in while it was cloning');
+    const { reason } = readyOf(after);
+    if (reason !== readyOf(before).reason && isTold(reason)) add(TOLD[reason]);
+  });
+}
+
+function countMachines(truth: Truth, vcenter: Vcenter, add: Add): void {
+  const templates = new Map<string, string>();
+  vcenter.machines.listen(({ before, after, cause }) => {
+    const owner = (after && ownerOf(after)) ?? (before && ownerOf(before));
+    if (owner === undefined || cause !== 'request') return;
+    const object = objectOf(truth, owner.uid);
+    if (before === undefined && after !== undefined) {
+      if (object === undefined) add('a clone landed after its object was gone');
+      else if (isDeleted(object)) add('a clone landed on an object being deleted');
+      else if (slotOf(object, owner.slot)?.isLeaving !== false)
+        add('a clone landed after its slot was given up');
+      const was = templates.get(owner.uid);
+      if (was !== undefined && was !== templateOf(after))
+        add('a machine was replaced by one from another template');
+      templates.set(owner.uid, templateOf(after));
+    }
+    if (before !== undefined && after === undefined && object === undefined)
+      add('a machine without an object was removed');
+    if (before !== undefined && after !== undefined) {
+      if (ownerOf(after) === undefined) add('a machine was let go');
+      if (before.cpus !== after.cpus || before.memoryMb !== after.memoryMb) add('a machine was resized');
+    }
+  });
+}
+
+function countFolders(truth: Truth, vcenter: Vcenter, add: Add): void {
+  const owners = new Map<string, string>();
+  vcenter.folders.listen(({ id, what, cause }) => {
+    if (cause !== 'request') return;
+    const was = owners.get(id);
+    if (what === 'removed' && was !== undefined && objectOf(truth, was) === undefined)
+      add('a folder of a group that is gone was removed, or taken over');
+    const folder = what === 'marked' ? foldersIn(vcenter).find(({ ref }) => ref.value === id) : undefined;
+    if (folder === undefined) return;
+    const owner = folderOwnerOf(vcenter, folder);
+    if (owner === undefined) {
+      owners.delete(id);
+      if (folder.children.size > 0) add('a foreign machine kept a folder');
+      return;
+    }
+    if (was !== undefined && was !== owner)
+      add('a folder of a group that is gone was removed, or taken over');
+    owners.set(id, owner);
+  });
+}
+
+function isRolling(object: StoredObject, vcenter: Vcenter): boolean {
+  const { template, isRolling: follows } = wantedIn(object);
+  const machines = machinesOf(vcenter, object.metadata.uid ?? '');
+  const old = machines.filter((machine) => templateOf(machine) !== template).length;
+  return follows && old > 0 && old < machines.length;
+}
+
+function isTold(reason: string | undefined): reason is keyof typeof TOLD {
+  return reason !== undefined && Object.hasOwn(TOLD, reason);
+}

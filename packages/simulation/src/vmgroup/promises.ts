@@ -1,0 +1,332 @@
+import { same } from '../apiserver/json.ts';
+import type { StoredObject } from '../apiserver/object.ts';
+import type { Invariant, Truth } from '../invariants/invariant.ts';
+import { Holder } from '../invariants/leaders.ts';
+import { objectOf } from '../invariants/machines.ts';
+import type { Sent } from '../scenario/traffic.ts';
+import type { Machine } from '../vcenter/machine.ts';
+import type { Vcenter } from '../vcenter/vcenter.ts';
+import {
+  isDeleted,
+  isOrphaned,
+  nameOf,
+  onGroupChange,
+  readyOf,
+  slotOf,
+  slotsOf,
+  wantedIn,
+} from './objects.ts';
+import { folderOwnerOf, foldersIn, marksOf, type Owner, ownerOf } from './outside.ts';
+import { CONCURRENCY, LEASE } from './program.ts';
+import { isChange, isClone, methodOf, ownerAsked } from './requests.ts';
+
+/* What is promised of VmGroups beyond what is promised of all objects that stand for something outside. */
+
+/** By whatever a machine is told from others. What people copy by hand is theirs. */
+export function oneMachineASlot(vcenter: Vcenter): Invariant {
+  return {
+    name: 'at most one machine per group and slot, and per UUID',
+    watch: (_, violated) =>
+      vcenter.machines.listen(({ before, after, cause }) => {
+        const made = before === undefined && cause === 'request' ? after : undefined;
+        const owner = made && marksOf(made);
+        if (made === undefined || owner === undefined) return;
+        for (const other of vcenter.machines.all()) {
+          if (other.id === made.id) continue;
+          const theirs = ownerOf(other);
+          const isTwin = theirs?.uid === owner.uid && theirs.slot === owner.slot;
+          if (isTwin || other.instanceUuid === made.instanceUuid)
+            violated(`${owner.uid}/${owner.slot} has ${other.id} and ${made.id}`);
+        }
+      }),
+  };
+}
+
+/** Between a look into a folder and the request to destroy it: the answer's way. */
+const LOOK_MS = 13_000;
+
+/**
+ * What we have not made, or have let go, is left alone. One that comes into a folder just as it goes cannot be helped:
+ * vCenter has no way to destroy a folder only if it is empty.
+ */
+export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
+  return {
+    name: 'foreign machines are never touched',
+    watch: ({ traffic, simulation }, violated) => {
+      const ours = new Set<string>();
+      const cameAt = new Map<string, number>();
+      const askedAt = new Map<string, number>();
+      let landing: Sent | undefined;
+      traffic.onLand((sent) => {
+        landing = sent;
+      });
+      vcenter.tasks.onBegin(({ ref, on }) => {
+        if (on.type === 'Folder') askedAt.set(ref.value, landing?.at ?? 0);
+      });
+      vcenter.machines.listen(({ before, after, cause, task }) => {
+        if (before === undefined && after !== undefined) {
+          cameAt.set(after.id, simulation.schedule.now);
+          if (cause === 'request' && marksOf(after) !== undefined) ours.add(after.id);
+        }
+        if (cause !== 'request' || before === undefined) return;
+        const isJustIn =
+          (cameAt.get(before.id) ?? 0) > (askedAt.get(task ?? '') ?? Number.MAX_VALUE) - LOOK_MS;
+        if (!ours.has(before.id) && !isJustIn)
+          violated(`${before.id} ('${before.name}') is ${after ? 'changed' : 'destroyed'}`);
+        if (after !== undefined && marksOf(after) === undefined) ours.delete(after.id);
+      });
+    },
+  };
+}
+
+/** A machine goes only after it was stored that it does: in its group's status, or by the group's own deletion. */
+export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
+  return {
+    name: 'no wanted machine is destroyed',
+    watch: (truth, violated) => {
+      const doomed = new Set<string>();
+      const isLeaving = (owner: Owner) => {
+        const object = objectOf(truth, owner.uid);
+        return object !== undefined && slotOf(object, owner.slot)?.isLeaving === true;
+      };
+      onGroupChange(truth, (before, after) => {
+        if (after === undefined || before?.status === after.status) return;
+        for (const { slot, isLeaving: goes } of slotsOf(after))
+          if (goes)
+            for (const machine of machinesIn(vcenter, after.metadata.uid, slot)) doomed.add(machine.id);
+      });
+      vcenter.machines.listen(({ before, after, cause }) => {
+        const owner = (after ?? before) && ownerOf(after ?? before ?? NOBODY);
+        if (owner === undefined) return;
+        if (before === undefined && after !== undefined && isLeaving(owner)) doomed.add(after.id);
+        if (before === undefined || after !== undefined || cause !== 'request' || doomed.has(before.id))
+          return;
+        const object = objectOf(truth, owner.uid);
+        if (object !== undefined && !isDeleted(object))
+          violated(`${before.id} of ${nameOf(object)}, slot ${owner.slot}, is destroyed`);
+      });
+    },
+  };
+}
+
+/** From vCenter to who looks at what it has told: the lag, and the way. */
+const TOLD_MS = 20_000;
+
+/** A group whose machines are to stay loses its marks on them, and nothing else. */
+export function letGoOnlyWhenAsked(vcenter: Vcenter): Invariant {
+  return {
+    name: 'a machine is let go where that was asked for, and only there',
+    watch: (truth, violated) => {
+      const { schedule } = truth.simulation;
+      const letGo = new Map<string, { readonly since: number; readonly object: StoredObject }>();
+      const cameAt = new Map<string, number>();
+      onGroupChange(truth, (before, after) => {
+        const isNew = after !== undefined && isDeleted(after) && (before === undefined || !isDeleted(before));
+        if (isNew && isOrphaned(after))
+          letGo.set(after.metadata.uid ?? '', { since: schedule.now, object: after });
+      });
+      vcenter.machines.listen(({ before, after, cause }) => {
+        if (before === undefined && after !== undefined) cameAt.set(after.id, schedule.now);
+        const owner = before && ownerOf(before);
+        if (before === undefined || owner === undefined || cause !== 'request') return;
+        const object = objectOf(truth, owner.uid);
+        const asked = letGo.get(owner.uid);
+        // One that was leaving when the others were let go goes.
+        const isToStay = asked !== undefined && slotOf(asked.object, owner.slot)?.isLeaving !== true;
+        const isOld = (cameAt.get(before.id) ?? 0) < (asked?.since ?? 0) - TOLD_MS;
+        if (after === undefined && isToStay && isOld)
+          violated(`${before.id} of ${owner.uid} is destroyed, and was to stay`);
+        if (object === undefined || after === undefined || ownerOf(after) !== undefined) return;
+        if (asked === undefined) violated(`${before.id} of ${nameOf(object)} is not marked any more`);
+      });
+    },
+  };
+}
+
+/** No more leave at a time than may be away, beside those that are too many. */
+export const fewLeaveAtATime: Invariant = {
+  name: 'no more machines leave at a time than may be away',
+  watch: (truth, violated) =>
+    onGroupChange(truth, (before, after) => {
+      if (before === undefined || after === undefined || before.status === after.status) return;
+      if (isDeleted(after) || readyOf(after).observedGeneration !== after.metadata.generation) return;
+      const staying = slotsOf(before).filter(({ isLeaving }) => !isLeaving);
+      const going = staying.filter(
+        ({ slot, power }) => power === 'poweredOn' && slotOf(after, slot)?.isLeaving,
+      );
+      const { replicas, mostAway } = wantedIn(after);
+      const surplus = Math.max(staying.length - replicas, 0);
+      if (going.length > mostAway + surplus)
+        violated(`${going.length} machines of ${nameOf(after)} leave, and ${mostAway} may be away`);
+    }),
+};
+
+/** Who asks for a machine has stored so, over the version that it has read, and has not stored anything else of its slot since. */
+export const slotFirst: Invariant = {
+  name: 'a machine is asked for only after its slot is stored',
+  watch: (truth, violated) => {
+    const intended = new Set<string>();
+    let sender = '';
+    truth.traffic.onLand((sent) => {
+      sender = sent.sender;
+    });
+    onGroupChange(truth, (before, after) => {
+      if (before === undefined || after === undefined || same(before.status, after.status)) return;
+      const { uid } = after.metadata;
+      for (const { slot, attempts, isLeaving } of slotsOf(after)) {
+        const key = `${sender} ${uid} ${slot}`;
+        if (attempts > (slotOf(before, slot)?.attempts ?? 0) && !isLeaving) intended.add(key);
+        else if (isLeaving) intended.delete(key);
+      }
+    });
+    truth.traffic.onSend((sent) => {
+      if (!isClone(sent)) return;
+      const { uid, slot } = ownerAsked(sent);
+      if (!intended.has(`${sent.sender} ${uid} ${slot}`))
+        violated(`${sent.sender} asks for a machine of ${uid}, slot ${slot}, and has not stored that`);
+    });
+  },
+};
+
+/** No more slots than wanted machines, but for those that leave; and each has the name and the UUID that it always had. */
+export const slotsAreSteady: Invariant = {
+  name: 'slots are as many as wanted, and each stays what it is',
+  watch: (truth, violated) => {
+    const known = new Map<string, string>();
+    onGroupChange(truth, (before, after) => {
+      if (after === undefined || before?.status === after.status) return;
+      const { uid, generation } = after.metadata;
+      const slots = slotsOf(after);
+      for (const { slot, name, instanceUuid } of slots) {
+        const [key, identity] = [`${uid}/${slot}`, `${name} ${instanceUuid}`];
+        const was = known.get(key) ?? identity;
+        if (was !== identity) violated(`slot ${slot} of ${nameOf(after)} was ${was} and is ${identity}`);
+        known.set(key, identity);
+      }
+      const staying = slots.filter(({ isLeaving }) => !isLeaving).length;
+      const isCurrent = readyOf(after).observedGeneration === generation && !isDeleted(after);
+      const grew = before !== undefined && slots.some(({ slot }) => slotOf(before, slot) === undefined);
+      if (isCurrent && grew && staying > wantedIn(after).replicas)
+        violated(`${nameOf(after)} has ${staying} slots for ${wantedIn(after).replicas} machines`);
+    });
+  },
+};
+
+/** Tasks that a leader knows of, and what it has asked for without an answer yet. Folders and strays go by themselves. */
+export function notTooBusy(vcenter: Vcenter): Invariant {
+  return {
+    name: `a leader keeps vCenter busy with at most ${CONCURRENCY} things`,
+    watch: (truth, violated) => {
+      const asked = new Map<Sent, string | undefined>();
+      const running = new Set<string>();
+      let landing: Sent | undefined;
+      truth.traffic.onLand((sent) => {
+        landing = sent;
+      });
+      vcenter.tasks.onBegin(({ ref }) => {
+        running.add(ref.value);
+        if (landing !== undefined && asked.has(landing)) asked.set(landing, ref.value);
+      });
+      vcenter.tasks.onEnd(({ ref }) => running.delete(ref.value));
+      truth.traffic.onEnd((sent) => {
+        // Who has no answer knows of no task.
+        if (sent.seen === 'that none comes' || asked.get(sent) === undefined) asked.delete(sent);
+      });
+      truth.traffic.onSend((sent) => {
+        if (!isClone(sent)) return;
+        let busy = 1;
+        for (const [other, task] of asked) {
+          const isOver = other.seen === 'an answer' && (task === undefined || !running.has(task));
+          if (isOver) asked.delete(other);
+          else if (other.sender === sent.sender) busy += 1;
+        }
+        asked.set(sent, undefined);
+        if (busy > CONCURRENCY) violated(`${sent.sender} asks for the ${busy}th at a time`);
+      });
+    },
+  };
+}
+
+/** Who changes vCenter holds the lease at the moment of sending. */
+export const onlyTheLeaderChanges: Invariant = {
+  name: 'only the leader changes vCenter',
+  watch: (truth, violated) => {
+    const holder = new Holder(truth, LEASE);
+    truth.traffic.onSend((sent) => {
+      if (isChange(sent) && !holder.is(sent.sender))
+        violated(`${sent.sender} calls ${methodOf(sent)} while ${holder.identity || 'nobody'} leads`);
+    });
+  },
+};
+
+export const readyNeverGoesBack: Invariant = {
+  name: 'observedGeneration never goes back',
+  watch: (truth, violated) =>
+    onGroupChange(truth, (before, after) => {
+      if (before === undefined || after === undefined || before.status === after.status) return;
+      const [was, is] = [readyOf(before).observedGeneration, readyOf(after).observedGeneration];
+      if (is < was) violated(`that of ${nameOf(after)} was ${was} and is ${is}`);
+    }),
+};
+
+/**
+ * A folder is somebody's: a group's that is there, or it has something in it that is not ours. One that is made late, when
+ * its group is gone, carries no mark: nobody can tell it from an empty folder that people have made.
+ */
+export function noFolderLeaked(vcenter: Vcenter): Invariant {
+  return {
+    name: 'no folder is left behind',
+    healed: function* (truth: Truth) {
+      for (const folder of foldersIn(vcenter)) {
+        const owner = folderOwnerOf(vcenter, folder);
+        const isNeeded = folder.children.size > 0 || owner === undefined;
+        if (!isNeeded && objectOf(truth, owner) === undefined)
+          yield `${folder.name} (${folder.ref.value}) is empty and ${owner}'s`;
+      }
+    },
+  };
+}
+
+/** A name is told as taken only where a machine that is not the group's has it. */
+export function takenMeansTaken(vcenter: Vcenter): Invariant {
+  return {
+    name: 'a name is told as taken where it is',
+    watch: (truth, violated) =>
+      onGroupChange(truth, (before, after) => {
+        if (after === undefined || readyOf(after).reason !== 'NameTaken') return;
+        if (before !== undefined && readyOf(before).reason === 'NameTaken') return;
+        const names = new Set(slotsOf(after).map(({ name }) => name));
+        const isTaken = (machine: Machine) =>
+          names.has(machine.name) && ownerOf(machine)?.uid !== after.metadata.uid;
+        if (![...vcenter.machines.all()].some(isTaken))
+          violated(`no machine has a name of ${nameOf(after)}'s`);
+      }),
+  };
+}
+
+/** @param lines told of each line that is logged */
+export function notLogged(secret: string, lines: (tell: (line: string) => void) => void): Invariant {
+  return {
+    name: 'the password is not logged',
+    watch: (_, violated) =>
+      lines((line) => {
+        if (line.includes(secret)) violated(line);
+      }),
+  };
+}
+
+function* machinesIn(
+  vcenter: Vcenter,
+  uid: string | undefined,
+  slot: number,
+): Generator<Machine, void, undefined> {
+  for (const machine of vcenter.machines.all()) {
+    const owner = ownerOf(machine);
+    if (owner?.uid === uid && owner?.slot === slot) yield machine;
+  }
+}
+
+const NOBODY: Machine = {
+  ...{ id: '', name: '', folder: '', instanceUuid: '', isTemplate: false, power: 'poweredOff', host: '' },
+  ...{ cpus: 0, memoryMb: 0, canAddCpus: false, canAddMemory: false, extraConfig: {}, ip: undefined },
+};

@@ -1,0 +1,171 @@
+import { VmGroup } from '@vmwright/operator';
+import type { WorkQueue } from '@vmwright/runtime';
+import { API_SERVER, startApiServer } from '../apiserver/simulated.ts';
+import type { Invariant, Truth } from '../invariants/invariant.ts';
+import { Holder, onlyTheLeaderWrites } from '../invariants/leaders.ts';
+import { nothingLeaked } from '../invariants/machines.ts';
+import {
+  converged,
+  finalizerStaysWhileWanted,
+  noSecretOutsideSecrets,
+  noStuckFinalizer,
+} from '../invariants/objects.ts';
+import { emptyQueue } from '../invariants/queues.ts';
+import { liveThrough } from '../scenario/history.ts';
+import { COMPACTED, usualTrouble } from '../scenario/must-happen.ts';
+import { Replicas } from '../scenario/replicas.ts';
+import type { Scenario, Violation } from '../scenario/scenario.ts';
+import { Traffic } from '../scenario/traffic.ts';
+import { Trouble } from '../scenario/trouble.ts';
+import { type Pace, simulatedVcenter, VCENTER, VCENTER_FAULTS } from '../vcenter/simulated.ts';
+import type { Vcenter } from '../vcenter/vcenter.ts';
+import type { Simulation } from '../world/simulation.ts';
+import { layAmbush } from './ambush.ts';
+import { countInteresting, INTERESTING, TOLD } from './counting.ts';
+import { SERVED_VMGROUP } from './objects.ts';
+import { outsideOf } from './outside.ts';
+import { FINALIZER, LEASE, vmGroupProgram } from './program.ts';
+import {
+  fewLeaveAtATime,
+  foreignMachinesLeftAlone,
+  letGoOnlyWhenAsked,
+  noFolderLeaked,
+  notLogged,
+  notTooBusy,
+  noWantedMachineDestroyed,
+  oneMachineASlot,
+  onlyTheLeaderChanges,
+  readyNeverGoesBack,
+  slotFirst,
+  slotsAreSteady,
+  takenMeansTaken,
+} from './promises.ts';
+import { problemOf } from './settled.ts';
+import { STRANGE, Strangers } from './strangers.ts';
+import { FRESH, User } from './user.ts';
+
+const USER = { username: 'operator', password: 'the-password-of-vcenter' };
+
+/** Until all that the user has sent has landed, and a pause among it. */
+const USER_SETTLED_MS = 46_000;
+/** From him to the API server, when nothing goes wrong. */
+const LONGEST_WAY_MS = 13_000;
+/** Besides what any controller takes: a dead call for updates is noticed after 80 s, failures are rested from for up to 90 s. */
+const BOUND_MS = 900_000;
+
+/** At most; less than troubles last. */
+const CALM_MS = 16_000;
+
+/** Two replicas of the operator over a vCenter, in a world in which all that can go wrong does. */
+export const vmgroup: Scenario = {
+  name: 'vmgroup',
+  mustHappen: [
+    ...usualTrouble(VCENTER).filter((what) => what !== 'a list was old'),
+    ...STRANGE,
+    ...INTERESTING,
+    ...Object.values(TOLD),
+  ],
+  run: live,
+};
+
+function live(simulation: Simulation): Promise<readonly Violation[]> {
+  const { choices, schedule } = simulation;
+  const server = startApiServer(simulation);
+  server.serveResource(SERVED_VMGROUP);
+  const pace: Pace = { nextCloneMs: undefined };
+  const vcenter = simulatedVcenter(simulation, USER, pace);
+  const traffic = new Traffic(simulation);
+  const truth: Truth = { simulation, server, kind: VmGroup, outside: outsideOf(vcenter), traffic };
+  traffic.serve(API_SERVER, server);
+  traffic.serve(VCENTER, vcenter, VCENTER_FAULTS);
+  const queues = new Map<string, WorkQueue>();
+  const readers: ((line: string) => void)[] = [];
+  const program = vmGroupProgram({
+    ...USER,
+    onQueue: (identity, queue) => void queues.set(identity, queue),
+    onLog: (line) => {
+      for (const read of readers) read(line);
+    },
+  });
+  const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
+  const strangers = new Strangers(simulation, vcenter, replicas);
+  strangers.settle();
+  countInteresting(truth, vcenter);
+  const holder = new Holder(truth, LEASE);
+  let healedAt: number | undefined;
+  const invariants = [
+    ...invariantsOf(vcenter),
+    notLogged(USER.password, (read) => readers.push(read)),
+    emptyQueue(() => queues.entries().find(([identity]) => holder.is(identity))?.[1]),
+  ];
+  const trouble = new Trouble({
+    simulation,
+    replicas,
+    origins: [API_SERVER, VCENTER],
+    more: { [COMPACTED]: () => server.compact() },
+  });
+  const user = new User(simulation);
+  const troubleMs = 40_000 + choices.pick(40_000);
+  layAmbush(truth, { trouble, user, strangers, vcenter, pace, replicas });
+  replicas.start();
+  user.plan(troubleMs);
+  strangers.plan(troubleMs);
+  // Mostly: a leader that has not found its way into vCenter yet has nothing to lose.
+  if (!choices.oneIn(4)) calmAtFirst(simulation);
+  const hasFresh = () => [...server.objects(VmGroup)].some(({ metadata }) => metadata.name === FRESH.name);
+  const heal = () => {
+    healedAt = schedule.now;
+    strangers.rest();
+    user.create(FRESH, { replicas: 1, cpu: 1, memory: 1, template: 'small' });
+    schedule.after(USER_SETTLED_MS, () => user.resume());
+  };
+  const isRested = () => healedAt !== undefined && schedule.now > healedAt + USER_SETTLED_MS + LONGEST_WAY_MS;
+  return liveThrough({
+    truth,
+    trouble,
+    invariants,
+    troubleMs,
+    boundMs: BOUND_MS,
+    onHealed: heal,
+    isConverged: () => isRested() && hasFresh() && isSettled(truth, invariants),
+  });
+}
+
+/** Nothing goes wrong until there are machines. */
+function calmAtFirst({ schedule, network, choices }: Simulation): void {
+  schedule.after(0, () => {
+    network.faulty = false;
+  });
+  schedule.after(4_000 + choices.pick(CALM_MS), () => {
+    network.faulty = true;
+  });
+}
+
+function invariantsOf(vcenter: Vcenter): readonly Invariant[] {
+  return [
+    oneMachineASlot(vcenter),
+    foreignMachinesLeftAlone(vcenter),
+    noWantedMachineDestroyed(vcenter),
+    letGoOnlyWhenAsked(vcenter),
+    slotFirst,
+    slotsAreSteady,
+    fewLeaveAtATime,
+    notTooBusy(vcenter),
+    takenMeansTaken(vcenter),
+    readyNeverGoesBack,
+    finalizerStaysWhileWanted(FINALIZER),
+    onlyTheLeaderWrites(API_SERVER, LEASE),
+    onlyTheLeaderChanges,
+    noSecretOutsideSecrets(USER.password),
+    nothingLeaked,
+    noFolderLeaked(vcenter),
+    noStuckFinalizer,
+    converged((object, truth) => problemOf(object, truth, vcenter)),
+  ];
+}
+
+/** Whether nothing is left to be done. */
+function isSettled(truth: Truth, invariants: readonly Invariant[]): boolean {
+  for (const { healed } of invariants) for (const _ of healed?.(truth) ?? []) return false;
+  return true;
+}

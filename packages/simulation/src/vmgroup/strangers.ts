@@ -1,0 +1,210 @@
+import type { Replicas } from '../scenario/replicas.ts';
+import type { Entity } from '../vcenter/entity.ts';
+import type { Machine } from '../vcenter/machine.ts';
+import type { Draft } from '../vcenter/machines.ts';
+import { powered } from '../vcenter/operations.ts';
+import { VCENTER } from '../vcenter/simulated.ts';
+import type { Vcenter } from '../vcenter/vcenter.ts';
+import type { Simulation } from '../world/simulation.ts';
+import { foldersIn, ownerOf } from './outside.ts';
+import { TEMPLATES } from './user.ts';
+
+/** What is done to vCenter past us, by its name in the counts. */
+export const STRANGE = [
+  'a machine was deleted by a stranger',
+  'a machine was powered off by a stranger',
+  'a machine was suspended by a stranger',
+  'a foreign machine was put into a folder of ours',
+  'a machine of ours was copied by hand',
+  'a folder of ours was deleted by a stranger',
+  'a session was killed',
+  'a template was taken away',
+  'vCenter was down',
+  'vCenter was out of order',
+] as const;
+
+/** Beside those that ambushes call for. */
+const MOST = 4;
+const OUTAGE_MS = 40_000;
+const GONE_MS = 20_000;
+
+const TEMPLATE: Omit<Draft, 'name' | 'folder' | 'instanceUuid' | 'canAddCpus' | 'canAddMemory'> = {
+  isTemplate: true,
+  power: 'poweredOff',
+  host: 'host-6',
+  cpus: 1,
+  memoryMb: 512,
+  extraConfig: {},
+  ip: undefined,
+};
+
+/** Those who use the same vCenter and do not know of us, and those who run it. */
+export class Strangers {
+  readonly #simulation: Simulation;
+  readonly #vcenter: Vcenter;
+  readonly #replicas: Replicas;
+  #serial = 0;
+
+  constructor(simulation: Simulation, vcenter: Vcenter, replicas: Replicas) {
+    this.#simulation = simulation;
+    this.#vcenter = vcenter;
+    this.#replicas = replicas;
+  }
+
+  /** What was there before us. */
+  settle(): void {
+    for (const name of TEMPLATES) this.#bring(name);
+    this.#addForeign(this.#vcenter.place.vmFolder);
+  }
+
+  plan(ms: number): void {
+    const { choices, schedule } = this.#simulation;
+    for (let count = choices.pick(MOST + 1); count > 0; count--)
+      schedule.after(choices.pick(ms), () => this.strike());
+  }
+
+  strike(): void {
+    const { choices, network } = this.#simulation;
+    if (!network.faulty) return;
+    choices.one([
+      () => this.takeAway(this.#oneOfOurs()),
+      () => this.#setPower(this.#oneOfOurs(), 'poweredOff'),
+      () => this.#setPower(this.#oneOfOurs(), 'suspended'),
+      () => this.intrudeSomewhere(),
+      () => this.#copy(this.#oneOfOurs()),
+      () => this.#removeFolder(),
+      () => this.killSessions(),
+      () => this.#removeTemplate(),
+      () => this.#outage(),
+      () => this.#disorder(),
+    ])();
+  }
+
+  takeAway(machine: Machine | undefined): void {
+    if (machine === undefined) return;
+    this.#tell('a machine was deleted by a stranger', machine.id);
+    this.#vcenter.machines.remove(machine.id, 'somebody');
+  }
+
+  killSessions(): void {
+    for (const { key } of this.#vcenter.sessions) {
+      this.#tell('a session was killed', key);
+      this.#vcenter.kill(key);
+    }
+  }
+
+  /** A machine of somebody else in the folder of a group. */
+  intrudeSomewhere(): void {
+    this.intrudeInto(this.#oneFolder()?.name ?? '');
+  }
+
+  intrudeInto(name: string): void {
+    const folder = foldersIn(this.#vcenter).find((each) => each.name === name);
+    if (folder === undefined) return;
+    this.#tell('a foreign machine was put into a folder of ours', folder.name);
+    this.#addForeign(folder);
+  }
+
+  /** From now on nothing of theirs changes. */
+  rest(): void {
+    this.#vcenter.outOfOrder = false;
+    for (const name of this.#replicas.names) this.#simulation.network.mend(name, VCENTER);
+    for (const name of TEMPLATES) this.#bring(name);
+  }
+
+  #oneOfOurs(): Machine | undefined {
+    const ours = [...this.#vcenter.machines.all()].filter((machine) => ownerOf(machine) !== undefined);
+    return ours.length === 0 ? undefined : ours[this.#simulation.choices.pick(ours.length)];
+  }
+
+  #oneFolder(): Entity | undefined {
+    const folders = foldersIn(this.#vcenter);
+    return folders.length === 0 ? undefined : folders[this.#simulation.choices.pick(folders.length)];
+  }
+
+  #setPower(machine: Machine | undefined, power: 'poweredOff' | 'suspended'): void {
+    if (machine?.power !== 'poweredOn' || this.#vcenter.tasks.isLocked(machine.id)) return;
+    const how = power === 'suspended' ? 'suspended' : 'powered off';
+    this.#tell(`a machine was ${how} by a stranger`, machine.id);
+    this.#vcenter.machines.change(machine.id, powered(machine, power), 'somebody');
+  }
+
+  /** With its marks, and a UUID of its own. */
+  #copy(machine: Machine | undefined): void {
+    if (machine === undefined) return;
+    this.#tell('a machine of ours was copied by hand', machine.id);
+    const { id: _, ...copy } = machine;
+    this.#serial += 1;
+    const instanceUuid = this.#simulation.uuid();
+    this.#vcenter.machines.add({ ...copy, name: `copy-${this.#serial}`, instanceUuid }, 'somebody');
+  }
+
+  #removeFolder(): void {
+    const folder = this.#oneFolder();
+    if (folder === undefined) return;
+    this.#tell('a folder of ours was deleted by a stranger', folder.name);
+    this.#vcenter.operations.remove(folder);
+  }
+
+  #removeTemplate(): void {
+    const { choices, schedule } = this.#simulation;
+    const name = choices.one(TEMPLATES);
+    const template = this.#vcenter.place.vmFolder.child(name);
+    if (template === undefined) return;
+    this.#tell('a template was taken away', name);
+    this.#vcenter.machines.remove(template.ref.value, 'somebody');
+    schedule.after(1_000 + choices.pick(GONE_MS), () => this.#bring(name));
+  }
+
+  /** A template, where there is none of the name. */
+  #bring(name: string): void {
+    const { vmFolder } = this.#vcenter.place;
+    if (vmFolder.child(name) !== undefined) return;
+    const canAdd = name === 'large';
+    this.#vcenter.machines.add(
+      {
+        ...TEMPLATE,
+        ...{ name, folder: vmFolder.ref.value, instanceUuid: this.#simulation.uuid() },
+        ...{ canAddCpus: canAdd, canAddMemory: canAdd },
+      },
+      'somebody',
+    );
+  }
+
+  #addForeign(folder: Entity): void {
+    this.#serial += 1;
+    this.#vcenter.machines.add(
+      {
+        ...TEMPLATE,
+        ...{ name: `foreign-${this.#serial}`, folder: folder.ref.value, isTemplate: false },
+        ...{ instanceUuid: this.#simulation.uuid(), canAddCpus: false, canAddMemory: false },
+      },
+      'somebody',
+    );
+  }
+
+  /** Nobody gets through for a while, mostly longer than a client tries. */
+  #outage(): void {
+    const { schedule, choices, network } = this.#simulation;
+    this.#tell('vCenter was down', 'for all');
+    for (const name of this.#replicas.names) network.part(name, VCENTER);
+    schedule.after(1_000 + choices.pick(OUTAGE_MS), () => {
+      for (const name of this.#replicas.names) network.mend(name, VCENTER);
+    });
+  }
+
+  /** Everybody gets an answer, and none of it is vCenter's. */
+  #disorder(): void {
+    const { schedule, choices } = this.#simulation;
+    this.#tell('vCenter was out of order', 'for all');
+    this.#vcenter.outOfOrder = true;
+    schedule.after(1_000 + choices.pick(OUTAGE_MS), () => {
+      this.#vcenter.outOfOrder = false;
+    });
+  }
+
+  #tell(what: (typeof STRANGE)[number], about: string): void {
+    this.#simulation.counts.add(what);
+    this.#simulation.note('strangers', `${what}: ${about}`);
+  }
+}

@@ -1,0 +1,83 @@
+import { nodeWorld } from '@vmwright/runtime';
+import type { VsphereWorld } from '@vmwright/vsphere';
+import type { Draft } from '../../src/vcenter/machines.ts';
+import { Vcenter } from '../../src/vcenter/vcenter.ts';
+import type { ServerStream } from '../../src/world/server.ts';
+
+/** As the simulator has its machines. */
+export const MACHINE: Omit<Draft, 'name' | 'folder' | 'instanceUuid'> = {
+  isTemplate: true,
+  power: 'poweredOff',
+  host: 'host-6',
+  cpus: 1,
+  memoryMb: 32,
+  canAddCpus: false,
+  canAddMemory: false,
+  extraConfig: {},
+  ip: undefined,
+};
+
+/** The model without a simulated world around it: in real time, where everything takes none. */
+export class DirectVcenter {
+  readonly world: VsphereWorld;
+  readonly vcenter: Vcenter;
+
+  constructor(user: { readonly username: string; readonly password: string }, templates: readonly string[]) {
+    const vcenter = new Vcenter({
+      ...user,
+      environment: {
+        after: (ms, act) => {
+          const planned = { cancelled: false };
+          nodeWorld.after(ms, () => planned.cancelled || act());
+          return planned;
+        },
+        uuid: () => nodeWorld.uuid(),
+        taskMs: () => 0,
+        taskFault: () => undefined,
+        shutdownMs: () => 0,
+        lagMs: () => 0,
+        forgetsVersions: () => false,
+        recentTasks: 200,
+        longestPage: 3,
+        note: () => undefined,
+        unmodelled: (sentence) => {
+          throw new Error(sentence);
+        },
+      },
+    });
+    this.vcenter = vcenter;
+    const folder = vcenter.place.vmFolder.ref.value;
+    for (const name of templates)
+      vcenter.machines.add({ ...MACHINE, name, folder, instanceUuid: nodeWorld.uuid() }, 'itself');
+    this.world = {
+      ...nodeWorld,
+      connect: () => ({
+        request: async ({ signal, ...request }) => {
+          signal?.throwIfAborted();
+          const answer = vcenter.receive(request);
+          const { headers = {} } = 'headers' in answer ? answer : {};
+          const body = 'body' in answer ? answer.body : await whole(answer.open, signal);
+          return { status: answer.status, header: (name) => headers[name], text: async () => body };
+        },
+        close: async () => undefined,
+      }),
+    };
+  }
+}
+
+function whole(open: (stream: ServerStream) => () => void, signal: AbortSignal | undefined): Promise<string> {
+  const ended = Promise.withResolvers<string>();
+  let body = '';
+  const close = open({
+    send: (line) => {
+      body += line;
+    },
+    end: () => ended.resolve(body),
+  });
+  const abort = () => {
+    close();
+    ended.reject(signal?.reason);
+  };
+  signal?.addEventListener('abort', abort, { once: true });
+  return ended.promise.finally(() => signal?.removeEventListener('abort', abort));
+}
