@@ -91,7 +91,7 @@ export class Folders {
 const FIRST_KEY = 101;
 
 /** A CustomFieldDef without its tag. */
-export function definition(index: number, name: string): string {
+function definition(index: number, name: string): string {
   return `<key>${FIRST_KEY + index}</key><name>${text(name)}</name><type>string</type>`;
 }
 

@@ -13,7 +13,7 @@ export const VCENTER_FAULTS: FaultRates = {
 };
 
 /** How much later than it happens a collector tells of something, at most. */
-export const LONGEST_LAG_MS = 4_000;
+const LONGEST_LAG_MS = 4_000;
 /** One task in so many fails. */
 const FAILING = 14;
 /** Three objects an answer: a history has few, and they shall not all come at once. */

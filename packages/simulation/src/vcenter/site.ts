@@ -10,8 +10,8 @@ export interface Place {
   readonly hosts: readonly [string, ...string[]];
 }
 
-export const DATACENTER = 'DC0';
-export const CLUSTER = 'DC0_C0';
+const DATACENTER = 'DC0';
+const CLUSTER = 'DC0_C0';
 
 export function build(registry: Registry, folders: Folders): Place {
   const put = (type: string, value: string, name: string, parent?: Entity) => {

@@ -113,12 +113,4 @@ export const VMGROUP_BUGS: readonly Planted[] = [
     why: 'the sweeper would remove them',
     scenario,
   },
-  {
-    name: 'a name that is taken by our own machine is told as taken',
-    file: `${VMGROUP}/actions.ts`,
-    find: 'if (uuid === instanceUuid) return;',
-    replace: '',
-    why: 'after an answer that got lost, it is taken by the machine that we asked for',
-    scenario,
-  },
 ];

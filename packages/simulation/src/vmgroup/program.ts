@@ -19,7 +19,7 @@ export const FINALIZER = 'vmwright.dev/vmgroup';
 export const CLUSTER = 'simulated';
 /** How much a leader keeps vCenter busy with at a time. */
 export const CONCURRENCY = 3;
-export const SITE = 'default';
+const SITE = 'default';
 
 /** Oftener than the operator's usual minute: a history is short, and what is swept wrongly shall show in it. */
 const SWEEP_MS = 15_000;

@@ -10,7 +10,7 @@ export interface GroupRef {
 }
 
 /** The user's groups. The folders of the first two have the same name. */
-export const GROUPS: readonly [GroupRef, ...GroupRef[]] = [
+const GROUPS: readonly [GroupRef, ...GroupRef[]] = [
   { namespace: 'a-b', name: 'c' },
   { namespace: 'a', name: 'b-c' },
   { namespace: 'default', name: 'web' },
