@@ -21,11 +21,13 @@ console.log(line(HEADER));
 const judged: Judged[] = [];
 for (const [name, measure] of Object.entries(benchmarks)) {
   if (only !== undefined && only !== name) continue;
+  const measured: Judged[] = [];
   for await (const row of measure(part)) {
     const result = judge(row);
-    judged.push(result);
+    measured.push(result);
     console.log(line(cells(result)));
   }
+  writeResults(name, measured);
+  judged.push(...measured);
 }
-if (part === undefined) writeResults(only ?? 'all', judged); // a part is for who works on it
 if (judged.some(({ holds }) => holds === false)) process.exitCode = 1;

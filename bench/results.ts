@@ -1,21 +1,40 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, totalmem } from 'node:os';
 import { cells, HEADER, type Judged } from './bar.ts';
 import { plot } from './plot.ts';
 
 const FOLDER = new URL('results/', import.meta.url);
 
-/** As data, as a table and as a plot; the newest run's as `latest.json` too. */
+/** A row, and when it was measured. */
+interface Dated extends Judged {
+  readonly date: string;
+}
+
+/**
+ * As data, as a table and as a plot. What is measured anew takes the place of what was measured before, row by row, each
+ * with its date: a part of a benchmark can be run again by itself.
+ */
 export function writeResults(name: string, rows: readonly Judged[]): void {
-  const about = { date: new Date().toISOString().slice(0, 16), machine: machine(), versions: versions() };
-  const json = `${JSON.stringify({ ...about, rows }, null, 2)}\n`;
-  const title = `${about.date} · ${about.machine} · ${about.versions}`;
-  const table = [HEADER, HEADER.map(() => '---'), ...rows.map(cells)].map((row) => `| ${row.join(' | ')} |`);
+  const date = new Date().toISOString().slice(0, 16);
+  const measured = new Map<string, Dated>(rowsIn(`${name}.json`).map((row) => [row.name, row]));
+  for (const row of rows) measured.set(row.name, { ...row, date });
+  const all = [...measured.values()];
+  const title = `${machine()} · ${versions()}`;
+  const header = [...HEADER, 'measured'];
+  const table = [header, header.map(() => '---'), ...all.map((row) => [...cells(row), row.date])];
+  const lines = table.map((row) => `| ${row.join(' | ')} |`);
   mkdirSync(FOLDER, { recursive: true });
   const write = (file: string, text: string) => writeFileSync(new URL(file, FOLDER), text);
+  const json = `${JSON.stringify({ machine: machine(), versions: versions(), rows: all }, null, 2)}\n`;
+  write(`${name}.json`, json);
   write('latest.json', json);
-  write(`${name}.md`, `# make bench, ${name}\n\n${title}\n\n![plot](${name}.svg)\n\n${table.join('\n')}\n`);
-  write(`${name}.svg`, plot(title, rows));
+  write(`${name}.md`, `# make bench, ${name}\n\n${title}\n\n![plot](${name}.svg)\n\n${lines.join('\n')}\n`);
+  write(`${name}.svg`, plot(title, all));
+}
+
+function rowsIn(file: string): readonly Dated[] {
+  const url = new URL(file, FOLDER);
+  return existsSync(url) ? JSON.parse(readFileSync(url, 'utf8')).rows : [];
 }
 
 function machine(): string {

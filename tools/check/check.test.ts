@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@vmwright/testbed';
@@ -27,9 +27,19 @@ beforeAll(async () => {
     mkdirSync(dirname(join(copy, file)), { recursive: true });
     cpSync(join(root, file), join(copy, file), { preserveTimestamps: true });
   }
-  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  linkModules();
   execFileSync('git', ['init', '-q'], { cwd: copy }); // Biome and knip ask git what to pass over
 });
+
+/** Those of others are the real ones; our own packages are the copy's, or types of both would meet. */
+function linkModules(): void {
+  const [from, to] = [join(root, 'node_modules'), join(copy, 'node_modules')];
+  mkdirSync(join(to, '@vmwright'), { recursive: true });
+  for (const name of readdirSync(from))
+    if (name !== '@vmwright') symlinkSync(join(from, name), join(to, name));
+  for (const name of readdirSync(join(from, '@vmwright')))
+    symlinkSync(join(copy, 'packages', name), join(to, '@vmwright', name));
+}
 
 afterAll(() => rmSync(copy, { recursive: true, force: true }));
 
@@ -46,7 +56,7 @@ function plant(file: string, text: string): void {
 
 function make(target: string): { readonly failed: boolean; readonly said: string } {
   const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // else it takes itself for a part of `make test`
-  // `-o`: never install in the copy, whose node_modules is a link to the real ones.
+  // `-o`: never install in the copy, whose node_modules are links to the real ones.
   const args = ['-o', 'node_modules/.package-lock.json', target];
   const { status, stdout, stderr } = spawnSync('make', args, { cwd: copy, encoding: 'utf8', env });
   return { failed: status !== 0, said: stdout + stderr };
