@@ -33,8 +33,8 @@ export async function build(): Promise<Programs> {
   await bundle({ input, platform: 'node', output: { dir: folder }, logLevel: 'silent' });
   const commands = {
     theirs: [theirs],
-    // V8's nursery would grow during the first list, and stay so (docs/runtime.md, Memory).
-    ours: [process.execPath, '--max-semi-space-size=4', join(folder, 'ours.js')],
+    // V8's heap would grow during the first list, and stay so (docs/runtime.md, Memory).
+    ours: [process.execPath, '--max-semi-space-size=4', '--heap-growing-percent=20', join(folder, 'ours.js')],
   };
   return (side, { kubeconfig }, args) => {
     const [command = '', ...rest] = commands[side];
