@@ -85,6 +85,12 @@ export async function liveThrough(options: HistoryOptions): Promise<readonly Vio
   return violations;
 }
 
+/** Whether nothing is left to be done. */
+export function isSettled(truth: Truth, invariants: readonly Invariant[]): boolean {
+  for (const { healed } of invariants) for (const _ of healed?.(truth) ?? []) return false;
+  return true;
+}
+
 /** The lease is renewed for ever, so there is always a write of it on the wire. */
 function isNoRenewal({ path }: Sent): boolean {
   return !path.includes('/leases');

@@ -4,11 +4,11 @@ import type { Cloud } from '../cloud/cloud.ts';
 import type { Truth } from '../invariants/invariant.ts';
 import { Holder } from '../invariants/leaders.ts';
 import { objectOf } from '../invariants/machines.ts';
+import { LEASE } from '../scenario/observed-manager.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { ModelServer } from '../world/server.ts';
 import { conditionsOf, countOf, isPaused, onVmChange, vmIdOf } from './objects.ts';
 import { ownerIn, serversOf } from './outside.ts';
-import { LEASE } from './program.ts';
 import { isCreate, ownerAsked } from './requests.ts';
 
 /** What is counted here, and must have happened over many seeds. */

@@ -13,8 +13,9 @@ import {
   noStuckFinalizer,
 } from '../invariants/objects.ts';
 import { emptyQueue } from '../invariants/queues.ts';
-import { liveThrough } from '../scenario/history.ts';
+import { isSettled, liveThrough } from '../scenario/history.ts';
 import { COMPACTED, usualTrouble } from '../scenario/must-happen.ts';
+import { LEASE } from '../scenario/observed-manager.ts';
 import { Replicas } from '../scenario/replicas.ts';
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
@@ -25,7 +26,7 @@ import { layAmbush } from './ambush.ts';
 import { counted, countInteresting, INTERESTING } from './counting.ts';
 import { SERVED_VM } from './objects.ts';
 import { outsideOf } from './outside.ts';
-import { FINALIZER, LEASE, vmProgram } from './program.ts';
+import { FINALIZER, vmProgram } from './program.ts';
 import {
   conditionsNeverGoBack,
   foreignVmsUntouched,
@@ -143,10 +144,4 @@ function invariantsOf(cloud: Cloud): readonly Invariant[] {
     noStuckFinalizer,
     converged((object) => problemOf(object, cloud)),
   ];
-}
-
-/** Whether nothing is left to be done. */
-function isSettled(truth: Truth, invariants: readonly Invariant[]): boolean {
-  for (const { healed } of invariants) for (const _ of healed?.(truth) ?? []) return false;
-  return true;
 }

@@ -1,6 +1,7 @@
 import type { Cloud } from '../cloud/cloud.ts';
 import type { CloudServer } from '../cloud/server.ts';
 import { CLOUD } from '../cloud/simulated.ts';
+import { cutOff, putOutOfOrder } from '../scenario/outage.ts';
 import type { Replicas } from '../scenario/replicas.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { ELSEWHERE, foreignLabels, ownerIn, UNOWNED } from './outside.ts';
@@ -128,24 +129,15 @@ export class Strangers {
     this.#cloud.add({ name, labels: foreignLabels('x') });
   }
 
-  /** Nobody gets through for a while, mostly longer than a client tries. */
+  /** Mostly longer than a client tries. */
   #outage(): void {
-    const { schedule, choices, network } = this.#simulation;
     this.#tell('the cloud was down', 'for all');
-    for (const name of this.#replicas.names) network.part(name, CLOUD);
-    schedule.after(1_000 + choices.pick(OUTAGE_MS), () => {
-      for (const name of this.#replicas.names) network.mend(name, CLOUD);
-    });
+    cutOff(this.#simulation, this.#replicas.names, CLOUD, OUTAGE_MS);
   }
 
-  /** Everybody gets an answer, and none of it is the cloud's. */
   #disorder(): void {
-    const { schedule, choices } = this.#simulation;
     this.#tell('the cloud was out of order', 'for all');
-    this.#cloud.outOfOrder = true;
-    schedule.after(1_000 + choices.pick(OUTAGE_MS), () => {
-      this.#cloud.outOfOrder = false;
-    });
+    putOutOfOrder(this.#simulation, this.#cloud, OUTAGE_MS);
   }
 
   #tell(what: (typeof STRANGE)[number], about: string): void {

@@ -2,11 +2,11 @@ import type { StoredObject } from '../apiserver/object.ts';
 import type { Truth } from '../invariants/invariant.ts';
 import { Holder } from '../invariants/leaders.ts';
 import { objectOf } from '../invariants/machines.ts';
+import { LEASE } from '../scenario/observed-manager.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
 import { isDeleted, isPaused, onGroupChange, readyOf, slotOf, slotsOf, wantedIn } from './objects.ts';
 import { folderOwnerOf, foldersIn, machinesOf, ownerOf, templateOf } from './outside.ts';
-import { LEASE } from './program.ts';
 import { isClone, ownerAsked } from './requests.ts';
 
 /** What is counted here and in the model, and must have happened over many seeds. */

@@ -3,6 +3,7 @@ import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
 import { Holder } from '../invariants/leaders.ts';
 import { objectOf } from '../invariants/machines.ts';
+import { LEASE } from '../scenario/observed-manager.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { Machine } from '../vcenter/machine.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
@@ -17,7 +18,7 @@ import {
   wantedIn,
 } from './objects.ts';
 import { folderOwnerOf, foldersIn, marksOf, type Owner, ownerOf } from './outside.ts';
-import { CONCURRENCY, LEASE } from './program.ts';
+import { CONCURRENCY } from './program.ts';
 import { isChange, isClone, methodOf, ownerAsked } from './requests.ts';
 
 /* What is promised of VmGroups beyond what is promised of all objects that stand for something outside. */

@@ -11,8 +11,9 @@ import {
   noStuckFinalizer,
 } from '../invariants/objects.ts';
 import { emptyQueue } from '../invariants/queues.ts';
-import { liveThrough } from '../scenario/history.ts';
+import { isSettled, liveThrough } from '../scenario/history.ts';
 import { COMPACTED, usualTrouble } from '../scenario/must-happen.ts';
+import { LEASE } from '../scenario/observed-manager.ts';
 import { Replicas } from '../scenario/replicas.ts';
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
@@ -24,7 +25,7 @@ import { layAmbush } from './ambush.ts';
 import { countInteresting, INTERESTING, TOLD } from './counting.ts';
 import { SERVED_VMGROUP } from './objects.ts';
 import { outsideOf } from './outside.ts';
-import { FINALIZER, LEASE, vmGroupProgram } from './program.ts';
+import { FINALIZER, vmGroupProgram } from './program.ts';
 import {
   fewLeaveAtATime,
   foreignMachinesLeftAlone,
@@ -162,10 +163,4 @@ function invariantsOf(vcenter: Vcenter): readonly Invariant[] {
     noStuckFinalizer,
     converged((object, truth) => problemOf(object, truth, vcenter)),
   ];
-}
-
-/** Whether nothing is left to be done. */
-function isSettled(truth: Truth, invariants: readonly Invariant[]): boolean {
-  for (const { healed } of invariants) for (const _ of healed?.(truth) ?? []) return false;
-  return true;
 }

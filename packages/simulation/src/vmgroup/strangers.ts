@@ -1,3 +1,4 @@
+import { cutOff, putOutOfOrder } from '../scenario/outage.ts';
 import type { Replicas } from '../scenario/replicas.ts';
 import type { Entity } from '../vcenter/entity.ts';
 import type { Machine } from '../vcenter/machine.ts';
@@ -183,24 +184,15 @@ export class Strangers {
     );
   }
 
-  /** Nobody gets through for a while, mostly longer than a client tries. */
+  /** Mostly longer than a client tries. */
   #outage(): void {
-    const { schedule, choices, network } = this.#simulation;
     this.#tell('vCenter was down', 'for all');
-    for (const name of this.#replicas.names) network.part(name, VCENTER);
-    schedule.after(1_000 + choices.pick(OUTAGE_MS), () => {
-      for (const name of this.#replicas.names) network.mend(name, VCENTER);
-    });
+    cutOff(this.#simulation, this.#replicas.names, VCENTER, OUTAGE_MS);
   }
 
-  /** Everybody gets an answer, and none of it is vCenter's. */
   #disorder(): void {
-    const { schedule, choices } = this.#simulation;
     this.#tell('vCenter was out of order', 'for all');
-    this.#vcenter.outOfOrder = true;
-    schedule.after(1_000 + choices.pick(OUTAGE_MS), () => {
-      this.#vcenter.outOfOrder = false;
-    });
+    putOutOfOrder(this.#simulation, this.#vcenter, OUTAGE_MS);
   }
 
   #tell(what: (typeof STRANGE)[number], about: string): void {

@@ -23,7 +23,7 @@ import type { Outside, OutsideResource } from '../../invariants/outside.ts';
 import { emptyQueue } from '../../invariants/queues.ts';
 import type { RemoteMachine } from '../../remote/machine.ts';
 import { REMOTE, REMOTE_FAULTS, type Remote, startRemote } from '../../remote/remote.ts';
-import { liveThrough } from '../../scenario/history.ts';
+import { isSettled, liveThrough } from '../../scenario/history.ts';
 import { COMPACTED, usualTrouble } from '../../scenario/must-happen.ts';
 import { Replicas } from '../../scenario/replicas.ts';
 import type { Scenario, Violation } from '../../scenario/scenario.ts';
@@ -110,12 +110,6 @@ const INVARIANTS: readonly Invariant[] = [
     size: fieldAt(status, ['size']),
   })),
 ];
-
-/** Whether nothing is left to be done. */
-function isSettled(truth: Truth, invariants: readonly Invariant[]): boolean {
-  for (const { healed } of invariants) for (const _ of healed?.(truth) ?? []) return false;
-  return true;
-}
 
 /** What is wrong with an object at rest. */
 function problemOf(object: StoredObject, { outside }: Truth): string | undefined {
