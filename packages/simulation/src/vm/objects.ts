@@ -59,7 +59,7 @@ export function conditionsOf({ status }: StoredObject): ReadonlyMap<string, Cond
 
 export const PAUSED = 'vmwright.dev/paused';
 export const RECREATE = 'vmwright.dev/recreate';
-export const DELETION_POLICY = 'vmwright.dev/deletion-policy';
+const DELETION_POLICY = 'vmwright.dev/deletion-policy';
 
 export function isPaused({ metadata }: StoredObject): boolean {
   return metadata.annotations?.[PAUSED] === 'true';

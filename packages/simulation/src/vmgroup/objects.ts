@@ -102,7 +102,7 @@ export function phaseOf({ status }: StoredObject): string | undefined {
 }
 
 export const PAUSED = 'vmwright.dev/paused';
-export const DELETION_POLICY = 'vmwright.dev/deletion-policy';
+const DELETION_POLICY = 'vmwright.dev/deletion-policy';
 
 export function isPaused({ metadata }: StoredObject): boolean {
   return metadata.annotations?.[PAUSED] === 'true';

@@ -1,13 +1,9 @@
 import { VmGroup } from '@vmwright/operator';
-import { Client } from '@vmwright/runtime';
-import { accessTo } from '../apiserver/simulated.ts';
+import { type Ref as GroupRef, Person } from '../scenario/person.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { DELETION_POLICY, PAUSED } from './objects.ts';
+import { PAUSED } from './objects.ts';
 
-export interface GroupRef {
-  readonly namespace: string;
-  readonly name: string;
-}
+export type { GroupRef };
 
 /** The user's groups. The folders of the first two have the same name. */
 const GROUPS: readonly [GroupRef, ...GroupRef[]] = [
@@ -25,16 +21,13 @@ type Spec = VmGroup['spec'];
 /** Somebody who asks for machines, changes his mind, and lets go of them; sometimes all within seconds. */
 export class User {
   readonly #simulation: Simulation;
-  readonly #client: Client;
-  readonly #process;
+  readonly #person: Person<VmGroup>;
   /** Called right before a group is asked for. */
   onCreate: ((group: GroupRef) => void) | undefined;
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
-    const world = simulation.start('user');
-    this.#process = world.process;
-    this.#client = new Client({ world, access: accessTo(), fieldManager: 'user' });
+    this.#person = new Person(simulation, VmGroup);
   }
 
   /** Plans what he does within so many milliseconds. */
@@ -47,23 +40,25 @@ export class User {
         at += choices.oneIn(2) ? choices.pick(4_000) : choices.pick(ms / 3);
         return Math.min(at, ms);
       };
-      this.#at(at, () => this.create(group, this.#anything()));
-      for (let count = choices.pick(4); count > 0; count--) this.#at(later(), () => this.change(group));
+      this.#person.at(at, () => this.create(group, this.#anything()));
+      for (let count = choices.pick(4); count > 0; count--)
+        this.#person.at(later(), () => this.change(group));
       if (choices.oneIn(8)) {
-        this.#at(later(), () => this.annotate(group, PAUSED, 'true'));
-        this.#at(later(), () => this.annotate(group, PAUSED, null));
+        this.#person.at(later(), () => this.annotate(group, PAUSED, 'true'));
+        this.#person.at(later(), () => this.annotate(group, PAUSED, null));
       }
       if (!choices.oneIn(3)) continue;
-      this.#at(later(), () => (choices.oneIn(4) ? this.letGo(group) : this.delete(group)));
-      if (choices.oneIn(2)) this.#at(later(), () => this.create(group, this.#anything())); // another of the same name
+      this.#person.at(later(), () => (choices.oneIn(4) ? this.letGo(group) : this.delete(group)));
+      if (choices.oneIn(2)) this.#person.at(later(), () => this.create(group, this.#anything())); // another of the same name
     }
   }
 
   create(group: GroupRef, spec: Spec): void {
     const { namespace, name } = group;
     this.onCreate?.(group);
-    this.#simulation.note('user', `wants ${namespace}/${name}: ${JSON.stringify(spec)}`);
-    void this.#client.create(VmGroup, { metadata: { namespace, name }, spec }).catch(() => undefined);
+    this.#person.does(`wants ${called(group)}: ${JSON.stringify(spec)}`, () =>
+      this.#person.client.create(VmGroup, { metadata: { namespace, name }, spec }),
+    );
   }
 
   /** Something about the group is wanted otherwise. */
@@ -84,20 +79,15 @@ export class User {
   }
 
   delete(group: GroupRef): void {
-    this.#simulation.note('user', `wants no ${group.namespace}/${group.name}`);
-    void this.#client.delete(VmGroup, group).catch(() => undefined);
+    this.#person.delete(group, called(group));
   }
 
   annotate(group: GroupRef, annotation: string, value: string | null): void {
-    this.#simulation.note('user', `annotates ${group.namespace}/${group.name} with ${annotation}: ${value}`);
-    const patch = { metadata: { annotations: { [annotation]: value } } };
-    void this.#client.mergePatch(VmGroup, group, patch).catch(() => undefined);
+    this.#person.annotate(group, called(group), annotation, value);
   }
 
-  /** Deletes a group whose machines are to stay. Said before the deletion: afterwards it may come too late. */
   letGo(group: GroupRef): void {
-    this.#simulation.note('user', `lets go of ${group.namespace}/${group.name}`);
-    void this.#letGo(group).catch(() => undefined);
+    this.#person.letGo(group, called(group));
   }
 
   /** Pauses end. */
@@ -127,20 +117,12 @@ export class User {
   }
 
   #merge(group: GroupRef, spec: Partial<Spec>): void {
-    this.#simulation.note('user', `wants ${group.namespace}/${group.name} with ${JSON.stringify(spec)}`);
-    void this.#client.mergePatch(VmGroup, group, { spec }).catch(() => undefined);
+    this.#person.does(`wants ${called(group)} with ${JSON.stringify(spec)}`, () =>
+      this.#person.client.mergePatch(VmGroup, group, { spec }),
+    );
   }
+}
 
-  async #letGo(group: GroupRef): Promise<void> {
-    const { metadata } = await this.#client.get(VmGroup, group);
-    const { uid, resourceVersion, deletionTimestamp } = metadata;
-    if (deletionTimestamp !== undefined) return;
-    const annotations = { [DELETION_POLICY]: 'Orphan' };
-    await this.#client.mergePatch(VmGroup, group, { metadata: { uid, resourceVersion, annotations } });
-    await this.#client.delete(VmGroup, group, { uid });
-  }
-
-  #at(ms: number, act: () => void): void {
-    this.#simulation.schedule.after(ms, act, this.#process);
-  }
+function called({ namespace, name }: GroupRef): string {
+  return `${namespace}/${name}`;
 }

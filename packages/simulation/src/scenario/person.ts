@@ -1,0 +1,62 @@
+import { Client, type Kind, type KubeObject } from '@vmwright/runtime';
+import { accessTo } from '../apiserver/simulated.ts';
+import type { SimulatedProcess } from '../world/process.ts';
+import type { Simulation } from '../world/simulation.ts';
+
+export interface Ref {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+const DELETION_POLICY = 'vmwright.dev/deletion-policy';
+
+/** Somebody with `kubectl`, who does not wait for answers. */
+export class Person<T extends KubeObject> {
+  readonly client: Client;
+  readonly #simulation: Simulation;
+  readonly #kind: Kind<T>;
+  readonly #process: SimulatedProcess;
+
+  constructor(simulation: Simulation, kind: Kind<T>) {
+    const world = simulation.start('user');
+    this.client = new Client({ world, access: accessTo(), fieldManager: 'user' });
+    this.#simulation = simulation;
+    this.#kind = kind;
+    this.#process = world.process;
+  }
+
+  at(ms: number, act: () => void): void {
+    this.#simulation.schedule.after(ms, act, this.#process);
+  }
+
+  /** Does something, and tells it in the story. */
+  does(what: string, asked: () => Promise<unknown>): void {
+    this.#simulation.note('user', what);
+    void asked().catch(() => undefined);
+  }
+
+  delete(ref: Ref, called: string): void {
+    this.does(`wants no ${called}`, () => this.client.delete(this.#kind, ref));
+  }
+
+  annotate(ref: Ref, called: string, annotation: string, value: string | null): void {
+    const patch = { metadata: { annotations: { [annotation]: value } } };
+    this.does(`annotates ${called} with ${annotation}: ${value}`, () =>
+      this.client.mergePatch(this.#kind, ref, patch),
+    );
+  }
+
+  /** Deletes an object whose machines are to stay. Said before the deletion: afterwards it may come too late. */
+  letGo(ref: Ref, called: string): void {
+    this.does(`lets go of ${called}`, () => this.#letGo(ref));
+  }
+
+  async #letGo(ref: Ref): Promise<void> {
+    const { metadata } = await this.client.get(this.#kind, ref);
+    const { uid, resourceVersion, deletionTimestamp } = metadata;
+    if (deletionTimestamp !== undefined) return;
+    const annotations = { [DELETION_POLICY]: 'Orphan' };
+    await this.client.mergePatch(this.#kind, ref, { metadata: { uid, resourceVersion, annotations } });
+    await this.client.delete(this.#kind, ref, { uid });
+  }
+}
