@@ -15,8 +15,11 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// gatherTime is how long a call that waits lets changes gather; the simulator's own collector has the same.
-const gatherTime = 20 * time.Millisecond
+// gatherTime is how long a call that waits lets changes gather: what is done to a machine is many of them.
+const gatherTime = 5 * time.Millisecond
+
+// forever is how long a call waits that says nothing of it.
+const forever = 24 * time.Hour
 
 // mostUpdates is vCenter's own limit of what an answer has.
 const mostUpdates = 100
@@ -58,32 +61,36 @@ func (c *collector) RemoveObject(_ *simulator.Context, object types.ManagedObjec
 }
 
 func (c *collector) WaitForUpdatesEx(ctx *simulator.Context, request *types.WaitForUpdatesEx) soap.HasFault {
-	me := c.newest.Add(1)
+	me := c.supersede()
 	caller := callerOf(ctx, c.Self)
-	var limit time.Time
-	once := false
+	limit := forever
 	most := mostUpdates
 	if request.Options != nil {
 		if wanted := int(request.Options.MaxObjectUpdates); wanted > 0 {
 			most = min(most, wanted)
 		}
 		if seconds := request.Options.MaxWaitSeconds; seconds != nil {
-			once = *seconds == 0
-			limit = time.Now().Add(time.Duration(*seconds) * time.Second)
+			limit = time.Duration(*seconds) * time.Second
 		}
 	}
+	over := time.After(limit)
 
+	changed := c.touched.next()
 	for body := c.begin(ctx, request.Version, most); ; body = c.advance(ctx, most) {
 		if body != nil {
 			return body
 		}
-		if once || !limit.IsZero() && time.Now().After(limit) {
-			return &methods.WaitForUpdatesExBody{Res: &types.WaitForUpdatesExResponse{}}
+		if limit == 0 {
+			return nothing()
 		}
 		select {
 		case <-caller.Done():
-		case <-time.After(gatherTime):
+		case <-over:
+			return nothing()
+		case <-changed:
+			time.Sleep(gatherTime)
 		}
+		changed = c.touched.next()
 		switch {
 		case errors.Is(context.Cause(caller), errSessionExpired):
 			return waitFault(&types.NotAuthenticated{
@@ -200,7 +207,7 @@ func (c *collector) answer(most int) soap.HasFault {
 }
 
 func (c *collector) CancelWaitForUpdates(*types.CancelWaitForUpdates) soap.HasFault {
-	c.newest.Add(1)
+	c.supersede()
 	return &methods.CancelWaitForUpdatesBody{Res: &types.CancelWaitForUpdatesResponse{}}
 }
 
@@ -213,6 +220,7 @@ func (c *collector) CreateFilter(ctx *simulator.Context, request *types.CreateFi
 		// the lock of whoever changes something, lets neither go on. Here it only holds what is wanted.
 		filter := ctx.Session.Get(body.(*methods.CreateFilterBody).Res.Returnval)
 		ctx.Map.RemoveHandler(filter.(*simulator.PropertyFilter))
+		c.touched.wake() // it has something to tell
 	}
 	return body
 }
@@ -229,10 +237,21 @@ func (c *collector) CreatePropertyCollector(
 func (c *collector) DestroyPropertyCollector(
 	ctx *simulator.Context, request *types.DestroyPropertyCollector,
 ) soap.HasFault {
-	c.newest.Add(1)
+	c.supersede()
 	c.turn.Lock()
 	defer c.turn.Unlock()
 	return c.PropertyCollector.DestroyPropertyCollector(ctx, request)
+}
+
+// supersede ends the call that waits. It gives the number by which the next one knows that it is still the newest.
+func (c *collector) supersede() int64 {
+	me := c.newest.Add(1)
+	c.touched.wake()
+	return me
+}
+
+func nothing() soap.HasFault {
+	return &methods.WaitForUpdatesExBody{Res: &types.WaitForUpdatesExResponse{}}
 }
 
 func waitFault(fault types.BaseMethodFault) soap.HasFault {

@@ -26,6 +26,7 @@ type tasks struct {
 	mu     sync.Mutex
 	fresh  map[types.ManagedObjectReference]*simulator.Task // created, not begun
 	atWork map[*simulator.Context]struct{}                  // of a call, whose task is at work
+	held   map[types.ManagedObjectReference]func()          // parts of another task, to be let go of at their end
 }
 
 func newTasks(faults *faults) *tasks {
@@ -33,6 +34,7 @@ func newTasks(faults *faults) *tasks {
 		faults: faults, delays: newDelays(),
 		fresh:  map[types.ManagedObjectReference]*simulator.Task{},
 		atWork: map[*simulator.Context]struct{}{},
+		held:   map[types.ManagedObjectReference]func(){},
 	}
 }
 
@@ -55,10 +57,13 @@ func (t *tasks) PutObject(_ *simulator.Context, object mo.Reference) {
 
 // UpdateObject sees a new task set to "running". That is the moment to step in: its goroutine is not started, and the
 // context given here is the one under which the task holds its locks.
-func (t *tasks) UpdateObject(ctx *simulator.Context, object mo.Reference, _ []types.PropertyChange) {
+func (t *tasks) UpdateObject(ctx *simulator.Context, object mo.Reference, changes []types.PropertyChange) {
 	reference := object.Reference()
 	if reference.Type != "Task" {
 		return
+	}
+	if isEnd(changes) {
+		t.letGo(reference)
 	}
 	t.mu.Lock()
 	task := t.fresh[reference]
@@ -70,8 +75,34 @@ func (t *tasks) UpdateObject(ctx *simulator.Context, object mo.Reference, _ []ty
 	}
 	if isInner {
 		unlist(ctx, reference)
+		t.hold(ctx, task)
 	}
 	t.stepIn(ctx, task)
+}
+
+// hold keeps the lock of a task that is a part of another one until its end. The simulator looks every ten milliseconds
+// whether the part is done, with the template of a clone locked meanwhile; now the first look takes until it is.
+func (t *tasks) hold(ctx *simulator.Context, task *simulator.Task) {
+	unlock := ctx.Map.AcquireLock(ctx, task)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held[task.Self] = unlock
+}
+
+func (t *tasks) letGo(task types.ManagedObjectReference) {
+	t.mu.Lock()
+	unlock := t.held[task]
+	delete(t.held, task)
+	t.mu.Unlock()
+	if unlock != nil {
+		unlock()
+	}
+}
+
+func isEnd(changes []types.PropertyChange) bool {
+	return slices.ContainsFunc(changes, func(change types.PropertyChange) bool {
+		return change.Val == types.TaskInfoStateSuccess || change.Val == types.TaskInfoStateError
+	})
 }
 
 func (t *tasks) RemoveObject(*simulator.Context, types.ManagedObjectReference) {}

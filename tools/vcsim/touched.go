@@ -13,6 +13,32 @@ type touched struct {
 	refs map[types.ManagedObjectReference]struct{}
 	// removed are told here right before they leave the registry: who looks at that moment still finds them.
 	removed map[types.ManagedObjectReference]struct{}
+	// woken is closed by the next change; none where nobody waits for one.
+	woken chan struct{}
+}
+
+// next is closed by the next change, or by wake. Who takes it before he looks misses none.
+func (t *touched) next() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.woken == nil {
+		t.woken = make(chan struct{})
+	}
+	return t.woken
+}
+
+// wake lets those who wait look at what they wait for.
+func (t *touched) wake() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tell()
+}
+
+func (t *touched) tell() {
+	if t.woken != nil {
+		close(t.woken)
+		t.woken = nil
+	}
 }
 
 func (t *touched) add(ref types.ManagedObjectReference) {
@@ -37,6 +63,7 @@ func (t *touched) mark(ref types.ManagedObjectReference) {
 		t.refs = map[types.ManagedObjectReference]struct{}{}
 	}
 	t.refs[ref] = struct{}{}
+	t.tell()
 }
 
 // take gives what has changed since the last time. A change that comes while one looks is there the next time.
