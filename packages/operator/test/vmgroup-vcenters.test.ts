@@ -120,3 +120,14 @@ test('one that is down does not touch the others, and its groups say so until it
   await until('team-east', 'web', running);
   expect(await it.vcsim.control.sessions()).toHaveLength(2);
 });
+
+test('one that hangs keeps no group of another waiting, however many it has itself', async () => {
+  west.part.pause();
+  const names = Array.from({ length: 12 }, (_, i) => `hanging-${i}`);
+  for (const name of names) await create('team-west', name, { folder: `groups/${name}` });
+  await until('team-west', 'hanging-11', because('VcenterUnreachable'));
+  await create('default', 'in-time');
+  await until('default', 'in-time', running);
+  west.part.resume();
+  for (const name of names) await until('team-west', name, running);
+});

@@ -27,7 +27,7 @@ const TIMEOUT_MS = 30_000;
 /** A change of a machine is many small ones: together they are one answer, and one thing to look at. */
 const INVENTORY_PAUSE_MS = 250;
 /** While tasks are followed: their ends are told at once, and the last one's ends the pause. */
-const BUSY_PAUSE_MS = 1_000;
+const BUSY_PAUSE_MS = 2_000;
 
 export interface VcenterOptions {
   readonly world: VsphereWorld;
@@ -77,6 +77,7 @@ export class Vcenter implements AsyncDisposable {
   /** Of inventories; tasks have one of their own, which is quick however much there is to tell of the others. */
   readonly #feed: Feed;
   readonly #taskFeed: Feed;
+  readonly #pause: Pause;
   readonly #options: VcenterOptions;
   #stopping: Promise<void> | undefined;
 
@@ -111,13 +112,13 @@ export class Vcenter implements AsyncDisposable {
     this.lookup = new Lookup(this.#calls);
     this.machines = new Machines(this.#calls, feeding);
     this.attributes = new Attributes(this.#calls);
-    const pause = new Pause(world, () => (this.tasks.isFollowing ? BUSY_PAUSE_MS : INVENTORY_PAUSE_MS));
-    this.#feed = new Feed({ ...feeding, pace: pause });
+    this.#pause = new Pause(world, () => (this.tasks.isFollowing ? BUSY_PAUSE_MS : INVENTORY_PAUSE_MS));
+    this.#feed = new Feed({ ...feeding, pace: this.#pause });
     this.tasks = new TaskFollower({
       world,
       calls: this.#calls,
       feed: () => this.#taskFeed,
-      idle: () => pause.hurry(), // what was waited for is done: it is in the inventory, too
+      idle: () => this.hurry(), // what was waited for is done: it is in the inventory, too
       troubled,
     });
     this.#taskFeed = new Feed({ ...feeding, pace: this.tasks.pace }, [this.tasks]);
@@ -168,6 +169,11 @@ export class Vcenter implements AsyncDisposable {
     const inventory = new Inventory(options, { feed: this.#feed, troubled });
     this.#feed.add(inventory);
     return inventory;
+  }
+
+  /** Somebody waits for what has been done to show: inventories have it as soon as vCenter tells it. */
+  hurry(): void {
+    this.#pause.hurry();
   }
 
   /** Logs out and ends all that is under way. */

@@ -1,7 +1,7 @@
 import { type ChangeOptions, FaultError, faultOf, isRef, type Ref, type TaskRef } from '@vmwright/vsphere';
 import { marksOf } from './marks.ts';
 import { MB_IN_GIB } from './memory.ts';
-import type { Operation } from './operations.ts';
+import { InVainError, type Operation } from './operations.ts';
 import type { Action } from './plan.ts';
 import type { Placement, VmGroup } from './resource.ts';
 import type { Root } from './root.ts';
@@ -236,11 +236,10 @@ async function reconfigure(
 /** One that vCenter does not let be what is wanted runs on as it was. */
 async function resize(vm: Ref<'VirtualMachine'>, surroundings: Surroundings, at: At): Promise<void> {
   await powerOff(vm, surroundings, at);
-  try {
-    await reconfigure(vm, surroundings, at);
-  } finally {
-    await powerOn(vm, surroundings, at);
-  }
+  const refusal = await reconfigure(vm, surroundings, at).catch((error: unknown) => error);
+  await powerOn(vm, surroundings, at);
+  if (refusal instanceof FaultError && !refusal.retryable) throw new InVainError(refusal);
+  if (refusal !== undefined) throw refusal;
 }
 
 async function remove(

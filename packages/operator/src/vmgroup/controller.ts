@@ -213,6 +213,8 @@ class VmGroups {
     } finally {
       for (const { turn } of granted) turn.end();
     }
+    // Not while more is done: what is told then, once a second, is told of many together.
+    if (this.#operations.isWaitingToShow(key)) location.site.vcenter.hurry();
     const busy = this.#operations.of(key);
     if (actions.every(({ slot }) => busy.has(slot))) turns.leave(key);
     const soonest = Math.min(

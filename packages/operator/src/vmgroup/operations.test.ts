@@ -1,6 +1,6 @@
 import { FaultError, type Ref } from '@vmwright/vsphere';
 import { describe, expect, test } from 'vitest';
-import { type Operation, Operations } from './operations.ts';
+import { InVainError, type Operation, Operations } from './operations.ts';
 
 const TASK: Ref<'Task'> = { type: 'Task', value: 'task-1' };
 
@@ -55,6 +55,22 @@ describe('operations', () => {
     expect(operations.of('g').get(0)).toMatchObject({ task: undefined });
     shown.is = true;
     expect(operations.of('g').size).toBe(0);
+  });
+
+  test('only to be shown is what vCenter is done with, while it is at nothing else', async () => {
+    const { operations, woken, turn } = start();
+    const [one, other] = [endless(), endless()];
+    expect(operations.isWaitingToShow('g')).toBe(false);
+    await operations.begin('g', 0, one.operation, turn);
+    await operations.begin('g', 1, other.operation, turn);
+    one.resolve();
+    await expect.poll(() => woken).toHaveLength(1);
+    expect(operations.isWaitingToShow('g')).toBe(false);
+    other.resolve();
+    await expect.poll(() => woken).toHaveLength(2);
+    expect(operations.isWaitingToShow('g')).toBe(true);
+    one.shown.is = other.shown.is = true;
+    expect(operations.isWaitingToShow('g')).toBe(false);
   });
 
   test('what does not show is not waited for for ever, and the group is looked at then', async () => {
@@ -117,13 +133,15 @@ describe('operations', () => {
     expect(operations.of('g').size).toBe(1);
   });
 
-  test('a restart that vCenter refuses is not tried again soon: it takes the machine down each time', async () => {
+  test('what has taken a machine down in vain is not tried again soon, and told as what it was', async () => {
     const { operations, woken, turn } = start();
     const { operation, reject } = endless('resize');
     await operations.begin('g', 0, operation, turn);
-    reject(new FaultError('resizing', 'InvalidArgument', {}, ''));
+    const refusal = new FaultError('resizing', 'InvalidArgument', {}, '');
+    reject(new InVainError(refusal));
     await expect.poll(() => woken).toEqual(['g']);
     expect(operations.againMs('g')).toBe(600_000);
+    expect(operations.failureOf('g')?.error).toBe(refusal);
   });
 
   test('a failure of which nothing more is heard is forgotten', async () => {

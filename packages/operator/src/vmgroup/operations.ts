@@ -1,5 +1,5 @@
 import type { World } from '@vmwright/runtime';
-import { FaultError, type Ref } from '@vmwright/vsphere';
+import type { Ref } from '@vmwright/vsphere';
 import type { Action, Doing } from './plan.ts';
 import type { Turn } from './turns.ts';
 
@@ -18,6 +18,14 @@ export interface Operation {
   readonly run: (at: (task: Ref<'Task'>) => void) => Promise<void>;
   /** Whether what it has done shows in the inventory. */
   readonly shows: () => boolean;
+}
+
+/** vCenter does not do what a machine was taken down for; the machine is up again. */
+export class InVainError extends Error {
+  constructor(cause: unknown) {
+    super('a machine was taken down in vain', { cause });
+    this.name = 'InVainError';
+  }
 }
 
 /** How something went wrong, and what that was. */
@@ -45,8 +53,8 @@ type Failing = number | 'clone';
 const SHOWN_MS = 30_000;
 const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
-/** A restart that vCenter refuses takes the machine down each time. */
-const REFUSED_REST_MS = 10 * 60_000;
+/** What takes a machine down each time is not tried soon again. */
+const IN_VAIN_REST_MS = 10 * 60_000;
 /** A failure of which nothing more was heard is none any more: what was wanted has come about, or is not wanted. */
 const REMEMBERED_MS = 60_000;
 /** A task that takes longer (a question that nobody answers, a datastore that is gone) keeps nobody else waiting. */
@@ -74,6 +82,13 @@ export class Operations {
       if (doneAt !== undefined && (shows() || this.#now - doneAt > SHOWN_MS)) running.delete(slot);
     if (running.size === 0) this.#groups.delete(group);
     return running;
+  }
+
+  /** Whether vCenter is done with all that it was asked for, and not all of it shows. */
+  isWaitingToShow(group: string): boolean {
+    this.of(group);
+    const running = [...(this.#groups.get(group)?.values() ?? [])];
+    return running.length > 0 && running.every(({ doneAt }) => doneAt !== undefined);
   }
 
   /** Slots to which something could not be done, and which are left alone for a while. */
@@ -133,13 +148,9 @@ export class Operations {
       (error: unknown) => {
         // One of a time that was forgotten says nothing about now.
         if (this.#groups.get(group)?.get(slot) === running) {
-          const isRefused = error instanceof FaultError && !error.retryable;
-          this.#failed(
-            group,
-            failing,
-            { error, words },
-            what === 'resize' && isRefused ? REFUSED_REST_MS : 0,
-          );
+          const isInVain = error instanceof InVainError;
+          const failed = { error: isInVain ? error.cause : error, words };
+          this.#failed(group, failing, failed, isInVain ? IN_VAIN_REST_MS : 0);
         }
         slots.delete(slot);
         end();

@@ -114,7 +114,7 @@ const status = object({
         host: optional(string()),
         task: optional(string({ description: 'What vCenter is doing to it.' })),
       }),
-      { description: 'Its machines, and those that are to come.', list: 'map', keys: ['slot'] },
+      { description: 'Its machines, and those that are to come.' },
     ),
   ),
   conditions: optional(conditions()),

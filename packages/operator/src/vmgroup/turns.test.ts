@@ -111,9 +111,10 @@ describe('turns', () => {
             waiting.delete(key);
             told.delete(key);
           } else {
-            patience.end();
-            for (const late of told) waiting.delete(late); // he was told, and did not come
+            const late = [...told];
             told.clear();
+            patience.end(); // others are told
+            for (const each of late) if (!told.has(each)) waiting.delete(each); // he was told, and did not come
           }
           expect(held.length).toBeLessThanOrEqual(most);
         }

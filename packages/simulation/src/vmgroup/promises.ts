@@ -152,9 +152,11 @@ export const fewLeaveAtATime: Invariant = {
       if (before === undefined || after === undefined || before.status === after.status) return;
       if (isDeleted(after) || readyOf(after).observedGeneration !== after.metadata.generation) return;
       const staying = slotsOf(before).filter(({ isLeaving }) => !isLeaving);
-      const going = staying.filter(
-        ({ slot, power }) => power === 'poweredOn' && slotOf(after, slot)?.isLeaving,
-      );
+      // By what was seen when it was decided: one that strangers have switched off since was away before.
+      const going = staying.filter(({ slot }) => {
+        const { isLeaving = false, power } = slotOf(after, slot) ?? {};
+        return isLeaving && power === 'poweredOn';
+      });
       const { replicas, mostAway } = wantedIn(after);
       const surplus = Math.max(staying.length - replicas, 0);
       if (going.length > mostAway + surplus)

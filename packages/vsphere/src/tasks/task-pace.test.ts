@@ -21,7 +21,7 @@ test('the more answers tell of others alone, the longer until the next question,
     pace.told(false);
     pauses.push(await pauseOf(pace));
   }
-  expect(pauses).toEqual([2 * ours, 4 * ours, 8 * ours, 250, 250]);
+  expect(pauses).toEqual([2 * ours, 4 * ours, 250, 250, 250]);
   pace.told(true);
   expect(await pauseOf(pace)).toBe(ours);
   pace.told(false);

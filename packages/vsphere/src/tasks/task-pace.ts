@@ -3,7 +3,7 @@ import { unlessAborted, wait } from '../time.ts';
 import type { VsphereWorld } from '../world.ts';
 
 /** So that tasks which begin or end together are told together, and one that begins when another ends is as well. */
-const GATHER_MS = 30;
+const GATHER_MS = 50;
 /** Between answers about others' tasks alone: a busy vCenter has many a second. */
 const LONGEST_MS = 250;
 
