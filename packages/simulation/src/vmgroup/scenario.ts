@@ -23,6 +23,7 @@ import type { Vcenter } from '../vcenter/vcenter.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { layAmbush } from './ambush.ts';
 import { countInteresting, INTERESTING, TOLD } from './counting.ts';
+import { foldersAreRespected } from './folders.ts';
 import { SERVED_VMGROUP } from './objects.ts';
 import { outsideOf } from './outside.ts';
 import { FINALIZER, vmGroupProgram } from './program.ts';
@@ -148,6 +149,7 @@ function invariantsOf(vcenter: Vcenter): readonly Invariant[] {
     foreignMachinesLeftAlone(vcenter),
     noWantedMachineDestroyed(vcenter),
     letGoOnlyWhenAsked(vcenter),
+    foldersAreRespected(vcenter),
     slotFirst,
     slotsAreSteady,
     fewLeaveAtATime,
