@@ -34,7 +34,7 @@ export async function build(): Promise<Programs> {
   const commands = {
     theirs: [theirs],
     // V8's heap would grow during the first list, and stay so (docs/runtime.md, Memory).
-    ours: [process.execPath, '--max-semi-space-size=4', '--heap-growing-percent=20', join(folder, 'ours.js')],
+    ours: [process.execPath, '--max-semi-space-size=4', '--heap-growing-percent=50', join(folder, 'ours.js')],
   };
   return (side, { kubeconfig }, args) => {
     const [command = '', ...rest] = commands[side];

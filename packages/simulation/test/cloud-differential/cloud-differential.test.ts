@@ -4,12 +4,10 @@ import { nodeWorld } from '@vmwright/runtime';
 import { Choices } from '@vmwright/simulation';
 import { type Cloud, startCloud } from '@vmwright/testbed';
 import { describe, expect, test, vi } from 'vitest';
+import { compareAll } from '../compare-all.ts';
 import { configOf, DirectCloud, type Machines } from './model.ts';
 import { type Operation, PROHIBITED, sequence } from './operations.ts';
 import { type Answer, Side } from './side.ts';
-
-const SEQUENCES = 200;
-const AT_A_TIME = 8;
 
 /** Where the model and the real cloud have parted. */
 interface Difference {
@@ -29,24 +27,14 @@ const KINDS: readonly (Machines & { readonly title: string })[] = [
 describe('random sequences of requests by the real client get the same answers from the model and the real cloud, and leave the same servers', () => {
   test.for(KINDS)('with machines $title', { timeout: 600_000 }, async (machines) => {
     await using cloud = await startCloud({ config: configOf(machines), prohibited: PROHIBITED });
-    const outcomes = new Map<string, number>();
-    const differences: Difference[] = [];
-    let next = 0;
-    const work = async () => {
-      while (next < SEQUENCES && differences.length < 3) {
-        next += 1;
-        const tell = (outcome: string) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-        const difference = await compare(next, machines, cloud, tell);
-        if (difference !== undefined) differences.push(difference);
-      }
-    };
-    await Promise.all(Array.from({ length: AT_A_TIME }, work));
-    expect(differences).toEqual([]);
-    // It was worth comparing: every operation succeeded and was refused for each of its reasons.
-    for (const expected of EXPECTED) expect(outcomes.get(expected) ?? 0, expected).toBeGreaterThan(3);
+    await compareAll({
+      ...{ sequences: 200, atATime: 8, expected: EXPECTED, least: 3 },
+      compare: (seed, tell) => compare(seed, machines, cloud, tell),
+    });
   });
 });
 
+/** Every operation succeeds, and is refused for each of its reasons. */
 const EXPECTED = [
   'check succeeds',
   'check gets PROHIBITED_NAME',

@@ -1,11 +1,11 @@
 import { Client, CustomResourceDefinition, crdOf, kubeconfigAccess, nodeWorld } from '@vmwright/runtime';
 import { condition } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
-import { expect, vi } from 'vitest';
-import { compare, type Difference } from './compare.ts';
+import { vi } from 'vitest';
+import { compareAll } from '../compare-all.ts';
+import { compare } from './compare.ts';
 import { DECLARED } from './kinds.ts';
 
-const SEQUENCES = 1_000;
 /** More does not make the API server of two cores faster. */
 const AT_A_TIME = 24;
 
@@ -31,23 +31,17 @@ test('a thousand random sequences of operations get the same answers from the mo
     await vi.waitFor(() => alpha.list(kind, { namespace }), { timeout: 30_000, interval: 100 });
   }
 
-  const outcomes = new Map<string, number>();
-  const differences: Difference[] = [];
-  let next = 0;
-  const work = async () => {
-    while (next < SEQUENCES && differences.length < 5) {
-      next += 1;
-      const compared = await compare(next, { clients: [alpha, beta], namespace, pause });
-      if (compared.difference !== undefined) differences.push(compared.difference);
-      for (const outcome of compared.outcomes) outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_A_TIME }, work));
-  expect(differences).toEqual([]);
-  // It was worth comparing: every operation succeeded and was refused for each of its reasons.
-  for (const expected of EXPECTED) expect(outcomes.get(expected) ?? 0, expected).toBeGreaterThan(10);
+  await compareAll({
+    ...{ sequences: 1_000, atATime: AT_A_TIME, expected: EXPECTED, least: 10 },
+    compare: async (seed, tell) => {
+      const { outcomes, difference } = await compare(seed, { clients: [alpha, beta], namespace, pause });
+      for (const outcome of outcomes) tell(outcome);
+      return difference;
+    },
+  });
 });
 
+/** Every operation succeeds, and is refused for each of its reasons. */
 const EXPECTED = [
   'create succeeds',
   'create gets ALREADY_EXISTS',

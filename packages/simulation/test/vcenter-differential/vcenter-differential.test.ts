@@ -2,13 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { nodeWorld } from '@vmwright/runtime';
 import { Choices } from '@vmwright/simulation';
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
-import { expect, test } from 'vitest';
+import { test } from 'vitest';
+import { compareAll } from '../compare-all.ts';
 import { DirectVcenter } from './model.ts';
 import { type Operation, sequence } from './operations.ts';
 import { type Answer, Side } from './side.ts';
 
-const SEQUENCES = 200;
-const AT_A_TIME = 8;
 const TEMPLATES = ['template-1', 'template-2'] as const;
 
 /** Where the model and the simulator have parted. */
@@ -25,23 +24,13 @@ test('random sequences of calls by the real client get the same answers from the
 }, async () => {
   const inventory = { standaloneHosts: 0, hosts: 2, vms: 2 };
   await using vcsim = await startVcsim({ inventory, templates: TEMPLATES });
-  const outcomes = new Map<string, number>();
-  const differences: Difference[] = [];
-  let next = 0;
-  const work = async () => {
-    while (next < SEQUENCES && differences.length < 3) {
-      next += 1;
-      const tell = (outcome: string) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-      const difference = await compare(next, vcsim, tell);
-      if (difference !== undefined) differences.push(difference);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_A_TIME }, work));
-  expect(differences).toEqual([]);
-  // It was worth comparing: every operation succeeded and was refused for each of its reasons.
-  for (const expected of EXPECTED) expect(outcomes.get(expected) ?? 0, expected).toBeGreaterThan(3);
+  await compareAll({
+    ...{ sequences: 200, atATime: 8, expected: EXPECTED, least: 3 },
+    compare: (seed, tell) => compare(seed, vcsim, tell),
+  });
 });
 
+/** Every operation succeeds, and is refused for each of its reasons. */
 const EXPECTED = [
   'createFolder succeeds',
   'createFolder gets DUPLICATE_NAME',
