@@ -1,4 +1,4 @@
-import { field, type KubeObject } from '@vmwright/testbed';
+import { condition, field, type KubeObject } from '@vmwright/testbed';
 import { isRef, type Ref } from '@vmwright/vsphere';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { GROUPS, install, isRunning, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
@@ -56,6 +56,22 @@ test('it is scaled out, in, and to nothing; scale tells the true count', async (
   await it.kubectl('scale', 'vmgroup', 'scaled', '--replicas=0');
   await it.running('scaled', 0);
   expect(await it.machines('default-scaled')).toEqual([]);
+});
+
+test('an autoscaler finds out how many there are, and sets how many there shall be', async () => {
+  await it.group('autoscaled', { replicas: 1 });
+  await it.running('autoscaled', 1);
+  const { cluster } = it.controlPlane;
+  const scalers = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers';
+  await it.kubectl('autoscale', 'vmgroup', 'autoscaled', '--min=2', '--max=4', '--cpu=80%');
+  const scaler = await cluster.waitFor(
+    `${scalers}/autoscaled`,
+    (found) => field(found, 'status', 'desiredReplicas') === 2,
+  );
+  expect(condition(scaler, 'AbleToScale')).toBe('True');
+  await it.running('autoscaled', 2);
+  await cluster.waitFor(`${scalers}/autoscaled`, (found) => field(found, 'status', 'currentReplicas') === 2);
+  await cluster.api.delete(`${scalers}/autoscaled`);
 });
 
 test('deleted: machines, then the folder, then the object', async () => {

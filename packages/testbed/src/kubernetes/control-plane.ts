@@ -96,6 +96,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         `--cluster-signing-key-file=${files.caKey}`,
         '--node-monitor-period=2s',
         '--node-monitor-grace-period=12s',
+        '--horizontal-pod-autoscaler-sync-period=2s',
       ],
     ),
   );
