@@ -134,6 +134,19 @@ describe('updates', () => {
   });
 });
 
+test('a template that is not there, and another name of the same one, cost no machine', async () => {
+  await it.group('renamed', { replicas: 2 });
+  await it.running('renamed', 2);
+  const before = await it.machines('default-renamed');
+  await it.change('renamed', { template: 'vm-oprator-template' });
+  const missing = await it.until('renamed', (group) => reason(group) === 'NotFound');
+  expect(lastMessage(missing)).toBe("template 'vm-oprator-template' not found in datacenter 'DC0'");
+  await it.change('renamed', { template: `/DC0/vm/${TEMPLATE}` });
+  await it.running('renamed', 2);
+  expect(await it.machines('default-renamed')).toEqual(before);
+  await it.kubectl('delete', 'vmgroup', 'renamed');
+});
+
 describe('what is not ours', () => {
   test('a machine in the folder is neither counted nor deleted, and keeps the folder', async () => {
     await it.group('shared', { replicas: 1 });

@@ -114,13 +114,13 @@ async function clone(
   const { cpu: cpus, memory } = group.spec;
   // A name protects within its folder only: one that people have moved is still the one.
   const there = again ? await vcenter.lookup.byInstanceUuid(instanceUuid) : undefined;
-  if (there !== undefined) return takeBack(there, slot, surroundings, at);
+  if (there !== undefined) return takeBack(there, slot, destination, surroundings, at);
   try {
     const task = await vcenter.machines.clone(
       {
         ...destination,
         ...{ name, instanceUuid, cpus, memoryMb: memory * MB_IN_GIB, powerOn: true },
-        extraConfig: marksOf(cluster, group, slot),
+        extraConfig: marksOf(cluster, group, slot, destination.template),
       },
       { allow },
     );
@@ -168,15 +168,17 @@ async function uuidOf(site: Site, vm: Ref<'VirtualMachine'>): Promise<string | u
 async function takeBack(
   vm: Ref<'VirtualMachine'>,
   slot: number,
-  { site, root, group, cluster, destination, allow }: Surroundings,
+  { folder, template }: Destination,
+  { site, root, group, cluster, allow }: Surroundings,
   at: At,
 ): Promise<void> {
   const { machines, tasks } = site.vcenter;
   const { uid = '' } = group.metadata;
   if (root.machinesOf(uid).some(({ ref }) => ref.value === vm.value)) return;
   const { parent, name } = await site.vcenter.read(vm, ['parent', 'name']);
-  if (parent?.value !== destination?.folder.value) throw moved(name ?? vm.value);
-  const task = await machines.reconfigure(vm, { extraConfig: marksOf(cluster, group, slot) }, { allow });
+  if (parent?.value !== folder.value) throw moved(name ?? vm.value);
+  const extraConfig = marksOf(cluster, group, slot, template);
+  const task = await machines.reconfigure(vm, { extraConfig }, { allow });
   at(task);
   await tasks.follow(task);
 }

@@ -138,7 +138,8 @@ class VmGroups {
       if (location === undefined || !location.root.isLive) return blindly(location);
       const { key, now, setStatus } = context;
       let found = group;
-      let next = plan(found, this.#look(found, location, key), now());
+      const templateId = await this.#templateOf(group, location, context);
+      let next = plan(found, this.#look(found, location, key, templateId), now());
       let destination: Destination | undefined;
       if (next.actions.some((action) => action.do === 'clone'))
         try {
@@ -147,10 +148,8 @@ class VmGroups {
             found = await setStatus(found, placed(found.status ?? {}, location));
           });
         } catch (error) {
-          // What else there is to do does not wait for a template, or a folder.
-          if (troubleOf(error, location.site.name) === undefined) throw error;
-          this.#operations.cannotClone(key, { error, words: wordsOf(found) });
-          next = plan(found, this.#look(found, location, key), now());
+          this.#cannotClone(found, location, key, error);
+          next = plan(found, this.#look(found, location, key, templateId), now());
         }
       return this.#carryOut(found, location, next, destination, context);
     });
@@ -183,6 +182,33 @@ class VmGroups {
       const again = await this.#carryOut(group, location, next, undefined, context);
       return again ?? requeueAfter(LOOK_MS);
     });
+  }
+
+  /**
+   * The wanted template, in vCenter's words, where machines are from one that is called otherwise: it may be the same, and
+   * none of them goes before it is found.
+   */
+  async #templateOf(
+    group: VmGroup,
+    location: Location,
+    { key, signal }: ReconcileContext<VmGroup>,
+  ): Promise<string | undefined> {
+    const { site, root } = location;
+    const { template, update } = group.spec;
+    const isAsBefore = machinesOf(site, root, group).every((machine) => machine.template === template);
+    if (isAsBefore || update?.strategy === 'OnDelete' || this.#operations.isCloningAtRest(key))
+      return undefined;
+    try {
+      return (await this.#locator.target(group, location, signal)).template.value;
+    } catch (error) {
+      this.#cannotClone(group, location, key, error);
+    }
+  }
+
+  /** What else there is to do does not wait for a template, or a folder. @throws what is not vCenter's */
+  #cannotClone(group: VmGroup, { site }: Location, key: string, error: unknown): void {
+    if (troubleOf(error, site.name) === undefined) throw error;
+    this.#operations.cannotClone(key, { error, words: wordsOf(group) });
   }
 
   /** Stores what is about to be done, and begins with it. */
@@ -245,7 +271,7 @@ class VmGroups {
   }
 
   /** What there is, and what is under way. */
-  #look(group: VmGroup, { site, root }: Location, key: string): Seen {
+  #look(group: VmGroup, { site, root }: Location, key: string, templateId?: string): Seen {
     const { uid = '' } = group.metadata;
     if (this.#known.get(key) !== uid) {
       this.#operations.forget(key);
@@ -263,6 +289,7 @@ class VmGroups {
       busy: this.#operations.of(key),
       resting: this.#operations.restingOf(key),
       isCloningAtRest: this.#operations.isCloningAtRest(key),
+      templateId,
       trouble: failed && troubleOf(failed.error, site.name, failed.words),
     };
   }

@@ -7,7 +7,7 @@ import type { Root } from './root.ts';
 import { DEFAULT_FOLDER } from './roots.ts';
 import type { Site } from './site.ts';
 import type { Sites } from './sites.ts';
-import { type Destination, wantedBy } from './targets.ts';
+import { type Destination, type Target, wantedBy } from './targets.ts';
 import { GroupError } from './trouble.ts';
 
 /** Where a group is: the vCenter, what is said about where in it, and the folder that its own is in. */
@@ -80,13 +80,17 @@ export class Locator {
     context: ReconcileContext<VmGroup>,
     placed: () => Promise<unknown>,
   ): Promise<Destination> {
-    const { site, root, placement } = location;
-    const finding = site.targets.find(root.datacenter, wantedBy(group, placement));
-    const target = await unlessAborted(finding, context.signal);
+    const { root } = location;
+    const target = await this.target(group, location, context.signal);
     const known = this.#claimedBy(group, root);
     if (known !== undefined) return { ...target, folder: known };
     await placed();
     return { ...target, folder: await this.#claim(group, location, context) };
+  }
+
+  /** What the group's clones are made of. @throws GroupError, VsphereError */
+  target(group: VmGroup, { site, root, placement }: Location, signal: AbortSignal): Promise<Target> {
+    return unlessAborted(site.targets.find(root.datacenter, wantedBy(group, placement)), signal);
   }
 
   /** Gives the folder up. @returns whether it is gone, or not the group's any more */

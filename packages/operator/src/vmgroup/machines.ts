@@ -18,6 +18,7 @@ function machineFrom(site: Site, { ref, marks, properties }: Marked): Machine {
     cpus: properties['config.hardware.numCPU'] ?? 0,
     memoryMb: properties['config.hardware.memoryMB'] ?? 0,
     template: marks.template,
+    templateId: marks.templateId,
     canAdd: {
       cpus: properties['config.cpuHotAddEnabled'] ?? false,
       memory: properties['config.memoryHotAddEnabled'] ?? false,

@@ -1,4 +1,4 @@
-import type { Known } from '@vmwright/vsphere';
+import type { Known, Ref } from '@vmwright/vsphere';
 import { instanceUuid } from './names.ts';
 import type { VmGroup } from './resource.ts';
 
@@ -8,6 +8,7 @@ const NAMESPACE = 'vmwright.namespace';
 const NAME = 'vmwright.name';
 const SLOT = 'vmwright.slot';
 const TEMPLATE = 'vmwright.template';
+const TEMPLATE_ID = 'vmwright.template-id';
 
 /** Of a custom attribute on folders, which have no configuration to keep marks in. */
 export const FOLDER_OWNER = 'vmwright.dev/owner';
@@ -17,6 +18,7 @@ export function marksOf(
   cluster: string,
   { metadata, spec }: VmGroup,
   slot: number,
+  template: Ref<'VirtualMachine'>,
 ): Readonly<Record<string, string>> {
   const { uid = '', namespace = '', name } = metadata;
   return {
@@ -26,12 +28,13 @@ export function marksOf(
     [NAME]: name,
     [SLOT]: String(slot),
     [TEMPLATE]: spec.template,
+    [TEMPLATE_ID]: template.value,
   };
 }
 
 /** The marks taken off: an empty value removes a key. */
 export const NO_MARKS: Readonly<Record<string, string>> = {
-  ...{ [CLUSTER]: '', [UID]: '', [NAMESPACE]: '', [NAME]: '', [SLOT]: '', [TEMPLATE]: '' },
+  ...{ [CLUSTER]: '', [UID]: '', [NAMESPACE]: '', [NAME]: '', [SLOT]: '', [TEMPLATE]: '', [TEMPLATE_ID]: '' },
 };
 
 export interface Marks {
@@ -40,7 +43,9 @@ export interface Marks {
   readonly namespace: string;
   readonly name: string;
   readonly slot: number;
+  /** What it was made from, in the words of the spec of then, and the same in vCenter's. */
   readonly template: string;
+  readonly templateId: string;
 }
 
 /**
@@ -62,6 +67,7 @@ export function marksIn({ properties }: Known<'VirtualMachine'>): Marks | undefi
     name: values.get(NAME) ?? '',
     slot,
     template: values.get(TEMPLATE) ?? '',
+    templateId: values.get(TEMPLATE_ID) ?? '',
   };
 }
 

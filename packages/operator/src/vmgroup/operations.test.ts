@@ -133,6 +133,25 @@ describe('operations', () => {
     expect(operations.of('g').size).toBe(1);
   });
 
+  test('a machine that goes off again and again is switched on again later and later, which is no failure', async () => {
+    const { operations, woken, turn, world } = start();
+    const rests: number[] = [];
+    for (let count = 1; count <= 8; count++) {
+      const { operation, resolve, shown } = endless('powerOn');
+      await operations.begin('g', 3, operation, turn);
+      resolve();
+      await expect.poll(() => woken.length).toBe(count);
+      shown.is = true;
+      expect(operations.of('g').size).toBe(0);
+      expect([...operations.restingOf('g')]).toEqual([3]);
+      rests.push(operations.againMs('g') ?? 0);
+      world.at += rests.at(-1) ?? 0;
+      expect([...operations.restingOf('g')]).toEqual([]);
+      expect(operations.failureOf('g')).toBe(undefined);
+    }
+    expect(rests).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
+  });
+
   test('what has taken a machine down in vain is not tried again soon, and told as what it was', async () => {
     const { operations, woken, turn } = start();
     const { operation, reject } = endless('resize');

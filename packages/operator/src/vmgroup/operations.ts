@@ -41,13 +41,17 @@ interface Running extends Doing {
   readonly shows: () => boolean;
 }
 
-interface Failure extends Failed {
+/** After which something is left alone for a while. */
+interface Rest {
+  /** Undefined where nothing went wrong, and yet it should not be done all the time. */
+  readonly failed: Failed | undefined;
+  /** In a row. */
   readonly count: number;
   readonly until: number;
 }
 
-/** Clones of a group fail for the same reasons, so they count as one. */
-type Failing = number | 'clone';
+/** What rests: a slot; or clones, which for all of a group fail for the same reasons. */
+type Resting = number | 'clone';
 
 /** What is done shows within this time; else it has been undone, and is done again. */
 const SHOWN_MS = 30_000;
@@ -55,7 +59,7 @@ const FIRST_REST_MS = 1_000;
 const LONGEST_REST_MS = 60_000;
 /** What takes a machine down each time is not tried soon again. */
 const IN_VAIN_REST_MS = 10 * 60_000;
-/** A failure of which nothing more was heard is none any more: what was wanted has come about, or is not wanted. */
+/** A rest after which nothing more was heard is forgotten: what was wanted has come about, or is not wanted. */
 const REMEMBERED_MS = 60_000;
 /** A task that takes longer (a question that nobody answers, a datastore that is gone) keeps nobody else waiting. */
 const TURN_MS = 10 * 60_000;
@@ -64,12 +68,12 @@ const TURN_MS = 10 * 60_000;
  * What is under way for each group. A reconcile begins operations and does not wait for their end; that wakes the group.
  *
  * Guarantees: one operation a slot at a time, also until what it has done shows. One that has failed is not tried again
- * before a while that grows with each failure.
+ * before a while that grows with each failure; nor is a machine switched on that goes off again and again.
  */
 export class Operations {
   readonly #options: OperationsOptions;
   readonly #groups = new Map<string, Map<number, Running>>();
-  readonly #failures = new Map<string, Map<Failing, Failure>>();
+  readonly #rests = new Map<string, Map<Resting, Rest>>();
 
   constructor(options: OperationsOptions) {
     this.#options = options;
@@ -103,10 +107,9 @@ export class Operations {
 
   /** How the last that failed, and has not succeeded since, did so. */
   failureOf(group: string): Failed | undefined {
-    const failures = this.#failures.get(group);
-    for (const [slot, { until }] of failures ?? [])
-      if (this.#now - until > REMEMBERED_MS) failures?.delete(slot);
-    return [...(failures?.values() ?? [])].at(-1);
+    const rests = this.#rests.get(group);
+    for (const [slot, { until }] of rests ?? []) if (this.#now - until > REMEMBERED_MS) rests?.delete(slot);
+    return [...(rests?.values() ?? [])].findLast(({ failed }) => failed !== undefined)?.failed;
   }
 
   /** After which the group is to be looked at again, though nothing may happen until then. */
@@ -138,19 +141,21 @@ export class Operations {
       begun.resolve();
       this.#options.wake(group);
     };
-    const failing = what === 'clone' ? 'clone' : slot;
+    const resting = what === 'clone' ? 'clone' : slot;
+    // One of a time that was forgotten says nothing about now.
+    const counts = () => this.#groups.get(group)?.get(slot) === running;
     run(at).then(
       () => {
         running.doneAt = this.#now;
-        this.#failures.get(group)?.delete(failing);
+        if (what !== 'powerOn') this.#rests.get(group)?.delete(resting);
+        else if (counts()) this.#rest(group, resting, undefined);
         end();
       },
       (error: unknown) => {
-        // One of a time that was forgotten says nothing about now.
-        if (this.#groups.get(group)?.get(slot) === running) {
+        if (counts()) {
           const isInVain = error instanceof InVainError;
           const failed = { error: isInVain ? error.cause : error, words };
-          this.#failed(group, failing, failed, isInVain ? IN_VAIN_REST_MS : 0);
+          this.#rest(group, resting, failed, isInVain ? IN_VAIN_REST_MS : 0);
         }
         slots.delete(slot);
         end();
@@ -161,32 +166,34 @@ export class Operations {
 
   /** Clones could not even be begun. */
   cannotClone(group: string, failed: Failed): void {
-    this.#failed(group, 'clone', failed);
+    this.#rest(group, 'clone', failed);
   }
 
   /** Nothing is remembered of any. */
   clear(): void {
     this.#groups.clear();
-    this.#failures.clear();
+    this.#rests.clear();
   }
 
   /** Nothing of it is remembered: the group is gone. */
   forget(group: string): void {
     this.#groups.delete(group);
-    this.#failures.delete(group);
+    this.#rests.delete(group);
   }
 
-  #resting(group: string): [Failing, Failure][] {
-    return [...(this.#failures.get(group) ?? [])].filter(([, { until }]) => until > this.#now);
+  #resting(group: string): [Resting, Rest][] {
+    return [...(this.#rests.get(group) ?? [])].filter(([, { until }]) => until > this.#now);
   }
 
-  #failed(group: string, failing: Failing, failed: Failed, leastMs = 0): void {
-    const failures = this.#failures.get(group) ?? new Map<Failing, Failure>();
-    const count = (failures.get(failing)?.count ?? 0) + 1;
+  #rest(group: string, resting: Resting, failed: Failed | undefined, leastMs = 0): void {
+    const rests = this.#rests.get(group) ?? new Map<Resting, Rest>();
+    const before = rests.get(resting);
+    const isSame = (before?.failed === undefined) === (failed === undefined);
+    const count = isSame ? (before?.count ?? 0) + 1 : 1;
     const restMs = Math.max(leastMs, Math.min(FIRST_REST_MS * 2 ** (count - 1), LONGEST_REST_MS));
     const until = this.#now + restMs * (0.5 + this.#options.world.random());
-    failures.delete(failing); // the newest last
-    this.#failures.set(group, failures.set(failing, { ...failed, count, until }));
+    rests.delete(resting); // the newest last
+    this.#rests.set(group, rests.set(resting, { failed, count, until }));
   }
 
   get #now(): number {

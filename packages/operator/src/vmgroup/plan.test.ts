@@ -4,6 +4,7 @@ import { type Action, attempting, type Doing, type Machine, plan, planDeletion, 
 import type { Replica, VmGroup, VmGroupStatus } from './resource.ts';
 
 const NOW = Date.parse('2026-11-16T12:00:00Z');
+const [UBUNTU, DEBIAN] = ['vm-101', 'vm-102'];
 const UID = '8b1f0a52-59b1-4e2c-8a54-5a1c9ae0e111';
 
 function group(spec: Partial<VmGroup['spec']> = {}, status?: VmGroupStatus): VmGroup {
@@ -20,7 +21,7 @@ function machine(slot: number, more: Partial<Machine> = {}): Machine {
   const canAdd = { cpus: false, memory: false };
   return {
     ...{ slot, id: `vm-${slot}`, power: 'poweredOn', isConnected: true },
-    ...{ cpus: 2, memoryMb: 1_024, template: 'ubuntu', canAdd },
+    ...{ cpus: 2, memoryMb: 1_024, template: 'ubuntu', templateId: UBUNTU, canAdd },
     ...more,
   };
 }
@@ -166,11 +167,25 @@ describe('drift', () => {
 
 describe('updates', () => {
   test('another template replaces machines, one at a time', () => {
-    const { status, actions } = plan(group({ template: 'debian' }, { replicas }), seen(three), NOW);
+    const found = seen(three, { templateId: DEBIAN });
+    const { status, actions } = plan(group({ template: 'debian' }, { replicas }), found, NOW);
     expect(said(actions)).toEqual(['remove 0']);
     expect(leavers(status)).toEqual([0]);
-    const again = plan(group({ template: 'debian' }, status), seen(three), NOW);
+    const again = plan(group({ template: 'debian' }, status), found, NOW);
     expect(leavers(again.status)).toEqual([0]);
+  });
+
+  test('one that is not found replaces none', () => {
+    const { status, actions } = plan(group({ template: 'debain' }, { replicas }), seen(three), NOW);
+    expect([actions, leavers(status)]).toEqual([[], []]);
+    expect(status).toMatchObject({ phase: 'PENDING', readyReplicas: 3, updatedReplicas: 0 });
+  });
+
+  test('another name of the same one changes nothing', () => {
+    const wanted = group({ template: '/DC0/vm/ubuntu' }, { replicas });
+    const { status, actions } = plan(wanted, seen(three, { templateId: UBUNTU }), NOW);
+    expect([actions, leavers(status)]).toEqual([[], []]);
+    expect(status).toMatchObject({ phase: 'RUNNING', updatedReplicas: 3 });
   });
 
   test.each([
@@ -179,12 +194,13 @@ describe('updates', () => {
     ['100%', [0, 1, 2]],
   ] as const)('or as many at a time as may be away: %s', (maxUnavailable, expected) => {
     const wanted = group({ template: 'debian', update: { maxUnavailable } }, { replicas });
-    expect(leavers(plan(wanted, seen(three), NOW).status)).toEqual(expected);
+    expect(leavers(plan(wanted, seen(three, { templateId: DEBIAN }), NOW).status)).toEqual(expected);
   });
 
   test('one that does not run is replaced without waiting for others', () => {
     const machines = [machine(0), machine(1, { power: 'poweredOff' }), machine(2)];
-    const { status } = plan(group({ template: 'debian' }, { replicas }), seen(machines), NOW);
+    const found = seen(machines, { templateId: DEBIAN });
+    const { status } = plan(group({ template: 'debian' }, { replicas }), found, NOW);
     expect(leavers(status)).toEqual([1]);
   });
 

@@ -14,8 +14,9 @@ export interface Machine {
   readonly isConnected: boolean;
   readonly cpus: number;
   readonly memoryMb: number;
-  /** What it was cloned from, in the words of the spec of then. */
+  /** What it was cloned from, in the words of the spec of then, and the same in vCenter's. */
   readonly template: string;
+  readonly templateId: string;
   /** What can be added while it runs. */
   readonly canAdd: { readonly cpus: boolean; readonly memory: boolean };
   readonly ip?: string | undefined;
@@ -31,6 +32,8 @@ export interface Seen {
   readonly resting: ReadonlySet<number>;
   /** Clones could not be made; none is tried for a while. */
   readonly isCloningAtRest: boolean;
+  /** The wanted template, in vCenter's words; undefined where it was not looked for, or is not there. */
+  readonly templateId?: string | undefined;
   /** What stood in the way last. */
   readonly trouble?: Trouble | undefined;
 }
@@ -124,14 +127,14 @@ function scaled(group: VmGroup, seen: Seen, now: number): readonly Slot[] {
   return [...kept, ...added].sort((a, b) => a.replica.slot - b.replica.slot);
 }
 
-/** Those that are to be replaced leave, as many at a time as may be away. */
+/** Those that are to be replaced leave, as many at a time as may be away; none does for a template that is not there. */
 function rollOut(group: VmGroup, seen: Seen, slots: readonly Slot[]): readonly Slot[] {
   const { spec } = group;
-  if (spec.update?.strategy === 'OnDelete') return slots;
+  if (spec.update?.strategy === 'OnDelete' || seen.templateId === undefined) return slots;
   let budget = spareOf(group, slots);
   return slots.map((slot) => {
     const { machine, replica } = slot;
-    const isOld = machine !== undefined && machine.template !== spec.template;
+    const isOld = machine !== undefined && !isFromTemplate(group, seen, machine);
     if (!isOld || replica.leaving || seen.resting.has(replica.slot)) return slot;
     if (isReady(slot) && budget-- <= 0) return slot;
     return leaving(slot);
@@ -235,6 +238,11 @@ function isReady({ replica, machine, doing }: Slot): boolean {
   return machine?.power === 'poweredOn' && machine.isConnected && !isGoingDown;
 }
 
+/** By its name, under which there may be a newer one by now; or by what it is, however it is called by now. */
+function isFromTemplate({ spec }: VmGroup, { templateId }: Seen, machine: Machine): boolean {
+  return machine.template === spec.template || machine.templateId === templateId;
+}
+
 function isSized({ spec }: VmGroup, { cpus, memoryMb }: Machine): boolean {
   return cpus === spec.cpu && memoryMb === spec.memory * MB_IN_GIB;
 }
@@ -289,7 +297,7 @@ function observed(group: VmGroup, seen: Seen, slots: readonly Slot[], now: numbe
   const { spec, metadata } = group;
   const machines = slots.flatMap(({ machine }) => machine ?? []);
   const ready = slots.filter(isReady).length;
-  const isCurrent = (machine: Machine) => machine.template === spec.template && isSized(group, machine);
+  const isCurrent = (machine: Machine) => isFromTemplate(group, seen, machine) && isSized(group, machine);
   const updated = slots.filter(({ machine, replica }) => machine && !replica.leaving && isCurrent(machine));
   const isUpdated = updated.length === spec.replicas || spec.update?.strategy === 'OnDelete';
   const isDone = machines.length === spec.replicas && ready === spec.replicas && isUpdated;

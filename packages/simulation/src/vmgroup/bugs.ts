@@ -100,8 +100,8 @@ export const VMGROUP_BUGS: readonly Planted[] = [
   {
     name: 'vCenter is asked to clone without asking who leads',
     file: `${VMGROUP}/actions.ts`,
-    find: 'extraConfig: marksOf(cluster, group, slot), }, { allow }, );',
-    replace: 'extraConfig: marksOf(cluster, group, slot),\n      },\n      {},\n    );',
+    find: 'extraConfig: marksOf(cluster, group, slot, destination.template), }, { allow }, );',
+    replace: 'extraConfig: marksOf(cluster, group, slot, destination.template),\n      },\n      {},\n    );',
     why: 'after a pause of the process the signal is late',
     scenario,
   },
