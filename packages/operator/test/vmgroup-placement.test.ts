@@ -126,3 +126,22 @@ test.each([
   if (method === 'ReconfigVM_Task') await it.change(name, { cpu: 2 });
   await it.running(name, 'replicas' in change ? 0 : 1);
 });
+
+test('one that vCenter does not let be what is wanted runs on as it was, until something else is wanted', async () => {
+  const folder = 'default-refused';
+  const machines = async () => (await it.machines(folder)).map(({ power, cpus }) => ({ power, cpus }));
+  await it.group('refused', { replicas: 1, placement: WHERE });
+  await it.running('refused', 1);
+  await it.vcsim.control.fault({ method: 'ReconfigVM_Task', fault: 'NoPermission' });
+  await it.change('refused', { cpu: 4 });
+  await told('refused', 'NoPermission');
+  await expect.poll(machines, { timeout: 30_000 }).toEqual([{ power: 'poweredOn', cpus: 2 }]);
+  const [machine] = await machinesOf('refused');
+  if (machine === undefined) throw new Error('the machine is missing');
+  await it.vcenter.tasks.follow(await it.vcenter.machines.powerOff(machine.ref));
+  await expect.poll(machines, { timeout: 30_000 }).toEqual([{ power: 'poweredOn', cpus: 2 }]);
+  await it.vcsim.control.clearFaults();
+  await it.change('refused', { cpu: 8 });
+  await it.running('refused', 1);
+  expect(await machines()).toEqual([{ power: 'poweredOn', cpus: 8 }]);
+});

@@ -68,7 +68,7 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
       return {
         what: 'resize',
         words: `giving machine ${name} its cpu and memory`,
-        run: (at) => resize(machine(action.id), surroundings, at),
+        run: (at) => resize(machine(action.id), action.isOn, surroundings, at),
         shows: () => isSized() && power() !== 'poweredOff',
       };
     case 'remove':
@@ -236,8 +236,13 @@ async function reconfigure(
 }
 
 /** One that vCenter does not let be what is wanted runs on as it was. */
-async function resize(vm: Ref<'VirtualMachine'>, surroundings: Surroundings, at: At): Promise<void> {
-  await powerOff(vm, surroundings, at);
+async function resize(
+  vm: Ref<'VirtualMachine'>,
+  isOn: boolean,
+  surroundings: Surroundings,
+  at: At,
+): Promise<void> {
+  if (isOn) await powerOff(vm, surroundings, at);
   const refusal = await reconfigure(vm, surroundings, at).catch((error: unknown) => error);
   await powerOn(vm, surroundings, at);
   if (refusal instanceof FaultError && !refusal.retryable) throw new InVainError(refusal);

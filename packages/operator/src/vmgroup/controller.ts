@@ -104,6 +104,11 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
   });
 }
 
+/** A plan, with when it is to be looked at again, on the monotonic clock. */
+interface Timed extends Omit<Plan, 'againMs'> {
+  readonly againAt: number;
+}
+
 /** What was decided on, and the right to begin with it. */
 interface Granted {
   readonly action: Action;
@@ -114,8 +119,10 @@ class VmGroups {
   readonly #options: VmGroupControllerOptions;
   readonly #operations: Operations;
   readonly #locator: Locator;
-  /** The UIDs of groups whose tasks of before are followed, by key. */
-  readonly #known = new Map<string, string>();
+  /** The groups whose tasks of before are followed, by key. */
+  readonly #known = new Map<string, { readonly uid: string; readonly generation: number | undefined }>();
+  /** What the template of a group was found to be, by key. */
+  readonly #templates = new Map<string, { readonly template: string; readonly id: string }>();
 
   constructor(options: VmGroupControllerOptions) {
     const { world, wakes } = options;
@@ -129,6 +136,7 @@ class VmGroups {
     this.#operations.clear();
     this.#locator.forget();
     this.#known.clear();
+    this.#templates.clear();
   }
 
   reconcile(group: VmGroup, context: ReconcileContext<VmGroup>): Promise<Result> {
@@ -138,8 +146,9 @@ class VmGroups {
       if (location === undefined || !location.root.isLive) return blindly(location);
       const { key, now, setStatus } = context;
       let found = group;
-      const templateId = await this.#templateOf(group, location, context);
-      let next = plan(found, this.#look(found, location, key, templateId), now());
+      this.#meet(group, location, key);
+      const template = await this.#templateOf(group, location, context);
+      let next = this.#timed(plan(found, this.#look(found, location, key, template), now()), key);
       let destination: Destination | undefined;
       if (next.actions.some((action) => action.do === 'clone'))
         try {
@@ -148,8 +157,10 @@ class VmGroups {
             found = await setStatus(found, placed(found.status ?? {}, location));
           });
         } catch (error) {
-          this.#cannotClone(found, location, key, error);
-          next = plan(found, this.#look(found, location, key, templateId), now());
+          if (troubleOf(error, location.site.name) === undefined) throw error;
+          // What else there is to do does not wait for a template, or a folder.
+          this.#operations.cannotClone(key, { error, words: wordsOf(found) });
+          next = this.#timed(plan(found, this.#look(found, location, key, template), now()), key);
         }
       return this.#carryOut(found, location, next, destination, context);
     });
@@ -168,6 +179,7 @@ class VmGroups {
       if (isPaused(group) || typeof policy === 'object') return requeueAfter(HELD_MS);
       const location = await this.#locator.locate(group, context);
       if (location === undefined || !location.root.isLive) return blindly(location);
+      this.#meet(group, location, key);
       const seen = this.#look(group, location, key);
       if (policy === 'Orphan') {
         if (seen.busy.size > 0) return requeueAfter(LOOK_MS);
@@ -178,7 +190,7 @@ class VmGroups {
       await refuseIfMoved(group, location, seen, signal);
       const isEmpty = seen.machines.length === 0 && seen.busy.size === 0;
       if (isEmpty && (await this.#locator.release(group, location, context))) return this.#gone(group, key);
-      const next = planDeletion(group, seen, 'its machines are being removed', now());
+      const next = this.#timed(planDeletion(group, seen, 'its machines are being removed', now()), key);
       const again = await this.#carryOut(group, location, next, undefined, context);
       return again ?? requeueAfter(LOOK_MS);
     });
@@ -192,30 +204,34 @@ class VmGroups {
     group: VmGroup,
     location: Location,
     { key, signal }: ReconcileContext<VmGroup>,
-  ): Promise<string | undefined> {
+  ): Promise<Pick<Seen, 'templateId' | 'isTemplateThere'>> {
     const { site, root } = location;
     const { template, update } = group.spec;
     const isAsBefore = machinesOf(site, root, group).every((machine) => machine.template === template);
-    if (isAsBefore || update?.strategy === 'OnDelete' || this.#operations.isCloningAtRest(key))
-      return undefined;
+    if (isAsBefore || update?.strategy === 'OnDelete') return {};
+    const known = this.#templates.get(key);
+    const found = known?.template === template ? { templateId: known.id } : {};
+    if (this.#operations.isLookingAtRest(key)) return found;
+    // What was found by this name lately, for others, may be another by now.
+    if (found.templateId === undefined) this.#locator.forgetTarget(group, location);
     try {
-      return (await this.#locator.target(group, location, signal)).template.value;
+      const target = await this.#locator.target(group, location, signal);
+      const id = target.template.value;
+      this.#templates.set(key, { template, id });
+      this.#operations.looked(key);
+      return { templateId: id, isTemplateThere: true };
     } catch (error) {
-      this.#cannotClone(group, location, key, error);
+      if (troubleOf(error, site.name) === undefined) throw error;
+      this.#operations.looked(key, { error, words: wordsOf(group) });
+      return found;
     }
-  }
-
-  /** What else there is to do does not wait for a template, or a folder. @throws what is not vCenter's */
-  #cannotClone(group: VmGroup, { site }: Location, key: string, error: unknown): void {
-    if (troubleOf(error, site.name) === undefined) throw error;
-    this.#operations.cannotClone(key, { error, words: wordsOf(group) });
   }
 
   /** Stores what is about to be done, and begins with it. */
   async #carryOut(
     group: VmGroup,
     location: Location,
-    { status, actions, againMs }: Plan,
+    { status, actions, againAt }: Timed,
     destination: Destination | undefined,
     context: ReconcileContext<VmGroup>,
   ): Promise<Result> {
@@ -239,15 +255,12 @@ class VmGroups {
     } finally {
       for (const { turn } of granted) turn.end();
     }
-    // Not while more is done: what is told then, once a second, is told of many together.
+    // Not while more is done: what is told then, now and then, is told of many together.
     if (this.#operations.isWaitingToShow(key)) location.site.vcenter.hurry();
     const busy = this.#operations.of(key);
     if (actions.every(({ slot }) => busy.has(slot))) turns.leave(key);
-    const soonest = Math.min(
-      againMs ?? Number.POSITIVE_INFINITY,
-      this.#operations.againMs(key) ?? Number.POSITIVE_INFINITY,
-    );
-    return Number.isFinite(soonest) ? requeueAfter(soonest) : undefined;
+    if (!Number.isFinite(againAt)) return undefined;
+    return requeueAfter(Math.max(1, againAt - this.#options.world.monotonic()));
   }
 
   /** Those that were begun are taken out of the list: their turns end with them. */
@@ -270,26 +283,45 @@ class VmGroups {
     await setStatus(group, withTasks(group.status ?? {}, this.#operations.of(key)));
   }
 
-  /** What there is, and what is under way. */
-  #look(group: VmGroup, { site, root }: Location, key: string, templateId?: string): Seen {
-    const { uid = '' } = group.metadata;
-    if (this.#known.get(key) !== uid) {
-      this.#operations.forget(key);
-      this.#known.set(key, uid);
-      for (const { slot, task, leaving, power } of group.status?.replicas ?? []) {
-        if (task === undefined) continue;
-        // Of a machine that is there it may be a restart: then it is away.
-        const what = leaving ? 'remove' : power === undefined ? 'clone' : 'resize';
-        void this.#operations.begin(key, slot, taken(what, task, { site }), site.turns.resumed());
-      }
+  /** By what the plan was made of: a rest that ends while it is carried out wakes nobody. */
+  #timed({ againMs = Number.POSITIVE_INFINITY, ...next }: Plan, key: string): Timed {
+    const nextAt = this.#operations.nextLookAt(key) ?? Number.POSITIVE_INFINITY;
+    return { ...next, againAt: Math.min(this.#options.world.monotonic() + againMs, nextAt) };
+  }
+
+  /** Takes up what was under way for a group that is new here, and forgives where something else is wanted now. */
+  #meet(group: VmGroup, { site }: Location, key: string): void {
+    const { uid = '', generation } = group.metadata;
+    const known = this.#known.get(key);
+    this.#known.set(key, { uid, generation });
+    if (known?.uid === uid) {
+      if (known.generation !== generation) this.#operations.forgive(key);
+      return;
     }
+    this.#operations.forget(key);
+    for (const { slot, task, leaving, power } of group.status?.replicas ?? []) {
+      if (task === undefined) continue;
+      // Of a machine that is there it may be a restart: then it is away.
+      const what = leaving ? 'remove' : power === undefined ? 'clone' : 'resize';
+      void this.#operations.begin(key, slot, taken(what, task, { site }), site.turns.resumed());
+    }
+  }
+
+  /** What there is, and what is under way. */
+  #look(
+    group: VmGroup,
+    { site, root }: Location,
+    key: string,
+    template: Pick<Seen, 'templateId' | 'isTemplateThere'> = {},
+  ): Seen {
     const failed = this.#operations.failureOf(key);
     return {
       machines: machinesOf(site, root, group),
       busy: this.#operations.of(key),
       resting: this.#operations.restingOf(key),
+      inVain: this.#operations.inVainOf(key),
       isCloningAtRest: this.#operations.isCloningAtRest(key),
-      templateId,
+      ...template,
       trouble: failed && troubleOf(failed.error, site.name, failed.words),
     };
   }
@@ -298,6 +330,7 @@ class VmGroups {
     this.#operations.forget(key);
     this.#locator.forget(group);
     this.#known.delete(key);
+    this.#templates.delete(key);
     this.#options.sites.find(group)?.turns.leave(key);
   }
 

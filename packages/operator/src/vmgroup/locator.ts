@@ -93,6 +93,11 @@ export class Locator {
     return unlessAborted(site.targets.find(root.datacenter, wantedBy(group, placement)), signal);
   }
 
+  /** It is looked for anew. */
+  forgetTarget(group: VmGroup, { site, root, placement }: Location): void {
+    site.targets.forget(root.datacenter, wantedBy(group, placement));
+  }
+
   /** Gives the folder up. @returns whether it is gone, or not the group's any more */
   async release(
     group: VmGroup,

@@ -24,7 +24,11 @@ function start() {
       turn.ended += 1;
     },
   };
-  return { world, woken, operations, turn };
+  const againMs = () => {
+    const at = operations.nextLookAt('g');
+    return at === undefined ? undefined : at - world.at;
+  };
+  return { world, woken, operations, turn, againMs };
 }
 
 /** One that goes on until it is told how it ends. */
@@ -74,20 +78,19 @@ describe('operations', () => {
   });
 
   test('what does not show is not waited for for ever, and the group is looked at then', async () => {
-    const { operations, woken, turn, world } = start();
+    const { operations, woken, turn, world, againMs } = start();
     const { operation, resolve } = endless();
     await operations.begin('g', 0, operation, turn);
     resolve();
     await expect.poll(() => woken).toEqual(['g']);
-    const againMs = operations.againMs('g');
-    expect(againMs).toBeGreaterThan(0);
-    world.at += againMs ?? 0;
+    expect(againMs()).toBeGreaterThan(0);
+    world.at += againMs() ?? 0;
     expect(operations.of('g').size).toBe(0);
-    expect(operations.againMs('g')).toBe(undefined);
+    expect(againMs()).toBe(undefined);
   });
 
   test('what fails rests for a while that grows, and a success forgets it', async () => {
-    const { operations, woken, turn, world } = start();
+    const { operations, woken, turn, world, againMs } = start();
     const rests: number[] = [];
     for (let count = 1; count <= 8; count++) {
       const { operation, reject } = endless('powerOn');
@@ -100,7 +103,7 @@ describe('operations', () => {
         error: { message: `failure ${count}` },
         words: 'trying',
       });
-      rests.push(operations.againMs('g') ?? 0);
+      rests.push(againMs() ?? 0);
       world.at += rests.at(-1) ?? 0;
       expect([...operations.restingOf('g')]).toEqual([]);
     }
@@ -134,7 +137,7 @@ describe('operations', () => {
   });
 
   test('a machine that goes off again and again is switched on again later and later, which is no failure', async () => {
-    const { operations, woken, turn, world } = start();
+    const { operations, woken, turn, world, againMs } = start();
     const rests: number[] = [];
     for (let count = 1; count <= 8; count++) {
       const { operation, resolve, shown } = endless('powerOn');
@@ -144,7 +147,7 @@ describe('operations', () => {
       shown.is = true;
       expect(operations.of('g').size).toBe(0);
       expect([...operations.restingOf('g')]).toEqual([3]);
-      rests.push(operations.againMs('g') ?? 0);
+      rests.push(againMs() ?? 0);
       world.at += rests.at(-1) ?? 0;
       expect([...operations.restingOf('g')]).toEqual([]);
       expect(operations.failureOf('g')).toBe(undefined);
@@ -153,14 +156,19 @@ describe('operations', () => {
   });
 
   test('what has taken a machine down in vain is not tried again soon, and told as what it was', async () => {
-    const { operations, woken, turn } = start();
+    const { operations, woken, turn, againMs } = start();
     const { operation, reject } = endless('resize');
     await operations.begin('g', 0, operation, turn);
     const refusal = new FaultError('resizing', 'InvalidArgument', {}, '');
     reject(new InVainError(refusal));
     await expect.poll(() => woken).toEqual(['g']);
-    expect(operations.againMs('g')).toBe(600_000);
+    expect(againMs()).toBe(600_000);
     expect(operations.failureOf('g')?.error).toBe(refusal);
+    // It is only not changed: it can be switched on, and removed.
+    expect([...operations.inVainOf('g')]).toEqual([0]);
+    expect([...operations.restingOf('g')]).toEqual([]);
+    operations.forgive('g');
+    expect([...operations.inVainOf('g')]).toEqual([]);
   });
 
   test('a failure of which nothing more is heard is forgotten', async () => {

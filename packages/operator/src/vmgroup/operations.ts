@@ -50,8 +50,11 @@ interface Rest {
   readonly until: number;
 }
 
-/** What rests: a slot; or clones, which for all of a group fail for the same reasons. */
-type Resting = number | 'clone';
+/**
+ * What rests: a slot; the changing of its machine, which goes on as it is; clones, which for all of a group fail for the
+ * same reasons; and looking for their template.
+ */
+type Resting = number | `changing ${number}` | 'clone' | 'template';
 
 /** What is done shows within this time; else it has been undone, and is done again. */
 const SHOWN_MS = 30_000;
@@ -97,12 +100,23 @@ export class Operations {
 
   /** Slots to which something could not be done, and which are left alone for a while. */
   restingOf(group: string): ReadonlySet<number> {
-    return new Set(this.#resting(group).flatMap(([slot]) => (slot === 'clone' ? [] : slot)));
+    return new Set(this.#resting(group).flatMap(([slot]) => (typeof slot === 'number' ? slot : [])));
+  }
+
+  /** Slots whose machines were taken down in vain; they are left as they are for a while. */
+  inVainOf(group: string): ReadonlySet<number> {
+    const slots = this.#resting(group).flatMap(([key]) => /^changing (\d+)$/.exec(String(key))?.[1] ?? []);
+    return new Set(slots.map(Number));
   }
 
   /** Whether clones could not be made, and none is tried for a while. */
   isCloningAtRest(group: string): boolean {
     return this.#resting(group).some(([slot]) => slot === 'clone');
+  }
+
+  /** Whether the template could not be found, and is not looked for for a while. */
+  isLookingAtRest(group: string): boolean {
+    return this.#resting(group).some(([key]) => key === 'template');
   }
 
   /** How the last that failed, and has not succeeded since, did so. */
@@ -112,13 +126,13 @@ export class Operations {
     return [...(rests?.values() ?? [])].findLast(({ failed }) => failed !== undefined)?.failed;
   }
 
-  /** After which the group is to be looked at again, though nothing may happen until then. */
-  againMs(group: string): number | undefined {
+  /** When, on the monotonic clock, the group is to be looked at again, though nothing may happen until then. */
+  nextLookAt(group: string): number | undefined {
     const running = [...(this.#groups.get(group)?.values() ?? [])];
     const times = [
       ...this.#resting(group).map(([, { until }]) => until),
       ...running.flatMap(({ doneAt }) => (doneAt === undefined ? [] : doneAt + SHOWN_MS + 1)),
-    ].flatMap((time) => (time > this.#now ? time - this.#now : []));
+    ].filter((time) => time > this.#now);
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
@@ -147,6 +161,7 @@ export class Operations {
     run(at).then(
       () => {
         running.doneAt = this.#now;
+        if (what === 'resize' || what === 'reconfigure') this.#rests.get(group)?.delete(`changing ${slot}`);
         if (what !== 'powerOn') this.#rests.get(group)?.delete(resting);
         else if (counts()) this.#rest(group, resting, undefined);
         end();
@@ -155,7 +170,8 @@ export class Operations {
         if (counts()) {
           const isInVain = error instanceof InVainError;
           const failed = { error: isInVain ? error.cause : error, words };
-          this.#rest(group, resting, failed, isInVain ? IN_VAIN_REST_MS : 0);
+          if (isInVain) this.#rest(group, `changing ${slot}`, failed, IN_VAIN_REST_MS);
+          else this.#rest(group, resting, failed);
         }
         slots.delete(slot);
         end();
@@ -167,6 +183,17 @@ export class Operations {
   /** Clones could not even be begun. */
   cannotClone(group: string, failed: Failed): void {
     this.#rest(group, 'clone', failed);
+  }
+
+  /** The template was looked for. @param failed how that went wrong */
+  looked(group: string, failed?: Failed): void {
+    if (failed === undefined) this.#rests.get(group)?.delete('template');
+    else this.#rest(group, 'template', failed);
+  }
+
+  /** Something else is wanted now: what went wrong before says nothing about it. */
+  forgive(group: string): void {
+    this.#rests.delete(group);
   }
 
   /** Nothing is remembered of any. */

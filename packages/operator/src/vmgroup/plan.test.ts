@@ -32,7 +32,8 @@ function replica(slot: number, more: Partial<Replica> = {}): Replica {
 }
 
 function seen(machines: readonly Machine[] = [], more: Partial<Seen> = {}): Seen {
-  return { machines, busy: new Map(), resting: new Set(), isCloningAtRest: false, ...more };
+  const none = { busy: new Map(), resting: new Set<number>(), inVain: new Set<number>() };
+  return { machines, ...none, isCloningAtRest: false, ...more };
 }
 
 const said = (actions: readonly Action[]) => actions.map(({ do: what, slot }) => `${what} ${slot}`);
@@ -167,7 +168,7 @@ describe('drift', () => {
 
 describe('updates', () => {
   test('another template replaces machines, one at a time', () => {
-    const found = seen(three, { templateId: DEBIAN });
+    const found = seen(three, { templateId: DEBIAN, isTemplateThere: true });
     const { status, actions } = plan(group({ template: 'debian' }, { replicas }), found, NOW);
     expect(said(actions)).toEqual(['remove 0']);
     expect(leavers(status)).toEqual([0]);
@@ -194,14 +195,31 @@ describe('updates', () => {
     ['100%', [0, 1, 2]],
   ] as const)('or as many at a time as may be away: %s', (maxUnavailable, expected) => {
     const wanted = group({ template: 'debian', update: { maxUnavailable } }, { replicas });
-    expect(leavers(plan(wanted, seen(three, { templateId: DEBIAN }), NOW).status)).toEqual(expected);
+    expect(
+      leavers(plan(wanted, seen(three, { templateId: DEBIAN, isTemplateThere: true }), NOW).status),
+    ).toEqual(expected);
   });
 
   test('one that does not run is replaced without waiting for others', () => {
     const machines = [machine(0), machine(1, { power: 'poweredOff' }), machine(2)];
-    const found = seen(machines, { templateId: DEBIAN });
+    const found = seen(machines, { templateId: DEBIAN, isTemplateThere: true });
     const { status } = plan(group({ template: 'debian' }, { replicas }), found, NOW);
     expect(leavers(status)).toEqual([1]);
+  });
+
+  test('one that vCenter does not let be what is wanted runs on, also where it was switched off', () => {
+    const wanted = group({ cpu: 64 }, { replicas });
+    const inVain = new Set([0]);
+    expect(said(plan(wanted, seen(three, { inVain }), NOW).actions)).toEqual(['resize 1']);
+    const off = [machine(0, { power: 'poweredOff' }), machine(1), machine(2)];
+    expect(said(plan(wanted, seen(off, { inVain }), NOW).actions)).toEqual(['powerOn 0']);
+    const fewer = plan(group({ cpu: 64, replicas: 0 }, { replicas }), seen(three, { inVain }), NOW);
+    expect(said(fewer.actions)).toContain('remove 0');
+  });
+
+  test('while clones cannot be made, none is replaced', () => {
+    const found = seen(three, { templateId: DEBIAN, isTemplateThere: true, isCloningAtRest: true });
+    expect(leavers(plan(group({ template: 'debian' }, { replicas }), found, NOW).status)).toEqual([]);
   });
 
   test('OnDelete leaves what is there', () => {
@@ -219,7 +237,7 @@ describe('updates', () => {
     const fewer = plan(group({ cpu: 1 }, { replicas }), seen(machines), NOW);
     expect(said(fewer.actions)).toEqual(['resize 0']);
     const off = [machine(0, { power: 'poweredOff' }), machine(1), machine(2)];
-    expect(said(plan(group({ memory: 2 }, { replicas }), seen(off), NOW).actions)).toEqual(['reconfigure 0']);
+    expect(said(plan(group({ memory: 2 }, { replicas }), seen(off), NOW).actions)).toEqual(['resize 0']);
   });
 
   test('one that is suspended is resized whatever the others are: it is away already', () => {

@@ -32,8 +32,12 @@ export interface Seen {
   readonly resting: ReadonlySet<number>;
   /** Clones could not be made; none is tried for a while. */
   readonly isCloningAtRest: boolean;
-  /** The wanted template, in vCenter's words; undefined where it was not looked for, or is not there. */
+  /** Slots whose machines vCenter does not let be what is wanted; for a while they run on as they are. */
+  readonly inVain: ReadonlySet<number>;
+  /** The wanted template, in vCenter's words, as it was found last. */
   readonly templateId?: string | undefined;
+  /** Whether it has just been found. */
+  readonly isTemplateThere?: boolean | undefined;
   /** What stood in the way last. */
   readonly trouble?: Trouble | undefined;
 }
@@ -58,8 +62,8 @@ export type Action =
   | { readonly do: 'reconfigure'; readonly slot: number; readonly id: string }
   /** Its guest is asked to; what comes then is seen. */
   | { readonly do: 'shutDown'; readonly slot: number; readonly id: string }
-  /** Off, changed, and on again: what cannot be added while it runs. */
-  | { readonly do: 'resize'; readonly slot: number; readonly id: string }
+  /** Off, changed, and on again, whether or not vCenter lets it be changed: what cannot be added while it runs. */
+  | { readonly do: 'resize'; readonly slot: number; readonly id: string; readonly isOn: boolean }
   | { readonly do: 'remove'; readonly slot: number; readonly id: string; readonly isOn: boolean };
 
 export interface Plan {
@@ -130,7 +134,7 @@ function scaled(group: VmGroup, seen: Seen, now: number): readonly Slot[] {
 /** Those that are to be replaced leave, as many at a time as may be away; none does for a template that is not there. */
 function rollOut(group: VmGroup, seen: Seen, slots: readonly Slot[]): readonly Slot[] {
   const { spec } = group;
-  if (spec.update?.strategy === 'OnDelete' || seen.templateId === undefined) return slots;
+  if (spec.update?.strategy === 'OnDelete' || !seen.isTemplateThere || seen.isCloningAtRest) return slots;
   let budget = spareOf(group, slots);
   return slots.map((slot) => {
     const { machine, replica } = slot;
@@ -165,11 +169,12 @@ function actionsFor(group: VmGroup, seen: Seen, slots: readonly Slot[], now: num
       return softly(slot, { do: 'remove', slot: number, id, isOn: power !== 'poweredOff' });
     if (!machine.isConnected) return []; // whoever mends that comes first
     const isOn = power === 'poweredOn';
-    if (!isRolling || isSized(group, machine)) return isOn ? [] : [{ do: 'powerOn', slot: number, id }];
-    if (power === 'poweredOff' || canChangeRunning(group, machine))
-      return [{ do: 'reconfigure', slot: number, id }];
+    const isToStay = !isRolling || isSized(group, machine) || seen.inVain.has(number);
+    if (isToStay) return isOn ? [] : [{ do: 'powerOn', slot: number, id }];
+    if (canChangeRunning(group, machine)) return [{ do: 'reconfigure', slot: number, id }];
     // Who does not run takes nothing away from the others.
-    return !isReady(slot) || budget-- > 0 ? softly(slot, { do: 'resize', slot: number, id }) : [];
+    const resize = { do: 'resize', slot: number, id, isOn: power !== 'poweredOff' } as const;
+    return !isReady(slot) || budget-- > 0 ? softly(slot, resize) : [];
   });
   return actions.sort((a, b) => WORTH.indexOf(a.do) - WORTH.indexOf(b.do));
 }
@@ -279,7 +284,10 @@ export function attempting(status: VmGroupStatus, actions: readonly Action[], no
     const { slot, attempts = 0 } = replica;
     const what = done.get(slot);
     if (what === 'clone' || what === 'remove') return { ...replica, attempts: attempts + 1 };
-    return what === 'shutDown' ? { ...replica, shutdownAt: new Date(now).toISOString() } : replica;
+    if (what === 'shutDown') return { ...replica, shutdownAt: new Date(now).toISOString() };
+    if (what !== 'resize') return replica;
+    const { shutdownAt: _, ...others } = replica; // it is off now, and up again soon
+    return others;
   };
   return { ...status, ...(status.replicas && { replicas: status.replicas.map(counted) }) };
 }
