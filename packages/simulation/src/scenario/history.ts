@@ -1,3 +1,4 @@
+import { API_SERVER } from '../apiserver/simulated.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
 import type { Violation } from './scenario.ts';
 import type { Sent } from './traffic.ts';
@@ -67,7 +68,10 @@ export async function liveThrough(options: HistoryOptions): Promise<readonly Vio
     if (isViolated()) return true;
     if (schedule.now < next) return false;
     next = schedule.now + 1_000;
-    return isConverged() && !truth.traffic.onTheWire().some(isNoRenewal);
+    const { traffic } = truth;
+    if (traffic.onTheWire().some(isNoRenewal) || traffic.unanswered(API_SERVER).some(isNoRenewal))
+      return false;
+    return isConverged();
   };
   if (!isViolated()) await simulation.run({ until: healedAt + boundMs, done: isOver });
   if (!isViolated()) checkHealed();

@@ -81,6 +81,14 @@ export class Traffic {
     }
   }
 
+  /** What has landed at this origin, and its sender does not know yet: what he does next may depend on it. */
+  *unanswered(origin: string): Generator<Sent, void, undefined> {
+    const { now } = this.#simulation.schedule;
+    for (const sent of this.#sent.values())
+      if (sent.origin === origin && sent.seen === 'nothing yet' && sent.at >= now - LONGEST_WAY_MS)
+        if (sent.landedAt !== undefined) yield sent;
+  }
+
   /** The same connection, whose writes are seen. */
   seen(transport: Transport, sender: string, origin: string): Transport {
     return {
