@@ -104,6 +104,14 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
   });
 }
 
+/** What is remembered of a group from one look to the next. */
+interface Known {
+  readonly uid: string;
+  readonly generation: number | undefined;
+  /** What its template was found to be, by the name that it had in the spec. */
+  template?: { readonly name: string; readonly id: string };
+}
+
 /** A plan, with when it is to be looked at again, on the monotonic clock. */
 interface Timed extends Omit<Plan, 'againMs'> {
   readonly againAt: number;
@@ -120,9 +128,7 @@ class VmGroups {
   readonly #operations: Operations;
   readonly #locator: Locator;
   /** The groups whose tasks of before are followed, by key. */
-  readonly #known = new Map<string, { readonly uid: string; readonly generation: number | undefined }>();
-  /** What the template of a group was found to be, by key. */
-  readonly #templates = new Map<string, { readonly template: string; readonly id: string }>();
+  readonly #known = new Map<string, Known>();
 
   constructor(options: VmGroupControllerOptions) {
     const { world, wakes } = options;
@@ -136,7 +142,6 @@ class VmGroups {
     this.#operations.clear();
     this.#locator.forget();
     this.#known.clear();
-    this.#templates.clear();
   }
 
   reconcile(group: VmGroup, context: ReconcileContext<VmGroup>): Promise<Result> {
@@ -148,7 +153,8 @@ class VmGroups {
       let found = group;
       this.#meet(group, location, key);
       const template = await this.#templateOf(group, location, context);
-      let next = this.#timed(plan(found, this.#look(found, location, key, template), now()), key);
+      const think = () => this.#timed(plan(found, this.#look(found, location, key, template), now()), key);
+      let next = think();
       let destination: Destination | undefined;
       if (next.actions.some((action) => action.do === 'clone'))
         try {
@@ -160,7 +166,7 @@ class VmGroups {
           if (troubleOf(error, location.site.name) === undefined) throw error;
           // What else there is to do does not wait for a template, or a folder.
           this.#operations.cannotClone(key, { error, words: wordsOf(found) });
-          next = this.#timed(plan(found, this.#look(found, location, key, template), now()), key);
+          next = think();
         }
       return this.#carryOut(found, location, next, destination, context);
     });
@@ -209,15 +215,15 @@ class VmGroups {
     const { template, update } = group.spec;
     const isAsBefore = machinesOf(site, root, group).every((machine) => machine.template === template);
     if (isAsBefore || update?.strategy === 'OnDelete') return {};
-    const known = this.#templates.get(key);
-    const found = known?.template === template ? { templateId: known.id } : {};
+    const known = this.#known.get(key);
+    const found = known?.template?.name === template ? { templateId: known.template.id } : {};
     if (this.#operations.isLookingAtRest(key)) return found;
     // What was found by this name lately, for others, may be another by now.
     if (found.templateId === undefined) this.#locator.forgetTarget(group, location);
     try {
       const target = await this.#locator.target(group, location, signal);
       const id = target.template.value;
-      this.#templates.set(key, { template, id });
+      if (known !== undefined) known.template = { name: template, id };
       this.#operations.looked(key);
       return { templateId: id, isTemplateThere: true };
     } catch (error) {
@@ -293,11 +299,13 @@ class VmGroups {
   #meet(group: VmGroup, { site }: Location, key: string): void {
     const { uid = '', generation } = group.metadata;
     const known = this.#known.get(key);
-    this.#known.set(key, { uid, generation });
     if (known?.uid === uid) {
-      if (known.generation !== generation) this.#operations.forgive(key);
+      if (known.generation === generation) return;
+      this.#known.set(key, { ...known, generation });
+      this.#operations.forgive(key);
       return;
     }
+    this.#known.set(key, { uid, generation });
     this.#operations.forget(key);
     for (const { slot, task, leaving, power } of group.status?.replicas ?? []) {
       if (task === undefined) continue;
@@ -330,7 +338,6 @@ class VmGroups {
     this.#operations.forget(key);
     this.#locator.forget(group);
     this.#known.delete(key);
-    this.#templates.delete(key);
     this.#options.sites.find(group)?.turns.leave(key);
   }
 
