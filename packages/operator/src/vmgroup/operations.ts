@@ -84,18 +84,22 @@ export class Operations {
 
   /** What is under way, by slot. */
   of(group: string): ReadonlyMap<number, Doing> {
+    return this.#running(group);
+  }
+
+  /** Whether vCenter is done with all that it was asked for, and not all of it shows. */
+  isWaitingToShow(group: string): boolean {
+    const running = this.#running(group);
+    return running.size > 0 && running.values().every(({ doneAt }) => doneAt !== undefined);
+  }
+
+  /** Without what shows by now. */
+  #running(group: string): ReadonlyMap<number, Running> {
     const running = this.#groups.get(group) ?? new Map<number, Running>();
     for (const [slot, { doneAt, shows }] of running)
       if (doneAt !== undefined && (shows() || this.#now - doneAt > SHOWN_MS)) running.delete(slot);
     if (running.size === 0) this.#groups.delete(group);
     return running;
-  }
-
-  /** Whether vCenter is done with all that it was asked for, and not all of it shows. */
-  isWaitingToShow(group: string): boolean {
-    this.of(group);
-    const running = [...(this.#groups.get(group)?.values() ?? [])];
-    return running.length > 0 && running.every(({ doneAt }) => doneAt !== undefined);
   }
 
   /** Slots to which something could not be done, and which are left alone for a while. */

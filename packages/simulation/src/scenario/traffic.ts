@@ -83,10 +83,11 @@ export class Traffic {
 
   /** What has landed at this origin, and its sender does not know yet: what he does next may depend on it. */
   *unanswered(origin: string): Generator<Sent, void, undefined> {
-    const { now } = this.#simulation.schedule;
-    for (const sent of this.#sent.values())
-      if (sent.origin === origin && sent.seen === 'nothing yet' && sent.at >= now - LONGEST_WAY_MS)
-        if (sent.landedAt !== undefined) yield sent;
+    const oldest = this.#simulation.schedule.now - LONGEST_WAY_MS;
+    for (const sent of this.#sent.values()) {
+      const isOpen = sent.landedAt !== undefined && sent.seen === 'nothing yet' && sent.at >= oldest;
+      if (isOpen && sent.origin === origin) yield sent;
+    }
   }
 
   /** The same connection, whose writes are seen. */
