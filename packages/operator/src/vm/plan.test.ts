@@ -110,7 +110,7 @@ describe('a VM that has a machine', () => {
     const status = told(step);
     expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown' });
     expect(conditionOf(status.conditions, 'VmLost')?.message).toBe(
-      'the cloud has no machine s-1 any more; delete the VM, or annotate it with vmwright.dev/recreate=true to have a new one',
+      'the cloud has no machine s-1 any more; delete the VM, or annotate it with vmwright.dev/recreate=true to have another',
     );
     // A cloud that was restored from a backup has it again.
     const back = told(next(vm(status), { server: running }));
@@ -138,6 +138,37 @@ describe('a VM that has a machine', () => {
       'the cloud could not start the machine (no room); delete the VM, or annotate it with vmwright.dev/recreate=true to have another',
     );
     expect(next(vm({ vmId: 's-1' }, RECREATE), { server })).toMatchObject({ do: 'remove', id: 's-1' });
+  });
+
+  test.each([
+    ['the first', 0, 0],
+    ['the second', 1, 10_000],
+    ['the fourth', 3, 40_000],
+    ['the hundredth', 99, 300_000],
+  ])('waits ever longer for another: %s that is lost or fails', (_, recreations, pauseMs) => {
+    const made = { vmId: 's-1', recreations, recreatedAt: new Date(NOW - 1_000).toISOString() };
+    const object = vm(recreations === 0 ? { vmId: 's-1' } : made, RECREATE);
+    const failed: Seen = { server: { ...running, state: 'failed', message: 'no room' } };
+    const gone: Seen = { server: { gone: 's-1' } };
+    if (pauseMs > 0) {
+      const pause = `another is made, ${pauseMs / 1_000} s after it at the earliest`;
+      const againMs = pauseMs - 1_000;
+      expect(next(object, failed)).toMatchObject({ do: 'tell', againMs });
+      expect(told(next(object, failed)).msg).toBe(
+        `the cloud could not start the machine (no room); ${pause}`,
+      );
+      expect(next(object, gone)).toMatchObject({ do: 'tell', againMs, status: { vmId: 's-1' } });
+      expect(told(next(object, gone)).msg).toBe(`the cloud has no machine s-1 any more; ${pause}`);
+    }
+    for (const later of [NOW - 1_000 + pauseMs, NOW - 3_600_000]) {
+      expect(plan('c-1', later, object, failed)).toMatchObject({ do: 'remove', id: 's-1' });
+      const step = plan('c-1', later, object, gone);
+      expect(step).toMatchObject({ do: 'tell', event: { reason: 'Recreating' }, againMs: 0 });
+      expect(told(step)).toMatchObject({
+        recreations: recreations + 1,
+        recreatedAt: new Date(later).toISOString(),
+      });
+    }
   });
 
   test('whose marks are not ours any more gets them back', () => {

@@ -41,6 +41,10 @@ export type Step =
 /** A name that is prohibited, or another's, may become free: nobody tells us. */
 const NAME_AGAIN_MS = 5 * 60_000;
 
+/** Between two machines of an object that are lost, or fail, one after the other. */
+const SHORTEST_PAUSE_MS = 10_000;
+const LONGEST_PAUSE_MS = 5 * 60_000;
+
 /**
  * The next step for an object that is wanted. What is lost is not made anew unasked: it had an id, an address and
  * perhaps data, which a new one does not have.
@@ -58,14 +62,16 @@ export function plan(cluster: string, now: number, vm: VM, seen: Seen): Step {
     if (!seen.intended) return { do: 'intend', status: pending(vm, now) };
     return { do: 'create', server: { name: spec.vmname, labels }, key: keyFor(vm) };
   }
-  if ('gone' in server) return mayRecreate(vm) ? recreated(vm, server, now) : lost(vm, server, now);
+  const waitMs = waitOf(vm, now);
+  if ('gone' in server)
+    return mayRecreate(vm) && waitMs === 0 ? recreated(vm, server, now) : lost(vm, server, now);
   const marks = marksToMend(server, labels);
   if (marks !== undefined) return { do: 'mark', id: server.id, labels: marks };
   const observation = observed(vm, server, now);
-  if (server.state === 'failed' && mayRecreate(vm))
-    // Counted, so that it is a write: who does not know that the annotation is gone is refused there.
-    return { do: 'remove', id: server.id, status: { ...observation, attempts: (status.attempts ?? 0) + 1 } };
-  return { do: 'tell', status: observation };
+  if (server.state !== 'failed' || !mayRecreate(vm)) return { do: 'tell', status: observation };
+  if (waitMs > 0) return { do: 'tell', status: observation, againMs: waitMs };
+  // Counted, so that it is a write: who does not know that the annotation is gone is refused there.
+  return { do: 'remove', id: server.id, status: { ...observation, attempts: (status.attempts ?? 0) + 1 } };
 }
 
 /** Whether an object's status is not what a list of the cloud's servers shows; a list that is old is good enough for that. */
@@ -114,9 +120,7 @@ export function observed(vm: VM, { id, state, cpuUtilization, message }: Server,
         {
           status: 'False',
           reason: 'MachineFailed',
-          message: mayRecreate(vm)
-            ? 'the cloud could not start the machine; another is made'
-            : `the cloud could not start the machine (${message ?? 'it does not say why'}); delete the VM, or annotate it with ${RECREATE}=true to have another`,
+          message: `the cloud could not start the machine (${message ?? 'it does not say why'}); ${remedyFor(vm)}`,
         },
       );
     case 'deleting':
@@ -184,7 +188,7 @@ function accepted(vm: VM, status: VMStatus, now: number): VMStatus {
 function lost(vm: VM, { gone }: Gone, now: number): Step {
   const before = without(vm.status);
   const vmId = before.vmId ?? gone;
-  const message = `the cloud has no machine ${vmId ?? 'of this VM'} any more; delete the VM, or annotate it with ${RECREATE}=true to have a new one`;
+  const message = `the cloud has no machine ${vmId ?? 'of this VM'} any more; ${remedyFor(vm)}`;
   const condition = { type: 'VmLost', status: 'True', reason: 'NotFound', message } as const;
   const conditions = setCondition(before.conditions, { ...condition, ...generationOf(vm) }, now);
   const known = { ...before, ...(vmId !== undefined && { vmId }), opStatus: 'Unknown', conditions } as const;
@@ -192,20 +196,40 @@ function lost(vm: VM, { gone }: Gone, now: number): Step {
     do: 'tell',
     status: told(vm, now, known, { status: 'False', reason: 'VmLost', message }),
     event: { type: 'Warning', reason: 'VmLost', note: message },
+    ...(mayRecreate(vm) && { againMs: waitOf(vm, now) }),
   };
+}
+
+function remedyFor(vm: VM): string {
+  if (!mayRecreate(vm)) return `delete the VM, or annotate it with ${RECREATE}=true to have another`;
+  const pauseMs = pauseOf(vm);
+  return pauseMs === 0 ? 'another is made' : `another is made, ${pauseMs / 1_000} s after it at the earliest`;
 }
 
 /** A new machine has a new id, and a new key: the old one stands for what is gone. It is asked for in the next reconcile. */
 function recreated(vm: VM, { gone }: Gone, now: number): Step {
   const { vmId = gone, recreations = 0, ...before } = without(vm.status, 'VmLost');
   const message = `machine ${vmId ?? 'of this VM'} is gone; a new one is made`;
-  const known = { ...before, opStatus: 'Unknown', recreations: recreations + 1 } as const;
+  const counted = { recreations: recreations + 1, recreatedAt: new Date(now).toISOString() };
+  const known = { ...before, ...counted, opStatus: 'Unknown' } as const;
   return {
     do: 'tell',
     status: told(vm, now, known, { status: 'False', reason: 'Recreating', message }),
     event: { type: 'Normal', reason: 'Recreating', note: message },
     againMs: 0,
   };
+}
+
+/** The first machine that is lost, or fails, is made anew at once; the next ones ever later: it may be so each time. */
+function pauseOf({ status }: VM): number {
+  const { recreations = 0 } = status ?? {};
+  return recreations === 0 ? 0 : Math.min(SHORTEST_PAUSE_MS * 2 ** (recreations - 1), LONGEST_PAUSE_MS);
+}
+
+/** What is left of that pause, which began when the machine was made. A clock that was set back ends it. */
+function waitOf(vm: VM, now: number): number {
+  const passedMs = now - Date.parse(vm.status?.recreatedAt ?? '');
+  return passedMs >= 0 ? Math.max(0, pauseOf(vm) - passedMs) : 0;
 }
 
 /** What stays of a status until something is observed anew: the utilization does not, nor does that condition. */

@@ -39,6 +39,9 @@ const status = object({
     }),
   ),
   recreations: optional(integer({ description: 'How often a lost machine was given up for a new one.' })),
+  recreatedAt: optional(
+    string({ description: 'When that was done last: the next one waits.', format: 'date-time' }),
+  ),
   conditions: optional(conditions()),
 });
 

@@ -3,11 +3,11 @@ import type { Cloud } from '../cloud/cloud.ts';
 import type { Truth } from '../invariants/invariant.ts';
 import { objectOf } from '../invariants/machines.ts';
 import type { Trouble } from '../scenario/trouble.ts';
-import { onVmChange, vmIdOf, vmnameOf } from './objects.ts';
+import { onVmChange, RECREATE, vmIdOf, vmnameOf } from './objects.ts';
 import { serversOf } from './outside.ts';
 import { isCreate, ownerAsked } from './requests.ts';
 import type { Strangers } from './strangers.ts';
-import type { User } from './user.ts';
+import { NAMES, type User } from './user.ts';
 
 /** One write in so many is followed at once by something that makes it dangerous. */
 const TROUBLE = 32;
@@ -16,6 +16,8 @@ const CHANGE_OF_MIND = 5;
 const BAN = 6;
 const THEFT = 6;
 const LETTING_GO = 4;
+/** One history in so many has an object whose machines do not last. */
+const BAD_LUCK = 8;
 /** Within the time that a request and its answer usually take. */
 const SOON_MS = 200;
 /** Within which a sweep comes round. */
@@ -56,13 +58,19 @@ export function layAmbush(truth: Truth, { trouble, user, strangers, cloud }: Amb
     if (object !== undefined && choices.oneIn(BAN)) soon(() => strangers.prohibit(vmnameOf(object)));
     if (choices.oneIn(THEFT)) soon(() => strangers.takeAway(serversOf(cloud, uid)[0]));
   });
+  const unlucky = choices.oneIn(BAD_LUCK) ? choices.one(NAMES) : undefined;
   onVmChange(truth, (before, after) => {
-    if (!network.faulty || before === undefined || after === undefined) return;
+    if (!network.faulty || after === undefined) return;
+    if (before === undefined) {
+      if (after.metadata.name === unlucky) soon(() => user.annotate(unlucky, RECREATE, 'true'));
+      return;
+    }
     const vmId = vmIdOf(after);
     if (vmId === undefined || vmIdOf(before) === vmId) return;
     const { name, uid = '' } = after.metadata;
     // Another request for it is still on its way, which must not bring it back.
     if (isAwaited(truth, uid)) soon(() => strangers.steal(cloud.servers.get(vmId)));
+    else if (name === unlucky) soon(() => strangers.takeAway(cloud.servers.get(vmId)));
     else if (choices.oneIn(LETTING_GO)) schedule.after(choices.pick(LATER_MS), () => user.letGo(name));
   });
 }

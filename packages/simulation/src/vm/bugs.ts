@@ -124,9 +124,17 @@ export const VM_BUGS: readonly Planted[] = [
   {
     name: 'a failed machine is removed unasked',
     file: `${VM}/plan.ts`,
-    find: "if (server.state === 'failed' && mayRecreate(vm))",
-    replace: "if (server.state === 'failed')",
+    find: "if (server.state !== 'failed' || !mayRecreate(vm))",
+    replace: "if (server.state !== 'failed')",
     why: 'somebody may want to see why it failed, or what is on its disk',
+    scenario,
+  },
+  {
+    name: 'machines are made anew without a pause',
+    file: `${VM}/plan.ts`,
+    find: 'Math.max(0, pauseOf(vm) - passedMs)',
+    replace: '0',
+    why: 'one that fails each time is made, and paid for, every few seconds',
     scenario,
   },
   {

@@ -32,6 +32,7 @@ export const INTERESTING = [
   'a machine was let go',
   'a machine was told as lost',
   'a machine was made anew',
+  'a machine was made anew for the second time',
   'a name was told as prohibited',
   'a name was told as taken',
   'a name was accepted after it had been refused',
@@ -109,7 +110,10 @@ function countObjects(truth: Truth, cloud: Cloud, add: Add): void {
     const vmId = vmIdOf(after);
     if (vmId !== undefined && vmIdOf(before) === undefined && (makers.get(vmId) ?? sender) !== sender)
       add('a machine was adopted that another replica had asked for');
-    if (countOf(after, 'recreations') > countOf(before, 'recreations')) add('a machine was made anew');
+    const recreations = countOf(after, 'recreations');
+    if (recreations > countOf(before, 'recreations')) add('a machine was made anew');
+    if (recreations > Math.max(1, countOf(before, 'recreations')))
+      add('a machine was made anew for the second time');
     for (const what of toldNewly(before, after)) add(what);
   });
 }

@@ -37,6 +37,11 @@ export function countOf({ status }: StoredObject, name: 'attempts' | 'recreation
   return typeof value === 'number' ? value : 0;
 }
 
+/** In milliseconds since 1970; NaN where it never was. */
+export function recreatedAtOf({ status }: StoredObject): number {
+  return Date.parse(textAt(status, 'recreatedAt') ?? '');
+}
+
 export interface ConditionSeen {
   readonly status: string | undefined;
   readonly reason: string | undefined;

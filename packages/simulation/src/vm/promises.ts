@@ -5,7 +5,16 @@ import type { CloudServer } from '../cloud/server.ts';
 import { LONGEST_LAG_MS } from '../cloud/simulated.ts';
 import type { Invariant } from '../invariants/invariant.ts';
 import { objectOf } from '../invariants/machines.ts';
-import { conditionsOf, countOf, isOrphaned, mayRecreate, onVmChange, opStatusOf, vmIdOf } from './objects.ts';
+import {
+  conditionsOf,
+  countOf,
+  isOrphaned,
+  mayRecreate,
+  onVmChange,
+  opStatusOf,
+  recreatedAtOf,
+  vmIdOf,
+} from './objects.ts';
 import { ownerIn, serversOf } from './outside.ts';
 import { isCreate, ownerAsked } from './requests.ts';
 
@@ -37,6 +46,24 @@ export function vmIdStays(cloud: Cloud): Invariant {
     },
   };
 }
+
+/** The shortest pause before a second machine is made anew; it doubles with each, up to the longest. */
+const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [10_000, 300_000];
+
+/** By the times that were stored: the clocks of those who wait may jump. */
+export const madeAnewEverLater: Invariant = {
+  name: 'machines that are lost or fail are made anew ever later',
+  watch: (truth, violated) =>
+    onVmChange(truth, (before, after) => {
+      if (before === undefined || after === undefined) return;
+      const count = countOf(before, 'recreations');
+      if (count === 0 || countOf(after, 'recreations') === count) return;
+      const pausedMs = recreatedAtOf(after) - recreatedAtOf(before);
+      const leastMs = Math.min(SHORTEST_PAUSE_MS * 2 ** (count - 1), LONGEST_PAUSE_MS);
+      if (Number.isNaN(pausedMs) || (pausedMs >= 0 && pausedMs < leastMs))
+        violated(`${after.metadata.name} is given its machine ${count + 1} after ${pausedMs} ms`);
+    }),
+};
 
 /**
  * From the moment at which its deletion begins, the machine of an object that is there to stay is lost; but for one that

@@ -34,17 +34,22 @@ const QUICK = {
   simulated: { bootMs: { min: 10, max: 60 }, stopMs: { min: 10, max: 60 } },
 };
 
+interface Files {
+  readonly config: string;
+  readonly prohibited: string;
+}
+
 /** The private cloud: our own server, with simulated machines, on data that outlive a kill. */
 export class Cloud implements AsyncDisposable {
   readonly url: string;
   readonly apiKey = API_KEY;
   readonly part: Part;
-  readonly #prohibited: string;
+  readonly #files: Files;
 
-  constructor(url: string, part: Part, prohibited: string) {
+  constructor(url: string, part: Part, files: Files) {
     this.url = url;
     this.part = part;
-    this.#prohibited = prohibited;
+    this.#files = files;
   }
 
   /** Asks the cloud something past any client of ours. */
@@ -63,7 +68,13 @@ export class Cloud implements AsyncDisposable {
 
   /** Replaces the list of prohibited names. */
   async prohibit(...names: readonly string[]): Promise<void> {
-    await writeFile(this.#prohibited, `${names.join('\n')}\n`);
+    await writeFile(this.#files.prohibited, `${names.join('\n')}\n`);
+  }
+
+  /** Another config file, read when it is started anew, which it is. */
+  async reconfigure(config: object): Promise<void> {
+    await writeFile(this.#files.config, JSON.stringify(config));
+    await this.part.restart();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -76,12 +87,12 @@ export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
   const dir = await Keeper.shared.folder('cloud');
   const port = await portFor('the private cloud', options.port);
   const url = `http://127.0.0.1:${port}`;
-  const [configFile, prohibitedFile] = [join(dir, 'config.json'), join(dir, 'prohibited')];
-  await writeFile(configFile, JSON.stringify(config));
-  await writeFile(prohibitedFile, `${prohibited.join('\n')}\n`);
+  const files: Files = { config: join(dir, 'config.json'), prohibited: join(dir, 'prohibited') };
+  await writeFile(files.config, JSON.stringify(config));
+  await writeFile(files.prohibited, `${prohibited.join('\n')}\n`);
   const flags = [
     ...['--listen', `127.0.0.1:${port}`, '--data', join(dir, 'cloud.sqlite')],
-    ...['--config', configFile, '--prohibited', prohibitedFile],
+    ...['--config', files.config, '--prohibited', files.prohibited],
     ...(faults ? ['--enable-faults'] : []),
   ];
   const part = await Part.start({
@@ -91,5 +102,5 @@ export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
     dir,
     ready: () => healthy(`${url}/readyz`),
   });
-  return new Cloud(url, part, prohibitedFile);
+  return new Cloud(url, part, files);
 }

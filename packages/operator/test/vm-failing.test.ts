@@ -1,0 +1,45 @@
+import { condition, field, type KubeObject } from '@vmwright/testbed';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { install, type WithCloud } from './with-cloud.ts';
+
+/** Of the cloud: whether each machine that it starts fails, or none. */
+const config = (failureProbability: number) => ({
+  observeEveryMs: 20,
+  simulated: { bootMs: { min: 20, max: 60 }, stopMs: { min: 20, max: 60 }, failureProbability },
+});
+
+let it: WithCloud;
+beforeAll(async () => {
+  it = await install({ args: ['--vm-refresh=1s', '--vm-sweep=5s'], cloud: { config: config(1) } });
+}, 120_000);
+afterAll(() => it?.[Symbol.asyncDispose]());
+
+const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
+const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
+const madeAnewAt = (vm: KubeObject) => Date.parse(String(status(vm, 'recreatedAt')));
+const WHY = 'the cloud could not start the machine (the simulated boot has failed);';
+
+test('a machine that fails stays for who wants to see why; another is made where that is asked for, ever later', async () => {
+  await it.vm('kept', 'vmkept');
+  await it.vm('replaced', 'vmreplaced', { 'vmwright.dev/recreate': 'true' });
+  const kept = await it.until('kept', (vm) => status(vm, 'opStatus') === 'Failed');
+  expect(status(kept, 'msg')).toBe(
+    `${WHY} delete the VM, or annotate it with vmwright.dev/recreate=true to have another`,
+  );
+  expect(condition(kept, 'Ready')).toBe('False');
+
+  const waits = `${WHY} another is made, 10 s after it at the earliest`;
+  const waiting = await it.until('replaced', (vm) => status(vm, 'msg') === waits);
+  expect(waiting.status).toMatchObject({ opStatus: 'Failed', recreations: 1 });
+  const third = await it.until('replaced', (vm) => status(vm, 'recreations') === 2);
+  expect(madeAnewAt(third) - madeAnewAt(waiting)).toBeGreaterThanOrEqual(10_000);
+
+  await it.cloud.reconfigure(config(0));
+  const mended = await it.until('replaced', isRunning);
+  expect(status(mended, 'recreations')).toBeLessThanOrEqual(3);
+  const names = (await it.servers()).map(({ name }) => name).sort();
+  expect(names).toEqual(['vmkept', 'vmreplaced']);
+  expect((await it.servers()).map(({ id }) => id)).toContain(status(kept, 'vmId'));
+  await it.kubectl('annotate', 'vms.samplecontroller.k8s.io', 'kept', 'vmwright.dev/recreate=true');
+  await it.until('kept', isRunning);
+});
