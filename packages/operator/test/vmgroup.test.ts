@@ -1,5 +1,5 @@
 import { condition, field, type KubeObject } from '@vmwright/testbed';
-import { isRef, type Ref } from '@vmwright/vsphere';
+import { type CloneOptions, isRef, type Ref } from '@vmwright/vsphere';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { GROUPS, install, isRunning, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 
@@ -262,17 +262,28 @@ describe('what people do to machines', () => {
     expect(await it.machines('default-stripped')).toEqual([before]);
   });
 
-  test('one that was moved away is told, and not made twice', async () => {
-    await it.group('moved', { replicas: 1 });
-    const group = await it.running('moved', 1);
-    await it.kubectl('annotate', 'vmgroup', 'moved', 'vmwright.dev/paused=true');
-    const [machine] = await it.machines('default-moved');
+  /** A paused group whose machine was moved out of its folder, with all that it carries. */
+  async function moving(name: string) {
+    await it.group(name, { replicas: 1 });
+    const group = await it.running(name, 1);
+    await it.kubectl('annotate', 'vmgroup', name, 'vmwright.dev/paused=true');
+    const [machine] = await it.machines(`default-${name}`);
     await destroy(machine?.id ?? '');
     const elsewhere = await cloneInto('', {
       name: machine?.name ?? '',
       instanceUuid: String(field(replicas(group)[0], 'instanceUuid')),
+      extraConfig: { 'vmwright.uid': String(group.metadata.uid) },
     });
-    await it.kubectl('annotate', 'vmgroup', 'moved', 'vmwright.dev/paused-');
+    return {
+      machine,
+      elsewhere,
+      goOn: () => it.kubectl('annotate', 'vmgroup', name, 'vmwright.dev/paused-'),
+    };
+  }
+
+  test('one that was moved away is told, and not made twice', async () => {
+    const { machine, elsewhere, goOn } = await moving('moved');
+    await goOn();
     const told = await it.until('moved', (found) => reason(found) === 'Moved');
     expect(lastMessage(told)).toBe(
       `machine '${machine?.name}' is not in the group's folder any more; move it back, or delete it`,
@@ -280,6 +291,23 @@ describe('what people do to machines', () => {
     expect(await it.machines('default-moved')).toEqual([]);
     await destroy(elsewhere);
     await it.running('moved', 1);
+  });
+
+  test('one that was moved away is let go of with the others', async () => {
+    const { elsewhere, goOn } = await moving('freed');
+    const uidOf = async () => {
+      const { 'config.extraConfig': options = [] } = await it.vcenter.read(ref(elsewhere), [
+        'config.extraConfig',
+      ]);
+      return options.find(({ key }) => key === 'vmwright.uid')?.value;
+    };
+    expect(await uidOf()).toEqual(expect.any(String));
+    await it.kubectl('annotate', 'vmgroup', 'freed', 'vmwright.dev/deletion-policy=Orphan');
+    await it.kubectl('delete', '--wait=false', 'vmgroup', 'freed');
+    await goOn();
+    await it.gone('freed');
+    expect(await uidOf()).toBe(undefined);
+    await destroy(elsewhere);
   });
 });
 
@@ -409,7 +437,7 @@ function makeForeign(folderName: string): Promise<string> {
 
 async function cloneInto(
   path: string,
-  options: { readonly name: string; readonly instanceUuid?: string },
+  options: Pick<CloneOptions, 'name' | 'instanceUuid' | 'extraConfig'>,
 ): Promise<string> {
   const { lookup, machines, tasks } = it.vcenter;
   const datacenter = await lookup.datacenter();

@@ -245,8 +245,8 @@ async function resize(
   if (isOn) await powerOff(vm, surroundings, at);
   const refusal = await reconfigure(vm, surroundings, at).catch((error: unknown) => error);
   await powerOn(vm, surroundings, at);
-  if (refusal instanceof FaultError && !refusal.retryable) throw new InVainError(refusal);
-  if (refusal !== undefined) throw refusal;
+  if (refusal === undefined) return;
+  throw new InVainError(refusal, { mayPass: !(refusal instanceof FaultError) || refusal.retryable });
 }
 
 async function remove(
@@ -289,6 +289,6 @@ async function ignoring(codes: readonly FaultError['code'][], work: () => Promis
   }
 }
 
-function machine(value: string): Ref<'VirtualMachine'> {
+export function machine(value: string): Ref<'VirtualMachine'> {
   return { type: 'VirtualMachine', value };
 }

@@ -189,7 +189,7 @@ class VmGroups {
       const seen = this.#look(group, location, key);
       if (policy === 'Orphan') {
         if (seen.busy.size > 0) return requeueAfter(LOOK_MS);
-        await letGo(location.site.vcenter, seen.machines, context);
+        await letGo(group, location, seen, context);
         await this.#locator.release(group, location, context);
         return this.#gone(group, key);
       }

@@ -160,7 +160,7 @@ describe('operations', () => {
     const { operation, reject } = endless('resize');
     await operations.begin('g', 0, operation, turn);
     const refusal = new FaultError('resizing', 'InvalidArgument', {}, '');
-    reject(new InVainError(refusal));
+    reject(new InVainError(refusal, { mayPass: false }));
     await expect.poll(() => woken).toEqual(['g']);
     expect(againMs()).toBe(600_000);
     expect(operations.failureOf('g')?.error).toBe(refusal);
@@ -169,6 +169,26 @@ describe('operations', () => {
     expect([...operations.restingOf('g')]).toEqual([]);
     operations.forgive('g');
     expect([...operations.inVainOf('g')]).toEqual([]);
+  });
+
+  test('where it may pass it is tried again, less and less often', async () => {
+    const { operations, woken, turn, world, againMs } = start();
+    const rests: number[] = [];
+    for (let count = 1; count <= 7; count++) {
+      const { operation, reject } = endless('resize');
+      await operations.begin('g', 0, operation, turn);
+      reject(new InVainError(new Error('the datastore is busy'), { mayPass: true }));
+      await expect.poll(() => woken.length).toBe(count);
+      expect([...operations.inVainOf('g')]).toEqual([0]);
+      rests.push(againMs() ?? 0);
+      world.at += rests.at(-1) ?? 0;
+      expect([...operations.inVainOf('g')]).toEqual([]);
+    }
+    expect(rests).toEqual([30_000, 60_000, 120_000, 240_000, 480_000, 600_000, 600_000]);
+    const { operation, resolve } = endless('resize');
+    await operations.begin('g', 0, operation, turn);
+    resolve();
+    await expect.poll(() => operations.failureOf('g')).toBe(undefined);
   });
 
   test('a failure of which nothing more is heard is forgotten', async () => {

@@ -1,6 +1,7 @@
 import type { World } from '@vmwright/runtime';
 import type { Ref } from '@vmwright/vsphere';
 import type { Action, Doing } from './plan.ts';
+import { type Failed, type Pauses, type Resting, Rests } from './rests.ts';
 import type { Turn } from './turns.ts';
 
 export interface OperationsOptions {
@@ -22,16 +23,14 @@ export interface Operation {
 
 /** vCenter does not do what a machine was taken down for; the machine is up again. */
 export class InVainError extends Error {
-  constructor(cause: unknown) {
+  /** Whether the same may succeed another time. */
+  readonly mayPass: boolean;
+
+  constructor(cause: unknown, options: { readonly mayPass: boolean }) {
     super('a machine was taken down in vain', { cause });
     this.name = 'InVainError';
+    this.mayPass = options.mayPass;
   }
-}
-
-/** How something went wrong, and what that was. */
-export interface Failed {
-  readonly error: unknown;
-  readonly words: string;
 }
 
 interface Running extends Doing {
@@ -41,29 +40,11 @@ interface Running extends Doing {
   readonly shows: () => boolean;
 }
 
-/** After which something is left alone for a while. */
-interface Rest {
-  /** Undefined where nothing went wrong, and yet it should not be done all the time. */
-  readonly failed: Failed | undefined;
-  /** In a row. */
-  readonly count: number;
-  readonly until: number;
-}
-
-/**
- * What rests: a slot; the changing of its machine, which goes on as it is; clones, which for all of a group fail for the
- * same reasons; and looking for their template.
- */
-type Resting = number | `changing ${number}` | 'clone' | 'template';
-
 /** What is done shows within this time; else it has been undone, and is done again. */
 const SHOWN_MS = 30_000;
-const FIRST_REST_MS = 1_000;
-const LONGEST_REST_MS = 60_000;
-/** What takes a machine down each time is not tried soon again. */
-const IN_VAIN_REST_MS = 10 * 60_000;
-/** A rest after which nothing more was heard is forgotten: what was wanted has come about, or is not wanted. */
-const REMEMBERED_MS = 60_000;
+/** What takes a machine down each time is not tried soon again: less so where nothing says that it may pass. */
+const IN_VAIN: Pauses = { firstMs: 10 * 60_000, longestMs: 10 * 60_000 };
+const IN_VAIN_BY_CHANCE: Pauses = { firstMs: 30_000, longestMs: 10 * 60_000 };
 /** A task that takes longer (a question that nobody answers, a datastore that is gone) keeps nobody else waiting. */
 const TURN_MS = 10 * 60_000;
 
@@ -76,10 +57,11 @@ const TURN_MS = 10 * 60_000;
 export class Operations {
   readonly #options: OperationsOptions;
   readonly #groups = new Map<string, Map<number, Running>>();
-  readonly #rests = new Map<string, Map<Resting, Rest>>();
+  readonly #rests: Rests;
 
   constructor(options: OperationsOptions) {
     this.#options = options;
+    this.#rests = new Rests(options.world);
   }
 
   /** What is under way, by slot. */
@@ -104,37 +86,34 @@ export class Operations {
 
   /** Slots to which something could not be done, and which are left alone for a while. */
   restingOf(group: string): ReadonlySet<number> {
-    return new Set(this.#resting(group).flatMap(([slot]) => (typeof slot === 'number' ? slot : [])));
+    return this.#rests.slots(group, 'slot');
   }
 
   /** Slots whose machines were taken down in vain; they are left as they are for a while. */
   inVainOf(group: string): ReadonlySet<number> {
-    const slots = this.#resting(group).flatMap(([key]) => /^changing (\d+)$/.exec(String(key))?.[1] ?? []);
-    return new Set(slots.map(Number));
+    return this.#rests.slots(group, 'changing');
   }
 
   /** Whether clones could not be made, and none is tried for a while. */
   isCloningAtRest(group: string): boolean {
-    return this.#resting(group).some(([slot]) => slot === 'clone');
+    return this.#rests.isAtRest(group, 'clones');
   }
 
   /** Whether the template could not be found, and is not looked for for a while. */
   isLookingAtRest(group: string): boolean {
-    return this.#resting(group).some(([key]) => key === 'template');
+    return this.#rests.isAtRest(group, 'template');
   }
 
   /** How the last that failed, and has not succeeded since, did so. */
   failureOf(group: string): Failed | undefined {
-    const rests = this.#rests.get(group);
-    for (const [slot, { until }] of rests ?? []) if (this.#now - until > REMEMBERED_MS) rests?.delete(slot);
-    return [...(rests?.values() ?? [])].findLast(({ failed }) => failed !== undefined)?.failed;
+    return this.#rests.failureOf(group);
   }
 
   /** When, on the monotonic clock, the group is to be looked at again, though nothing may happen until then. */
   nextLookAt(group: string): number | undefined {
     const running = [...(this.#groups.get(group)?.values() ?? [])];
     const times = [
-      ...this.#resting(group).map(([, { until }]) => until),
+      ...this.#rests.ends(group),
       ...running.flatMap(({ doneAt }) => (doneAt === undefined ? [] : doneAt + SHOWN_MS + 1)),
     ].filter((time) => time > this.#now);
     return times.length === 0 ? undefined : Math.min(...times);
@@ -159,23 +138,26 @@ export class Operations {
       begun.resolve();
       this.#options.wake(group);
     };
-    const resting = what === 'clone' ? 'clone' : slot;
+    const resting: Resting = what === 'clone' ? { of: 'clones' } : { of: 'slot', slot };
+    const changing: Resting = { of: 'changing', slot };
     // One of a time that was forgotten says nothing about now.
     const counts = () => this.#groups.get(group)?.get(slot) === running;
     run(at).then(
       () => {
         running.doneAt = this.#now;
-        if (what === 'resize' || what === 'reconfigure') this.#rests.get(group)?.delete(`changing ${slot}`);
-        if (what !== 'powerOn') this.#rests.get(group)?.delete(resting);
-        else if (counts()) this.#rest(group, resting, undefined);
+        if (what === 'resize' || what === 'reconfigure') this.#rests.end(group, changing);
+        if (what !== 'powerOn') this.#rests.end(group, resting);
+        else if (counts()) this.#rests.begin(group, resting, undefined);
         end();
       },
       (error: unknown) => {
         if (counts()) {
-          const isInVain = error instanceof InVainError;
-          const failed = { error: isInVain ? error.cause : error, words };
-          if (isInVain) this.#rest(group, `changing ${slot}`, failed, IN_VAIN_REST_MS);
-          else this.#rest(group, resting, failed);
+          if (!(error instanceof InVainError)) this.#rests.begin(group, resting, { error, words });
+          else {
+            const { cause, mayPass } = error;
+            const pauses = mayPass ? IN_VAIN_BY_CHANCE : IN_VAIN;
+            this.#rests.begin(group, changing, { error: cause, words }, pauses);
+          }
         }
         slots.delete(slot);
         end();
@@ -186,18 +168,18 @@ export class Operations {
 
   /** Clones could not even be begun. */
   cannotClone(group: string, failed: Failed): void {
-    this.#rest(group, 'clone', failed);
+    this.#rests.begin(group, { of: 'clones' }, failed);
   }
 
   /** The template was looked for. @param failed how that went wrong */
   looked(group: string, failed?: Failed): void {
-    if (failed === undefined) this.#rests.get(group)?.delete('template');
-    else this.#rest(group, 'template', failed);
+    if (failed === undefined) this.#rests.end(group, { of: 'template' });
+    else this.#rests.begin(group, { of: 'template' }, failed);
   }
 
   /** Something else is wanted now: what went wrong before says nothing about it. */
   forgive(group: string): void {
-    this.#rests.delete(group);
+    this.#rests.forget(group);
   }
 
   /** Nothing is remembered of any. */
@@ -209,22 +191,7 @@ export class Operations {
   /** Nothing of it is remembered: the group is gone. */
   forget(group: string): void {
     this.#groups.delete(group);
-    this.#rests.delete(group);
-  }
-
-  #resting(group: string): [Resting, Rest][] {
-    return [...(this.#rests.get(group) ?? [])].filter(([, { until }]) => until > this.#now);
-  }
-
-  #rest(group: string, resting: Resting, failed: Failed | undefined, leastMs = 0): void {
-    const rests = this.#rests.get(group) ?? new Map<Resting, Rest>();
-    const before = rests.get(resting);
-    const isSame = (before?.failed === undefined) === (failed === undefined);
-    const count = isSame ? (before?.count ?? 0) + 1 : 1;
-    const restMs = Math.max(leastMs, Math.min(FIRST_REST_MS * 2 ** (count - 1), LONGEST_REST_MS));
-    const until = this.#now + restMs * (0.5 + this.#options.world.random());
-    rests.delete(resting); // the newest last
-    this.#rests.set(group, rests.set(resting, { failed, count, until }));
+    this.#rests.forget(group);
   }
 
   get #now(): number {

@@ -1,0 +1,107 @@
+import type { World } from '@vmwright/runtime';
+
+/** How something went wrong, and what that was. */
+export interface Failed {
+  readonly error: unknown;
+  readonly words: string;
+}
+
+/**
+ * What rests: a slot; the changing of its machine, which goes on as it is; clones, which for all of a group fail for the
+ * same reasons; and looking for their template.
+ */
+export type Resting =
+  | { readonly of: 'slot' | 'changing'; readonly slot: number }
+  | { readonly of: 'clones' | 'template' };
+
+/** For how long: the first time, and at most; each is twice as long as the one before. */
+export interface Pauses {
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+
+const USUAL: Pauses = { firstMs: 1_000, longestMs: 60_000 };
+/** A rest after which nothing more was heard is forgotten: what was wanted has come about, or is not wanted. */
+const REMEMBERED_MS = 60_000;
+
+/** After which something is left alone for a while. */
+interface Rest {
+  readonly what: Resting;
+  /** Undefined where nothing went wrong, and yet it should not be done all the time. */
+  readonly failed: Failed | undefined;
+  /** In a row. */
+  readonly count: number;
+  readonly until: number;
+}
+
+/** What is left alone for a while, of each group. */
+export class Rests {
+  readonly #world: Pick<World, 'monotonic' | 'random'>;
+  /** The newest last. */
+  readonly #rests = new Map<string, readonly Rest[]>();
+
+  constructor(world: Pick<World, 'monotonic' | 'random'>) {
+    this.#world = world;
+  }
+
+  /** @param failed undefined where nothing went wrong */
+  begin(group: string, what: Resting, failed: Failed | undefined, pauses = USUAL): void {
+    const before = this.#all(group).find((rest) => isSame(rest.what, what));
+    const isSameAgain = (before?.failed === undefined) === (failed === undefined);
+    const count = isSameAgain ? (before?.count ?? 0) + 1 : 1;
+    const ms = Math.min(pauses.firstMs * 2 ** (count - 1), pauses.longestMs);
+    const until = this.#world.monotonic() + ms * (0.5 + this.#world.random());
+    this.end(group, what);
+    this.#rests.set(group, [...this.#all(group), { what, failed, count, until }]);
+  }
+
+  /** It has succeeded. */
+  end(group: string, what: Resting): void {
+    this.#keep(group, (rest) => !isSame(rest.what, what));
+  }
+
+  isAtRest(group: string, of: Resting['of']): boolean {
+    return this.#current(group).some(({ what }) => what.of === of);
+  }
+
+  slots(group: string, of: 'slot' | 'changing'): ReadonlySet<number> {
+    return new Set(this.#current(group).flatMap(({ what }) => (what.of === of ? what.slot : [])));
+  }
+
+  /** When those end that have not yet, on the monotonic clock. */
+  ends(group: string): readonly number[] {
+    return this.#current(group).map(({ until }) => until);
+  }
+
+  /** How the last that failed, and has not succeeded since, did so. */
+  failureOf(group: string): Failed | undefined {
+    this.#keep(group, ({ until }) => this.#world.monotonic() - until <= REMEMBERED_MS);
+    return this.#all(group).findLast(({ failed }) => failed !== undefined)?.failed;
+  }
+
+  forget(group: string): void {
+    this.#rests.delete(group);
+  }
+
+  clear(): void {
+    this.#rests.clear();
+  }
+
+  #all(group: string): readonly Rest[] {
+    return this.#rests.get(group) ?? [];
+  }
+
+  #current(group: string): readonly Rest[] {
+    return this.#all(group).filter(({ until }) => until > this.#world.monotonic());
+  }
+
+  #keep(group: string, is: (rest: Rest) => boolean): void {
+    const kept = this.#all(group).filter(is);
+    if (kept.length === 0) this.#rests.delete(group);
+    else this.#rests.set(group, kept);
+  }
+}
+
+function isSame(a: Resting, b: Resting): boolean {
+  return a.of === b.of && ('slot' in a ? a.slot : undefined) === ('slot' in b ? b.slot : undefined);
+}
