@@ -1,4 +1,5 @@
 import { same } from '../apiserver/json.ts';
+import type { Entity } from './entity.ts';
 import { type Cause, type Machine, type MachineChange, PROPERTIES } from './machine.ts';
 import type { Registry } from './registry.ts';
 
@@ -44,6 +45,20 @@ export class Machines {
       this.#put(after);
       this.#tell({ before, after, cause, task });
       return after;
+    });
+  }
+
+  /** Into another folder, past all clients. */
+  move(id: string, folder: Entity): void {
+    const before = this.#machines.get(id);
+    const entity = this.#registry.get({ type: 'VirtualMachine', value: id });
+    if (before === undefined || entity === undefined) return;
+    this.#registry.together(() => {
+      this.#registry.remove(entity); // who looks at its old place sees it leave
+      this.#registry.add(entity.ref, before.name, folder);
+      const after = { ...before, folder: folder.ref.value };
+      this.#put(after);
+      this.#tell({ before, after, cause: 'somebody', task: undefined });
     });
   }
 

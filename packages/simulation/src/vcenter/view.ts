@@ -41,9 +41,15 @@ export class ContainerView implements View {
       const grave = graves[at];
       if (grave === undefined || grave.diedAt <= since) return;
       const { entity, diedAt } = grave;
-      if (diedAt <= until && this.#shows(entity) && entity.isBelow(this.#container.ref.value))
-        yield entity.ref;
+      if (diedAt > until || !this.#shows(entity) || !this.#contains(entity)) continue;
+      const moved = this.#registry.get(entity.ref);
+      const isBack = moved !== undefined && moved.bornAt <= until && this.#contains(moved);
+      if (!isBack) yield entity.ref;
     }
+  }
+
+  #contains(entity: Entity): boolean {
+    return entity.isBelow(this.#container.ref.value);
   }
 
   #shows({ ref }: Entity): boolean {

@@ -124,8 +124,8 @@ export const VM_BUGS: readonly Planted[] = [
   {
     name: 'a failed machine is removed unasked',
     file: `${VM}/plan.ts`,
-    find: "if (server.state !== 'failed' || !mayRecreate(vm))",
-    replace: "if (server.state !== 'failed')",
+    find: "const isToGo = server.state === 'failed' && mayRecreate(vm) &&",
+    replace: "const isToGo = server.state === 'failed' &&",
     why: 'somebody may want to see why it failed, or what is on its disk',
     scenario,
   },

@@ -72,7 +72,11 @@ export function layAmbush(truth: Truth, ambushers: Ambushers): void {
         () => within(LATER_MS, () => user.scale(ref)),
         () => within(LATER_MS, () => user.change(ref)),
         () => within(LATER_MS, () => user.delete(ref)),
-        () => within(LATER_MS, () => user.letGo(ref)),
+        () =>
+          within(LATER_MS, () => {
+            if (choices.oneIn(2)) strangers.moveAway(machinesOf(vcenter, uid)[0]);
+            user.letGo(ref);
+          }),
       ])();
       if (choices.oneIn(3)) trouble.pause(name);
     }

@@ -15,6 +15,14 @@ export const VMGROUP_BUGS: readonly Planted[] = [
     scenario,
   },
   {
+    name: 'what does not show keeps its marks when a group is let go of',
+    file: `${VMGROUP}/deletion.ts`,
+    find: '...hidden.map(({ vm }) => vm)',
+    replace: '...hidden.slice(hidden.length).map(({ vm }) => vm)',
+    why: 'when it shows, it is swept as nobody’s, and was to stay',
+    scenario,
+  },
+  {
     name: 'a machine is removed before it is stored that it leaves',
     file: `${VMGROUP}/controller.ts`,
     find: 'const stored = await setStatus(group, intended);',
@@ -108,8 +116,8 @@ export const VMGROUP_BUGS: readonly Planted[] = [
   {
     name: 'machines that are let go keep their marks',
     file: `${VMGROUP}/deletion.ts`,
-    find: 'for (const { id } of machines) {',
-    replace: 'for (const { id } of machines.slice(machines.length)) {',
+    find: '[...seen.machines.map(({ id }) => machine(id)), ',
+    replace: '[',
     why: 'the sweeper would remove them',
     scenario,
   },

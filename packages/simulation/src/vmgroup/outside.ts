@@ -45,9 +45,14 @@ export function folderOwnerOf(vcenter: Vcenter, folder: Entity): string | undefi
   return cluster === CLUSTER && uid !== '' ? uid : undefined;
 }
 
+/** The folder that those of groups are in. */
+export function rootIn({ place }: Vcenter): Entity | undefined {
+  return place.vmFolder.child(ROOT);
+}
+
 /** The folders of groups. */
-export function foldersIn({ place }: Vcenter): readonly Entity[] {
-  const root = place.vmFolder.child(ROOT);
+export function foldersIn(vcenter: Vcenter): readonly Entity[] {
+  const root = rootIn(vcenter);
   return root === undefined ? [] : [...root.children].filter(({ ref }) => ref.type === 'Folder');
 }
 

@@ -65,11 +65,13 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
         if (on.type === 'Folder') askedAt.set(ref.value, landing?.at ?? 0);
       });
       vcenter.machines.listen(({ before, after, cause, task }) => {
-        if (before === undefined && after !== undefined) {
+        if (after !== undefined && before?.folder !== after.folder)
           cameAt.set(after.id, simulation.schedule.now);
-          if (cause === 'request' && marksOf(after) !== undefined) ours.add(after.id);
+        if (cause !== 'request') return;
+        if (before === undefined) {
+          if (after !== undefined && marksOf(after) !== undefined) ours.add(after.id);
+          return;
         }
-        if (cause !== 'request' || before === undefined) return;
         const isJustIn =
           (cameAt.get(before.id) ?? 0) > (askedAt.get(task ?? '') ?? Number.MAX_VALUE) - LOOK_MS;
         if (!ours.has(before.id) && !isJustIn)
@@ -110,9 +112,6 @@ export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
   };
 }
 
-/** From vCenter to who looks at what it has told: the lag, and the way. */
-const TOLD_MS = 20_000;
-
 /** A group whose machines are to stay loses its marks on them, and nothing else. */
 export function letGoOnlyWhenAsked(vcenter: Vcenter): Invariant {
   return {
@@ -134,7 +133,7 @@ export function letGoOnlyWhenAsked(vcenter: Vcenter): Invariant {
         const asked = letGo.get(owner.uid);
         // One that was leaving when the others were let go goes.
         const isToStay = asked !== undefined && slotOf(asked.object, owner.slot)?.isLeaving !== true;
-        const isOld = (cameAt.get(before.id) ?? 0) < (asked?.since ?? 0) - TOLD_MS;
+        const isOld = (cameAt.get(before.id) ?? 0) < (asked?.since ?? 0);
         if (after === undefined && isToStay && isOld)
           violated(`${before.id} of ${owner.uid} is destroyed, and was to stay`);
         if (object === undefined || after === undefined || ownerOf(after) !== undefined) return;

@@ -7,7 +7,7 @@ import { powered } from '../vcenter/operations.ts';
 import { VCENTER } from '../vcenter/simulated.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { foldersIn, ownerOf } from './outside.ts';
+import { foldersIn, ownerOf, rootIn } from './outside.ts';
 import { TEMPLATES } from './user.ts';
 
 /** What is done to vCenter past us, by its name in the counts. */
@@ -17,6 +17,7 @@ export const STRANGE = [
   'a machine was suspended by a stranger',
   'a foreign machine was put into a folder of ours',
   'a machine of ours was copied by hand',
+  'a machine was moved away by a stranger',
   'a folder of ours was deleted by a stranger',
   'a session was killed',
   'a template was taken away',
@@ -44,6 +45,8 @@ export class Strangers {
   readonly #simulation: Simulation;
   readonly #vcenter: Vcenter;
   readonly #replicas: Replicas;
+  /** Machines that were moved away: the folders that they were in. */
+  readonly #moved = new Map<string, string>();
   #serial = 0;
 
   constructor(simulation: Simulation, vcenter: Vcenter, replicas: Replicas) {
@@ -73,6 +76,7 @@ export class Strangers {
       () => this.#setPower(this.#oneOfOurs(), 'suspended'),
       () => this.intrudeSomewhere(),
       () => this.#copy(this.#oneOfOurs()),
+      () => this.moveAway(this.#oneOfOurs()),
       () => this.#removeFolder(),
       () => this.killSessions(),
       () => this.#removeTemplate(),
@@ -111,6 +115,30 @@ export class Strangers {
     this.#vcenter.outOfOrder = false;
     for (const name of this.#replicas.names) this.#simulation.network.mend(name, VCENTER);
     for (const name of TEMPLATES) this.#bring(name);
+    for (const id of this.#moved.keys()) this.#moveBack(id);
+  }
+
+  /** Out of the folder of its group, for a while. */
+  moveAway(machine: Machine | undefined): void {
+    const { choices, schedule } = this.#simulation;
+    const { machines, tasks, place } = this.#vcenter;
+    if (machine === undefined || tasks.isLocked(machine.id) || this.#moved.has(machine.id)) return;
+    if (place.vmFolder.child(machine.name) !== undefined) return;
+    this.#tell('a machine was moved away by a stranger', machine.id);
+    this.#moved.set(machine.id, machine.folder);
+    machines.move(machine.id, place.vmFolder);
+    schedule.after(1_000 + choices.pick(GONE_MS), () => this.#moveBack(machine.id));
+  }
+
+  /** Into its folder, or, where that is gone or has one of the name, beside it. */
+  #moveBack(id: string): void {
+    const machine = this.#vcenter.machines.get(id);
+    const before = this.#moved.get(id);
+    const root = rootIn(this.#vcenter);
+    if (machine === undefined || !this.#moved.delete(id) || root === undefined) return;
+    const folder = foldersIn(this.#vcenter).find(({ ref }) => ref.value === before);
+    const isFree = folder !== undefined && folder.child(machine.name) === undefined;
+    this.#vcenter.machines.move(id, isFree ? folder : root);
   }
 
   #oneOfOurs(): Machine | undefined {
