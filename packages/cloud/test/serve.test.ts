@@ -45,7 +45,12 @@ describe('what is in the way of a start is said in a sentence, and ends with 1:'
     [
       ['serve', '--tls-cert', '/nowhere', '--tls-key', '/nowhere'],
       keys,
-      "the certificate cannot be read: ENOENT: no such file or directory, open '/nowhere'\n",
+      "the certificate cannot be used: ENOENT: no such file or directory, open '/nowhere'\n",
+    ],
+    [
+      ['serve', '--tls-cert', '/dev/null', '--tls-key', '/dev/null'],
+      keys,
+      'the certificate cannot be used: error:0480006C:PEM routines::no start line\n',
     ],
     [
       ['serve', '--data', '/nowhere/x'],

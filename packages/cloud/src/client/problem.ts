@@ -2,6 +2,8 @@ import { isRecord } from '../api/record.ts';
 import { type CloudError, cloudError } from './errors.ts';
 
 const LONGEST_TEXT = 300;
+/** Whatever is asked for: a cloud that means an hour may be back in a minute. */
+const LONGEST_WAIT_MS = 60_000;
 
 /** An answer that is no success. */
 export interface Refusal {
@@ -23,8 +25,11 @@ export function errorFrom(
   clean: (text: string) => string,
 ): CloudError {
   const problem = problemIn(body);
-  // Cleaned after it is read: in JSON a key may be written otherwise than it is.
-  const said = clean(problem?.detail ?? (body.trim().slice(0, LONGEST_TEXT) || `HTTP ${status}`));
+  // Cleaned after it is read, for in JSON a key may be written otherwise than it is; and before it is cut, for half of a
+  // key is not found.
+  const said = problem
+    ? clean(problem.detail)
+    : clean(body.trim()).slice(0, LONGEST_TEXT) || `HTTP ${status}`;
   return cloudError(`${what}: ${said}`, {
     status,
     problem: problem?.code,
@@ -53,10 +58,10 @@ function problemIn(body: string): Problem | undefined {
   }
 }
 
-/** `Retry-After`: seconds, or the moment itself. */
+/** `Retry-After`: seconds, or the moment itself; a minute at most. */
 function waitIn(retryAfter: string | undefined, now: number): number | undefined {
   if (retryAfter === undefined) return undefined;
-  if (/^\d+(\.\d+)?$/.test(retryAfter)) return Number(retryAfter) * 1000;
-  const moment = Date.parse(retryAfter);
-  return Number.isNaN(moment) ? undefined : Math.max(moment - now, 0);
+  const isSeconds = /^\d+(\.\d+)?$/.test(retryAfter);
+  const ms = isSeconds ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - now;
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_WAIT_MS);
 }

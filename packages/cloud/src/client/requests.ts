@@ -176,7 +176,9 @@ function unanswered(
 }
 
 function withoutKey(text: string, key: string): string {
-  return key === '' ? text : text.replaceAll(key, '[redacted]');
+  if (key === '') return text;
+  const inJson = JSON.stringify(key).slice(1, -1);
+  return text.replaceAll(key, '[redacted]').replaceAll(inJson, '[redacted]');
 }
 
 /** As it reads in an error: without the query, which may be long. */

@@ -1,8 +1,6 @@
 import { type CloudError, TooManyRequestsError, UnauthorizedError, UnavailableError } from './errors.ts';
 import type { CloudWorld } from './world.ts';
 
-/** Whatever is asked for: a cloud that means an hour may be back in a minute. */
-const LONGEST_MS = 60_000;
 /** Some clouds lock out who comes with a wrong key too often. */
 const AFTER_WRONG_KEY_MS = 1_000;
 
@@ -31,7 +29,7 @@ export class Rest {
     const asks = error instanceof TooManyRequestsError || error instanceof UnavailableError;
     const ms = asks ? (error.retryAfterMs ?? 0) : 0;
     // Of several that were under way at once, the longest is kept.
-    this.#until = Math.max(this.#until, now + Math.min(ms, LONGEST_MS));
+    this.#until = Math.max(this.#until, now + ms);
   }
 
   /** @throws TooManyRequestsError, UnauthorizedError: as if the cloud had answered so */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Server as TlsServer } from 'node:tls';
+import { createSecureContext, Server as TlsServer } from 'node:tls';
 import { systemClock } from './clock.ts';
 import { messageOf, StartError } from './errors.ts';
 import { Faults } from './faults/faults.ts';
@@ -39,7 +39,13 @@ const SWEEP_MS = 50;
  */
 export async function startCloud(settings: Settings): Promise<Cloud> {
   const clock = systemClock;
-  const write = (line: string) => writeAll(STANDARD_ERROR, line);
+  const write = (line: string) => {
+    try {
+      writeAll(STANDARD_ERROR, line);
+    } catch {
+      // A log that has no room is no reason to end.
+    }
+  };
   const log = jsonLog({ clock, level: settings.logLevel, write });
   await using stack = new AsyncDisposableStack();
   const keys = new ApiKeys({ file: settings.keysFile, text: settings.keys });
@@ -116,9 +122,11 @@ function certificate({ certificateFile, keyFile }: NonNullable<Settings['tls']>)
   key: Buffer;
 } {
   try {
-    return { cert: readFileSync(certificateFile), key: readFileSync(keyFile) };
+    const pair = { cert: readFileSync(certificateFile), key: readFileSync(keyFile) };
+    createSecureContext(pair); // throws where they are none, or do not belong together
+    return pair;
   } catch (error) {
-    throw new StartError('SETTINGS', `the certificate cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new StartError('SETTINGS', `the certificate cannot be used: ${messageOf(error)}`, { cause: error });
   }
 }
 

@@ -65,10 +65,10 @@ export class Servers {
     const kept = this.#keys.get(key);
     if (kept === undefined) return undefined;
     const { id, fingerprint } = kept;
-    if (fingerprint !== fingerprintOf(wanted)) return { is: 'reused', id };
     const server = this.#servers.get(id);
     // From the moment at which the deletion is promised: it must not matter how fast the disk is.
-    return server === undefined || server.state === 'deleting' ? { is: 'gone', id } : { is: 'same', server };
+    if (server === undefined || server.state === 'deleting') return { is: 'gone', id };
+    return fingerprint === fingerprintOf(wanted) ? { is: 'same', server } : { is: 'reused', id };
   }
 
   /** @param wanted with a name that is free, and a key that is not known */

@@ -14,9 +14,10 @@ async function fileWith(text: string): Promise<string> {
 }
 
 test('keys come from a file, with comments, and from the environment', async () => {
-  const file = await fileWith(`# for the operator\n${first} # since May\n\n`);
+  const file = await fileWith(`# for the operator\n${first} # since May\n\nfourth#key#0123456789\n`);
   const keys = new ApiKeys({ file, text: ` ${second}, third-key-0123456789 ` });
-  for (const key of [first, second, 'third-key-0123456789']) expect(keys.accept(`Bearer ${key}`)).toBe(true);
+  for (const key of [first, second, 'third-key-0123456789', 'fourth#key#0123456789'])
+    expect(keys.accept(`Bearer ${key}`)).toBe(true);
 });
 
 test('only a key as a whole, as a bearer token, opens', async () => {

@@ -6,7 +6,7 @@ import { messageOf, StartError } from '../errors.ts';
 const SHORTEST = 16;
 
 export interface ApiKeysOptions {
-  /** One key a line; `#` begins a comment. */
+  /** One key a line; `#` at its beginning, or after a space, begins a comment. */
   readonly file: string | undefined;
   /** Divided by commas or spaces: the environment's CLOUD_API_KEYS. */
   readonly text: string | undefined;
@@ -72,7 +72,7 @@ function linesOf(file: string): { readonly key: string; readonly where: string }
   }
   return text
     .split('\n')
-    .map((line, at) => ({ key: line.replace(/#.*$/, '').trim(), where: `${file}:${at + 1}` }));
+    .map((line, at) => ({ key: line.replace(/(^|\s)#.*$/, '').trim(), where: `${file}:${at + 1}` }));
 }
 
 function digestOf(key: string): Buffer {

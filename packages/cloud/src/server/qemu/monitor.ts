@@ -12,12 +12,12 @@ const TIMEOUT_MS = 5_000;
  */
 export async function askMonitor(path: string, command: string, signal: AbortSignal): Promise<unknown> {
   const socket = connect(path);
+  socket.on('error', () => undefined); // told to who waits: before it is connected by `once`, then by the end of the lines
   const ended = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const end = () => socket.destroy(new Error('the monitor does not answer'));
   ended.addEventListener('abort', end, { once: true });
   try {
     await once(socket, 'connect', { signal: ended });
-    socket.on('error', () => undefined); // told by the end of the lines
     const lines = createInterface({ input: socket })[Symbol.asyncIterator]();
     await answerIn(lines, 'QMP');
     for (const execute of ['qmp_capabilities', command]) {

@@ -32,10 +32,14 @@ export function cpuSecondsOf(pid: number): number | undefined {
   return Number.isNaN(user + system) ? undefined : (user + system) / TICKS_PER_SECOND;
 }
 
+/** That there is none, or that it is not for us to read, is an answer; that we have no more files to open is none. */
+const NOT_THERE: readonly unknown[] = ['ENOENT', 'ESRCH', 'EACCES', 'EPERM'];
+
 function readOr(otherwise: string, file: string): string {
   try {
     return readFileSync(file, 'utf8');
-  } catch {
-    return otherwise;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && NOT_THERE.includes(error.code)) return otherwise;
+    throw error;
   }
 }

@@ -138,6 +138,18 @@ describe('a machine of the imitation of QEMU', () => {
     expect(processesOf(machine.id)).toEqual([pidIn(join(settings.dir, machine.id, 'pid'))]);
   });
 
+  test('is found, and not started twice, by a cloud that was told another folder', async () => {
+    const settings = await settingsWith();
+    const machine = machineOf();
+    await (await open(settings)).start(machine, never);
+    const [pid] = processesOf(machine.id);
+    const elsewhere = await open({ ...settings, dir: `${settings.dir}2` });
+    await elsewhere.start(machine, never);
+    expect(processesOf(machine.id)).toEqual([pid]);
+    await elsewhere.stop(machine, never);
+    expect(processesOf(machine.id)).toEqual([]);
+  });
+
   test('that ends by itself has failed, and its console log is there to read', async () => {
     behave('dies');
     const settings = await settingsWith();

@@ -137,7 +137,8 @@ export class QemuDriver implements Driver {
 
   #pidOf({ id }: Machine): number | undefined {
     const pid = pidIn(new MachineFolder(this.#settings.dir, id).pid);
-    return pid !== undefined && isMachine(pid, id) ? pid : undefined;
+    if (pid !== undefined && isMachine(pid, id)) return pid;
+    return processesOf(id)[0]; // it may have been started with another `dir`
   }
 
   async #slot(): Promise<void> {

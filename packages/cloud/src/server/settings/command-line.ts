@@ -56,6 +56,8 @@ export function settingsFrom(
   if (driver !== 'simulated' && driver !== 'qemu')
     throw wrong(`--driver is simulated or qemu, not "${driver}"`);
   if (!isLevel(logLevel)) throw wrong(`--log-level is one of ${LEVELS.join(', ')}, not "${logLevel}"`);
+  if (values.data === '' || values.data === ':memory:')
+    throw wrong(`--data is a file, which outlives the process, not "${values.data}"`);
   if ((certificateFile === undefined) !== (keyFile === undefined))
     throw wrong('--tls-cert and --tls-key go together');
   return {

@@ -60,6 +60,11 @@ describe('the command line', () => {
     [['serve', 'me'], '"serve me" is nothing to do; see vmwright-cloud --help'],
     [['serve', '--prot', '1'], "Unknown option '--prot'; see vmwright-cloud --help"],
     [['serve', '--data'], "Option '--data <value>' argument missing; see vmwright-cloud --help"],
+    [['serve', '--data='], '--data is a file, which outlives the process, not ""; see vmwright-cloud --help'],
+    [
+      ['serve', '--data', ':memory:'],
+      '--data is a file, which outlives the process, not ":memory:"; see vmwright-cloud --help',
+    ],
     [['serve', '--listen', '8480'], '--listen is host:port, not "8480"; see vmwright-cloud --help'],
     [['serve', '--listen', 'a:65536'], '--listen is host:port, not "a:65536"; see vmwright-cloud --help'],
     [['serve', '--driver', 'xen'], '--driver is simulated or qemu, not "xen"; see vmwright-cloud --help'],

@@ -66,7 +66,7 @@ describe('a key', () => {
     clock.time += 7 * DAY - 1;
     store.dropOldKeys();
     expect(store.known('k', { name: 'x' })).toEqual(gone);
-    expect(store.known('k', { name: 'y' })).toEqual({ is: 'reused' });
+    expect(store.known('k', { name: 'y' })).toEqual(gone);
     clock.time += 1;
     expect(store.known('k', { name: 'x' })).toBeUndefined();
     const again = create(store, 'x', { key: 'k' });
@@ -138,13 +138,37 @@ describe('the audit log', () => {
     });
     create(crashing.store, 'told');
     alive = false;
-    expect(() => create(crashing.store, 'kept-back')).toThrow('killed');
+    create(crashing.store, 'kept-back');
     crashing.close();
     const next = open(path);
     expect(next.events()).toMatchObject([{ audit: 2, event: 'created', name: 'kept-back' }]);
     expect(next.store.all()).toHaveLength(2);
     next.close();
     expect(open(path).audit).toEqual([]);
+  });
+
+  test('is told with the next what there was no room for, after what may be half a line', async () => {
+    const told: string[] = [];
+    let hasRoom = true;
+    const { store } = open(await file(), {
+      writeAudit: (line) => {
+        if (!hasRoom) throw new Error('ENOSPC');
+        told.push(line);
+      },
+    });
+    hasRoom = false;
+    create(store, 'first');
+    create(store, 'second');
+    expect(() => create(store, 'second')).toThrow('UNIQUE');
+    hasRoom = true;
+    create(store, 'third');
+    expect(told[0]).toMatch(/^\n\{/);
+    const events = told.map((line) => JSON.parse(line));
+    expect(events.map(({ audit, name }) => [audit, name])).toEqual([
+      [1, 'first'],
+      [2, 'second'],
+      [3, 'third'],
+    ]);
   });
 
   test('repeats a line under its own number when the crash came right after it', async () => {

@@ -104,9 +104,10 @@ export class Store implements Disposable {
     const server = this.find(serverId);
     // Past its time, though nobody has cleared it away yet.
     if (server === undefined && Number(row.deleted_at) <= this.#oldestKey()) return undefined;
-    if (text(row, 'fingerprint') !== fingerprintOf(wanted)) return { is: 'reused' };
-    // From the moment the deletion was promised: what the answer is must not depend on how fast the driver is.
+    // From the moment the deletion was promised: what the answer is must not depend on how fast the driver is. Whatever
+    // the body is: who asks again for what is gone wants to know that.
     if (server === undefined || server.state === 'deleting') return { is: 'gone', serverId };
+    if (text(row, 'fingerprint') !== fingerprintOf(wanted)) return { is: 'reused' };
     return { is: 'same', server };
   }
 
