@@ -3,21 +3,38 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { install, type WithCloud } from './with-cloud.ts';
 
 /** Of the cloud: whether each machine that it starts fails, or none. */
-const config = (failureProbability: number) => ({
+const config = (failureProbability: number, bootMs = 50) => ({
   observeEveryMs: 20,
-  simulated: { bootMs: { min: 20, max: 60 }, stopMs: { min: 20, max: 60 }, failureProbability },
+  simulated: { bootMs: { min: bootMs, max: bootMs }, stopMs: { min: 20, max: 60 }, failureProbability },
 });
 
 let it: WithCloud;
 beforeAll(async () => {
-  it = await install({ args: ['--vm-refresh=1s', '--vm-sweep=5s'], cloud: { config: config(1) } });
+  it = await install({
+    args: ['--vm-refresh=1s', '--vm-sweep=5s'],
+    cloud: { config: config(1), faults: true },
+  });
 }, 120_000);
 afterAll(() => it?.[Symbol.asyncDispose]());
 
 const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 const madeAnewAt = (vm: KubeObject) => Date.parse(String(status(vm, 'recreatedAt')));
-const WHY = 'the cloud could not start the machine (the simulated boot has failed);';
+const WHY = 'the machine has failed (the simulated boot has failed);';
+
+test('a machine that has failed and cannot be removed for another is told so', async () => {
+  const faults = { errorRate: 1, routes: ['deleteServer'], seed: 1 };
+  await it.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(faults) });
+  await it.vm('stuck', 'vmstuck', { 'vmwright.dev/recreate': 'true' });
+  const told = await it.until('stuck', (vm) => condition(vm, 'Ready') === 'Unknown');
+  expect(told.status).toMatchObject({
+    opStatus: 'Unknown',
+    msg: 'the cloud does not answer; it is asked again',
+  });
+  await it.cloud.fetch('/faults', { method: 'DELETE' });
+  await it.until('stuck', (vm) => Number(status(vm, 'recreations')) > 0);
+  await it.kubectl('delete', 'vms.samplecontroller.k8s.io', 'stuck');
+});
 
 test('a machine that fails stays for who wants to see why; another is made where that is asked for, ever later', async () => {
   await it.vm('kept', 'vmkept');
@@ -42,4 +59,16 @@ test('a machine that fails stays for who wants to see why; another is made where
   expect((await it.servers()).map(({ id }) => id)).toContain(status(kept, 'vmId'));
   await it.kubectl('annotate', 'vms.samplecontroller.k8s.io', 'kept', 'vmwright.dev/recreate=true');
   await it.until('kept', isRunning);
+});
+
+test('while the cloud is away, nobody says that it is making a machine', async () => {
+  await it.cloud.reconfigure(config(0, 3_600_000));
+  await it.vm('made', 'vmmade');
+  const made = await it.until('made', (vm) => status(vm, 'vmId') !== undefined);
+  expect(status(made, 'opStatus')).toBe('New');
+  await it.cloud.part.kill();
+  const told = await it.until('made', (vm) => status(vm, 'opStatus') === 'Unknown');
+  expect(status(told, 'msg')).toBe('the cloud does not answer; it is asked again');
+  await it.cloud.part.start();
+  await it.until('made', (vm) => status(vm, 'opStatus') === 'New');
 });

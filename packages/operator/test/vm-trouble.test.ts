@@ -86,7 +86,8 @@ test(
     await running('locked', 'leaving');
     const vmId = await vmIdOf('locked');
     const newKey = 'another-0123456789abcdef';
-    const sentence = 'the cloud does not accept our API key; mend CLOUD_API_KEY';
+    const sentence =
+      'the cloud does not accept our API key; mend CLOUD_API_KEY, or the file of CLOUD_API_KEY_FILE';
     {
       await using _ = await withOtherKey(newKey);
       const told = await until('locked', isFor('CloudUnauthorized'));

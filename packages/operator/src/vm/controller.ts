@@ -16,7 +16,7 @@ import {
 import { deletionPolicyOf, isPaused } from '../annotations.ts';
 import { Inventory } from './inventory.ts';
 import { NO_MARKS } from './marks.ts';
-import { isOutdated, leaving, plan, type Seen, troubled } from './plan.ts';
+import { isCloudTrouble, isOutdated, leaving, plan, type Seen, troubled } from './plan.ts';
 import { VM } from './resource.ts';
 import { remainingOf, seenBy } from './servers.ts';
 import { troubleOf } from './trouble.ts';
@@ -28,7 +28,7 @@ export const FINALIZER = 'vmwright.dev/vm';
 const MOVING_MS = 2_000;
 /** An annotation that goes wakes the object; this is for one whose going was missed. */
 const HELD_MS = 10 * 60_000;
-/** From which on failures in a row mean that nothing is known any more of machines that ran. */
+/** From which on failures in a row mean that nothing is known any more of the machines. */
 const MANY_FAILURES = 3;
 
 export interface VmControllerOptions {
@@ -66,7 +66,7 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
       await unlessAborted(inventory.refresh(), signal);
     } catch (error) {
       if (!signal.aborted) onError(error);
-      return !signal.aborted && inventory.failures >= MANY_FAILURES ? keysOf(isRunning) : [];
+      return !signal.aborted && inventory.failures >= MANY_FAILURES ? keysOf(isTakenForKnown) : [];
     }
     const { servers } = inventory;
     return keysOf((vm) => isOutdated(vm, servers));
@@ -91,8 +91,10 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
   });
 }
 
-function isRunning({ status }: VM): boolean {
-  return status?.opStatus === 'Running';
+/** Whether its status says how its machine is, which nobody knows while the cloud does not answer. */
+function isTakenForKnown(vm: VM): boolean {
+  const isLooked = vm.status?.vmId !== undefined && vm.metadata.deletionTimestamp === undefined;
+  return isLooked && !isPaused(vm) && !isCloudTrouble(vm);
 }
 
 function isMoving(vm: VM): boolean {
@@ -136,7 +138,7 @@ function reconciling(
             onMoving();
             break;
           case 'remove':
-            await setStatus(vm, step.status);
+            vm = await setStatus(vm, step.status);
             await unlessGone(ours.delete(step.id));
             onMoving();
             return undefined;

@@ -135,9 +135,11 @@ describe('a VM that has a machine', () => {
   test('that could not be started is replaced where that is asked for, and else says what can be done', () => {
     const server: Server = { ...running, state: 'failed', message: 'no room' };
     expect(told(next(vm({ vmId: 's-1' }), { server })).msg).toBe(
-      'the cloud could not start the machine (no room); delete the VM, or annotate it with vmwright.dev/recreate=true to have another',
+      'the machine has failed (no room); delete the VM, or annotate it with vmwright.dev/recreate=true to have another',
     );
     expect(next(vm({ vmId: 's-1' }, RECREATE), { server })).toMatchObject({ do: 'remove', id: 's-1' });
+    // One that was let go of is not ours to remove.
+    expect(next(vm({ vmId: 's-1' }, RECREATE), { server: { ...server, labels: {} } }).do).toBe('tell');
   });
 
   test.each([
@@ -154,9 +156,7 @@ describe('a VM that has a machine', () => {
       const pause = `another is made, ${pauseMs / 1_000} s after it at the earliest`;
       const againMs = pauseMs - 1_000;
       expect(next(object, failed)).toMatchObject({ do: 'tell', againMs });
-      expect(told(next(object, failed)).msg).toBe(
-        `the cloud could not start the machine (no room); ${pause}`,
-      );
+      expect(told(next(object, failed)).msg).toBe(`the machine has failed (no room); ${pause}`);
       expect(next(object, gone)).toMatchObject({ do: 'tell', againMs, status: { vmId: 's-1' } });
       expect(told(next(object, gone)).msg).toBe(`the cloud has no machine s-1 any more; ${pause}`);
     }
@@ -190,7 +190,9 @@ describe('a VM that has a machine', () => {
     for (const reason of ['CloudUnreachable', 'CloudBusy', 'CloudUnauthorized', 'CloudRefused'] as const) {
       const status = troubled(vm(before), { reason, message: 'it is so' }, NOW);
       expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown', msg: 'it is so' });
-      expect(isOutdated(vm(status), new Map([[running.id, running]]))).toBe(true);
+      // What is refused is tried again by itself, ever later.
+      const isWoken = reason !== 'CloudRefused';
+      expect(isOutdated(vm(status), new Map([[running.id, running]]))).toBe(isWoken);
     }
     expect(troubled(vm(), { reason: 'CloudRefused', message: 'no' }, NOW).opStatus).toBe('Failed');
   });

@@ -1,7 +1,7 @@
 import type { Labels, NewServer, Server } from '@vmwright/cloud';
 import { type Condition, conditionOf, type Happening, isTrue, setCondition } from '@vmwright/runtime';
 import { isPaused, mayRecreate, RECREATE } from '../annotations.ts';
-import { keyFor, marksOf, marksToMend } from './marks.ts';
+import { keyFor, marksOf, marksToMend, ownerOf } from './marks.ts';
 import type { VM, VMStatus } from './resource.ts';
 import type { Trouble } from './trouble.ts';
 
@@ -68,7 +68,9 @@ export function plan(cluster: string, now: number, vm: VM, seen: Seen): Step {
   const marks = marksToMend(server, labels);
   if (marks !== undefined) return { do: 'mark', id: server.id, labels: marks };
   const observation = observed(vm, server, now);
-  if (server.state !== 'failed' || !mayRecreate(vm)) return { do: 'tell', status: observation };
+  // One that was let go of is not ours to remove.
+  const isToGo = server.state === 'failed' && mayRecreate(vm) && ownerOf(server) === vm.metadata.uid;
+  if (!isToGo) return { do: 'tell', status: observation };
   if (waitMs > 0) return { do: 'tell', status: observation, againMs: waitMs };
   // Counted, so that it is a write: who does not know that the annotation is gone is refused there.
   return { do: 'remove', id: server.id, status: { ...observation, attempts: (status.attempts ?? 0) + 1 } };
@@ -78,12 +80,22 @@ export function plan(cluster: string, now: number, vm: VM, seen: Seen): Step {
 export function isOutdated(vm: VM, servers: ReadonlyMap<string, Server>): boolean {
   const { metadata, status = {} } = vm;
   if (isPaused(vm) || metadata.deletionTimestamp !== undefined) return false;
-  const isUnknown = conditionOf(status.conditions, 'Ready')?.reason.startsWith('Cloud') ?? false;
-  if (status.vmId === undefined) return isUnknown; // else it is on its way by itself
+  if (reasonOf(vm) === 'CloudRefused') return false; // it is tried again by itself, ever later
+  if (status.vmId === undefined) return isCloudTrouble(vm); // else it is on its way by itself
   const server = servers.get(status.vmId);
-  if (server === undefined) return isUnknown || mayRecreate(vm) || !isTrue(status.conditions, 'VmLost');
+  if (server === undefined)
+    return isCloudTrouble(vm) || mayRecreate(vm) || !isTrue(status.conditions, 'VmLost');
   const { opStatus, cpuUtilization, msg } = observed(vm, server, 0);
   return opStatus !== status.opStatus || cpuUtilization !== status.cpuUtilization || msg !== status.msg;
+}
+
+/** Whether what is told of it is that the cloud does not answer, or refuses. */
+export function isCloudTrouble(vm: VM): boolean {
+  return reasonOf(vm)?.startsWith('Cloud') ?? false;
+}
+
+function reasonOf({ status }: VM): string | undefined {
+  return conditionOf(status?.conditions, 'Ready')?.reason;
 }
 
 /** The status of an object whose server is there. */
@@ -120,7 +132,7 @@ export function observed(vm: VM, { id, state, cpuUtilization, message }: Server,
         {
           status: 'False',
           reason: 'MachineFailed',
-          message: `the cloud could not start the machine (${message ?? 'it does not say why'}); ${remedyFor(vm)}`,
+          message: `the machine has failed (${message ?? 'it does not say why'}); ${remedyFor(vm)}`,
         },
       );
     case 'deleting':
@@ -131,7 +143,7 @@ export function observed(vm: VM, { id, state, cpuUtilization, message }: Server,
         {
           status: 'False',
           reason: 'MachineDeleting',
-          message: 'the machine is being deleted in the cloud',
+          message: message ?? 'the machine is being deleted in the cloud',
         },
       );
   }
@@ -226,7 +238,7 @@ function pauseOf({ status }: VM): number {
   return recreations === 0 ? 0 : Math.min(SHORTEST_PAUSE_MS * 2 ** (recreations - 1), LONGEST_PAUSE_MS);
 }
 
-/** What is left of that pause, which began when the machine was made. A clock that was set back ends it. */
+/** What is left of that pause, which began when this machine was decided on. A clock that was set back ends it. */
 function waitOf(vm: VM, now: number): number {
   const passedMs = now - Date.parse(vm.status?.recreatedAt ?? '');
   return passedMs >= 0 ? Math.max(0, pauseOf(vm) - passedMs) : 0;

@@ -2,6 +2,7 @@ import {
   CloudError,
   ConnectionError,
   InvalidRequestError,
+  NameTakenError,
   TooManyRequestsError,
   UnauthorizedError,
   UnavailableError,
@@ -27,7 +28,7 @@ export function troubleOf(error: unknown): Trouble | undefined {
   if (error instanceof UnauthorizedError)
     return {
       reason: 'CloudUnauthorized',
-      message: 'the cloud does not accept our API key; mend CLOUD_API_KEY',
+      message: 'the cloud does not accept our API key; mend CLOUD_API_KEY, or the file of CLOUD_API_KEY_FILE',
     };
   // It is read for each request, and may be replaced or taken away at any time.
   if (error instanceof SettingsError)
@@ -35,6 +36,7 @@ export function troubleOf(error: unknown): Trouble | undefined {
       reason: 'CloudUnauthorized',
       message: 'our API key cannot be read; mend CLOUD_API_KEY_FILE',
     };
+  if (error instanceof NameTakenError) return undefined; // and free again by now: the next try finds it so
   if (asksForTime(error)) return BUSY;
   if (error instanceof InvalidRequestError)
     return { reason: 'CloudRefused', message: `the cloud refuses: ${error.detail}` };
