@@ -272,7 +272,7 @@ describe('what people do to machines', () => {
     const elsewhere = await cloneInto('', {
       name: machine?.name ?? '',
       instanceUuid: String(field(replicas(group)[0], 'instanceUuid')),
-      extraConfig: { 'vmwright.uid': String(group.metadata.uid) },
+      extraConfig: { 'vmwright.uid': String(group.metadata.uid), 'vmwright.slot': '0' },
     });
     return {
       machine,

@@ -2,7 +2,7 @@ import type { ReconcileContext } from '@vmwright/runtime';
 import type { Ref } from '@vmwright/vsphere';
 import { machine, moved } from './actions.ts';
 import type { Location } from './locator.ts';
-import { NO_MARKS } from './marks.ts';
+import { NO_MARKS, readMarks } from './marks.ts';
 import type { Seen } from './plan.ts';
 import type { VmGroup } from './resource.ts';
 
@@ -49,9 +49,12 @@ export async function letGo(
   seen: Seen,
   { assertMayAct: allow, signal }: ReconcileContext<VmGroup>,
 ): Promise<void> {
-  const { machines, tasks } = location.site.vcenter;
+  const { vcenter } = location.site;
+  const { machines, tasks } = vcenter;
   const hidden = await hiddenOf(group, location, seen, signal);
   for (const vm of [...seen.machines.map(({ id }) => machine(id)), ...hidden.map(({ vm }) => vm)]) {
+    // One that was let go of already, by a try before this one, is nobody's.
+    if ((await readMarks(vcenter, vm, { signal })) === undefined) continue;
     const task = await machines.reconfigure(vm, { extraConfig: NO_MARKS }, { allow, signal });
     await tasks.follow(task, { signal });
   }

@@ -1,4 +1,4 @@
-import type { Known, Ref } from '@vmwright/vsphere';
+import type { CallOptions, Known, Ref, Vcenter } from '@vmwright/vsphere';
 import { instanceUuid } from './names.ts';
 import type { VmGroup } from './resource.ts';
 
@@ -69,6 +69,16 @@ export function marksIn({ properties }: Known<'VirtualMachine'>): Marks | undefi
     template: values.get(TEMPLATE) ?? '',
     templateId: values.get(TEMPLATE_ID) ?? '',
   };
+}
+
+/** The same, as it is at this very moment: an inventory may not have been told yet. */
+export async function readMarks(
+  vcenter: Vcenter,
+  ref: Ref<'VirtualMachine'>,
+  options: CallOptions,
+): Promise<Marks | undefined> {
+  const paths = ['config.instanceUuid', 'config.extraConfig'] as const;
+  return marksIn({ ref, properties: await vcenter.read(ref, paths, options) });
 }
 
 /** Whose a folder is: of which cluster's group. */

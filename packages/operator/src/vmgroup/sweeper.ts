@@ -4,7 +4,7 @@ import { type SweepOptions, sweep } from '../sweep.ts';
 import { removeStray } from './actions.ts';
 import { ownerOf as folderOwner, releaseFolder } from './folder.ts';
 import { folderKey } from './locator.ts';
-import { FOLDER_OWNER, marksIn, ownerIn } from './marks.ts';
+import { FOLDER_OWNER, ownerIn, readMarks } from './marks.ts';
 import { VmGroup } from './resource.ts';
 import type { Root } from './root.ts';
 import type { Site } from './site.ts';
@@ -57,7 +57,7 @@ export function vmGroupSweeper({ sites, cluster, log, ...options }: VmGroupSweep
         try {
           const owner = isRef(ref, 'Folder')
             ? await folderOwner(site.vcenter, ref, { signal })
-            : await machineOwner(site, ref, signal);
+            : await readMarks(site.vcenter, ref, { signal });
           return owner?.cluster === cluster ? { ...stray, owner } : undefined;
         } catch (error) {
           if (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND') return undefined;
@@ -71,11 +71,6 @@ export function vmGroupSweeper({ sites, cluster, log, ...options }: VmGroupSweep
       },
     },
   });
-}
-
-async function machineOwner({ vcenter }: Site, ref: Ref<'VirtualMachine'>, signal: AbortSignal) {
-  const paths = ['config.instanceUuid', 'config.extraConfig'] as const;
-  return marksIn({ ref, properties: await vcenter.read(ref, paths, { signal }) });
 }
 
 function machinesIn(site: Site, root: Root, cluster: string): readonly Stray[] {
