@@ -155,4 +155,17 @@ describe('an exec plugin', () => {
     clock.advance(60_000);
     await expect(asked).rejects.toThrow('was ended by SIGKILL');
   });
+
+  test('whose own children hang is not waited for either', async () => {
+    const folder = await temporaryFolder('plugin');
+    // The shell is ended, and the sleep it has started holds on to what it would print to.
+    const script = '#!/bin/sh\necho $$ > pid\nsleep 20\necho never\n';
+    await writeFile(join(folder, 'plugin'), script.replace('pid', join(folder, 'pid')), { mode: 0o755 });
+    const clock = new VirtualClock();
+    const hanging = new ExecPlugin({ clock, spec: exec, path: join(folder, 'config') });
+    const asked = hanging.authorization();
+    await expect.poll(() => readFile(join(folder, 'pid'), 'utf8').catch(() => '')).not.toBe('');
+    clock.advance(60_000);
+    await expect(asked).rejects.toThrow('was ended by SIGKILL');
+  });
 });

@@ -84,7 +84,12 @@ function run(clock: Clock, { command, args, env, installHint }: Program): Promis
       if (error === null) resolve(stdout);
       else reject(new AccessError(`the credential plugin ${command} ${failure(error, installHint)}`));
     });
-    const timer = clock.after(LONGEST_RUN_MS, () => child.kill('SIGKILL'));
+    const timer = clock.after(LONGEST_RUN_MS, () => {
+      child.kill('SIGKILL');
+      // What it has started itself may hold these open, and would be waited for.
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+    });
     child.stdin?.on('error', () => undefined); // it may be gone already
     child.stdin?.end(); // nobody is there to answer a question
   });

@@ -142,4 +142,12 @@ describe('an OIDC token', () => {
     await provider[Symbol.asyncDispose]();
     await expect(ask()).rejects.toThrow(/cannot be reached: .*ECONNREFUSED/);
   });
+
+  test('is renewed over TLS where the address says so, whether or not an authority is named', async () => {
+    await using provider = await new IdentityProvider().start(); // does not speak TLS
+    const issuer = provider.origin.replace('http:', 'https:');
+    const config = settings(provider, { 'idp-issuer-url': issuer });
+    const renewed = oidcToken({ world: worldWithClock(), config, path: 'config' }).authorization();
+    await expect(renewed).rejects.toThrow(/cannot be reached: .*(SSL|TLS)/i);
+  });
 });

@@ -223,6 +223,22 @@ test('refuses a selector that is none', async ({ cluster }) => {
   );
 });
 
+test('what is written while an index is gone through comes once', async ({ cluster, namespace }) => {
+  const { cache, client } = await start(cluster.kubeconfig, {
+    namespaces: [namespace],
+    indexers: { all: () => ['x'] },
+  });
+  for (const name of ['once-a', 'once-b'])
+    cache.written(await client.create(ConfigMap, { metadata: { namespace, name }, data: { n: '0' } }));
+  const seen: string[] = [];
+  for (const { metadata } of cache.byIndex('all', 'x')) {
+    if (!metadata.name.startsWith('once-')) continue;
+    seen.push(metadata.name);
+    cache.written(await client.mergePatch(ConfigMap, metadata, { data: { n: String(seen.length) } }));
+  }
+  expect(seen.sort()).toEqual(['once-a', 'once-b']);
+});
+
 test('goes on where the transform or an index stumbles over an object, and says over which', async ({
   cluster,
   namespace,

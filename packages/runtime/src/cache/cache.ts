@@ -150,13 +150,14 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   *byIndex(index: string, value: string): Generator<T, void, undefined> {
-    for (const key of this.#store.find(index, value)) yield* this.#maybe(key);
+    // A copy: what is written meanwhile goes to the end of an index, and would come again.
+    for (const key of [...this.#store.find(index, value)]) yield* this.#maybe(key);
   }
 
   /** Adds an index, also to what is there. */
   addIndex(name: string, indexer: Indexer<T>): void {
     this.#store.addIndex(name, (object) =>
-      this.#guarded(`the index "${name}" of`, object, () => indexer(object), []),
+      this.#guarded(`the index "${name}" of`, object, () => [...indexer(object)], []),
     );
   }
 
@@ -282,7 +283,12 @@ export class ObjectCache<T extends KubeObject> {
       for (const part of Object.keys(lean)) if (!METADATA.has(part)) Reflect.deleteProperty(lean, part);
     const { transform } = this.#options;
     if (transform === undefined) return lean;
-    return this.#guarded('the transform of', lean, () => transform(lean), lean);
+    const transformed = () => {
+      const kept = transform(lean);
+      keyOf(kept.metadata); // throws where it is none
+      return kept;
+    };
+    return this.#guarded('the transform of', lean, transformed, lean);
   }
 
   /** One object that a function of the program's stumbles over must not stop the watch of all others. */

@@ -81,3 +81,37 @@ test('one of which there are no bookmarks is taken up again without a word, wher
   await sees('after-the-quiet');
   expect(errors).toEqual([]);
 });
+
+test('a server that ends each watch at once is asked less and less often, and told of', async ({
+  cluster,
+  namespace,
+}) => {
+  await using client = await connect(cluster.kubeconfig);
+  const errors: string[] = [];
+  let watches = 0;
+  const cache = new ObjectCache({
+    world: nodeWorld,
+    client: {
+      pages: (kind, options) => client.pages(kind, options),
+      async *watch(kind, options) {
+        watches += 1;
+        if (watches > 1) return;
+        for await (const event of client.watch(kind, options)) {
+          yield event;
+          if (event.type === 'BOOKMARK') return;
+        }
+      },
+    },
+    kind: ConfigMap,
+    namespaces: [namespace],
+    onError: (error) => void errors.push(String(error)),
+  });
+  const stop = new AbortController();
+  const running = cache.run(stop.signal);
+  await cache.waitForSync();
+  await expect.poll(() => errors.length, { timeout: 10_000 }).toBeGreaterThan(1);
+  expect(errors[0]).toContain('the server has ended the watch at once');
+  expect(watches).toBeLessThan(6);
+  stop.abort();
+  await running;
+});

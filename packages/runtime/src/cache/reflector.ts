@@ -1,7 +1,7 @@
 import type { Client } from '../client/client.ts';
-import { ApiError, GoneError } from '../client/errors.ts';
+import { ApiError, ConnectionError, GoneError } from '../client/errors.ts';
 import type { Selection } from '../client/options.ts';
-import type { Kind } from '../kind/kind.ts';
+import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { wait } from '../world/wait.ts';
 import type { Timer, World } from '../world/world.ts';
@@ -36,6 +36,8 @@ const LONGEST_DELAY_MS = 30_000;
 /** After which a failure is a new one, not one more in a row. */
 const HEALTHY_MS = 120_000;
 const SHORTEST_WATCH_SECONDS = 300;
+/** A watch that ends sooner, and has told nothing, is no watch. */
+const SHORTEST_MS = 1_000;
 
 /**
  * Follows all objects of a kind, for ever.
@@ -116,6 +118,7 @@ export class Reflector<T extends KubeObject> {
 
   async #watch(signal: AbortSignal, initial: boolean): Promise<void> {
     const { world, client, kind, selection, keyOf, sink } = this.#options;
+    const started = world.monotonic();
     using silence = new Silence(world, SILENCE_MS, signal);
     const events = client.watch(kind, {
       ...selection,
@@ -147,6 +150,10 @@ export class Reflector<T extends KubeObject> {
         }
         if (listed === undefined) this.#reach(object.metadata.resourceVersion ?? '');
       }
+      // A server that ends each watch at once would be asked as often as it can answer.
+      const isShort = !silence.wasBroken && world.monotonic() - started < SHORTEST_MS;
+      if (listed !== undefined || isShort)
+        throw new ConnectionError(`watching ${resourceOf(kind)}: the server has ended the watch at once`);
     } catch (error) {
       // Of some kinds (Events) there are no bookmarks: the stream may be dead, or have nothing to tell. It is opened anew
       // where it was, which is no failure yet.
@@ -177,6 +184,8 @@ class Silence implements Disposable {
   #timer: Timer;
   /** Whether it was too long. */
   isOver = false;
+  /** Whether anything was heard. */
+  wasBroken = false;
 
   constructor(world: World, ms: number, outer: AbortSignal) {
     this.#world = world;
@@ -193,6 +202,7 @@ class Silence implements Disposable {
 
   /** Cheap, since it is called for each event: the timer is set anew only when it goes off. */
   broken(): void {
+    this.wasBroken = true;
     this.#heardAt = this.#world.monotonic();
   }
 

@@ -105,6 +105,14 @@ test('asks for JSON unless told what else', async () => {
   ]);
 });
 
+test('a page of a proxy that repeats what it was sent is told without the token', async () => {
+  const { requests } = server(answer(404, [`<html>${'-'.repeat(280)}Bearer t0ken-t0ken-t0ken`]));
+  const token: Credentials = { ...noCredentials, authorization: async () => 'Bearer t0ken-t0ken-t0ken' };
+  const error = await requests(token).text(GET).catch(String);
+  expect(error).toContain('<html>');
+  expect(error).not.toContain('t0k');
+});
+
 describe('credentials', () => {
   const tokens = (world: World) => {
     let fetched = 0;

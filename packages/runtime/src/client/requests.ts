@@ -158,8 +158,16 @@ export class Requests {
     const warning = response.header('warning');
     if (warning !== undefined) for (const text of warningsIn(warning)) observer?.warned?.(text);
     if (response.status < 300) return response;
-    throw errorFrom(nameOf(outgoing), response.status, await response.text(), response.header('retry-after'));
+    // A proxy's page may repeat what it was sent.
+    const said = without(authorization, await response.text());
+    throw errorFrom(nameOf(outgoing), response.status, said, response.header('retry-after'));
   }
+}
+
+/** @param authorization `Bearer …`, `Basic …` */
+function without(authorization: string | undefined, text: string): string {
+  const secret = authorization?.slice(authorization.indexOf(' ') + 1) ?? '';
+  return secret === '' ? text : text.replaceAll(secret, '[redacted]');
 }
 
 /** The lines. At their end the deadline lets go of the caller's signal, which may outlive thousands of watches. */

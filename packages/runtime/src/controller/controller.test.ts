@@ -495,6 +495,19 @@ test('a server that asks for time is given it, whatever the back-off says', asyn
   expect(second - first).toBeGreaterThanOrEqual(400); // the back-off after a first failure is 5 ms
 });
 
+test('who does not run yet, since another leads, collects no keys', async ({ cluster }) => {
+  const access = await kubeconfigAccess({ world: nodeWorld, path: cluster.kubeconfig });
+  const manager = new Manager({ world: nodeWorld, access, name: 'standby' });
+  const { queue } = manager.control<ConfigMap>({ for: ConfigMap, reconcile: async () => undefined });
+  const cache = manager.caches.get(ConfigMap);
+  let told = 0;
+  cache.subscribe(() => {
+    told += 1;
+  });
+  cache.written({ metadata: { namespace: 'default', name: 'x', uid: 'u', resourceVersion: '7' } });
+  expect([told, queue.depth]).toEqual([1, 0]);
+});
+
 test('an object is looked at again after a while although nothing has happened', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();

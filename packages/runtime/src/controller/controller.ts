@@ -22,6 +22,7 @@ import type { ReconcileContext, WorkContext } from './context.ts';
 import { hasFinalizer, setFinalizer } from './finalizer.ts';
 import type { Predicate } from './predicates.ts';
 import { type Result, TerminalError } from './result.ts';
+import { retryAfterOf } from './retry-after.ts';
 import { setStatus } from './set-status.ts';
 import type { Source, Watch } from './sources.ts';
 import { declare, type WorkEnvironment, workContext } from './work.ts';
@@ -135,6 +136,7 @@ export class Controller<T extends KubeObject> {
       ...(options.backoff && { backoff: options.backoff }),
       ...(observer && { observer: observer.queue }),
     });
+    void this.queue.close(); // until it runs: who does not lead would collect the key of each object there ever was
     observer?.queue.read(this.queue);
     observer?.maxConcurrent(options.concurrency ?? 1);
     const { owns = [], watches = [], reads = [] } = options;
@@ -390,12 +392,6 @@ export class Controller<T extends KubeObject> {
     };
     return Object.assign(context, ofReconcile);
   }
-}
-
-/** How long a server has asked to be left alone: the API server, or one outside whose client says so as well. */
-function retryAfterOf(error: unknown): number | undefined {
-  const ms = error instanceof Error && 'retryAfterMs' in error ? error.retryAfterMs : undefined;
-  return typeof ms === 'number' && Number.isFinite(ms) ? ms : undefined;
 }
 
 /** Whether there may be a newer version than the one that was known. */

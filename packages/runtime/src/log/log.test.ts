@@ -68,7 +68,10 @@ describe('secrets', () => {
     const { logger, lines } = collectingLogger();
     const secret = {
       kind: 'Secret',
-      metadata: { name: 'x' },
+      metadata: {
+        name: 'x',
+        annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{"data":{"a":"s3cret"}}' },
+      },
       data: { a: 's3cret' },
       stringData: { b: 's3cret' },
     };

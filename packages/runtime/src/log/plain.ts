@@ -71,10 +71,13 @@ function plainObject(value: object, depth: number): unknown {
   return plainEntries(
     isSecret
       ? entries.map(([name, each]) => [name, /^(data|stringData)$/.test(name) ? REDACTED : each])
-      : entries,
+      : entries.map(([name, each]) => [name, name === LAST_APPLIED ? REDACTED : each]),
     depth,
   );
 }
+
+/** In which kubectl keeps the whole object as it was applied, a Secret's content with it. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** An error with a code was foreseen, and its message is enough; any other wants to be found in the code. */
 function plainError(error: Error, depth: number): Record<string, unknown> {

@@ -43,11 +43,17 @@ export class Listener {
   readonly #server: Server;
   /** Connections over which no request has come yet; Node does not count them as idle. */
   readonly #unused = new Set<Socket>();
+  /** All, also those that have not come to speaking HTTP. */
+  readonly #sockets = new Set<Socket>();
   #closing: Promise<void> | undefined;
 
   constructor(server: Server, options: ListenerOptions) {
     this.#server = server;
     this.#options = options;
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
     server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
       this.#unused.add(socket);
       socket.once('close', () => this.#unused.delete(socket));
@@ -83,7 +89,7 @@ export class Listener {
       const timers = [
         // Clients open some in advance, and may never use them.
         clock.after(UNUSED_MS, () => this.#unused.forEach((socket) => void socket.destroy())),
-        clock.after(graceMs, () => this.#server.closeAllConnections()),
+        clock.after(graceMs, () => this.#sockets.forEach((socket) => void socket.destroy())),
       ];
       this.#server.close(() => {
         for (const timer of timers) timer.cancel();

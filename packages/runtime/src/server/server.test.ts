@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { parseExposition } from '../../test/exposition.ts';
 import { VirtualClock } from '../../test/virtual-clock.ts';
 import { collectingLogger } from '../log/collecting-logger.ts';
 import { Registry } from '../metrics/registry.ts';
-import { ServerError } from './listener.ts';
+import { Listener, ServerError } from './listener.ts';
 import { StatusServer, type StatusServerOptions } from './server.ts';
 
 async function start(options: Partial<StatusServerOptions> = {}) {
@@ -252,6 +253,20 @@ describe('closing', () => {
     clock.advance(1_000);
     await closed;
     await asked;
+  });
+
+  test('does not wait for one that never came to speaking TLS', async () => {
+    const clock = new VirtualClock();
+    const { logger } = collectingLogger();
+    const listener = new Listener(createTlsServer(), { clock, logger, serves: 'x', port: 0, graceMs: 1_000 });
+    await listener.open();
+    const silent = connect(listener.port, '127.0.0.1');
+    await once(silent, 'connect');
+    await expect.poll(() => new Promise((resolve) => silent.write('', () => resolve(true)))).toBe(true);
+    const closed = listener.close();
+    clock.advance(1_000);
+    await closed;
+    silent.destroy();
   });
 
   test('twice is closing once; an idle connection does not hold it up', async () => {

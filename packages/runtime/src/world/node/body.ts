@@ -67,8 +67,13 @@ export class Body {
     return new Promise((resolve, reject) => {
       const settle = () => {
         if (this.#error !== undefined) reject(this.#error);
-        else if (this.#ended) resolve(this.#all());
-        else this.#wake = settle;
+        else if (!this.#ended) this.#wake = settle;
+        else
+          try {
+            resolve(this.#all());
+          } catch (error) {
+            reject(error); // it is longer than a string can be
+          }
       };
       settle();
     });

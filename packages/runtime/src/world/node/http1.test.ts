@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createTcpServer, type Server } from 'node:net';
@@ -49,6 +50,29 @@ function gate() {
     },
   };
 }
+
+test('a server that takes no more connections, and serves those it has, is not stormed', async () => {
+  const held = gate();
+  const { pool, server } = await start((request, response) => held.hold(() => response.end(request.url)));
+  const first = get(pool, '/first');
+  await held.until(1);
+  server.close();
+  let opened = 0;
+  const count = () => {
+    opened += 1;
+  };
+  subscribe('net.client.socket', count);
+  onTestFinished(() => void unsubscribe('net.client.socket', count));
+  const given = new AbortController();
+  const second = get(pool, '/second', { signal: given.signal });
+  await new Promise((resolve) => setTimeout(resolve, 600)); // for so long it is counted
+  given.abort(new Error('given up'));
+  await expect(second).rejects.toThrow('given up');
+  expect(opened).toBeGreaterThan(0);
+  expect(opened).toBeLessThan(6);
+  held.open();
+  expect(await first).toBe('/first');
+});
 
 describe('requests', () => {
   test('share so many connections, and those that wait go in the order in which they came', async () => {

@@ -7,6 +7,8 @@ import { openSocket } from './socket.ts';
 /** Given up by most servers after some minutes, by some after one. */
 const IDLE_MS = 30_000;
 const READ_BUFFER = 64 * 1024;
+/** After a connection that did not come about, before the next. */
+const PAUSE_MS = 250;
 
 export interface Http1Options {
   readonly server: ServerAddress;
@@ -26,6 +28,7 @@ export class Http1Pool {
   readonly #waiting = new Set<Waiting>();
   #opening = 0;
   #sweeping: NodeJS.Timeout | undefined;
+  #pausing: NodeJS.Timeout | undefined;
   #state: 'open' | 'retired' | 'closed' = 'open';
 
   constructor(options: Http1Options) {
@@ -95,6 +98,7 @@ export class Http1Pool {
 
   #openForWaiting(): void {
     if (this.#state === 'closed' || this.#waiting.size <= this.#opening || this.#isFull) return;
+    if (this.#pausing !== undefined && this.#connections.size > 0) return;
     this.#opening += 1;
     this.#open().then(
       (connection) => {
@@ -104,12 +108,21 @@ export class Http1Pool {
       },
       (error: unknown) => {
         this.#opening -= 1;
-        // While there are others, those who wait get one of them.
         const [next] = this.#waiting;
-        if (this.#connections.size === 0) next?.refuse(error);
-        this.#openForWaiting();
+        if (this.#connections.size === 0) {
+          next?.refuse(error);
+          this.#openForWaiting();
+        } else this.#openLater(); // while there are others, those who wait get one of them
       },
     );
+  }
+
+  /** A server that takes no more connections, and serves those it has, is not to be asked a thousand times a second. */
+  #openLater(): void {
+    this.#pausing ??= setTimeout(() => {
+      this.#pausing = undefined;
+      this.#openForWaiting();
+    }, PAUSE_MS);
   }
 
   async #open(): Promise<Connection> {

@@ -27,6 +27,8 @@ export async function openSocket(
     noDelay: true,
     ...(onread && { onread: { ...onread } }),
   };
+  if (tls === undefined && protocol === 'https:')
+    throw new Error(`${origin} is to be asked over TLS, and nobody says whom to trust`);
   if (tls === undefined) return opened(connectTcp(to), 'connect');
   const { ca, certificate, key, serverName, insecure, thumbprint } = await tls();
   const socket = connectTls({
@@ -43,7 +45,8 @@ export async function openSocket(
   const shown = socket.getPeerCertificate().fingerprint256?.replaceAll(':', '').toLowerCase();
   if (thumbprint === undefined || shown === thumbprint) return socket;
   socket.destroy();
-  throw new Error(`the server shows another certificate than the pinned one, with the thumbprint ${shown}`);
+  const words = `the server shows another certificate than the pinned one, with the thumbprint ${shown}`;
+  throw Object.assign(new Error(words), { code: 'CERT_NOT_PINNED' });
 }
 
 function opened<S extends Socket>(socket: S, event: 'connect' | 'secureConnect'): Promise<S> {
