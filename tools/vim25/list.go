@@ -51,7 +51,7 @@ var properties = []managed{
 	{mo.VirtualMachine{}, []string{
 		"name", "parent", "customValue", "availableField", "recentTask", "datastore", "network", "resourcePool",
 		"config", "config.instanceUuid", "config.uuid", "config.template", "config.annotation", "config.extraConfig",
-		"config.changeVersion", "config.cpuHotAddEnabled", "config.memoryHotAddEnabled", "config.hardware",
+		"config.changeVersion", "config.cpuHotAddEnabled", "config.memoryHotAddEnabled", "config.hotPlugMemoryLimit", "config.hardware",
 		"config.hardware.device", "config.hardware.memoryMB", "config.hardware.numCPU",
 		"runtime.powerState", "runtime.connectionState", "runtime.host", "runtime.question",
 		"guest.ipAddress", "guest.hostName", "guest.net", "guest.guestState", "guest.toolsRunningStatus",

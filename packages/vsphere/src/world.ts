@@ -55,6 +55,8 @@ export interface TransportRequest {
   readonly signal?: AbortSignal | undefined;
   /** The answer may be long in coming: it gets a connection of its own. @default false */
   readonly lasting?: boolean;
+  /** Called when there is a connection to send it over, which it may have waited for. What it throws keeps it from being sent. */
+  readonly beforeSend?: () => void;
 }
 
 export interface TransportResponse {

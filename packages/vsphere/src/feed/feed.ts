@@ -112,16 +112,17 @@ export class Feed implements AsyncDisposable {
           filters.get(filter.value)?.apply(objectSet ?? []);
         version = set?.version ?? version;
         if (set?.truncated) continue;
-        if (!isSettled) {
+        if (isSettled)
+          wasTold(); // not by the first: who fails at the second each time would list everything all the time
+        else {
           isSettled = true;
-          wasTold();
           for (const source of filters.values()) source.settled();
         }
         await this.#options.pace?.next(set !== undefined, signal);
       }
     } catch (error) {
       // Where it is not the session that has ended, it would be kept, and told of everything, for as long as that lasts.
-      if (signal.aborted)
+      if (!(error instanceof FaultError && error.code === 'NOT_AUTHENTICATED'))
         await bound.call('DestroyPropertyCollector', collector, {}, regardless()).catch(() => undefined);
       throw error;
     }

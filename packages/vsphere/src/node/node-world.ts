@@ -45,7 +45,8 @@ class NodeTransport implements Transport {
     this.#lasting = agent(Number.POSITIVE_INFINITY);
   }
 
-  request({ method, path, headers, body, signal, lasting }: TransportRequest): Promise<TransportResponse> {
+  request(request: TransportRequest): Promise<TransportResponse> {
+    const { method, path, headers, body, signal, lasting, beforeSend } = request;
     const send = this.#server.tls === undefined ? requestHttp : requestHttps;
     const agent = lasting ? this.#lasting : this.#brief;
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
@@ -53,7 +54,18 @@ class NodeTransport implements Transport {
       const options = { method, agent, headers: { ...headers, ...length }, ...(signal && { signal }) };
       const sent = send(new URL(path, this.#server.origin), options, (answer) => resolve(responseOf(answer)));
       sent.on('error', reject);
-      sent.end(body);
+      const post = () => {
+        try {
+          beforeSend?.();
+          sent.end(body);
+        } catch (error) {
+          sent.destroy();
+          reject(error);
+        }
+      };
+      // Its head goes out with its body, which waits until there is a connection.
+      if (beforeSend === undefined) post();
+      else sent.once('socket', (socket) => (socket.connecting ? socket.once('connect', post) : post()));
     });
   }
 

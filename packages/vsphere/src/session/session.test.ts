@@ -113,7 +113,21 @@ test('a change that was refused for want of a session is sent again, and allowed
   });
   expect(await vcenter.read(folder, ['name'])).toEqual({ name: 'after-relogin' });
   expect(await vcsim.control.calls()).toMatchObject({ CreateFolder: 2, Login: 1 });
-  expect(allowed).toBe(2);
+  expect(allowed).toBe(4); // each time before it waits for a connection, and when it has one
+});
+
+test('a change that may not be made any more when it has got a connection is not sent', async () => {
+  await using vcenter = clientOf(vcsim);
+  const { vmFolder } = await vcenter.lookup.datacenter();
+  await vcsim.control.resetCalls();
+  const deposed = new Error('another leads');
+  let asked = 0;
+  const allow = () => {
+    asked += 1;
+    if (asked > 1) throw deposed;
+  };
+  await expect(vcenter.machines.createFolder(vmFolder, 'never', { allow })).rejects.toBe(deposed);
+  expect(await vcsim.control.calls()).not.toHaveProperty('CreateFolder');
 });
 
 test('a changed password is taken up by the next login', async () => {

@@ -71,7 +71,7 @@ export class Wire {
     const { method, self, args, version, signal, changes } = outgoing;
     const body = request(method, self, args, version);
     signal?.throwIfAborted();
-    outgoing.allow?.(); // nothing is awaited between this and the sending: what it says still holds
+    outgoing.allow?.(); // and again when it has a connection to be sent over: it may wait for one
     const started = world.monotonic();
     const tell = (code: string) => observer?.answered(method, code, world.monotonic() - started);
     const deadline = new Deadline(world, outgoing.timeoutMs, signal);
@@ -81,6 +81,7 @@ export class Wire {
       return { result: this.#read(outgoing, response.status, text, tell), cookie: cookieIn(response) };
     } catch (caught) {
       if (caught instanceof VsphereError) throw caught;
+      if (caught instanceof NotAllowed) throw caught.cause;
       tell('<error>');
       signal?.throwIfAborted();
       const why = deadline.passed
@@ -116,7 +117,7 @@ export class Wire {
   }
 
   #post<M extends Method>(
-    { version, cookie, lasting }: Outgoing<M>,
+    { version, cookie, lasting, allow }: Outgoing<M>,
     body: string,
     signal: AbortSignal,
   ): Promise<TransportResponse> {
@@ -133,6 +134,7 @@ export class Wire {
       body,
       signal,
       ...(lasting && { lasting }),
+      ...(allow && { beforeSend: () => refuseUnless(allow) }),
     });
   }
 
@@ -175,6 +177,17 @@ export class Wire {
         effectUnknown: changes,
       });
     }
+  }
+}
+
+/** Carries what `allow` has thrown past those who tell failures of the network. */
+class NotAllowed extends Error {}
+
+function refuseUnless(allow: () => void): void {
+  try {
+    allow();
+  } catch (cause) {
+    throw new NotAllowed('not allowed', { cause });
   }
 }
 

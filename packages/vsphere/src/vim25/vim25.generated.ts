@@ -438,6 +438,7 @@ export interface Properties {
     readonly 'config.changeVersion': string;
     readonly 'config.cpuHotAddEnabled': boolean;
     readonly 'config.memoryHotAddEnabled': boolean;
+    readonly 'config.hotPlugMemoryLimit': number;
     readonly 'config.hardware': VirtualHardware;
     readonly 'config.hardware.device': readonly VirtualDevice[];
     readonly 'config.hardware.memoryMB': number;
