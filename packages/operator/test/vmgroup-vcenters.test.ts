@@ -93,6 +93,22 @@ test('a vCenter that nobody knows is told, and so is a placement that has change
   expect(await it.machines('default-settled')).toEqual([]);
 });
 
+test('a datacenter may be written as a path; one that is not there is told, however long the answer takes', async () => {
+  await create('default', 'slashed', { datacenter: '/DC0' });
+  const first = await until('default', 'slashed', running);
+  await it.change('slashed', { replicas: 3 });
+  await until('default', 'slashed', (group) => isRunning(group, 3));
+  expect(field(first, 'status', 'datacenter')).toBe('DC0');
+  await it.kubectl('delete', 'vmgroup', 'slashed');
+
+  await it.vcsim.control.delay({ methods: { RetrievePropertiesEx: 1_500 } });
+  await create('default', 'mistyped', { datacenter: 'DC7' });
+  const told = await until('default', 'mistyped', because('NotFound'));
+  expect(field(told, 'status', 'lastMessage')).toContain("datacenter 'DC7' not found");
+  await it.vcsim.control.clearDelays();
+  await it.kubectl('delete', 'vmgroup', 'mistyped');
+});
+
 test('a password that is refused is told, and a new one in its file is taken up; it is in no log and no object', async () => {
   await create('team-west', 'web');
   const waiting = await until('team-west', 'web', because('VcenterUnauthorized'));

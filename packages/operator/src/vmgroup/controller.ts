@@ -17,7 +17,7 @@ import { deletionPolicyOf, isPaused } from '../annotations.ts';
 import { operationFor, taken, wordsOf } from './actions.ts';
 import { letGo, refuseIfMoved } from './deletion.ts';
 import { Liveness } from './liveness.ts';
-import { type Location, Locator, placed } from './locator.ts';
+import { ElsewhereError, type Location, Locator, placed } from './locator.ts';
 import { machinesOf } from './machines.ts';
 import { Operations } from './operations.ts';
 import {
@@ -108,6 +108,7 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
 interface Known {
   readonly uid: string;
   readonly generation: number | undefined;
+  readonly size: string;
   /** What its template was found to be, by the name that it had in the spec. */
   template?: { readonly name: string; readonly id: string };
 }
@@ -183,15 +184,22 @@ class VmGroups {
       if (typeof policy === 'object')
         await setStatus(group, departing(group, `it is not deleted: ${policy.problem}`, now()));
       if (isPaused(group) || typeof policy === 'object') return requeueAfter(HELD_MS);
-      const location = await this.#locator.locate(group, context);
+      const location = await this.#locator.locate(group, context).catch((error: unknown) => {
+        if (policy === 'Orphan' && error instanceof ElsewhereError) return 'elsewhere' as const;
+        throw error;
+      });
+      if (location === 'elsewhere') return this.#gone(group, key);
       if (location === undefined || !location.root.isLive) return blindly(location);
       this.#meet(group, location, key);
       const seen = this.#look(group, location, key);
       if (policy === 'Orphan') {
         if (seen.busy.size > 0) return requeueAfter(LOOK_MS);
-        await letGo(group, location, seen, context);
-        await this.#locator.release(group, location, context);
-        return this.#gone(group, key);
+        const left = await letGo(group, location, seen, context, this.#options.world);
+        const isFree = left.length === 0 && (await this.#locator.release(group, location, context));
+        if (isFree) return this.#gone(group, key);
+        const status = { ...group.status, replicas: left };
+        await setStatus(group, departing({ ...group, status }, 'its machines are let go of', now()));
+        return requeueAfter(left.length > 0 ? 1 : LOOK_MS);
       }
       await refuseIfMoved(group, location, seen, signal);
       const isEmpty = seen.machines.length === 0 && seen.busy.size === 0;
@@ -298,14 +306,15 @@ class VmGroups {
   /** Takes up what was under way for a group that is new here, and forgives where something else is wanted now. */
   #meet(group: VmGroup, { site }: Location, key: string): void {
     const { uid = '', generation } = group.metadata;
+    const size = `${group.spec.cpu} ${group.spec.memory}`;
     const known = this.#known.get(key);
     if (known?.uid === uid) {
       if (known.generation === generation) return;
-      this.#known.set(key, { ...known, generation });
-      this.#operations.forgive(key);
+      this.#known.set(key, { ...known, generation, size });
+      this.#operations.forgive(key, { isSizeSame: known.size === size });
       return;
     }
-    this.#known.set(key, { uid, generation });
+    this.#known.set(key, { uid, generation, size });
     this.#operations.forget(key);
     for (const { slot, task, leaving, power } of group.status?.replicas ?? []) {
       if (task === undefined) continue;

@@ -10,6 +10,16 @@ import type { Sites } from './sites.ts';
 import { type Destination, type Target, wantedBy } from './targets.ts';
 import { GroupError } from './trouble.ts';
 
+/** The machines of a group are on a vCenter that nobody knows. */
+export class ElsewhereError extends GroupError {
+  constructor(site: string, vcenterId: string) {
+    super({
+      reason: 'PlacementChanged',
+      message: `vCenter '${site}' is another one than that on which its machines are (${vcenterId}); set its address back, or delete the group with vmwright.dev/deletion-policy=Orphan`,
+    });
+  }
+}
+
 /** Where a group is: the vCenter, what is said about where in it, and the folder that its own is in. */
 export interface Location {
   readonly site: Site;
@@ -51,7 +61,7 @@ export class Locator {
   ): Promise<Location | undefined> {
     const site = this.#options.sites.of(group);
     const wanted = site.placementOf(group.spec.placement);
-    refuseToMove(group, wanted);
+    refuseToMove(group);
     const { datacenter, folder, vcenterId } = group.status ?? {};
     const placement = {
       ...wanted,
@@ -60,10 +70,7 @@ export class Locator {
     };
     const root = await unlessAborted(site.roots.get(placement, assertMayAct), signal);
     if (root !== undefined && vcenterId !== undefined && vcenterId !== root.vcenterId)
-      throw new GroupError({
-        reason: 'PlacementChanged',
-        message: `vCenter '${site.name}' is another one than that on which its machines are (${vcenterId}); set its address back, or delete the group with vmwright.dev/deletion-policy=Orphan`,
-      });
+      throw new ElsewhereError(site.name, vcenterId);
     if (root === undefined) return undefined;
     await unlessAborted(site.hosts.learn(root.hosts()), signal);
     return { site, placement, root };
@@ -182,16 +189,22 @@ export function placed(status: VmGroupStatus, { site, root, placement }: Locatio
 }
 
 /** Machines do not move, and what is being deleted is looked for where it is. */
-function refuseToMove({ metadata, spec, status = {} }: VmGroup, wanted: Placement): void {
-  const { vcenter, datacenter, folder } = status;
+function refuseToMove({ metadata, spec: { placement: asked = {} }, status = {} }: VmGroup): void {
+  const { vcenter, datacenter = '', folder = '' } = status;
   if (vcenter === undefined || metadata.deletionTimestamp !== undefined) return;
+  // By what the group itself says: a default that has changed since is for groups that come.
   const hasMoved =
-    vcenter !== (spec.placement?.vcenter ?? vcenter) ||
-    datacenter !== (wanted.datacenter ?? datacenter) ||
-    folder !== (wanted.folder ?? DEFAULT_FOLDER);
+    vcenter !== (asked.vcenter ?? vcenter) ||
+    bare(datacenter) !== bare(asked.datacenter ?? datacenter) ||
+    bare(folder) !== bare(asked.folder ?? folder);
   if (!hasMoved) return;
   throw new GroupError({
     reason: 'PlacementChanged',
     message: `its machines are on vCenter '${vcenter}' in '${datacenter}/${folder}' and do not move; set the placement back, or delete the group and create another`,
   });
+}
+
+/** `/DC1` is the same as `DC1`. */
+function bare(path: string): string {
+  return path.replace(/^\/+|\/+$/g, '');
 }

@@ -21,7 +21,9 @@ function machineFrom(site: Site, { ref, marks, properties }: Marked): Machine {
     templateId: marks.templateId,
     canAdd: {
       cpus: properties['config.cpuHotAddEnabled'] ?? false,
-      memory: properties['config.memoryHotAddEnabled'] ?? false,
+      memoryUpToMb: properties['config.memoryHotAddEnabled']
+        ? properties['config.hotPlugMemoryLimit'] || Number.POSITIVE_INFINITY
+        : 0,
     },
     ...(ip && { ip }),
     ...(host && { host: site.hosts.of(host) }),

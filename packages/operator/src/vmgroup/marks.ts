@@ -1,6 +1,7 @@
 import type { CallOptions, Known, Ref, Vcenter } from '@vmwright/vsphere';
 import { instanceUuid } from './names.ts';
 import type { VmGroup } from './resource.ts';
+import { GroupError } from './trouble.ts';
 
 const CLUSTER = 'vmwright.cluster';
 const UID = 'vmwright.uid';
@@ -71,14 +72,24 @@ export function marksIn({ properties }: Known<'VirtualMachine'>): Marks | undefi
   };
 }
 
-/** The same, as it is at this very moment: an inventory may not have been told yet. */
+/** The same, as it is at this very moment: an inventory may not have been told yet. @throws GroupError as `certainMarksIn` */
 export async function readMarks(
   vcenter: Vcenter,
   ref: Ref<'VirtualMachine'>,
   options: CallOptions,
 ): Promise<Marks | undefined> {
   const paths = ['config.instanceUuid', 'config.extraConfig'] as const;
-  return marksIn({ ref, properties: await vcenter.read(ref, paths, options) });
+  return certainMarksIn({ ref, properties: await vcenter.read(ref, paths, options) });
+}
+
+/** @throws GroupError while vCenter does not tell what it is: it is being made, or its files cannot be reached */
+export function certainMarksIn(machine: Known<'VirtualMachine'>): Marks | undefined {
+  if (machine.properties['config.instanceUuid'] !== undefined) return marksIn(machine);
+  throw new GroupError({
+    reason: 'VcenterBusy',
+    message: `vCenter does not show what machine ${machine.ref.value} is; it is asked again`,
+    isPassing: true,
+  });
 }
 
 /** Whose a folder is: of which cluster's group. */

@@ -1,6 +1,7 @@
 import { FaultError, type Ref } from '@vmwright/vsphere';
 import { describe, expect, test } from 'vitest';
 import { InVainError, type Operation, Operations } from './operations.ts';
+import { GroupError } from './trouble.ts';
 
 const TASK: Ref<'Task'> = { type: 'Task', value: 'task-1' };
 
@@ -126,6 +127,33 @@ describe('operations', () => {
     expect(operations.failureOf('g')).toBe(undefined);
   });
 
+  test('what is wrong with one machine alone keeps none of the others from being made', async () => {
+    const { operations, woken, turn } = start();
+    const { operation, reject } = endless();
+    await operations.begin('g', 7, operation, turn);
+    reject(new GroupError({ reason: 'Moved', message: 'it was moved' }));
+    await expect.poll(() => woken).toEqual(['g']);
+    expect([...operations.restingOf('g')]).toEqual([7]);
+    expect(operations.isCloningAtRest('g')).toBe(false);
+    expect(operations.failureOf('g')?.error).toMatchObject({ message: 'it was moved' });
+  });
+
+  test('how often it failed counts also where each try takes longer than anything is remembered', async () => {
+    const { operations, woken, turn, world, againMs } = start();
+    const rests: number[] = [];
+    for (let count = 1; count <= 4; count++) {
+      const { operation, reject } = endless();
+      await operations.begin('g', 0, operation, turn);
+      world.at += 600_000;
+      if (count > 1) expect(operations.failureOf('g')).toMatchObject({ error: { message: 'no room' } });
+      reject(new Error('no room'));
+      await expect.poll(() => woken.length).toBe(count);
+      rests.push(againMs() ?? 0);
+      world.at += rests.at(-1) ?? 0;
+    }
+    expect(rests).toEqual([1_000, 2_000, 4_000, 8_000]);
+  });
+
   test('a task that does not end keeps its slot, and gives its turn back', async () => {
     const { operations, turn, world } = start();
     const { operation } = endless();
@@ -167,7 +195,10 @@ describe('operations', () => {
     // It is only not changed: it can be switched on, and removed.
     expect([...operations.inVainOf('g')]).toEqual([0]);
     expect([...operations.restingOf('g')]).toEqual([]);
-    operations.forgive('g');
+    // More of the same size are wanted: those that are there are not taken down again.
+    operations.forgive('g', { isSizeSame: true });
+    expect([...operations.inVainOf('g')]).toEqual([0]);
+    operations.forgive('g', { isSizeSame: false });
     expect([...operations.inVainOf('g')]).toEqual([]);
   });
 

@@ -2,6 +2,7 @@ import type { World } from '@vmwright/runtime';
 import type { Ref } from '@vmwright/vsphere';
 import type { Action, Doing } from './plan.ts';
 import { type Failed, type Pauses, type Resting, Rests } from './rests.ts';
+import { GroupError } from './trouble.ts';
 import type { Turn } from './turns.ts';
 
 export interface OperationsOptions {
@@ -138,21 +139,27 @@ export class Operations {
       begun.resolve();
       this.#options.wake(group);
     };
-    const resting: Resting = what === 'clone' ? { of: 'clones' } : { of: 'slot', slot };
     const changing: Resting = { of: 'changing', slot };
+    const its: Resting = { of: 'slot', slot };
+    const resting: Resting = what === 'clone' ? { of: 'clones' } : its;
+    const isChange = what === 'resize' || what === 'reconfigure';
+    for (const each of isChange ? [its, changing] : [its, resting]) this.#rests.tried(group, each);
     // One of a time that was forgotten says nothing about now.
     const counts = () => this.#groups.get(group)?.get(slot) === running;
     run(at).then(
       () => {
         running.doneAt = this.#now;
-        if (what === 'resize' || what === 'reconfigure') this.#rests.end(group, changing);
-        if (what !== 'powerOn') this.#rests.end(group, resting);
-        else if (counts()) this.#rests.begin(group, resting, undefined);
+        if (isChange) this.#rests.end(group, changing);
+        if (what === 'powerOn') {
+          if (counts()) this.#rests.begin(group, its, undefined);
+        } else for (const each of [its, resting]) this.#rests.end(group, each);
         end();
       },
       (error: unknown) => {
         if (counts()) {
-          if (!(error instanceof InVainError)) this.#rests.begin(group, resting, { error, words });
+          // What is wrong with one of them alone keeps none of the others from being made.
+          const about = error instanceof GroupError ? its : resting;
+          if (!(error instanceof InVainError)) this.#rests.begin(group, about, { error, words });
           else {
             const { cause, mayPass } = error;
             const pauses = mayPass ? IN_VAIN_BY_CHANCE : IN_VAIN;
@@ -177,9 +184,12 @@ export class Operations {
     else this.#rests.begin(group, { of: 'template' }, failed);
   }
 
-  /** Something else is wanted now: what went wrong before says nothing about it. */
-  forgive(group: string): void {
-    this.#rests.forget(group);
+  /**
+   * Something else is wanted now: what went wrong before says nothing about it.
+   * @param isSizeSame machines that were taken down in vain for it are not taken down again
+   */
+  forgive(group: string, { isSizeSame }: { readonly isSizeSame: boolean }): void {
+    this.#rests.forget(group, isSizeSame ? 'changing' : undefined);
   }
 
   /** Nothing is remembered of any. */

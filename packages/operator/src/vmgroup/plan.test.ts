@@ -18,7 +18,7 @@ function group(spec: Partial<VmGroup['spec']> = {}, status?: VmGroupStatus): VmG
 }
 
 function machine(slot: number, more: Partial<Machine> = {}): Machine {
-  const canAdd = { cpus: false, memory: false };
+  const canAdd = { cpus: false, memoryUpToMb: 0 };
   return {
     ...{ slot, id: `vm-${slot}`, power: 'poweredOn', isConnected: true },
     ...{ cpus: 2, memoryMb: 1_024, template: 'ubuntu', templateId: UBUNTU, canAdd },
@@ -54,6 +54,23 @@ describe('scaling out', () => {
       lastMessage: 'there are 0 of 3 machines',
       replicas: [0, 1, 2].map((slot) => ({ slot, instanceUuid: instanceUuid(UID, slot) })),
     });
+  });
+
+  test('a slot that was used before, or whose machine nobody knew of, may have one somewhere', () => {
+    const again = (actions: readonly Action[]) =>
+      actions.map((action) => (action.do === 'clone' ? action.again : undefined));
+    const first = plan(group({ replicas: 2 }), seen(), NOW);
+    expect(again(first.actions)).toEqual([false, false]);
+    expect(first.status.slotsUsed).toBe(2);
+    // Of slot 1 nothing shows, and it goes; whoever has moved its machine away has it still.
+    const status = { ...first.status, replicas: [replica(0), replica(1, { attempts: 1 })] };
+    const fewer = plan(group({ replicas: 1 }, status), seen([machine(0)]), NOW);
+    expect(fewer.status).toMatchObject({ replicas: [{ slot: 0 }], slotsUsed: 2 });
+    const more = plan(group({ replicas: 3 }, fewer.status), seen([machine(0)]), NOW);
+    expect(said(more.actions)).toEqual(['clone 1', 'clone 2']);
+    expect(again(more.actions)).toEqual([true, false]);
+    const adopted = plan(group({ replicas: 1 }), seen([machine(0)]), NOW);
+    expect(adopted.status.replicas?.[0]?.attempts).toBe(1);
   });
 
   test('the least free slots are taken, and none that is cloned already is cloned again', () => {
@@ -222,6 +239,14 @@ describe('updates', () => {
     expect(leavers(plan(group({ template: 'debian' }, { replicas }), found, NOW).status)).toEqual([]);
   });
 
+  test('one whose host does not respond is not replaced before it does', () => {
+    const cut = [machine(0, { isConnected: false }), machine(1, { isConnected: false }), machine(2)];
+    const wanted = group({ template: 'debian' }, { replicas });
+    const isTemplateThere = { isTemplateThere: true, templateId: 'vm-debian' };
+    expect(leavers(plan(wanted, seen(cut, isTemplateThere), NOW).status)).toEqual([]);
+    expect(leavers(plan(wanted, seen(three, isTemplateThere), NOW).status)).toHaveLength(1);
+  });
+
   test('OnDelete leaves what is there', () => {
     const wanted = group({ template: 'debian', cpu: 8, update: { strategy: 'OnDelete' } }, { replicas });
     const { status, actions } = plan(wanted, seen(three), NOW);
@@ -230,10 +255,15 @@ describe('updates', () => {
   });
 
   test('cpu and memory are changed in place: at once where they can be added, else by a restart, one at a time', () => {
-    const hot = { cpus: true, memory: false };
+    const hot = { cpus: true, memoryUpToMb: 3_072 };
     const machines = [machine(0, { canAdd: hot }), machine(1), machine(2)];
     const more = plan(group({ cpu: 4 }, { replicas }), seen(machines), NOW);
     expect(said(more.actions)).toEqual(['reconfigure 0', 'resize 1']);
+    // Beyond what the machine can take while it runs, it is restarted.
+    const most = plan(group({ memory: 3 }, { replicas }), seen(machines), NOW);
+    expect(said(most.actions)).toEqual(['reconfigure 0', 'resize 1']);
+    const beyond = plan(group({ memory: 4 }, { replicas }), seen(machines), NOW);
+    expect(said(beyond.actions)).toEqual(['resize 0']);
     const fewer = plan(group({ cpu: 1 }, { replicas }), seen(machines), NOW);
     expect(said(fewer.actions)).toEqual(['resize 0']);
     const off = [machine(0, { power: 'poweredOff' }), machine(1), machine(2)];

@@ -18,7 +18,7 @@ export interface Machine {
   readonly template: string;
   readonly templateId: string;
   /** What can be added while it runs. */
-  readonly canAdd: { readonly cpus: boolean; readonly memory: boolean };
+  readonly canAdd: { readonly cpus: boolean; readonly memoryUpToMb: number };
   readonly ip?: string | undefined;
   readonly host?: string | undefined;
 }
@@ -112,7 +112,8 @@ function scaled(group: VmGroup, seen: Seen, now: number): readonly Slot[] {
   const machines = new Map(seen.machines.map((machine) => [machine.slot, machine]));
   const known = new Map((status.replicas ?? []).map((replica) => [replica.slot, replica]));
   // One that nobody knows of has come late, after it was given up; or what was known of it got lost. It is as good as any.
-  for (const slot of machines.keys()) if (!known.has(slot)) known.set(slot, decided(group, slot, now));
+  for (const slot of machines.keys())
+    if (!known.has(slot)) known.set(slot, { ...decided(group, slot, now), attempts: 1 });
   const slots: Slot[] = [];
   for (const replica of known.values()) {
     const { slot } = replica;
@@ -138,7 +139,8 @@ function rollOut(group: VmGroup, seen: Seen, slots: readonly Slot[]): readonly S
   let budget = spareOf(group, slots);
   return slots.map((slot) => {
     const { machine, replica } = slot;
-    const isOld = machine !== undefined && !isFromTemplate(group, seen, machine);
+    // Of one that vCenter has lost touch with nobody can say that it is away: it waits for its host.
+    const isOld = machine?.isConnected === true && !isFromTemplate(group, seen, machine);
     if (!isOld || replica.leaving || seen.resting.has(replica.slot)) return slot;
     if (isReady(slot) && budget-- <= 0) return slot;
     return leaving(slot);
@@ -257,7 +259,7 @@ function canChangeRunning({ spec }: VmGroup, { power, cpus, memoryMb, canAdd }: 
   return (
     power === 'poweredOn' &&
     (cpus === spec.cpu || (cpus < spec.cpu && canAdd.cpus)) &&
-    (memoryMb === wantedMb || (memoryMb < wantedMb && canAdd.memory))
+    (memoryMb === wantedMb || (memoryMb < wantedMb && wantedMb <= canAdd.memoryUpToMb))
   );
 }
 
@@ -266,11 +268,14 @@ function leaving(slot: Slot): Slot {
 }
 
 function decided(group: VmGroup, slot: number, now: number): Replica {
+  const wasUsed = slot < (group.status?.slotsUsed ?? 0);
   return {
     slot,
     name: replicaName(group, slot),
     instanceUuid: instanceUuid(group.metadata.uid ?? '', slot),
     created: new Date(now).toISOString(),
+    // Its machine of before may be somewhere, where nobody has shown it to us.
+    ...(wasUsed && { attempts: 1 }),
   };
 }
 
@@ -318,6 +323,7 @@ function observed(group: VmGroup, seen: Seen, slots: readonly Slot[], now: numbe
     updatedReplicas: updated.length,
     selector: `vmwright.dev/vmgroup=${metadata.name.slice(0, 63).replace(/[^a-z0-9]+$/, '')}`,
     replicas: slots.map(shownAs),
+    slotsUsed: Math.max(group.status?.slotsUsed ?? 0, ...slots.map(({ replica }) => replica.slot + 1)),
   };
   if (isDone)
     return told(group, status, now, 'RUNNING', { status: 'True', reason: 'Running', message: DONE });

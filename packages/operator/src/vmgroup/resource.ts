@@ -117,6 +117,9 @@ const status = object({
       { description: 'Its machines, and those that are to come.' },
     ),
   ),
+  slotsUsed: optional(
+    integer({ description: 'Slots from this one on were never used: nothing can be left of them.' }),
+  ),
   conditions: optional(conditions()),
 });
 

@@ -32,6 +32,8 @@ interface Rest {
   /** In a row. */
   readonly count: number;
   readonly until: number;
+  /** It is over, and what it was about is tried again: how that ends is not known yet. */
+  readonly isTried?: boolean;
 }
 
 /** What is left alone for a while, of each group. */
@@ -55,6 +57,14 @@ export class Rests {
     this.#rests.set(group, [...this.#all(group), { what, failed, count, until }]);
   }
 
+  /** It is tried again: what went wrong before counts until that has ended, however long it takes. */
+  tried(group: string, what: Resting): void {
+    const rests = this.#all(group).map((rest) =>
+      isSame(rest.what, what) ? { ...rest, isTried: true } : rest,
+    );
+    if (rests.length > 0) this.#rests.set(group, rests);
+  }
+
   /** It has succeeded. */
   end(group: string, what: Resting): void {
     this.#keep(group, (rest) => !isSame(rest.what, what));
@@ -75,12 +85,14 @@ export class Rests {
 
   /** How the last that failed, and has not succeeded since, did so. */
   failureOf(group: string): Failed | undefined {
-    this.#keep(group, ({ until }) => this.#world.monotonic() - until <= REMEMBERED_MS);
+    const now = this.#world.monotonic();
+    this.#keep(group, ({ until, isTried }) => isTried === true || now - until <= REMEMBERED_MS);
     return this.#all(group).findLast(({ failed }) => failed !== undefined)?.failed;
   }
 
-  forget(group: string): void {
-    this.#rests.delete(group);
+  /** All but those of one sort, if that is named. */
+  forget(group: string, but?: Resting['of']): void {
+    this.#keep(group, ({ what }) => what.of === but);
   }
 
   clear(): void {

@@ -18,7 +18,7 @@ const MACHINE = [
   ...(['name', 'config.instanceUuid', 'config.extraConfig', 'runtime.powerState'] as const),
   ...(['runtime.connectionState', 'runtime.host', 'guest.ipAddress'] as const),
   ...(['config.hardware.numCPU', 'config.hardware.memoryMB'] as const),
-  ...(['config.cpuHotAddEnabled', 'config.memoryHotAddEnabled'] as const),
+  ...(['config.cpuHotAddEnabled', 'config.memoryHotAddEnabled', 'config.hotPlugMemoryLimit'] as const),
 ];
 
 /** A machine that carries a mark of ours. */

@@ -21,10 +21,14 @@ export interface RootsOptions {
 interface Opening {
   readonly since: number;
   readonly root: Promise<Root>;
+  /** Why it was not opened. */
+  failure?: { readonly error: unknown };
 }
 
 /** One that is opened within this time is waited for. */
 const SOON_MS = 1_000;
+/** Why one could not be opened is told for so long; then it is tried again. */
+const FAILED_MS = 3_000;
 /** What a first list may take. */
 const SYNCED_MS = 60_000;
 
@@ -58,6 +62,7 @@ export class Roots {
     const open = this.#open.get(key);
     if (open !== undefined) return open;
     const opening = this.#opening.get(key) ?? this.#begin(key, datacenter, folder, allow);
+    if (opening.failure !== undefined) throw opening.failure.error;
     const waitedMs = world.monotonic() - opening.since;
     if (waitedMs > BLIND_MS) throw unreachable(name);
     return waitedMs > SOON_MS ? undefined : soon(world, opening.root);
@@ -84,10 +89,15 @@ export class Roots {
     // One after the other: by whatever name it is asked for, a folder is opened once.
     const root = this.#last.catch(() => undefined).then(() => this.#enter(key, datacenter, folder, allow));
     this.#last = root;
-    const opening = { since: this.#options.world.monotonic(), root };
+    const { world } = this.#options;
+    const opening: Opening = { since: world.monotonic(), root };
     this.#opening.set(key, opening);
     const end = () => void this.#opening.delete(key);
-    root.then(end, end);
+    root.then(end, (error: unknown) => {
+      // Kept for a while: by now nobody may be waiting who could tell.
+      opening.failure = { error };
+      world.after(FAILED_MS, end);
+    });
     return opening;
   }
 

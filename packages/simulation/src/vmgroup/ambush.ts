@@ -7,6 +7,7 @@ import type { Replicas } from '../scenario/replicas.ts';
 import type { Trouble } from '../scenario/trouble.ts';
 import type { Pace } from '../vcenter/simulated.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
+import { isDeleted, isOrphaned, onGroupChange } from './objects.ts';
 import { machinesOf } from './outside.ts';
 import { isChange, isClone, methodOf, ownerAsked } from './requests.ts';
 import type { Strangers } from './strangers.ts';
@@ -20,6 +21,7 @@ const THEFT = 10;
 const KILLED_SESSION = 12;
 const ORPHANED = 8;
 const BLINDED = 4;
+const HIDDEN = 2;
 /** Longer than it takes to get the lead. */
 const SLOW_MS = 30_000;
 /** Within which a request arrives, mostly. */
@@ -47,6 +49,7 @@ export interface Ambushers {
 export function layAmbush(truth: Truth, ambushers: Ambushers): void {
   const { trouble, user, strangers, vcenter, pace } = ambushers;
   blindTheNext(truth, ambushers);
+  hideOneOfThoseLetGo(truth, ambushers);
   const { traffic, simulation } = truth;
   const { choices, schedule, network } = simulation;
   const within = (ms: number, act: () => void) =>
@@ -72,11 +75,7 @@ export function layAmbush(truth: Truth, ambushers: Ambushers): void {
         () => within(LATER_MS, () => user.scale(ref)),
         () => within(LATER_MS, () => user.change(ref)),
         () => within(LATER_MS, () => user.delete(ref)),
-        () =>
-          within(LATER_MS, () => {
-            if (choices.oneIn(2)) strangers.moveAway(machinesOf(vcenter, uid)[0]);
-            user.letGo(ref);
-          }),
+        () => within(LATER_MS, () => user.letGo(ref)),
       ])();
       if (choices.oneIn(3)) trouble.pause(name);
     }
@@ -89,6 +88,16 @@ export function layAmbush(truth: Truth, ambushers: Ambushers): void {
     }
     if (choices.oneIn(THEFT)) within(LATER_MS, () => strangers.takeAway(machinesOf(vcenter, uid)[0]));
     if (choices.oneIn(KILLED_SESSION)) within(LATER_MS, () => strangers.killSessions());
+  });
+}
+
+/** A machine that nobody is shown just as its group is let go of, and that comes to light when the group is gone. */
+function hideOneOfThoseLetGo(truth: Truth, { strangers, vcenter }: Ambushers): void {
+  const { choices, network } = truth.simulation;
+  onGroupChange(truth, (before, after) => {
+    if (!network.faulty || after === undefined || before === undefined) return;
+    if (isDeleted(before) || !isDeleted(after) || !isOrphaned(after) || !choices.oneIn(HIDDEN)) return;
+    strangers.moveAway(machinesOf(vcenter, after.metadata.uid ?? '')[0]);
   });
 }
 

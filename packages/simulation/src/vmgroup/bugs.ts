@@ -17,8 +17,8 @@ export const VMGROUP_BUGS: readonly Planted[] = [
   {
     name: 'what does not show keeps its marks when a group is let go of',
     file: `${VMGROUP}/deletion.ts`,
-    find: '...hidden.map(({ vm }) => vm)',
-    replace: '...hidden.slice(hidden.length).map(({ vm }) => vm)',
+    find: 'shown.get(replica.slot) ?? (await hidden(replica, location, signal))',
+    replace: 'shown.get(replica.slot)',
     why: 'when it shows, it is swept as nobody’s, and was to stay',
     scenario,
   },
@@ -92,8 +92,8 @@ export const VMGROUP_BUGS: readonly Planted[] = [
   {
     name: 'a machine that came late is passed over',
     file: `${VMGROUP}/plan.ts`,
-    find: 'for (const slot of machines.keys()) if (!known.has(slot)) known.set(slot, decided(group, slot, now));',
-    replace: '',
+    find: 'if (!known.has(slot)) known.set(slot, { ...decided(group, slot, now), attempts: 1 });',
+    replace: ';',
     why: 'its slot was given up, and nobody would ever look at it again',
     scenario,
   },
@@ -116,8 +116,8 @@ export const VMGROUP_BUGS: readonly Planted[] = [
   {
     name: 'machines that are let go keep their marks',
     file: `${VMGROUP}/deletion.ts`,
-    find: '[...seen.machines.map(({ id }) => machine(id)), ',
-    replace: '[',
+    find: 'extraConfig: NO_MARKS',
+    replace: 'extraConfig: {}',
     why: 'the sweeper would remove them',
     scenario,
   },
