@@ -154,6 +154,22 @@ describe('operations', () => {
     expect(rests).toEqual([1_000, 2_000, 4_000, 8_000]);
   });
 
+  test('what went wrong with a slot is not told for ever because something else went wrong later', async () => {
+    const { operations, woken, turn, world } = start();
+    const fail = async (what: Operation['what'], error: Error) => {
+      const { operation, reject } = endless(what);
+      await operations.begin('g', 0, operation, turn);
+      reject(error);
+      await expect.poll(() => woken.shift()).toBe('g');
+    };
+    await fail('powerOn', new Error('no room'));
+    world.at += 2_000;
+    await fail('resize', new InVainError(new Error('busy'), { mayPass: true }));
+    expect(operations.failureOf('g')?.error).toMatchObject({ message: 'busy' });
+    world.at += 200_000;
+    expect(operations.failureOf('g')).toBe(undefined);
+  });
+
   test('a task that does not end keeps its slot, and gives its turn back', async () => {
     const { operations, turn, world } = start();
     const { operation } = endless();

@@ -143,20 +143,21 @@ export class Operations {
     const its: Resting = { of: 'slot', slot };
     const resting: Resting = what === 'clone' ? { of: 'clones' } : its;
     const isChange = what === 'resize' || what === 'reconfigure';
-    for (const each of isChange ? [its, changing] : [its, resting]) this.#rests.tried(group, each);
+    const concerned = isChange ? [its, changing] : [its, resting];
+    for (const each of concerned) this.#rests.trying(group, each, true);
     // One of a time that was forgotten says nothing about now.
     const counts = () => this.#groups.get(group)?.get(slot) === running;
     run(at).then(
       () => {
         running.doneAt = this.#now;
-        if (isChange) this.#rests.end(group, changing);
         if (what === 'powerOn') {
           if (counts()) this.#rests.begin(group, its, undefined);
-        } else for (const each of [its, resting]) this.#rests.end(group, each);
+        } else for (const each of concerned) this.#rests.end(group, each);
         end();
       },
       (error: unknown) => {
         if (counts()) {
+          for (const each of concerned) this.#rests.trying(group, each, false);
           // What is wrong with one of them alone keeps none of the others from being made.
           const about = error instanceof GroupError ? its : resting;
           if (!(error instanceof InVainError)) this.#rests.begin(group, about, { error, words });

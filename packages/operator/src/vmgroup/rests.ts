@@ -57,11 +57,9 @@ export class Rests {
     this.#rests.set(group, [...this.#all(group), { what, failed, count, until }]);
   }
 
-  /** It is tried again: what went wrong before counts until that has ended, however long it takes. */
-  tried(group: string, what: Resting): void {
-    const rests = this.#all(group).map((rest) =>
-      isSame(rest.what, what) ? { ...rest, isTried: true } : rest,
-    );
+  /** Whether it is being tried again: what went wrong before counts until that has ended, however long it takes. */
+  trying(group: string, what: Resting, isTried: boolean): void {
+    const rests = this.#all(group).map((rest) => (isSame(rest.what, what) ? { ...rest, isTried } : rest));
     if (rests.length > 0) this.#rests.set(group, rests);
   }
 

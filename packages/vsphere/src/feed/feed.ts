@@ -122,8 +122,11 @@ export class Feed implements AsyncDisposable {
       }
     } catch (error) {
       // Where it is not the session that has ended, it would be kept, and told of everything, for as long as that lasts.
-      if (!(error instanceof FaultError && error.code === 'NOT_AUTHENTICATED'))
-        await bound.call('DestroyPropertyCollector', collector, {}, regardless()).catch(() => undefined);
+      const isKept = !(error instanceof FaultError && error.code === 'NOT_AUTHENTICATED');
+      const gone = isKept
+        ? bound.call('DestroyPropertyCollector', collector, {}, regardless()).catch(() => undefined)
+        : undefined;
+      if (signal.aborted) await gone; // else nobody waits for a vCenter that may not answer
       throw error;
     }
   }

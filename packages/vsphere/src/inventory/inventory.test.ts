@@ -219,6 +219,8 @@ describe('nothing is lost or taken for gone', () => {
     await changedTo(inventory, '10.2.2.2');
     expect(await vcsim.control.calls()).toMatchObject({ CreatePropertyCollector: 2 });
     expect(await vcsim.control.sessions()).toHaveLength(1);
+    // The one whose version was lost is not kept beside the new one.
+    await expect.poll(async () => (await vcsim.control.calls()).DestroyPropertyCollector).toBe(1);
   });
 
   async function changedAfter(inventory: Awaited<ReturnType<typeof filled>>): Promise<void> {
