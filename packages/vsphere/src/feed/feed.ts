@@ -4,13 +4,15 @@ import { FaultError } from '../faults.ts';
 import type { Ref } from '../properties/properties.ts';
 import { backoff, wait } from '../time.ts';
 import type { Vim25 } from '../vim25/vim25.generated.ts';
-import type { VsphereWorld } from '../world.ts';
+import type { Timer, VsphereWorld } from '../world.ts';
 import type { Pace } from './pace.ts';
 import type { Source } from './source.ts';
 
 const DELAYS = { firstMs: 200, longestMs: 30_000 };
 /** How much later than agreed an answer may come before the connection is taken for dead. */
 const GRACE_MS = 20_000;
+/** After which a source that vCenter has refused is tried again, with all others. */
+const REFUSED_MS = 60_000;
 
 export interface FeedOptions {
   readonly world: Pick<VsphereWorld, 'after' | 'random'>;
@@ -101,9 +103,12 @@ export class Feed implements AsyncDisposable {
   async #follow(signal: AbortSignal, wasTold: () => void): Promise<never> {
     const bound = await this.#options.calls.bind(signal);
     const collector = await bound.call('CreatePropertyCollector', bound.login.content.propertyCollector, {});
+    let again: Timer | undefined;
     try {
       this.#told = [...this.#sources];
       const filters = await this.#openFilters(bound, collector);
+      if (filters.size < this.#sources.size)
+        again = this.#options.world.after(REFUSED_MS, () => this.restart());
       let version = '';
       for (let isSettled = false; ; ) {
         // The first answers come at once, also when there is nothing to tell.
@@ -121,6 +126,7 @@ export class Feed implements AsyncDisposable {
         await this.#options.pace?.next(set !== undefined, signal);
       }
     } catch (error) {
+      again?.cancel();
       // Where it is not the session that has ended, it would be kept, and told of everything, for as long as that lasts.
       const isKept = !(error instanceof FaultError && error.code === 'NOT_AUTHENTICATED');
       const gone = isKept
@@ -133,12 +139,21 @@ export class Feed implements AsyncDisposable {
 
   async #openFilters(bound: Bound, collector: Ref): Promise<Map<string, Source>> {
     const filters = new Map<string, Source>();
-    for (const source of this.#told) {
-      const spec = await source.open(bound);
-      // Whole properties, not what changed in them.
-      const filter = await bound.call('CreateFilter', collector, { spec, partialUpdates: false });
-      filters.set(filter.value, source);
+    for (const source of this.#sources) {
+      try {
+        const spec = await source.open(bound);
+        // Whole properties, not what changed in them.
+        const filter = await bound.call('CreateFilter', collector, { spec, partialUpdates: false });
+        filters.set(filter.value, source);
+      } catch (error) {
+        // What may not be looked at keeps nobody from looking at the rest, if there is one.
+        const isItsOwn = error instanceof FaultError && error.code !== 'NOT_AUTHENTICATED';
+        if (!isItsOwn || this.#sources.size === 1) throw error;
+        source.interrupted(error);
+        this.#options.troubled?.(error);
+      }
     }
+    this.#told = [...filters.values()];
     return filters;
   }
 

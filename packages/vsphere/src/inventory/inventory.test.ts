@@ -280,6 +280,17 @@ test('one that comes later is filled as well, the first goes on, and both share 
   expect(CreateContainerView - DestroyView).toBe(1);
 });
 
+test('one that vCenter does not let be looked at keeps the others from nothing', async () => {
+  const first = await filled();
+  await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NoPermission', max: 1 });
+  // All are opened anew when another comes: the first of them is refused.
+  const second = vcenter.inventory({ properties: { Datastore: ['name'] }, container: datacenter.ref });
+  await second.synced();
+  expect([first.isLive, second.isLive]).toEqual([false, true]);
+  expect(second.list('Datastore')).toHaveLength(1);
+  expect(first.list('VirtualMachine').length).toBeGreaterThan(0); // as last known
+});
+
 test('a listener that fails keeps nothing from the others', async () => {
   const troubles: unknown[] = [];
   await use({ observer: { troubled: (error) => troubles.push(error) } });
