@@ -57,12 +57,14 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
       const ours = new Set<string>();
       const cameAt = new Map<string, number>();
       const askedAt = new Map<string, number>();
+      const sentAt = new Map<string, number>();
+      const letGoAt = new Map<string, number>();
       let landing: Sent | undefined;
       traffic.onLand((sent) => {
         landing = sent;
       });
       vcenter.tasks.onBegin(({ ref, on }) => {
-        if (on.type === 'Folder') askedAt.set(ref.value, landing?.at ?? 0);
+        (on.type === 'Folder' ? askedAt : sentAt).set(ref.value, landing?.at ?? 0);
       });
       vcenter.machines.listen(({ before, after, cause, task }) => {
         if (after !== undefined && before?.folder !== after.folder)
@@ -74,9 +76,12 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
         }
         const isJustIn =
           (cameAt.get(before.id) ?? 0) > (askedAt.get(task ?? '') ?? Number.MAX_VALUE) - LOOK_MS;
-        if (!ours.has(before.id) && !isJustIn)
+        // It was leaving: that was asked for before it was let go of with the others, and has come late.
+        const wasAsked = (sentAt.get(task ?? '') ?? Number.MAX_VALUE) < (letGoAt.get(before.id) ?? 0);
+        if (!ours.has(before.id) && !isJustIn && !wasAsked)
           violated(`${before.id} ('${before.name}') is ${after ? 'changed' : 'destroyed'}`);
-        if (after !== undefined && marksOf(after) === undefined) ours.delete(after.id);
+        if (after === undefined || marksOf(after) !== undefined || !ours.delete(after.id)) return;
+        letGoAt.set(after.id, simulation.schedule.now);
       });
     },
   };
