@@ -7,6 +7,8 @@ const SECRETS = 'authorization|cookie|token|password|passwd|passphrase|credentia
 /** `token`, `refresh_token`, `client-secret`; `refreshToken`, `privateKey`. */
 const SECRET_NAME = new RegExp(`(^|[-_.])(${SECRETS})$`, 'i');
 const SECRET_CAMEL = /[a-z0-9](Authorization|Cookie|Token|Password|Passphrase|Credentials?|Secret|Key)$/;
+/** In which kubectl keeps the whole object as it was applied, a Secret's content with it. */
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
  * Whatever a program has to say, as plain data that can be written as JSON: errors as their message, code and cause,
@@ -31,7 +33,7 @@ function plainEntries(
 }
 
 function isSecretName(name: string): boolean {
-  return SECRET_NAME.test(name) || SECRET_CAMEL.test(name);
+  return name === LAST_APPLIED || SECRET_NAME.test(name) || SECRET_CAMEL.test(name);
 }
 
 function plain(value: unknown, depth: number): unknown {
@@ -71,13 +73,10 @@ function plainObject(value: object, depth: number): unknown {
   return plainEntries(
     isSecret
       ? entries.map(([name, each]) => [name, /^(data|stringData)$/.test(name) ? REDACTED : each])
-      : entries.map(([name, each]) => [name, name === LAST_APPLIED ? REDACTED : each]),
+      : entries,
     depth,
   );
 }
-
-/** In which kubectl keeps the whole object as it was applied, a Secret's content with it. */
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** An error with a code was foreseen, and its message is enough; any other wants to be found in the code. */
 function plainError(error: Error, depth: number): Record<string, unknown> {

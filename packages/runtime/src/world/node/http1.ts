@@ -63,6 +63,7 @@ export class Http1Pool {
 
   close(): void {
     this.#state = 'closed';
+    clearTimeout(this.#pausing);
     for (const connection of this.#connections) connection.end(closedError());
     for (const { refuse } of this.#waiting) refuse(closedError());
   }
