@@ -2,7 +2,7 @@ import type { Labels, Server } from '@vmwright/cloud';
 import type { VM } from './resource.ts';
 
 const CLUSTER = 'vmwright.dev/cluster';
-const OWNER = 'vmwright.dev/uid';
+export const OWNER = 'vmwright.dev/uid';
 const NAMESPACE = 'vmwright.dev/namespace';
 const NAME = 'vmwright.dev/name';
 

@@ -138,8 +138,10 @@ describe('a VM that has a machine', () => {
       'the machine has failed (no room); delete the VM, or annotate it with vmwright.dev/recreate=true to have another',
     );
     expect(next(vm({ vmId: 's-1' }, RECREATE), { server })).toMatchObject({ do: 'remove', id: 's-1' });
-    // One that was let go of is not ours to remove.
-    expect(next(vm({ vmId: 's-1' }, RECREATE), { server: { ...server, labels: {} } }).do).toBe('tell');
+    // One that was let go of is not ours to remove, and nothing else is promised.
+    expect(told(next(vm({ vmId: 's-1' }, RECREATE), { server: { ...server, labels: {} } })).msg).toBe(
+      'the machine has failed (no room); its label vmwright.dev/uid is gone, so it is not ours to remove: delete it in the cloud to have another',
+    );
   });
 
   test.each([

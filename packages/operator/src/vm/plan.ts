@@ -1,7 +1,7 @@
 import type { Labels, NewServer, Server } from '@vmwright/cloud';
 import { type Condition, conditionOf, type Happening, isTrue, setCondition } from '@vmwright/runtime';
 import { isPaused, mayRecreate, RECREATE } from '../annotations.ts';
-import { keyFor, marksOf, marksToMend, ownerOf } from './marks.ts';
+import { keyFor, marksOf, marksToMend, OWNER, ownerOf } from './marks.ts';
 import type { VM, VMStatus } from './resource.ts';
 import type { Trouble } from './trouble.ts';
 
@@ -68,8 +68,7 @@ export function plan(cluster: string, now: number, vm: VM, seen: Seen): Step {
   const marks = marksToMend(server, labels);
   if (marks !== undefined) return { do: 'mark', id: server.id, labels: marks };
   const observation = observed(vm, server, now);
-  // One that was let go of is not ours to remove.
-  const isToGo = server.state === 'failed' && mayRecreate(vm) && ownerOf(server) === vm.metadata.uid;
+  const isToGo = server.state === 'failed' && mayRecreate(vm) && isOurs(vm, server);
   if (!isToGo) return { do: 'tell', status: observation };
   if (waitMs > 0) return { do: 'tell', status: observation, againMs: waitMs };
   // Counted, so that it is a write: who does not know that the annotation is gone is refused there.
@@ -99,7 +98,8 @@ function reasonOf({ status }: VM): string | undefined {
 }
 
 /** The status of an object whose server is there. */
-export function observed(vm: VM, { id, state, cpuUtilization, message }: Server, now: number): VMStatus {
+export function observed(vm: VM, server: Server, now: number): VMStatus {
+  const { id, state, cpuUtilization, message } = server;
   const known = { ...accepted(vm, without(vm.status, 'VmLost'), now), vmId: id };
   switch (state) {
     case 'building':
@@ -132,7 +132,7 @@ export function observed(vm: VM, { id, state, cpuUtilization, message }: Server,
         {
           status: 'False',
           reason: 'MachineFailed',
-          message: `the machine has failed (${message ?? 'it does not say why'}); ${remedyFor(vm)}`,
+          message: `the machine has failed (${message ?? 'it does not say why'}); ${remedyFor(vm, server)}`,
         },
       );
     case 'deleting':
@@ -212,8 +212,16 @@ function lost(vm: VM, { gone }: Gone, now: number): Step {
   };
 }
 
-function remedyFor(vm: VM): string {
+/** One whose mark is gone was let go of, or is another's: it is looked at, and nothing more. */
+function isOurs({ metadata }: VM, server: Server): boolean {
+  return ownerOf(server) === metadata.uid;
+}
+
+/** @param server what is there of it */
+function remedyFor(vm: VM, server?: Server): string {
   if (!mayRecreate(vm)) return `delete the VM, or annotate it with ${RECREATE}=true to have another`;
+  if (server !== undefined && !isOurs(vm, server))
+    return `its label ${OWNER} is gone, so it is not ours to remove: delete it in the cloud to have another`;
   const pauseMs = pauseOf(vm);
   return pauseMs === 0 ? 'another is made' : `another is made, ${pauseMs / 1_000} s after it at the earliest`;
 }

@@ -31,6 +31,10 @@ export function opStatusOf({ status }: StoredObject): string | undefined {
   return textAt(status, 'opStatus');
 }
 
+export function msgOf({ status }: StoredObject): string | undefined {
+  return textAt(status, 'msg');
+}
+
 /** A number of the status; 0 where there is none. */
 export function countOf({ status }: StoredObject, name: 'attempts' | 'recreations'): number {
   const value = fieldAt(status, [name]);

@@ -13,6 +13,11 @@ export function ownerIn(labels: Labels): string | undefined {
   return labels[CLUSTER_LABEL] === CLUSTER ? labels[OWNER_LABEL] : undefined;
 }
 
+/** Whether it carries an object's mark, whichever cluster's. */
+export function isMarkedFor(labels: Labels, uid: string | undefined): boolean {
+  return labels[OWNER_LABEL] === uid;
+}
+
 /** The mark of another cluster. */
 export const ELSEWHERE: Labels = { [CLUSTER_LABEL]: 'another' };
 

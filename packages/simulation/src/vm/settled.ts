@@ -2,8 +2,8 @@ import { fieldAt } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Cloud } from '../cloud/cloud.ts';
 import type { CloudServer } from '../cloud/server.ts';
-import { conditionsOf, isPaused, mayRecreate, opStatusOf, vmIdOf, vmnameOf } from './objects.ts';
-import { serversOf } from './outside.ts';
+import { conditionsOf, isPaused, mayRecreate, msgOf, opStatusOf, vmIdOf, vmnameOf } from './objects.ts';
+import { isMarkedFor, serversOf } from './outside.ts';
 
 /** What is wrong with an object at rest; undefined where all is as it should be. */
 export function problemOf(object: StoredObject, cloud: Cloud): string | undefined {
@@ -30,7 +30,12 @@ function withMachine(object: StoredObject, machine: CloudServer, cloud: Cloud): 
         : `its machine uses ${cpuUtilization} %`;
     }
     case 'failed':
-      if (mayRecreate(object)) return 'its machine has failed, and another is wanted';
+      if (mayRecreate(object)) {
+        if (isMarkedFor(machine.labels, object.metadata.uid))
+          return 'its machine has failed, and another is wanted';
+        if (!msgOf(object)?.includes('not ours to remove'))
+          return 'its machine has failed, and cannot be removed for another';
+      }
       return opStatusOf(object) === 'Failed' && ready?.reason === 'MachineFailed'
         ? undefined
         : 'its machine has failed';
