@@ -16,6 +16,8 @@ beforeEach(async () => {
 const lastMessage = (group: KubeObject) => field(group, 'status', 'lastMessage');
 const replicas = (group: KubeObject): readonly unknown[] => [field(group, 'status', 'replicas') ?? []].flat();
 const reason = (group: KubeObject) => field(ready(group), 'reason');
+const isObserved = (group: KubeObject) =>
+  field(ready(group), 'observedGeneration') === field(group, 'metadata', 'generation');
 const names = (group: KubeObject) => replicas(group).map((replica) => field(replica, 'name'));
 
 test('a group becomes machines in a folder of its own, with cpu, memory and fixed identities', async () => {
@@ -144,6 +146,10 @@ test('a template that is not there, and another name of the same one, cost no ma
   await it.change('renamed', { template: `/DC0/vm/${TEMPLATE}` });
   await it.running('renamed', 2);
   expect(await it.machines('default-renamed')).toEqual(before);
+  // Where none is replaced, it is still told which are as wanted.
+  await it.change('renamed', { update: { strategy: 'OnDelete' } });
+  const leftAlone = await it.until('renamed', isObserved);
+  expect(leftAlone).toMatchObject({ status: { phase: 'RUNNING', updatedReplicas: 2 } });
   await it.kubectl('delete', 'vmgroup', 'renamed');
 });
 

@@ -220,9 +220,9 @@ class VmGroups {
     { key, signal }: ReconcileContext<VmGroup>,
   ): Promise<Pick<Seen, 'templateId' | 'isTemplateThere'>> {
     const { site, root } = location;
-    const { template, update } = group.spec;
+    const { template } = group.spec;
     const isAsBefore = machinesOf(site, root, group).every((machine) => machine.template === template);
-    if (isAsBefore || update?.strategy === 'OnDelete') return {};
+    if (isAsBefore) return {};
     const known = this.#known.get(key);
     const found = known?.template?.name === template ? { templateId: known.template.id } : {};
     if (this.#operations.isLookingAtRest(key)) return found;
