@@ -232,24 +232,23 @@ export class Cloud implements ModelServer {
   }
 
   #check(name: string): void {
+    const refusal = this.refusalOf(name);
+    if (refusal !== undefined) throw refusal;
+  }
+
+  /** Why a name cannot be had now. */
+  refusalOf(name: string): Problem | undefined {
     if (this.isProhibited(name)) {
       const reason = this.#prohibited.get(name.toLowerCase());
       const why = reason === undefined ? '' : `: ${reason}`;
-      throw new Problem(
-        403,
-        'PROHIBITED_NAME',
-        `The name "${name}" is prohibited${why}. Choose another name.`,
-      );
+      const detail = `The name "${name}" is prohibited${why}. Choose another name.`;
+      return new Problem(403, 'PROHIBITED_NAME', detail);
     }
     const holder = this.servers.named(name);
-    if (holder === undefined) return;
+    if (holder === undefined) return undefined;
     const until = holder.state === 'deleting' ? ', which is being deleted' : '';
-    throw new Problem(
-      409,
-      'NAME_TAKEN',
-      `The name "${name}" is taken by the server ${holder.id}${until}. Choose another name, or delete that server.`,
-      holder.id,
-    );
+    const detail = `The name "${name}" is taken by the server ${holder.id}${until}. Choose another name, or delete that server.`;
+    return new Problem(409, 'NAME_TAKEN', detail, holder.id);
   }
 
   #page({ limit, after, name, selectors }: ListQuery): object {

@@ -52,9 +52,12 @@ function withoutMachine(object: StoredObject, cloud: Cloud): string | undefined 
     const isTold = opStatusOf(object) === 'Unknown' && conditions.get('VmLost')?.status === 'True';
     return isTold ? undefined : 'its machine is gone';
   }
-  const name = vmnameOf(object);
-  const why = cloud.isProhibited(name) ? 'Prohibited' : cloud.servers.named(name) && 'Taken';
-  if (why === undefined) return 'it has no machine';
-  const isTold = opStatusOf(object) === 'Failed' && conditions.get('NameAccepted')?.reason === why;
+  const refusal = cloud.refusalOf(vmnameOf(object));
+  if (refusal === undefined) return 'it has no machine';
+  const why = refusal.status === 403 ? 'Prohibited' : 'Taken';
+  const isTold =
+    opStatusOf(object) === 'Failed' &&
+    conditions.get('NameAccepted')?.reason === why &&
+    msgOf(object) === refusal.message; // one that another has by now is told as such when it is asked about again
   return isTold ? undefined : `its name is ${why.toLowerCase()}`;
 }
