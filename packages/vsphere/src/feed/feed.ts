@@ -4,14 +4,14 @@ import { FaultError } from '../faults.ts';
 import type { Ref } from '../properties/properties.ts';
 import { backoff, wait } from '../time.ts';
 import type { Vim25 } from '../vim25/vim25.generated.ts';
-import type { Timer, VsphereWorld } from '../world.ts';
+import type { VsphereWorld } from '../world.ts';
 import type { Pace } from './pace.ts';
 import type { Source } from './source.ts';
 
 const DELAYS = { firstMs: 200, longestMs: 30_000 };
 /** How much later than agreed an answer may come before the connection is taken for dead. */
 const GRACE_MS = 20_000;
-/** After which a source that vCenter has refused is tried again, with all others. */
+/** After which a source that vCenter has refused is tried again. */
 const REFUSED_MS = 60_000;
 
 export interface FeedOptions {
@@ -32,7 +32,7 @@ export interface FeedOptions {
  *
  * Flow: it begins with the first source. A call whose answer was lost is repeated with the version that is in hand, and
  * brings what was missed. When the session has ended, or vCenter knows nothing of the collector any more, all is made
- * anew, and everything told from the start.
+ * anew, and everything told from the start. A source that vCenter refuses is tried again now and then, past the others.
  *
  * Guarantees: `settled` comes after a complete telling, never after a part of one; between it and `interrupted`
  * everything is told in order.
@@ -102,13 +102,16 @@ export class Feed implements AsyncDisposable {
 
   async #follow(signal: AbortSignal, wasTold: () => void): Promise<never> {
     const bound = await this.#options.calls.bind(signal);
-    const collector = await bound.call('CreatePropertyCollector', bound.login.content.propertyCollector, {});
-    let again: Timer | undefined;
+    const collector = await newCollector(bound);
+    const over = new AbortController();
+    let retrying: Promise<void> | undefined;
     try {
       this.#told = [...this.#sources];
-      const filters = await this.#openFilters(bound, collector);
-      if (filters.size < this.#sources.size)
-        again = this.#options.world.after(REFUSED_MS, () => this.restart());
+      const filters = await this.#openFilters(bound, collector, this.#told);
+      const told = new Set(filters.values());
+      const refused = this.#told.filter((source) => !told.has(source));
+      this.#told = [...told];
+      if (refused.length > 0) retrying = this.#retry(refused, AbortSignal.any([signal, over.signal]));
       let version = '';
       for (let isSettled = false; ; ) {
         // The first answers come at once, also when there is nothing to tell.
@@ -126,20 +129,36 @@ export class Feed implements AsyncDisposable {
         await this.#options.pace?.next(set !== undefined, signal);
       }
     } catch (error) {
-      again?.cancel();
+      over.abort();
+      await retrying; // or it might replace what the next try has opened
       // Where it is not the session that has ended, it would be kept, and told of everything, for as long as that lasts.
       const isKept = !(error instanceof FaultError && error.code === 'NOT_AUTHENTICATED');
-      const gone = isKept
-        ? bound.call('DestroyPropertyCollector', collector, {}, regardless()).catch(() => undefined)
-        : undefined;
+      const gone = isKept ? destroy(bound, collector) : undefined;
       if (signal.aborted) await gone; // else nobody waits for a vCenter that may not answer
       throw error;
     }
   }
 
-  async #openFilters(bound: Bound, collector: Ref): Promise<Map<string, Source>> {
+  /** Until one of them is not refused any more: then all begins anew. The others are told everything meanwhile. */
+  async #retry(refused: readonly Source[], signal: AbortSignal): Promise<void> {
+    const { world, calls } = this.#options;
+    while (!signal.aborted)
+      try {
+        await wait(world, REFUSED_MS, signal);
+        const bound = await calls.bind(signal);
+        const collector = await newCollector(bound);
+        const filters = await this.#openFilters(bound, collector, refused).finally(() =>
+          destroy(bound, collector),
+        );
+        if (filters.size > 0) this.restart();
+      } catch {
+        // It was asked to end; or vCenter does not answer, which who waits for changes tells of.
+      }
+  }
+
+  async #openFilters(bound: Bound, collector: Ref, sources: readonly Source[]): Promise<Map<string, Source>> {
     const filters = new Map<string, Source>();
-    for (const source of this.#sources) {
+    for (const source of sources) {
       try {
         const spec = await source.open(bound);
         // Whole properties, not what changed in them.
@@ -153,7 +172,6 @@ export class Feed implements AsyncDisposable {
         this.#options.troubled?.(error);
       }
     }
-    this.#told = [...filters.values()];
     return filters;
   }
 
@@ -191,6 +209,14 @@ export class Feed implements AsyncDisposable {
     for (const source of this.#told) source.interrupted(error);
     this.#told = [];
   }
+}
+
+function newCollector(bound: Bound): Promise<Ref> {
+  return bound.call('CreatePropertyCollector', bound.login.content.propertyCollector, {});
+}
+
+async function destroy(bound: Bound, collector: Ref): Promise<void> {
+  await bound.call('DestroyPropertyCollector', collector, {}, regardless()).catch(() => undefined);
 }
 
 /** The sources have changed. */

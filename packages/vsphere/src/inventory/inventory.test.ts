@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { until } from '../../test/until.ts';
 import { calm, changed, clientOf } from '../../test/vcenter.ts';
 import type { Datacenter, InventoryChange, KnownObject, Ref, Vcenter, VcenterOptions } from '../index.ts';
+import { nodeWorld } from '../node/node-world.ts';
 import { isEqual } from './equal.ts';
 import { Inventory } from './inventory.ts';
 
@@ -290,6 +291,50 @@ test('one that vCenter does not let be looked at keeps the others from nothing',
   expect(second.list('Datastore')).toHaveLength(1);
   expect(first.list('VirtualMachine').length).toBeGreaterThan(0); // as last known
 });
+
+test('one that was refused is tried again past the others, and looked at when it may be', async () => {
+  const { world, ring } = minutely();
+  await use({ world });
+  const first = await filled();
+  const refuseOnce = () =>
+    vcsim.control.fault({ method: 'CreateContainerView', fault: 'NoPermission', max: 1 });
+  await refuseOnce();
+  const second = vcenter.inventory({ properties: { Datastore: ['name'] }, container: datacenter.ref });
+  await second.synced();
+  await refuseOnce();
+  const before = await vcsim.control.calls();
+  ring();
+  const isTried = (now: Calls) =>
+    count(now, 'DestroyPropertyCollector') > count(before, 'DestroyPropertyCollector');
+  await until(async () => isTried(await vcsim.control.calls()));
+  const after = await vcsim.control.calls();
+  expect(count(after, 'CreateContainerView')).toBe(count(before, 'CreateContainerView') + 1);
+  expect([first.isLive, second.isLive]).toEqual([false, true]);
+  await until(async () => (await waits(1)()) && ring() && first.isLive && second.isLive);
+});
+
+type Calls = Readonly<Record<string, number>>;
+
+function count(calls: Calls, method: string): number {
+  return calls[method] ?? 0;
+}
+
+/** A world in which what is to come in a minute comes when it is rung for. */
+function minutely(): { readonly world: VcenterOptions['world']; readonly ring: () => true } {
+  const alarms = new Set<() => void>();
+  const after: VcenterOptions['world']['after'] = (ms, callback) => {
+    if (ms !== 60_000) return nodeWorld.after(ms, callback);
+    alarms.add(callback);
+    return { cancel: () => void alarms.delete(callback) };
+  };
+  const ring = () => {
+    const due = [...alarms];
+    alarms.clear();
+    for (const callback of due) callback();
+    return true as const;
+  };
+  return { world: { ...nodeWorld, after }, ring };
+}
 
 test('a listener that fails keeps nothing from the others', async () => {
   const troubles: unknown[] = [];
