@@ -20,20 +20,41 @@ afterAll(() => it?.[Symbol.asyncDispose]());
 const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 const madeAnewAt = (vm: KubeObject) => Date.parse(String(status(vm, 'recreatedAt')));
+const NO_DELETES = { errorRate: 1, routes: ['deleteServer'], seed: 1 };
 const WHY = 'the machine has failed (the simulated boot has failed);';
 
 test('a machine that has failed and cannot be removed for another is told so', async () => {
-  const faults = { errorRate: 1, routes: ['deleteServer'], seed: 1 };
-  await it.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(faults) });
+  await it.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(NO_DELETES) });
   await it.vm('stuck', 'vmstuck', { 'vmwright.dev/recreate': 'true' });
   const told = await it.until('stuck', (vm) => condition(vm, 'Ready') === 'Unknown');
   expect(told.status).toMatchObject({
     opStatus: 'Unknown',
     msg: 'the cloud does not answer; it is asked again',
   });
+  // Told once, however often it is tried.
+  const attempts = Number(status(told, 'attempts'));
+  const tried = await it.until('stuck', (vm) => Number(status(vm, 'attempts')) > attempts + 1);
+  expect(tried.status).toMatchObject({ opStatus: 'Unknown', conditions: status(told, 'conditions') });
   await it.cloud.fetch('/faults', { method: 'DELETE' });
   await it.until('stuck', (vm) => Number(status(vm, 'recreations')) > 0);
   await it.kubectl('delete', 'vms.samplecontroller.k8s.io', 'stuck');
+});
+
+test('one that is not ours any more stays, which is told; another is made when it is gone', async () => {
+  await it.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(NO_DELETES) });
+  await it.vm('taken', 'vmtaken', { 'vmwright.dev/recreate': 'true' });
+  const failed = await it.until('taken', (vm) => condition(vm, 'Ready') === 'Unknown');
+  const id = String(status(failed, 'vmId'));
+  await it.client.relabel(id, { 'vmwright.dev/uid': null });
+  const told = await it.until('taken', (vm) => status(vm, 'opStatus') === 'Failed');
+  expect(status(told, 'msg')).toBe(
+    `${WHY} its label vmwright.dev/uid is gone, so it is not ours to remove: delete it in the cloud to have another`,
+  );
+  await it.cloud.fetch('/faults', { method: 'DELETE' });
+  await it.client.delete(id);
+  const anew = await it.until('taken', (vm) => status(vm, 'recreations') === 1);
+  expect(status(anew, 'vmId')).not.toBe(id);
+  await it.kubectl('delete', 'vms.samplecontroller.k8s.io', 'taken');
 });
 
 test('a machine that fails stays for who wants to see why; another is made where that is asked for, ever later', async () => {

@@ -132,16 +132,16 @@ function reconciling(
             seen = { ...seen, intended: true };
             break;
           case 'create':
-            seen = { ...seen, ...(await seenBy(ours, vm, () => ours.create(step.server, step.key))) };
+            seen = await seenBy(ours, vm, () => ours.create(step.server, step.key));
             if (seen.server === undefined || 'gone' in seen.server) break;
             event(vm, { type: 'Normal', reason: 'Created', note: `machine ${seen.server.id} was created` });
             onMoving();
             break;
           case 'remove':
-            vm = await setStatus(vm, step.status);
             await unlessGone(ours.delete(step.id));
             onMoving();
-            return undefined;
+            seen = { ...seen, removed: true };
+            break;
           case 'tell':
             if (step.event !== undefined && step.status.msg !== vm.status?.msg) event(vm, step.event);
             await setStatus(vm, step.status);

@@ -137,7 +137,16 @@ describe('a VM that has a machine', () => {
     expect(told(next(vm({ vmId: 's-1' }), { server })).msg).toBe(
       'the machine has failed (no room); delete the VM, or annotate it with vmwright.dev/recreate=true to have another',
     );
-    expect(next(vm({ vmId: 's-1' }, RECREATE), { server })).toMatchObject({ do: 'remove', id: 's-1' });
+    const object = vm({ vmId: 's-1', attempts: 1 }, RECREATE);
+    const another = { opStatus: 'Failed', msg: 'the machine has failed (no room); another is made' } as const;
+    const intent = next(object, { server });
+    expect([intent.do, told(intent)]).toMatchObject(['intend', { ...another, attempts: 2 }]);
+    expect(next(object, { server, intended: true })).toEqual({ do: 'remove', id: 's-1' });
+    // What stood in the way stays told until it does not.
+    const inTrouble = troubled(object, { reason: 'CloudUnreachable', message: 'no answer' }, NOW);
+    expect(told(next(vm(inTrouble, RECREATE), { server }))).toEqual({ ...inTrouble, attempts: 2 });
+    const done = { server, intended: true, removed: true };
+    expect(told(next(vm(inTrouble, RECREATE), done))).toMatchObject(another);
     // One that was let go of is not ours to remove, and nothing else is promised.
     expect(told(next(vm({ vmId: 's-1' }, RECREATE), { server: { ...server, labels: {} } })).msg).toBe(
       'the machine has failed (no room); its label vmwright.dev/uid is gone, so it is not ours to remove: delete it in the cloud to have another',
@@ -163,7 +172,7 @@ describe('a VM that has a machine', () => {
       expect(told(next(object, gone)).msg).toBe(`the cloud has no machine s-1 any more; ${pause}`);
     }
     for (const later of [NOW - 1_000 + pauseMs, NOW - 3_600_000]) {
-      expect(plan('c-1', later, object, failed)).toMatchObject({ do: 'remove', id: 's-1' });
+      expect(plan('c-1', later, object, { ...failed, intended: true })).toEqual({ do: 'remove', id: 's-1' });
       const step = plan('c-1', later, object, gone);
       expect(step).toMatchObject({ do: 'tell', event: { reason: 'Recreating' }, againMs: 0 });
       expect(told(step)).toMatchObject({

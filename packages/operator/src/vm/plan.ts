@@ -11,8 +11,10 @@ export interface Seen {
   readonly server?: Server | Gone;
   /** What the cloud says about the name. */
   readonly name?: 'accepted' | Refusal;
-  /** The intent to create is stored, over the very version of the object that this plan is about. */
+  /** The intent to create it, or to remove it, is stored, over the very version of the object that this plan is about. */
   readonly intended?: boolean;
+  /** The server was asked to go. */
+  readonly removed?: boolean;
 }
 
 export interface Gone {
@@ -33,7 +35,7 @@ export type Step =
   | { readonly do: 'check'; readonly name: string }
   | { readonly do: 'intend'; readonly status: VMStatus }
   | { readonly do: 'create'; readonly server: NewServer; readonly key: string }
-  | { readonly do: 'remove'; readonly id: string; readonly status: VMStatus }
+  | { readonly do: 'remove'; readonly id: string }
   /** Write this, and rest; or come again although nothing happens. */
   | { readonly do: 'tell'; readonly status: VMStatus; readonly event?: Happening; readonly againMs?: number }
   | { readonly do: 'nothing' };
@@ -69,10 +71,11 @@ export function plan(cluster: string, now: number, vm: VM, seen: Seen): Step {
   if (marks !== undefined) return { do: 'mark', id: server.id, labels: marks };
   const observation = observed(vm, server, now);
   const isToGo = server.state === 'failed' && mayRecreate(vm) && isOurs(vm, server);
-  if (!isToGo) return { do: 'tell', status: observation };
+  if (!isToGo || seen.removed) return { do: 'tell', status: observation };
   if (waitMs > 0) return { do: 'tell', status: observation, againMs: waitMs };
-  // Counted, so that it is a write: who does not know that the annotation is gone is refused there.
-  return { do: 'remove', id: server.id, status: { ...observation, attempts: (status.attempts ?? 0) + 1 } };
+  if (seen.intended) return { do: 'remove', id: server.id };
+  // What stood in the way of it stays told until it does not.
+  return { do: 'intend', status: counted(isCloudTrouble(vm) ? { ...status, vmId: server.id } : observation) };
 }
 
 /** Whether an object's status is not what a list of the cloud's servers shows; a list that is old is good enough for that. */
@@ -164,12 +167,16 @@ export function troubled(vm: VM, { reason, message }: Trouble, now: number): VMS
 }
 
 function pending(vm: VM, now: number): VMStatus {
-  const { attempts = 0, opStatus = 'New', ...before } = without(vm.status);
-  // Counted, since only a status that differs is written, and only a write is compared with what is stored.
-  const status = accepted(vm, { ...before, opStatus, attempts: attempts + 1 }, now);
+  const { opStatus = 'New', ...before } = counted(without(vm.status));
+  const status = accepted(vm, { ...before, opStatus }, now);
   if (opStatus !== 'New') return status;
   const message = 'the cloud is asked for a machine';
   return told(vm, now, status, { status: 'False', reason: 'Creating', message });
+}
+
+/** Since only a status that differs is written, and only a write is compared with what is stored. */
+function counted(status: VMStatus): VMStatus {
+  return { ...status, attempts: (status.attempts ?? 0) + 1 };
 }
 
 function refused(vm: VM, { reason, message }: Refusal, now: number): Step {
@@ -230,8 +237,8 @@ function remedyFor(vm: VM, server?: Server): string {
 function recreated(vm: VM, { gone }: Gone, now: number): Step {
   const { vmId = gone, recreations = 0, ...before } = without(vm.status, 'VmLost');
   const message = `machine ${vmId ?? 'of this VM'} is gone; a new one is made`;
-  const counted = { recreations: recreations + 1, recreatedAt: new Date(now).toISOString() };
-  const known = { ...before, ...counted, opStatus: 'Unknown' } as const;
+  const again = { recreations: recreations + 1, recreatedAt: new Date(now).toISOString() };
+  const known = { ...before, ...again, opStatus: 'Unknown' } as const;
   return {
     do: 'tell',
     status: told(vm, now, known, { status: 'False', reason: 'Recreating', message }),
