@@ -46,6 +46,11 @@ export function ownerOf({ labels }: Server): string | undefined {
   return labels[OWNER];
 }
 
+/** One whose mark is gone was let go of, or is another's: it is looked at, and nothing more. */
+export function isOwnedBy({ metadata }: VM, server: Server): boolean {
+  return ownerOf(server) === metadata.uid;
+}
+
 export function namespaceOf({ labels }: Server): string {
   return labels[NAMESPACE] ?? '';
 }

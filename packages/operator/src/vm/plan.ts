@@ -1,7 +1,7 @@
 import type { Labels, NewServer, Server } from '@vmwright/cloud';
 import { type Condition, conditionOf, type Happening, isTrue, setCondition } from '@vmwright/runtime';
 import { isPaused, mayRecreate, RECREATE } from '../annotations.ts';
-import { keyFor, marksOf, marksToMend, OWNER, ownerOf } from './marks.ts';
+import { isOwnedBy, keyFor, marksOf, marksToMend, OWNER } from './marks.ts';
 import type { VM, VMStatus } from './resource.ts';
 import type { Trouble } from './trouble.ts';
 
@@ -70,7 +70,7 @@ export function plan(cluster: string, now: number, vm: VM, seen: Seen): Step {
   const marks = marksToMend(server, labels);
   if (marks !== undefined) return { do: 'mark', id: server.id, labels: marks };
   const observation = observed(vm, server, now);
-  const isToGo = server.state === 'failed' && mayRecreate(vm) && isOurs(vm, server);
+  const isToGo = server.state === 'failed' && mayRecreate(vm) && isOwnedBy(vm, server);
   if (!isToGo || seen.removed) return { do: 'tell', status: observation };
   if (waitMs > 0) return { do: 'tell', status: observation, againMs: waitMs };
   if (seen.intended) return { do: 'remove', id: server.id };
@@ -219,15 +219,10 @@ function lost(vm: VM, { gone }: Gone, now: number): Step {
   };
 }
 
-/** One whose mark is gone was let go of, or is another's: it is looked at, and nothing more. */
-function isOurs({ metadata }: VM, server: Server): boolean {
-  return ownerOf(server) === metadata.uid;
-}
-
 /** @param server what is there of it */
 function remedyFor(vm: VM, server?: Server): string {
   if (!mayRecreate(vm)) return `delete the VM, or annotate it with ${RECREATE}=true to have another`;
-  if (server !== undefined && !isOurs(vm, server))
+  if (server !== undefined && !isOwnedBy(vm, server))
     return `its label ${OWNER} is gone, so it is not ours to remove: delete it in the cloud to have another`;
   const pauseMs = pauseOf(vm);
   return pauseMs === 0 ? 'another is made' : `another is made, ${pauseMs / 1_000} s after it at the earliest`;

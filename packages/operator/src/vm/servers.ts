@@ -7,7 +7,7 @@ import {
   type Server,
 } from '@vmwright/cloud';
 import { conditionOf } from '@vmwright/runtime';
-import { marksOfOne, ownerOf } from './marks.ts';
+import { isOwnedBy, marksOfOne } from './marks.ts';
 import type { Refusal, Seen } from './plan.ts';
 import type { VM } from './resource.ts';
 import { unlessGone } from './unless-gone.ts';
@@ -30,12 +30,13 @@ export async function seenBy(cloud: CloudClient, vm: VM, ask: () => Promise<Serv
     if (!(error instanceof NameTakenError)) throw error;
     const server = error.serverId === undefined ? undefined : await unlessGone(cloud.get(error.serverId));
     if (server === undefined) throw error; // the name is free by now: the next try finds it so
-    return ownerOf(server) === vm.metadata.uid ? { server } : { name: refusal('Taken', error) };
+    return isOwnedBy(vm, server) ? { server } : { name: refusal('Taken', error) };
   }
 }
 
 /** All servers that were made for an object, also one whose id we have never learned. */
-async function serversOf(cloud: CloudClient, { metadata, status }: VM): Promise<readonly Server[]> {
+async function serversOf(cloud: CloudClient, vm: VM): Promise<readonly Server[]> {
+  const { metadata, status } = vm;
   const { uid = '' } = metadata;
   const servers = new Map<string, Server>();
   for await (const page of cloud.list({ labels: marksOfOne(uid) }))
@@ -43,7 +44,7 @@ async function serversOf(cloud: CloudClient, { metadata, status }: VM): Promise<
   const { vmId } = status ?? {};
   // A list may lag behind.
   const known = vmId === undefined || servers.has(vmId) ? undefined : await unlessGone(cloud.get(vmId));
-  if (known !== undefined && ownerOf(known) === uid) servers.set(known.id, known);
+  if (known !== undefined && isOwnedBy(vm, known)) servers.set(known.id, known);
   return [...servers.values()];
 }
 
@@ -52,7 +53,7 @@ export async function remainingOf(cloud: CloudClient, vm: VM): Promise<readonly 
   const { vmId, conditions } = vm.status ?? {};
   const isAsked = conditionOf(conditions, 'Ready')?.reason === 'Deleting';
   const known = isAsked && vmId !== undefined ? await unlessGone(cloud.get(vmId)) : undefined;
-  return known !== undefined && ownerOf(known) === vm.metadata.uid ? [known] : serversOf(cloud, vm);
+  return known !== undefined && isOwnedBy(vm, known) ? [known] : serversOf(cloud, vm);
 }
 
 function refusal(reason: Refusal['reason'], { detail }: CloudError): Refusal {
