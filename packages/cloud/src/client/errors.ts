@@ -127,21 +127,21 @@ const BY_STATUS: Readonly<Record<number, typeof CloudError>> = {
 };
 
 /** What only the cloud itself means by a status: a proxy in between has 403s and 404s of its own. */
-const BY_PROBLEM: Readonly<Record<string, number>> = {
-  PROHIBITED_NAME: 403,
-  NOT_FOUND: 404,
-  NAME_TAKEN: 409,
-  SERVER_GONE: 410,
-};
+const BY_PROBLEM: ReadonlyMap<string, number> = new Map([
+  ['PROHIBITED_NAME', 403],
+  ['NOT_FOUND', 404],
+  ['NAME_TAKEN', 409],
+  ['SERVER_GONE', 410],
+]);
 
 /** The error of the fitting class for what was answered. */
 export function cloudError(message: string, details: AnswerDetails): CloudError {
   const { status, problem = '' } = details;
   if (status === 429) return new TooManyRequestsError(message, details);
   if (status >= 500) return new UnavailableError(message, details);
-  const meansOne = Object.values(BY_PROBLEM).includes(status);
+  const meansOne = BY_PROBLEM.values().some((each) => each === status);
   // A controller deletes its record of a machine on 404: it must be the cloud that says so.
-  if (meansOne && BY_PROBLEM[problem] !== status) return new UnexpectedAnswerError(message, details);
+  if (meansOne && BY_PROBLEM.get(problem) !== status) return new UnexpectedAnswerError(message, details);
   const Class = BY_STATUS[status] ?? UnexpectedAnswerError;
   return new Class(message, details);
 }

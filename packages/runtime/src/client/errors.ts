@@ -105,25 +105,27 @@ export class ConnectionError extends Error {
   }
 }
 
-const BY_REASON: Readonly<Record<string, typeof ApiError>> = {
-  AlreadyExists: AlreadyExistsError,
-  Expired: GoneError,
-};
+/** Maps and not objects: the answer chooses the reason and the code, and an object also has `constructor`. */
+const BY_REASON: ReadonlyMap<string, typeof ApiError> = new Map<string, typeof ApiError>([
+  ['AlreadyExists', AlreadyExistsError],
+  ['Expired', GoneError],
+]);
 
-const BY_STATUS: Readonly<Record<number, typeof ApiError>> = {
-  400: BadRequestError,
-  401: UnauthorizedError,
-  403: ForbiddenError,
-  404: NotFoundError,
-  409: ConflictError,
-  410: GoneError,
-  422: InvalidError,
-  429: TooManyRequestsError,
-};
+const BY_STATUS: ReadonlyMap<number, typeof ApiError> = new Map<number, typeof ApiError>([
+  [400, BadRequestError],
+  [401, UnauthorizedError],
+  [403, ForbiddenError],
+  [404, NotFoundError],
+  [409, ConflictError],
+  [410, GoneError],
+  [422, InvalidError],
+  [429, TooManyRequestsError],
+]);
 
 /** The error of the fitting class for what the server has answered. */
 export function apiError(message: string, options: ApiErrorOptions): ApiError {
   const { status, reason = '' } = options;
-  const Class = BY_REASON[reason] ?? BY_STATUS[status] ?? (status >= 500 ? UnavailableError : ApiError);
+  const Class =
+    BY_REASON.get(reason) ?? BY_STATUS.get(status) ?? (status >= 500 ? UnavailableError : ApiError);
   return new Class(message, options);
 }

@@ -4,16 +4,21 @@
  */
 export function mergePatch(before: unknown, after: unknown): unknown {
   if (!isRecord(before) || !isRecord(after)) return same(before, after) ? undefined : after;
-  const patch: Record<string, unknown> = {};
+  const patch: [string, unknown][] = [];
   for (const [field, value] of Object.entries(after)) {
     if (value === undefined) continue;
-    const difference = mergePatch(before[field], value);
-    if (difference !== undefined) patch[field] = difference;
+    const difference = mergePatch(own(before, field), value);
+    if (difference !== undefined) patch.push([field, difference]);
   }
   for (const [field, value] of Object.entries(before)) {
-    if (value !== undefined && after[field] === undefined) patch[field] = null;
+    if (value !== undefined && own(after, field) === undefined) patch.push([field, null]);
   }
-  return Object.keys(patch).length === 0 ? undefined : patch;
+  return patch.length === 0 ? undefined : Object.fromEntries(patch);
+}
+
+/** Labels and annotations may be called `constructor`, which every object inherits. */
+function own(record: Readonly<Record<string, unknown>>, field: string): unknown {
+  return Object.hasOwn(record, field) ? record[field] : undefined;
 }
 
 function same(a: unknown, b: unknown): boolean {

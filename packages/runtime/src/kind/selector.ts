@@ -39,23 +39,31 @@ function labelTerm(text: string): (labels: Labels) => boolean {
     const [, key = '', how, list = ''] = set;
     const values = new Set(list.split(',').map((each) => each.trim()));
     const wanted = how === 'in';
-    return (labels) => (labels[key] === undefined ? !wanted : values.has(labels[key]) === wanted);
+    return (labels) => {
+      const value = own(labels, key);
+      return value === undefined ? !wanted : values.has(value) === wanted;
+    };
   }
   const pair = /^([^=!\s]+)\s*(==|!=|=)\s*([^=!\s]*)$/.exec(text);
   if (pair !== null) {
     const [, key = '', how, value = ''] = pair;
-    return how === '!=' ? (labels) => labels[key] !== value : (labels) => labels[key] === value;
+    return how === '!=' ? (labels) => own(labels, key) !== value : (labels) => own(labels, key) === value;
   }
   const presence = /^(!?)\s*([-./\w]+)$/.exec(text);
   if (presence === null)
     throw new Error(`"${text}" is no label selector: a=b, a!=b, a, !a, a in (b,c), a notin (b,c)`);
   const [, not, key = ''] = presence;
-  return (labels) => (labels[key] !== undefined) === (not === '');
+  return (labels) => Object.hasOwn(labels, key) === (not === '');
 }
 
 /** As the API server compares it: what is not there is empty. */
 function fieldAt(object: KubeObject, path: readonly string[]): string {
   let value: unknown = object;
-  for (const part of path) value = isRecord(value) ? value[part] : undefined;
+  for (const part of path) value = isRecord(value) ? own(value, part) : undefined;
   return String(value ?? '');
+}
+
+/** The value of a key that a user chose, which may be `toString`. */
+function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
 }

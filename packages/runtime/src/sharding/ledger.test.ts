@@ -44,3 +44,8 @@ test.for([
 ] as const)('a ledger that somebody has edited is not believed: %s', ([, text]) => {
   expect(ledgerOf(lease(text))).toBe('damaged');
 });
+
+test('a replica called constructor owns its shards like any other', () => {
+  const owners = ['constructor', 'x-b', 'constructor', 'toString'];
+  expect(ledgerOf(lease(ledgerText(owners, TIME)))).toEqual(owners);
+});

@@ -31,14 +31,15 @@ export function ledgerOf(lease: Lease | undefined): Ledger {
 
 /** @param renewTime of the lease it is written into: a text from another time does not count */
 export function ledgerText(owners: Owners, renewTime: string | undefined): string {
-  const byOwner: Record<string, number[]> = {};
+  // Not collected in an object: a replica may be called `constructor`.
+  const byOwner = new Map<string, number[]>();
   for (const [shard, owner] of owners.entries()) {
     if (owner === undefined) continue;
-    const shards = byOwner[owner] ?? [];
+    const shards = byOwner.get(owner) ?? [];
     shards.push(shard);
-    byOwner[owner] = shards;
+    byOwner.set(owner, shards);
   }
-  const body = { shards: owners.length, owners: byOwner };
+  const body = { shards: owners.length, owners: Object.fromEntries(byOwner) };
   return JSON.stringify({ ...body, sum: sumOf(body, renewTime) });
 }
 

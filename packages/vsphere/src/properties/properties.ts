@@ -40,8 +40,7 @@ export async function retrieve(
   while (page !== undefined) {
     // An empty page has no `objects`, whatever the schema says.
     for (const { obj, propSet } of page.objects ?? []) {
-      const properties: Record<string, unknown> = {};
-      for (const { name, val } of propSet ?? []) properties[name] = val;
+      const properties = Object.fromEntries((propSet ?? []).map(({ name, val }) => [name, val]));
       found.push({ ref: obj, properties });
     }
     const { token } = page;

@@ -43,7 +43,10 @@ export function nearestTo(name: string): TypeInfo | undefined {
   );
   const direct = typeNamed(name) ?? typeNamed(bases.get(name) ?? '');
   // The simulator names some faults by the element that carries them: InvalidPowerStateFault.
-  return direct ?? (name.endsWith('Fault') ? nearestTo(name.slice(0, -'Fault'.length)) : undefined);
+  if (direct !== undefined || !name.endsWith('Fault')) return direct;
+  // Only one suffix is removed: the name comes from the server and may repeat it a million times.
+  const fault = name.slice(0, -'Fault'.length);
+  return typeNamed(fault) ?? typeNamed(bases.get(fault) ?? '');
 }
 
 /** Whether one of the first name is one of the second too. */

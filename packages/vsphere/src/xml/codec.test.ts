@@ -280,6 +280,10 @@ describe('garbage gives a typed error', () => {
       'an unknown entity',
       '<Envelope><Body><Fault><faultstring>&boo;</faultstring></Fault></Body></Envelope>',
     ],
+    [
+      'a tag that declares a hundred thousand prefixes for XSI',
+      `<Envelope ${Array.from({ length: 100_000 }, (_, i) => `xmlns:p${i}="http://www.w3.org/2001/XMLSchema-instance"`).join(' ')}/>`,
+    ],
     ['no end', '<Envelope><Body>'],
     ['a wrong end', '<Envelope><Body></Envelope></Body>'],
     ['another message', '<Envelope><Body><CurrentTimeResponse/></Body></Envelope>'],
@@ -333,3 +337,25 @@ describe('garbage gives a typed error', () => {
     expect(Math.min(outcomes.read, outcomes.refused)).toBeGreaterThan(100);
   });
 });
+
+test('a number called toString is no number', () => {
+  for (const word of ['toString', 'constructor', '__proto__'])
+    expect(() => readWithin(`<v>${word}</v>`, 'double')).toThrow(UnreadableAnswerError);
+});
+
+test('sixteen prefixes for XSI are read, and a fault named by a million suffixes is an unknown type', () => {
+  const prefixes = Array.from(
+    { length: 15 },
+    (_, i) => `xmlns:p${i}="http://www.w3.org/2001/XMLSchema-instance"`,
+  ).join(' ');
+  expect(readWithin(`<v ${prefixes} p7:type="xsd:int">1</v>`, 'anyType')).toBe(1);
+  expect(nearestTo('Fault'.repeat(200_000))).toBeUndefined();
+});
+
+test.each(['toString', 'valueOf', 'constructor', '__proto__'])(
+  'the entity %s, which every object inherits, is unknown',
+  (name) => {
+    const text = `<Envelope><Body><Fault><faultstring>&${name};</faultstring></Fault></Body></Envelope>`;
+    expect(() => answer(text, 'RetrievePropertiesEx')).toThrow(UnreadableAnswerError);
+  },
+);

@@ -35,21 +35,22 @@ function inside(value: unknown, limit: number): boolean {
   return typeof value === 'number' && value >= -limit && value < limit;
 }
 
-const FRACTIONS: Readonly<Record<string, number>> = {
-  NaN: Number.NaN,
-  INF: Number.POSITIVE_INFINITY,
-  '-INF': Number.NEGATIVE_INFINITY,
-};
+/** A Map and not an object: the answer chooses the word that is looked up. */
+const FRACTIONS: ReadonlyMap<string, number> = new Map([
+  ['NaN', Number.NaN],
+  ['INF', Number.POSITIVE_INFINITY],
+  ['-INF', Number.NEGATIVE_INFINITY],
+]);
 
 const fraction: Primitive = {
   read: (raw) => {
     const word = raw.trim();
-    const number = FRACTIONS[word] ?? Number(word);
+    const number = FRACTIONS.get(word) ?? Number(word);
     return word === '' || (Number.isNaN(number) && word !== 'NaN') ? undefined : number;
   },
   write: (value) => {
     if (typeof value !== 'number') return undefined;
-    return Object.keys(FRACTIONS).find((word) => Object.is(FRACTIONS[word], value)) ?? String(value);
+    return FRACTIONS.entries().find(([, number]) => Object.is(number, value))?.[0] ?? String(value);
   },
 };
 

@@ -10,6 +10,8 @@ const EQUALS = 61;
 const GREATER = 62;
 /** More than any answer has; what is nested deeper is meant to exhaust us. */
 const DEEPEST = 200;
+/** Maximum number of prefixes that may mean XSI at the same time. Each declaration copies the set of them. */
+const MAX_XSI_PREFIXES = 16;
 
 /** How a tag went on after its name, up to the value of its `xsi:type`, and which prefixes mean XSI before and in it. */
 interface Head {
@@ -322,6 +324,10 @@ export class Reader {
       this.#xsi = last.to;
       return;
     }
+    if (isXsi && this.#xsi.size >= MAX_XSI_PREFIXES)
+      throw this.#wrong(
+        `<${this.qualified}> declares more than ${MAX_XSI_PREFIXES} prefixes for one namespace`,
+      );
     const to = new Set(this.#xsi);
     if (isXsi) to.add(prefix);
     else to.delete(prefix);

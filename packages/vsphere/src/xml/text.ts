@@ -1,6 +1,13 @@
 import { InvalidRequestError, UnreadableAnswerError } from '../errors.ts';
 
-const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+/** A Map and not an object: vCenter chooses the name that is looked up, and an object also has `toString`. */
+const ENTITIES: ReadonlyMap<string, string> = new Map([
+  ['amp', '&'],
+  ['lt', '<'],
+  ['gt', '>'],
+  ['quot', '"'],
+  ['apos', "'"],
+]);
 const ESCAPES: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -34,7 +41,7 @@ export function unescaped(raw: string): string {
   const lines = raw.includes('\r') ? raw.replace(/\r\n?/g, '\n') : raw;
   if (!lines.includes('&')) return lines;
   return lines.replace(/&([^;&\s]{0,10})(;?)/g, (whole, name: string, end: string) => {
-    const text = end === '' ? undefined : (ENTITIES[name] ?? characterFrom(name));
+    const text = end === '' ? undefined : (ENTITIES.get(name) ?? characterFrom(name));
     if (text === undefined)
       throw new UnreadableAnswerError(`the answer has ${whole}, which XML does not know`);
     return text;

@@ -9,13 +9,14 @@ export function readQuery(
   schemas: Readonly<Record<string, Schema>>,
   query: unknown,
 ): Record<string, unknown> {
-  const read: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(isRecord(query) ? query : {})) {
-    const type = schemas[name]?.type;
-    if (type === 'array') read[name] = Array.isArray(value) ? value : [value];
-    else if (type === 'integer' && typeof value === 'string' && /^-?\d+$/.test(value))
-      read[name] = Number(value);
-    else read[name] = value;
-  }
-  return read;
+  const entries = Object.entries(isRecord(query) ? query : {});
+  // Defined and not assigned: the client chooses the names, and assigning to `__proto__` would hide it from the schema.
+  return Object.fromEntries(entries.map(([name, value]) => [name, readValue(schemas, name, value)]));
+}
+
+function readValue(schemas: Readonly<Record<string, Schema>>, name: string, value: unknown): unknown {
+  const type = Object.hasOwn(schemas, name) ? schemas[name]?.type : undefined;
+  if (type === 'array') return Array.isArray(value) ? value : [value];
+  if (type === 'integer' && typeof value === 'string' && /^-?\d+$/.test(value)) return Number(value);
+  return value;
 }
