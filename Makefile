@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up test check types lint arrows ambient unused generated generated-manifests generated-vim25 generated-config generated-api format generate simulate planted bench assets lock clean
+.PHONY: help up test check types lint arrows ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api format generate simulate planted bench assets lock clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -19,7 +19,7 @@ up: $(INSTALLED) ## All parts and the operator, in the foreground; PORTS=<first 
 test: assets ## All tests; ONLY=<path or name> for some
 	@vitest run $(ONLY)
 
-check: types lint arrows ambient unused generated ## Types, lint, format, imports, unused code, generated files
+check: types lint arrows ambient unused locked generated ## Types, lint, format, imports, unused code, locked packages, generated files
 
 types: $(INSTALLED)
 	@tsc -p .
@@ -35,6 +35,9 @@ ambient: $(INSTALLED)
 
 unused: $(INSTALLED)
 	@knip
+
+locked:
+	@node tools/lock/check.mjs
 
 generated: generated-manifests generated-vim25 generated-config generated-api
 
@@ -71,13 +74,16 @@ bench: assets ## Benchmarks against the bars; ONLY=<name> for one, PART=<name> f
 assets: $(INSTALLED) ## The testbed's programs: found, downloaded or built
 	@node $(TESTBED)/assets/main.ts
 
-lock: ## Write package-lock.json anew, for all platforms
-	npm install --package-lock-only
-	node tools/lock/complete.mjs
+lock: ## Write package-lock.json again, for all platforms
+	npm install --package-lock-only --omit-lockfile-registry-resolved
+	node tools/lock/check.mjs
 
 clean: ## Remove what was installed and written here; the cache of programs stays
 	rm -rf node_modules .vmwright .vitest packages/*/node_modules
 
 $(INSTALLED): package.json package-lock.json $(wildcard packages/*/package.json)
+	@echo 'Installing packages with npm (about a minute the first time)'
 	npm ci --no-audit --no-fund --loglevel=error
+	@# npm passes over an optional package that it cannot download or verify; an older Node of the system must not stand in.
+	@test -x node_modules/.bin/node || { rm -f $@; echo "Node for $$(uname -s) $$(uname -m) was not installed: package.json lists no package for this platform, or npm could not download it or verify its hash. Run 'npm ci --loglevel=verbose' for the reason." >&2; exit 1; }
 	@touch $@

@@ -54,6 +54,10 @@ function plant(file: string, text: string): void {
   );
 }
 
+function plantLock(packages: Readonly<Record<string, object>>): void {
+  plant('package-lock.json', JSON.stringify({ lockfileVersion: 3, packages }));
+}
+
 function make(target: string): { readonly failed: boolean; readonly said: string } {
   const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // else it takes itself for a part of `make test`
   // `-o`: never install in the copy, whose node_modules are links to the real ones.
@@ -156,6 +160,29 @@ describe('make check fails on', () => {
     expect(failed).toBe(true);
   });
 
+  test('a lock entry that npm cannot verify', () => {
+    const entry = { version: '1.0.0', integrity: 'sha512-eA==' };
+    plantLock({
+      '': { dependencies: { a: '1.0.0' }, optionalDependencies: { 'b-darwin-arm64': '1.0.0' } },
+      'node_modules/a': { ...entry, dependencies: { c: '1.0.0', d: '1.0.0' } },
+      'node_modules/a/node_modules/c': { version: '1.0.0', optional: true },
+      'node_modules/d': {
+        ...entry,
+        resolved: 'https://registry.example/d-1.0.0.tgz',
+        hasInstallScript: true,
+      },
+      'node_modules/own': { resolved: 'packages/own', link: true },
+    });
+    const { failed, said } = make('locked');
+    expect(said.match(/^package-lock.*/gm)).toEqual([
+      'package-lock.json: package.json needs b-darwin-arm64, which the lock lacks; pin a version that the registry has for every platform, then run `make lock`',
+      'package-lock.json: node_modules/a/node_modules/c has no sha512 integrity hash, so npm installs it unverified; pin a version that the registry has for every platform, then run `make lock`',
+      'package-lock.json: node_modules/d is bound to https://registry.example/d-1.0.0.tgz; run `make lock`',
+      'package-lock.json: node_modules/d runs a script at installation; review it and add it to allowScripts in package.json',
+    ]);
+    expect(failed).toBe(true);
+  });
+
   test('an API page that is older than the source', () => {
     plant('docs/api.md', '# API\n');
     const { failed, said } = make('generated-api');
@@ -165,12 +192,20 @@ describe('make check fails on', () => {
 });
 
 test('make check passes without any of these', () => {
-  for (const target of ['types', 'lint', 'arrows', 'ambient', 'unused'])
+  for (const target of ['types', 'lint', 'arrows', 'ambient', 'unused', 'locked'])
     expect(make(target)).toMatchObject({ failed: false });
 });
 
 test('make check runs every one of these checks', () => {
   const { stdout } = spawnSync('make', ['--dry-run', 'check'], { cwd: copy, encoding: 'utf8' });
-  for (const command of ['tsc', 'biome check', 'arrows.ts', 'ambient.ts', 'knip', '--check'])
+  for (const command of [
+    'tsc',
+    'biome check',
+    'arrows.ts',
+    'ambient.ts',
+    'knip',
+    'lock/check.mjs',
+    '--check',
+  ])
     expect(stdout).toContain(command);
 });
