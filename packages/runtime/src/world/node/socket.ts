@@ -1,4 +1,4 @@
-import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import type { ServerAddress } from '../world.ts';
 
@@ -38,7 +38,7 @@ export async function openSocket(
     ...(ca !== undefined && { ca }),
     ...(certificate !== undefined && { cert: certificate }),
     ...(key !== undefined && { key }),
-    ...(serverName !== undefined && { servername: serverName }),
+    ...nameFor(host, serverName),
   });
   await opened(socket, 'secureConnect');
   // Before anything is sent over it.
@@ -47,6 +47,15 @@ export async function openSocket(
   socket.destroy();
   const words = `the server shows another certificate than the pinned one, with the thumbprint ${shown}`;
   throw Object.assign(new Error(words), { code: 'CERT_NOT_PINNED' });
+}
+
+/**
+ * The server name to send (SNI), by which servers choose their certificate. Node sends none by itself, and RFC 6066
+ * allows no addresses.
+ */
+function nameFor(host: string, serverName: string | undefined): { readonly servername?: string } {
+  if (serverName !== undefined) return { servername: serverName };
+  return isIP(host) === 0 ? { servername: host.replace(/\.$/, '') } : {};
 }
 
 function opened<S extends Socket>(socket: S, event: 'connect' | 'secureConnect'): Promise<S> {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createSecureServer, type ServerHttp2Session } from 'node:http2';
 import { createServer } from 'node:https';
 import { connect as connectTcp, createServer as createTcpServer, type Server, type Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
+import { createSecureContext, TLSSocket } from 'node:tls';
 import { startToxiproxy } from '@vmwright/testbed';
 import { test as onCluster } from '@vmwright/testbed/vitest';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -244,5 +244,64 @@ test('a pinned certificate counts, whoever has signed it, and no other does', as
   await expect(get('0'.repeat(64))).rejects.toMatchObject({
     message: `the server shows another certificate than the pinned one, with the thumbprint ${pinned}`,
     code: 'CERT_NOT_PINNED', // by which clients tell it from a server that does not answer
+  });
+});
+
+describe('the server name (SNI)', () => {
+  /** A server that shows the certificate of the name that it is asked for, and nobody's without a name. */
+  async function start() {
+    const { ca, validity } = authority();
+    const identityOf = (name: string) =>
+      ca.issue({ subject: { commonName: name }, usage: ['server'], names: [name], ...validity });
+    const known = new Map(
+      ['localhost', 'api.example.com'].map((name) => {
+        const { certificate, key } = identityOf(name);
+        return [name, createSecureContext({ cert: certificate, key })];
+      }),
+    );
+    const other = identityOf('no-name.example.com');
+    const asked: string[] = [];
+    const server = createSecureServer({
+      cert: other.certificate,
+      key: other.key,
+      allowHTTP1: true,
+      SNICallback: (name, answer) => {
+        asked.push(name);
+        answer(null, known.get(name));
+      },
+    });
+    server.on('request', (_, response) => response.end('here\n'));
+    const { port } = new URL(await listening(server));
+    const get = async (host: string, lasting: boolean, serverName?: string) => {
+      const tls = async () => ({ ca: ca.certificate, ...(serverName !== undefined && { serverName }) });
+      const transport = connect({ origin: `https://${host}:${port}`, tls });
+      onTestFinished(() => transport.close());
+      return (await transport.request({ method: 'GET', path: '/', headers: {}, lasting })).text();
+    };
+    return { asked, get };
+  }
+
+  test.each([
+    ['requests', false],
+    ['watches', true],
+  ])('is sent with %s', async (_, lasting) => {
+    const { asked, get } = await start();
+    expect(await get('localhost', lasting)).toBe('here\n');
+    expect(asked).toEqual(['localhost']);
+  });
+
+  test.each([
+    ['requests', false],
+    ['watches', true],
+  ])('is the one of the kubeconfig where there is one, with %s', async (_, lasting) => {
+    const { asked, get } = await start();
+    expect(await get('127.0.0.1', lasting, 'api.example.com')).toBe('here\n');
+    expect(asked).toEqual(['api.example.com']);
+  });
+
+  test('is not sent for an address', async () => {
+    const { asked, get } = await start();
+    await expect(get('127.0.0.1', false)).rejects.toThrow('does not match certificate');
+    expect(asked).toEqual([]);
   });
 });
