@@ -2,12 +2,26 @@ export { type Access, AccessError } from './access/access.ts';
 export { type Credentials, noCredentials } from './access/credentials.ts';
 export { type InClusterOptions, inClusterAccess } from './access/in-cluster.ts';
 export { type KubeconfigOptions, kubeconfigAccess } from './access/kubeconfig.ts';
+export {
+  Availability,
+  type AvailabilityOptions,
+  BackendUnavailableError,
+  type Outage,
+} from './availability/availability.ts';
 export { type CacheEvent, type CacheOptions, ObjectCache } from './cache/cache.ts';
 export { Caches, type KindCacheOptions } from './cache/caches.ts';
 export * from './client/client.ts';
 export * from './client/errors.ts';
 export * from './client/options.ts';
-export { type Condition, conditionOf, isTrue, setCondition } from './conditions/conditions.ts';
+export {
+  type Condition,
+  conditionOf,
+  isTrue,
+  removeCondition,
+  setCondition,
+} from './conditions/conditions.ts';
+export { type Outcome, type ReportedStatus, withOutcome } from './conditions/outcome.ts';
+export { PAUSED_CONDITION, withPaused } from './conditions/paused.ts';
 export type { ReconcileContext, WorkContext } from './controller/context.ts';
 export { Controller, type ControllerOptions, type Reconcile } from './controller/controller.ts';
 export {
@@ -16,6 +30,7 @@ export {
   generationChanged,
   labelsChanged,
   type Predicate,
+  statusChanged,
 } from './controller/predicates.ts';
 export { type Requeue, type Result, requeueAfter, TerminalError } from './controller/result.ts';
 export {

@@ -30,3 +30,19 @@ export const Deployment = foreignKind<Deployment>({
   plural: 'deployments',
   scope: 'Namespaced',
 });
+
+export interface Pod extends KubeObject {
+  readonly spec: {
+    readonly schedulerName?: string;
+    readonly containers: readonly { readonly name: string; readonly image: string }[];
+  };
+  readonly status?: { readonly phase?: string; readonly message?: string };
+}
+
+export const Pod = foreignKind<Pod>({
+  group: '',
+  version: 'v1',
+  kind: 'Pod',
+  plural: 'pods',
+  scope: 'Namespaced',
+});

@@ -29,6 +29,11 @@ export function setCondition(
   return before === undefined ? [...all, after] : all.map((each) => (each === before ? after : each));
 }
 
+/** The conditions without the one of this type. */
+export function removeCondition(conditions: readonly Condition[] | undefined, type: string): Condition[] {
+  return (conditions ?? []).filter((each) => each.type !== type);
+}
+
 /** The condition of a type, if there is one. */
 export function conditionOf(
   conditions: readonly Condition[] | undefined,

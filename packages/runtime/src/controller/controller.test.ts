@@ -2,17 +2,19 @@ import type { Cluster } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
-import { ConfigMap, Deployment } from '../../test/kinds.ts';
+import { ConfigMap, Deployment, Pod } from '../../test/kinds.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
+import { BackendUnavailableError } from '../availability/availability.ts';
 import { CacheEvent } from '../cache/cache.ts';
 import type { Client } from '../client/client.ts';
 import { apiError } from '../client/errors.ts';
 import { Secret } from '../kind/builtin/secret.ts';
 import { collectingLogger } from '../log/collecting-logger.ts';
 import { Manager } from '../manager/manager.ts';
+import { startManager } from '../testing/index.ts';
 import { nodeWorld } from '../world/node/node-world.ts';
 import type { ControllerOptions } from './controller.ts';
-import { annotationsChanged, any, generationChanged, labelsChanged } from './predicates.ts';
+import { annotationsChanged, any, generationChanged, labelsChanged, statusChanged } from './predicates.ts';
 import { requeueAfter, TerminalError } from './result.ts';
 import { Channel, watch } from './sources.ts';
 
@@ -136,6 +138,69 @@ test('a failing object is tried again and told of, and holds up no other', async
   );
   expect(told.map(({ msg }) => msg)).toContain(
     'reconcile failed for good; the object rests until it changes',
+  );
+});
+
+test('a status that another program edits or empties is restored at once; own status writes do not enqueue the object', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  await using _ = await startManager(cluster, { namespaces: [namespace.name] }, (manager) =>
+    manager.control({
+      for: Pod,
+      when: any(generationChanged, statusChanged),
+      resyncMs: 0,
+      reconcile: async (pod, { setStatus }) => {
+        seen.add(`${pod.metadata.name} ${pod.status?.message}`);
+        await setStatus(pod, { ...pod.status, message: 'as it should be' });
+      },
+    }),
+  );
+  await using client = await connect(cluster.kubeconfig, { fieldManager: 'user' });
+  const create = (name: string) =>
+    client.create(Pod, {
+      metadata: { namespace: namespace.name, name },
+      spec: { schedulerName: 'none', containers: [{ name: 'main', image: 'none' }] },
+    });
+  const edit = (message: string | null) =>
+    client.mergePatch(
+      Pod,
+      { namespace: namespace.name, name: 'a' },
+      { status: { message } },
+      { subresource: 'status' },
+    );
+  await create('a');
+  await seen.until((all) => all.includes('a undefined'));
+  await edit('edited');
+  await seen.until((all) => all.includes('a edited'));
+  await edit(null);
+  await seen.until((all) => all.length === 3);
+  // The cache's watch has passed all writes to the first when it has seen what was created after them.
+  await create('fence');
+  await seen.until((all) => all.includes('fence undefined'));
+  expect(seen.all).toEqual(['a undefined', 'a edited', 'a undefined', 'fence undefined']);
+  expect((await client.get(Pod, { namespace: namespace.name, name: 'a' })).status?.message).toBe(
+    'as it should be',
+  );
+});
+
+test('a reconcile that fails because its backend is unavailable is retried, and logged at debug only', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  const seen = calls<string>();
+  const { client, lines } = await run(cluster, namespace.name, {
+    reconcile: async ({ metadata }) => {
+      seen.add(metadata.name);
+      if (metadata.name === 'waits') throw new BackendUnavailableError('cloud', 'no answer');
+    },
+  });
+  await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'waits' } });
+  await seen.until((all) => all.filter((name) => name === 'waits').length >= 4);
+  const told = lines.filter(({ object }) => object === `${namespace.name}/waits`);
+  expect(new Set(told.map(({ level, msg, backend }) => `${level} ${backend} ${msg}`))).toEqual(
+    new Set(['debug cloud Reconcile failed: backend unavailable']),
   );
 });
 

@@ -1,3 +1,4 @@
+import { BackendUnavailableError } from '../availability/availability.ts';
 import type { CacheEvent, ObjectCache } from '../cache/cache.ts';
 import { versionOf } from '../cache/store.ts';
 import { ConflictError, ConnectionError, NotFoundError, UnavailableError } from '../client/errors.ts';
@@ -344,7 +345,10 @@ export class Controller<T extends KubeObject> {
       log.error({ ...retry, stack: error.stack }, 'reconcile has a bug');
       return { result: 'error', cause: 'panic' };
     }
-    log.error(retry, 'reconcile failed');
+    // Every object that needs the backend fails in the same way: `Availability` logs the outage once.
+    if (error instanceof BackendUnavailableError)
+      log.debug({ ...retry, backend: error.backend }, 'Reconcile failed: backend unavailable');
+    else log.error(retry, 'reconcile failed');
     return { result: 'error' };
   }
 

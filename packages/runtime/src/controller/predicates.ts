@@ -13,6 +13,13 @@ export const labelsChanged: Predicate = (event) => changed(event, ({ metadata })
 export const annotationsChanged: Predicate = (event) =>
   changed(event, ({ metadata }) => metadata.annotations);
 
+/**
+ * The status has changed. Status writes of the controller's own reconcile do not enqueue the object (see `Controller`),
+ * so what remains are edits by other programs and people, which the next reconcile restores.
+ */
+export const statusChanged: Predicate = (event) =>
+  changed(event, (object) => ('status' in object ? object.status : undefined));
+
 /** One of them says so. */
 export function any<T extends KubeObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   return (event) => predicates.some((predicate) => predicate(event));

@@ -1,0 +1,67 @@
+import { type Cluster, field, type KubeObject } from '@vmwright/testbed';
+
+/** The status that kstatus computes from an object. */
+export type KStatus = 'Terminating' | 'InProgress' | 'Failed' | 'Current';
+
+/**
+ * The generic rules of kstatus (sigs.k8s.io/cli-utils/pkg/kstatus), in their order, as Flux, kpt and `kubectl apply
+ * --wait` plug-ins use them for custom resources. Argo CD's health check of kinds like ours follows the same fields.
+ */
+export function kstatusOf(object: KubeObject): KStatus {
+  if (object.metadata.deletionTimestamp !== undefined) return 'Terminating';
+  const observed = field(object, 'status', 'observedGeneration');
+  if (observed !== undefined && observed !== field(object, 'metadata', 'generation')) return 'InProgress';
+  const conditions = [field(object, 'status', 'conditions') ?? []].flat();
+  const statusOf = (type: string) =>
+    field(
+      conditions.find((each) => field(each, 'type') === type),
+      'status',
+    );
+  if (statusOf('Reconciling') === 'True') return 'InProgress';
+  if (statusOf('Stalled') === 'True') return 'Failed';
+  const ready = statusOf('Ready');
+  // Without any of these fields kstatus takes an object for current: one that nobody has looked at yet must not be so.
+  return ready === undefined || ready === 'True' ? 'Current' : 'InProgress';
+}
+
+/** The statuses of an object's life, without repetitions in a row: what Flux or Argo CD would have shown, in order. */
+export function kstatusLife(versions: readonly KubeObject[]): readonly KStatus[] {
+  const all = versions.map(kstatusOf);
+  return all.filter((status, index) => status !== all[index - 1]);
+}
+
+/** Every version of one object, from before its creation on. */
+export interface Life extends Disposable {
+  /** In the order of the watch; the last one of a deleted object is in it too. */
+  readonly versions: readonly KubeObject[];
+  /** Resolves when the object is gone. */
+  readonly gone: Promise<void>;
+}
+
+/**
+ * Records every version of an object that does not exist yet, by a watch from the present resource version on.
+ * @param path of the object: `/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/vms/sample`
+ */
+export async function recordLife({ api }: Pick<Cluster, 'api'>, path: string): Promise<Life> {
+  const cut = path.lastIndexOf('/');
+  const collection = path.slice(0, cut);
+  const list: unknown = JSON.parse(await api.text(collection));
+  const query = new URLSearchParams({
+    fieldSelector: `metadata.name=${path.slice(cut + 1)}`,
+    resourceVersion: String(field(list, 'metadata', 'resourceVersion')),
+  });
+  const from = `${collection}?${query}`;
+  const stop = new AbortController();
+  const versions: KubeObject[] = [];
+  const follow = async () => {
+    for await (const { type, object } of api.watch(from, stop.signal)) {
+      versions.push(object);
+      if (type === 'DELETED') return;
+    }
+    throw new Error(`the watch of ${path} has ended before the object was gone`);
+  };
+  const gone = follow().catch((error: unknown) => {
+    if (!stop.signal.aborted) throw error;
+  });
+  return { versions, gone, [Symbol.dispose]: () => stop.abort() };
+}

@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest';
+import { VirtualClock } from '../../test/virtual-clock.ts';
+import { collectingLogger } from '../log/collecting-logger.ts';
+import { Availability, BackendUnavailableError, type Outage } from './availability.ts';
+
+function setUp() {
+  const clock = new VirtualClock();
+  const { logger, lines } = collectingLogger();
+  const changes: (Outage | undefined)[] = [];
+  const availability = new Availability({
+    clock,
+    log: logger,
+    backend: 'cloud',
+    afterMs: 25_000,
+    onChange: (outage) => changes.push(outage),
+  });
+  availability.answered();
+  return { clock, lines, changes, availability };
+}
+
+const refused = new Error('connection refused');
+
+test('a backend is unavailable after a failure and 25 s without an answer, and available again with the next answer', () => {
+  const { clock, lines, changes, availability } = setUp();
+  clock.advance(15_000);
+  availability.failed(refused);
+  clock.advance(9_999);
+  expect(availability.outage).toBeUndefined();
+  clock.advance(1);
+  expect(availability.outage).toEqual({ error: refused });
+  expect(() => availability.assertAvailable()).toThrow(BackendUnavailableError);
+  expect(() => availability.assertAvailable()).toThrow('cloud is unavailable: connection refused');
+  availability.answered();
+  expect(availability.outage).toBeUndefined();
+  availability.assertAvailable();
+  expect(changes).toEqual([{ error: refused }, undefined]);
+  expect(lines.map(({ level, msg, backend }) => [level, msg, backend])).toEqual([
+    ['warn', 'Backend unavailable; its objects are retried when it answers', 'cloud'],
+    ['info', 'Backend available again', 'cloud'],
+  ]);
+});
+
+test('a failure that ends later than 25 s after the last answer makes the backend unavailable at once', () => {
+  const { clock, availability } = setUp();
+  clock.advance(60_000); // nobody has asked: not an outage
+  expect(availability.outage).toBeUndefined();
+  availability.failed(refused);
+  expect(availability.outage).toEqual({ error: refused });
+});
+
+test('failures that are followed by an answer within 25 s are no outage', () => {
+  const { clock, lines, changes, availability } = setUp();
+  for (let round = 0; round < 10; round++) {
+    availability.failed(refused);
+    clock.advance(24_000);
+    availability.answered();
+  }
+  clock.advance(100_000);
+  expect(changes).toEqual([]);
+  expect(lines).toEqual([]);
+});
+
+test('an outage is logged once, however many failures it has; its error is that of the newest', () => {
+  const { clock, lines, changes, availability } = setUp();
+  for (let round = 0; round < 100; round++) {
+    availability.failed(round === 99 ? new Error('HTTP 500') : refused);
+    clock.advance(1_000);
+  }
+  expect(lines).toHaveLength(1);
+  expect(changes).toHaveLength(1);
+  expect(availability.outage).toEqual({ error: new Error('HTTP 500') });
+});
+
+test('the signal of an outage aborts when it begins; the next outage has another signal', () => {
+  const { clock, availability } = setUp();
+  const first = availability.outageSignal;
+  availability.failed(refused);
+  expect(first.aborted).toBe(false);
+  clock.advance(25_000);
+  expect(first.aborted).toBe(true);
+  expect(first.reason).toBeInstanceOf(BackendUnavailableError);
+  availability.answered();
+  expect(availability.outageSignal.aborted).toBe(false);
+});
+
+test('after a restart the first answer has 10 s, whenever the last one was', () => {
+  const { clock, availability } = setUp();
+  clock.advance(3_600_000); // another replica has led
+  availability.restart();
+  availability.failed(refused);
+  clock.advance(9_999);
+  expect(availability.outage).toBeUndefined();
+  clock.advance(1);
+  expect(availability.outage).toEqual({ error: refused });
+});
