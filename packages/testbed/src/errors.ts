@@ -2,10 +2,10 @@
 export type TestbedErrorCode =
   | 'ASSET_UNAVAILABLE'
   | 'BUILD_FAILED'
-  | 'CACHE_UNWRITABLE'
   | 'COMMAND_FAILED'
   | 'DISK_FULL'
   | 'FOLDER_BUSY'
+  | 'FOLDER_UNUSABLE'
   | 'PART_DIED'
   | 'PART_NOT_READY'
   | 'PORT_BUSY'

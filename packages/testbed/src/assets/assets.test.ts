@@ -155,7 +155,7 @@ describe('the error says for each way why it failed and what to do', () => {
     writeFileSync(file, '');
     const assets = new Assets({ env: { XDG_CACHE_HOME: file, PATH: NO_GO }, platform });
     await expect(assets.path('kwok')).rejects.toThrow(
-      /the cache folder .* cannot be written \(ENOTDIR\); .* set XDG_CACHE_HOME to another folder/,
+      /the cache folder .* cannot be used: .*file is a file \(EEXIST\); .* set XDG_CACHE_HOME to another folder/,
     );
   });
 

@@ -3,9 +3,9 @@ import { access, constants, mkdir, readdir, readFile, rename, rm } from 'node:fs
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { systemCode, TestbedError } from '../errors.ts';
 import { Keeper } from '../process/keeper.ts';
 import { requireSpace } from '../process/space.ts';
+import { requireWritableFolder } from '../process/writable-folder.ts';
 import type { Bundle, Platform } from './catalog.ts';
 import { lock } from './lock.ts';
 
@@ -43,14 +43,14 @@ export class AssetCache {
   /** Makes a bundle unless it is there by now. `make` fills the folder it is given. */
   async fill(bundle: Bundle, make: (folder: string) => Promise<void>, onWait: () => void): Promise<void> {
     const folder = await this.folder(bundle);
-    await mkdir(this.root, { recursive: true }).catch(refuse(this.root));
+    await requireWritableFolder(this.root, { purpose: 'the cache folder', variable: 'XDG_CACHE_HOME' });
     await requireSpace(this.root, 'XDG_CACHE_HOME');
-    using _ = await lock(join(this.root, `${bundle.name}.lock`), onWait).catch(refuse(this.root));
+    using _ = await lock(join(this.root, `${bundle.name}.lock`), onWait);
     await this.#removePartial(bundle);
     if (await this.has(bundle)) return; // another run made it while this one waited
     const partial = join(this.root, `${bundle.name}.partial-${process.pid}`);
     Keeper.shared.removeAtEnd(partial);
-    await mkdir(partial).catch(refuse(this.root));
+    await mkdir(partial);
     try {
       await make(partial);
       await rename(partial, folder);
@@ -72,17 +72,6 @@ export function defaultCacheRoot(env: NodeJS.ProcessEnv = process.env): string {
   const system =
     process.platform === 'darwin' ? join(homedir(), 'Library', 'Caches') : join(homedir(), '.cache');
   return join(env.XDG_CACHE_HOME || system, 'vmwright', 'assets');
-}
-
-function refuse(root: string) {
-  return (error: unknown): never => {
-    throw new TestbedError(
-      'CACHE_UNWRITABLE',
-      `the cache folder ${root} cannot be written (${systemCode(error) ?? error}); ` +
-        'free some space or make it writable, or set XDG_CACHE_HOME to another folder',
-      { cause: error },
-    );
-  };
 }
 
 async function digestOf(folder: string, flags: string): Promise<string> {

@@ -1,12 +1,12 @@
 import { statfs } from 'node:fs/promises';
-import { TestbedError } from '../errors.ts';
+import { systemCode, TestbedError } from '../errors.ts';
 
 /** etcd preallocates 64 MB twice, PostgreSQL takes 40, programs 100 each, and logs grow. */
 const NEEDED_MB = 512;
 
 /**
- * Refuses with a sentence when a disk is about to be full: etcd, PostgreSQL and compilers end in ways then that nobody
- * understands. `VMWRIGHT_MIN_FREE_MB` sets another limit.
+ * Rejects a disk that is almost full: etcd, PostgreSQL and compilers fail there with messages that do not name the cause.
+ * `VMWRIGHT_MIN_FREE_MB` sets another limit.
  */
 export async function requireSpace(
   folder: string,
@@ -14,7 +14,13 @@ export async function requireSpace(
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<void> {
   const needed = Number(env.VMWRIGHT_MIN_FREE_MB || NEEDED_MB);
-  const { bavail, bsize } = await statfs(folder);
+  const { bavail, bsize } = await statfs(folder).catch((error) => {
+    throw new TestbedError(
+      'FOLDER_UNUSABLE',
+      `${folder} cannot be used (${systemCode(error) ?? error}); create it, or set ${variable} to another folder`,
+      { cause: error },
+    );
+  });
   const free = Math.floor((bavail * bsize) / 1e6);
   if (free >= needed) return;
   throw new TestbedError(

@@ -1,9 +1,10 @@
-import { copyFile, mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TestbedError } from '../errors.ts';
 import { Keeper } from '../process/keeper.ts';
 import { processIdentity } from '../process/process-identity.ts';
+import { requireWritableFolder } from '../process/writable-folder.ts';
 
 /**
  * `.vmwright/`, by which other programs find what `make up` runs: `kubeconfig`, `env` (shell exports) and, as long as
@@ -23,19 +24,21 @@ export class UpFolder implements AsyncDisposable {
     this.#ready = join(this.path, 'ready');
   }
 
-  /** Refuses with a sentence when another `make up` has it. */
-  async requireFree(): Promise<void> {
+  /** Creates the folder before anything is started. Rejects one that cannot be written or that another `make up` uses. */
+  async prepare(): Promise<void> {
     const pid = Number(await readFile(this.#ready, 'utf8').catch(() => ''));
-    if (pid === 0 || processIdentity(pid) === undefined) return;
-    throw new TestbedError(
-      'FOLDER_BUSY',
-      `${this.path} belongs to a \`make up\` that is running (process ${pid}); end it, or set VMWRIGHT_UP_DIR to another folder`,
-    );
+    if (pid !== 0 && processIdentity(pid) !== undefined) {
+      throw new TestbedError(
+        'FOLDER_BUSY',
+        `${this.path} belongs to a \`make up\` that is running (process ${pid}); end it, or set VMWRIGHT_UP_DIR to another folder`,
+      );
+    }
+    const use = { purpose: 'the folder of `make up`', variable: 'VMWRIGHT_UP_DIR' };
+    const created = await requireWritableFolder(this.path, use);
+    for (const path of created === undefined ? this.#files : [created]) Keeper.shared.removeAtEnd(path);
   }
 
   async write(kubeconfig: string, variables: Readonly<Record<string, string>>): Promise<void> {
-    const created = await mkdir(this.path, { recursive: true });
-    for (const path of created === undefined ? this.#files : [this.path]) Keeper.shared.removeAtEnd(path);
     await copyFile(kubeconfig, this.kubeconfig);
     const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}\n`);
     await writeFile(this.env, lines.join(''), { mode: 0o600 });

@@ -32,14 +32,14 @@ try {
 async function up(): Promise<void> {
   const started = performance.now();
   const ports = await choosePorts(process.env);
-  const folder = new UpFolder(process.env.VMWRIGHT_UP_DIR);
-  await folder.requireFree();
-  await requireSpace(tmpdir(), 'TMPDIR');
-  await prepareAssets();
   await using stack = new AsyncDisposableStack();
+  const folder = new UpFolder(process.env.VMWRIGHT_UP_DIR);
+  await requireSpace(tmpdir(), 'TMPDIR');
+  await folder.prepare();
+  stack.use(folder);
+  await prepareAssets();
   stack.defer(() => say('everything is stopped'));
   const testbed = stack.use(await startTestbed(ports, say));
-  stack.use(folder);
   const { cluster } = testbed.controlPlane;
   const rows = await describe(testbed, ports, folder);
   process.stdout.write(`\n${table(rows)}\n\n`);

@@ -201,7 +201,25 @@ describe('make up refuses with a sentence and code 1, and leaves nothing behind'
     });
     await expectRefusal(
       up,
-      /the cache folder .*file\/vmwright\/assets cannot be written \(ENOTDIR\); free some space/,
+      /the cache folder .*file\/vmwright\/assets cannot be used: .*\/file is a file \(EEXIST\); remove it, or set/,
+    );
+  });
+
+  const UNUSABLE = process.platform === 'linux' ? '/proc/nope' : '/dev/null/nope';
+
+  test('when XDG_CACHE_HOME is a folder that cannot be created', async () => {
+    const up = await start({ XDG_CACHE_HOME: UNUSABLE, VMWRIGHT_ASSETS: '', KUBEBUILDER_ASSETS: '' });
+    await expectRefusal(
+      up,
+      /the cache folder .*\/nope\/vmwright\/assets cannot be used: .*, or set XDG_CACHE_HOME to another folder/,
+    );
+  });
+
+  test('when VMWRIGHT_UP_DIR is a folder that cannot be created', async () => {
+    const up = await start({ VMWRIGHT_UP_DIR: UNUSABLE });
+    await expectRefusal(
+      up,
+      /the folder of `make up` .*\/nope cannot be used: .*, or set VMWRIGHT_UP_DIR to another folder/,
     );
   });
 
