@@ -36,6 +36,9 @@ func newVCenter(config config, socket net.Listener) (*vcenter, error) {
 	}
 	service := config.model.Service
 	registry := config.model.Map()
+	if config.instanceUUID != "" {
+		registry.Get(vim25.ServiceInstance).(*simulator.ServiceInstance).Content.About.InstanceUuid = config.instanceUUID
+	}
 
 	address := &url.URL{Scheme: "http", Host: socket.Addr().String(), Path: vim25.Path}
 	connections := newConnections(socket)
@@ -89,7 +92,7 @@ func newVCenter(config config, socket net.Listener) (*vcenter, error) {
 	// The simulator shows each call here before it begins with it.
 	registry.Handler = func(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 		v.sessions.see(ctx, method)
-		return nil, refuseMissing(ctx, method)
+		return folderHandler(ctx, method), refuseMissing(ctx, method)
 	}
 	v.server = &http.Server{Handler: &front{vcenter: v, waits: waits, next: service.ServeMux}}
 	return v, nil

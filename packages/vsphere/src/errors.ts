@@ -83,6 +83,26 @@ export class TaskGoneError extends VsphereError {
   override readonly effectUnknown = true;
 }
 
+/**
+ * The address leads to another vCenter than at the first login. References of the one mean other objects, or nothing, on the
+ * other, so nothing is sent until the address leads to the first one again.
+ */
+export class VcenterChangedError extends VsphereError {
+  readonly code = 'VCENTER_CHANGED';
+  /** `about.instanceUuid` at the first login. */
+  readonly expected: string;
+  /** The one that the server has now. */
+  readonly actual: string | undefined;
+
+  constructor(expected: string, actual: string | undefined) {
+    super(
+      `the address leads to another vCenter (${actual ?? 'without an identity'}) than before (${expected})`,
+    );
+    this.expected = expected;
+    this.actual = actual;
+  }
+}
+
 /** The client was stopped. */
 export class StoppedError extends VsphereError {
   readonly code = 'STOPPED';

@@ -10,6 +10,7 @@ export {
   TaskGoneError,
   UnavailableError,
   UnreadableAnswerError,
+  VcenterChangedError,
   VsphereError,
 } from './errors.ts';
 export { type FaultCode, FaultError, faultOf, isA } from './faults.ts';

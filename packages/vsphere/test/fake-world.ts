@@ -112,7 +112,15 @@ export function faultAnswer(type: string, message = ''): FakeAnswer {
 /** Answers what comes before everything else, and leaves the rest to another. */
 export function loggingIn(
   rest: (request: TransportRequest) => Promise<FakeAnswer> | FakeAnswer,
-  { apiVersion = '8.0.3.0', versions }: { readonly apiVersion?: string; readonly versions?: string } = {},
+  {
+    apiVersion = '8.0.3.0',
+    versions,
+    instanceUuid,
+  }: {
+    readonly apiVersion?: string;
+    readonly versions?: string;
+    readonly instanceUuid?: string;
+  } = {},
 ) {
   let sessions = 0;
   return (request: TransportRequest): Promise<FakeAnswer> | FakeAnswer => {
@@ -120,7 +128,7 @@ export function loggingIn(
       return versions === undefined ? { status: 404, text: '' } : { text: versions };
     switch (methodIn(request)) {
       case 'RetrieveServiceContent':
-        return { text: soap(content(apiVersion)) };
+        return { text: soap(content(apiVersion, instanceUuid)) };
       case 'Login': {
         const session = `<returnval><key>session-${++sessions}</key><userName>u</userName></returnval>`;
         const cookie = `vmware_soap_session="session-${sessions}"; Path=/; HttpOnly`;
@@ -132,11 +140,12 @@ export function loggingIn(
   };
 }
 
-function content(apiVersion: string): string {
+function content(apiVersion: string, instanceUuid: string | undefined): string {
   const refs = ['rootFolder:Folder', 'propertyCollector:PropertyCollector', 'viewManager:ViewManager'];
   const before = refs.map(ref).join('');
   const after = ['sessionManager:SessionManager', 'searchIndex:SearchIndex'].map(ref).join('');
-  const about = `<about><apiVersion>${apiVersion}</apiVersion></about>`;
+  const uuid = instanceUuid === undefined ? '' : `<instanceUuid>${instanceUuid}</instanceUuid>`;
+  const about = `<about><apiVersion>${apiVersion}</apiVersion>${uuid}</about>`;
   return `<RetrieveServiceContentResponse><returnval>${before}${about}${after}</returnval></RetrieveServiceContentResponse>`;
 }
 

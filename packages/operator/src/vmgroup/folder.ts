@@ -23,8 +23,12 @@ export async function claimFolder(
 ): Promise<Ref<'Folder'>> {
   // First, so that who may not mark a folder does not make one either.
   const key = await vcenter.attributes.key(FOLDER_OWNER, options);
-  const folder = root.child(name) ?? (await makeFolder(vcenter, root.folder, name, options));
-  const { customValue, childEntity } = await vcenter.read(folder, ['customValue', 'childEntity'], options);
+  const shown = root.child(name);
+  const { folder, isNew } =
+    shown === undefined
+      ? await makeFolder(vcenter, root.folder, name, options)
+      : { folder: shown, isNew: false };
+  const { customValue } = await vcenter.read(folder, ['customValue'], options);
   const theirs = ownerIn(customValueOf(customValue, key));
   if (theirs?.uid === owner.uid) return folder;
   const isAlive =
@@ -36,7 +40,9 @@ export async function claimFolder(
       message: `the folder '${name}' belongs to ${whose} (${theirs.uid}); name this group otherwise, or give it another folder in spec.placement.folder`,
     });
   }
-  const isOurs = theirs?.isOurs ?? childEntity?.length === 0;
+  // A folder that is there without a mark may have been made by people, also where it is empty. So may one that was made by
+  // an operator that stopped before it marked it: such a folder stays.
+  const isOurs = theirs?.isOurs ?? isNew;
   await vcenter.attributes.set(folder, key, ownerText({ ...owner, isOurs }), options);
   return folder;
 }
@@ -53,8 +59,10 @@ export async function ownerOf(
 }
 
 /**
- * Removes a group's folder, or takes the mark off where there is something in it that is not the group's, which keeps it.
- * @returns false while there are machines of the group in it
+ * Removes a group's folder where the operator has created it and it is empty. Otherwise takes the mark off, and the folder
+ * stays. A machine that comes into the folder between the reading and the removal leaves the inventory at worst; its
+ * files stay.
+ * @returns false while machines of the group are in it
  */
 export async function releaseFolder(
   vcenter: Vcenter,
@@ -64,16 +72,8 @@ export async function releaseFolder(
 ): Promise<boolean> {
   try {
     const owner = await ownerOf(vcenter, folder, options);
-    if (owner !== undefined && owner.uid !== uid) return true;
-    // Read at the last moment: with a folder goes all that is in it. What is not told is not nothing.
-    const { childEntity } = await vcenter.read(folder, ['childEntity'], options);
-    // An empty one without a mark was made by who did not come to marking it.
-    if (childEntity?.length === 0 && (owner?.isOurs ?? true)) {
-      const { signal } = options;
-      await vcenter.tasks.follow(await vcenter.machines.destroy(folder, options), { signal });
-      return true;
-    }
-    if (owner === undefined) return true;
+    if (owner?.uid !== uid) return true;
+    if (owner.isOurs && (await removeIfEmpty(vcenter, folder, options))) return true;
     if (await hasMachinesOf(vcenter, folder, uid, options)) return false;
     const key = await vcenter.attributes.key(FOLDER_OWNER, options);
     await vcenter.attributes.set(folder, key, '', options);
@@ -81,6 +81,26 @@ export async function releaseFolder(
   } catch (error) {
     if (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND') return true;
     throw error;
+  }
+}
+
+/** Reads the folder right before each attempt: a new login may take long enough for a machine to be put into it. */
+async function removeIfEmpty(
+  vcenter: Vcenter,
+  folder: Ref<'Folder'>,
+  options: ChangeOptions,
+): Promise<boolean> {
+  for (let isAgain = false; ; isAgain = true) {
+    const { childEntity } = await vcenter.read(folder, ['childEntity'], options);
+    if (childEntity?.length !== 0) return false; // a property that vCenter does not show is not an empty one
+    try {
+      const task = await vcenter.machines.unregisterFolder(folder, { ...options, resend: false });
+      await vcenter.tasks.follow(task, { signal: options.signal });
+      return true;
+    } catch (error) {
+      const isSignedOut = error instanceof FaultError && error.code === 'NOT_AUTHENTICATED';
+      if (!isSignedOut || isAgain) throw error;
+    }
   }
 }
 

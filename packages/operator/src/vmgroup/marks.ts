@@ -97,7 +97,7 @@ export interface FolderOwner {
   readonly cluster: string;
   readonly uid: string;
   readonly namespace: string;
-  /** Whether it was made, or found empty, by us: one that people have made is not removed. */
+  /** Whether the operator created it: a folder that people have made is not removed. */
   readonly isOurs: boolean;
 }
 

@@ -121,23 +121,29 @@ export async function ensureFolder(
     walked = `${walked}/${name}`;
     at =
       (await vcenter.lookup.folder(datacenter, `/${datacenter.name}/vm${walked}`, options).catch(notFound)) ??
-      (await makeFolder(vcenter, at, name, options));
+      (await makeFolder(vcenter, at, name, options)).folder;
   }
   return at;
 }
 
-/** A new folder; or the one that there is. */
+export interface MadeFolder {
+  readonly folder: Ref<'Folder'>;
+  /** Whether this call created it; a folder that was there may be somebody else's. */
+  readonly isNew: boolean;
+}
+
+/** Creates a folder, or finds the one of that name. */
 export async function makeFolder(
   vcenter: Vcenter,
   parent: Ref<'Folder'>,
   name: string,
   options: ChangeOptions,
-): Promise<Ref<'Folder'>> {
+): Promise<MadeFolder> {
   try {
-    return await vcenter.machines.createFolder(parent, name, options);
+    return { folder: await vcenter.machines.createFolder(parent, name, options), isNew: true };
   } catch (error) {
     const there = faultOf(error, 'DuplicateName')?.object;
-    if (isRef(there, 'Folder')) return there;
+    if (isRef(there, 'Folder')) return { folder: there, isNew: false };
     throw error;
   }
 }

@@ -13,8 +13,10 @@ const NOTHING = response(METHOD, '');
 
 /** How far a client is that knows a version. */
 interface Version {
-  /** All changes up to this one were told. */
+  /** All changes up to this one were told, of filters that were there. */
   readonly base: number;
+  /** The filters that were there: one that is added later is told from the start. */
+  readonly filters: ReadonlySet<string>;
   /** Of an answer in parts: what was told already, and up to which change. */
   readonly told: ReadonlyMap<string, number> | undefined;
 }
@@ -46,6 +48,10 @@ export class Collector {
 
   addFilter(id: string, selection: Selection): void {
     this.#filters.set(id, selection);
+  }
+
+  removeFilter(id: string): boolean {
+    return this.#filters.delete(id);
   }
 
   /** Something has changed: it is told now, or a little later. */
@@ -85,7 +91,7 @@ export class Collector {
 
   #from(version: string): Version {
     const known = this.#versions.get(version);
-    if (version === '') return { base: 0, told: undefined };
+    if (version === '') return { base: 0, told: undefined, filters: new Set() };
     const isLast = version === String(this.#version);
     if (known === undefined || (!isLast && this.#environment.forgetsVersions()))
       throw new VimFault('InvalidCollectorVersion');
@@ -116,14 +122,15 @@ export class Collector {
     let sets = '';
     for (const [id, selection] of this.#filters) {
       let objects = '';
-      for (const update of this.#updates(selection, from)) {
+      const base = from.filters.has(id) ? from.base : 0;
+      for (const update of this.#updates(id, selection, { ...from, base })) {
         if (left === 0) {
           isTruncated = true;
           break;
         }
         left -= 1;
         objects += update.xml;
-        told.set(update.id, this.#visible);
+        told.set(`${id} ${update.id}`, this.#visible);
       }
       if (objects !== '')
         sets += `<filterSet><filter type="PropertyFilter">${id}</filter>${objects}</filterSet>`;
@@ -131,7 +138,9 @@ export class Collector {
     if (sets === '') return undefined;
     const last = String(this.#version);
     this.#version += 1;
-    const next = isTruncated ? { base: from.base, told } : { base: this.#visible, told: undefined };
+    const next = isTruncated
+      ? { ...from, told }
+      : { base: this.#visible, told: undefined, filters: new Set(this.#filters.keys()) };
     // The last but one is kept for who has not got this answer.
     for (const known of this.#versions.keys()) if (known !== last) this.#versions.delete(known);
     this.#versions.set(String(this.#version), next);
@@ -140,6 +149,7 @@ export class Collector {
   }
 
   *#updates(
+    id: string,
     selection: Selection,
     { base, told }: Version,
   ): Generator<{ id: string; xml: string }, void, undefined> {
@@ -148,13 +158,13 @@ export class Collector {
         const paths = selection.pathsOf(entity);
         if (paths === undefined) continue;
         const { value } = entity.ref;
-        const since = told?.get(value) ?? base;
+        const since = told?.get(`${id} ${value}`) ?? base;
         const xml = this.#update(view, entity, paths, since);
         if (xml !== undefined) yield { id: value, xml };
       }
       if (base === 0 && told === undefined) continue; // to whom nothing was told, nothing can leave
       for (const ref of view.left(base, this.#visible))
-        if ((told?.get(ref.value) ?? base) !== this.#visible || told === undefined)
+        if ((told?.get(`${id} ${ref.value}`) ?? base) !== this.#visible || told === undefined)
           yield { id: ref.value, xml: `<objectSet><kind>leave</kind>${reference('obj', ref)}</objectSet>` };
     }
   }

@@ -30,6 +30,8 @@ export interface MachineChange {
   readonly cause: Cause;
   /** The task in which it was done. */
   readonly task: string | undefined;
+  /** Whether it has left the inventory only: its files stay, and it can be registered again. */
+  readonly isUnregistered?: boolean;
 }
 
 export type Cause = 'request' | 'somebody' | 'itself';

@@ -62,14 +62,15 @@ export class Machines {
     });
   }
 
-  remove(id: string, cause: Cause, task?: string): void {
+  /** @param isUnregistered whether its files stay */
+  remove(id: string, cause: Cause, task?: string, isUnregistered = false): void {
     const before = this.#machines.get(id);
     const entity = this.#registry.get({ type: 'VirtualMachine', value: id });
     if (before === undefined || entity === undefined) return;
     this.#registry.together(() => {
       this.#machines.delete(id);
       this.#registry.remove(entity);
-      this.#tell({ before, after: undefined, cause, task });
+      this.#tell({ before, after: undefined, cause, task, isUnregistered });
     });
   }
 

@@ -104,6 +104,21 @@ export class Operations {
     return task.ref;
   }
 
+  /** Destroys the folder; machines in it, which must be off, leave the inventory and keep their files. */
+  unregisterFolder(folder: Entity): Ref {
+    const { tasks, registry, machines } = this.#parts;
+    const task = tasks.begin('Destroy', folder.ref);
+    this.#later(task, () => {
+      if (registry.get(folder.ref) === undefined) return tasks.fail(task, gone(folder.ref));
+      const isOn = [...folder.children].some(({ ref }) => machines.get(ref.value)?.power === 'poweredOn');
+      if (isOn) return tasks.fail(task, new VimFault('InvalidState'));
+      for (const { ref } of [...folder.children]) machines.remove(ref.value, 'request', task.ref.value, true);
+      this.remove(folder, task);
+      tasks.succeed(task);
+    });
+    return task.ref;
+  }
+
   /** A folder goes with all that is in it. @param task undefined where nobody has asked for it by a call */
   remove(folder: Entity, task?: Task): void {
     const { machines, folders } = this.#parts;

@@ -76,6 +76,11 @@ export class Session {
     return ref;
   }
 
+  destroyFilter(ref: Ref): void {
+    const isThere = [...this.collectors.values()].some((collector) => collector.removeFilter(ref.value));
+    if (!isThere) throw gone(ref);
+  }
+
   select(spec: Fields): Selection {
     return new Selection(spec, this.#registry, this.views);
   }

@@ -18,18 +18,22 @@ export interface VcenterOptions {
   readonly username: string;
   readonly password: string;
   readonly environment: VcenterEnvironment;
+  /** @default always the same */
+  readonly instanceUuid?: string;
 }
+
+const INSTANCE_UUID = 'f7a7a9d2-5f1e-4b8b-9d7c-000000000001';
 
 const API_VERSION = '8.0.3.0';
 const VERSIONS = `<?xml version="1.0" encoding="UTF-8"?><namespaces version="1.0"><namespace><name>urn:vim25</name><version>${API_VERSION}</version><priorVersions><version>6.7</version></priorVersions></namespace></namespaces>`;
-const CONTENT =
+const contentFor = (instanceUuid: string) =>
   '<rootFolder type="Folder">group-d1</rootFolder>' +
   reference('propertyCollector', SERVICES.collector) +
   reference('viewManager', SERVICES.views) +
   '<about><name>VMware vCenter Server</name><fullName>VMware vCenter Server 8.0.3 (modelled)</fullName>' +
   '<vendor>VMware, Inc.</vendor><version>8.0.3</version><build>1</build><osType>linux-x64</osType>' +
   `<productLineId>vpx</productLineId><apiType>VirtualCenter</apiType><apiVersion>${API_VERSION}</apiVersion>` +
-  '<instanceUuid>f7a7a9d2-5f1e-4b8b-9d7c-000000000001</instanceUuid></about>' +
+  `<instanceUuid>${instanceUuid}</instanceUuid></about>` +
   reference('sessionManager', SERVICES.sessions) +
   reference('taskManager', SERVICES.tasks) +
   reference('customFieldsManager', SERVICES.attributes) +
@@ -46,14 +50,19 @@ export class Vcenter implements ModelServer {
   readonly tasks: Tasks;
   readonly operations: Operations;
   readonly place: Place;
+  /** Its identity. */
+  readonly instanceUuid: string;
   /** Whether somebody else answers in its place, who knows nothing: as while it starts. */
   outOfOrder = false;
   readonly #options: VcenterOptions;
   readonly #sessions = new Map<string, Session>();
   #pages = 0;
+  /** The session of the request that is being answered. */
+  #asking: Session | undefined;
 
   constructor(options: VcenterOptions) {
     this.#options = options;
+    this.instanceUuid = options.instanceUuid ?? INSTANCE_UUID;
     const { registry, folders, machines } = this;
     const { environment } = options;
     const tasks = new Tasks(registry, SERVICES.tasks, environment.recentTasks);
@@ -61,7 +70,13 @@ export class Vcenter implements ModelServer {
     this.place = build(registry, folders);
     const { hosts } = this.place;
     this.operations = new Operations({ registry, folders, machines, tasks, environment, hosts });
-    registry.add(SERVICES.sessions, 'SessionManager', undefined, { sessionList: () => this.#sessionList() });
+    registry.add(SERVICES.sessions, 'SessionManager', undefined, {
+      sessionList: () => this.#sessionList(),
+      currentSession: () => this.#currentSession(),
+    });
+    registry.add(SERVICES.service, 'ServiceInstance', undefined, {
+      'content.about.instanceUuid': () => val.string(this.instanceUuid),
+    });
     registry.add(SERVICES.attributes, 'CustomFieldsManager', undefined, { field: () => folders.attributes });
     registry.listen(() => {
       for (const { collectors } of this.#sessions.values())
@@ -101,9 +116,11 @@ export class Vcenter implements ModelServer {
 
   #answer(call: Call, session: Session | undefined, userAgent: string): Answer {
     const { method, args } = call;
-    if (method === 'RetrieveServiceContent') return ok(response(method, returnval(CONTENT)));
+    if (method === 'RetrieveServiceContent')
+      return ok(response(method, returnval(contentFor(this.instanceUuid))));
     if (method === 'Login') return this.#logIn(args, userAgent);
     if (session === undefined) return this.#unknown(call);
+    this.#asking = session;
     if (method === 'WaitForUpdatesEx') return this.#wait(call, session);
     return ok(response(method, this.#inSession(call, session) ?? this.#change(call)));
   }
@@ -165,6 +182,9 @@ export class Vcenter implements ModelServer {
         return NOTHING;
       case 'CreateFilter':
         return told(session.filter(self, args.inner('spec')));
+      case 'DestroyPropertyFilter':
+        session.destroyFilter(self);
+        return NOTHING;
       case 'RetrievePropertiesEx': {
         const [spec] = args.each('specSet');
         const objects = contentOf(session.select(spec ?? args));
@@ -215,6 +235,8 @@ export class Vcenter implements ModelServer {
         const machine = this.machines.get(self.value);
         return told(machine ? operations.destroyMachine(machine) : operations.destroyFolder(entity));
       }
+      case 'UnregisterAndDestroy_Task':
+        return told(operations.unregisterFolder(this.#entity(self)));
       case 'AddCustomFieldDef': {
         const name = args.text('name') ?? '';
         const key = this.folders.define(name);
@@ -256,6 +278,10 @@ export class Vcenter implements ModelServer {
     const token = `page-${this.#pages}`;
     session.pages.set(token, objects.slice(most));
     return returnval(`<token>${token}</token>${objects.slice(0, most).join('')}`);
+  }
+
+  #currentSession(): string {
+    return `<val xsi:type="UserSession">${this.#asking?.xml ?? ''}</val>`;
   }
 
   #sessionList(): string {

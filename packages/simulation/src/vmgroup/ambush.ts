@@ -19,9 +19,12 @@ const SLEEP = 24;
 const CHANGE_OF_MIND = 5;
 const THEFT = 10;
 const KILLED_SESSION = 12;
+const INTRUSION = 3;
 const ORPHANED = 8;
 const BLINDED = 4;
 const HIDDEN = 2;
+/** Calls that can remove a group's folder. */
+const FOLDER_REMOVALS: ReadonlySet<string> = new Set(['Destroy_Task', 'UnregisterAndDestroy_Task']);
 /** Longer than it takes to get the lead. */
 const SLOW_MS = 30_000;
 /** Within which a request arrives, mostly. */
@@ -64,7 +67,7 @@ export function layAmbush(truth: Truth, ambushers: Ambushers): void {
     if (choices.oneIn(TROUBLE)) within(SOON_MS, () => trouble.strike(name));
     // Asleep with the answer on its way, it wakes and goes on to the next step, when another may have the lead.
     if (choices.oneIn(SLEEP)) trouble.pause(name);
-    if (methodOf(sent) === 'Destroy_Task' && choices.oneIn(THEFT))
+    if (FOLDER_REMOVALS.has(methodOf(sent)) && choices.oneIn(INTRUSION))
       within(SOON_MS, () => strangers.intrudeSomewhere());
     if (!isClone(sent)) return;
     const { uid } = ownerAsked(sent);

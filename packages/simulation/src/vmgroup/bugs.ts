@@ -68,9 +68,25 @@ export const VMGROUP_BUGS: readonly Planted[] = [
   {
     name: 'a folder is destroyed without a look into it',
     file: `${VMGROUP}/folder.ts`,
-    find: 'if (childEntity?.length === 0 && (owner?.isOurs ?? true)) {',
-    replace: 'if (childEntity !== null) {',
-    why: 'with a folder goes all that is in it',
+    find: 'if (childEntity?.length !== 0) return false;',
+    replace: 'if (childEntity === null) return false;',
+    why: 'machines in it would leave the inventory with it',
+    scenario,
+  },
+  {
+    name: 'a folder is destroyed with the machines that come into it',
+    file: `${VMGROUP}/folder.ts`,
+    find: 'await vcenter.machines.unregisterFolder(folder, { ...options, resend: false });',
+    replace: 'await vcenter.machines.destroy(folder, { ...options, resend: false });',
+    why: 'one that is put into it after the look would lose its disks',
+    scenario,
+  },
+  {
+    name: 'a folder that people have made is taken for ours',
+    file: `${VMGROUP}/folder.ts`,
+    find: 'const isOurs = theirs?.isOurs ?? isNew;',
+    replace: 'const isOurs = true;',
+    why: 'it would be removed with the group',
     scenario,
   },
   {

@@ -47,8 +47,8 @@ export function oneMachineASlot(vcenter: Vcenter): Invariant {
 const LOOK_MS = 13_000;
 
 /**
- * What we have not made, or have let go, is left alone. One that comes into a folder just as it goes cannot be helped:
- * vCenter has no way to destroy a folder only if it is empty.
+ * Machines that the operator has not made, or has let go, are left alone. One that comes into a folder just as the folder
+ * goes may leave the inventory with it, since vCenter cannot remove a folder only if it is empty; its files stay.
  */
 export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
   return {
@@ -66,7 +66,7 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
       vcenter.tasks.onBegin(({ ref, on }) => {
         (on.type === 'Folder' ? askedAt : sentAt).set(ref.value, landing?.at ?? 0);
       });
-      vcenter.machines.listen(({ before, after, cause, task }) => {
+      vcenter.machines.listen(({ before, after, cause, task, isUnregistered }) => {
         if (after !== undefined && before?.folder !== after.folder)
           cameAt.set(after.id, simulation.schedule.now);
         if (cause !== 'request') return;
@@ -75,6 +75,7 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
           return;
         }
         const isJustIn =
+          isUnregistered === true &&
           (cameAt.get(before.id) ?? 0) > (askedAt.get(task ?? '') ?? Number.MAX_VALUE) - LOOK_MS;
         // It was leaving: that was asked for before it was let go of with the others, and has come late.
         const wasAsked = (sentAt.get(task ?? '') ?? Number.MAX_VALUE) < (letGoAt.get(before.id) ?? 0);

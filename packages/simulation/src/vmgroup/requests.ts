@@ -11,6 +11,7 @@ const CHANGES: ReadonlySet<string> = new Set([
   'PowerOffVM_Task',
   'ShutdownGuest',
   'Destroy_Task',
+  'UnregisterAndDestroy_Task',
   'CreateFolder',
   'AddCustomFieldDef',
   'SetField',

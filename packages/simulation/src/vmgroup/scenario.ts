@@ -52,8 +52,8 @@ const USER = { username: 'operator', password: 'the-password-of-vcenter' };
 const USER_SETTLED_MS = 46_000;
 /** From him to the API server, when nothing goes wrong. */
 const LONGEST_WAY_MS = 13_000;
-/** Besides what any controller takes: a dead call for updates is noticed after 80 s, failures are rested from for up to 90 s. */
-const BOUND_MS = 900_000;
+/** Besides what any controller takes: a machine that was taken down in vain is left alone for up to 15 minutes. */
+const BOUND_MS = 1_200_000;
 
 /** At most; less than troubles last. */
 const CALM_MS = 16_000;

@@ -60,6 +60,11 @@ export class ToxicProxy {
     await this.#api.change(this.#path, { enabled: true });
   }
 
+  /** Leads to another server, `host:port`; open connections are closed. */
+  async redirect(upstream: string): Promise<void> {
+    await this.#api.change(this.#path, { upstream });
+  }
+
   /** Everything arrives late, by `ms`, give or take `jitterMs`. */
   latency(ms: number, jitterMs = 0, stream: Stream = 'downstream'): Promise<Toxic> {
     return this.#add('latency', stream, { latency: ms, jitter: jitterMs });

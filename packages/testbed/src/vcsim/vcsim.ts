@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Assets } from '../assets/assets.ts';
@@ -44,6 +45,8 @@ export interface VcsimOptions {
   readonly inventory?: VcsimInventory;
   /** Templates, each in the place of a machine. */
   readonly templates?: readonly string[];
+  /** Identity of this vCenter, `about.instanceUuid`; a restart keeps it. @default a new one */
+  readonly instanceUuid?: string;
 }
 
 /** A vCenter: govmomi's simulator, which a test can also hurt (`control`) and kill (`part`). */
@@ -84,6 +87,7 @@ export async function startVcsim(options: VcsimOptions = {}): Promise<Vcsim> {
     password = 'vmwright',
     inventory = {},
     templates = [],
+    instanceUuid = randomUUID(),
   } = options;
   const port = await portFor('vcsim', options.port);
   const controlPort = await portFor("vcsim's control port", options.controlPort);
@@ -98,6 +102,7 @@ export async function startVcsim(options: VcsimOptions = {}): Promise<Vcsim> {
       `-username=${username}`,
       `-password=${password}`,
       '-tls-folder=.', // the part's own
+      `-instance-uuid=${instanceUuid}`,
       ...(options.sessionTimeoutMs === undefined ? [] : [`-session-timeout=${options.sessionTimeoutMs}ms`]),
       ...(templates.length === 0 ? [] : [`-templates=${templates.join()}`]),
       ...inventoryArgs(inventory),

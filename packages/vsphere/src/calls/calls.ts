@@ -23,6 +23,11 @@ export interface ChangeOptions extends CallOptions {
   readonly allow?: (() => void) | undefined;
   /** What is done, as errors say it: "cloning 'x'". */
   readonly what?: string | undefined;
+  /**
+   * Whether it is sent again in a new session when vCenter has refused it for want of one. False for a change that rests
+   * on something that was read before: the caller gets `NOT_AUTHENTICATED`, and reads again. @default true
+   */
+  readonly resend?: boolean | undefined;
 }
 
 interface BoundOptions extends CallOptions {
@@ -101,7 +106,7 @@ export class Calls {
     method: M,
     self: (login: Login) => ManagedObjectReference,
     args: ArgsOf<M>,
-    { signal, timeoutMs = this.#options.timeoutMs, allow, what }: ChangeOptions = {},
+    { signal, timeoutMs = this.#options.timeoutMs, allow, what, resend = true }: ChangeOptions = {},
   ): Promise<ResultOf<M>> {
     const { wire, session } = this.#options;
     for (let isRenewed = false; ; isRenewed = true) {
@@ -126,7 +131,7 @@ export class Calls {
       } catch (error) {
         if (!isSignedOut(error)) throw error;
         session.lost(login);
-        if (isRenewed) throw error;
+        if (isRenewed || !resend) throw error;
       }
     }
   }

@@ -100,6 +100,16 @@ export class Machines {
     return this.powerOff(vm, options);
   }
 
+  /**
+   * Removes a folder of machines. Machines in it leave the inventory, and their files stay on the datastores; one that is
+   * powered on makes the task fail. vCenter cannot remove a folder only if it is empty.
+   */
+  async unregisterFolder(folder: Ref<'Folder'>, options: ChangeOptions = {}): Promise<TaskRef> {
+    const what = options.what ?? `removing ${nameOf(folder)}`;
+    const call = { ...options, what };
+    return taskIn(what, await this.#calls.change('UnregisterAndDestroy_Task', () => folder, {}, call));
+  }
+
   /** A machine, which must be off; or a folder, with all machines in it. */
   async destroy(what: Ref, options: ChangeOptions = {}): Promise<TaskRef> {
     const said = options.what ?? `destroying ${nameOf(what)}`;

@@ -1,3 +1,4 @@
+import { refuseIfSignedOut } from '../calls/signed-out.ts';
 import { VsphereError } from '../errors.ts';
 import { FaultError } from '../faults.ts';
 import type { ArgsOf, Method, ResultOf } from '../soap/envelope.ts';
@@ -5,6 +6,7 @@ import { agreedVersion, cappedVersion, OLDEST_VERSION, versionsIn } from '../soa
 import type { Wire } from '../soap/wire.ts';
 import type { ManagedObjectReference, Vim25 } from '../vim25/vim25.generated.ts';
 import type { Credentials } from './credentials.ts';
+import { assertSameVcenter, identityIn, identitySpec } from './identity.ts';
 
 const SERVICE: ManagedObjectReference = { type: 'ServiceInstance', value: 'ServiceInstance' };
 
@@ -23,12 +25,18 @@ export interface LoginOptions {
   readonly timeoutMs: number;
   /** In place of the agreed one. */
   readonly version?: string | undefined;
+  /** `about.instanceUuid` of the vCenter that it has to be. @default any */
+  readonly identity?: string | undefined;
 }
 
-/** Logs in. After anything but a fault, a session may stand that nobody knows of. */
+/**
+ * Logs in. After an error that is neither a fault nor a VcenterChangedError, vCenter may hold a session that the client
+ * does not know.
+ * @throws VcenterChangedError before the password is sent, where the server is not the one that it has to be
+ */
 export async function logIn(
   { username, password }: Credentials,
-  { wire, timeoutMs, version: wanted }: LoginOptions,
+  { wire, timeoutMs, version: wanted, identity }: LoginOptions,
 ): Promise<Login> {
   const offered = wanted ?? (await offeredVersion(wire, timeoutMs));
   const { result: content } = await wire.call({
@@ -41,6 +49,7 @@ export async function logIn(
   });
   const version = offered ?? cappedVersion(content.about.apiVersion);
   if (content.sessionManager === undefined) throw notVcenter(content);
+  assertSameVcenter(identity, content.about.instanceUuid);
   const { result: session, cookie } = await wire.call({
     method: 'Login',
     self: content.sessionManager,
@@ -51,7 +60,28 @@ export async function logIn(
     timeoutMs,
     secret: password,
   });
-  return { cookie, version, content, key: session.key };
+  const login = { cookie, version, content, key: session.key };
+  await verifyIssuer(login, wire, timeoutMs);
+  return login;
+}
+
+/**
+ * Makes sure that the session belongs to the vCenter whose identity was compared: the address may have changed between the
+ * two requests, or lead to either.
+ */
+async function verifyIssuer(login: Login, wire: Wire, timeoutMs: number): Promise<void> {
+  const { sessionManager, propertyCollector: self, about } = login.content;
+  if (sessionManager === undefined || about.instanceUuid === undefined) return;
+  const method = 'RetrievePropertiesEx';
+  const args = { specSet: [identitySpec(SERVICE, sessionManager)], options: {} };
+  const read = await callIn(login, wire, { method, self, args, timeoutMs });
+  refuseIfSignedOut(method, read);
+  try {
+    assertSameVcenter(about.instanceUuid, identityIn(read, login.key));
+  } catch (error) {
+    await logOut(login, wire, timeoutMs);
+    throw error;
+  }
 }
 
 /** A call with a session, and no care for its end. */

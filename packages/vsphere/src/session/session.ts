@@ -1,4 +1,4 @@
-import { StoppedError } from '../errors.ts';
+import { StoppedError, VcenterChangedError } from '../errors.ts';
 import { FaultError } from '../faults.ts';
 import type { Wire } from '../soap/wire.ts';
 import { unlessAborted } from '../time.ts';
@@ -30,6 +30,9 @@ export interface SessionOptions {
  * Guarantees: never two. The one that is said to have ended is logged out before the next login; one that was begun by a
  * login whose answer was lost is ended after it.
  *
+ * The vCenter stays the one of the first login: when its address leads to another one, every login fails with
+ * VcenterChangedError until the first one is back, so no call that was meant for the one is sent to the other.
+ *
  * Errors: those of the login, to all who wait for it. A password that was refused is not tried again for a while.
  */
 export class Session {
@@ -40,6 +43,8 @@ export class Session {
   #pending: Promise<Login> | undefined;
   /** Said to have ended. */
   #ended: Login | undefined;
+  /** `about.instanceUuid` of the first login. */
+  #identity: string | undefined;
   /** For good: a lost login may land any time later. */
   #mayHaveOthers = false;
 
@@ -95,12 +100,14 @@ export class Session {
   async #attempt(credentials: Credentials): Promise<Login> {
     const { wire, timeoutMs, version } = this.#options;
     try {
-      const login = await logIn(credentials, { wire, timeoutMs, version });
+      const login = await logIn(credentials, { wire, timeoutMs, version, identity: this.#identity });
+      this.#identity ??= login.content.about.instanceUuid;
       this.#refusals.accepted();
       return login;
     } catch (error) {
-      if (!(error instanceof FaultError)) this.#mayHaveOthers = true;
-      else if (error.code === 'INVALID_LOGIN') this.#refusals.refused(credentials, error);
+      if (error instanceof FaultError) {
+        if (error.code === 'INVALID_LOGIN') this.#refusals.refused(credentials, error);
+      } else if (!(error instanceof VcenterChangedError)) this.#mayHaveOthers = true;
       throw error;
     }
   }

@@ -36,6 +36,8 @@ export const TYPES: Readonly<Record<string, string>> = {
   $CurrentTimeResponse: ' returnval:dateTime',
   $DestroyPropertyCollector: ' _this:ManagedObjectReference',
   $DestroyPropertyCollectorResponse: '',
+  $DestroyPropertyFilter: ' _this:ManagedObjectReference',
+  $DestroyPropertyFilterResponse: '',
   $DestroyView: ' _this:ManagedObjectReference',
   $DestroyViewResponse: '',
   $Destroy_Task: ' _this:ManagedObjectReference',
@@ -75,6 +77,8 @@ export const TYPES: Readonly<Record<string, string>> = {
   $ShutdownGuestResponse: '',
   $TerminateSession: ' _this:ManagedObjectReference sessionId:string*',
   $TerminateSessionResponse: '',
+  $UnregisterAndDestroy_Task: ' _this:ManagedObjectReference',
+  $UnregisterAndDestroy_TaskResponse: ' returnval:ManagedObjectReference',
   $WaitForUpdatesEx: ' _this:ManagedObjectReference version:string? options:WaitOptions?',
   $WaitForUpdatesExResponse: ' returnval:UpdateSet?',
   AboutInfo:

@@ -300,6 +300,7 @@ export interface Calls {
     };
     readonly result: ManagedObjectReference;
   };
+  readonly DestroyPropertyFilter: { readonly args: Record<string, never>; readonly result: undefined };
   readonly WaitForUpdatesEx: {
     readonly args: {
       readonly version?: string;
@@ -383,6 +384,10 @@ export interface Calls {
   readonly PowerOffVM_Task: { readonly args: Record<string, never>; readonly result: ManagedObjectReference };
   readonly ShutdownGuest: { readonly args: Record<string, never>; readonly result: undefined };
   readonly Destroy_Task: { readonly args: Record<string, never>; readonly result: ManagedObjectReference };
+  readonly UnregisterAndDestroy_Task: {
+    readonly args: Record<string, never>;
+    readonly result: ManagedObjectReference;
+  };
   readonly CancelTask: { readonly args: Record<string, never>; readonly result: undefined };
   readonly AddCustomFieldDef: {
     readonly args: {

@@ -1,0 +1,115 @@
+import { startToxiproxy, startVcsim } from '@vmwright/testbed';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { FakeWorld, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
+import { until } from '../../test/until.ts';
+import { clientOf } from '../../test/vcenter.ts';
+import { Vcenter, VcenterChangedError } from '../index.ts';
+
+const stack = new AsyncDisposableStack();
+const A = '11111111-0000-4000-8000-000000000001';
+const B = '22222222-0000-4000-8000-000000000002';
+let east: Awaited<ReturnType<typeof startVcsim>>;
+let west: typeof east;
+let proxy: Awaited<ReturnType<Awaited<ReturnType<typeof startToxiproxy>>['proxy']>>;
+
+beforeAll(async () => {
+  east = stack.use(await startVcsim({ instanceUuid: A }));
+  west = stack.use(await startVcsim({ instanceUuid: B }));
+  proxy = await stack.use(await startToxiproxy()).proxy({ name: 'vcenter', upstream: east.host });
+});
+afterAll(() => stack.disposeAsync());
+beforeEach(async () => {
+  await proxy.redirect(east.host);
+  await Promise.all([east.control.resetCalls(), west.control.resetCalls()]);
+});
+
+/** A client whose address leads to whatever the proxy leads to. */
+function throughProxy(): Vcenter {
+  return clientOf(east, {
+    server: `https://${proxy.address}/sdk`,
+    tls: { insecure: true }, // both have the same name in their certificates
+  });
+}
+
+test('a change is not sent to another vCenter, nor is the password, and the first one serves again', async () => {
+  await using vcenter = throughProxy();
+  const { vmFolder } = await vcenter.lookup.datacenter();
+  await proxy.redirect(west.host);
+  await expect(vcenter.machines.createFolder(vmFolder, 'elsewhere')).rejects.toMatchObject({
+    code: 'VCENTER_CHANGED',
+    expected: A,
+    actual: B,
+    effectUnknown: false,
+  });
+  await expect(vcenter.lookup.datacenter()).rejects.toBeInstanceOf(VcenterChangedError);
+  // The first attempt carried the session of the first vCenter, and was refused there for want of one.
+  const calls = await west.control.calls();
+  expect(calls).toMatchObject({ CreateFolder: 1, RetrieveServiceContent: expect.any(Number) });
+  expect(calls).not.toHaveProperty('Login');
+  await using direct = clientOf(west);
+  const names = (await direct.list('Folder', ['name'])).map(({ properties }) => properties.name);
+  expect(names).not.toContain('elsewhere');
+
+  await proxy.redirect(east.host);
+  const folder = await vcenter.machines.createFolder(vmFolder, 'at-home');
+  expect(await vcenter.read(folder, ['name'])).toEqual({ name: 'at-home' });
+});
+
+test('an inventory keeps what it has while the address leads elsewhere, and says why it is not live', async () => {
+  const changed = Promise.withResolvers<void>();
+  await using vcenter = clientOf(east, {
+    server: `https://${proxy.address}/sdk`,
+    tls: { insecure: true }, // both have the same name in their certificates
+    observer: { troubled: (error) => error instanceof VcenterChangedError && changed.resolve() },
+  });
+  const inventory = vcenter.inventory({ properties: { VirtualMachine: ['name'] } });
+  await inventory.synced();
+  const { size } = inventory;
+  await proxy.redirect(west.host);
+  await changed.promise;
+  expect([inventory.isLive, inventory.size]).toEqual([false, size]);
+  await proxy.redirect(east.host);
+  await until(async () => (await east.control.sessions()).length > 0 && inventory.isLive);
+  expect(inventory.size).toBe(size);
+});
+
+describe('an address that leads to either of two vCenters', () => {
+  /** Answers the reading of identity and session that follows a login. */
+  const identity = (uuid: string, key: string) =>
+    soap(
+      `<RetrievePropertiesExResponse><returnval>` +
+        `<objects><obj type="ServiceInstance">ServiceInstance</obj><propSet><name>content.about.instanceUuid</name><val xsi:type="xsd:string">${uuid}</val></propSet></objects>` +
+        `<objects><obj type="SessionManager">SessionManager</obj><propSet><name>currentSession</name><val xsi:type="UserSession"><key>${key}</key><userName>u</userName></val></propSet></objects>` +
+        `</returnval></RetrievePropertiesExResponse>`,
+    );
+
+  function codeOf(answer: (request: number) => string) {
+    let reads = 0;
+    const accept = loggingIn(
+      (request) =>
+        methodIn(request) === 'Logout' ? { text: soap('<LogoutResponse/>') } : { text: answer(++reads) },
+      { instanceUuid: A },
+    );
+    const world = new FakeWorld(accept);
+    const credentials = () => ({ username: 'u', password: 'p' });
+    const vcenter = new Vcenter({ world, server: 'vc.example.com', credentials });
+    return world.through(
+      vcenter.about().then(
+        () => 'in',
+        (error) => error.code,
+      ),
+    );
+  }
+
+  test('is used where the session is that of the vCenter which was asked who it is', async () => {
+    expect(await codeOf((read) => identity(A, `session-${read}`))).toBe('in');
+  });
+
+  test('is not used where the session is that of the other', async () => {
+    expect(await codeOf((read) => identity(B, `session-${read}`))).toBe('VCENTER_CHANGED');
+  });
+
+  test('is not used where the server that answers does not know the session', async () => {
+    expect(await codeOf(() => identity(A, 'another'))).toBe('NOT_AUTHENTICATED');
+  });
+});

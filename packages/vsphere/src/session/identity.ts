@@ -1,0 +1,44 @@
+import { VcenterChangedError } from '../errors.ts';
+import { FaultError } from '../faults.ts';
+import type { ManagedObjectReference, Vim25 } from '../vim25/vim25.generated.ts';
+
+const INSTANCE_UUID = 'content.about.instanceUuid';
+const CURRENT_SESSION = 'currentSession';
+
+/**
+ * Selects the server's identity together with the session that the request belongs to. A load balancer or a DNS change can
+ * lead two requests to two servers, so only an answer that has both proves which vCenter issued the session.
+ */
+export function identitySpec(
+  service: ManagedObjectReference,
+  sessionManager: ManagedObjectReference,
+): Vim25['PropertyFilterSpec'] {
+  return {
+    propSet: [
+      { type: service.type, pathSet: [INSTANCE_UUID] },
+      { type: sessionManager.type, pathSet: [CURRENT_SESSION] },
+    ],
+    objectSet: [{ obj: service }, { obj: sessionManager }],
+  };
+}
+
+/**
+ * The identity of the vCenter that holds the session.
+ * @throws FaultError `NOT_AUTHENTICATED` where the server that answered does not know the session
+ */
+export function identityIn(read: Vim25['RetrieveResult'] | undefined, key: string): string | undefined {
+  const properties = new Map<string, unknown>();
+  for (const { propSet } of read?.objects ?? [])
+    for (const { name, val } of propSet ?? []) properties.set(name, val);
+  const session = properties.get(CURRENT_SESSION);
+  const isOurs = typeof session === 'object' && session !== null && 'key' in session && session.key === key;
+  if (!isOurs)
+    throw new FaultError('logging in', 'NotAuthenticated', {}, 'the server does not know the new session');
+  const identity = properties.get(INSTANCE_UUID);
+  return typeof identity === 'string' ? identity : undefined;
+}
+
+/** @throws VcenterChangedError where the address leads to another vCenter than before */
+export function assertSameVcenter(expected: string | undefined, actual: string | undefined): void {
+  if (expected !== undefined && expected !== actual) throw new VcenterChangedError(expected, actual);
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/methods"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/soap"
+	"github.com/vmware/govmomi/vim25/types"
+)
+
+// folder adds UnregisterAndDestroy_Task, which the simulator lacks, to one of its folders.
+type folder struct {
+	*simulator.Folder
+}
+
+// folderHandler returns the object that answers calls which the simulator's folders do not answer, or nil.
+func folderHandler(ctx *simulator.Context, method *simulator.Method) mo.Reference {
+	if method.Name != "UnregisterAndDestroy_Task" || ctx.Session == nil {
+		return nil
+	}
+	if found, ok := ctx.Map.Get(method.This).(*simulator.Folder); ok {
+		return &folder{found}
+	}
+	return nil
+}
+
+// UnregisterAndDestroyTask unregisters the machines in the folder, whose files stay, and removes the folder.
+func (f *folder) UnregisterAndDestroyTask(
+	ctx *simulator.Context, request *types.UnregisterAndDestroy_Task,
+) soap.HasFault {
+	body := &methods.UnregisterAndDestroy_TaskBody{}
+	for _, child := range append([]types.ManagedObjectReference{}, f.ChildEntity...) {
+		vm, ok := ctx.Map.Get(child).(*simulator.VirtualMachine)
+		if !ok {
+			continue
+		}
+		var answer soap.HasFault
+		ctx.WithLock(vm, func() { answer = vm.UnregisterVM(ctx, &types.UnregisterVM{This: child}) })
+		if body.Fault_ = answer.Fault(); body.Fault_ != nil {
+			return body
+		}
+	}
+	destroyed := f.DestroyTask(ctx, &types.Destroy_Task{This: request.This})
+	body.Res = &types.UnregisterAndDestroy_TaskResponse{
+		Returnval: destroyed.(*methods.Destroy_TaskBody).Res.Returnval,
+	}
+	return body
+}
