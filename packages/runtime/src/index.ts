@@ -81,7 +81,6 @@ export {
 export { processMetrics } from './metrics/process-metrics.ts';
 export { exponentialBuckets, Registry } from './metrics/registry.ts';
 export { RuntimeMetrics } from './metrics/runtime-metrics.ts';
-export { CertificateAuthority, type Issued } from './pki/certificate.ts';
 export { LOW, NORMAL, WorkQueue } from './queue/work-queue.ts';
 export type { Need, PolicyRule, Verb } from './rbac/need.ts';
 export { type ControllerNeeds, type JobNeeds, type ProgramNeeds, rbacOf } from './rbac/rbac.ts';

@@ -9,29 +9,19 @@ import {
 } from 'node:crypto';
 import { isIP, isIPv6 } from 'node:net';
 import * as der from './der.ts';
+import {
+  assertLeafOptions,
+  assertSubject,
+  assertValidity,
+  type LeafOptions,
+  type Subject,
+  type Validity,
+} from './inputs.ts';
 
 /** A certificate and its private key, both PEM. */
 export interface Issued {
   readonly certificate: string;
   readonly key: string;
-}
-
-export interface Subject {
-  readonly commonName: string;
-  /** What Kubernetes takes as the groups of a client. */
-  readonly organizations?: readonly string[];
-}
-
-export interface Validity {
-  readonly notBefore: Date;
-  readonly notAfter: Date;
-}
-
-export interface LeafOptions extends Validity {
-  readonly subject: Subject;
-  readonly usage: readonly ('server' | 'client')[];
-  /** DNS names and IP addresses under which a server is reached. */
-  readonly names?: readonly string[];
 }
 
 /**
@@ -53,7 +43,10 @@ export class CertificateAuthority {
     this.#keyId = keyId;
   }
 
+  /** @throws CertificateInputError */
   static create(subject: Subject, validity: Validity): CertificateAuthority {
+    assertSubject(subject);
+    assertValidity(validity);
     const { publicKey, privateKey } = keyPair();
     const name = nameOf(subject);
     const keyId = keyIdOf(publicKey);
@@ -74,18 +67,24 @@ export class CertificateAuthority {
   }
 
   /**
-   * One that was created before, here or by another replica.
-   * @throws when the two are not PEM, do not belong together, or are not those of an authority
+   * Loads an authority that was created before, here or by another replica.
+   * @throws when the two are not PEM, do not belong together, are not those of an authority, or the key is not P-256
    */
   static load(issued: Issued): CertificateAuthority {
     const certificate = new X509Certificate(issued.certificate);
     const key = createPrivateKey(issued.key);
     if (!certificate.ca || !certificate.checkPrivateKey(key))
       throw new Error('the key and the certificate are not those of one certificate authority');
+    // What it issues is declared as ECDSA with SHA-256: a signature by another kind of key could not be verified.
+    if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
+      throw new Error('the key of the certificate authority is not an ECDSA P-256 key');
     return new CertificateAuthority(issued, subjectOf(certificate.raw), key, keyIdOf(certificate.publicKey));
   }
 
-  issue({ subject, usage, names = [], notBefore, notAfter }: LeafOptions): Issued {
+  /** @throws CertificateInputError */
+  issue(options: LeafOptions): Issued {
+    assertLeafOptions(options);
+    const { subject, usage, names = [], notBefore, notAfter } = options;
     const { publicKey, privateKey } = keyPair();
     const extensions = [
       extension(BASIC_CONSTRAINTS, der.sequence(), 'critical'),

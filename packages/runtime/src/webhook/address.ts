@@ -22,7 +22,7 @@ export function clientConfigOf(address: WebhookAddress, path: string): WebhookCl
 
 /** The names that the certificate must have. */
 export function namesOf(address: WebhookAddress): string[] {
-  if ('url' in address) return [new URL(address.url).hostname.replace(/^\[|\]$/g, '')];
+  if ('url' in address) return [new URL(address.url).hostname.replace(/^\[|\]$|\.$/g, '')];
   const { name, namespace } = address.service;
   return [`${name}.${namespace}.svc`];
 }

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CertificateAuthority } from '@vmwright/runtime';
+import { CertificateAuthority } from '@vmwright/runtime/testing';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

@@ -1,4 +1,4 @@
-import type { X509Certificate } from 'node:crypto';
+import { createHash, type X509Certificate } from 'node:crypto';
 import { messageOf } from '../../errors.ts';
 import { keyOf, type ObjectRef } from '../../kind/object.ts';
 import type { Logger } from '../../log/logger.ts';
@@ -71,7 +71,7 @@ export class CertificateKeeper {
       authorityMs: options.authorityMs ?? LIFETIMES.authorityMs,
       servingMs: options.servingMs ?? LIFETIMES.servingMs,
     };
-    this.#commonName = `${options.name} webhooks`;
+    this.#commonName = authorityName(options.name);
   }
 
   get serving(): Issued | undefined {
@@ -185,4 +185,12 @@ export class CertificateKeeper {
   #isSettled({ fingerprint256 }: X509Certificate): boolean {
     return this.#settled.has(fingerprint256);
   }
+}
+
+/** The common name of a program's authorities. A certificate takes 64 characters: a longer name is told apart by its hash. */
+export function authorityName(program: string): string {
+  const name = `${program} webhooks`;
+  if (name.length <= 64) return name;
+  const hash = createHash('sha256').update(program).digest('hex').slice(0, 10);
+  return `${program.slice(0, 44)}-${hash} webhooks`;
 }

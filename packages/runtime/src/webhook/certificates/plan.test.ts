@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { isValidAt } from '../../../test/webhook-model.ts';
 import { isSignedBy } from '../../pki/pem.ts';
 import { dataOf, type Held, heldIn, mended, NOTHING } from './held.ts';
+import { authorityName } from './keeper.ts';
 import { type Circumstances, LIFETIMES, planned } from './plan.ts';
 
 const NOW = Date.UTC(2030, 0, 1);
@@ -99,4 +100,12 @@ test('what is spoilt is mended from memory, and from nothing where there is none
     ).toBe(true);
   }
   expect(mended(undefined, first)).toBe(first);
+});
+
+test('the common name of an authority fits into a certificate, and differs for programs of long names', () => {
+  expect(authorityName('vmwright')).toBe('vmwright webhooks');
+  const [a, b] = [`${'x'.repeat(200)}a`, `${'x'.repeat(200)}b`].map(authorityName);
+  expect(a).not.toBe(b);
+  for (const commonName of [a ?? '', b ?? ''])
+    expect(next(NOTHING, at(NOW, { commonName })).leaf).toBeDefined();
 });
