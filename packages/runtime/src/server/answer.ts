@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 
 /** What a request is answered with. */
 export interface Answer {
@@ -36,19 +36,4 @@ export function send(response: ServerResponse, { status, text, contentType, head
     ...headers,
   });
   response.end(text); // Node leaves the body out where HEAD was asked
-}
-
-/** The body of a request that is not larger than that. */
-export async function bodyOf(request: IncomingMessage, limit: number): Promise<string> {
-  const tooLarge = () => new RequestError(413, `more than ${limit} bytes are not taken here\n`);
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge();
-  const chunks: Buffer[] = [];
-  let size = 0;
-  // Ending the loop early would otherwise end the connection, before our answer is on it.
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    size += chunk.length;
-    if (size > limit) throw tooLarge();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }

@@ -258,7 +258,9 @@ describe('closing', () => {
   test('does not wait for one that never came to speaking TLS', async () => {
     const clock = new VirtualClock();
     const { logger } = collectingLogger();
-    const listener = new Listener(createTlsServer(), { clock, logger, serves: 'x', port: 0, graceMs: 1_000 });
+    const listener = new Listener(createTlsServer(), {
+      ...{ clock, logger, serves: 'x', port: 0, graceMs: 1_000, maxConnections: 10 },
+    });
     await listener.open();
     const silent = connect(listener.port, '127.0.0.1');
     await once(silent, 'connect');

@@ -2,9 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import { isLevel, LEVELS, type Logger, type LogLevel } from '../log/logger.ts';
 import { Registry } from '../metrics/registry.ts';
 import type { Clock } from '../world/world.ts';
-import { type Answer, bodyOf, NOT_FOUND, notAllowed, RequestError } from './answer.ts';
+import { type Answer, NOT_FOUND, notAllowed, RequestError } from './answer.ts';
+import { RequestBodies } from './bodies.ts';
 import { Checks } from './checks.ts';
-import { addressOf, answering, Listener } from './listener.ts';
+import { addressOf, answering, Listener, SERVER_TIMEOUTS } from './listener.ts';
 
 // Not by `import`: as an ES module `node:http` loads Node's whole fetch, for the sake of a name that it passes on. That
 // is 10 MB and 24 ms of each start.
@@ -25,7 +26,10 @@ export interface StatusServerOptions {
   readonly graceMs?: number;
 }
 
-const LARGEST_LEVEL = 64;
+/** Maximum size of a body in bytes: the name of a log level. */
+const MAX_LEVEL_BYTES = 64;
+/** Maximum number of connections at a time: probes, a few scrapers. */
+const MAX_CONNECTIONS = 100;
 
 /**
  * Tells about the process over HTTP: `/metrics`, `/healthz`, `/readyz` (`?verbose`, `?exclude=name`, `/healthz/name`)
@@ -41,13 +45,21 @@ export class StatusServer implements AsyncDisposable {
   readonly ready: Checks;
   readonly #options: StatusServerOptions;
   readonly #listener: Listener;
+  readonly #bodies = new RequestBodies(MAX_CONNECTIONS * MAX_LEVEL_BYTES);
 
   private constructor(options: StatusServerOptions) {
     this.#options = options;
     this.health = new Checks('healthz', options);
     this.ready = new Checks('readyz', options);
-    const server = createServer(answering(options.logger, (request) => this.#route(request)));
-    this.#listener = new Listener(server, { ...options, serves: 'metrics and health' });
+    const server = createServer(
+      SERVER_TIMEOUTS,
+      answering(options.logger, (request) => this.#route(request)),
+    );
+    this.#listener = new Listener(server, {
+      ...options,
+      serves: 'metrics and health',
+      maxConnections: MAX_CONNECTIONS,
+    });
   }
 
   static async start(options: StatusServerOptions): Promise<StatusServer> {
@@ -73,7 +85,7 @@ export class StatusServer implements AsyncDisposable {
     const { metrics, logLevel } = this.#options;
     const { pathname, searchParams } = addressOf(request);
     const [, first = '', second = '', ...more] = pathname.split('/');
-    if (pathname === '/debug/loglevel' && logLevel !== undefined) return setOrTell(request, logLevel);
+    if (pathname === '/debug/loglevel' && logLevel !== undefined) return this.#logLevel(request, logLevel);
     const read = request.method === 'GET' || request.method === 'HEAD';
     const checks = first === 'healthz' ? this.health : first === 'readyz' ? this.ready : undefined;
     if (checks !== undefined && more.length === 0) {
@@ -90,13 +102,14 @@ export class StatusServer implements AsyncDisposable {
       ? { status: 200, text: metrics.text(), contentType: Registry.contentType }
       : notAllowed('GET, HEAD');
   }
-}
 
-async function setOrTell(request: IncomingMessage, logLevel: LogLevel): Promise<Answer> {
-  if (request.method === 'PUT') {
-    const wanted = (await bodyOf(request, LARGEST_LEVEL)).trim();
-    if (!isLevel(wanted)) throw new RequestError(400, `the level must be one of ${LEVELS.join(', ')}\n`);
-    logLevel.level = wanted;
-  } else if (request.method !== 'GET' && request.method !== 'HEAD') return notAllowed('GET, HEAD, PUT');
-  return { status: 200, text: `${logLevel.level}\n` };
+  async #logLevel(request: IncomingMessage, logLevel: LogLevel): Promise<Answer> {
+    if (request.method === 'PUT') {
+      using body = await this.#bodies.read(request, { maxBytes: MAX_LEVEL_BYTES });
+      const level = body.text.trim();
+      if (!isLevel(level)) throw new RequestError(400, `the level must be one of ${LEVELS.join(', ')}\n`);
+      logLevel.level = level;
+    } else if (request.method !== 'GET' && request.method !== 'HEAD') return notAllowed('GET, HEAD, PUT');
+    return { status: 200, text: `${logLevel.level}\n` };
+  }
 }

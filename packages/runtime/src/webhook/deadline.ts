@@ -1,15 +1,19 @@
 const UNITS = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1, us: 0.001, µs: 0.001, ns: 0.000_001 } as const;
 const PART = /(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)/y;
 
-/** What is waited for where nobody says how long: conversions, which the API server gives as long as its own request. */
-const USUAL_MS = 30_000;
+/**
+ * Default and maximum time for an answer in milliseconds. The API server gives admissions 1 to 30 s, and conversions,
+ * for which it does not say, 30 s. Longer values come from other clients.
+ */
+const MAX_MS = 30_000;
 
 /**
- * When to give up on an answer, by what the API server says in `?timeout=10s`: a twentieth earlier than it does, so that
- * our sentence still reaches it.
+ * Time for an answer in milliseconds, from the API server's `?timeout=10s`: 5 % less than that, so that the error message
+ * still reaches the API server.
  */
 export function deadlineOf(timeout: string | null): number {
-  return 0.95 * (timeout === null ? USUAL_MS : (durationOf(timeout) ?? USUAL_MS));
+  const asked = timeout === null ? undefined : durationOf(timeout);
+  return 0.95 * Math.min(asked ?? MAX_MS, MAX_MS);
 }
 
 /** As Go writes one: `1m30s`, `500ms`. */

@@ -19,11 +19,23 @@ export type Webhook = Admission | Conversion;
 /** A path at which reviews are answered. */
 export interface Endpoint {
   readonly path: string;
+  /** Maximum size of a review in bytes. */
+  readonly maxBytes: number;
+  /**
+   * Whether only clients with an accepted certificate may ask, where the server checks certificates. Not conversions: the
+   * API server sends no certificate with them, and they reveal nothing beyond what they are given.
+   */
+  readonly authenticated: boolean;
   /** @throws RequestError for a body that is no review for it */
   answer(body: unknown, signal: AbortSignal): Promise<object>;
 }
 
 export const CONVERT_PATH = '/convert';
+
+/** An admission review holds two objects at most, and the API server limits a request to 3 MiB. */
+const MAX_ADMISSION_BYTES = 8 * 1024 * 1024;
+/** A conversion review holds all objects of a page. */
+const MAX_CONVERSION_BYTES = 32 * 1024 * 1024;
 
 /** @throws DeclarationError for a kind that is declared twice */
 export function endpointsOf(webhooks: readonly Webhook[], logger: Logger): Endpoint[] {
@@ -36,6 +48,8 @@ export function endpointsOf(webhooks: readonly Webhook[], logger: Logger): Endpo
   if (conversions.length > 0)
     endpoints.push({
       path: CONVERT_PATH,
+      maxBytes: MAX_CONVERSION_BYTES,
+      authenticated: false,
       answer: async (body) => convertReview(body, conversions, logger),
     });
   const keys = [
@@ -47,10 +61,13 @@ export function endpointsOf(webhooks: readonly Webhook[], logger: Logger): Endpo
   return endpoints;
 }
 
+const ADMISSION = { maxBytes: MAX_ADMISSION_BYTES, authenticated: true } as const;
+
 function* admissionEndpoints({ kind, validate, mutate }: Admission, logger: Logger): Generator<Endpoint> {
   if (validate !== undefined)
     yield {
       path: admissionPath('validate', kind),
+      ...ADMISSION,
       answer: async (body, signal) => {
         const review = admissionReviewOf(body);
         return validationAnswer(review, await decided(kind, review, logger, () => validate(review, signal)));
@@ -59,6 +76,7 @@ function* admissionEndpoints({ kind, validate, mutate }: Admission, logger: Logg
   if (mutate !== undefined)
     yield {
       path: admissionPath('mutate', kind),
+      ...ADMISSION,
       answer: async (body, signal) => {
         const review = admissionReviewOf(body);
         return mutationAnswer(review, await decided(kind, review, logger, () => mutate(review, signal)));

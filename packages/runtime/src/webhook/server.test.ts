@@ -118,12 +118,12 @@ describe('what is no review', () => {
   test('what is too large, of another type, asked otherwise or elsewhere is refused as such', async () => {
     await using all = await start();
     const { server } = all;
-    expect(await ask(server, Buffer.alloc(33 * 1024 * 1024, ' '))).toEqual({
+    expect(await ask(server, Buffer.alloc(9 * 1024 * 1024, ' '))).toEqual({
       status: 413,
-      text: 'more than 33554432 bytes are not taken here\n',
+      text: 'more than 8388608 bytes are not taken here\n',
     });
     const chunked = { ...JSON_TYPE, 'transfer-encoding': 'chunked' };
-    expect((await ask(server, Buffer.alloc(33 * 1024 * 1024, ' '), { headers: chunked })).status).toBe(413);
+    expect((await ask(server, Buffer.alloc(9 * 1024 * 1024, ' '), { headers: chunked })).status).toBe(413);
     expect((await ask(server, review(), { headers: { 'content-type': 'text/plain' } })).status).toBe(415);
     expect((await ask(server, '', { method: 'GET' })).status).toBe(405);
     expect((await ask(server, review(), { path: '/validate--v1-pod' })).status).toBe(404);
@@ -140,13 +140,29 @@ test('a handler that hangs is given up a little before the API server does', asy
     },
   });
   const { server, clock } = all;
-  const asked = ask(server, review(), { path: `${PATH}?timeout=1m10.5s` });
+  const asked = ask(server, review(), { path: `${PATH}?timeout=10.5s` });
   const signal = await begun.promise;
-  clock.advance(66_900);
+  clock.advance(9_900);
   expect(signal.aborted).toBe(false);
   clock.advance(100);
   expect(await asked).toEqual({ status: 500, text: `${PATH} has found no answer in time\n` });
   expect(signal.aborted).toBe(true);
+});
+
+test('a time-out longer than the 30 s that the API server allows counts as 30 s', async () => {
+  const begun = Promise.withResolvers<AbortSignal>();
+  await using all = await start({
+    validate: (_, { signal }) => {
+      begun.resolve(signal);
+      return new Promise(() => undefined);
+    },
+  });
+  const asked = ask(all.server, review(), { path: `${PATH}?timeout=1000h` });
+  const signal = await begun.promise;
+  all.clock.advance(28_400);
+  expect(signal.aborted).toBe(false);
+  all.clock.advance(100);
+  expect((await asked).status).toBe(500);
 });
 
 test('a handler that throws refuses with 500 and no details; the log has the object', async () => {

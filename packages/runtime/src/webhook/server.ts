@@ -3,10 +3,12 @@ import { createServer, type Server } from 'node:https';
 import type { Logger } from '../log/logger.ts';
 import type { WebhookMetrics } from '../metrics/runtime-metrics.ts';
 import type { Issued } from '../pki/certificate.ts';
-import { type Answer, bodyOf, NOT_FOUND, notAllowed, RequestError } from '../server/answer.ts';
-import { addressOf, answering, Listener } from '../server/listener.ts';
+import { type Answer, NOT_FOUND, notAllowed, RequestError } from '../server/answer.ts';
+import { type Body, RequestBodies } from '../server/bodies.ts';
+import { addressOf, answering, HANDSHAKE_TIMEOUT_MS, Listener, SERVER_TIMEOUTS } from '../server/listener.ts';
 import { Deadline } from '../world/deadline.ts';
 import type { Clock } from '../world/world.ts';
+import { assertClient, type ClientRules } from './clients.ts';
 import { deadlineOf } from './deadline.ts';
 import type { Endpoint } from './endpoints.ts';
 
@@ -15,8 +17,10 @@ export interface WebhookServerOptions {
   readonly logger: Logger;
   readonly endpoints: readonly Endpoint[];
   readonly metrics: (path: string) => WebhookMetrics;
-  /** To begin with. */
+  /** The first certificate to serve. */
   readonly certificate: Issued;
+  /** Rejects admission requests of clients without a certificate of these authorities. @default asks for none */
+  readonly clients?: ClientRules | undefined;
   /** 0 for any that is free. */
   readonly port: number;
   /** @default all addresses of this machine */
@@ -25,33 +29,53 @@ export interface WebhookServerOptions {
   readonly graceMs?: number;
 }
 
-/** Two objects, and the largest that the API server takes in are of 3 MB; lists to convert come in pages. */
-const LARGEST_BODY = 32 * 1024 * 1024;
+/** Maximum number of bytes that all requests hold together, arriving and being answered. */
+const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
+/** Maximum number of connections. An API server has one for each request that it has under way, 200 writes by default. */
+const MAX_CONNECTIONS = 500;
+/** For a body to arrive. The API server sends it at once. */
+const BODY_TIMEOUT_MS = 10_000;
 
 /**
  * Answers the API server's reviews over HTTPS.
  *
  * Guarantees: a body that is no review gets a status from 400 on and a sentence; no request ends the process; a handler
  * that hangs is given up while the API server still waits; another certificate is for connections to come, and cuts
- * none that there is.
+ * none that there is; memory, connections and time that clients can take are limited, whatever they send.
  */
 export class WebhookServer {
   readonly #options: WebhookServerOptions;
   readonly #server: Server;
   readonly #listener: Listener;
+  readonly #bodies = new RequestBodies(MAX_TOTAL_BYTES);
+  #certificate: Issued;
+  #clients: ClientRules | undefined;
   readonly #routes: ReadonlyMap<string, { readonly endpoint: Endpoint; readonly metrics: WebhookMetrics }>;
 
   private constructor(options: WebhookServerOptions) {
-    const { certificate, endpoints, metrics, logger, graceMs = 30_000 } = options;
+    const { certificate, clients, endpoints, metrics, logger, graceMs = 30_000 } = options;
     this.#options = options;
+    this.#certificate = certificate;
+    this.#clients = clients;
     this.#routes = new Map(
       endpoints.map((endpoint) => [endpoint.path, { endpoint, metrics: metrics(endpoint.path) }]),
     );
     this.#server = createServer(
-      tlsOf(certificate),
+      {
+        ...tlsOf(certificate, clients),
+        ...SERVER_TIMEOUTS,
+        handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
+        // Not rejected in the handshake: the client would get no reason, and conversions come without a certificate.
+        ...(clients && { requestCert: true, rejectUnauthorized: false }),
+      },
       answering(logger, (request) => this.#answer(request)),
     );
-    this.#listener = new Listener(this.#server, { ...options, graceMs, serves: 'webhooks' });
+    this.#listener = new Listener(this.#server, {
+      ...options,
+      graceMs,
+      serves: 'webhooks',
+      maxConnections: MAX_CONNECTIONS,
+    });
   }
 
   static async start(options: WebhookServerOptions): Promise<WebhookServer> {
@@ -64,9 +88,22 @@ export class WebhookServer {
     return this.#listener.port;
   }
 
-  /** From now on, for new connections. */
+  /** Bytes that requests hold now, arriving and being answered. */
+  get heldBytes(): number {
+    return this.#bodies.heldBytes;
+  }
+
+  /** Serves another certificate from now on, on new connections. */
   use(certificate: Issued): void {
-    this.#server.setSecureContext(tlsOf(certificate));
+    this.#certificate = certificate;
+    this.#server.setSecureContext(tlsOf(certificate, this.#clients));
+  }
+
+  /** Accepts certificates of these authorities from now on, on new connections; only where it asks for certificates. */
+  useClientCa(ca: string): void {
+    if (this.#clients === undefined) return;
+    this.#clients = { ...this.#clients, ca };
+    this.#server.setSecureContext(tlsOf(this.#certificate, this.#clients));
   }
 
   close(): Promise<void> {
@@ -94,30 +131,46 @@ export class WebhookServer {
   }
 
   async #review(endpoint: Endpoint, request: IncomingMessage, timeout: string | null): Promise<Answer> {
+    const { clock } = this.#options;
+    if (endpoint.authenticated) assertClient(request.socket, this.#clients);
     if (request.method !== 'POST') return notAllowed('POST');
     const [type = ''] = (request.headers['content-type'] ?? '').split(';');
     if (type.trim().toLowerCase() !== 'application/json')
       throw new RequestError(415, 'the content type must be application/json\n');
-    const { clock } = this.#options;
-    const deadline = new Deadline(clock, deadlineOf(timeout), undefined);
+    const timeoutMs = deadlineOf(timeout);
+    const deadline = new Deadline(clock, timeoutMs, undefined);
     const { promise: late, reject } = Promise.withResolvers<never>();
+    late.catch(() => undefined); // the body may arrive too late for anything to wait for it
     // Not 504, for which the API server has words of its own; it shows the text of a 500. No denial either: its policy
     // for webhooks that fail is to decide.
     deadline.signal.addEventListener('abort', () =>
       reject(new RequestError(500, `${endpoint.path} has found no answer in time\n`)),
     );
     try {
-      const body = jsonOf(await Promise.race([bodyOf(request, LARGEST_BODY), late]));
-      const review = await Promise.race([endpoint.answer(body, deadline.signal), late]);
+      using body = await this.#read(request, endpoint.maxBytes, Math.min(timeoutMs, BODY_TIMEOUT_MS));
+      const review = await Promise.race([endpoint.answer(jsonOf(body.text), deadline.signal), late]);
       return { status: 200, text: JSON.stringify(review), contentType: 'application/json' };
     } finally {
       deadline.end();
     }
   }
+
+  async #read(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Body> {
+    const { clock } = this.#options;
+    const late = new AbortController();
+    const timer = clock.after(timeoutMs, () =>
+      late.abort(new RequestError(408, `the body did not arrive within ${timeoutMs / 1000} s\n`)),
+    );
+    try {
+      return await this.#bodies.read(request, { maxBytes, signal: late.signal });
+    } finally {
+      timer.cancel();
+    }
+  }
 }
 
-function tlsOf({ certificate, key }: Issued) {
-  return { cert: certificate, key, minVersion: 'TLSv1.2' } as const;
+function tlsOf({ certificate, key }: Issued, clients: ClientRules | undefined) {
+  return { cert: certificate, key, ...(clients && { ca: clients.ca }), minVersion: 'TLSv1.2' } as const;
 }
 
 function jsonOf(text: string): unknown {

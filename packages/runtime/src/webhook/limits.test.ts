@@ -1,0 +1,187 @@
+import { once } from 'node:events';
+import { request } from 'node:https';
+import { connect, type TLSSocket } from 'node:tls';
+import { describe, expect, test } from 'vitest';
+import { ConfigMap } from '../../test/kinds.ts';
+import { VirtualClock } from '../../test/virtual-clock.ts';
+import { defineKind } from '../kind/define.ts';
+import { integer, object, string } from '../kind/schema/index.ts';
+import { collectingLogger } from '../log/collecting-logger.ts';
+import { Registry } from '../metrics/registry.ts';
+import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
+import { CertificateAuthority, type Issued } from '../pki/certificate.ts';
+import { admission } from './admission.ts';
+import { type ConversionRules, conversion } from './conversion.ts';
+import { endpointsOf } from './endpoints.ts';
+import { WebhookServer, type WebhookServerOptions } from './server.ts';
+import { allow } from './verdict.ts';
+
+const validity = { notBefore: new Date('2020-01-01'), notAfter: new Date('2120-01-01') };
+const authority = CertificateAuthority.create({ commonName: 'servers' }, validity);
+const certificate = authority.issue({
+  ...{ ...validity, subject: { commonName: 'x' }, usage: ['server'], names: ['127.0.0.1'] },
+});
+const clients = CertificateAuthority.create({ commonName: 'clients' }, validity);
+const PATH = '/validate--v1-configmap';
+const MIB = 1024 * 1024;
+
+const versions = [
+  { name: 'v1', storage: true, spec: object({ meters: integer() }) },
+  { name: 'v1beta1', spec: object({ length: string() }) },
+] as const;
+const Rope = defineKind({ group: 'limits.vmwright.dev', kind: 'Rope', plural: 'ropes', versions });
+const rules: ConversionRules<typeof versions> = {
+  v1beta1: {
+    toStored: ({ spec }) => ({ spec: { meters: Number.parseInt(spec.length, 10) } }),
+    fromStored: ({ spec }) => ({ spec: { length: `${spec.meters}m` } }),
+  },
+};
+const ropes = conversion(Rope, rules);
+
+async function start(options: Partial<WebhookServerOptions> = {}) {
+  const { logger } = collectingLogger();
+  const clock = new VirtualClock();
+  const metrics = new RuntimeMetrics(new Registry());
+  const asked: string[] = [];
+  const rules = {
+    validate: ({ metadata }: ConfigMap) => {
+      asked.push(metadata.name);
+      return allow();
+    },
+  };
+  const server = await WebhookServer.start({
+    clock,
+    logger,
+    endpoints: endpointsOf([admission(ConfigMap, rules), ropes], logger),
+    metrics: (path) => metrics.webhook(path),
+    certificate,
+    port: 0,
+    host: '127.0.0.1',
+    ...options,
+  });
+  return { server, clock, asked, [Symbol.asyncDispose]: () => server.close() };
+}
+
+const REVIEW = {
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  request: {
+    uid: 'u1',
+    operation: 'CREATE',
+    name: 'x',
+    namespace: 'y',
+    object: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x', namespace: 'y' } },
+    userInfo: { username: 'jane' },
+  },
+};
+
+async function ask(server: WebhookServer, client: Partial<Issued> = {}, path = PATH, body: object = REVIEW) {
+  const sent = request({
+    ...{ host: '127.0.0.1', port: server.port, path, method: 'POST', agent: false },
+    headers: { 'content-type': 'application/json' },
+    ca: authority.certificate,
+    cert: client.certificate,
+    key: client.key,
+  });
+  sent.end(JSON.stringify(body));
+  const [response] = await once(sent, 'response');
+  return { status: response.statusCode, text: (await response.setEncoding('utf8').toArray()).join('') };
+}
+
+/** Announces a body and sends a part of it. */
+async function halfSent(server: WebhookServer, declared: number, bytes: number): Promise<TLSSocket> {
+  const socket = connect({ host: '127.0.0.1', port: server.port, ca: authority.certificate });
+  socket.on('error', () => undefined);
+  await once(socket, 'secureConnect');
+  const head = `POST ${PATH} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n`;
+  socket.write(`${head}content-length: ${declared}\r\n\r\n`);
+  socket.write(Buffer.alloc(bytes, ' '));
+  return socket;
+}
+
+describe('40 half-sent requests', () => {
+  test('hold no more memory than the limit of all requests together, and keep no review out', async () => {
+    await using env = await start();
+    const { server } = env;
+    let most = 0;
+    const sockets = await Promise.all(Array.from({ length: 40 }, () => halfSent(server, 8 * MIB, 4 * MIB)));
+    // 160 MiB are on their way; those that do not fit are answered 503 and closed.
+    const answers = sockets.map(async (socket) => {
+      const [data] = await once(socket, 'data');
+      most = Math.max(most, server.heldBytes);
+      return String(data).split('\r\n')[0];
+    });
+    const first = await Promise.race(answers);
+    expect(first).toBe('HTTP/1.1 503 Service Unavailable');
+    expect((await ask(server)).status).toBe(200);
+    expect(server.heldBytes).toBeLessThanOrEqual(64 * MIB);
+    // Time passes: the rest is given up, and nothing is held.
+    const ended = Promise.all(sockets.map((socket) => (socket.closed ? undefined : once(socket, 'close'))));
+    await expect
+      .poll(() => {
+        env.clock.advance(10_000);
+        return server.heldBytes;
+      })
+      .toBe(0);
+    await Promise.all([...answers, ended]);
+    expect(most).toBeLessThanOrEqual(64 * MIB);
+    expect((await ask(server)).status).toBe(200);
+  });
+
+  test('that announce more than a review may have are answered at once', async () => {
+    await using env = await start();
+    const sockets = await Promise.all(Array.from({ length: 40 }, () => halfSent(env.server, 512 * MIB, 1)));
+    for (const socket of sockets) expect(String((await once(socket, 'data'))[0])).toContain('413');
+    expect(env.server.heldBytes).toBe(0);
+  });
+});
+
+describe('where client certificates are required', () => {
+  const rules = { ca: clients.certificate, names: ['apiserver'] };
+  const issue = (commonName: string, usage: 'client' | 'server' = 'client', by = clients) =>
+    by.issue({ ...validity, subject: { commonName }, usage: [usage] });
+
+  test('the API server is answered, and its certificate stays good when the server changes its own', async () => {
+    await using env = await start({ clients: rules });
+    expect((await ask(env.server, issue('apiserver'))).status).toBe(200);
+    env.server.use(certificate);
+    expect((await ask(env.server, issue('apiserver'))).status).toBe(200);
+    expect((await ask(env.server)).status).toBe(401);
+  });
+
+  test.for([
+    ['none', undefined, 401, 'a client certificate of an accepted authority is required\n'],
+    ['one of another authority', issue('apiserver', 'client', authority), 401, 'is required'],
+    ['one for servers', issue('apiserver', 'server'), 401, 'is required'],
+    ['one of another name', issue('mallory'), 403, 'the name in the client certificate is not accepted\n'],
+  ] as const)('a client with %s is rejected, and no handler is asked', async ([, client, status, text]) => {
+    await using env = await start({ clients: rules });
+    const answer = await ask(env.server, client);
+    expect(answer.status).toBe(status);
+    expect(answer.text).toContain(text);
+    expect(env.asked).toEqual([]);
+  });
+
+  test('without names, every certificate of the authority is good', async () => {
+    await using env = await start({ clients: { ca: clients.certificate } });
+    expect((await ask(env.server, issue('anybody'))).status).toBe(200);
+  });
+
+  test('another authority is taken up, and the old one is not accepted any more', async () => {
+    await using env = await start({ clients: rules });
+    const next = CertificateAuthority.create({ commonName: 'next' }, validity);
+    env.server.useClientCa(next.certificate);
+    expect((await ask(env.server, issue('apiserver', 'client', next))).status).toBe(200);
+    expect((await ask(env.server, issue('apiserver'))).status).toBe(401);
+  });
+
+  test('conversions need no certificate: the API server sends none with them', async () => {
+    await using env = await start({ clients: rules });
+    const review = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'ConversionReview',
+      request: { uid: 'u1', desiredAPIVersion: 'limits.vmwright.dev/v1', objects: [] },
+    };
+    expect((await ask(env.server, {}, '/convert', review)).status).toBe(200);
+  });
+});
