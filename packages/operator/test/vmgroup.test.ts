@@ -292,7 +292,7 @@ describe('what people do to machines', () => {
     await goOn();
     const told = await it.until('moved', (found) => reason(found) === 'Moved');
     expect(lastMessage(told)).toBe(
-      `machine '${machine?.name}' is not in the group's folder any more; move it back, or delete it`,
+      `machine '${machine?.name}' is no longer in the group's folder; move it back, or delete it`,
     );
     expect(await it.machines('default-moved')).toEqual([]);
     await destroy(elsewhere);

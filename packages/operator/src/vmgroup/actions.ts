@@ -1,11 +1,14 @@
 import { type ChangeOptions, FaultError, faultOf, isRef, type Ref, type TaskRef } from '@vmwright/vsphere';
-import { marksOf } from './marks.ts';
+import { IsTemplateError, MovedError } from './held.ts';
+import { isIn } from './machines.ts';
+import { certainMarksIn, marksOf } from './marks.ts';
 import { MB_IN_GIB } from './memory.ts';
+import { folderName } from './names.ts';
 import { InVainError, type Operation } from './operations.ts';
-import type { Action } from './plan.ts';
 import type { Placement, VmGroup } from './resource.ts';
 import type { Root } from './root.ts';
 import type { Site } from './site.ts';
+import { type Action, isHeld } from './slots.ts';
 import { type Destination, wantedBy } from './targets.ts';
 import { GroupError } from './trouble.ts';
 
@@ -77,7 +80,20 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
         words: `removing machine ${name}`,
         run: (at) => remove(machine(action.id), action.isOn, surroundings, at),
         shows: () => seen() === undefined,
+        provesGone: () => true,
       };
+    case 'lookUp': {
+      let isGone = false;
+      return {
+        what: 'lookUp',
+        words: `looking machine ${name} up`,
+        run: async () => {
+          isGone = await confirmGone(action, surroundings);
+        },
+        shows: () => true,
+        provesGone: () => isGone,
+      };
+    }
   }
 }
 
@@ -176,17 +192,35 @@ async function takeBack(
   const { uid = '' } = group.metadata;
   if (root.machinesOf(uid).some(({ ref }) => ref.value === vm.value)) return;
   const { parent, name } = await site.vcenter.read(vm, ['parent', 'name']);
-  if (parent?.value !== folder.value) throw moved(name ?? vm.value);
+  if (parent?.value !== folder.value) throw new MovedError(name ?? vm.value);
   const extraConfig = marksOf(cluster, group, slot, template);
   const task = await machines.reconfigure(vm, { extraConfig }, { allow });
   at(task);
   await tasks.follow(task);
 }
 
-export function moved(name: string): GroupError {
-  return new GroupError({
-    reason: 'Moved',
-    message: `machine '${name}' is not in the group's folder any more; move it back, or delete it`,
+/**
+ * Whether no machine of a slot is left anywhere in vCenter. A machine without our labels counts as gone: people released
+ * it from the group.
+ * @throws MovedError where it is outside the watched folder; GroupError while the inventory does not show it yet
+ */
+async function confirmGone(
+  { instanceUuid }: Action & { readonly do: 'lookUp' },
+  { site, root, group }: Surroundings,
+): Promise<boolean> {
+  const { vcenter } = site;
+  const vm = await vcenter.lookup.byInstanceUuid(instanceUuid);
+  if (vm === undefined) return true;
+  const paths = ['name', 'parent', 'config.instanceUuid', 'config.extraConfig'] as const;
+  const properties = await vcenter.read(vm, paths);
+  if (certainMarksIn({ ref: vm, properties }) === undefined) return true;
+  const { name = vm.value, parent } = properties;
+  const folder = root.child(folderName(group));
+  if (folder === undefined || parent?.value !== folder.value) throw new MovedError(name);
+  throw new GroupError({
+    reason: 'VcenterBusy',
+    message: `the inventory does not show machine '${name}' yet; retrying automatically`,
+    isPassing: true,
   });
 }
 
@@ -257,11 +291,21 @@ async function remove(
 ): Promise<void> {
   const { machines, tasks } = surroundings.site.vcenter;
   await ignoring(['OBJECT_NOT_FOUND'], async () => {
+    await assertNotHeld(vm, surroundings);
     if (isOn) await powerOff(vm, surroundings, at);
     const task = await machines.destroy(vm, { allow: surroundings.allow });
     at(task);
     await tasks.follow(task);
   });
+}
+
+/** Read right before the machine is destroyed: the inventory may not show yet that people moved it, or need it. */
+async function assertNotHeld(vm: Ref<'VirtualMachine'>, { site, root, group }: Surroundings): Promise<void> {
+  const properties = await site.vcenter.read(vm, ['name', 'parent', 'config.template']);
+  const { name = vm.value, parent, 'config.template': isTemplate = false } = properties;
+  const isInFolder = isIn(root.child(folderName(group)), parent);
+  if (!isHeld({ isInFolder, isTemplate })) return;
+  throw isTemplate ? new IsTemplateError(name) : new MovedError(name);
 }
 
 /** Removes a machine of nobody's: by the plug. */

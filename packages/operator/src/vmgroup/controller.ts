@@ -15,25 +15,18 @@ import {
 } from '@vmwright/runtime';
 import { deletionPolicyOf, isPaused } from '../annotations.ts';
 import { operationFor, taken, wordsOf } from './actions.ts';
-import { letGo, refuseIfMoved } from './deletion.ts';
+import { letGo } from './deletion.ts';
+import { MovedError } from './held.ts';
 import { Liveness } from './liveness.ts';
 import { ElsewhereError, type Location, Locator, placed } from './locator.ts';
 import { machinesOf } from './machines.ts';
 import { Operations } from './operations.ts';
-import {
-  type Action,
-  attempting,
-  departing,
-  type Plan,
-  plan,
-  planDeletion,
-  type Seen,
-  troubled,
-  withTasks,
-} from './plan.ts';
+import { attempting, type Plan, plan, planDeletion } from './plan.ts';
 import { VmGroup } from './resource.ts';
 import { BLIND_MS } from './roots.ts';
 import type { Sites } from './sites.ts';
+import type { Action, Seen } from './slots.ts';
+import { departing, troubled, withTasks } from './status.ts';
 import type { Destination } from './targets.ts';
 import { type Trouble, troubleOf, unreachable } from './trouble.ts';
 import type { Turn } from './turns.ts';
@@ -175,7 +168,7 @@ class VmGroups {
 
   finalize(group: VmGroup, context: ReconcileContext<VmGroup>): Promise<Result> {
     return this.#telling(group, context, async () => {
-      const { key, now, setStatus, signal } = context;
+      const { key, now, setStatus } = context;
       const policy = deletionPolicyOf(group);
       const site = this.#options.sites.find(group);
       // Where nothing was ever asked for, nothing is there; and what is let go of on a vCenter that nobody knows stays.
@@ -201,10 +194,9 @@ class VmGroups {
         await setStatus(group, departing({ ...group, status }, 'its machines are let go of', now()));
         return requeueAfter(left.length > 0 ? 1 : LOOK_MS);
       }
-      await refuseIfMoved(group, location, seen, signal);
-      const isEmpty = seen.machines.length === 0 && seen.busy.size === 0;
-      if (isEmpty && (await this.#locator.release(group, location, context))) return this.#gone(group, key);
       const next = this.#timed(planDeletion(group, seen, 'its machines are being removed', now()), key);
+      const isEmpty = next.status.replicas?.length === 0 && seen.busy.size === 0;
+      if (isEmpty && (await this.#locator.release(group, location, context))) return this.#gone(group, key);
       const again = await this.#carryOut(group, location, next, undefined, context);
       return again ?? requeueAfter(LOOK_MS);
     });
@@ -289,7 +281,8 @@ class VmGroups {
     const { cluster } = this.#options;
     const beginnings = granted.splice(0).map(({ action, turn }) => {
       const operation = operationFor(action, { ...location, group, cluster, destination, allow });
-      event(group, { type: 'Normal', reason: REASONS[action.do], note: operation.words });
+      const reason = REASONS[action.do];
+      if (reason !== undefined) event(group, { type: 'Normal', reason, note: operation.words });
       return this.#operations.begin(key, action.slot, operation, turn);
     });
     if (beginnings.length === 0) return;
@@ -331,9 +324,19 @@ class VmGroups {
     key: string,
     template: Pick<Seen, 'templateId' | 'isTemplateThere'> = {},
   ): Seen {
-    const failed = this.#operations.failureOf(key);
+    const machines = machinesOf(site, root, group);
+    const failures = this.#operations.failuresOf(key);
+    const failed = failures.findLast(({ error }) => !(error instanceof MovedError));
+    const movedAway = failures.flatMap(({ what, error }): readonly [number, string][] =>
+      'slot' in what && error instanceof MovedError ? [[what.slot, error.machine]] : [],
+    );
     return {
-      machines: machinesOf(site, root, group),
+      machines,
+      gone: this.#operations.goneOf(
+        key,
+        machines.map(({ slot }) => slot),
+      ),
+      movedAway: new Map(movedAway),
       busy: this.#operations.of(key),
       resting: this.#operations.restingOf(key),
       inVain: this.#operations.inVainOf(key),
@@ -383,7 +386,9 @@ async function tell(group: VmGroup, trouble: Trouble, context: ReconcileContext<
   );
 }
 
-const REASONS: Readonly<Record<Action['do'], string>> = {
+/** Lookups change nothing and have no event. */
+const REASONS: Readonly<Record<Action['do'], string | undefined>> = {
+  lookUp: undefined,
   clone: 'Cloning',
   powerOn: 'PoweringOn',
   reconfigure: 'Reconfiguring',

@@ -1,39 +1,25 @@
 import type { ReconcileContext, World } from '@vmwright/runtime';
 import type { Ref } from '@vmwright/vsphere';
-import { machine, moved } from './actions.ts';
+import { machine } from './actions.ts';
 import type { Location } from './locator.ts';
 import { NO_MARKS, readMarks } from './marks.ts';
-import type { Seen } from './plan.ts';
 import type { Replica, VmGroup } from './resource.ts';
+import type { Seen } from './slots.ts';
 
 /** Less than a reconcile has. */
 const LETTING_GO_MS = 15_000;
 
 /**
- * The machine of a slot of which nothing shows, looked for everywhere: people may have moved it away, or vCenter is late
- * in telling of it. Before a group forgets its slots, or it would be nobody's.
+ * The machine of a slot that the inventory does not show, looked up by its UUID in all of vCenter: people may have moved
+ * it out of the watched folder, or the inventory is late.
  */
 async function hidden(
-  { instanceUuid, attempts, leaving }: Replica,
+  { instanceUuid, attempts }: Replica,
   { site }: Location,
   signal: AbortSignal,
 ): Promise<Ref<'VirtualMachine'> | undefined> {
-  if (attempts === undefined || leaving) return undefined;
+  if (attempts === undefined) return undefined;
   return site.vcenter.lookup.byInstanceUuid(instanceUuid, { signal });
-}
-
-/** @throws GroupError where a machine is not where the group can remove it */
-export async function refuseIfMoved(
-  { status }: VmGroup,
-  location: Location,
-  { machines, busy }: Seen,
-  signal: AbortSignal,
-): Promise<void> {
-  const shown = new Set(machines.map(({ slot }) => slot));
-  for (const replica of status?.replicas ?? []) {
-    if (shown.has(replica.slot) || busy.has(replica.slot)) continue;
-    if ((await hidden(replica, location, signal)) !== undefined) throw moved(replica.name);
-  }
 }
 
 /**

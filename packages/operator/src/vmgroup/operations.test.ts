@@ -100,7 +100,7 @@ describe('operations', () => {
       await expect.poll(() => woken.length).toBe(count);
       expect(operations.of('g').size).toBe(0);
       expect([...operations.restingOf('g')]).toEqual([3]);
-      expect(operations.failureOf('g')).toMatchObject({
+      expect(operations.failuresOf('g').at(-1)).toMatchObject({
         error: { message: `failure ${count}` },
         words: 'trying',
       });
@@ -112,7 +112,7 @@ describe('operations', () => {
     const { operation, resolve } = endless('powerOn');
     await operations.begin('g', 3, operation, turn);
     resolve();
-    await expect.poll(() => operations.failureOf('g')).toBe(undefined);
+    await expect.poll(() => operations.failuresOf('g').at(-1)).toBe(undefined);
   });
 
   test('clones of a group rest together, and those of another do not', async () => {
@@ -124,7 +124,7 @@ describe('operations', () => {
     expect([...operations.restingOf('g')]).toEqual([]);
     expect(['g', 'other'].map((group) => operations.isCloningAtRest(group))).toEqual([true, false]);
     operations.forget('g');
-    expect(operations.failureOf('g')).toBe(undefined);
+    expect(operations.failuresOf('g').at(-1)).toBe(undefined);
   });
 
   test('what is wrong with one machine alone keeps none of the others from being made', async () => {
@@ -135,7 +135,7 @@ describe('operations', () => {
     await expect.poll(() => woken).toEqual(['g']);
     expect([...operations.restingOf('g')]).toEqual([7]);
     expect(operations.isCloningAtRest('g')).toBe(false);
-    expect(operations.failureOf('g')?.error).toMatchObject({ message: 'it was moved' });
+    expect(operations.failuresOf('g').at(-1)?.error).toMatchObject({ message: 'it was moved' });
   });
 
   test('how often it failed counts also where each try takes longer than anything is remembered', async () => {
@@ -145,7 +145,8 @@ describe('operations', () => {
       const { operation, reject } = endless();
       await operations.begin('g', 0, operation, turn);
       world.at += 600_000;
-      if (count > 1) expect(operations.failureOf('g')).toMatchObject({ error: { message: 'no room' } });
+      if (count > 1)
+        expect(operations.failuresOf('g').at(-1)).toMatchObject({ error: { message: 'no room' } });
       reject(new Error('no room'));
       await expect.poll(() => woken.length).toBe(count);
       rests.push(againMs() ?? 0);
@@ -165,9 +166,9 @@ describe('operations', () => {
     await fail('powerOn', new Error('no room'));
     world.at += 2_000;
     await fail('resize', new InVainError(new Error('busy'), { mayPass: true }));
-    expect(operations.failureOf('g')?.error).toMatchObject({ message: 'busy' });
+    expect(operations.failuresOf('g').at(-1)?.error).toMatchObject({ message: 'busy' });
     world.at += 200_000;
-    expect(operations.failureOf('g')).toBe(undefined);
+    expect(operations.failuresOf('g').at(-1)).toBe(undefined);
   });
 
   test('a task that does not end keeps its slot, and gives its turn back', async () => {
@@ -194,7 +195,7 @@ describe('operations', () => {
       rests.push(againMs() ?? 0);
       world.at += rests.at(-1) ?? 0;
       expect([...operations.restingOf('g')]).toEqual([]);
-      expect(operations.failureOf('g')).toBe(undefined);
+      expect(operations.failuresOf('g').at(-1)).toBe(undefined);
     }
     expect(rests).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
   });
@@ -207,7 +208,7 @@ describe('operations', () => {
     reject(new InVainError(refusal, { mayPass: false }));
     await expect.poll(() => woken).toEqual(['g']);
     expect(againMs()).toBe(600_000);
-    expect(operations.failureOf('g')?.error).toBe(refusal);
+    expect(operations.failuresOf('g').at(-1)?.error).toBe(refusal);
     // It is only not changed: it can be switched on, and removed.
     expect([...operations.inVainOf('g')]).toEqual([0]);
     expect([...operations.restingOf('g')]).toEqual([]);
@@ -235,7 +236,48 @@ describe('operations', () => {
     const { operation, resolve } = endless('resize');
     await operations.begin('g', 0, operation, turn);
     resolve();
-    await expect.poll(() => operations.failureOf('g')).toBe(undefined);
+    await expect.poll(() => operations.failuresOf('g').at(-1)).toBe(undefined);
+  });
+
+  test('failures that are retried in turn keep their order, so that the same one is reported', async () => {
+    const { operations, woken, turn, world } = start();
+    const fail = async (slot: number) => {
+      const { operation, reject } = endless('powerOn');
+      await operations.begin('g', slot, operation, turn);
+      reject(new Error(`slot ${slot}`));
+      await expect.poll(() => woken.shift()).toBe('g');
+    };
+    for (const slot of [2, 0, 1, 2, 0]) {
+      await fail(slot);
+      world.at += 1_000;
+    }
+    expect(operations.failuresOf('g').map(({ error }) => String(error))).toEqual(
+      [2, 0, 1].map((slot) => `Error: slot ${slot}`),
+    );
+  });
+
+  test('a slot is gone when its operation proves so, until its machine shows or another is made', async () => {
+    const { operations, woken, turn } = start();
+    const succeed = async (what: Operation['what'], proof?: boolean) => {
+      const { operation, resolve } = endless(what);
+      const provesGone = proof === undefined ? {} : { provesGone: () => proof };
+      await operations.begin('g', 0, { ...operation, ...provesGone }, turn);
+      resolve();
+      await expect.poll(() => woken.shift()).toBe('g');
+    };
+    const gone = (...shown: number[]) => [...operations.goneOf('g', shown)];
+    await succeed('lookUp', false);
+    expect(gone()).toEqual([]);
+    await succeed('remove', true);
+    expect(gone()).toEqual([0]);
+    expect([gone(0), gone()]).toEqual([[], []]);
+    await succeed('lookUp', true);
+    expect(gone()).toEqual([0]);
+    await succeed('clone');
+    expect(gone()).toEqual([]);
+    await succeed('lookUp', true);
+    operations.forget('g');
+    expect(gone()).toEqual([]);
   });
 
   test('a failure of which nothing more is heard is forgotten', async () => {
@@ -245,6 +287,6 @@ describe('operations', () => {
     reject(new Error('the answer was lost'));
     await expect.poll(() => woken).toEqual(['g']);
     world.at += 62_000;
-    expect(operations.failureOf('g')).toBe(undefined);
+    expect(operations.failuresOf('g').at(-1)).toBe(undefined);
   });
 });

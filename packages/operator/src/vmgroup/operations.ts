@@ -1,7 +1,7 @@
 import type { World } from '@vmwright/runtime';
 import type { Ref } from '@vmwright/vsphere';
-import type { Action, Doing } from './plan.ts';
-import { type Failed, type Pauses, type Resting, Rests } from './rests.ts';
+import { type Failed, type Failure, type Pauses, type Resting, Rests } from './rests.ts';
+import type { Action, Doing } from './slots.ts';
 import { GroupError } from './trouble.ts';
 import type { Turn } from './turns.ts';
 
@@ -20,6 +20,8 @@ export interface Operation {
   readonly run: (at: (task: Ref<'Task'>) => void) => Promise<void>;
   /** Whether what it has done shows in the inventory. */
   readonly shows: () => boolean;
+  /** After it succeeded: whether it proved that the slot has no machine left anywhere in vCenter. */
+  readonly provesGone?: () => boolean;
 }
 
 /** vCenter does not do what a machine was taken down for; the machine is up again. */
@@ -58,6 +60,8 @@ const TURN_MS = 10 * 60_000;
 export class Operations {
   readonly #options: OperationsOptions;
   readonly #groups = new Map<string, Map<number, Running>>();
+  /** Slots whose machines are proved to be gone. */
+  readonly #gone = new Map<string, Set<number>>();
   readonly #rests: Rests;
 
   constructor(options: OperationsOptions) {
@@ -95,6 +99,16 @@ export class Operations {
     return this.#rests.slots(group, 'changing');
   }
 
+  /**
+   * Slots whose machines are proved to be gone: destroyed here, or not found by a lookup of their UUIDs.
+   * @param shown slots whose machines the inventory shows; an earlier proof says nothing about these
+   */
+  goneOf(group: string, shown: Iterable<number>): ReadonlySet<number> {
+    const gone = this.#gone.get(group) ?? new Set<number>();
+    for (const slot of shown) gone.delete(slot);
+    return gone;
+  }
+
   /** Whether clones could not be made, and none is tried for a while. */
   isCloningAtRest(group: string): boolean {
     return this.#rests.isAtRest(group, 'clones');
@@ -105,9 +119,9 @@ export class Operations {
     return this.#rests.isAtRest(group, 'template');
   }
 
-  /** How the last that failed, and has not succeeded since, did so. */
-  failureOf(group: string): Failed | undefined {
-    return this.#rests.failureOf(group);
+  /** All operations that failed and have not succeeded since; the newest cause last. */
+  failuresOf(group: string): readonly Failure[] {
+    return this.#rests.failuresOf(group);
   }
 
   /** When, on the monotonic clock, the group is to be looked at again, though nothing may happen until then. */
@@ -122,10 +136,11 @@ export class Operations {
 
   /** @returns once vCenter is at it, or it has ended */
   begin(group: string, slot: number, operation: Operation, turn: Turn): Promise<void> {
-    const { what, words, run, shows } = operation;
+    const { what, words, run, shows, provesGone } = operation;
     const running: Running = { what, shows, task: undefined, doneAt: undefined };
     const slots = this.#groups.get(group) ?? new Map<number, Running>();
     this.#groups.set(group, slots.set(slot, running));
+    this.#gone.get(group)?.delete(slot);
     const begun = Promise.withResolvers<void>();
     const at = (task: Ref<'Task'>) => {
       running.task = task.value;
@@ -150,6 +165,7 @@ export class Operations {
     run(at).then(
       () => {
         running.doneAt = this.#now;
+        if (counts() && provesGone?.()) this.#addGone(group, slot);
         if (what === 'powerOn') {
           if (counts()) this.#rests.begin(group, its, undefined);
         } else for (const each of concerned) this.#rests.end(group, each);
@@ -196,13 +212,19 @@ export class Operations {
   /** Nothing is remembered of any. */
   clear(): void {
     this.#groups.clear();
+    this.#gone.clear();
     this.#rests.clear();
   }
 
   /** Nothing of it is remembered: the group is gone. */
   forget(group: string): void {
     this.#groups.delete(group);
+    this.#gone.delete(group);
     this.#rests.forget(group);
+  }
+
+  #addGone(group: string, slot: number): void {
+    this.#gone.set(group, (this.#gone.get(group) ?? new Set<number>()).add(slot));
   }
 
   get #now(): number {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { instanceUuid, replicaName } from './names.ts';
-import { type Action, attempting, type Doing, type Machine, plan, planDeletion, type Seen } from './plan.ts';
+import { attempting, plan, planDeletion } from './plan.ts';
 import type { Replica, VmGroup, VmGroupStatus } from './resource.ts';
+import type { Action, Doing, Machine, Seen } from './slots.ts';
 
 const NOW = Date.parse('2026-11-16T12:00:00Z');
 const [UBUNTU, DEBIAN] = ['vm-101', 'vm-102'];
@@ -20,7 +21,8 @@ function group(spec: Partial<VmGroup['spec']> = {}, status?: VmGroupStatus): VmG
 function machine(slot: number, more: Partial<Machine> = {}): Machine {
   const canAdd = { cpus: false, memoryUpToMb: 0 };
   return {
-    ...{ slot, id: `vm-${slot}`, power: 'poweredOn', isConnected: true },
+    ...{ slot, id: `vm-${slot}`, name: replicaName(group(), slot), power: 'poweredOn', isConnected: true },
+    ...{ isInFolder: true, isTemplate: false },
     ...{ cpus: 2, memoryMb: 1_024, template: 'ubuntu', templateId: UBUNTU, canAdd },
     ...more,
   };
@@ -32,7 +34,10 @@ function replica(slot: number, more: Partial<Replica> = {}): Replica {
 }
 
 function seen(machines: readonly Machine[] = [], more: Partial<Seen> = {}): Seen {
-  const none = { busy: new Map(), resting: new Set<number>(), inVain: new Set<number>() };
+  const none = {
+    ...{ busy: new Map(), resting: new Set<number>(), inVain: new Set<number>() },
+    ...{ gone: new Set<number>(), movedAway: new Map<number, string>() },
+  };
   return { machines, ...none, isCloningAtRest: false, ...more };
 }
 
@@ -62,9 +67,8 @@ describe('scaling out', () => {
     const first = plan(group({ replicas: 2 }), seen(), NOW);
     expect(again(first.actions)).toEqual([false, false]);
     expect(first.status.slotsUsed).toBe(2);
-    // Of slot 1 nothing shows, and it goes; whoever has moved its machine away has it still.
     const status = { ...first.status, replicas: [replica(0), replica(1, { attempts: 1 })] };
-    const fewer = plan(group({ replicas: 1 }, status), seen([machine(0)]), NOW);
+    const fewer = plan(group({ replicas: 1 }, status), seen([machine(0)], { gone: new Set([1]) }), NOW);
     expect(fewer.status).toMatchObject({ replicas: [{ slot: 0 }], slotsUsed: 2 });
     const more = plan(group({ replicas: 3 }, fewer.status), seen([machine(0)]), NOW);
     expect(said(more.actions)).toEqual(['clone 1', 'clone 2']);
@@ -136,7 +140,27 @@ describe('scaling in', () => {
     expect(status.phase).toBe('RUNNING');
   });
 
-  test('to none', () => {
+  test('a slot whose machine does not show is kept until a lookup proves that it is gone', () => {
+    const used = [replica(0, { attempts: 1 }), replica(1, { attempts: 1 }), replica(2, { attempts: 1 })];
+    const two = [machine(1), machine(2)];
+    const first = plan(group({ replicas: 2 }, { replicas: used }), seen(two), NOW);
+    expect(said(first.actions)).toEqual(['lookUp 0']);
+    expect(leavers(first.status)).toEqual([0]);
+    expect(first.status).toMatchObject({ phase: 'PENDING', currentReplicas: 2 });
+    const movedAway = new Map([[0, 'web-0']]);
+    const resting = new Set([0]);
+    const found = plan(group({ replicas: 2 }, first.status), seen(two, { movedAway, resting }), NOW);
+    expect(found.actions).toEqual([]);
+    expect(leavers(found.status)).toEqual([0]);
+    expect(found.status).toMatchObject({
+      phase: 'ERROR',
+      lastMessage: "machine 'web-0' is no longer in the group's folder; move it back, or delete it",
+    });
+    const gone = plan(group({ replicas: 2 }, found.status), seen(two, { gone: new Set([0]) }), NOW);
+    expect(gone.status).toMatchObject({ phase: 'RUNNING', replicas: [{ slot: 1 }, { slot: 2 }] });
+  });
+
+  test('scale to 0 removes every machine', () => {
     const { status, actions } = plan(group({ replicas: 0 }, { replicas }), seen(three), NOW);
     expect(said(actions)).toEqual(['remove 0', 'remove 1', 'remove 2']);
     expect(status.phase).toBe('PENDING');
@@ -343,6 +367,47 @@ test('a group that is being deleted wants none of its machines', () => {
   expect(said(actions)).toEqual(['remove 0', 'remove 1', 'remove 2']);
   expect(status).toMatchObject({ phase: 'PENDING', lastMessage: 'it goes', currentReplicas: 3 });
   expect(leavers(status)).toEqual([0, 1, 2]);
+});
+
+describe('machines that people took over', () => {
+  const held = [machine(0, { isInFolder: false }), machine(1, { isTemplate: true, power: 'poweredOff' })];
+
+  test('are reported, all of them and in the order of their slots, and are not removed at scale-in', () => {
+    const machines = [machine(2, { isInFolder: false, name: 'c' }), ...held, machine(3)];
+    const four = [...replicas, replica(3)];
+    const { status, actions } = plan(group({ replicas: 0 }, { replicas: four }), seen(machines), NOW);
+    expect(said(actions)).toEqual(['remove 3']);
+    expect(leavers(status)).toEqual([0, 1, 2, 3]);
+    expect(status.lastMessage).toBe(
+      `machines '${replicaName(group(), 0)}', 'c' are no longer in the group's folder; move them back, or delete them`,
+    );
+  });
+
+  test('keep a deletion from finishing', () => {
+    const { status, actions } = planDeletion(group({}, { replicas }), seen(held), 'it goes', NOW);
+    expect(actions).toEqual([]);
+    expect(status.lastMessage).toMatch(/no longer in the group's folder/);
+    const template = planDeletion(group({}, { replicas }), seen(held.slice(1)), 'it goes', NOW);
+    expect(template.status.lastMessage).toBe(
+      `machine '${replicaName(group(), 1)}' was turned into a template; convert it back to a virtual machine, or delete it`,
+    );
+  });
+
+  test('are neither switched on as templates nor replaced by an update', () => {
+    const found = seen([...held, machine(2)], { templateId: DEBIAN, isTemplateThere: true });
+    const update = { maxUnavailable: 3 };
+    const { status } = plan(group({ template: 'debian', update }, { replicas }), found, NOW);
+    expect(leavers(status)).toEqual([2]);
+    expect(said(plan(group({}, { replicas }), found, NOW).actions)).toEqual([]);
+  });
+});
+
+test('a renamed machine shows its present name, and one that is made again has the name of its slot', () => {
+  const renamed = [machine(0, { name: 'database' }), machine(1), machine(2)];
+  const { status } = plan(group({}, { replicas }), seen(renamed), NOW);
+  expect(status).toMatchObject({ phase: 'RUNNING', replicas: [{ name: 'database' }, {}, {}] });
+  const lost = plan(group({}, status), seen(renamed.slice(1)), NOW);
+  expect(lost.actions).toMatchObject([{ do: 'clone', name: replicaName(group(), 0) }]);
 });
 
 test('names fit into vCenter, and differ', () => {

@@ -6,6 +6,12 @@ export interface Failed {
   readonly words: string;
 }
 
+/** A failure, what rests because of it, and until when on the monotonic clock. */
+export interface Failure extends Failed {
+  readonly what: Resting;
+  readonly until: number;
+}
+
 /**
  * What rests: a slot; the changing of its machine, which goes on as it is; clones, which for all of a group fail for the
  * same reasons; and looking for their template.
@@ -53,8 +59,15 @@ export class Rests {
     const count = isSameAgain ? (before?.count ?? 0) + 1 : 1;
     const ms = Math.min(pauses.firstMs * 2 ** (count - 1), pauses.longestMs);
     const until = this.#world.monotonic() + ms * (0.5 + this.#world.random());
-    this.end(group, what);
-    this.#rests.set(group, [...this.#all(group), { what, failed, count, until }]);
+    const rest: Rest = { what, failed, count, until };
+    const all = this.#all(group);
+    // In the place of the one before: of several failures that are retried in turn, the same one stays the newest.
+    const isRepeated = before !== undefined && isSameAgain;
+    const others = isRepeated ? all : all.filter((each) => each !== before);
+    this.#rests.set(
+      group,
+      isRepeated ? others.map((each) => (each === before ? rest : each)) : [...others, rest],
+    );
   }
 
   /** Whether it is being tried again: what went wrong before counts until that has ended, however long it takes. */
@@ -81,11 +94,11 @@ export class Rests {
     return this.#current(group).map(({ until }) => until);
   }
 
-  /** How the last that failed, and has not succeeded since, did so. */
-  failureOf(group: string): Failed | undefined {
+  /** All that failed and have not succeeded since; the newest cause last. */
+  failuresOf(group: string): readonly Failure[] {
     const now = this.#world.monotonic();
     this.#keep(group, ({ until, isTried }) => isTried === true || now - until <= REMEMBERED_MS);
-    return this.#all(group).findLast(({ failed }) => failed !== undefined)?.failed;
+    return this.#all(group).flatMap(({ what, failed, until }) => (failed ? { ...failed, what, until } : []));
   }
 
   /** All but those of one sort, if that is named. */

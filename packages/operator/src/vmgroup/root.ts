@@ -15,7 +15,8 @@ import {
 import { type Marks, marksIn } from './marks.ts';
 
 const MACHINE = [
-  ...(['name', 'config.instanceUuid', 'config.extraConfig', 'runtime.powerState'] as const),
+  ...(['name', 'parent', 'config.template'] as const),
+  ...(['config.instanceUuid', 'config.extraConfig', 'runtime.powerState'] as const),
   ...(['runtime.connectionState', 'runtime.host', 'guest.ipAddress'] as const),
   ...(['config.hardware.numCPU', 'config.hardware.memoryMB'] as const),
   ...(['config.cpuHotAddEnabled', 'config.memoryHotAddEnabled', 'config.hotPlugMemoryLimit'] as const),

@@ -114,6 +114,22 @@ export const VMGROUP_BUGS: readonly Planted[] = [
     scenario,
   },
   {
+    name: 'the slot of a machine that does not show is dropped at once',
+    file: `${VMGROUP}/slots.ts`,
+    find: 'return attempts > 0 && !gone.has(slot);',
+    replace: 'return false;',
+    why: 'people may have moved the machine: it would run on, without a group that mentions it',
+    scenario,
+  },
+  {
+    name: 'a template is destroyed at scale-in',
+    file: `${VMGROUP}/slots.ts`,
+    find: 'return !isInFolder || isTemplate;',
+    replace: 'return !isInFolder;',
+    why: 'people turned the machine into a template because they need it',
+    scenario,
+  },
+  {
     name: 'all machines leave at a time',
     file: `${VMGROUP}/plan.ts`,
     find: 'if (isReady(slot) && budget-- <= 0) return slot;',

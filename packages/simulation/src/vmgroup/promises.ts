@@ -118,6 +118,71 @@ export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
   };
 }
 
+/** Between the answer that proves a machine gone and the status write that drops its slot, a late clone can land. */
+const PROOF_MS = 20_000;
+
+/** A slot is dropped only when its machine is gone or no longer carries the group's labels, wherever people moved it. */
+export function slotsOutliveMachines(vcenter: Vcenter): Invariant {
+  return {
+    name: 'a slot is dropped only when its machine is gone or released',
+    watch: (truth, violated) => {
+      const { schedule } = truth.simulation;
+      const bornAt = new Map<string, number>();
+      vcenter.machines.listen(({ before, after }) => {
+        if (before === undefined && after !== undefined) bornAt.set(after.id, schedule.now);
+      });
+      onGroupChange(truth, (before, after) => {
+        if (before === undefined || before.status === after?.status) return;
+        for (const { slot } of slotsOf(before)) {
+          if (after !== undefined && slotOf(after, slot) !== undefined) continue;
+          for (const { id } of machinesIn(vcenter, before.metadata.uid, slot))
+            if (schedule.now - (bornAt.get(id) ?? 0) > PROOF_MS)
+              violated(`${id} of ${nameOf(before)}, slot ${slot}, is left without a slot`);
+        }
+      });
+    },
+  };
+}
+
+/** A machine that people moved to another folder, or turned into a template, stays while its group exists. */
+export function takenOverMachinesStay(vcenter: Vcenter): Invariant {
+  return {
+    name: 'machines that people moved or turned into templates are not destroyed',
+    watch: (truth, violated) => {
+      const { traffic, simulation } = truth;
+      const takenAt = new Map<string, number>();
+      const sentAt = new Map<string, number>();
+      let landing: Sent | undefined;
+      traffic.onLand((sent) => {
+        landing = sent;
+      });
+      vcenter.tasks.onBegin(({ ref }) => sentAt.set(ref.value, landing?.at ?? 0));
+      vcenter.machines.listen(({ before, after, cause, task }) => {
+        const owner = before && ownerOf(before);
+        if (before === undefined || owner === undefined) return;
+        if (cause === 'somebody' && after !== undefined) {
+          const isMoved = before.folder !== after.folder && !isInFolderOf(truth, vcenter, after);
+          if (isMoved || (after.isTemplate && !before.isTemplate))
+            takenAt.set(after.id, simulation.schedule.now);
+        }
+        if (cause !== 'request' || after !== undefined || objectOf(truth, owner.uid) === undefined) return;
+        if (!before.isTemplate && isInFolderOf(truth, vcenter, before)) return;
+        // What happens between the last look and the request cannot be helped.
+        const sent = sentAt.get(task ?? '') ?? 0;
+        if ((takenAt.get(before.id) ?? Number.MAX_VALUE) < sent - LOOK_MS)
+          violated(`${before.id} ('${before.name}') is destroyed`);
+      });
+    },
+  };
+}
+
+/** Whether a machine is in the folder that its group's name calls for. */
+function isInFolderOf(truth: Truth, vcenter: Vcenter, machine: Machine): boolean {
+  const group = objectOf(truth, ownerOf(machine)?.uid ?? '')?.metadata;
+  const folder = foldersIn(vcenter).find(({ ref }) => ref.value === machine.folder);
+  return group !== undefined && folder?.name === `${group.namespace}-${group.name}`;
+}
+
 /** A group whose machines are to stay loses its marks on them, and nothing else. */
 export function letGoOnlyWhenAsked(vcenter: Vcenter): Invariant {
   return {
@@ -196,7 +261,7 @@ export const slotFirst: Invariant = {
   },
 };
 
-/** No more slots than wanted machines, but for those that leave; and each has the name and the UUID that it always had. */
+/** No more slots than wanted machines, except for those that leave; and each keeps its UUID. */
 export const slotsAreSteady: Invariant = {
   name: 'slots are as many as wanted, and each stays what it is',
   watch: (truth, violated) => {
@@ -205,11 +270,12 @@ export const slotsAreSteady: Invariant = {
       if (after === undefined || before?.status === after.status) return;
       const { uid, generation } = after.metadata;
       const slots = slotsOf(after);
-      for (const { slot, name, instanceUuid } of slots) {
-        const [key, identity] = [`${uid}/${slot}`, `${name} ${instanceUuid}`];
-        const was = known.get(key) ?? identity;
-        if (was !== identity) violated(`slot ${slot} of ${nameOf(after)} was ${was} and is ${identity}`);
-        known.set(key, identity);
+      for (const { slot, instanceUuid } of slots) {
+        const key = `${uid}/${slot}`;
+        const was = known.get(key) ?? instanceUuid;
+        if (was !== instanceUuid)
+          violated(`slot ${slot} of ${nameOf(after)} was ${was} and is ${instanceUuid}`);
+        known.set(key, instanceUuid);
       }
       const staying = slots.filter(({ isLeaving }) => !isLeaving).length;
       const isCurrent = readyOf(after).observedGeneration === generation && !isDeleted(after);

@@ -40,7 +40,9 @@ import {
   readyNeverGoesBack,
   slotFirst,
   slotsAreSteady,
+  slotsOutliveMachines,
   takenMeansTaken,
+  takenOverMachinesStay,
 } from './promises.ts';
 import { problemOf } from './settled.ts';
 import { STRANGE, Strangers } from './strangers.ts';
@@ -149,6 +151,8 @@ function invariantsOf(vcenter: Vcenter): readonly Invariant[] {
     foreignMachinesLeftAlone(vcenter),
     noWantedMachineDestroyed(vcenter),
     letGoOnlyWhenAsked(vcenter),
+    slotsOutliveMachines(vcenter),
+    takenOverMachinesStay(vcenter),
     foldersAreRespected(vcenter),
     slotFirst,
     slotsAreSteady,

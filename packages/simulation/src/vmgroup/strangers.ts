@@ -18,6 +18,8 @@ export const STRANGE = [
   'a foreign machine was put into a folder of ours',
   'a machine of ours was copied by hand',
   'a machine was moved away by a stranger',
+  'a machine was renamed by a stranger',
+  'a machine was turned into a template by a stranger',
   'a folder of ours was deleted by a stranger',
   'a session was killed',
   'a template was taken away',
@@ -77,6 +79,8 @@ export class Strangers {
       () => this.intrudeSomewhere(),
       () => this.#copy(this.#oneOfOurs()),
       () => this.moveAway(this.#oneOfOurs()),
+      () => this.#rename(this.#oneOfOurs()),
+      () => this.#turnIntoTemplate(this.#oneOfOurs()),
       () => this.#removeFolder(),
       () => this.killSessions(),
       () => this.#removeTemplate(),
@@ -116,6 +120,7 @@ export class Strangers {
     for (const name of this.#replicas.names) this.#simulation.network.mend(name, VCENTER);
     for (const name of TEMPLATES) this.#bring(name);
     for (const id of this.#moved.keys()) this.#moveBack(id);
+    for (const { id, isTemplate } of this.#vcenter.machines.all()) if (isTemplate) this.#turnIntoMachine(id);
   }
 
   /** Out of the folder of its group, for a while. */
@@ -130,7 +135,7 @@ export class Strangers {
     schedule.after(1_000 + choices.pick(GONE_MS), () => this.#moveBack(machine.id));
   }
 
-  /** Into its folder, or, where that is gone or has one of the name, beside it. */
+  /** As the status asks: into its folder; where that cannot be, a machine of an existing group is deleted. */
   #moveBack(id: string): void {
     const machine = this.#vcenter.machines.get(id);
     const before = this.#moved.get(id);
@@ -138,7 +143,33 @@ export class Strangers {
     if (machine === undefined || !this.#moved.delete(id) || root === undefined) return;
     const folder = foldersIn(this.#vcenter).find(({ ref }) => ref.value === before);
     const isFree = folder !== undefined && folder.child(machine.name) === undefined;
-    this.#vcenter.machines.move(id, isFree ? folder : root);
+    if (isFree) this.#vcenter.machines.move(id, folder);
+    else if (ownerOf(machine) !== undefined) this.takeAway(machine);
+    else this.#vcenter.machines.move(id, root);
+  }
+
+  /** Its name in vCenter means nothing to the group. */
+  #rename(machine: Machine | undefined): void {
+    if (machine === undefined || this.#vcenter.tasks.isLocked(machine.id)) return;
+    this.#tell('a machine was renamed by a stranger', machine.id);
+    this.#serial += 1;
+    this.#vcenter.machines.change(machine.id, { name: `renamed-${this.#serial}` }, 'somebody');
+  }
+
+  /** For a while. */
+  #turnIntoTemplate(machine: Machine | undefined): void {
+    const { choices, schedule } = this.#simulation;
+    if (machine === undefined || this.#vcenter.tasks.isLocked(machine.id)) return;
+    this.#tell('a machine was turned into a template by a stranger', machine.id);
+    const off = powered(machine, 'poweredOff');
+    this.#vcenter.machines.change(machine.id, { ...off, isTemplate: true }, 'somebody');
+    schedule.after(1_000 + choices.pick(GONE_MS), () => this.#turnIntoMachine(machine.id));
+  }
+
+  #turnIntoMachine(id: string): void {
+    const machine = this.#vcenter.machines.get(id);
+    if (machine !== undefined && ownerOf(machine) !== undefined)
+      this.#vcenter.machines.change(id, { isTemplate: false }, 'somebody');
   }
 
   #oneOfOurs(): Machine | undefined {

@@ -1,0 +1,181 @@
+import { field, type KubeObject } from '@vmwright/testbed';
+import type { Ref } from '@vmwright/vsphere';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Person } from './person.ts';
+import { install, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
+
+/* What people do to the machines of a group with vCenter's own tools, beside the running operator. */
+
+let env: WithVcenter;
+let person: Person;
+let elsewhere: string;
+
+beforeAll(async () => {
+  env = await install({ vcsim: { templates: [TEMPLATE] } });
+  person = new Person(env.vcsim);
+  const { lookup, machines } = env.vcenter;
+  const { vmFolder } = await lookup.datacenter();
+  elsewhere = (await machines.createFolder(vmFolder, 'elsewhere')).value;
+});
+afterAll(() => env[Symbol.asyncDispose]());
+
+const lastMessage = (group: KubeObject) => field(group, 'status', 'lastMessage');
+const reason = (group: KubeObject) => field(ready(group), 'reason');
+const replicas = (group: KubeObject): readonly unknown[] => [field(group, 'status', 'replicas') ?? []].flat();
+const isLeaving = (replica: unknown) => field(replica, 'leaving') === true;
+const ref = (value: string): Ref<'VirtualMachine'> => ({ type: 'VirtualMachine', value });
+
+/**
+ * vcsim's views keep showing what people moved away, and do not report a machine that became a template. vCenter's do:
+ * new sessions have new views, which are right.
+ */
+async function refreshViews(): Promise<void> {
+  await env.vcsim.control.expireSessions();
+}
+
+/** Machines of a group wherever they are, sorted by name. */
+async function machinesOf(name: string) {
+  const all = await env.machines();
+  return all.filter((each) => each.name.startsWith(`${name}-replica-`)).sort(byName);
+}
+
+const byName = (a: { readonly name: string }, b: { readonly name: string }) => a.name.localeCompare(b.name);
+
+async function powerOff(id: string): Promise<void> {
+  await env.vcenter.tasks.follow(await env.vcenter.machines.powerOff(ref(id)));
+}
+
+describe('a machine that people moved out of the watched folder', () => {
+  test('keeps its slot at scale-in and blocks the deletion until it is deleted', async () => {
+    await env.group('moved', { replicas: 3 });
+    await env.running('moved', 3);
+    const [away] = await machinesOf('moved');
+    if (away === undefined) throw new Error('the machines are missing');
+    await person.move(away.id, elsewhere);
+    await refreshViews();
+    await env.until('moved', (group) => field(group, 'status', 'currentReplicas') === 2);
+    const told = await env.until('moved', (group) => reason(group) === 'Moved');
+    const message = `machine '${away.name}' is no longer in the group's folder; move it back, or delete it`;
+    expect(lastMessage(told)).toBe(message);
+    await env.change('moved', { replicas: 2 });
+    const scaled = await env.until(
+      'moved',
+      (group) => field(group, 'status', 'currentReplicas') === 2 && replicas(group).some(isLeaving),
+    );
+    expect(replicas(scaled).filter(isLeaving)).toMatchObject([{ name: away.name }]);
+    const blocked = await env.until(
+      'moved',
+      (group) => reason(group) === 'Moved' && field(group, 'status', 'desiredReplicas') === 2,
+    );
+    expect(blocked).toMatchObject({ status: { phase: 'ERROR', currentReplicas: 2, lastMessage: message } });
+    await env.kubectl('delete', 'vmgroup', 'moved', '--wait=false');
+    // The machines in the folder are removed; the moved one keeps the group.
+    await env.until('moved', (group) => replicas(group).length === 1 && lastMessage(group) === message);
+    expect(await machinesOf('moved')).toMatchObject([{ id: away.id, power: 'poweredOn' }]);
+    await powerOff(away.id);
+    await env.vcenter.tasks.follow(await env.vcenter.machines.destroy(ref(away.id)));
+    await env.gone('moved');
+  });
+
+  test('is removed when it is moved back after a scale-in', async () => {
+    await env.group('back', { replicas: 2 });
+    await env.running('back', 2);
+    const [away] = await machinesOf('back');
+    const folder = (await env.vcenter.read(ref(away?.id ?? ''), ['parent'])).parent?.value ?? '';
+    await person.move(away?.id ?? '', elsewhere);
+    await refreshViews();
+    await env.until(
+      'back',
+      (group) => reason(group) === 'Moved' && field(group, 'status', 'currentReplicas') === 1,
+    );
+    await env.change('back', { replicas: 1 });
+    await env.until('back', (group) => replicas(group).some(isLeaving));
+    await person.move(away?.id ?? '', folder);
+    await env.running('back', 1);
+    expect(await machinesOf('back')).toHaveLength(1);
+  });
+
+  test('is listed with all others in a stable message', async () => {
+    await env.group('many', { replicas: 3 });
+    const group = await env.running('many', 3);
+    const [one, two] = replicas(group);
+    const all = await machinesOf('many');
+    const idOf = (replica: unknown) => all.find(({ name }) => name === field(replica, 'name'))?.id ?? '';
+    await person.move(idOf(two), elsewhere);
+    await person.move(idOf(one), elsewhere);
+    await refreshViews();
+    const message = `machines '${field(one, 'name')}', '${field(two, 'name')}' are no longer in the group's folder; move them back, or delete them`;
+    await env.until(
+      'many',
+      (found) => lastMessage(found) === message && field(found, 'status', 'currentReplicas') === 1,
+    );
+    const attempts = (found: KubeObject) => replicas(found).map((each) => Number(field(each, 'attempts')));
+    // Both are looked up again, and the message stays.
+    const seen = new Set<unknown>();
+    await env.until('many', (found) => {
+      seen.add(lastMessage(found));
+      return attempts(found).filter((count) => count >= 4).length === 2;
+    });
+    expect([...seen]).toEqual([message]);
+    for (const each of [one, two]) {
+      await powerOff(idOf(each));
+      await env.vcenter.tasks.follow(await env.vcenter.machines.destroy(ref(idOf(each))));
+    }
+    await env.running('many', 3);
+  });
+});
+
+test('a machine that people moved below the watched folder is reported, and runs on', async () => {
+  await env.group('below', { replicas: 1 });
+  await env.running('below', 1);
+  const [machine] = await machinesOf('below');
+  const folder = (await env.vcenter.read(ref(machine?.id ?? ''), ['parent'])).parent;
+  if (folder?.type !== 'Folder') throw new Error('the folder is missing');
+  const inner = await env.vcenter.machines.createFolder({ type: 'Folder', value: folder.value }, 'inner');
+  await person.move(machine?.id ?? '', inner.value);
+  const moved = await env.until('below', (group) => reason(group) === 'Moved');
+  expect(moved).toMatchObject({ status: { currentReplicas: 1, readyReplicas: 1 } });
+  await env.change('below', { replicas: 0 });
+  await env.until('below', (group) => replicas(group).some(isLeaving) && reason(group) === 'Moved');
+  expect(await machinesOf('below')).toMatchObject([{ id: machine?.id, power: 'poweredOn' }]);
+  await person.move(machine?.id ?? '', folder.value);
+  await env.running('below', 0);
+  expect(await machinesOf('below')).toEqual([]);
+});
+
+test('a renamed machine shows its present name, and stays the same machine', async () => {
+  await env.group('named', { replicas: 2 });
+  await env.running('named', 2);
+  const [machine] = await machinesOf('named');
+  await person.rename('VirtualMachine', machine?.id ?? '', 'named-replica-database');
+  const renamed = await env.until('named', (group) =>
+    replicas(group).some((each) => field(each, 'name') === 'named-replica-database'),
+  );
+  expect(renamed).toMatchObject({ status: { phase: 'RUNNING', readyReplicas: 2 } });
+  await env.kubectl('delete', 'vmgroup', 'named');
+  expect(await machinesOf('named')).toEqual([]);
+});
+
+test('a machine that people turned into a template is reported, and not destroyed at scale-in', async () => {
+  await env.group('golden', { replicas: 1 });
+  await env.running('golden', 1);
+  const [machine] = await machinesOf('golden');
+  const id = machine?.id ?? '';
+  await env.kubectl('annotate', 'vmgroup', 'golden', 'vmwright.dev/paused=true');
+  await powerOff(id);
+  await person.markAsTemplate(id);
+  await refreshViews();
+  await env.kubectl('annotate', 'vmgroup', 'golden', 'vmwright.dev/paused-');
+  const told = await env.until('golden', (group) => reason(group) === 'IsTemplate');
+  const message = `machine '${machine?.name}' was turned into a template; convert it back to a virtual machine, or delete it`;
+  expect(lastMessage(told)).toBe(message);
+  await env.change('golden', { replicas: 0 });
+  await env.until('golden', (group) => replicas(group).some(isLeaving) && reason(group) === 'IsTemplate');
+  expect(await machinesOf('golden')).toHaveLength(1);
+  const { lookup } = env.vcenter;
+  const pool = await lookup.resourcePool(await lookup.datacenter());
+  await person.markAsMachine(id, pool.value);
+  await refreshViews();
+  await env.running('golden', 0);
+  expect(await machinesOf('golden')).toEqual([]);
+});
