@@ -71,7 +71,7 @@ export { manifestYaml } from './kind/yaml.ts';
 export { collectingLogger, type LogLine } from './log/collecting-logger.ts';
 export { type JsonLoggerOptions, jsonLogger } from './log/json-logger.ts';
 export { isLevel, LEVELS, type Level, type Logger, type LogLevel, silentLogger } from './log/logger.ts';
-export type { JobOptions } from './manager/job.ts';
+export type { JobContext, JobOptions } from './manager/job.ts';
 export {
   Manager,
   type ManagerElection,

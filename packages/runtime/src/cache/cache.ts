@@ -41,14 +41,17 @@ export class CacheEvent<T extends KubeObject> {
   readonly initial: boolean;
   /** The resource version, as a number. */
   readonly version: number;
+  /** Whether `before` is another object of the same name, which was deleted without a `removed` event of its own. */
+  readonly replaces: boolean;
   readonly #before: string | undefined;
   readonly #after: string | undefined;
 
-  constructor({ type, key, before, after, version }: Change, initial: boolean) {
+  constructor({ type, key, before, after, version, replaces = false }: Change, initial: boolean) {
     this.type = type;
     this.key = key;
     this.initial = initial;
     this.version = version;
+    this.replaces = replaces;
     this.#before = before;
     this.#after = after;
   }

@@ -43,3 +43,10 @@ test('versions that are no numbers replace each other as they come', () => {
   expect(store.put('a', odd('one'))?.type).toBe('added');
   expect(store.put('a', odd('two'))?.type).toBe('changed');
 });
+
+test('a change says whether it replaces another object of the same name', () => {
+  const store = new Store();
+  expect(store.put('n/a', object(10))?.replaces).toBe(false);
+  expect(store.put('n/a', object(11))?.replaces).toBe(false);
+  expect(store.put('n/a', object(12, 'u-2'))?.replaces).toBe(true);
+});

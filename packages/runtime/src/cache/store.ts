@@ -33,6 +33,8 @@ export interface Change {
   readonly after: string | undefined;
   /** Of the newest state known. */
   readonly version: number;
+  /** Whether `before` is another object of the same name, whose deletion was not seen. @default false */
+  readonly replaces?: boolean;
 }
 
 /**
@@ -103,6 +105,7 @@ export class Store<T extends KubeObject> {
       before: known?.json,
       after: json,
       version,
+      replaces: known !== undefined && known.uid !== uid,
     };
   }
 

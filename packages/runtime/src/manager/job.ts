@@ -1,10 +1,23 @@
 import type { WorkContext } from '../controller/context.ts';
 import { declare, type WorkEnvironment, workContext } from '../controller/work.ts';
 import { messageOf } from '../errors.ts';
+import type { EventRecorder, Happening } from '../events/recorder.ts';
 import type { Kind } from '../kind/kind.ts';
+import type { KubeObject } from '../kind/object.ts';
 import type { Need } from '../rbac/need.ts';
 import { Deadline } from '../world/deadline.ts';
 import { wait } from '../world/wait.ts';
+
+/** What a run of a job has at hand. */
+export interface JobContext extends WorkContext {
+  /** Records a Kubernetes event about an object, which need not exist; see `EventRecorder`. */
+  event(kind: Kind, object: KubeObject, happening: Happening): void;
+}
+
+/** What a job takes from the program it is part of. */
+export interface JobEnvironment extends WorkEnvironment {
+  readonly events: Pick<EventRecorder, 'record'>;
+}
 
 export interface JobOptions {
   /** In logs. */
@@ -17,7 +30,7 @@ export interface JobOptions {
   readonly reads?: readonly Kind[];
   /** What it does to objects, for the role that is generated (`rbacOf`). */
   readonly needs?: readonly Need[];
-  readonly run: (context: WorkContext) => Promise<void>;
+  readonly run: (context: JobContext) => Promise<void>;
 }
 
 /**
@@ -29,10 +42,10 @@ export interface JobOptions {
 export class Job {
   readonly name: string;
   readonly #options: JobOptions;
-  readonly #environment: WorkEnvironment;
+  readonly #environment: JobEnvironment;
   readonly #declared: ReadonlySet<string>;
 
-  constructor(options: JobOptions, environment: WorkEnvironment) {
+  constructor(options: JobOptions, environment: JobEnvironment) {
     if (!(options.everyMs > 0))
       throw new RangeError(`the job ${options.name} wants milliseconds from 1 on, not ${options.everyMs}`);
     this.name = options.name;
@@ -57,19 +70,19 @@ export class Job {
   }
 
   async #once(signal: AbortSignal, lost: AbortSignal): Promise<void> {
-    const { world, log } = this.#environment;
+    const { world, log, events } = this.#environment;
     const { name, timeoutMs = 0, run } = this.#options;
     const deadline = new Deadline(world, timeoutMs, signal);
     const own = log.child({ job: name });
     try {
-      await run(
-        workContext(this.#environment, this.#declared, {
-          key: name,
-          signal: deadline.signal,
-          lost,
-          log: () => own,
-        }),
-      );
+      const context = workContext(this.#environment, this.#declared, {
+        key: name,
+        signal: deadline.signal,
+        lost,
+        log: () => own,
+      });
+      const event: JobContext['event'] = (kind, object, happening) => events.record(kind, object, happening);
+      await run(Object.assign(context, { event }));
     } catch (error) {
       if (signal.aborted) own.debug({ error: messageOf(error) }, 'the job was given up');
       else own.error({ error: messageOf(error) }, 'the job has failed; it comes again');

@@ -167,22 +167,8 @@ export class Manager {
   control<T extends KubeObject>(options: ControllerOptions<T>): Controller<T> {
     const name = options.name ?? options.for.kind.toLowerCase();
     this.#assertNew(name);
-    const teller = `${this.#options.name}/${name}`;
-    if (!QUALIFIED_NAME.test(teller))
-      throw new Error(
-        `no events can be told as ${teller}: the program's name is of small letters, digits, "-" and "."; the controller's of letters, digits, "-", "_" and ".", at most 63`,
-      );
-    const { world } = this.#options;
-    const log = this.#log;
+    const events = this.#recorder(name);
     const observer = { ...this.#metrics.controller(name), queue: this.#metrics.queue(name) };
-    const events = new EventRecorder({
-      world,
-      client: this.client,
-      controller: teller,
-      instance: hostname(),
-      log,
-    });
-    this.#recorders.push(events);
     const controller = new Controller(options, { ...this.#environment, events, observer });
     this.#workers.set(name, controller);
     return controller;
@@ -191,7 +177,8 @@ export class Manager {
   /** Adds work that belongs to no object and is done again and again, on one replica at a time; before `run`. */
   job(options: JobOptions): void {
     this.#assertNew(options.name);
-    this.#workers.set(options.name, new Job(options, this.#environment));
+    const events = this.#recorder(options.name);
+    this.#workers.set(options.name, new Job(options, { ...this.#environment, events }));
   }
 
   /** Has objects of a kind validated or changed before they are stored; before `run`, and on all replicas. */
@@ -248,6 +235,23 @@ export class Manager {
       sinceVersion: () => this.#election?.sinceVersion ?? 0,
       share: this.#sharding,
     };
+  }
+
+  /** Records events under the name of a controller or job. @throws when the API server would reject that name */
+  #recorder(name: string): EventRecorder {
+    const controller = `${this.#options.name}/${name}`;
+    if (!QUALIFIED_NAME.test(controller))
+      throw new Error(
+        `no events can be told as ${controller}: the program's name is of small letters, digits, "-" and "."; the controller's of letters, digits, "-", "_" and ".", at most 63`,
+      );
+    const { world } = this.#options;
+    const events = new EventRecorder({
+      ...{ world, controller, client: this.client },
+      instance: hostname(),
+      log: this.#log,
+    });
+    this.#recorders.push(events);
+    return events;
   }
 
   #assertNew(name: string): void {

@@ -64,7 +64,11 @@ export function rbacOf(program: ProgramNeeds): (KubeObject | RoleManifest | Bind
   const { name, namespace, namespaces } = program;
   const everywhere = [
     ...program.controllers.flatMap(needsOf),
-    ...(program.jobs ?? []).flatMap(({ reads = [], needs = [] }) => [...reads.map(following), ...needs]),
+    ...(program.jobs ?? []).flatMap(({ reads = [], needs = [] }) => [
+      ...reads.map(following),
+      TELLING,
+      ...needs,
+    ]),
     ...webhookNeeds(program),
     ...(program.needs ?? []),
   ];
