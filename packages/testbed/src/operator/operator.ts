@@ -50,20 +50,33 @@ export async function installOperator(
 
 /** The operator as a process of its own, under its own service account. */
 export async function startOperator(options: OperatorOptions): Promise<Part> {
-  const { cluster, cloud, vcsim, namespace, args = [], env = {}, webhookPort = await freePort() } = options;
+  const { webhookPort = await freePort() } = options;
   const statusPort = await freePort();
-  const controllers = [...(cloud ? ['vm'] : []), ...(vcsim ? ['vmgroup'] : [])];
   const flags = [
-    `--controllers=${controllers.join()}`,
-    `--namespace=${namespace}`,
     `--status-address=127.0.0.1:${statusPort}`,
     `--webhook-port=${webhookPort}`,
     `--webhook-url=https://127.0.0.1:${webhookPort}`,
-    ...args,
   ];
   return Part.start({
     name: 'operator',
-    ...programOf('operator', 'run', ...flags),
+    ...(await operatorCommand(options, 'run', ...flags)),
+    ready: () => healthy(`http://127.0.0.1:${statusPort}/readyz`),
+    stopGraceMs: 40_000,
+  });
+}
+
+/** Runs a command of the operator that ends by itself, with the settings of one that runs. @returns what it prints */
+export async function operatorSays(options: OperatorOptions, command: 'orphans'): Promise<string> {
+  const { command: program, args, env } = await operatorCommand(options, command);
+  return (await promisify(execFile)(program, args, { env })).stdout;
+}
+
+async function operatorCommand(options: OperatorOptions, command: string, ...flags: readonly string[]) {
+  const { cluster, cloud, vcsim, namespace, args = [], env = {} } = options;
+  const controllers = [...(cloud ? ['vm'] : []), ...(vcsim ? ['vmgroup'] : [])];
+  const common = [`--controllers=${controllers.join()}`, `--namespace=${namespace}`];
+  return {
+    ...programOf('operator', command, ...common, ...flags, ...args),
     env: {
       KUBECONFIG: await cluster.kubeconfigFor({ namespace, name: 'vmwright' }),
       ...(cloud && { CLOUD_URL: cloud.url, CLOUD_API_KEY: cloud.apiKey }),
@@ -72,7 +85,5 @@ export async function startOperator(options: OperatorOptions): Promise<Part> {
       }),
       ...env,
     },
-    ready: () => healthy(`http://127.0.0.1:${statusPort}/readyz`),
-    stopGraceMs: 40_000,
-  });
+  };
 }
