@@ -1,5 +1,6 @@
 import {
   admission,
+  type Client,
   conversion,
   type Need,
   type ProgramNeeds,
@@ -7,6 +8,7 @@ import {
   type WebhookAddress,
 } from '@vmwright/runtime';
 import { Namespace } from './kinds.ts';
+import { SettingsError } from './settings/values.ts';
 import { admitVms } from './vm/admission.ts';
 import { FINALIZER as VM_FINALIZER } from './vm/controller.ts';
 import { VM } from './vm/resource.ts';
@@ -21,7 +23,14 @@ export const NAME = 'vmwright';
 export const KINDS = [VM, VmGroup] as const;
 
 /** In which the cluster is known by its UID. */
-export const SYSTEM = { name: 'kube-system' };
+const SYSTEM = { name: 'kube-system' };
+
+/** The UID of `kube-system`, since a cluster has no name of its own. @throws SettingsError where it has none */
+export async function clusterIdOf(client: Pick<Client, 'get'>): Promise<string> {
+  const { metadata } = await client.get(Namespace, SYSTEM);
+  if (metadata.uid !== undefined && metadata.uid !== '') return metadata.uid;
+  throw new SettingsError('this cluster cannot be told from others; give it a name with --cluster-id');
+}
 
 /** What is asked before objects are stored, and when they are converted: for manifests, of which nobody asks anything. */
 export function webhooks(namespaces: readonly string[] | undefined) {

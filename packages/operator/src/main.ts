@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 import { parseArgs } from 'node:util';
 import {
+  type Access,
   inClusterAccess,
+  jsonLogger,
   kubeconfigAccess,
   manifestYaml,
   stopSignal,
@@ -9,23 +11,33 @@ import {
 } from '@vmwright/runtime';
 import { manifests } from './manifests.ts';
 import { runOperator } from './operator.ts';
+import { listOrphans, orphanTable } from './orphans.ts';
 import { settingsFrom } from './settings/settings.ts';
 import { listIn } from './settings/values.ts';
 
 const USAGE = `vmwright: one Kubernetes operator for virtual machines, wherever they run
 
   vmwright run [flags]          runs the operator, until it is asked to stop
+  vmwright orphans [flags]      lists machines that belong to no object, by the flags and variables of run
   vmwright manifests [flags]    prints what is to be applied to a cluster first`;
+
+function access(): Promise<Access> {
+  const isInPod = process.env.KUBECONFIG === undefined && process.env.KUBERNETES_SERVICE_HOST !== undefined;
+  return isInPod ? inClusterAccess({ clock: world }) : kubeconfigAccess({ world });
+}
 
 const [command, ...args] = process.argv.slice(2);
 try {
   switch (command) {
     case 'run': {
+      await runOperator(world, await access(), settingsFrom(args, process.env), stopSignal());
+      break;
+    }
+    case 'orphans': {
       const settings = settingsFrom(args, process.env);
-      const isInPod =
-        process.env.KUBECONFIG === undefined && process.env.KUBERNETES_SERVICE_HOST !== undefined;
-      const access = isInPod ? await inClusterAccess({ clock: world }) : await kubeconfigAccess({ world });
-      await runOperator(world, access, settings, stopSignal());
+      const log = jsonLogger({ clock: world, level: settings.logLevel });
+      const rows = await listOrphans(world, await access(), settings, log, stopSignal());
+      console.log(orphanTable(rows, world.now()));
       break;
     }
     case 'manifests': {

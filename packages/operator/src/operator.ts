@@ -1,17 +1,15 @@
 import { type Access, Channel, jsonLogger, Manager, type World } from '@vmwright/runtime';
 import { connectCloud } from './cloud.ts';
-import { NAME, SYSTEM, webhookAddress } from './declarations.ts';
-import { Namespace } from './kinds.ts';
+import { clusterIdOf, NAME, webhookAddress } from './declarations.ts';
 import type { Settings } from './settings/settings.ts';
-import { SettingsError } from './settings/values.ts';
 import { admitVms } from './vm/admission.ts';
 import { controlVms } from './vm/controller.ts';
 import { VM } from './vm/resource.ts';
-import { sweeper } from './vm/sweeper.ts';
+import { sweepVms } from './vm/sweeper.ts';
 import { controlVmGroups } from './vmgroup/controller.ts';
 import { CONVERSION } from './vmgroup/conversion.ts';
 import { VmGroup } from './vmgroup/resource.ts';
-import { vmGroupSweeper } from './vmgroup/sweeper.ts';
+import { sweepVmGroups } from './vmgroup/sweeper.ts';
 import { connectVcenters } from './vsphere.ts';
 
 /** The program, until the signal aborts. @throws SettingsError, and what `Manager.run` throws */
@@ -34,8 +32,8 @@ export async function runOperator(
     webhooks: { address: webhookAddress(namespace, webhook.url), port: webhook.port, namespace },
   });
   await using outside = new AsyncDisposableStack();
-  const cluster = settings.cluster ?? (await clusterOf(manager));
-  const common = { world, log, cluster, namespaces, registry: manager.registry };
+  const cluster = settings.cluster ?? (await clusterIdOf(manager.client));
+  const common = { world, log, cluster, namespaces };
   if (settings.cloud !== undefined) {
     const { url, refreshMs, sweepMs, concurrency } = settings.cloud;
     if (url.startsWith('http:'))
@@ -43,7 +41,7 @@ export async function runOperator(
     const cloud = outside.use(await connectCloud(world, settings.cloud, manager.registry));
     manager.admit(VM, admitVms(cloud, log));
     controlVms(manager, { ...common, cloud, refreshMs, concurrency });
-    manager.job(sweeper({ ...common, cloud, everyMs: sweepMs, graceMs: sweepMs }));
+    sweepVms(manager, { ...common, cloud, everyMs: sweepMs, graceMs: sweepMs });
   }
   if (settings.vsphere !== undefined) {
     const { sweepMs } = settings.vsphere;
@@ -52,18 +50,10 @@ export async function runOperator(
     const sites = outside.use(await connectVcenters(world, log, settings.vsphere, manager.registry, wake));
     manager.convert(VmGroup, CONVERSION);
     controlVmGroups(manager, { ...common, sites, wakes, concurrency: GROUPS_AT_A_TIME });
-    manager.job(vmGroupSweeper({ ...common, sites, everyMs: sweepMs, graceMs: sweepMs }));
+    sweepVmGroups(manager, { ...common, sites, everyMs: sweepMs, graceMs: sweepMs });
   }
   await manager.run(signal);
 }
 
 /** What takes long is not waited for, so a few are enough. */
 const GROUPS_AT_A_TIME = 8;
-
-/** A cluster has no name of its own; the UID of this namespace is what others know it by. */
-async function clusterOf(manager: Manager): Promise<string> {
-  const { metadata } = await manager.client.get(Namespace, SYSTEM);
-  if (metadata.uid === undefined || metadata.uid === '')
-    throw new SettingsError('this cluster cannot be told from others; give it a name with --cluster-id');
-  return metadata.uid;
-}

@@ -4,6 +4,7 @@ import {
   freePort,
   installOperator,
   type OperatorOptions,
+  operatorSays,
   type Part,
   startControlPlane,
   startOperator,
@@ -19,6 +20,8 @@ export interface Installed {
   leads(replica: Part): Promise<boolean>;
   /** What it measures. */
   metrics(replica: Part): Promise<string>;
+  /** What `vmwright orphans` prints. */
+  orphans(): Promise<string>;
   /** Another replica; the webhooks are served by the first. */
   replica(): Promise<Part>;
   kubectl(...args: readonly string[]): Promise<string>;
@@ -50,6 +53,7 @@ export async function installed(
     metrics,
     leads: async (replica) =>
       /^leader_election_master_status\{name="vmwright"\} 1$/m.test(await metrics(replica)),
+    orphans: () => operatorSays({ cluster, namespace: SYSTEM, ...outside }, 'orphans'),
     replica: async () => replicas.use(await start({})),
     kubectl: async (...args) => (await cluster.kubectl(args)).stdout,
     refused: (manifest) =>

@@ -254,19 +254,3 @@ test('a VM that is let go leaves its machine, which is nobody’s then', async (
   const [server] = (await it.servers()).filter(({ id }) => id === vmId);
   expect(server).toMatchObject({ state: 'running', labels: {} });
 });
-
-test('a machine of ours without an object is swept; one of somebody else is not', async () => {
-  const uid = await it.kubectl('get', 'namespace', 'kube-system', '-o', 'jsonpath={.metadata.uid}');
-  const create = async (name: string, labels: Record<string, string>) =>
-    (await it.client.create({ name, labels }, undefined)).id;
-  const ours = await create('vmswept', {
-    'vmwright.dev/cluster': uid.trim(),
-    'vmwright.dev/uid': '00000000-0000-4000-8000-000000000000',
-    'vmwright.dev/namespace': 'default',
-  });
-  const foreign = await create('vmforeign', { 'vmwright.dev/cluster': 'another', 'vmwright.dev/uid': 'x' });
-  await expect
-    .poll(async () => (await it.servers()).map(({ id }) => id), { timeout: 30_000 })
-    .not.toContain(ours);
-  expect((await it.servers()).map(({ id }) => id)).toContain(foreign);
-});

@@ -1,5 +1,5 @@
 import { condition, field, type KubeObject } from '@vmwright/testbed';
-import { type CloneOptions, isRef, type Ref } from '@vmwright/vsphere';
+import type { Ref } from '@vmwright/vsphere';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { GROUPS, install, isRunning, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 
@@ -275,7 +275,7 @@ describe('what people do to machines', () => {
     await it.kubectl('annotate', 'vmgroup', name, 'vmwright.dev/paused=true');
     const [machine] = await it.machines(`default-${name}`);
     await destroy(machine?.id ?? '');
-    const elsewhere = await cloneInto('', {
+    const elsewhere = await it.clone('', {
       name: machine?.name ?? '',
       instanceUuid: String(field(replicas(group)[0], 'instanceUuid')),
       extraConfig: { 'vmwright.uid': String(group.metadata.uid), 'vmwright.slot': '0' },
@@ -438,23 +438,5 @@ async function destroy(id: string): Promise<void> {
 }
 
 function makeForeign(folderName: string): Promise<string> {
-  return cloneInto(`vm-operator/${folderName}`, { name: 'foreign' });
-}
-
-async function cloneInto(
-  path: string,
-  options: Pick<CloneOptions, 'name' | 'instanceUuid' | 'extraConfig'>,
-): Promise<string> {
-  const { lookup, machines, tasks } = it.vcenter;
-  const datacenter = await lookup.datacenter();
-  const made = await tasks.follow(
-    await machines.clone({
-      ...options,
-      template: await lookup.template(datacenter, TEMPLATE),
-      folder: await lookup.folder(datacenter, path),
-      resourcePool: await lookup.resourcePool(datacenter),
-    }),
-  );
-  if (!isRef(made, 'VirtualMachine')) throw new Error('no machine was made');
-  return made.value;
+  return it.clone(`vm-operator/${folderName}`, { name: 'foreign' });
 }

@@ -1,7 +1,7 @@
 import { nodeWorld } from '@vmwright/runtime';
 import type { KubeObject, Vcsim, VcsimOptions } from '@vmwright/testbed';
 import { field, startVcsim } from '@vmwright/testbed';
-import { Vcenter } from '@vmwright/vsphere';
+import { type CloneOptions, isRef, Vcenter } from '@vmwright/vsphere';
 import { type Installed, installed } from './installed.ts';
 
 export const GROUPS = '/apis/vm.codeconnect.vmworld.com/v1beta1/namespaces/default/vmgroups';
@@ -42,6 +42,11 @@ export interface WithVcenter extends Installed, AsyncDisposable {
   machines(folder?: string): Promise<readonly Found[]>;
   /** The folders in `vm-operator`. */
   folders(): Promise<readonly string[]>;
+  /** Makes a machine past the operator. @returns its id */
+  clone(
+    folder: string,
+    options: Pick<CloneOptions, 'name' | 'instanceUuid' | 'extraConfig'>,
+  ): Promise<string>;
 }
 
 export async function install(
@@ -114,6 +119,20 @@ export async function install(
       return all
         .filter(({ properties }) => root !== undefined && properties.parent?.value === root.ref.value)
         .map(({ properties }) => properties.name ?? '');
+    },
+    clone: async (folder, options) => {
+      const { lookup, machines, tasks } = vcenter;
+      const datacenter = await lookup.datacenter();
+      const made = await tasks.follow(
+        await machines.clone({
+          ...options,
+          template: await lookup.template(datacenter, TEMPLATE),
+          folder: await lookup.folder(datacenter, folder),
+          resourcePool: await lookup.resourcePool(datacenter),
+        }),
+      );
+      if (!isRef(made, 'VirtualMachine')) throw new Error('no machine was made');
+      return made.value;
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

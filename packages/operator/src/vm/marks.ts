@@ -55,6 +55,10 @@ export function namespaceOf({ labels }: Server): string {
   return labels[NAMESPACE] ?? '';
 }
 
+export function nameOf({ labels }: Server): string {
+  return labels[NAME] ?? '';
+}
+
 /**
  * What makes a create one server however often it is sent: fixed by the object before the first sending. A machine that
  * is lost and made anew is another one, and so needs another key.

@@ -177,7 +177,7 @@ export class Locator {
 }
 
 /** Under which what is done to a folder is done alone. */
-export function folderKey({ folder }: Root, name: string): string {
+export function folderKey({ folder }: Pick<Root, 'folder'>, name: string): string {
   return `${folder.value}/${name}`;
 }
 

@@ -86,6 +86,25 @@ export class ApiServer implements ModelServer {
     this.#store.compact();
   }
 
+  /**
+   * Restores a backup as far as it lacks objects, and restarts: those of the kind that are not in it are gone.
+   * @param backup the UIDs of the objects in it
+   * @returns the keys of the objects that are gone
+   */
+  restore(
+    kind: { readonly group: string; readonly plural: string },
+    backup: ReadonlySet<string>,
+  ): readonly string[] {
+    const resource = this.#resources.get(`${kind.group}/${kind.plural}`);
+    if (resource === undefined) return [];
+    const lost = [...this.#store.list(resource)]
+      .filter(([, { object }]) => !backup.has(object.metadata.uid ?? ''))
+      .map(([key]) => key);
+    this.#store.lose(resource, lost);
+    this.#watches.endAll();
+    return lost;
+  }
+
   /** The truth, for invariants: all objects of a kind, as they are stored. */
   *objects(kind: {
     readonly group: string;

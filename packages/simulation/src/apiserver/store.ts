@@ -117,6 +117,16 @@ export class Store {
     for (const shelf of this.#shelves.values()) shelf.changes = [];
   }
 
+  /** Takes objects away as a restore does: without a change that anybody is told of. Older versions are forgotten. */
+  lose(resource: Resource, keys: readonly string[]): void {
+    const shelf = this.#shelf(resource);
+    for (const key of keys) shelf.objects.delete(key);
+    shelf.sorted = undefined;
+    // As `etcdutl snapshot restore --bump-revision --mark-compacted` does, so that watches notice.
+    this.#number += 1_000;
+    this.compact();
+  }
+
   #tell(shelf: Shelf, change: Change): void {
     shelf.changes.push(change);
     for (const listener of this.#listeners) listener(change);

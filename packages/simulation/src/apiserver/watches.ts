@@ -41,6 +41,11 @@ export class Watches {
     return this.#watchers.values().reduce((sum, { size }) => sum + size, 0);
   }
 
+  /** Ends all, as a restart of the server does. */
+  endAll(): void {
+    for (const watchers of this.#watchers.values()) for (const { stream } of [...watchers]) stream.end();
+  }
+
   watch(selection: Selection, query: URLSearchParams): StreamedAnswer {
     const version = query.get('resourceVersion') ?? '';
     const initial = query.get('sendInitialEvents') === 'true';

@@ -14,7 +14,7 @@ export interface Observing {
   /** Told of the queue of each replica that starts. */
   readonly onQueue: (identity: string, queue: WorkQueue) => void;
   /** Told of each line that is logged. */
-  readonly onLog: (line: string) => void;
+  readonly onLog: (line: string, identity: string) => void;
 }
 
 /** Of the operator's replicas. */
@@ -24,7 +24,7 @@ const RETRY_MS = 4_000;
 
 /** The manager of the operator's program, without its servers, which have no place in a simulated world. */
 export function observedManager(world: ReplicaWorld, { onQueue, onLog }: Observing) {
-  const log = jsonLogger({ clock: world, write: onLog });
+  const log = jsonLogger({ clock: world, write: (line) => onLog(line, world.identity) });
   const election = { name: LEASE, identity: world.identity, retryMs: RETRY_MS };
   const manager = new ObservedManager(
     { world, access: accessTo(), name: 'vmwright', log, election },

@@ -1,10 +1,11 @@
 import type { Planted } from '../planted/planted.ts';
 
 const VM = 'packages/operator/src/vm';
+const GC = 'packages/operator/src/gc';
 const CLIENT = 'packages/cloud/src/client';
 const scenario = 'vm';
 
-/** In the controller of VMs, its sweeper, and the client of the cloud under them. */
+/** In the controller of VMs, garbage collection, and the client of the cloud under them. */
 export const VM_BUGS: readonly Planted[] = [
   {
     name: 'a machine is asked for without a stored intent',
@@ -31,38 +32,47 @@ export const VM_BUGS: readonly Planted[] = [
     scenario,
   },
   {
-    name: 'the sweeper of VMs lists the objects before the machines',
-    file: 'packages/operator/src/sweep.ts',
-    find: 'const all = await outside.list(signal);',
+    name: 'garbage collection lists the objects before the machines',
+    file: `${GC}/orphans.ts`,
+    find: 'const all = await external.list(signal);',
     replace: `const early = new Set<string>();
-      for await (const { items } of client.pages(kind, { metadataOnly: true, signal })) for (const uid of uidsOf(items)) early.add(uid);
-      for (const item of strangers(outside, await outside.list(signal), early, namespaces)) await outside.remove(item, { signal, allow });
-      const all: readonly T[] = [];`,
+  for await (const { items } of client.pages(kind, { metadataOnly: true, signal })) for (const uid of uidsOf(items)) early.add(uid);
+  const late = await external.list(signal);
+  if (late.length >= 0) return { orphans: withoutOwner(external, late, early), forbidden: [], isOrphan: () => true };
+  const all: readonly T[] = [];`,
     why: 'an object and its machine may have come in between',
     scenario,
   },
   {
-    name: 'the sweeper trusts the cache',
-    file: 'packages/operator/src/sweep.ts',
+    name: 'garbage collection trusts the cache',
+    file: `${GC}/orphans.ts`,
     find: 'if (suspects.length > 0)',
     replace: 'if (suspects.length < 0)',
     why: 'after a watch has fallen silent, the cache lacks objects that are there',
     scenario,
   },
   {
-    name: 'there is no sweeper',
-    file: 'packages/operator/src/sweep.ts',
-    find: 'for (const item of due) {',
-    replace: 'for (const item of due.slice(due.length)) {',
+    name: 'there is no garbage collection',
+    file: `${GC}/collector.ts`,
+    find: 'for (const item of due.filter(isWitnessed))',
+    replace: 'for (const item of due.slice(due.length))',
     why: 'a request to create may land after the deletion',
     scenario,
   },
   {
-    name: 'the sweeper removes what was only just let go',
-    file: 'packages/operator/src/sweep.ts',
-    find: 'if (newest === undefined || strangersAmong([newest]).length === 0) continue;',
-    replace: 'if (newest === undefined) continue;',
-    why: 'a list is older than what was done since',
+    name: 'garbage collection deletes what has no object',
+    file: `${GC}/collector.ts`,
+    find: "const isWitnessed = (item: T) => this.#deletions.has(external.ownerOf(item)?.uid ?? '');",
+    replace: 'const isWitnessed = (_: T) => true;',
+    why: 'after a restore, objects that are wanted are missing',
+    scenario,
+  },
+  {
+    name: 'an object that is missing from a list is taken for deleted',
+    file: `${GC}/deletions.ts`,
+    find: 'const isDeleted = object.metadata.deletionTimestamp !== undefined;',
+    replace: 'const isDeleted = object.metadata.uid !== undefined;',
+    why: 'after a restore, objects that are wanted are missing',
     scenario,
   },
   {
@@ -150,7 +160,7 @@ export const VM_BUGS: readonly Planted[] = [
     file: `${VM}/controller.ts`,
     find: "if (policy === 'Orphan') await unlessGone(ours.relabel(id, NO_MARKS));",
     replace: "if (policy === 'Orphan') continue;",
-    why: 'the sweeper would remove it',
+    why: 'it would be reported as an orphan for ever',
     scenario,
   },
   {

@@ -1,5 +1,5 @@
 import { CloudClient } from '@vmwright/cloud';
-import { controlVms, sweeper } from '@vmwright/operator';
+import { controlVms, sweepVms } from '@vmwright/operator';
 import { CLOUD } from '../cloud/simulated.ts';
 import { type Observing, observedManager } from '../scenario/observed-manager.ts';
 import type { Program } from '../scenario/replicas.ts';
@@ -26,8 +26,7 @@ export function vmProgram({ apiKey, ...observing }: VmProgramOptions): Program {
     const { manager, log } = observedManager(world, observing);
     await using cloud = new CloudClient({ world, url: CLOUD, apiKey, timeoutMs: TIMEOUT_MS });
     controlVms(manager, { world, log, cloud, cluster: CLUSTER, refreshMs: REFRESH_MS, concurrency: 2 });
-    const { registry } = manager;
-    manager.job(sweeper({ world, cloud, cluster: CLUSTER, everyMs: SWEEP_MS, graceMs: GRACE_MS, registry }));
+    sweepVms(manager, { world, cloud, cluster: CLUSTER, everyMs: SWEEP_MS, graceMs: GRACE_MS });
     await manager.run(world.stopping);
   };
 }

@@ -3,6 +3,7 @@ import type { StoredObject } from '../apiserver/object.ts';
 import type { Cloud } from '../cloud/cloud.ts';
 import type { CloudServer } from '../cloud/server.ts';
 import { LONGEST_LAG_MS } from '../cloud/simulated.ts';
+import { deletedUids } from '../invariants/garbage.ts';
 import type { Invariant } from '../invariants/invariant.ts';
 import { objectOf } from '../invariants/machines.ts';
 import {
@@ -67,21 +68,29 @@ export const madeAnewEverLater: Invariant = {
 
 /**
  * From the moment at which its deletion begins, the machine of an object that is there to stay is lost; but for one that
- * has failed and for which another was asked for.
+ * has failed and for which another was asked for. An object that is missing after a restore is wanted, too.
  */
 export function noWantedVmDeleted(cloud: Cloud): Invariant {
   return {
     name: 'no wanted machine is deleted',
-    watch: (truth, violated) =>
+    watch: (truth, violated) => {
+      const deleted = deletedUids(truth);
       cloud.servers.listen(({ before, after, cause }) => {
         const owner = before && ownerIn(before.labels);
         if (cause !== 'request' || owner === undefined || before?.state === 'deleting') return;
         if (after !== undefined && after.state !== 'deleting') return;
         const object = objectOf(truth, owner);
-        if (object === undefined || object.metadata.deletionTimestamp !== undefined) return;
+        if (object === undefined) {
+          // One that failed may have been on its way out, for another, when a restore took its object away.
+          if (!deleted.has(owner) && before?.state !== 'failed')
+            violated(`${before?.id} of ${owner} is deleted, which was never deleted itself`);
+          return;
+        }
+        if (object.metadata.deletionTimestamp !== undefined) return;
         if (before?.state !== 'failed' || !mayRecreate(object))
           violated(`${before?.id} of ${object.metadata.name} (${owner}) is deleted`);
-      }),
+      });
+    },
   };
 }
 
@@ -139,7 +148,7 @@ export const intentFirst: Invariant = {
 
 /**
  * An object goes when the cloud has no machine of it. One that came (or was marked) while the object was on its way out,
- * or so shortly before that a list may not show it, is the sweeper's.
+ * or so shortly before that a list may not show it, is left to garbage collection.
  */
 export function machineGoesFirst(cloud: Cloud): Invariant {
   return {

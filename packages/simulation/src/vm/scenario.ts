@@ -3,9 +3,10 @@ import type { WorkQueue } from '@vmwright/runtime';
 import { API_SERVER, startApiServer } from '../apiserver/simulated.ts';
 import type { Cloud } from '../cloud/cloud.ts';
 import { CLOUD, CLOUD_FAULTS, simulatedCloud } from '../cloud/simulated.ts';
+import { nothingLeaked } from '../invariants/garbage.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
 import { Holder, onlyTheLeaderWrites } from '../invariants/leaders.ts';
-import { atMostOneMachine, nothingLeaked } from '../invariants/machines.ts';
+import { atMostOneMachine } from '../invariants/machines.ts';
 import {
   converged,
   finalizerStaysWhileWanted,
@@ -17,6 +18,7 @@ import { isSettled, liveThrough } from '../scenario/history.ts';
 import { COMPACTED, usualTrouble } from '../scenario/must-happen.ts';
 import { LEASE } from '../scenario/observed-manager.ts';
 import { Replicas } from '../scenario/replicas.ts';
+import { planRestore, RESTORED } from '../scenario/restore.ts';
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
 import { Trouble } from '../scenario/trouble.ts';
@@ -58,7 +60,7 @@ const BOUND_MS = 900_000;
 /** Two replicas of the operator over the private cloud, in a world in which all that can go wrong does. */
 export const vm: Scenario = {
   name: 'vm',
-  mustHappen: [...usualTrouble(CLOUD), ...STRANGE, ...INTERESTING],
+  mustHappen: [...usualTrouble(CLOUD), ...STRANGE, ...INTERESTING, RESTORED],
   run: live,
 };
 
@@ -72,12 +74,12 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
   traffic.serve(API_SERVER, server);
   traffic.serve(CLOUD, counted(truth, cloud), CLOUD_FAULTS);
   const queues = new Map<string, WorkQueue>();
-  const readers: ((line: string) => void)[] = [];
+  const readers: ((line: string, identity: string) => void)[] = [];
   const program = vmProgram({
     apiKey: API_KEY,
     onQueue: (identity, queue) => void queues.set(identity, queue),
-    onLog: (line) => {
-      for (const read of readers) read(line);
+    onLog: (line, identity) => {
+      for (const read of readers) read(line, identity);
     },
   });
   const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
@@ -90,6 +92,7 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
     ...invariantsOf(cloud),
     runningMeansRunning(cloud, () => healedAt),
     keyNotLogged(API_KEY, (read) => readers.push(read)),
+    nothingLeaked({ lease: LEASE, lines: (read) => readers.push(read) }),
     emptyQueue(() => queues.entries().find(([identity]) => holder.is(identity))?.[1]),
   ];
   const trouble = new Trouble({
@@ -104,6 +107,7 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
   replicas.start();
   user.plan(troubleMs);
   strangers.plan(troubleMs);
+  planRestore(truth, troubleMs);
   const hasFresh = () => [...server.objects(VM)].some(({ metadata }) => metadata.name === FRESH);
   const heal = () => {
     healedAt = schedule.now;
@@ -142,7 +146,6 @@ function invariantsOf(cloud: Cloud): readonly Invariant[] {
     onlyTheLeaderWrites(API_SERVER, LEASE),
     onlyTheLeaderWrites(CLOUD, LEASE),
     noSecretOutsideSecrets(API_KEY),
-    nothingLeaked,
     noStuckFinalizer,
     converged((object) => problemOf(object, cloud)),
   ];

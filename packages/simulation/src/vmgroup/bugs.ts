@@ -1,9 +1,10 @@
 import type { Planted } from '../planted/planted.ts';
 
+const GC = 'packages/operator/src/gc';
 const VMGROUP = 'packages/operator/src/vmgroup';
 const scenario = 'vmgroup';
 
-/** In the controller of VmGroups and its sweeper. */
+/** In the controller of VmGroups and garbage collection. */
 export const VMGROUP_BUGS: readonly Planted[] = [
   {
     name: 'a machine is cloned without a stored slot',
@@ -42,19 +43,27 @@ export const VMGROUP_BUGS: readonly Planted[] = [
     scenario,
   },
   {
-    name: 'the sweeper of groups trusts the cache',
-    file: 'packages/operator/src/sweep.ts',
+    name: 'garbage collection of groups trusts the cache',
+    file: `${GC}/orphans.ts`,
     find: 'if (suspects.length > 0)',
     replace: 'if (suspects.length < 0)',
     why: 'after a watch has fallen silent, the cache lacks groups that are there',
     scenario,
   },
   {
-    name: 'there is no sweeper of groups',
-    file: 'packages/operator/src/sweep.ts',
-    find: 'for (const item of due) {',
-    replace: 'for (const item of due.slice(due.length)) {',
+    name: 'there is no garbage collection of groups',
+    file: `${GC}/collector.ts`,
+    find: 'for (const item of due.filter(isWitnessed))',
+    replace: 'for (const item of due.slice(due.length))',
     why: 'a clone may land after its group is gone',
+    scenario,
+  },
+  {
+    name: 'garbage collection deletes what has no group',
+    file: `${GC}/collector.ts`,
+    find: "const isWitnessed = (item: T) => this.#deletions.has(external.ownerOf(item)?.uid ?? '');",
+    replace: 'const isWitnessed = (_: T) => true;',
+    why: 'after a restore, groups that are wanted are missing',
     scenario,
   },
   {
@@ -150,7 +159,7 @@ export const VMGROUP_BUGS: readonly Planted[] = [
     file: `${VMGROUP}/deletion.ts`,
     find: 'extraConfig: NO_MARKS',
     replace: 'extraConfig: {}',
-    why: 'the sweeper would remove them',
+    why: 'they would be reported as orphans for ever',
     scenario,
   },
 ];

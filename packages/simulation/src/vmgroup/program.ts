@@ -1,4 +1,4 @@
-import { controlVmGroups, Site, Sites, vmGroupSweeper } from '@vmwright/operator';
+import { controlVmGroups, Site, Sites, sweepVmGroups } from '@vmwright/operator';
 import { Channel } from '@vmwright/runtime';
 import { Vcenter } from '@vmwright/vsphere';
 import { type Observing, observedManager } from '../scenario/observed-manager.ts';
@@ -49,8 +49,7 @@ export function vmGroupProgram({ username, password, ...observing }: VmGroupProg
     ]);
     const common = { world, log, cluster: CLUSTER, sites };
     controlVmGroups(manager, { ...common, wakes, concurrency: 4 });
-    const { registry } = manager;
-    manager.job(vmGroupSweeper({ ...common, everyMs: SWEEP_MS, graceMs: GRACE_MS, registry }));
+    sweepVmGroups(manager, { ...common, everyMs: SWEEP_MS, graceMs: GRACE_MS });
     await manager.run(world.stopping);
   };
 }

@@ -1,5 +1,6 @@
 import { same } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
+import { deletedUids } from '../invariants/garbage.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
 import { Holder } from '../invariants/leaders.ts';
 import { objectOf } from '../invariants/machines.ts';
@@ -17,7 +18,7 @@ import {
   slotsOf,
   wantedIn,
 } from './objects.ts';
-import { folderOwnerOf, foldersIn, marksOf, type Owner, ownerOf } from './outside.ts';
+import { foldersIn, marksOf, type Owner, ownerOf } from './outside.ts';
 import { CONCURRENCY } from './program.ts';
 import { isChange, isClone, methodOf, ownerAsked } from './requests.ts';
 
@@ -94,6 +95,7 @@ export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
     name: 'no wanted machine is destroyed',
     watch: (truth, violated) => {
       const doomed = new Set<string>();
+      const deleted = deletedUids(truth);
       const isLeaving = (owner: Owner) => {
         const object = objectOf(truth, owner.uid);
         return object !== undefined && slotOf(object, owner.slot)?.isLeaving === true;
@@ -111,6 +113,8 @@ export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
         if (before === undefined || after !== undefined || cause !== 'request' || doomed.has(before.id))
           return;
         const object = objectOf(truth, owner.uid);
+        if (object === undefined && !deleted.has(owner.uid))
+          violated(`${before.id} of ${owner.uid} is destroyed, which was never deleted itself`);
         if (object !== undefined && !isDeleted(object))
           violated(`${before.id} of ${nameOf(object)}, slot ${owner.slot}, is destroyed`);
       });
@@ -342,24 +346,6 @@ export const readyNeverGoesBack: Invariant = {
       if (is < was) violated(`that of ${nameOf(after)} was ${was} and is ${is}`);
     }),
 };
-
-/**
- * A folder is somebody's: a group's that is there, or it has something in it that is not ours. One that is made late, when
- * its group is gone, carries no mark: nobody can tell it from an empty folder that people have made.
- */
-export function noFolderLeaked(vcenter: Vcenter): Invariant {
-  return {
-    name: 'no folder is left behind',
-    healed: function* (truth: Truth) {
-      for (const folder of foldersIn(vcenter)) {
-        const owner = folderOwnerOf(vcenter, folder);
-        const isNeeded = folder.children.size > 0 || owner === undefined;
-        if (!isNeeded && objectOf(truth, owner) === undefined)
-          yield `${folder.name} (${folder.ref.value}) is empty and ${owner}'s`;
-      }
-    },
-  };
-}
 
 /** A name is told as taken only where a machine that is not the group's has it. */
 export function takenMeansTaken(vcenter: Vcenter): Invariant {

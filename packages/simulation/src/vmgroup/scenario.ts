@@ -1,9 +1,9 @@
 import { VmGroup } from '@vmwright/operator';
 import type { WorkQueue } from '@vmwright/runtime';
 import { API_SERVER, startApiServer } from '../apiserver/simulated.ts';
+import { nothingLeaked } from '../invariants/garbage.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
 import { Holder, onlyTheLeaderWrites } from '../invariants/leaders.ts';
-import { nothingLeaked } from '../invariants/machines.ts';
 import {
   converged,
   finalizerStaysWhileWanted,
@@ -15,6 +15,7 @@ import { isSettled, liveThrough } from '../scenario/history.ts';
 import { COMPACTED, usualTrouble } from '../scenario/must-happen.ts';
 import { LEASE } from '../scenario/observed-manager.ts';
 import { Replicas } from '../scenario/replicas.ts';
+import { planRestore, RESTORED } from '../scenario/restore.ts';
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
 import { Trouble } from '../scenario/trouble.ts';
@@ -31,7 +32,6 @@ import {
   fewLeaveAtATime,
   foreignMachinesLeftAlone,
   letGoOnlyWhenAsked,
-  noFolderLeaked,
   notLogged,
   notTooBusy,
   noWantedMachineDestroyed,
@@ -67,6 +67,7 @@ export const vmgroup: Scenario = {
     ...usualTrouble(VCENTER).filter((what) => what !== 'a list was old'),
     ...STRANGE,
     ...INTERESTING,
+    RESTORED,
     ...Object.values(TOLD),
   ],
   run: live,
@@ -83,12 +84,12 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
   traffic.serve(API_SERVER, server);
   traffic.serve(VCENTER, vcenter, VCENTER_FAULTS);
   const queues = new Map<string, WorkQueue>();
-  const readers: ((line: string) => void)[] = [];
+  const readers: ((line: string, identity: string) => void)[] = [];
   const program = vmGroupProgram({
     ...USER,
     onQueue: (identity, queue) => void queues.set(identity, queue),
-    onLog: (line) => {
-      for (const read of readers) read(line);
+    onLog: (line, identity) => {
+      for (const read of readers) read(line, identity);
     },
   });
   const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
@@ -100,6 +101,7 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
   const invariants = [
     ...invariantsOf(vcenter),
     notLogged(USER.password, (read) => readers.push(read)),
+    nothingLeaked({ lease: LEASE, lines: (read) => readers.push(read) }),
     emptyQueue(() => queues.entries().find(([identity]) => holder.is(identity))?.[1]),
   ];
   const trouble = new Trouble({
@@ -114,6 +116,7 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
   replicas.start();
   user.plan(troubleMs);
   strangers.plan(troubleMs);
+  planRestore(truth, troubleMs);
   // Mostly: a leader that has not found its way into vCenter yet has nothing to lose.
   if (!choices.oneIn(4)) calmAtFirst(simulation);
   const hasFresh = () => [...server.objects(VmGroup)].some(({ metadata }) => metadata.name === FRESH.name);
@@ -164,8 +167,6 @@ function invariantsOf(vcenter: Vcenter): readonly Invariant[] {
     onlyTheLeaderWrites(API_SERVER, LEASE),
     onlyTheLeaderChanges,
     noSecretOutsideSecrets(USER.password),
-    nothingLeaked,
-    noFolderLeaked(vcenter),
     noStuckFinalizer,
     converged((object, truth) => problemOf(object, truth, vcenter)),
   ];

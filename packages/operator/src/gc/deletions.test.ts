@@ -1,0 +1,77 @@
+import type { CacheEvent, KubeObject } from '@vmwright/runtime';
+import { beforeEach, expect, test } from 'vitest';
+import { WitnessedDeletions } from './deletions.ts';
+
+const HOUR_MS = 3_600_000;
+
+let now: number;
+let deletions: WitnessedDeletions;
+type Change = Pick<CacheEvent<KubeObject>, 'type' | 'object' | 'before' | 'replaces'>;
+let tell: (change: Change) => void;
+
+beforeEach(() => {
+  now = 0;
+  const cache = {
+    subscribe: (subscriber: (change: Change) => void) => {
+      tell = subscriber;
+    },
+  };
+  deletions = new WitnessedDeletions({ cache, world: { monotonic: () => now } });
+});
+
+function vm(uid: string, isTerminating: boolean, annotations: Record<string, string> = {}): KubeObject {
+  const deletionTimestamp = isTerminating ? '2026-01-01T00:00:00Z' : undefined;
+  return { metadata: { name: 'web', uid, annotations, ...(deletionTimestamp && { deletionTimestamp }) } };
+}
+
+function removed(object: KubeObject): void {
+  tell({ type: 'removed', object, before: object, replaces: false });
+}
+
+test('an object that was being deleted when it went is witnessed', () => {
+  removed(vm('a', true));
+  expect(deletions.has('a')).toBe(true);
+  expect(deletions.has('b')).toBe(false);
+});
+
+test('an object that is missing without having been deleted is not witnessed', () => {
+  removed(vm('a', false));
+  expect(deletions.has('a')).toBe(false);
+});
+
+test('an object that was replaced by another of its name is witnessed if it was being deleted', () => {
+  tell({ type: 'changed', object: vm('b', false), before: vm('a', true), replaces: true });
+  tell({ type: 'changed', object: vm('d', false), before: vm('c', false), replaces: true });
+  expect(['a', 'b', 'c', 'd'].filter((uid) => deletions.has(uid))).toEqual(['a']);
+});
+
+test('a deletion that was not to delete machines is not witnessed', () => {
+  removed(vm('a', true, { 'vmwright.dev/deletion-policy': 'Orphan' }));
+  removed(vm('b', true, { 'vmwright.dev/deletion-policy': 'orphan' }));
+  removed(vm('c', true, { 'vmwright.dev/paused': 'true' }));
+  expect(['a', 'b', 'c'].filter((uid) => deletions.has(uid))).toEqual([]);
+});
+
+test('an object that is restored with its UID is not witnessed any more', () => {
+  removed(vm('a', true));
+  tell({ type: 'added', object: vm('a', false), before: undefined, replaces: false });
+  removed(vm('a', false));
+  expect(deletions.has('a')).toBe(false);
+});
+
+test('a deletion is forgotten after an hour, unless it is touched', () => {
+  removed(vm('a', true));
+  removed(vm('b', true));
+  now = HOUR_MS - 1;
+  deletions.touch('a');
+  now = HOUR_MS;
+  expect(['a', 'b'].filter((uid) => deletions.has(uid))).toEqual(['a']);
+  now = 2 * HOUR_MS;
+  deletions.touch('a');
+  expect(deletions.has('a')).toBe(false);
+});
+
+test('of very many deletions the oldest are forgotten', () => {
+  for (let n = 0; n <= 10_000; n++) removed(vm(`vm-${n}`, true));
+  expect(['vm-0', 'vm-1', 'vm-10000'].map((uid) => deletions.has(uid))).toEqual([false, true, true]);
+});

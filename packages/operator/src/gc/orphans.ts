@@ -1,0 +1,87 @@
+import { type Client, ForbiddenError, type Kind, type KubeObject } from '@vmwright/runtime';
+import type { ExternalResources } from './external.ts';
+
+/** What is needed to tell which external resources have no owner. */
+export interface FindOptions<T> {
+  readonly client: Pick<Client, 'pages'>;
+  readonly kind: Kind;
+  readonly external: Pick<ExternalResources<T>, 'list' | 'ownerOf'>;
+  /** Namespaces that the operator watches; owners in others are unknown here. @default all */
+  readonly namespaces?: readonly string[] | undefined;
+  /** UIDs of objects known to exist, which save a list of all objects where they explain everything. @default none */
+  readonly known?: ReadonlySet<string>;
+  readonly signal: AbortSignal;
+}
+
+export interface Found<T> {
+  /** External resources whose owner does not exist. */
+  readonly orphans: readonly T[];
+  /** Namespaces whose objects may not be listed, and whose external resources are therefore not judged. */
+  readonly forbidden: readonly string[];
+  /** Whether an item that was read again still has no owner. */
+  readonly isOrphan: (item: T) => boolean;
+}
+
+/**
+ * Finds external resources without an owner.
+ *
+ * The backend is listed first and the objects afterwards, from the API server and not from a cache: an external resource
+ * is requested only after its owner was stored, and UIDs are never reused, so an owner that is missing from the second
+ * list does not exist any more.
+ */
+export async function findOrphans<T>(options: FindOptions<T>): Promise<Found<T>> {
+  const { client, kind, external, namespaces, known = new Set(), signal } = options;
+  const all = await external.list(signal);
+  const suspects = withoutOwner(external, all, known, namespaces);
+  const uids = new Set<string>();
+  const forbidden = new Set<string>();
+  if (suspects.length > 0)
+    for (const namespace of namespaces ?? [undefined]) {
+      const listed = await uidsIn(client, kind, namespace, signal);
+      if (listed === 'forbidden') forbidden.add(namespace ?? '');
+      else for (const uid of listed) uids.add(uid);
+    }
+  const judged = namespaces?.filter((namespace) => !forbidden.has(namespace));
+  const orphansAmong = (items: readonly T[]) => withoutOwner(external, items, uids, judged);
+  return {
+    orphans: orphansAmong(suspects),
+    forbidden: [...forbidden],
+    isOrphan: (item) => orphansAmong([item]).length > 0,
+  };
+}
+
+/** The items that are ours, in one of these namespaces, and belong to none of these objects. */
+export function withoutOwner<T>(
+  { ownerOf }: Pick<ExternalResources<T>, 'ownerOf'>,
+  items: readonly T[],
+  uids: ReadonlySet<string>,
+  namespaces?: readonly string[],
+): readonly T[] {
+  return items.filter((item) => {
+    const owner = ownerOf(item);
+    const isOurs = owner !== undefined && (namespaces?.includes(owner.namespace) ?? true);
+    return isOurs && !uids.has(owner.uid);
+  });
+}
+
+export function* uidsOf(objects: Iterable<KubeObject>): Generator<string, void, undefined> {
+  for (const { metadata } of objects) yield metadata.uid ?? '';
+}
+
+/** @throws ForbiddenError where all namespaces are listed at once */
+async function uidsIn(
+  client: Pick<Client, 'pages'>,
+  kind: Kind,
+  namespace: string | undefined,
+  signal: AbortSignal,
+): Promise<readonly string[] | 'forbidden'> {
+  const uids: string[] = [];
+  try {
+    for await (const { items } of client.pages(kind, { namespace, metadataOnly: true, signal }))
+      uids.push(...uidsOf(items));
+    return uids;
+  } catch (error) {
+    if (namespace === undefined || !(error instanceof ForbiddenError)) throw error;
+    return 'forbidden';
+  }
+}

@@ -1,0 +1,49 @@
+import type { JobContext, Kind } from '@vmwright/runtime';
+import type { ExternalResources } from './external.ts';
+
+export interface OrphanReportOptions<T> {
+  readonly kind: Kind;
+  readonly external: Pick<ExternalResources<T>, 'idOf' | 'describe' | 'ownerOf'>;
+}
+
+/** Orphans that one log line lists, and that get an event of their own in one run. */
+const MOST_LISTED = 20;
+
+/** Reports external resources without an owner that are not deleted: once each, by a log line and a Warning event. */
+export class OrphanReport<T> {
+  readonly #options: OrphanReportOptions<T>;
+  #reported: ReadonlySet<string> = new Set();
+
+  constructor(options: OrphanReportOptions<T>) {
+    this.#options = options;
+  }
+
+  /** @param orphans all that there are now */
+  update(orphans: readonly T[], { log, event }: Pick<JobContext, 'log' | 'event'>): void {
+    const { kind, external } = this.#options;
+    const fresh = orphans.filter((item) => !this.#reported.has(external.idOf(item)));
+    this.#reported = new Set(orphans.map((item) => external.idOf(item)));
+    if (fresh.length === 0) return;
+    const listed = fresh.slice(0, MOST_LISTED);
+    log.warn(
+      { orphans: orphans.length, new: fresh.length, ids: listed.map((item) => external.idOf(item)) },
+      `Found external resources that belong to no ${kind.kind}; not deleting them, since their ${kind.kind} was not seen being deleted. List them with: vmwright orphans`,
+    );
+    for (const item of listed) {
+      const owner = external.ownerOf(item);
+      if (owner === undefined) continue;
+      // About the object that is missing: the event is in its namespace, where its users look.
+      const { uid, namespace, name } = owner;
+      event(
+        kind,
+        { metadata: { uid, namespace, name: name || uid } },
+        {
+          type: 'Warning',
+          reason: 'Orphaned',
+          action: 'GarbageCollect',
+          note: `${external.describe(item)} (${external.idOf(item)}) belongs to a ${kind.kind} that does not exist and was not seen being deleted; it is kept. Restore the ${kind.kind} with its UID, or delete it by hand`,
+        },
+      );
+    }
+  }
+}

@@ -1,0 +1,104 @@
+import { readFile } from 'node:fs/promises';
+import type { Server } from '@vmwright/cloud';
+import { field, type KubeObject } from '@vmwright/testbed';
+import { expect, test } from 'vitest';
+import { install, type WithCloud } from './with-cloud.ts';
+
+const CLUSTER = 'production';
+const ARGS = ['--vm-refresh=1s', '--vm-sweep=1s', `--cluster-id=${CLUSTER}`];
+const NEVER = '00000000-0000-4000-8000-000000000000';
+
+const isRunning = (vm: KubeObject) => field(vm, 'status', 'opStatus') === 'Running';
+const labelsFor = (uid: string, name = 'web') => ({
+  'vmwright.dev/cluster': CLUSTER,
+  'vmwright.dev/uid': uid,
+  'vmwright.dev/namespace': 'default',
+  'vmwright.dev/name': name,
+});
+
+test('garbage collection deletes a server that was created after its VM was deleted, and none of another cluster', async () => {
+  await using env = await install({ args: ARGS });
+  const another = { ...labelsFor(NEVER), 'vmwright.dev/cluster': 'another' };
+  const foreign = await env.client.create({ name: 'foreign', labels: another }, undefined);
+  await lateCreate(env, 'web');
+  await expect.poll(async () => ids(await env.servers()), { timeout: 60_000 }).toEqual([foreign.id]);
+  expect(await env.metrics(env.operator)).toMatch(/^vmwright_vm_swept_total 1$/m);
+  await gauge(env, 0);
+}, 120_000);
+
+test('garbage collection keeps and reports every server of a cluster that was rebuilt without its objects', async () => {
+  await using env = await install({ args: ARGS });
+  // Also the machines of a production cluster, to the operator of a copy of it that is used for a drill: it creates them
+  // while this one watches, so they are young.
+  const kept = await Promise.all(
+    Array.from({ length: 10 }, (_, n) =>
+      env.client.create(
+        { name: `web-${n}`, labels: labelsFor(`${NEVER.slice(0, -1)}${n}`, `web-${n}`) },
+        undefined,
+      ),
+    ),
+  );
+  await reported(env, 10);
+  const events = JSON.parse(
+    await env.kubectl('get', 'events', '-o', 'json', '--field-selector=reason=Orphaned'),
+  );
+  expect(events.items).toHaveLength(10);
+  expect(events.items[0]).toMatchObject({
+    type: 'Warning',
+    involvedObject: { kind: 'VM', namespace: 'default', name: expect.stringMatching(/^web-\d$/) },
+    message: expect.stringMatching(/^server 'web-\d' \([0-9a-f-]{36}\) belongs to a VM that does not exist/),
+  });
+  expect(ids(await env.servers())).toEqual(ids(kept));
+  const [, ...rows] = (await env.orphans()).trim().split('\n');
+  expect(rows.map((row) => row.split(/ {3,}/)[1]).toSorted()).toEqual(ids(kept));
+  expect(rows[0]).toMatch(/^VM {3}\S{36} {3}server 'web-\d' {3}default\/web-\d {3}0{8}\S{28} {3}\d+s$/);
+  const lines = (await readFile(env.operator.log, 'utf8')).match(/belong to no VM/g) ?? [];
+  expect(lines.length).toBeLessThanOrEqual(10);
+}, 120_000);
+
+test('garbage collection keeps and reports the server of a VM that is missing after etcd was restored', async () => {
+  await using env = await install({ args: ARGS });
+  await env.vm('old', 'old');
+  await env.until('old', isRunning);
+  const restore = await env.controlPlane.backup();
+  await env.vm('new', 'new');
+  await env.until('new', isRunning);
+  const before = ids(await env.servers());
+  expect(before).toHaveLength(2);
+  await restore();
+  expect(await env.kubectl('get', 'vms.samplecontroller.k8s.io', '-o', 'name')).toBe(
+    'vm.samplecontroller.k8s.io/old\n',
+  );
+  await env.operator.restart();
+  await reported(env, 1);
+  expect(ids(await env.servers())).toEqual(before);
+}, 180_000);
+
+/** Waits until so many orphans are reported, and one that may be deleted has been: by then all would have been. */
+async function reported(env: WithCloud, orphans: number): Promise<void> {
+  await gauge(env, orphans);
+  const reports = async () => (await readFile(env.operator.log, 'utf8')).match(/"ids":\[[^\]]*\]/g) ?? [];
+  const known = async () => new Set((await reports()).flatMap((line) => line.match(/[0-9a-f-]{36}/g) ?? []));
+  await expect.poll(async () => (await known()).size, { timeout: 60_000 }).toBe(orphans);
+  await lateCreate(env, 'marker');
+  await gauge(env, orphans + 1);
+  await gauge(env, orphans);
+}
+
+/** Waits until so many servers are without a VM, by the operator's own metrics. */
+async function gauge(env: WithCloud, orphans: number): Promise<void> {
+  const read = async () => /^vmwright_vm_orphans (\d+)$/m.exec(await env.metrics(env.operator))?.[1];
+  await expect.poll(read, { timeout: 60_000 }).toBe(String(orphans));
+}
+
+/** Creates a server for a VM that is deleted, as a request that was on its way does. */
+async function lateCreate(env: WithCloud, name: string): Promise<void> {
+  const { metadata } = await env.vm(name, name);
+  await env.until(name, isRunning);
+  await env.kubectl('delete', 'vms.samplecontroller.k8s.io', name);
+  await env.client.create({ name: `${name}-late`, labels: labelsFor(String(metadata.uid), name) }, undefined);
+}
+
+function ids(servers: readonly Server[]): readonly string[] {
+  return servers.map(({ id }) => id).toSorted();
+}

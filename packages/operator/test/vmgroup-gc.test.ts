@@ -1,0 +1,87 @@
+import { field } from '@vmwright/testbed';
+import { expect, test } from 'vitest';
+import { GROUPS, install, type Spec, type WithVcenter } from './with-vcenter.ts';
+
+const CLUSTER = 'production';
+const ARGS = ['--vmgroup-sweep=1s', `--cluster-id=${CLUSTER}`];
+
+test('garbage collection deletes a machine that was created after its group was deleted', async () => {
+  await using env = await install({ args: ARGS });
+  await lateCreate(env, 'web');
+  await expect.poll(() => env.machines(), { timeout: 60_000 }).toEqual([]);
+  await gauge(env, 0);
+}, 180_000);
+
+test('after a restart, machines where no group is left are kept and reported', async () => {
+  await using env = await install({ args: ARGS });
+  await running(env, 'usual', { replicas: 1 });
+  await running(env, 'unusual', { replicas: 1, placement: { folder: 'teams/blue' } });
+  const before = await env.machines();
+  expect(before).toHaveLength(2);
+  await env.operator.stop();
+  for (const name of ['usual', 'unusual']) await forget(env, name);
+  await env.operator.start();
+  await gauge(env, 4); // two machines, each in a folder of its group
+  await lateCreate(env, 'marker');
+  await gauge(env, 5);
+  await gauge(env, 4); // the one that may be deleted was: by then all would have been
+  expect(await env.machines()).toEqual(before);
+  const events = await env.kubectl('get', 'events', '--field-selector=reason=Orphaned', '-o', 'name');
+  expect(events.trim().split('\n')).toHaveLength(4);
+  const table = await env.orphans();
+  for (const { id, name } of before)
+    expect(table).toMatch(new RegExp(`default/${id} +machine '${name}' +default/`));
+}, 180_000);
+
+test('garbage collection keeps and reports the machines of a group that is missing after etcd was restored', async () => {
+  await using env = await install({ args: ARGS });
+  await running(env, 'old', { replicas: 1 });
+  const restore = await env.controlPlane.backup();
+  await running(env, 'new', { replicas: 2 });
+  const before = await env.machines();
+  expect(before).toHaveLength(3);
+  await restore();
+  expect(await env.kubectl('get', 'vmgroups', '-o', 'name')).toBe('vmgroup.vm.codeconnect.vmworld.com/old\n');
+  await env.operator.restart();
+  await gauge(env, 3);
+  await lateCreate(env, 'marker');
+  await gauge(env, 4);
+  await gauge(env, 3);
+  expect(await env.machines()).toEqual(before);
+}, 240_000);
+
+/** Waits until so many machines and folders are without a group, by the operator's own metrics. */
+async function gauge(env: WithVcenter, orphans: number): Promise<void> {
+  const read = async () => /^vmwright_vmgroup_orphans (\d+)$/m.exec(await env.metrics(env.operator))?.[1];
+  await expect.poll(read, { timeout: 60_000 }).toBe(String(orphans));
+}
+
+async function running(env: WithVcenter, name: string, spec: Spec & { readonly replicas: number }) {
+  await env.group(name, spec);
+  return env.running(name, spec.replicas);
+}
+
+/** Takes a group away past the operator, as if it had never been in this cluster. */
+async function forget(env: WithVcenter, name: string): Promise<void> {
+  const { api } = env.controlPlane.cluster;
+  await api.merge(`${GROUPS}/${name}`, { metadata: { finalizers: [] } });
+  await api.delete(`${GROUPS}/${name}`);
+}
+
+/** Makes a machine for a group that is deleted, as a request that was on its way does. */
+async function lateCreate(env: WithVcenter, name: string): Promise<void> {
+  const group = await running(env, name, { replicas: 1 });
+  const [replica] = [field(group, 'status', 'replicas') ?? []].flat();
+  await env.kubectl('delete', 'vmgroup', name);
+  await env.clone('vm-operator', {
+    name: String(field(replica, 'name')),
+    instanceUuid: String(field(replica, 'instanceUuid')),
+    extraConfig: {
+      'vmwright.cluster': CLUSTER,
+      'vmwright.uid': String(group.metadata.uid),
+      'vmwright.namespace': 'default',
+      'vmwright.name': name,
+      'vmwright.slot': '0',
+    },
+  });
+}
