@@ -16,8 +16,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   testbed: ['runtime'],
 };
 
-/** What tests may import besides: the two proofs. */
-const IN_TESTS = ['testbed', 'simulation'];
+/** What tests and examples may import besides: the two proofs, and the runtime for its `nodeWorld`. */
+const IN_TESTS = ['testbed', 'simulation', 'runtime'];
 
 const SCOPE = '@vmwright/';
 

@@ -4,9 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { nodeWorld } from '@vmwright/runtime';
 import { temporaryFolder } from '@vmwright/testbed';
 import { CloudClient } from '../src/index.ts';
-import { realWorld } from './real-world.ts';
 
 export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 export const API_KEY = 'a-key-for-tests-0123456789';
@@ -128,7 +128,7 @@ export class CloudProcess implements AsyncDisposable {
         if (code === '<error>') this.unanswered += 1;
       },
     };
-    this.#client = new CloudClient({ world: realWorld, url: this.url, apiKey: API_KEY, observer });
+    this.#client = new CloudClient({ world: nodeWorld, url: this.url, apiKey: API_KEY, observer });
   }
 
   /** Ends it as a power cut would, and has read all that it said. */

@@ -1,12 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { nodeWorld } from '@vmwright/runtime';
 import { temporaryFolder } from '@vmwright/testbed';
 import { describe, expect, test } from 'vitest';
 import { CloudClient } from '../src/index.ts';
 import { API_KEY, CloudProcess, MAIN } from './cloud-process.ts';
 import { record } from './openapi.ts';
-import { realWorld } from './real-world.ts';
 
 function run(args: readonly string[], env: Record<string, string> = {}) {
   const { status, stdout, stderr } = spawnSync(
@@ -227,7 +227,7 @@ test('TLS: a client that trusts the certificate gets in; SIGHUP takes up a new o
   expect(cloud.url).toMatch(/^https:/);
   const trusting = () => {
     const ca = readFileSync(certificate, 'utf8');
-    return new CloudClient({ world: realWorld, url: cloud.url, apiKey: API_KEY, tls: async () => ({ ca }) });
+    return new CloudClient({ world: nodeWorld, url: cloud.url, apiKey: API_KEY, tls: async () => ({ ca }) });
   };
   await using old = trusting();
   await old.check('x');
@@ -236,6 +236,6 @@ test('TLS: a client that trusts the certificate gets in; SIGHUP takes up a new o
   await cloud.logged(/the prohibited names were read again/);
   await using renewed = trusting();
   await renewed.check('x');
-  await using stranger = new CloudClient({ world: realWorld, url: cloud.url, apiKey: API_KEY });
+  await using stranger = new CloudClient({ world: nodeWorld, url: cloud.url, apiKey: API_KEY });
   await expect(stranger.check('x')).rejects.toThrow(/self-signed certificate/);
 });

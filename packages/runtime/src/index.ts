@@ -97,5 +97,7 @@ export * from './webhook/verdict.ts';
 export type { WebhookOptions } from './webhook/webhooks.ts';
 export { nodeWorld } from './world/node/node-world.ts';
 export { stopSignal } from './world/node/stop-signal.ts';
+export { ProxyError } from './world/proxy.ts';
+export { ResponseTooLargeError } from './world/response-too-large.ts';
 export { unlessAborted } from './world/unless-aborted.ts';
 export * from './world/world.ts';

@@ -1,6 +1,7 @@
 /** Clones a template, and takes the clone away again. */
+
+import { nodeWorld } from '@vmwright/runtime';
 import { isRef, Vcenter, VsphereError } from '@vmwright/vsphere';
-import { nodeWorld } from '@vmwright/vsphere/node';
 
 const { VC_HOST = '', VC_USER = '', VC_PASS = '', VC_THUMBPRINT, TEMPLATE = '', POOL } = process.env;
 

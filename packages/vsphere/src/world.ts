@@ -1,7 +1,7 @@
 /**
  * All that the client takes from outside: time, chance and the network. By its shape it is a part of the runtime's
  * `World`, but for `pinsCertificates` and `TlsOptions.thumbprint`: the operator passes the real one, the simulation its
- * own. Who has neither takes `nodeWorld` of `@vmwright/vsphere/node`.
+ * own. Programs without a world of their own use `nodeWorld` of `@vmwright/runtime`.
  */
 export interface VsphereWorld {
   /** Milliseconds since some moment, never going back. */
@@ -57,6 +57,8 @@ export interface TransportRequest {
   readonly lasting?: boolean;
   /** Called when there is a connection to send it over, which it may have waited for. What it throws keeps it from being sent. */
   readonly beforeSend?: () => void;
+  /** Limit of the answer in bytes. A larger one is an error whose `code` is `RESPONSE_TOO_LARGE`. */
+  readonly maxBytes?: number;
 }
 
 export interface TransportResponse {

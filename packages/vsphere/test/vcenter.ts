@@ -1,7 +1,7 @@
+import { nodeWorld } from '@vmwright/runtime';
 import type { Vcsim } from '@vmwright/testbed';
 import { Vcenter, type VcenterOptions } from '../src/index.ts';
 import type { Inventory, InventoryChange } from '../src/inventory/inventory.ts';
-import { nodeWorld } from '../src/node/node-world.ts';
 
 /** A client of a simulated vCenter that trusts its certificate. */
 export function clientOf(vcsim: Vcsim, options: Partial<VcenterOptions> = {}): Vcenter {

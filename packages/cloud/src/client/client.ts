@@ -1,7 +1,7 @@
 import type { LabelChanges, NewServer, Server, ServerStatus } from '../api/server.ts';
 import { availabilityIn, pageIn, serverIn, statusIn } from './answers.ts';
 import { UnexpectedAnswerError } from './errors.ts';
-import { type Outgoing, type RequestObserver, Requests } from './requests.ts';
+import { type Outgoing, PAGE_BYTES, type RequestObserver, Requests } from './requests.ts';
 import type { CloudWorld, TlsOptions } from './world.ts';
 
 export interface CloudClientOptions {
@@ -153,7 +153,7 @@ export class CloudClient implements AsyncDisposable {
       const page = await this.#send(
         '/servers',
         [],
-        { method: 'GET', idempotent: true, read: pageIn },
+        { method: 'GET', idempotent: true, read: pageIn, maxBytes: PAGE_BYTES },
         options,
         query,
       );

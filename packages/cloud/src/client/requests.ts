@@ -42,9 +42,16 @@ export interface Outgoing<T> {
   readonly timeoutMs: number;
   /** How often it is sent, at most. */
   readonly tries: number;
+  /** Limit of the answer in bytes. @default that of one server */
+  readonly maxBytes?: number;
   /** What the body of a success says; throws when it is none of ours. */
   readonly read: (text: string) => T;
 }
+
+/** A server has at most 64 labels of 318 characters, and JSON may take six for one. */
+const SERVER_BYTES = 1 << 20;
+/** Limit of a page of servers: 1,000 of them, most with few labels. */
+export const PAGE_BYTES = 32 << 20;
 
 const FIRST_DELAY_MS = 100;
 /** Longer than this it is the caller's, whose back-off is made for it. */
@@ -88,7 +95,7 @@ export class Requests {
 
   async #attempt<T>(outgoing: Outgoing<T>, key: string, { signal }: Deadline): Promise<T> {
     const { world, transport, userAgent, observer } = this.#options;
-    const { method, route, path, headers, body, read } = outgoing;
+    const { method, route, path, headers, body, read, maxBytes = SERVER_BYTES } = outgoing;
     const assertMayBeSent = () => {
       refuseUnlessAllowed(outgoing);
       this.#rest.refuse(nameOf(outgoing), key);
@@ -106,11 +113,12 @@ export class Requests {
       ...(body !== undefined && { body }),
       signal,
       beforeSend: assertMayBeSent,
+      maxBytes,
     };
     const started = world.monotonic();
     const tell = (code: string) => observer?.answered(method, route, code, world.monotonic() - started);
     assertMayBeSent(); // and again when it has a connection to be sent over: it may wait for one
-    let status: number;
+    let status = 0;
     let text: string;
     let retryAfter: string | undefined;
     try {
@@ -121,7 +129,11 @@ export class Requests {
     } catch (error) {
       const wasSent = !(error instanceof NotAllowed || error instanceof CloudError);
       if (wasSent) tell('<error>');
-      throw error;
+      if (!isTooLarge(error)) throw error;
+      // Not retried: the next answer would be as large.
+      throw new UnexpectedAnswerError(withoutKey(`${nameOf(outgoing)}: ${messageOf(error)}`, key), {
+        status,
+      });
     }
     tell(String(status));
     if (status < 200 || status > 299) {
@@ -188,4 +200,8 @@ function nameOf({ method, path }: Outgoing<unknown>): string {
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message || error.name : String(error);
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'RESPONSE_TOO_LARGE';
 }

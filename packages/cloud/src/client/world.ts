@@ -41,6 +41,8 @@ export interface TransportRequest {
   readonly signal?: AbortSignal | undefined;
   /** Called when it has a connection, right before it is sent; throws when it must not be. */
   readonly beforeSend?: () => void;
+  /** Limit of the answer in bytes. A larger one is an error whose `code` is `RESPONSE_TOO_LARGE`. */
+  readonly maxBytes?: number;
 }
 
 interface TransportResponse {

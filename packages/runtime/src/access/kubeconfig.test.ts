@@ -134,7 +134,11 @@ describe('a file that is no good is said in a sentence', () => {
       { cluster: { server: 'https://rancher/k8s/c-1' } },
       'a server address with a path (/k8s/c-1) is not supported',
     ],
-    [{ cluster: { 'proxy-url': 'http://proxy' } }, '"proxy-url" is not supported'],
+    [
+      { cluster: { 'proxy-url': 'socks5://proxy:1080' } },
+      '"proxy-url" names a SOCKS proxy, which is not supported',
+    ],
+    [{ cluster: { 'proxy-url': 'http://' } }, '"proxy-url" does not name a proxy'],
     [{ user: { token: 'x', as: 'root' } }, '"as" is not supported'],
     [{ user: { username: 'a', password: 'b' } }, '"username" is not supported'],
     [

@@ -1,4 +1,6 @@
 import { dirname, isAbsolute, join } from 'node:path';
+import { messageOf } from '../errors.ts';
+import { proxyFrom } from '../world/proxy.ts';
 import type { TlsOptions, World } from '../world/world.ts';
 import { type Access, AccessError } from './access.ts';
 import { type Credentials, fixedToken, noCredentials } from './credentials.ts';
@@ -18,10 +20,7 @@ export interface KubeconfigOptions {
 }
 
 /** Passed over in silence, these would send requests another way or with other rights than the file says. */
-const UNSUPPORTED = {
-  cluster: ['proxy-url'],
-  user: ['as', 'as-uid', 'as-groups', 'as-user-extra', 'username', 'password'],
-} as const;
+const UNSUPPORTED = ['as', 'as-uid', 'as-groups', 'as-user-extra', 'username', 'password'] as const;
 
 /**
  * Access as a kubeconfig describes it: client certificate, token, token file, exec plugin, OIDC.
@@ -36,14 +35,17 @@ export async function kubeconfigAccess(options: KubeconfigOptions): Promise<Acce
   const cluster = files.entry('clusters', text(context.cluster));
   const userName = text(context.user);
   const user = userName === undefined ? { ...cluster, fields: {} } : files.entry('users', userName);
-  refuseUnsupported(cluster, UNSUPPORTED.cluster);
-  refuseUnsupported(user, UNSUPPORTED.user);
+  refuseUnsupported(user, UNSUPPORTED);
 
   const origin = originOf(cluster);
   const exec = fieldsOf(user.fields.exec);
   const plugin = exec && new ExecPlugin({ clock: world, spec: exec, path: user.path });
   return {
-    server: origin.startsWith('https:') ? { origin, tls: tlsOf(cluster, user, plugin) } : { origin },
+    server: {
+      origin,
+      ...(origin.startsWith('https:') && { tls: tlsOf(cluster, user, plugin) }),
+      ...proxyOf(cluster),
+    },
     credentials: plugin ?? credentialsOf(world, user),
     namespace: text(context.namespace) ?? 'default',
   };
@@ -63,6 +65,18 @@ function originOf({ fields, path }: Entry): string {
   if (url.pathname !== '/')
     throw new AccessError(`${path}: a server address with a path (${url.pathname}) is not supported`);
   return url.origin;
+}
+
+/** @throws AccessError for a proxy that cannot be used: found with the file, and not with the first request */
+function proxyOf({ fields, path }: Entry): { readonly proxy?: string } {
+  const proxy = text(fields['proxy-url']);
+  if (proxy === undefined) return {};
+  try {
+    proxyFrom(proxy, '"proxy-url"');
+  } catch (cause) {
+    throw new AccessError(`${path}: ${messageOf(cause)}`, { cause });
+  }
+  return { proxy };
 }
 
 function tlsOf(cluster: Entry, user: Entry, plugin: ExecPlugin | undefined): () => Promise<TlsOptions> {

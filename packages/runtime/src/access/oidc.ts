@@ -7,6 +7,7 @@ import { type Credentials, type Renewable, renewedToken } from './credentials.ts
 const EARLY_MS = 30_000;
 /** For one answer of the identity provider. */
 const TIMEOUT_MS = 30_000;
+const MAX_BYTES = 1 << 20;
 
 export interface OidcOptions {
   readonly world: World;
@@ -79,13 +80,20 @@ async function ask(
   const path = pathname + search;
   const request: TransportRequest =
     form === undefined
-      ? { method: 'GET', path, headers: { accept: 'application/json' }, signal: late.signal }
+      ? {
+          method: 'GET',
+          path,
+          headers: { accept: 'application/json' },
+          signal: late.signal,
+          maxBytes: MAX_BYTES,
+        }
       : {
           method: 'POST',
           path,
           headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' },
           body: new URLSearchParams(form).toString(),
           signal: late.signal,
+          maxBytes: MAX_BYTES,
         };
   try {
     const response = await transport.request(request);

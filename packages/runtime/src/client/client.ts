@@ -30,7 +30,7 @@ import type {
 } from './options.ts';
 import { withQuery } from './query.ts';
 import { isRecord } from './record.ts';
-import { type Outgoing, type RequestObserver, Requests } from './requests.ts';
+import { type Outgoing, PAGE_BYTES, type RequestObserver, Requests } from './requests.ts';
 
 const JSON_TYPE = 'application/json';
 const METADATA = `${JSON_TYPE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1`;
@@ -105,7 +105,8 @@ export class Client implements AsyncDisposable {
     };
     const path = withQuery(collectionPath(kind, namespace), query);
     const accept = options.metadataOnly ? METADATA_LIST : undefined;
-    return pageOf(kind, await this.#text({ method: 'GET', path, idempotent: true, accept }, options));
+    const request = { method: 'GET', path, idempotent: true, accept, maxBytes: PAGE_BYTES } as const;
+    return pageOf(kind, await this.#text(request, options));
   }
 
   /** Page by page, all as of the same moment. */

@@ -2,6 +2,7 @@ import { AccessError } from '../access/access.ts';
 import type { Credentials } from '../access/credentials.ts';
 import { messageOf } from '../errors.ts';
 import { Deadline } from '../world/deadline.ts';
+import { ResponseTooLargeError } from '../world/response-too-large.ts';
 import { unlessAborted } from '../world/unless-aborted.ts';
 import { wait } from '../world/wait.ts';
 import type { Transport, TransportRequest, TransportResponse, World } from '../world/world.ts';
@@ -41,7 +42,17 @@ export interface Outgoing {
   readonly allow?: (() => void) | undefined;
   /** For the whole answer; for lines, until they begin. */
   readonly timeoutMs: number;
+  /** Limit of the answer, or of one of its lines, in bytes. @default OBJECT_BYTES */
+  readonly maxBytes?: number | undefined;
 }
+
+/**
+ * Limit of an answer with one object, and of one event of a watch: the API server accepts objects of up to 3 MiB, and
+ * writes them with defaults and managed fields.
+ */
+const OBJECT_BYTES = 16 << 20;
+/** Limit of a page of a list. One without `limit` has all objects: 100,000 of 2.5 KB. */
+export const PAGE_BYTES = 256 << 20;
 
 const TRIES = 4;
 const FIRST_DELAY_MS = 50;
@@ -130,7 +141,14 @@ export class Requests {
     lasting = false,
   ): Promise<TransportResponse> {
     const { world, transport, userAgent, observer } = this.#options;
-    const { method, path, body, contentType, accept = 'application/json' } = outgoing;
+    const {
+      method,
+      path,
+      body,
+      contentType,
+      accept = 'application/json',
+      maxBytes = OBJECT_BYTES,
+    } = outgoing;
     const started = world.monotonic();
     const tell = (code: string) => observer?.answered(method, code, world.monotonic() - started);
     const headers = {
@@ -146,6 +164,7 @@ export class Requests {
       headers,
       signal,
       lasting,
+      maxBytes,
       ...(body !== undefined && { body }),
       ...(outgoing.allow && { beforeSend: () => refuseUnlessAllowed(outgoing) }),
     };
@@ -193,7 +212,13 @@ function refuseUnlessAllowed({ allow }: Outgoing): void {
   }
 }
 
-function unanswered(outgoing: Outgoing, { passed }: Deadline, cause: unknown): ConnectionError {
+function unanswered(
+  outgoing: Outgoing,
+  { passed }: Deadline,
+  cause: unknown,
+): ConnectionError | ResponseTooLargeError {
+  if (cause instanceof ResponseTooLargeError)
+    return new ResponseTooLargeError(cause.limit, `${nameOf(outgoing)}: the answer`);
   const why = passed ? `no answer within ${outgoing.timeoutMs / 1000} s` : messageOf(cause);
   return new ConnectionError(`${nameOf(outgoing)}: ${why}`, { cause });
 }

@@ -33,6 +33,8 @@ export interface ServerAddress {
   readonly origin: string;
   /** Asked for each new connection, so that a rotated authority or certificate is taken up. */
   readonly tls?: () => Promise<TlsOptions>;
+  /** URL of the proxy to use, always. @default what the environment says, where the world has one */
+  readonly proxy?: string | undefined;
 }
 
 export interface TlsOptions {
@@ -56,6 +58,11 @@ export interface TransportRequest {
   readonly beforeSend?: () => void;
   /** The answer may last: it gets a connection of its own. @default false */
   readonly lasting?: boolean;
+  /**
+   * Limit of the answer's text, or of one of its lines, in bytes. A larger one is a `ResponseTooLargeError`. Answers with
+   * a status of 400 and above are limited to 1 MiB besides. @default 64 MiB
+   */
+  readonly maxBytes?: number | undefined;
 }
 
 export interface TransportResponse {

@@ -1,9 +1,9 @@
+import { nodeWorld } from '@vmwright/runtime';
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../test/until.ts';
 import { calm, changed, clientOf } from '../../test/vcenter.ts';
 import type { Datacenter, InventoryChange, KnownObject, Ref, Vcenter, VcenterOptions } from '../index.ts';
-import { nodeWorld } from '../node/node-world.ts';
 import { isEqual } from './equal.ts';
 import { Inventory } from './inventory.ts';
 

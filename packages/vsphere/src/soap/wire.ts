@@ -54,6 +54,17 @@ export interface Received<M extends Method> {
   readonly cookie: string | undefined;
 }
 
+/** Limit of an answer with properties of many objects: 10,000 machines of 12 KB. */
+const PROPERTIES_BYTES = 128 << 20;
+/** Limit of any other answer. */
+const ANSWER_BYTES = 16 << 20;
+const FILE_BYTES = 1 << 20;
+const OF_PROPERTIES: ReadonlySet<string> = new Set<Method>([
+  'RetrievePropertiesEx',
+  'ContinueRetrievePropertiesEx',
+  'WaitForUpdatesEx',
+]);
+
 /** Sends one call and reads its answer; knows nothing of sessions. */
 export class Wire {
   readonly #options: WireOptions;
@@ -84,6 +95,10 @@ export class Wire {
       if (caught instanceof NotAllowed) throw caught.cause;
       tell('<error>');
       signal?.throwIfAborted();
+      if (isTooLarge(caught))
+        throw new UnreadableAnswerError(`${nameIn(outgoing)}: ${messageOf(caught)}${doubt(changes)}`, {
+          effectUnknown: changes,
+        });
       const why = deadline.passed
         ? `no answer within ${outgoing.timeoutMs / 1000} s`
         : without(outgoing.secret, messageOf(caught));
@@ -104,7 +119,14 @@ export class Wire {
     const deadline = new Deadline(world, timeoutMs, undefined);
     try {
       const headers = { 'user-agent': userAgent };
-      const response = await transport.request({ method: 'GET', path, headers, signal: deadline.signal });
+      const { signal } = deadline;
+      const response = await transport.request({
+        method: 'GET',
+        path,
+        headers,
+        signal,
+        maxBytes: FILE_BYTES,
+      });
       const text = await response.text();
       return response.status === 200 ? text : undefined;
     } catch (caught) {
@@ -117,7 +139,7 @@ export class Wire {
   }
 
   #post<M extends Method>(
-    { version, cookie, lasting, allow }: Outgoing<M>,
+    { method, version, cookie, lasting, allow }: Outgoing<M>,
     body: string,
     signal: AbortSignal,
   ): Promise<TransportResponse> {
@@ -133,6 +155,7 @@ export class Wire {
       },
       body,
       signal,
+      maxBytes: OF_PROPERTIES.has(method) ? PROPERTIES_BYTES : ANSWER_BYTES,
       ...(lasting && { lasting }),
       ...(allow && { beforeSend: () => refuseUnless(allow) }),
     });
@@ -178,6 +201,10 @@ export class Wire {
       });
     }
   }
+}
+
+function isTooLarge(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'RESPONSE_TOO_LARGE';
 }
 
 /** Carries what `allow` has thrown past those who tell failures of the network. */

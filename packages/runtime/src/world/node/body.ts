@@ -1,35 +1,41 @@
+import { ResponseTooLargeError } from '../response-too-large.ts';
 import type { TransportResponse } from '../world.ts';
+import { ByteList } from './byte-list.ts';
 
-/** The connection, as far as its reader steers it. */
+/** The connection, as far as the reader of its body controls it. */
 interface Flow {
   readonly paused: boolean;
   pause(): void;
   resume(): void;
+  /** Ends the exchange and, where nothing else uses it, the connection. */
   abort(reason: Error): void;
 }
 
-/** Bytes that may wait for their reader before the server is asked to hold on. */
+/** Bytes that may wait for their reader before the server is asked to pause. */
 const HIGH_WATER = 1 << 20;
+/** Limit of requests that set none. */
+const DEFAULT_MAX_BYTES = 64 << 20;
+/** Limit of answers that report an error, whatever the request allows: they are quoted and not processed. */
+const MAX_ERROR_BYTES = 1 << 20;
 
-/**
- * The body of a response, fed by the parser. Less than a Node stream on purpose: no event emitters, no copies, one
- * reader.
- */
+/** The body of one response. It has one reader, which wants either the whole text or lines as they come. */
 export class Body {
   readonly #flow: Flow;
-  #chunks: Buffer[] = [];
-  #size = 0;
+  readonly #maxBytes: number;
+  readonly #bytes = new ByteList();
   #ended = false;
   #error: Error | undefined;
   #wake: (() => void) | undefined;
-  /** It is wanted at its end, not piece by piece. */
+  /** The reader wants the whole text: waiting for it must not pause the connection. */
   #isWhole = false;
 
-  constructor(flow: Flow) {
+  /** @param maxBytes limit of the whole text, or of one line */
+  constructor(flow: Flow, status: number, maxBytes = DEFAULT_MAX_BYTES) {
     this.#flow = flow;
+    this.#maxBytes = status >= 400 ? Math.min(maxBytes, MAX_ERROR_BYTES) : maxBytes;
   }
 
-  /** As the one who sent the request sees it. */
+  /** As the sender of the request sees it. */
   response(
     status: number,
     headers: Readonly<Record<string, string | number | string[] | undefined>>,
@@ -43,56 +49,60 @@ export class Body {
   }
 
   push(chunk: Buffer): void {
-    this.#chunks.push(chunk);
-    this.#size += chunk.length;
-    if (this.#size > HIGH_WATER && !this.#isWhole) this.#flow.pause();
-    this.#tell();
+    if (this.#error !== undefined) return;
+    this.#bytes.push(chunk);
+    if (!this.#isWhole) {
+      if (this.#bytes.size > HIGH_WATER) this.#flow.pause();
+      this.#notify();
+    } else if (this.#bytes.size > this.#maxBytes) this.#refuse();
   }
 
   end(): void {
     this.#ended = true;
-    this.#tell();
+    this.#notify();
   }
 
-  /** Does nothing to one that has ended. */
+  /** Does nothing to a body that has ended. */
   fail(error: Error): void {
     if (this.#ended) return;
-    this.#error = error;
-    this.#tell();
+    this.#error ??= error;
+    this.#notify();
   }
 
   text(): Promise<string> {
     this.#isWhole = true;
-    if (this.#flow.paused) this.#flow.resume();
     return new Promise((resolve, reject) => {
       const settle = () => {
         if (this.#error !== undefined) reject(this.#error);
         else if (!this.#ended) this.#wake = settle;
         else
           try {
-            resolve(this.#all());
+            resolve(this.#bytes.takeText());
           } catch (error) {
-            reject(error); // it is longer than a string can be
+            reject(error); // longer than a string can be
           }
       };
+      if (this.#bytes.size > this.#maxBytes) this.#refuse();
+      else if (this.#flow.paused) this.#flow.resume();
       settle();
     });
   }
 
   async *lines(): AsyncGenerator<string, void, undefined> {
-    let rest: Buffer[] = [];
+    const line = new ByteList();
     try {
       for (let chunks = await this.#next(); chunks !== undefined; chunks = await this.#next()) {
         for (const chunk of chunks) {
           let start = 0;
           for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-            const last = chunk.subarray(start, end);
-            const line = rest.length === 0 ? last : Buffer.concat([...rest, last]);
-            rest = [];
+            line.push(chunk.subarray(start, end));
             start = end + 1;
-            if (line.length > 0) yield line.toString();
+            if (line.size > this.#maxBytes) throw this.#refuse('a line of the answer');
+            const text = line.takeText();
+            if (text !== '') yield text;
           }
-          if (start < chunk.length) rest.push(chunk.subarray(start));
+          if (start < chunk.length) line.push(chunk.subarray(start));
+          if (line.size > this.#maxBytes) throw this.#refuse('a line of the answer');
         }
       }
     } finally {
@@ -100,29 +110,30 @@ export class Body {
     }
   }
 
-  /** What has come since the last time, as soon as there is something; undefined at the end. */
+  /** Ends the exchange: what is still to come is not read, however much it is. */
+  #refuse(what?: string): Error {
+    const error = new ResponseTooLargeError(this.#maxBytes, what);
+    this.fail(error);
+    this.#bytes.take();
+    this.#flow.abort(error);
+    return error;
+  }
+
+  /** The bytes since the last call, as soon as there are some; undefined at the end. */
   async #next(): Promise<Buffer[] | undefined> {
-    while (this.#chunks.length === 0) {
+    while (this.#bytes.size === 0) {
       if (this.#error !== undefined) throw this.#error;
       if (this.#ended) return undefined;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
-    const chunks = this.#chunks;
-    this.#chunks = [];
-    this.#size = 0;
+    const chunks = this.#bytes.take();
     if (this.#flow.paused) this.#flow.resume();
     return chunks;
   }
 
-  #all(): string {
-    const [only, ...more] = this.#chunks;
-    if (only === undefined) return '';
-    return (more.length === 0 ? only : Buffer.concat(this.#chunks)).toString();
-  }
-
-  #tell(): void {
+  #notify(): void {
     const wake = this.#wake;
     this.#wake = undefined;
     wake?.();

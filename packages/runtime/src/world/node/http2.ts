@@ -5,6 +5,7 @@ import {
   constants,
 } from 'node:http2';
 import type { Duplex } from 'node:stream';
+import type { HttpProxy } from '../proxy.ts';
 import { unlessAborted } from '../unless-aborted.ts';
 import type { ServerAddress, TransportRequest, TransportResponse } from '../world.ts';
 import { Body } from './body.ts';
@@ -19,6 +20,7 @@ const SESSION_WINDOW = 1 << 22;
 
 export interface Http2Options {
   readonly server: ServerAddress;
+  readonly proxy?: HttpProxy | undefined;
   /** How often a connection is asked whether its other end is still there. @default 30_000 */
   readonly pingEveryMs?: number;
   /** How long that may take. @default 15_000 */
@@ -76,7 +78,8 @@ export class Http2Streams {
   }
 
   async #open(): Promise<Session> {
-    const socket = await openSocket(this.#options.server, { protocols: ['h2', 'http/1.1'] });
+    const { server, proxy } = this.#options;
+    const socket = await openSocket(server, { protocols: ['h2', 'http/1.1'], proxy });
     if (!('alpnProtocol' in socket) || socket.alpnProtocol !== 'h2') {
       socket.destroy();
       throw new NoHttp2Error('the server does not speak HTTP/2');
@@ -130,7 +133,8 @@ class Session {
     return !this.#retired && !this.#session.closed && !this.#session.destroyed;
   }
 
-  send({ method, path, headers, body, signal }: TransportRequest): Promise<TransportResponse> {
+  send(request: TransportRequest): Promise<TransportResponse> {
+    const { method, path, headers, body } = request;
     const stream = this.#session.request(
       { ...headers, ':method': method, ':path': path },
       { endStream: body === undefined },
@@ -138,7 +142,7 @@ class Session {
     this.#streams += 1;
     this.#session.ref();
     if (body !== undefined) stream.end(body);
-    return answerOf(stream, signal, () => {
+    return answerOf(stream, request, () => {
       this.#streams -= 1;
       if (this.#streams > 0) return;
       if (this.#retired) this.#session.close();
@@ -168,7 +172,7 @@ class Session {
 
 function answerOf(
   stream: ClientHttp2Stream,
-  signal: AbortSignal | undefined,
+  { signal, maxBytes }: TransportRequest,
   onEnd: () => void,
 ): Promise<TransportResponse> {
   return new Promise((resolve, reject) => {
@@ -180,22 +184,24 @@ function answerOf(
     };
     const follow = () => abort(signal?.reason);
     signal?.addEventListener('abort', follow, { once: true });
-    const body = new Body({
+    const flow = {
       get paused() {
         return stream.isPaused();
       },
       pause: () => void stream.pause(),
       resume: () => void stream.resume(),
       abort,
-    });
+    };
     stream.once('response', (headers) => {
+      const status = headers[':status'] ?? 0;
+      const body = new Body(flow, status, maxBytes);
       answer = body;
-      resolve(body.response(headers[':status'] ?? 0, headers));
+      stream.on('data', (chunk: Buffer) => body.push(chunk));
+      resolve(body.response(status, headers));
     });
-    stream.on('data', (chunk: Buffer) => body.push(chunk));
     stream.once('end', () => {
       // A stream that is reset ends as well, before it says so.
-      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && error === undefined) body.end();
+      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && error === undefined) answer?.end();
     });
     stream.on('error', (reason) => {
       error ??= reason;
@@ -205,7 +211,7 @@ function answerOf(
       onEnd();
       const broken = error ?? new Error('the server has cut the answer short');
       if (answer === undefined) reject(broken);
-      else body.fail(broken); // nothing to one that has ended
+      else answer.fail(broken); // nothing to one that has ended
     });
   });
 }

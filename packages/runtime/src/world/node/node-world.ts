@@ -15,6 +15,6 @@ export const nodeWorld: World = {
   },
   random: () => Math.random(),
   uuid: () => randomUUID(),
-  connect: (server) => connect(server),
+  connect: (server) => connect(server, { env: process.env }),
   pinsCertificates: true,
 };

@@ -1,46 +1,85 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
-import { connect as connectTls, type TLSSocket } from 'node:tls';
-import type { ServerAddress } from '../world.ts';
+import type { Duplex } from 'node:stream';
+import { connect as connectTls, getCACertificates, type TLSSocket } from 'node:tls';
+import { Client } from 'undici';
+import { type HttpProxy, ProxyError } from '../proxy.ts';
+import type { ServerAddress, TlsOptions } from '../world.ts';
 
+/** For the whole connection: to the proxy, through it, and the handshake. */
 const CONNECT_TIMEOUT_MS = 10_000;
+/** A peer that is gone is noticed by TCP on connections that wait for an answer. */
+const KEEP_ALIVE_MS = 30_000;
 
 export interface SocketOptions {
-  /** What we speak, in the order of our liking. */
+  /** Protocols to offer (ALPN), in order of preference. */
   readonly protocols: readonly string[];
-  /** Gets what arrives, in memory that is used again. Without, the socket is a stream. */
-  readonly onread?: {
-    readonly buffer: Buffer;
-    readonly callback: (bytes: number, buffer: Buffer) => boolean;
-  };
+  readonly proxy?: HttpProxy | undefined;
 }
 
-/** A connection, encrypted where the address says so, once it stands. */
+/**
+ * A connection to a server, encrypted where its address says so, after the handshake.
+ *
+ * Through a proxy, an encrypted connection is a tunnel to the server (CONNECT). A plain one is a connection to the proxy
+ * itself, which expects requests with absolute URLs.
+ */
 export async function openSocket(
-  { origin, tls }: ServerAddress,
-  { protocols, onread }: SocketOptions,
+  server: ServerAddress,
+  { protocols, proxy }: SocketOptions,
 ): Promise<Socket | TLSSocket> {
+  const { origin } = server;
   const { hostname, port, protocol } = new URL(origin);
-  const host = hostname.replace(/^\[|\]$/g, ''); // as IPv6 is written in addresses
-  const to = {
-    host,
-    port: Number(port || (protocol === 'https:' ? 443 : 80)),
-    noDelay: true,
-    ...(onread && { onread: { ...onread } }),
-  };
-  if (tls === undefined && protocol === 'https:')
+  if (server.tls === undefined && protocol === 'https:')
     throw new Error(`${origin} is to be asked over TLS, and nobody says whom to trust`);
-  if (tls === undefined) return opened(connectTcp(to), 'connect');
-  const { ca, certificate, key, serverName, insecure, thumbprint } = await tls();
+  const host = hostname.replace(/^\[|\]$/g, ''); // as IPv6 is written in addresses
+  const target = { host, port: Number(port || (protocol === 'https:' ? 443 : 80)) };
+  const late = new AbortController();
+  const timer = setTimeout(
+    () => late.abort(new Error(`no connection within ${CONNECT_TIMEOUT_MS / 1000} s`)),
+    CONNECT_TIMEOUT_MS,
+  );
+  try {
+    if (server.tls === undefined)
+      return await (proxy === undefined
+        ? plainSocket(target, late.signal)
+        : proxySocket(proxy, undefined, late.signal));
+    const tls = await server.tls();
+    const authority = `${hostname}:${target.port}`;
+    const tunnel = proxy && (await tunnelThrough(proxy, authority, tls.ca, late.signal));
+    return await secureSocket(target, tls, { protocols, tunnel }, late.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+interface Target {
+  readonly host: string;
+  readonly port: number;
+}
+
+function plainSocket(target: Target, signal: AbortSignal): Promise<Socket> {
+  return opened(connectTcp({ ...target, ...TUNING }), 'connect', signal);
+}
+
+const TUNING = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS } as const;
+
+async function secureSocket(
+  target: Target,
+  { ca, certificate, key, serverName, insecure, thumbprint }: TlsOptions,
+  { protocols, tunnel }: { readonly protocols: readonly string[]; readonly tunnel?: Duplex | undefined },
+  signal: AbortSignal,
+): Promise<TLSSocket> {
   const socket = connectTls({
-    ...to,
+    ...target,
+    ...TUNING,
+    ...(tunnel !== undefined && { socket: tunnel }),
     ALPNProtocols: [...protocols],
     rejectUnauthorized: insecure !== true && thumbprint === undefined,
     ...(ca !== undefined && { ca }),
     ...(certificate !== undefined && { cert: certificate }),
     ...(key !== undefined && { key }),
-    ...nameFor(host, serverName),
+    ...nameFor(target.host, serverName),
   });
-  await opened(socket, 'secureConnect');
+  await opened(socket, 'secureConnect', signal);
   // Before anything is sent over it.
   const shown = socket.getPeerCertificate().fingerprint256?.replaceAll(':', '').toLowerCase();
   if (thumbprint === undefined || shown === thumbprint) return socket;
@@ -58,18 +97,90 @@ function nameFor(host: string, serverName: string | undefined): { readonly serve
   return isIP(host) === 0 ? { servername: host.replace(/\.$/, '') } : {};
 }
 
-function opened<S extends Socket>(socket: S, event: 'connect' | 'secureConnect'): Promise<S> {
+/** @param ca also trusted for the proxy's own certificate, beside the system's authorities */
+function proxySocket(proxy: HttpProxy, ca: string | undefined, signal: AbortSignal): Promise<Socket> {
+  const { protocol, host, port } = proxy;
+  const connecting =
+    protocol === 'http:'
+      ? plainSocket({ host, port }, signal)
+      : opened(
+          connectTls({
+            ...{ host, port, ...TUNING, ALPNProtocols: ['http/1.1'], ...nameFor(host, undefined) },
+            ...(ca !== undefined && { ca: [...getCACertificates('default'), ca] }),
+          }),
+          'secureConnect',
+          signal,
+        );
+  return connecting.catch((cause: unknown) => {
+    throw new ProxyError(`the proxy ${nameOf(proxy)} cannot be reached: ${messageOf(cause)}`, { cause });
+  });
+}
+
+/** A connection to `authority` through the proxy. @throws ProxyError */
+async function tunnelThrough(
+  proxy: HttpProxy,
+  authority: string,
+  ca: string | undefined,
+  signal: AbortSignal,
+): Promise<Duplex> {
+  const client = new Client(`${proxy.protocol}//${nameOf(proxy)}`, {
+    allowH2: false,
+    connect: (_, done) =>
+      void proxySocket(proxy, ca, signal).then(
+        (socket) => done(null, socket),
+        (error) => done(error, null),
+      ),
+  });
+  const { authorization } = proxy;
+  try {
+    const { statusCode, socket } = await client.connect({
+      path: authority,
+      headers: {
+        host: authority,
+        ...(authorization !== undefined && { 'proxy-authorization': authorization }),
+      },
+      signal,
+    });
+    socket.on('error', () => undefined); // until the handshake, which reports it as its own, has begun
+    if (statusCode === 200) return socket;
+    socket.destroy();
+    const hint = statusCode === 407 ? ' (it requires a user and a password, or others)' : '';
+    throw new ProxyError(
+      `the proxy ${nameOf(proxy)} refused a connection to ${authority} with status ${statusCode}${hint}`,
+    );
+  } catch (cause) {
+    // Never undici's own error: its pool takes some of them for a reason to connect again without end.
+    if (cause instanceof ProxyError) throw cause;
+    throw new ProxyError(`no connection to ${authority} through the proxy: ${messageOf(cause)}`, { cause });
+  } finally {
+    client.destroy().catch(() => undefined); // the tunnel is not its own any more
+  }
+}
+
+function nameOf({ host, port }: HttpProxy): string {
+  return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function opened<S extends Socket>(
+  socket: S,
+  event: 'connect' | 'secureConnect',
+  signal: AbortSignal,
+): Promise<S> {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => {
-      socket.destroy(new Error(`no connection within ${CONNECT_TIMEOUT_MS / 1000} s`));
-    }, CONNECT_TIMEOUT_MS);
+    const abort = () => socket.destroy(signal.reason);
     const fail = (error: Error) => {
-      clearTimeout(late);
+      signal.removeEventListener('abort', abort);
       reject(error);
     };
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
     socket.once('error', fail);
     socket.once(event, () => {
-      clearTimeout(late);
+      signal.removeEventListener('abort', abort);
       socket.removeListener('error', fail);
       resolve(socket);
     });

@@ -1,3 +1,4 @@
+import { type HttpProxy, type ProxyEnv, proxyFor, proxyFrom } from '../proxy.ts';
 import type { ServerAddress, TlsOptions, Transport, TransportRequest, TransportResponse } from '../world.ts';
 import { Http1Pool } from './http1.ts';
 import { Http2Streams, NoHttp2Error } from './http2.ts';
@@ -8,15 +9,23 @@ const CONNECTIONS = 8;
 export interface TransportOptions {
   /** How often, at most, certificates are looked at again while there are requests. @default 10_000 */
   readonly lookMs?: number;
+  /** Where `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` are read. @default no proxies but the server's own */
+  readonly env?: ProxyEnv;
 }
 
 /**
- * HTTP over kept connections: a few of HTTP/1.1 for requests, which costs both sides less (docs/decisions/008), and one
- * of HTTP/2 for all watches. Certificates that have been rotated are taken up by new connections, which then replace the
- * old: a server looks at the expiry of a client's certificate with every request.
+ * HTTP over kept connections: a few of HTTP/1.1 for requests, which costs both sides less (docs/decisions/016), and one
+ * of HTTP/2 for all watches. Rotated certificates are picked up by new connections, which then replace the old ones: a
+ * server checks the expiry of a client's certificate with every request.
+ * @throws ProxyError if the settings name a proxy that cannot be used
  */
-export function connect(server: ServerAddress, { lookMs = 10_000 }: TransportOptions = {}): Transport {
-  let connections = new Connections(server);
+export function connect(
+  server: ServerAddress,
+  { lookMs = 10_000, env = {} }: TransportOptions = {},
+): Transport {
+  const proxy =
+    server.proxy === undefined ? proxyFor(server.origin, env) : proxyFrom(server.proxy, 'proxy-url');
+  let connections = new Connections(server, proxy);
   let known: string | undefined;
   let lookedAt = Number.NEGATIVE_INFINITY;
   const look = async ({ tls }: ServerAddress) => {
@@ -25,7 +34,7 @@ export function connect(server: ServerAddress, { lookMs = 10_000 }: TransportOpt
     const now = fingerprint(await tls());
     if (known !== undefined && now !== known) {
       connections.retire();
-      connections = new Connections(server);
+      connections = new Connections(server, proxy);
     }
     known = now;
   };
@@ -45,15 +54,15 @@ function fingerprint({ ca, certificate, key, serverName, insecure, thumbprint }:
 
 /** All that were made with the same certificates. */
 class Connections {
-  readonly #server: ServerAddress;
+  readonly #route: { readonly server: ServerAddress; readonly proxy: HttpProxy | undefined };
   readonly #brief: Http1Pool;
   #lasting: Http1Pool | Http2Streams;
 
-  constructor(server: ServerAddress) {
-    const { tls } = server;
-    this.#server = server;
-    this.#brief = new Http1Pool({ server, connections: CONNECTIONS });
-    this.#lasting = tls === undefined ? new Http1Pool({ server }) : new Http2Streams({ server });
+  constructor(server: ServerAddress, proxy: HttpProxy | undefined) {
+    const route = { server, proxy };
+    this.#route = route;
+    this.#brief = new Http1Pool({ ...route, connections: CONNECTIONS });
+    this.#lasting = server.tls === undefined ? new Http1Pool(route) : new Http2Streams(route);
   }
 
   async send(request: TransportRequest): Promise<TransportResponse> {
@@ -63,8 +72,8 @@ class Connections {
       return await lasting.send(request);
     } catch (error) {
       if (!(error instanceof NoHttp2Error)) throw error;
-      // Behind a proxy that speaks HTTP/1.1 alone, each watch has a connection of its own.
-      if (this.#lasting === lasting) this.#lasting = new Http1Pool({ server: this.#server });
+      // Where the server speaks only HTTP/1.1, each watch has a connection of its own.
+      if (this.#lasting === lasting) this.#lasting = new Http1Pool(this.#route);
       return this.#lasting.send(request);
     }
   }

@@ -1,0 +1,196 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Transport } from '../world.ts';
+import { connect } from './transport.ts';
+
+/*
+ * Answers as bytes, most of them malformed, that any HTTP client has to reject or to read as the standard says. After each,
+ * the next requests must get their own answers: a client that reads the rest of one answer as the next one gives a
+ * controller the state of another object.
+ */
+
+/** What the transport makes of it: an error of its own, the end of the request's time, or this very answer. */
+type Outcome = 'error' | 'time is up' | { readonly status: number; readonly body: string };
+
+interface Case {
+  readonly wire: string;
+  readonly outcome: Outcome;
+  /** The server closes the connection after it. @default false */
+  readonly closes?: boolean;
+}
+
+const OK = { status: 200, body: 'ok' } as const;
+const SPOOFED = 'HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\nspoofed';
+const head = (...lines: string[]) => `${['HTTP/1.1 200 OK', ...lines].join('\r\n')}\r\n\r\n`;
+const chunked = (wire: string) => `${head('transfer-encoding: chunked')}${wire}`;
+
+const CASES: Readonly<Record<string, Case>> = {
+  'a sound answer': { wire: `${head('content-length: 2')}ok`, outcome: OK },
+  'a second answer after the body': { wire: `${head('content-length: 2')}ok${SPOOFED}`, outcome: OK },
+  'half an answer after the body, which would make the next 404 a 200': {
+    wire: `${head('content-length: 2')}okHTTP/1.1 200 OK\r\nx-swallowed: `,
+    outcome: OK,
+  },
+  'a second answer after chunks': { wire: `${chunked('2\r\nok\r\n0\r\n\r\n')}${SPOOFED}`, outcome: OK },
+  'garbage after the body': { wire: `${head('content-length: 2')}ok\0\xff garbage`, outcome: OK },
+  'a chunk size of 0x2': { wire: chunked('0x2\r\nok\r\n0\r\n\r\n'), outcome: 'error' },
+  'a chunk size of +2': { wire: chunked('+2\r\nok\r\n0\r\n\r\n'), outcome: 'error' },
+  'a negative chunk size': { wire: chunked('-2\r\nok\r\n0\r\n\r\n'), outcome: 'error' },
+  'a chunk size with a space before it': { wire: chunked(' 2\r\nok\r\n0\r\n\r\n'), outcome: 'error' },
+  'a chunk size of 72 bits': { wire: chunked('ffffffffffffffffff\r\nok\r\n0\r\n\r\n'), outcome: 'error' },
+  'no chunk size': { wire: chunked('\r\nok\r\n0\r\n\r\n'), outcome: 'error' },
+  'a chunk that is longer than its size': { wire: chunked('2\r\nokok\r\n0\r\n\r\n'), outcome: 'error' },
+  'a chunk that ends with LF': { wire: chunked('2\r\nok\n0\r\n\r\n'), outcome: 'error' },
+  'a chunk extension': { wire: chunked('2;a=b\r\nok\r\n0\r\n\r\n'), outcome: OK },
+  trailers: { wire: chunked('2\r\nok\r\n0\r\nx-checksum: 1\r\n\r\n'), outcome: OK },
+  'chunks that break off': { wire: chunked('2\r\nok\r\n'), outcome: 'error', closes: true },
+  'chunks without an end': { wire: chunked('2\r\nok\r\n'), outcome: 'time is up' },
+  'the same Content-Length twice': {
+    wire: `${head('content-length: 2', 'content-length: 2')}ok`,
+    outcome: 'error',
+  },
+  'two different Content-Lengths': {
+    wire: `${head('content-length: 2', 'content-length: 3')}ok!`,
+    outcome: 'error',
+  },
+  'a list of Content-Lengths': { wire: `${head('content-length: 2, 2')}ok`, outcome: 'error' },
+  'a negative Content-Length': { wire: `${head('content-length: -2')}ok`, outcome: 'error' },
+  'a Content-Length of +2': { wire: `${head('content-length: +2')}ok`, outcome: 'error' },
+  'a Content-Length of 0x2': { wire: `${head('content-length: 0x2')}ok`, outcome: 'error' },
+  'a Content-Length of 80 bits': {
+    wire: `${head('content-length: 999999999999999999999999')}ok`,
+    outcome: 'error',
+  },
+  'an empty Content-Length': { wire: `${head('content-length:')}ok`, outcome: 'error' },
+  'Content-Length with Transfer-Encoding': {
+    wire: `${head('content-length: 2', 'transfer-encoding: chunked')}2\r\nok\r\n0\r\n\r\n`,
+    outcome: 'error',
+  },
+  'Transfer-Encoding: gzip, chunked': {
+    wire: `${head('transfer-encoding: gzip, chunked')}2\r\nok\r\n0\r\n\r\n`,
+    outcome: 'error',
+  },
+  'Transfer-Encoding: chunked, gzip': {
+    wire: `${head('transfer-encoding: chunked, gzip')}2\r\nok\r\n0\r\n\r\n`,
+    outcome: 'error',
+  },
+  'a folded header': { wire: `${head('x-a: b', ' c', 'content-length: 2')}ok`, outcome: 'error' },
+  'NUL in a header': { wire: `${head('x-a: b\0c', 'content-length: 2')}ok`, outcome: 'error' },
+  'a bare CR in a header': { wire: `${head('x-a: b\rc', 'content-length: 2')}ok`, outcome: 'error' },
+  'lines that end with LF': { wire: 'HTTP/1.1 200 OK\ncontent-length: 2\n\nok', outcome: 'error' },
+  'a space before the colon': { wire: `${head('content-length : 2')}ok`, outcome: 'error' },
+  'a header without a colon': { wire: `${head('content-length 2')}ok`, outcome: 'error' },
+  'a header without a name': { wire: `${head(': x', 'content-length: 2')}ok`, outcome: 'error' },
+  'headers of 1 MB': {
+    wire: `${head(...Array.from({ length: 10_000 }, (_, i) => `x-${i}: ${'y'.repeat(90)}`))}`,
+    outcome: 'error',
+  },
+  'a header line without an end': { wire: `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(1 << 20)}`, outcome: 'error' },
+  'half a head': { wire: 'HTTP/1.1 200 OK\r\ncontent-le', outcome: 'time is up' },
+  'half a head, and the end': { wire: 'HTTP/1.1 200 OK\r\ncontent-le', outcome: 'error', closes: true },
+  'Connection: x, close': { wire: `${head('connection: x, close', 'content-length: 2')}ok`, outcome: OK },
+  'Connection: close with more behind it': {
+    wire: `${head('connection: close', 'content-length: 2')}ok${SPOOFED}`,
+    outcome: OK,
+  },
+  'a body that breaks off': { wire: `${head('content-length: 10')}half`, outcome: 'error', closes: true },
+  'a body without an end': { wire: `${head('content-length: 10')}half`, outcome: 'time is up' },
+  'a body until the end of the connection': { wire: `${head()}ok`, outcome: OK, closes: true },
+  'an answer of HTTP/1.0': {
+    wire: 'HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok',
+    outcome: OK,
+  },
+  'early hints before the answer': {
+    wire: `HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${head('content-length: 2')}ok`,
+    outcome: OK,
+  },
+  'a 100 that was not asked for': {
+    wire: `HTTP/1.1 100 Continue\r\n\r\n${head('content-length: 2')}ok`,
+    outcome: 'error',
+  },
+  'another protocol': {
+    wire: 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nok',
+    outcome: 'error',
+  },
+  'a 204 with a body': {
+    wire: `HTTP/1.1 204 No Content\r\ncontent-length: ${SPOOFED.length}\r\n\r\n${SPOOFED}`,
+    outcome: { status: 204, body: '' },
+  },
+  'a 304 with a body': {
+    wire: `HTTP/1.1 304 Not Modified\r\ncontent-length: ${SPOOFED.length}\r\n\r\n${SPOOFED}`,
+    outcome: { status: 304, body: '' },
+  },
+  'a status that is no number': { wire: 'HTTP/1.1 abc OK\r\ncontent-length: 2\r\n\r\nok', outcome: 'error' },
+  'a status of two digits': { wire: 'HTTP/1.1 20 OK\r\ncontent-length: 2\r\n\r\nok', outcome: 'error' },
+  'HTTP/3.7': { wire: 'HTTP/3.7 200 OK\r\ncontent-length: 2\r\n\r\nok', outcome: 'error' },
+  'another protocol altogether': { wire: 'SSH-2.0-OpenSSH_9.9\r\n', outcome: 'error' },
+  'the first bytes of TLS': { wire: '\x15\x03\x01\0\x02\x02\x46', outcome: 'error' },
+  'nothing, and the end': { wire: '', outcome: 'error', closes: true },
+  'nothing at all': { wire: '', outcome: 'time is up' },
+};
+
+/** A server that answers `/case` with the bytes, and everything else properly, with a 404 that repeats the path. */
+async function serving({ wire, closes = false }: Case): Promise<Transport> {
+  const server = createServer((socket) => {
+    let received = '';
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1');
+      for (let end = received.indexOf('\r\n\r\n'); end !== -1; end = received.indexOf('\r\n\r\n')) {
+        const [, path = ''] = received.slice(0, end).split(' ', 2);
+        received = received.slice(end + 4);
+        if (path === '/case') {
+          socket.write(wire, 'latin1');
+          if (closes) socket.end();
+        } else
+          socket.write(`HTTP/1.1 404 Not Found\r\ncontent-length: ${path.length}\r\n\r\n${path}`, 'latin1');
+      }
+    });
+    onTestFinished(() => void socket.destroy());
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  const transport = connect({ origin: `http://127.0.0.1:${address.port}` });
+  onTestFinished(() => transport.close());
+  return transport;
+}
+
+class TimeIsUp extends Error {}
+
+async function ask(transport: Transport, path: string, lasting: boolean, signal?: AbortSignal) {
+  const response = await transport.request({ method: 'GET', path, headers: {}, lasting, signal });
+  return { status: response.status, body: await response.text() };
+}
+
+async function outcomeOf(transport: Transport, lasting: boolean, isEndless: boolean): Promise<Outcome> {
+  const late = new AbortController();
+  // Only where the answer has no end does its length matter: all others end by themselves.
+  const timer = setTimeout(() => late.abort(new TimeIsUp()), isEndless ? 100 : 60_000);
+  try {
+    return await ask(transport, '/case', lasting, late.signal);
+  } catch (error) {
+    return error instanceof TimeIsUp ? 'time is up' : 'error';
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+test.for(
+  Object.entries(CASES).flatMap(([name, each]) => [
+    [name, each, false] as const,
+    [`${name}, to a watch`, each, true] as const,
+  ]),
+)('%s', async ([, each, lasting]) => {
+  const transport = await serving(each);
+  expect(await outcomeOf(transport, lasting, each.outcome === 'time is up')).toEqual(each.outcome);
+  for (const path of ['/next', '/one-more'])
+    expect(await ask(transport, path, lasting)).toEqual({ status: 404, body: path });
+  const together = Array.from({ length: 10 }, (_, i) => `/${i}`);
+  expect(await Promise.all(together.map((path) => ask(transport, path, lasting)))).toEqual(
+    together.map((body) => ({ status: 404, body })),
+  );
+});
