@@ -14,6 +14,7 @@ export {
   VsphereError,
 } from './errors.ts';
 export { type FaultCode, FaultError, faultOf, isA } from './faults.ts';
+export { type HealthListener, isOutage } from './health/health.ts';
 export type { Inventory, InventoryChange, InventoryOptions } from './inventory/inventory.ts';
 export type { Datacenter } from './lookup/lookup.ts';
 export { customValueOf } from './machines/attributes.ts';

@@ -3,6 +3,7 @@ import { NotFoundError, OptionsError } from './errors.ts';
 import { nameOf } from './faults.ts';
 import { Feed } from './feed/feed.ts';
 import { Pause } from './feed/pace.ts';
+import { Health } from './health/health.ts';
 import { Inventory, type InventoryOptions } from './inventory/inventory.ts';
 import { Lookup } from './lookup/lookup.ts';
 import { Attributes } from './machines/attributes.ts';
@@ -17,6 +18,7 @@ import {
   retrieveBelow,
 } from './properties/properties.ts';
 import type { Credentials } from './session/credentials.ts';
+import { SERVICE } from './session/login.ts';
 import { Session } from './session/session.ts';
 import { type CallObserver, Wire } from './soap/wire.ts';
 import { TaskFollower } from './tasks/task-follower.ts';
@@ -71,6 +73,8 @@ export class Vcenter implements AsyncDisposable {
   readonly machines: Machines;
   readonly attributes: Attributes;
   readonly tasks: TaskFollower;
+  /** Tells whether vCenter answers, by every call that is made. */
+  readonly health = new Health();
   readonly #calls: Calls;
   readonly #session: Session;
   readonly #transport: Transport;
@@ -103,10 +107,11 @@ export class Vcenter implements AsyncDisposable {
       wire,
       agent: userAgent,
       credentials,
+      health: this.health,
       timeoutMs,
       version: options.apiVersion,
     });
-    this.#calls = new Calls({ world, wire, session: this.#session, timeoutMs });
+    this.#calls = new Calls({ world, wire, session: this.#session, health: this.health, timeoutMs });
     const troubled = (error: unknown) => observer?.troubled?.(error);
     const feeding = { world, calls: this.#calls, maxWaitSeconds, pageSize, troubled };
     this.lookup = new Lookup(this.#calls);
@@ -132,6 +137,11 @@ export class Vcenter implements AsyncDisposable {
       async ({ login: { content, version } }) => ({ about: content.about, version }),
       options,
     );
+  }
+
+  /** Makes sure that vCenter answers in a session, with a new one where it has ended. */
+  async ping(options?: CallOptions): Promise<void> {
+    await this.#calls.read('CurrentTime', SERVICE, {}, options);
   }
 
   /**

@@ -1,5 +1,6 @@
 import { VsphereError } from '../errors.ts';
 import { FaultError, faultOf } from '../faults.ts';
+import type { Health } from '../health/health.ts';
 import type { Login } from '../session/login.ts';
 import type { Session } from '../session/session.ts';
 import type { ArgsOf, Method, ResultOf } from '../soap/envelope.ts';
@@ -50,6 +51,7 @@ export interface CallsOptions {
   readonly world: Pick<VsphereWorld, 'after' | 'random'>;
   readonly wire: Wire;
   readonly session: Session;
+  readonly health: Health;
   readonly timeoutMs: number;
 }
 
@@ -108,7 +110,7 @@ export class Calls {
     args: ArgsOf<M>,
     { signal, timeoutMs = this.#options.timeoutMs, allow, what, resend = true }: ChangeOptions = {},
   ): Promise<ResultOf<M>> {
-    const { wire, session } = this.#options;
+    const { wire, session, health } = this.#options;
     for (let isRenewed = false; ; isRenewed = true) {
       // Whatever fails in the login is repeated there: nothing of this call has been sent.
       const { login } = await this.reading(async (bound) => bound, { signal });
@@ -127,8 +129,11 @@ export class Calls {
         allow,
       };
       try {
-        return (await wire.call(sent)).result;
+        const { result } = await wire.call(sent);
+        health.answered();
+        return result;
       } catch (error) {
+        health.callFailed(error);
         if (!isSignedOut(error)) throw error;
         session.lost(login);
         if (isRenewed || !resend) throw error;
@@ -138,7 +143,7 @@ export class Calls {
 
   /** Calls in the session as it is now, each sent once. */
   async bind(signal?: AbortSignal): Promise<Bound> {
-    const { wire, session, timeoutMs: usual } = this.#options;
+    const { wire, session, health, timeoutMs: usual } = this.#options;
     const login = await session.get(signal);
     const { cookie, version } = login;
     return {
@@ -158,8 +163,10 @@ export class Calls {
           };
           const { result } = await wire.call(sent);
           refuseIfSignedOut(method, result);
+          health.answered();
           return result;
         } catch (error) {
+          health.callFailed(error);
           if (isSignedOut(error)) session.lost(login);
           throw error;
         }

@@ -260,64 +260,63 @@ test('the end of a waiting time is no news', async () => {
   await changedTo(inventory, '10.4.4.4');
 });
 
-test('one that comes later is filled as well, the first goes on, and both share the session and the call', async () => {
+test('one that comes later is filled without the first being listed again, and both share session and collector', async () => {
   const first = await filled();
+  const interruptions = watchInterruptions(first);
   const second = vcenter.inventory({ properties: { Datastore: ['name'] }, container: datacenter.ref });
   await second.synced();
   expect(second.list('Datastore').map(({ properties }) => properties.name)).toEqual(['LocalDS_0']);
   await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.5.5.5' });
   await changedTo(first, '10.5.5.5');
   expect(await vcsim.control.sessions()).toHaveLength(1);
-  expect(await vcsim.control.calls()).toMatchObject({
-    CreatePropertyCollector: 2,
-    DestroyPropertyCollector: 1,
-    DestroyView: 1,
-  });
+  expect(await vcsim.control.calls()).toMatchObject({ CreatePropertyCollector: 1, CreateContainerView: 2 });
+  expect(interruptions()).toBe(0);
 
   second[Symbol.dispose]();
   await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.5.5.6' });
   await changedTo(first, '10.5.5.6');
-  const { CreateContainerView = 0, DestroyView = 0 } = await vcsim.control.calls();
-  expect(CreateContainerView - DestroyView).toBe(1);
+  const { CreateContainerView, DestroyView, CreateFilter, DestroyPropertyFilter } =
+    await vcsim.control.calls();
+  expect([CreateContainerView, DestroyView, CreateFilter, DestroyPropertyFilter]).toEqual([2, 1, 2, 1]);
+  expect(interruptions()).toBe(0);
 });
 
-test('one that vCenter does not let be looked at keeps the others from nothing', async () => {
+test('one below an empty folder is complete at once, though there is nothing to tell of it', async () => {
   const first = await filled();
-  await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NoPermission', max: 1 });
-  // All are opened anew when another comes: the first of them is refused.
-  const second = vcenter.inventory({ properties: { Datastore: ['name'] }, container: datacenter.ref });
+  const folder = await vcenter.machines.createFolder(datacenter.vmFolder, 'empty');
+  const second = vcenter.inventory({ properties: { VirtualMachine: ['name'] }, container: folder });
   await second.synced();
-  expect([first.isLive, second.isLive]).toEqual([false, true]);
-  expect(second.list('Datastore')).toHaveLength(1);
-  expect(first.list('VirtualMachine').length).toBeGreaterThan(0); // as last known
+  expect([second.size, first.isLive]).toEqual([0, true]);
 });
 
-test('one that was refused is tried again past the others, and looked at when it may be', async () => {
+/** How often an inventory was not live, from here on. */
+function watchInterruptions(inventory: Inventory): () => number {
+  let count = 0;
+  const interrupted = inventory.interrupted.bind(inventory);
+  inventory.interrupted = (error) => {
+    count += 1;
+    interrupted(error);
+  };
+  return () => count;
+}
+
+test('one that vCenter does not let be looked at keeps the others from nothing, and is tried again', async () => {
   const { world, ring } = minutely();
   await use({ world });
   const first = await filled();
-  const refuseOnce = () =>
-    vcsim.control.fault({ method: 'CreateContainerView', fault: 'NoPermission', max: 1 });
-  await refuseOnce();
+  await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NoPermission', max: 2 });
   const second = vcenter.inventory({ properties: { Datastore: ['name'] }, container: datacenter.ref });
-  await second.synced();
-  await refuseOnce();
-  const before = await vcsim.control.calls();
-  ring();
-  const isTried = (now: Calls) =>
-    count(now, 'DestroyPropertyCollector') > count(before, 'DestroyPropertyCollector');
-  await until(async () => isTried(await vcsim.control.calls()));
-  const after = await vcsim.control.calls();
-  expect(count(after, 'CreateContainerView')).toBe(count(before, 'CreateContainerView') + 1);
-  expect([first.isLive, second.isLive]).toEqual([false, true]);
-  await until(async () => (await waits(1)()) && ring() && first.isLive && second.isLive);
+  const refusals = async (wanted: number) => (await vcsim.control.faults()).at(-1)?.injected === wanted;
+  await until(() => refusals(1));
+  await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.6.6.6' });
+  await changedTo(first, '10.6.6.6');
+  expect([first.isLive, second.isLive]).toEqual([true, false]);
+  await until(async () => ring() && (await refusals(2)));
+  expect([first.isLive, second.isLive]).toEqual([true, false]);
+  await until(async () => (await waits(1)()) && ring() && second.isLive);
+  expect(second.list('Datastore')).toHaveLength(1);
+  expect(first.isLive).toBe(true);
 });
-
-type Calls = Readonly<Record<string, number>>;
-
-function count(calls: Calls, method: string): number {
-  return calls[method] ?? 0;
-}
 
 /** A world in which what is to come in a minute comes when it is rung for. */
 function minutely(): { readonly world: VcenterOptions['world']; readonly ring: () => true } {

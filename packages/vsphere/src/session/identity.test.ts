@@ -35,16 +35,16 @@ test('a change is not sent to another vCenter, nor is the password, and the firs
   await using vcenter = throughProxy();
   const { vmFolder } = await vcenter.lookup.datacenter();
   await proxy.redirect(west.host);
+  await expect(vcenter.lookup.datacenter()).rejects.toBeInstanceOf(VcenterChangedError);
   await expect(vcenter.machines.createFolder(vmFolder, 'elsewhere')).rejects.toMatchObject({
     code: 'VCENTER_CHANGED',
     expected: A,
     actual: B,
     effectUnknown: false,
   });
-  await expect(vcenter.lookup.datacenter()).rejects.toBeInstanceOf(VcenterChangedError);
-  // The first attempt carried the session of the first vCenter, and was refused there for want of one.
   const calls = await west.control.calls();
-  expect(calls).toMatchObject({ CreateFolder: 1, RetrieveServiceContent: expect.any(Number) });
+  expect(calls).toHaveProperty('RetrieveServiceContent');
+  expect(calls).not.toHaveProperty('CreateFolder');
   expect(calls).not.toHaveProperty('Login');
   await using direct = clientOf(west);
   const names = (await direct.list('Folder', ['name'])).map(({ properties }) => properties.name);

@@ -8,7 +8,7 @@ import type { ManagedObjectReference, Vim25 } from '../vim25/vim25.generated.ts'
 import type { Credentials } from './credentials.ts';
 import { assertSameVcenter, identityIn, identitySpec } from './identity.ts';
 
-const SERVICE: ManagedObjectReference = { type: 'ServiceInstance', value: 'ServiceInstance' };
+export const SERVICE: ManagedObjectReference = { type: 'ServiceInstance', value: 'ServiceInstance' };
 
 /** A session that stands. Views and collectors live in it, and end with it. */
 export interface Login {

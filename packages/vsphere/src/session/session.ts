@@ -1,5 +1,6 @@
 import { StoppedError, VcenterChangedError } from '../errors.ts';
 import { FaultError } from '../faults.ts';
+import type { Health } from '../health/health.ts';
 import type { Wire } from '../soap/wire.ts';
 import { unlessAborted } from '../time.ts';
 import type { Clock } from '../world.ts';
@@ -16,6 +17,7 @@ export interface SessionOptions {
   /** The user agent, which no other process has. */
   readonly agent: string;
   readonly credentials: () => Credentials | Promise<Credentials>;
+  readonly health: Health;
   readonly timeoutMs: number;
   /** In place of the agreed version. */
   readonly version?: string | undefined;
@@ -57,9 +59,14 @@ export class Session {
     if (this.#stopped.signal.aborted) throw this.#stopped.signal.reason;
     if (this.#login !== undefined) return this.#login;
     // Not by the caller's signal: others wait for it too.
-    this.#pending ??= this.#begin().finally(() => {
-      this.#pending = undefined;
-    });
+    this.#pending ??= this.#begin()
+      .catch((error: unknown) => {
+        this.#options.health.loginFailed(error);
+        throw error;
+      })
+      .finally(() => {
+        this.#pending = undefined;
+      });
     return unlessAborted(this.#pending, signal);
   }
 
@@ -94,6 +101,7 @@ export class Session {
     const login = await this.#attempt(credentials);
     if (this.#mayHaveOthers) await endOthers(login, wire, agent, timeoutMs);
     this.#login = login;
+    this.#options.health.answered();
     return login;
   }
 
