@@ -8,6 +8,7 @@ import { Manager, type ManagerElection, type ManagerOptions } from '../src/manag
 import type { CertificateOptions } from '../src/webhook/certificates/keeper.ts';
 import type { Webhook } from '../src/webhook/endpoints.ts';
 import { webhookManifests } from '../src/webhook/manifests.ts';
+import type { WebhookOptions } from '../src/webhook/webhooks.ts';
 import { nodeWorld } from '../src/world/node/node-world.ts';
 
 /** One that was free a moment ago. */
@@ -83,19 +84,22 @@ export async function replica(
     readonly namespace: string;
     readonly certificates?: CertificateOptions;
     readonly election?: ManagerElection;
+    readonly webhooks?: Partial<WebhookOptions>;
   },
   set: (manager: Manager) => void,
 ) {
-  const { port, namespace, certificates = {}, ...rest } = options;
+  const { port, namespace, certificates = {}, webhooks = {}, ...rest } = options;
   const access = await kubeconfigAccess({ world: nodeWorld, path: kubeconfig });
   const lines: LogLine[] = [];
   const serving = Promise.withResolvers<void>();
+  const listeners: ((line: LogLine) => void)[] = [];
   const log = jsonLogger({
     clock: nodeWorld,
     write: (text) => {
       const line: LogLine = JSON.parse(text);
       lines.push(line);
       if (line.msg === 'serving webhooks') serving.resolve();
+      for (const listener of listeners) listener(line);
     },
   });
   const address = { url: `https://127.0.0.1:${port}` };
@@ -104,7 +108,7 @@ export async function replica(
     world: nodeWorld,
     access,
     log,
-    webhooks: { address, port, host: '127.0.0.1', namespace, certificates },
+    webhooks: { address, port, host: '127.0.0.1', namespace, certificates, ...webhooks },
   });
   set(manager);
   const stop = new AbortController();
@@ -114,6 +118,11 @@ export async function replica(
     manager,
     lines,
     running,
+    /** Calls back with each line that it has logged and logs. */
+    onLine: (listener: (line: LogLine) => void) => {
+      for (const line of lines) listener(line);
+      listeners.push(listener);
+    },
     /** Resolves when its webhooks are served. */
     serving: serving.promise,
     [Symbol.asyncDispose]: async () => {

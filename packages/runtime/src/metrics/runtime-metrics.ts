@@ -46,6 +46,8 @@ export interface WebhookMetrics {
 export interface CertificateMetrics {
   /** The serving certificate was read, or could not be. */
   read(succeeded: boolean): void;
+  /** When the served certificate, or the authority that issued it, expires. */
+  expires(certificate: 'serving' | 'authority', at: Date): void;
 }
 
 const RESULTS: readonly ReconcileResult[] = ['success', 'error', 'requeue', 'requeue_after'];
@@ -194,6 +196,8 @@ export class RuntimeMetrics {
         reads.inc();
         if (!succeeded) errors.inc();
       },
+      expires: (certificate, at) =>
+        this.#families.certificateExpiry.with({ certificate }).set(at.getTime() / 1000),
     };
   }
 }

@@ -6,6 +6,7 @@ import {
 } from '../kind/builtin/webhook-configuration.ts';
 import { type CustomResourceDefinition, crdOf } from '../kind/crd.ts';
 import { apiVersionOf, type Kind } from '../kind/kind.ts';
+import type { KubeObject } from '../kind/object.ts';
 import { clientConfigOf, type WebhookAddress } from './address.ts';
 import { type Admission, admissionPath } from './admission.ts';
 import type { Conversion } from './conversion.ts';
@@ -16,6 +17,11 @@ export interface WebhookManifestsOptions {
   readonly name: string;
   readonly webhooks: readonly Webhook[];
   readonly address: WebhookAddress;
+  /**
+   * `namespace/name` of the cert-manager Certificate whose authority cert-manager is to write into every `caBundle`: adds
+   * its annotation. @default the running program writes them
+   */
+  readonly injectCaFrom?: string | undefined;
 }
 
 /**
@@ -33,7 +39,14 @@ export function webhookManifests(
     ...configuration(ValidatingWebhookConfiguration, 'validate', admissions, options),
     ...configuration(MutatingWebhookConfiguration, 'mutate', admissions, options),
     ...conversions.map((each) => convertedCrd(each, address)),
-  ];
+  ].map((manifest) => injected(manifest, options.injectCaFrom));
+}
+
+function injected<T extends KubeObject>(manifest: T, from: string | undefined): T {
+  if (from === undefined) return manifest;
+  const { metadata } = manifest;
+  const annotations = { ...metadata.annotations, 'cert-manager.io/inject-ca-from': from };
+  return { ...manifest, metadata: { ...metadata, annotations } };
 }
 
 /** Under which users see it: `admission webhook "validate.v1.vms.example.org" denied the request: …`. */

@@ -1,11 +1,15 @@
 import type { Client } from '../client/client.ts';
 import type { Logger } from '../log/logger.ts';
 import type { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
+import type { Issued } from '../pki/certificate.ts';
 import { wait } from '../world/wait.ts';
 import type { World } from '../world/world.ts';
 import { namesOf, type WebhookAddress } from './address.ts';
+import { CertificateFiles } from './certificates/files.ts';
 import { CertificateKeeper, type CertificateOptions } from './certificates/keeper.ts';
+import type { CertificateSource } from './certificates/source.ts';
 import { placesOf } from './certificates/trust.ts';
+import { ClientCaFile } from './client-ca.ts';
 import { endpointsOf, type Webhook } from './endpoints.ts';
 import { WebhookServer } from './server.ts';
 
@@ -23,6 +27,22 @@ export interface WebhookOptions {
   /** Of the webhook configurations. @default the program's name */
   readonly configuration?: string;
   readonly certificates?: CertificateOptions;
+  /**
+   * Folder with `tls.crt`, `tls.key` and, optionally, `ca.crt`, as a mounted Secret has them; read again when they change.
+   * The program then issues no certificate. @default the program issues its own
+   */
+  readonly certificateFolder?: string | undefined;
+  /** Requires client certificates for admission requests. @default no certificate is asked for */
+  readonly clients?: WebhookClientOptions | undefined;
+  /** More names for the certificate that the program issues. */
+  readonly names?: readonly string[];
+}
+
+export interface WebhookClientOptions {
+  /** File with the authorities that issue the certificates (PEM); read again when it changes. */
+  readonly caFile: string;
+  /** Common names that are accepted. @default all */
+  readonly names?: readonly string[] | undefined;
 }
 
 export interface WebhooksParts {
@@ -37,6 +57,8 @@ export interface WebhooksParts {
 
 /** Before the next attempt at a first certificate. */
 const RETRY_MS = 1_000;
+/** Between two reads of the authorities of clients. */
+const CLIENT_CA_POLL_MS = 10_000;
 
 /**
  * The webhooks of a program: its certificate, its server, and that it is trusted.
@@ -49,9 +71,10 @@ export class Webhooks {
   readonly #parts: WebhooksParts;
   readonly #webhooks: Webhook[] = [];
   readonly #stop = new AbortController();
-  #keeper: CertificateKeeper | undefined;
+  readonly #onCertificate: ((certificate: Issued) => void)[] = [];
+  #source: CertificateSource | undefined;
   #server: WebhookServer | undefined;
-  #keeping: Promise<void> | undefined;
+  #keeping: Promise<unknown> | undefined;
 
   constructor(options: WebhookOptions, parts: WebhooksParts) {
     this.#options = options;
@@ -67,47 +90,79 @@ export class Webhooks {
   /** @throws Error that says what is missing until they can be asked */
   check(): void {
     if (this.#server === undefined) throw new Error('the webhooks are not served yet');
-    if (!this.#keeper?.trusted) throw new Error('the API server was not told yet to trust the webhooks');
+    if (!this.#source?.trusted) throw new Error('the API server was not told yet to trust the webhooks');
   }
 
-  /** Gives up when the signal aborts. @throws ServerError when the port is taken */
+  /** The certificate that is served; undefined before `start`. */
+  get certificate(): Issued | undefined {
+    return this.#source?.serving;
+  }
+
+  /** Calls back with each certificate that replaces the one that is served. */
+  onCertificate(use: (certificate: Issued) => void): void {
+    this.#onCertificate.push(use);
+  }
+
+  /** Gives up when the signal aborts. @throws ServerError when the port is taken, AccessError for an unusable client CA */
   async start(signal: AbortSignal): Promise<void> {
-    const { world, client, logger, metrics, name } = this.#parts;
-    const { address, certificates, configuration = name } = this.#options;
-    const keeper = new CertificateKeeper({
-      ...certificates,
-      world,
-      client,
+    const { world, logger, metrics } = this.#parts;
+    const clientCa = this.#options.clients && (await ClientCaFile.read(this.#options.clients.caFile));
+    const source = this.#certificates();
+    this.#source = source;
+    await source.obtain(signal);
+    while (source.serving === undefined && !signal.aborted) {
+      await wait(world, RETRY_MS * (0.5 + world.random()), signal).catch(() => undefined);
+      await source.obtain(signal);
+    }
+    if (source.serving === undefined) return;
+    const server = await WebhookServer.start({
+      clock: world,
       logger,
-      metrics: metrics.certificates(),
+      endpoints: endpointsOf(this.#webhooks, logger),
+      metrics: (path) => metrics.webhook(path),
+      certificate: source.serving,
+      clients: clientCa && { ca: clientCa.text, names: this.#options.clients?.names },
+      port: this.#options.port ?? 9443,
+      host: this.#options.host,
+    });
+    this.#server = server;
+    logger.info({ port: server.port }, 'serving webhooks');
+    await source.trust(signal);
+    const stop = this.#stop.signal;
+    this.#keeping = Promise.all([
+      source.run(stop),
+      clientCa?.follow(world, CLIENT_CA_POLL_MS, (ca) => server.useClientCa(ca), logger, stop),
+    ]);
+  }
+
+  #certificates(): CertificateSource {
+    const { world, client, logger, metrics, name } = this.#parts;
+    const { address, certificates, certificateFolder, configuration = name, names = [] } = this.#options;
+    const common = {
+      ...{ world, client, logger, metrics: metrics.certificates() },
+      trustedIn: placesOf(configuration, this.#webhooks),
+      serve: (certificate: Issued) => {
+        this.#server?.use(certificate);
+        for (const use of this.#onCertificate) use(certificate);
+      },
+    };
+    if (certificateFolder !== undefined)
+      return new CertificateFiles({
+        ...common,
+        folder: certificateFolder,
+        names: namesOf(address),
+        ...(certificates?.pollMs !== undefined && { pollMs: certificates.pollMs }),
+      });
+    return new CertificateKeeper({
+      ...certificates,
+      ...common,
       name,
       secret: {
         namespace: this.#options.namespace ?? this.#parts.namespace,
         name: this.#options.secret ?? `${name}-webhook-certificate`,
       },
-      names: namesOf(address),
-      trustedIn: placesOf(configuration, this.#webhooks),
-      serve: (certificate) => this.#server?.use(certificate),
+      names: [...namesOf(address), ...names],
     });
-    this.#keeper = keeper;
-    await keeper.obtain(signal);
-    while (keeper.serving === undefined && !signal.aborted) {
-      await wait(world, RETRY_MS * (0.5 + world.random()), signal).catch(() => undefined);
-      await keeper.obtain(signal);
-    }
-    if (keeper.serving === undefined) return;
-    this.#server = await WebhookServer.start({
-      clock: world,
-      logger,
-      endpoints: endpointsOf(this.#webhooks, logger),
-      metrics: (path) => metrics.webhook(path),
-      certificate: keeper.serving,
-      port: this.#options.port ?? 9443,
-      host: this.#options.host,
-    });
-    logger.info({ port: this.#server.port }, 'serving webhooks');
-    await keeper.trust(signal);
-    this.#keeping = keeper.run(this.#stop.signal);
   }
 
   /** Answers what is under way, and ends. */

@@ -1,4 +1,4 @@
-import { cp, mkdir, rm } from 'node:fs/promises';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Assets } from '../assets/assets.ts';
 import { healthy } from '../process/healthy.ts';
@@ -14,6 +14,8 @@ export interface ControlPlaneOptions {
   readonly scheduler?: boolean;
   /** The API server's port. @default a free one */
   readonly port?: number;
+  /** Common name of the client certificate, by `pki.ca`, that the API server shows to webhooks. @default it shows none */
+  readonly webhookClientName?: string;
 }
 
 /**
@@ -80,6 +82,11 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         '--allow-privileged=true',
         '--endpoint-reconciler-type=none', // it would publish 127.0.0.1 as the kubernetes service, which is refused
         '--profiling=false',
+        ...(options.webhookClientName === undefined
+          ? []
+          : [
+              `--admission-control-config-file=${await writeAdmission(dir, pki.client(options.webhookClientName))}`,
+            ]),
       ],
       ready: async () => (await cluster.api.text('/readyz')) === 'ok',
     }),
@@ -127,6 +134,32 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** Has the API server show a client certificate to all admission webhooks. */
+async function writeAdmission(dir: string, client: { certificate: string; key: string }): Promise<string> {
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  const kubeConfigFile = join(dir, 'webhook-clients.kubeconfig');
+  const user = {
+    'client-certificate-data': base64(client.certificate),
+    'client-key-data': base64(client.key),
+  };
+  const kubeconfig = { apiVersion: 'v1', kind: 'Config', users: [{ name: '*', user }] };
+  await writeFile(kubeConfigFile, JSON.stringify(kubeconfig), { mode: 0o600 });
+  const configuration = {
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'WebhookAdmissionConfiguration',
+    kubeConfigFile,
+  };
+  const plugins = ['ValidatingAdmissionWebhook', 'MutatingAdmissionWebhook'];
+  const path = join(dir, 'admission.json');
+  const admission = {
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'AdmissionConfiguration',
+    plugins: plugins.map((name) => ({ name, configuration })),
+  };
+  await writeFile(path, JSON.stringify(admission));
+  return path;
 }
 
 async function startEtcd(assets: Assets, dir: string): Promise<{ part: Part; url: string; data: string }> {

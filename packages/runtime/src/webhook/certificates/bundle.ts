@@ -23,3 +23,17 @@ export function bundleWith(
   if (!foreign && wanted.every(({ fingerprint256 }) => has.has(fingerprint256))) return undefined;
   return Buffer.from(together(wanted, ours).join('')).toString('base64');
 }
+
+/**
+ * The `caBundle` that has these authorities of somebody else's issuer; undefined when it is good as it is. Those in it
+ * stay: another replica may not have read the newest files yet, and would take turns with this one.
+ */
+export function bundleAdding(
+  caBundle: string | undefined,
+  wanted: readonly X509Certificate[],
+): string | undefined {
+  const present = certificatesIn(Buffer.from(caBundle ?? '', 'base64').toString());
+  const has = new Set(present.map(({ fingerprint256 }) => fingerprint256));
+  if (wanted.every(({ fingerprint256 }) => has.has(fingerprint256))) return undefined;
+  return Buffer.from(together(wanted, present).join('')).toString('base64');
+}

@@ -6,9 +6,11 @@ import type { CertificateMetrics } from '../../metrics/runtime-metrics.ts';
 import type { Issued } from '../../pki/certificate.ts';
 import { wait } from '../../world/wait.ts';
 import type { World } from '../../world/world.ts';
+import { bundleOf, bundleWith } from './bundle.ts';
 import { type Held, type Leaf, mended, together } from './held.ts';
 import { isDue, LIFETIMES, type Lifetimes, planned } from './plan.ts';
 import { type SecretClient, SecretStore } from './secret-store.ts';
+import type { CertificateSource } from './source.ts';
 import { type TrustClient, type TrustedIn, trustIn } from './trust.ts';
 
 export interface CertificateOptions extends Partial<Lifetimes> {
@@ -51,7 +53,7 @@ const MOST_TRIES = 5;
  * Assumptions: wall clocks are wrong by less than a fifth of an authority's life, or their own replica fails until they
  * are right again.
  */
-export class CertificateKeeper {
+export class CertificateKeeper implements CertificateSource {
   readonly #options: CertificateKeeperOptions;
   readonly #store: SecretStore;
   readonly #lifetimes: Lifetimes;
@@ -136,7 +138,7 @@ export class CertificateKeeper {
 
   /** Serves by what is held, unless that could be unknown to an API server that knows what is served by now. */
   #take(): void {
-    const { world, serve } = this.#options;
+    const { world, serve, metrics } = this.#options;
     const [next, current] = [this.#held?.leaf, this.#serving];
     if (next === undefined || next.certificate === current?.certificate) return;
     const safe =
@@ -147,6 +149,8 @@ export class CertificateKeeper {
     if (!safe) return;
     serve(next);
     this.#serving = next;
+    metrics?.expires('serving', next.x509.validToDate);
+    metrics?.expires('authority', next.authority.validToDate);
   }
 
   /** The other half: all that is held is trusted wherever the webhooks are named. What fails is logged. */
@@ -160,8 +164,12 @@ export class CertificateKeeper {
     let reached = true;
     for (const target of trustedIn) {
       try {
-        const had = await trustIn(target, wanted, this.#commonName, client, signal);
-        before = had === undefined ? before : before.intersection(had);
+        const change = (caBundle: string | undefined) => bundleWith(caBundle, wanted, this.#commonName);
+        const bundles = (await trustIn(target, change, client, signal)) ?? [];
+        for (const caBundle of bundles) {
+          const { ours } = bundleOf(caBundle, this.#commonName);
+          before = before.intersection(new Set(ours.map((each) => each.fingerprint256)));
+        }
       } catch (error) {
         if (signal.aborted) return;
         reached = false;

@@ -1,4 +1,3 @@
-import type { X509Certificate } from 'node:crypto';
 import type { Client } from '../../client/client.ts';
 import { NotFoundError } from '../../client/errors.ts';
 import {
@@ -11,7 +10,6 @@ import { type Kind, resourceOf } from '../../kind/kind.ts';
 import type { KubeObject } from '../../kind/object.ts';
 import type { Webhook } from '../endpoints.ts';
 import { webhookName } from '../manifests.ts';
-import { bundleOf, bundleWith } from './bundle.ts';
 
 export type TrustClient = Pick<Client, 'get' | 'jsonPatch'>;
 
@@ -43,19 +41,41 @@ export function placesOf(configuration: string, webhooks: readonly Webhook[]): T
   ];
 }
 
+/** Annotations by which another controller sets `caBundle`: cert-manager's cainjector, OpenShift's service CA. */
+const INJECTORS = [
+  'cert-manager.io/inject-ca-from',
+  'cert-manager.io/inject-ca-from-secret',
+  'cert-manager.io/inject-apiserver-ca',
+  'service.beta.openshift.io/inject-cabundle',
+];
+
+/** The object's `caBundle` belongs to another controller and lacks the authority of the certificate that is served. */
+class ForeignBundleError extends Error {
+  readonly code = 'FOREIGN_BUNDLE';
+
+  constructor(annotation: string) {
+    super(
+      `its caBundle is set by another controller (annotation ${annotation}) and lacks the authority of the certificate that is served here`,
+    );
+    this.name = 'ForeignBundleError';
+  }
+}
+
 /**
- * Lets these authorities be trusted in an object.
+ * Lets authorities be trusted in an object.
  *
- * Guarantees: only the `caBundle` of our own webhooks is written, and only over what was seen.
- * @returns the fingerprints of those of ours that all places in it had before; undefined when nobody asks there
+ * Guarantees: only the `caBundle` of our own webhooks is written, and only over the version that was read; an object
+ * whose `caBundle` another controller sets is not written.
+ * @param change gives the `caBundle` to write; undefined when it is good as it is
+ * @returns the `caBundle` of each of our webhooks in it as they were before; undefined when it has none of ours
+ * @throws ForeignBundleError
  */
 export async function trustIn(
   target: TrustedIn,
-  wanted: readonly X509Certificate[],
-  commonName: string,
+  change: (caBundle: string | undefined) => string | undefined,
   client: TrustClient,
   signal: AbortSignal,
-): Promise<ReadonlySet<string> | undefined> {
+): Promise<readonly (string | undefined)[] | undefined> {
   const found = await target.look(client, signal).catch((error: unknown) => {
     if (error instanceof NotFoundError) return undefined;
     throw error;
@@ -63,17 +83,17 @@ export async function trustIn(
   if (found === undefined || found.places.length === 0) return undefined;
   const { object, places } = found;
   const changes = places.flatMap(({ path, caBundle }) => {
-    const value = bundleWith(caBundle, wanted, commonName);
+    const value = change(caBundle);
     return value === undefined ? [] : [{ op: 'add', path, value } as const];
   });
   if (changes.length > 0) {
-    const { resourceVersion } = object.metadata;
+    const { resourceVersion, annotations = {} } = object.metadata;
+    const injector = INJECTORS.find((annotation) => annotations[annotation] !== undefined);
+    if (injector !== undefined) throw new ForeignBundleError(injector);
     const unchanged = { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion } as const;
     await client.jsonPatch(target.kind, { name: target.name }, [unchanged, ...changes], { signal });
   }
-  return places
-    .map(({ caBundle }) => new Set(bundleOf(caBundle, commonName).ours.map((each) => each.fingerprint256)))
-    .reduce((all, each) => all.intersection(each));
+  return places.map(({ caBundle }) => caBundle);
 }
 
 function inConfiguration(

@@ -1,0 +1,127 @@
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test as base, expect } from 'vitest';
+import { VirtualClock } from '../../../test/virtual-clock.ts';
+import { collectingLogger } from '../../log/collecting-logger.ts';
+import { CertificateAuthority, type Issued } from '../../pki/certificate.ts';
+import { CertificateFiles } from './files.ts';
+import type { TrustedIn } from './trust.ts';
+
+const validity = { notBefore: new Date('2020-01-01'), notAfter: new Date('2030-06-01') };
+const [one, two] = ['one', 'two'].map((commonName) => CertificateAuthority.create({ commonName }, validity));
+if (one === undefined || two === undefined) throw new Error('no authorities');
+const leaf = (authority: CertificateAuthority, names = ['a.b.svc']) =>
+  authority.issue({ ...validity, subject: { commonName: 'x' }, usage: ['server'], names });
+
+/** A folder as the kubelet mounts a Secret: files are links into a folder that is swapped as a whole. */
+class Mount {
+  readonly folder: string;
+  #version = 0;
+
+  constructor(folder: string) {
+    this.folder = folder;
+  }
+
+  async write(files: Readonly<Record<string, string>>): Promise<void> {
+    this.#version += 1;
+    const name = `..version-${this.#version}`;
+    await mkdir(join(this.folder, name));
+    for (const [file, text] of Object.entries(files)) await writeFile(join(this.folder, name, file), text);
+    await symlink(name, join(this.folder, '..next'));
+    await rename(join(this.folder, '..next'), join(this.folder, '..data'));
+    for (const file of ['tls.crt', 'tls.key', 'ca.crt'])
+      await symlink(join('..data', file), join(this.folder, file)).catch(() => undefined); // is there already
+  }
+
+  issued({ certificate, key }: Issued, ca?: string): Promise<void> {
+    return this.write({ 'tls.crt': certificate, 'tls.key': key, ...(ca !== undefined && { 'ca.crt': ca }) });
+  }
+}
+
+const test = base
+  .extend('mount', async ({ task: _ }, { onCleanup }) => {
+    const folder = await mkdtemp(join(tmpdir(), 'vmwright-certificates-'));
+    onCleanup(() => rm(folder, { recursive: true }));
+    return new Mount(folder);
+  })
+  .extend('env', ({ mount }) => {
+    const { logger, lines } = collectingLogger();
+    const served: Issued[] = [];
+    const expiries: [string, Date][] = [];
+    const reads = { good: 0, failed: 0 };
+    const files = new CertificateFiles({
+      world: { ...new VirtualClock(), after: () => ({ cancel: () => undefined }), random: () => 0.5 },
+      client: { get: () => Promise.reject(), jsonPatch: () => Promise.reject() },
+      logger,
+      metrics: {
+        read: (succeeded) => {
+          reads[succeeded ? 'good' : 'failed'] += 1;
+        },
+        expires: (certificate, at) => void expiries.push([certificate, at]),
+      },
+      folder: mount.folder,
+      names: ['a.b.svc'],
+      trustedIn: [] satisfies TrustedIn[],
+      serve: (certificate) => void served.push(certificate),
+    });
+    return { files, lines, served, expiries, reads };
+  });
+const { signal } = new AbortController();
+
+test('a certificate is served when it is there, and again when the mounted Secret changes', async ({
+  mount,
+  env,
+}) => {
+  const { files, served, expiries } = env;
+  await files.obtain(signal);
+  expect(files.serving).toBeUndefined();
+  const [first, second] = [leaf(one), leaf(two)];
+  await mount.issued(first, one.certificate);
+  await files.obtain(signal);
+  await files.obtain(signal);
+  expect(served).toEqual([first]);
+  expect(expiries).toEqual([
+    ['serving', validity.notAfter],
+    ['authority', validity.notAfter],
+  ]);
+  await mount.issued(second);
+  await files.obtain(signal);
+  expect(served).toEqual([first, second]);
+  expect(files.serving).toEqual(second);
+  expect(env.reads).toEqual({ good: 3, failed: 1 });
+});
+
+test.for([
+  [
+    'the key of another certificate',
+    (good: Issued) => ({ 'tls.crt': good.certificate, 'tls.key': leaf(one).key }),
+  ],
+  ['no key', (good: Issued) => ({ 'tls.crt': good.certificate })],
+  ['an empty certificate', (good: Issued) => ({ 'tls.crt': '', 'tls.key': good.key })],
+  [
+    'a spoilt certificate',
+    (good: Issued) => ({ 'tls.crt': good.certificate.slice(0, 200), 'tls.key': good.key }),
+  ],
+] as const)('with %s the last good certificate stays', async ([, spoil], { mount, env }) => {
+  const { files, served, lines } = env;
+  const good = leaf(one);
+  await mount.issued(good);
+  await files.obtain(signal);
+  await mount.write(spoil(good));
+  await files.obtain(signal);
+  expect(files.serving).toEqual(good);
+  expect(served).toEqual([good]);
+  expect(lines.at(-1)).toMatchObject({
+    level: 'warn',
+    msg: 'Reading the webhook certificate failed, retrying',
+  });
+  expect(JSON.stringify(lines)).not.toContain('PRIVATE KEY');
+});
+
+test('a certificate that lacks the name of the server is served with a warning', async ({ mount, env }) => {
+  await mount.issued(leaf(one, ['other.svc']));
+  await env.files.obtain(signal);
+  expect(env.served).toHaveLength(1);
+  expect(env.lines).toContainEqual(expect.objectContaining({ level: 'warn', missing: ['a.b.svc'] }));
+});

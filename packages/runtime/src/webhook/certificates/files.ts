@@ -1,0 +1,136 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { messageOf } from '../../errors.ts';
+import type { Logger } from '../../log/logger.ts';
+import type { CertificateMetrics } from '../../metrics/runtime-metrics.ts';
+import type { Issued } from '../../pki/certificate.ts';
+import { certificatesIn, isSignedBy } from '../../pki/pem.ts';
+import { wait } from '../../world/wait.ts';
+import type { World } from '../../world/world.ts';
+import { bundleAdding } from './bundle.ts';
+import type { CertificateSource } from './source.ts';
+import { type TrustClient, type TrustedIn, trustIn } from './trust.ts';
+
+export interface CertificateFilesOptions {
+  readonly world: Pick<World, 'after' | 'random'>;
+  readonly client: TrustClient;
+  readonly logger: Logger;
+  readonly metrics?: CertificateMetrics;
+  /** Folder with `tls.crt`, `tls.key` and, optionally, `ca.crt`: a mounted Secret of type kubernetes.io/tls. */
+  readonly folder: string;
+  /** Names under which the server is reached. */
+  readonly names: readonly string[];
+  readonly trustedIn: readonly TrustedIn[];
+  /** Called with each new certificate. */
+  readonly serve: (certificate: Issued) => void;
+  /** Between two reads of the files in milliseconds, give or take a fifth. @default 10_000 */
+  readonly pollMs?: number;
+}
+
+/**
+ * Serves a certificate that somebody else issues, from files.
+ *
+ * Flow, every ten seconds: read the files → serve what has changed → have `ca.crt` trusted wherever the webhooks are named.
+ *
+ * Guarantees: a certificate is served only with its own key. While the files cannot be read or do not belong together
+ * (they are being replaced), the last good certificate stays. Without `ca.crt`, or where cert-manager injects `caBundle`,
+ * no `caBundle` is written.
+ */
+export class CertificateFiles implements CertificateSource {
+  readonly #options: CertificateFilesOptions;
+  #serving: Issued | undefined;
+  #authorities: readonly X509Certificate[] = [];
+  #trusted = false;
+
+  constructor(options: CertificateFilesOptions) {
+    this.#options = options;
+  }
+
+  get serving(): Issued | undefined {
+    return this.#serving;
+  }
+
+  get trusted(): boolean {
+    return this.#trusted;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { world, pollMs = 10_000 } = this.#options;
+    while (!signal.aborted) {
+      await this.obtain(signal);
+      await this.trust(signal);
+      await wait(world, pollMs * (0.8 + 0.4 * world.random()), signal).catch(() => undefined);
+    }
+  }
+
+  async obtain(signal: AbortSignal): Promise<void> {
+    const { folder, logger, metrics } = this.#options;
+    try {
+      await this.#read();
+      metrics?.read(true);
+    } catch (error) {
+      if (signal.aborted) return;
+      metrics?.read(false);
+      logger.warn({ folder, error: messageOf(error) }, 'Reading the webhook certificate failed, retrying');
+    }
+  }
+
+  async trust(signal: AbortSignal): Promise<void> {
+    const { client, logger, trustedIn } = this.#options;
+    if (this.#serving === undefined) return;
+    let reached = true;
+    for (const target of trustedIn) {
+      try {
+        await trustIn(target, (caBundle) => bundleAdding(caBundle, this.#authorities), client, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        reached = false;
+        logger.warn(
+          { kind: target.kind.kind, object: target.name, error: messageOf(error) },
+          'The API server may not trust the webhooks, retrying',
+        );
+      }
+    }
+    this.#trusted ||= reached;
+  }
+
+  async #read(): Promise<void> {
+    const { folder, names, logger, metrics, serve } = this.#options;
+    const [certificate, key, ca] = await Promise.all([
+      readFile(join(folder, 'tls.crt'), 'utf8'),
+      readFile(join(folder, 'tls.key'), 'utf8'),
+      readFile(join(folder, 'ca.crt'), 'utf8').catch(unlessMissing),
+    ]);
+    const x509 = new X509Certificate(certificate);
+    // The two files are replaced one after the other as seen from here, also where a symbolic link is swapped.
+    if (!x509.checkPrivateKey(createPrivateKey(key)))
+      throw new Error('tls.key is not the key of tls.crt; the files may be about to be replaced');
+    this.#authorities = certificatesIn(ca ?? '');
+    const isNew = certificate !== this.#serving?.certificate || key !== this.#serving.key;
+    if (!isNew) return;
+    const missing = names.filter(
+      (name) => (isIP(name) ? x509.checkIP(name) : x509.checkHost(name)) === undefined,
+    );
+    if (missing.length > 0)
+      logger.warn(
+        { folder, missing },
+        'The webhook certificate lacks names under which the server is reached',
+      );
+    serve({ certificate, key }); // throws where TLS cannot use it: the last one then stays
+    this.#serving = { certificate, key };
+    metrics?.expires('serving', x509.validToDate);
+    const authority = this.#authorities.find((each) => isSignedBy(x509, each));
+    if (authority !== undefined) metrics?.expires('authority', authority.validToDate);
+    logger.info(
+      { folder, expires: x509.validToDate.toISOString() },
+      'Serving the webhook certificate from files',
+    );
+  }
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+  throw error;
+}

@@ -1,0 +1,86 @@
+import { once } from 'node:events';
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { condition, startControlPlane } from '@vmwright/testbed';
+import { expect, test } from 'vitest';
+import { connect } from '../../test/connect.ts';
+import { ConfigMap } from '../../test/kinds.ts';
+import { freePort, listOf, manifestsFor, replica, waitForTrust } from '../../test/webhook-manager.ts';
+import { defineKind } from '../kind/define.ts';
+import { integer, object, string } from '../kind/schema/index.ts';
+import { type AdmissionRules, admission } from './admission.ts';
+import { type ConversionRules, conversion } from './conversion.ts';
+import { allow } from './verdict.ts';
+
+const versions = [
+  { name: 'v1', storage: true, spec: object({ meters: integer() }) },
+  { name: 'v1beta1', spec: object({ length: string() }) },
+] as const;
+const GROUP = 'client-certificates.vmwright.dev';
+const Rope = defineKind({ group: GROUP, kind: 'Rope', plural: 'ropes', versions });
+const ropes: ConversionRules<typeof versions> = {
+  v1beta1: {
+    toStored: ({ spec }) => ({ spec: { meters: Number.parseInt(spec.length, 10) } }),
+    fromStored: ({ spec }) => ({ spec: { length: `${spec.meters}m` } }),
+  },
+};
+const CRD = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ropes.${GROUP}`;
+const NAME = 'client-certificates';
+
+test('an API server with a client certificate is answered, conversions included; other clients are not', async () => {
+  await using controlPlane = await startControlPlane({ webhookClientName: 'kube-apiserver-webhooks' });
+  const { cluster, pki } = controlPlane;
+  const caFile = join(await mkdtemp(join(tmpdir(), 'vmwright-client-ca-')), 'ca.crt');
+  await writeFile(caFile, pki.ca.certificate);
+  const asked: string[] = [];
+  const rules: AdmissionRules<ConfigMap> = {
+    matchConditions: [{ name: 'ours', expression: "object.metadata.name.startsWith('ours')" }],
+    validate: ({ metadata }) => {
+      asked.push(metadata.name);
+      return allow();
+    },
+  };
+  const port = await freePort();
+  const webhooks = [admission(ConfigMap, rules), conversion(Rope, ropes)];
+  await cluster.apply(listOf(manifestsFor(NAME, port, webhooks)));
+  await cluster.waitFor(CRD, (crd) => condition(crd, 'Established') === 'True');
+  const clients = { caFile, names: ['kube-apiserver-webhooks'] };
+  await using _ = await replica(
+    cluster.kubeconfig,
+    { name: NAME, namespace: 'default', port, webhooks: { clients } },
+    (manager) => {
+      manager.admit(ConfigMap, rules);
+      manager.convert(Rope, ropes);
+    },
+  );
+  const configuration = `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${NAME}`;
+  await waitForTrust(cluster, [configuration, CRD]);
+  await using client = await connect(cluster.kubeconfig);
+  await client.create(ConfigMap, { metadata: { namespace: 'default', name: 'ours-1' } });
+  expect(asked).toEqual(['ours-1']);
+  await client.apply(Rope.at('v1beta1'), {
+    metadata: { namespace: 'default', name: 'r' },
+    spec: { length: '7m' },
+  });
+  expect((await client.get(Rope, { namespace: 'default', name: 'r' })).spec).toEqual({ meters: 7 });
+
+  const ask = async (certificate?: { certificate: string; key: string }) => {
+    const { certificate: cert, key } = certificate ?? {};
+    const path = '/validate--v1-configmap';
+    const headers = { 'content-type': 'application/json' };
+    const sent = request({
+      ...{ host: '127.0.0.1', port, path, method: 'POST', headers, agent: false, rejectUnauthorized: false },
+      ...{ cert, key },
+    });
+    sent.end('{}');
+    const [response] = await once(sent, 'response');
+    response.resume();
+    return response.statusCode;
+  };
+  expect(await ask()).toBe(401);
+  expect(await ask(pki.client('somebody-else'))).toBe(403);
+  expect(await ask(pki.client('kube-apiserver-webhooks'))).toBe(400); // let in: what it has sent is no review
+  expect(asked).toEqual(['ours-1']);
+}, 180_000);
