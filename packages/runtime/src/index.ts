@@ -77,12 +77,13 @@ export {
   type ManagerElection,
   type ManagerOptions,
   type ManagerSharding,
+  type StatusOptions,
 } from './manager/manager.ts';
 export { processMetrics } from './metrics/process-metrics.ts';
 export { exponentialBuckets, Registry } from './metrics/registry.ts';
 export { RuntimeMetrics } from './metrics/runtime-metrics.ts';
 export { LOW, NORMAL, WorkQueue } from './queue/work-queue.ts';
-export type { Need, PolicyRule, Verb } from './rbac/need.ts';
+export type { Need, PathRule, PolicyRule, Verb } from './rbac/need.ts';
 export { type ControllerNeeds, type JobNeeds, type ProgramNeeds, rbacOf } from './rbac/rbac.ts';
 export { StatusServer, type StatusServerOptions } from './server/server.ts';
 export * from './sharding/errors.ts';
@@ -94,7 +95,7 @@ export type { CertificateOptions } from './webhook/certificates/keeper.ts';
 export { type Conversion, type ConversionRules, type Converted, conversion } from './webhook/conversion.ts';
 export { type WebhookManifestsOptions, webhookManifests } from './webhook/manifests.ts';
 export * from './webhook/verdict.ts';
-export type { WebhookOptions } from './webhook/webhooks.ts';
+export type { WebhookClientOptions, WebhookOptions } from './webhook/webhooks.ts';
 export { nodeWorld } from './world/node/node-world.ts';
 export { stopSignal } from './world/node/stop-signal.ts';
 export { ProxyError } from './world/proxy.ts';

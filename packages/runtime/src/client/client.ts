@@ -248,6 +248,22 @@ export class Client implements AsyncDisposable {
     return scaleOf(await this.#text(request, options));
   }
 
+  /**
+   * Asks the API server a question of the kinds that it answers without storing them (TokenReview, SubjectAccessReview).
+   * @returns the `status` of its answer
+   */
+  async review(
+    kind: Kind,
+    spec: object,
+    options: CallOptions = {},
+  ): Promise<Readonly<Record<string, unknown>>> {
+    const [path, body] = [collectionPath(kind, undefined), bodyOf(kind, { spec })];
+    const request = { method: 'POST', path, body, contentType: JSON_TYPE, idempotent: true } as const;
+    const answer: unknown = JSON.parse(await this.#text(request, options));
+    if (isRecord(answer) && isRecord(answer.status)) return answer.status;
+    throw new TypeError(`the server has answered something else than one of ${resourceOf(kind)}`);
+  }
+
   /** What is no object: `/version`, `/readyz`, discovery. */
   raw(path: string, options: CallOptions = {}): Promise<string> {
     return this.#text({ method: 'GET', path, idempotent: true }, options);

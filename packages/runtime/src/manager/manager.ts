@@ -18,6 +18,7 @@ import { processMetrics } from '../metrics/process-metrics.ts';
 import { Registry } from '../metrics/registry.ts';
 import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
 import { StatusServer } from '../server/server.ts';
+import { TokenAccess } from '../server/token-access.ts';
 import type { ShardingOptions } from '../sharding/options.ts';
 import { Sharding } from '../sharding/sharding.ts';
 import { type AdmissionRules, admission } from '../webhook/admission.ts';
@@ -76,14 +77,31 @@ interface CommonOptions {
    * of them is not gone. @default all
    */
   readonly namespaces?: readonly string[];
-  /** Serves `/metrics`, `/healthz` and `/readyz`; with `logLevel`, `/debug/loglevel` too. @default no server */
-  readonly status?: { readonly port: number; readonly host?: string; readonly logLevel?: LogLevel };
+  /** Serves `/healthz` and `/readyz`, and `/metrics` and `/debug/loglevel` as it says. @default no server */
+  readonly status?: StatusOptions;
   /** For `admit` and `convert`: where the API server asks. */
   readonly webhooks?: WebhookOptions;
   /** For the first complete list of every kind. @default 120_000 */
   readonly syncTimeoutMs?: number;
   /** For reconciles under way to end, when the program stops. @default 30_000 */
   readonly graceMs?: number;
+}
+
+export interface StatusOptions {
+  /** 0 for any that is free. */
+  readonly port: number;
+  /** On a loopback address `/metrics` and `/debug/loglevel` are open, on others not. @default all addresses of this machine */
+  readonly host?: string;
+  /** The level that `/debug/loglevel` shows and sets. @default it is not served */
+  readonly logLevel?: LogLevel;
+  /** Serves `/metrics` without authentication, whatever the address. @default false */
+  readonly openMetrics?: boolean;
+  /**
+   * Serves `/metrics` and `/debug/loglevel` over HTTPS to clients with a Kubernetes token whose user may `get` or `put` the
+   * path. Needs `webhooks`, whose certificate it shows, and the permissions of `rbacOf` with `secureStatus`.
+   * @default no such server
+   */
+  readonly secure?: { readonly port: number; readonly host?: string } | undefined;
 }
 
 /** As whom the API server lets events be told. */
@@ -158,6 +176,8 @@ export class Manager {
     const { client } = this;
     const parts = { world, client, logger: log, metrics: this.#metrics, name, namespace: access.namespace };
     this.#webhooks = options.webhooks && new Webhooks(options.webhooks, parts);
+    if (options.status?.secure !== undefined && this.#webhooks === undefined)
+      throw new Error("`status.secure` needs the manager's option `webhooks`, whose certificate it shows");
   }
 
   /**
@@ -209,6 +229,7 @@ export class Manager {
     try {
       // Before any cache: the first list of a kind that is converted asks us.
       await this.#webhooks?.start(signal);
+      await using _secure = await this.#serveSecurely();
       await this.#sync(caching.signal, signal);
       const act: OnLeading = (acting, lost) => this.#act(acting, lost);
       // A signal of its own: what listens to it goes with it.
@@ -311,8 +332,9 @@ export class Manager {
   }
 
   async #serve(): Promise<AsyncDisposable | undefined> {
-    const { world, status } = this.#options;
-    if (status === undefined) return undefined;
+    if (this.#options.status === undefined) return undefined;
+    const { world } = this.#options;
+    const { secure: _, ...status } = this.#options.status;
     processMetrics(this.registry, { clock: world });
     const server = await StatusServer.start({
       clock: world,
@@ -327,6 +349,25 @@ export class Manager {
       return unlistable.length === 0 ? undefined : `without ${unlistable.join(', ')}`;
     });
     if (this.#webhooks !== undefined) server.ready.add('webhook', () => this.#webhooks?.check());
+    return server;
+  }
+
+  async #serveSecurely(): Promise<AsyncDisposable | undefined> {
+    const { world, status } = this.#options;
+    const certificate = this.#webhooks?.certificate;
+    if (status?.secure === undefined || certificate === undefined) return undefined;
+    const access = new TokenAccess({ clock: world, client: this.client, logger: this.#log });
+    const server = await StatusServer.start({
+      clock: world,
+      logger: this.#log,
+      metrics: this.registry,
+      logLevel: status.logLevel,
+      certificate,
+      authorize: (request, path) => access.assert(request, path),
+      ...status.secure,
+    });
+    this.#webhooks?.onCertificate((next) => server.use(next));
+    this.#log.info({ port: server.port }, 'Serving metrics over HTTPS to clients with a token');
     return server;
   }
 

@@ -20,6 +20,12 @@ export interface PolicyRule {
   readonly verbs: readonly string[];
 }
 
+/** As a ClusterRole has it for paths of a server that are no objects. */
+export interface PathRule {
+  readonly nonResourceURLs: readonly string[];
+  readonly verbs: readonly string[];
+}
+
 /** One rule for each resource (and names of it), with all that anybody needs of it; always in the same order. */
 export function rulesFor(needs: Iterable<Need>): PolicyRule[] {
   const rules = new Map<string, { rule: PolicyRule; verbs: Set<string> }>();

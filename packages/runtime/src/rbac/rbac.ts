@@ -1,6 +1,7 @@
 import type { Watch } from '../controller/sources.ts';
 import { Event } from '../kind/builtin/event.ts';
 import { Lease } from '../kind/builtin/lease.ts';
+import { SubjectAccessReview, TokenReview } from '../kind/builtin/reviews.ts';
 import { Secret } from '../kind/builtin/secret.ts';
 import type { DeclaredKind } from '../kind/define.ts';
 import type { Kind } from '../kind/kind.ts';
@@ -8,7 +9,7 @@ import type { KubeObject } from '../kind/object.ts';
 import { placesOf } from '../webhook/certificates/trust.ts';
 import type { Webhook } from '../webhook/endpoints.ts';
 import type { WebhookOptions } from '../webhook/webhooks.ts';
-import { type Need, type PolicyRule, rulesFor } from './need.ts';
+import { type Need, type PathRule, type PolicyRule, rulesFor } from './need.ts';
 
 /** As much of a controller as tells what it may do; its options are one. */
 export interface ControllerNeeds {
@@ -39,6 +40,11 @@ export interface ProgramNeeds {
   readonly webhooks?: Pick<WebhookOptions, 'secret' | 'namespace' | 'configuration'> & {
     readonly webhooks: readonly Webhook[];
   };
+  /**
+   * Whether it serves `/metrics` over HTTPS to clients with a token (`status.secure`): it may then ask the API server about
+   * tokens, and there is a ClusterRole for those who read the metrics. @default false
+   */
+  readonly secureStatus?: boolean;
   /** What it does besides, in any namespace. */
   readonly needs?: readonly Need[];
   /** What it does besides, in its own namespace. */
@@ -46,7 +52,7 @@ export interface ProgramNeeds {
 }
 
 export interface RoleManifest extends KubeObject {
-  readonly rules: readonly PolicyRule[];
+  readonly rules: readonly (PolicyRule | PathRule)[];
 }
 
 interface BindingManifest extends KubeObject {
@@ -70,6 +76,7 @@ export function rbacOf(program: ProgramNeeds): (KubeObject | RoleManifest | Bind
       ...needs,
     ]),
     ...webhookNeeds(program),
+    ...(program.secureStatus ? TOKEN_REVIEWS : []),
     ...(program.needs ?? []),
   ];
   const ofCluster = everywhere.filter(({ kind }) => kind.scope === 'Cluster');
@@ -93,6 +100,10 @@ export function rbacOf(program: ProgramNeeds): (KubeObject | RoleManifest | Bind
       roleManifest('Role', { name: `${name}-own`, namespace: where }, rulesFor(needs)),
       binding('RoleBinding', 'Role', `${name}-own`, program, where),
     ]),
+    // Bound to nobody: for whoever runs Prometheus.
+    ...(program.secureStatus
+      ? [roleManifest('ClusterRole', { name: `${name}-metrics-reader` }, [METRICS_READER])]
+      : []),
   ];
 }
 
@@ -154,6 +165,13 @@ function ownNeeds(program: ProgramNeeds): ReadonlyMap<string, readonly Need[]> {
   return byNamespace;
 }
 
+const TOKEN_REVIEWS: readonly Need[] = [
+  { kind: TokenReview, verbs: ['create'] },
+  { kind: SubjectAccessReview, verbs: ['create'] },
+];
+
+const METRICS_READER: PathRule = { nonResourceURLs: ['/metrics'], verbs: ['get'] };
+
 const TELLING: Need = { kind: Event, verbs: ['create', 'patch'] };
 
 function hasStatus(kind: Kind): boolean {
@@ -167,7 +185,7 @@ function isDeclared(kind: Kind): kind is DeclaredKind {
 function roleManifest(
   kind: 'Role' | 'ClusterRole',
   metadata: KubeObject['metadata'],
-  rules: readonly PolicyRule[],
+  rules: readonly (PolicyRule | PathRule)[],
 ): RoleManifest {
   return { apiVersion: `${RBAC}/v1`, kind, metadata, rules };
 }

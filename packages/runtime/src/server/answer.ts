@@ -13,11 +13,13 @@ export interface Answer {
 export class RequestError extends Error {
   readonly code = 'BAD_REQUEST';
   readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
     super(message);
     this.name = 'RequestError';
     this.status = status;
+    this.headers = headers;
   }
 }
 

@@ -172,7 +172,11 @@ export function answering(logger: Logger, answer: (request: IncomingMessage) => 
       (given) => send(response, given),
       (error) => {
         if (error instanceof RequestError) {
-          send(response, { status: error.status, text: error.message, headers: CLOSE });
+          send(response, {
+            status: error.status,
+            text: error.message,
+            headers: { ...error.headers, ...CLOSE },
+          });
           return;
         }
         logger.error({ path: request.url, error }, 'could not answer a request');

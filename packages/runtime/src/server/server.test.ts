@@ -1,14 +1,16 @@
 import { once } from 'node:events';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { parseExposition } from '../../test/exposition.ts';
 import { VirtualClock } from '../../test/virtual-clock.ts';
 import { collectingLogger } from '../log/collecting-logger.ts';
+import type { LogLevel } from '../log/logger.ts';
 import { Registry } from '../metrics/registry.ts';
+import { RequestError } from './answer.ts';
 import { Listener, ServerError } from './listener.ts';
-import { StatusServer, type StatusServerOptions } from './server.ts';
+import { isLoopback, StatusServer, type StatusServerOptions } from './server.ts';
 
 async function start(options: Partial<StatusServerOptions> = {}) {
   const { logger, lines } = collectingLogger();
@@ -281,6 +283,67 @@ describe('closing', () => {
     expect(server.close()).toBe(server.close());
     await server.close();
     expect(() => server.port).toThrow('the server is closed');
+  });
+});
+
+describe('on an address that others reach', () => {
+  const everything = () => {
+    const metrics = new Registry();
+    metrics.counter({ name: 'x_total', help: 'x' });
+    return { host: '0.0.0.0', metrics, logLevel: { level: 'info' } as LogLevel };
+  };
+
+  test('health is open; metrics and the log level are not', async () => {
+    const options = everything();
+    await using all = await start(options);
+    expect((await ask(all.server, '/healthz')).status).toBe(200);
+    expect((await ask(all.server, '/readyz?verbose')).status).toBe(200);
+    expect(await ask(all.server, '/metrics')).toMatchObject({
+      status: 403,
+      text: '/metrics is not open on this port\n',
+    });
+    expect((await ask(all.server, '/debug/loglevel', 'PUT', 'debug')).status).toBe(403);
+    expect((await ask(all.server, '/debug/loglevel')).status).toBe(403);
+    expect(options.logLevel.level).toBe('info');
+  });
+
+  test('metrics can be opened, and the log level stays closed', async () => {
+    await using all = await start({ ...everything(), openMetrics: true });
+    expect((await ask(all.server, '/metrics')).status).toBe(200);
+    expect((await ask(all.server, '/debug/loglevel', 'PUT', 'debug')).status).toBe(403);
+  });
+
+  test('who is authorized reads the metrics and sets the level', async () => {
+    const options = everything();
+    const authorize = async ({ method }: IncomingMessage, path: string) => {
+      if (method === 'PUT')
+        throw new RequestError(401, `no token for ${path}\n`, { 'www-authenticate': 'Bearer' });
+    };
+    await using all = await start({ ...options, authorize });
+    expect((await ask(all.server, '/metrics')).status).toBe(200);
+    expect(await ask(all.server, '/debug/loglevel', 'PUT', 'debug')).toMatchObject({
+      status: 401,
+      text: 'no token for /debug/loglevel\n',
+    });
+    expect(await sendRaw(all.server, 'PUT /debug/loglevel HTTP/1.1\r\nhost: x\r\n\r\n')).toContain(
+      'www-authenticate: Bearer',
+    );
+    expect((await ask(all.server, '/healthz')).status).toBe(200);
+    expect(options.logLevel.level).toBe('info');
+  });
+
+  test.for([
+    ['127.0.0.1', true],
+    ['127.1.2.3', true],
+    ['::1', true],
+    ['localhost', true],
+    ['', false],
+    ['0.0.0.0', false],
+    ['::', false],
+    ['10.0.0.1', false],
+    ['127.0.0.1.example.com', false],
+  ] as const)('%j is a loopback address: %s', ([host, is]) => {
+    expect(isLoopback(host)).toBe(is);
   });
 });
 

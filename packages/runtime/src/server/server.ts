@@ -1,15 +1,19 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
+import { BlockList, isIP, isIPv6 } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
 import { isLevel, LEVELS, type Logger, type LogLevel } from '../log/logger.ts';
 import { Registry } from '../metrics/registry.ts';
+import type { Issued } from '../pki/certificate.ts';
 import type { Clock } from '../world/world.ts';
 import { type Answer, NOT_FOUND, notAllowed, RequestError } from './answer.ts';
 import { RequestBodies } from './bodies.ts';
 import { Checks } from './checks.ts';
-import { addressOf, answering, Listener, SERVER_TIMEOUTS } from './listener.ts';
+import { addressOf, answering, HANDSHAKE_TIMEOUT_MS, Listener, SERVER_TIMEOUTS } from './listener.ts';
 
 // Not by `import`: as an ES module `node:http` loads Node's whole fetch, for the sake of a name that it passes on. That
 // is 10 MB and 24 ms of each start.
 const { createServer } = process.getBuiltinModule('node:http');
+const { createServer: createTlsServer } = process.getBuiltinModule('node:https');
 
 export interface StatusServerOptions {
   readonly clock: Pick<Clock, 'after'>;
@@ -20,8 +24,17 @@ export interface StatusServerOptions {
   readonly host?: string;
   /** What `/metrics` answers; without it there is none. */
   readonly metrics?: Pick<Registry, 'text'> | undefined;
-  /** The level that `/debug/loglevel` shows and sets; without it there is none. Whoever reaches the port may set it. */
+  /** The level that `/debug/loglevel` shows and sets; without it there is none. */
   readonly logLevel?: LogLevel | undefined;
+  /** Serves HTTPS with this certificate, for a start. @default HTTP */
+  readonly certificate?: Issued | undefined;
+  /**
+   * Lets clients in to `/metrics` and `/debug/loglevel`; throws a RequestError for others. @default on a loopback address
+   * everybody, on others nobody
+   */
+  readonly authorize?: ((request: IncomingMessage, path: string) => Promise<void>) | undefined;
+  /** Serves `/metrics` to everybody who reaches the port. @default false */
+  readonly openMetrics?: boolean | undefined;
   /** How long `close` waits for answers under way. @default 5_000 */
   readonly graceMs?: number;
 }
@@ -36,7 +49,7 @@ const MAX_CONNECTIONS = 100;
  * and, if wanted, `/debug/loglevel` (GET, PUT with the level as body).
  *
  * Guarantees: no request ends the process; a failing check answers 500, as in Kubernetes itself; `close` lets answers
- * under way end.
+ * under way end. Only health and readiness are open to everybody who reaches the port, unless it is a loopback address.
  */
 export class StatusServer implements AsyncDisposable {
   /** Whether the process is to live on; add checks at any time. */
@@ -44,6 +57,7 @@ export class StatusServer implements AsyncDisposable {
   /** Whether it is ready to do its work. */
   readonly ready: Checks;
   readonly #options: StatusServerOptions;
+  readonly #server: Server;
   readonly #listener: Listener;
   readonly #bodies = new RequestBodies(MAX_CONNECTIONS * MAX_LEVEL_BYTES);
 
@@ -51,11 +65,16 @@ export class StatusServer implements AsyncDisposable {
     this.#options = options;
     this.health = new Checks('healthz', options);
     this.ready = new Checks('readyz', options);
-    const server = createServer(
-      SERVER_TIMEOUTS,
-      answering(options.logger, (request) => this.#route(request)),
-    );
-    this.#listener = new Listener(server, {
+    const answer = answering(options.logger, (request) => this.#route(request));
+    const { certificate } = options;
+    this.#server =
+      certificate === undefined
+        ? createServer(SERVER_TIMEOUTS, answer)
+        : createTlsServer(
+            { ...SERVER_TIMEOUTS, handshakeTimeout: HANDSHAKE_TIMEOUT_MS, ...tlsOf(certificate) },
+            answer,
+          );
+    this.#listener = new Listener(this.#server, {
       ...options,
       serves: 'metrics and health',
       maxConnections: MAX_CONNECTIONS,
@@ -72,6 +91,11 @@ export class StatusServer implements AsyncDisposable {
     return this.#listener.port;
   }
 
+  /** Serves another certificate from now on, on new connections; only where it serves HTTPS. */
+  use(certificate: Issued): void {
+    if (this.#server instanceof TlsServer) this.#server.setSecureContext(tlsOf(certificate));
+  }
+
   /** Takes no more requests; resolves when those there are have been answered, or have had their time. */
   close(): Promise<void> {
     return this.#listener.close();
@@ -85,7 +109,10 @@ export class StatusServer implements AsyncDisposable {
     const { metrics, logLevel } = this.#options;
     const { pathname, searchParams } = addressOf(request);
     const [, first = '', second = '', ...more] = pathname.split('/');
-    if (pathname === '/debug/loglevel' && logLevel !== undefined) return this.#logLevel(request, logLevel);
+    if (pathname === '/debug/loglevel' && logLevel !== undefined) {
+      await this.#authorize(request, pathname);
+      return this.#logLevel(request, logLevel);
+    }
     const read = request.method === 'GET' || request.method === 'HEAD';
     const checks = first === 'healthz' ? this.health : first === 'readyz' ? this.ready : undefined;
     if (checks !== undefined && more.length === 0) {
@@ -98,9 +125,17 @@ export class StatusServer implements AsyncDisposable {
       return { status: healthy ? 200 : 500, text };
     }
     if (pathname !== '/metrics' || metrics === undefined) return NOT_FOUND;
+    if (!this.#options.openMetrics) await this.#authorize(request, pathname);
     return read
       ? { status: 200, text: metrics.text(), contentType: Registry.contentType }
       : notAllowed('GET, HEAD');
+  }
+
+  async #authorize(request: IncomingMessage, path: string): Promise<void> {
+    const { authorize, host = '' } = this.#options;
+    if (authorize !== undefined) return authorize(request, path);
+    // Not 401: that would invite clients to send a token unencrypted.
+    if (!isLoopback(host)) throw new RequestError(403, `${path} is not open on this port\n`);
   }
 
   async #logLevel(request: IncomingMessage, logLevel: LogLevel): Promise<Answer> {
@@ -113,3 +148,16 @@ export class StatusServer implements AsyncDisposable {
     return { status: 200, text: `${logLevel.level}\n` };
   }
 }
+
+function tlsOf({ certificate, key }: Issued) {
+  return { cert: certificate, key, minVersion: 'TLSv1.2' } as const;
+}
+
+/** Whether only this machine reaches a server that listens there. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || (isIP(host) !== 0 && LOOPBACK.check(host, isIPv6(host) ? 'ipv6' : 'ipv4'));
+}
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
