@@ -45,6 +45,7 @@ export * from './election/errors.ts';
 export { LeaderElection } from './election/leader-election.ts';
 export type { ElectionObserver, LeaderElectionOptions } from './election/options.ts';
 export { EventRecorder, type EventRecorderOptions, type Happening } from './events/recorder.ts';
+export { Fence, FenceClosedError, type FenceOptions } from './fence/fence.ts';
 export { Event } from './kind/builtin/event.ts';
 export { Lease } from './kind/builtin/lease.ts';
 export { Secret } from './kind/builtin/secret.ts';

@@ -1,6 +1,7 @@
 import type { ObjectCache } from '../cache/cache.ts';
 import type { Client } from '../client/client.ts';
 import type { Happening } from '../events/recorder.ts';
+import type { Fence } from '../fence/fence.ts';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { Logger } from '../log/logger.ts';
@@ -10,14 +11,20 @@ export interface WorkContext {
   /** Aborts when the work takes too long, the program stops, or another leads or is to have it. */
   readonly signal: AbortSignal;
   /**
-   * Its writes are visible in the caches at once, and are refused once another may act here. In a reconcile they do not
-   * wake the object again where they say which version they replace. Its calls end when another may act here, and not
+   * Its writes are visible in the caches at once, and are refused once the `fence` is closed. In a reconcile they do not
+   * wake the object again where they say which version they replace. Its calls end when the fence closes, and not
    * yet when the program stops: what was done outside can still be written down.
    */
   readonly client: Client;
   /**
-   * Throws when another may act here by now. The client asks by itself; whoever calls the outside asks right before:
-   * after a pause of the whole process the signal may be late.
+   * Open for as long as this replica leads without interruption (with sharding: owns the object), and closed for ever
+   * after, also when the same replica leads again. It outlives the work: an operation that goes on after its reconcile
+   * has ended takes a fence of its own from it (`fence.nested()`), and ends with the signal of that.
+   */
+  readonly fence: Fence;
+  /**
+   * Throws when the fence is closed. The client asks by itself; code that changes anything else asks right before it
+   * sends the request: after a pause of the whole process the signal may be late.
    */
   assertMayAct(): void;
   readonly log: Logger;

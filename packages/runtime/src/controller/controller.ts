@@ -118,9 +118,6 @@ export class Controller<T extends KubeObject> {
    * answer. That a later reconcile succeeds on the old one proves nothing, so their next change counts, whatever it is.
    */
   readonly #unsure = new Set<string>();
-  /** Of the run under way. */
-  #lost = new AbortController().signal;
-
   constructor(options: ControllerOptions<T>, environment: ControllerEnvironment) {
     const { world, caches, log, observer, share } = environment;
     const { concurrency = 1 } = options;
@@ -162,12 +159,8 @@ export class Controller<T extends KubeObject> {
     });
   }
 
-  /**
-   * Works until the signal aborts and what was under way has ended.
-   * @param lost aborts when another may act, also where `signal` has aborted before
-   */
-  async run(signal: AbortSignal, lost: AbortSignal): Promise<void> {
-    this.#lost = lost;
+  /** Works until the signal aborts and what was under way has ended. */
+  async run(signal: AbortSignal): Promise<void> {
     const { sources = [], concurrency = 1 } = this.#options;
     // On a replica that becomes the leader again: what happened meanwhile is in the cache.
     this.queue.open();
@@ -383,7 +376,6 @@ export class Controller<T extends KubeObject> {
     const context = workContext(this.#environment, this.#declared, {
       key,
       signal,
-      lost: this.#lost,
       log: run.log,
       written: ({ kind: written, object, conditional }) => {
         if (conditional && object !== undefined) run.own.push(`${resourceOf(written)}@${versionOf(object)}`);
@@ -391,7 +383,7 @@ export class Controller<T extends KubeObject> {
     });
     const ofReconcile: Omit<ReconcileContext<T>, keyof WorkContext> = {
       key,
-      event: (object, happening) => this.#environment.events.record(kind, object, happening),
+      event: (object, happening) => this.#environment.events.record(kind, object, happening, context.client),
       setStatus: (object, status) => setStatus(context.client, kind, object, status),
     };
     return Object.assign(context, ofReconcile);

@@ -1,6 +1,7 @@
 import type { Caches } from '../cache/caches.ts';
 import type { Client } from '../client/client.ts';
 import type { Write } from '../client/options.ts';
+import type { Fence } from '../fence/fence.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { Logger } from '../log/logger.ts';
@@ -14,8 +15,8 @@ export interface WorkEnvironment {
   readonly client: Client;
   readonly caches: Caches;
   readonly log: Logger;
-  /** Throws when this replica may not act (any more) on what has this key. */
-  readonly allow: (key: string) => void;
+  /** The fence of the period in which this replica acts on the key: closed if it may not, and once that period has ended. */
+  readonly fence: (key: string) => Fence;
   /** The version from which on this replica acts; what is older may come in late. @default 0 */
   readonly sinceVersion?: () => number;
   /** What is this replica's, where replicas divide the work. @default all */
@@ -27,8 +28,6 @@ interface Piece {
   /** By which it is this replica's or another's. */
   readonly key: string;
   readonly signal: AbortSignal;
-  /** Aborts when another may act here by now, which `signal` does not tell any more once the program stops. */
-  readonly lost: AbortSignal;
   /** Made when first asked for: most work has nothing to say. */
   readonly log: () => Logger;
   /** Told of each write. */
@@ -37,21 +36,26 @@ interface Piece {
 
 /** @param declared the kinds whose caches it may read */
 export function workContext(
-  { world, client, caches, allow }: WorkEnvironment,
+  { world, client, caches, fence: fenceOf }: WorkEnvironment,
   declared: ReadonlySet<string>,
-  { key, signal, lost, log, written }: Piece,
+  { key, signal, log, written }: Piece,
 ): WorkContext {
+  // Taken once: work that was begun in one term must not act in the next.
+  const fence = fenceOf(key);
+  const allow = () => fence.assertOpen();
   return {
     signal,
+    fence,
     client: client.scoped({
-      signal: lost,
-      allow: () => allow(key),
+      // Not `signal`: after a stop of the program, what was done outside can still be written down.
+      signal: fence.signal,
+      allow,
       written: (write) => {
         written?.(write);
         caches.written(write);
       },
     }),
-    assertMayAct: () => allow(key),
+    assertMayAct: allow,
     get log() {
       return log();
     },

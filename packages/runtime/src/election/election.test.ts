@@ -140,15 +140,45 @@ describe('a leader', () => {
     });
     const candidate = scene.candidate('first', { client }).run();
     await scene.pass(5_000);
-    candidate.election.assertLeading();
+    candidate.election.fence.assertOpen();
     hangs = true;
     await scene.pass(RENEW_MS);
-    expect(() => candidate.election.assertLeading()).toThrow(NotLeadingError);
+    expect(() => candidate.election.fence.assertOpen()).toThrow(NotLeadingError);
     expect(candidate.signal?.reason).toBeInstanceOf(LeadershipLostError);
     hangs = false;
     await scene.pass(LEASE_MS);
     expect(candidate.leads).toBe(true);
     expect(candidate.told).toEqual(['lease false', 'lease true', 'lease false', 'lease true']);
+  });
+
+  test('the fence of a term that was lost stays closed in the next term of the same process', async () => {
+    using scene = new Scene();
+    let fails = false;
+    const open = scene.client();
+    const client = scene.client({
+      get: (...args) => (fails ? Promise.reject(new Error('away')) : open.get(...args)),
+      mergePatch: (...args) => (fails ? Promise.reject(new Error('away')) : open.mergePatch(...args)),
+    });
+    const candidate = scene.candidate('first', { client }).run();
+    const before = candidate.election.fence;
+    expect(() => before.assertOpen()).toThrow(NotLeadingError);
+    await scene.pass(5_000);
+    const first = candidate.election.fence;
+    const operation = first.nested();
+    operation.assertOpen();
+    fails = true;
+    await scene.pass(RENEW_MS);
+    expect(operation.signal.reason).toBeInstanceOf(LeadershipLostError);
+    fails = false;
+    await scene.pass(LEASE_MS);
+    expect(candidate.leads).toBe(true);
+    for (const old of [before, first, operation]) expect(() => old.assertOpen()).toThrow(NotLeadingError);
+    const second = candidate.election.fence;
+    second.assertOpen();
+    candidate.stop.abort(new Error('enough'));
+    await candidate.ended;
+    expect(second.signal.reason).toBeInstanceOf(NotLeadingError);
+    expect(() => second.assertOpen()).toThrow(NotLeadingError);
   });
 
   test('is none as soon as it sees that another has the lease', async () => {

@@ -1,9 +1,9 @@
-/** One acts as leader who does not lead, or no longer. */
+/** The leader's term in which the work began has ended, or never began. */
 export class NotLeadingError extends Error {
   readonly code = 'NOT_LEADING';
 
   constructor(lease: string) {
-    super(`not the leader by lease ${lease}: another may act by now`);
+    super(`not the leader by lease ${lease}, or not in this term any more: another may act by now`);
     this.name = 'NotLeadingError';
   }
 }

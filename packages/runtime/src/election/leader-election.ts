@@ -1,3 +1,4 @@
+import { Fence } from '../fence/fence.ts';
 import type { Lease } from '../kind/builtin/lease.ts';
 import { keyOf } from '../kind/object.ts';
 import { wait } from '../world/wait.ts';
@@ -34,7 +35,7 @@ const ROUNDS = 2;
  *
  * Assumptions:
  * - A process may be stopped or blocked at any point, and the signal's timer be late: who acts on the outside asks
- *   `assertLeading` right before, not only the signal. What was sent before a process was stopped may still arrive
+ *   the term's `fence` right before, not only the signal. What was sent before a process was stopped may still arrive
  *   after; against that only the outside can guard (resource versions, ids fixed beforehand).
  * - What `onLeading` has under way when its signal aborts ends within `leaseMs - renewMs`. A process that cannot make
  *   sure of that should exit.
@@ -54,6 +55,8 @@ export class LeaderElection {
   readonly #observer: ElectionObserver | undefined;
   readonly #lock: LeaseLock;
   readonly #observation: Observation;
+  /** For who does not lead. */
+  readonly #closed: Fence;
   #term: Term | undefined;
   #sinceVersion = 0;
   #holder: string | undefined;
@@ -69,6 +72,8 @@ export class LeaderElection {
     this.identity = `${identity}_${world.uuid()}`;
     this.#lock = new LeaseLock({ clock: world, client, lease, labels, callMs: this.#times.callMs });
     this.#observation = new Observation({ identity: this.identity, leaseMs: this.#times.leaseMs });
+    this.#closed = new Fence({ error: () => new NotLeadingError(this.#name) });
+    this.#closed.close();
   }
 
   /** How long what is under way may take to end, from the moment on at which the lead is lost. */
@@ -89,9 +94,12 @@ export class LeaderElection {
     return this.#term?.holds ?? false;
   }
 
-  /** @throws NotLeadingError when it may not */
-  assertLeading(): void {
-    if (!this.isLeading()) throw new NotLeadingError(this.#name);
+  /**
+   * The fence of the present term, closed where there is none. Work keeps the one that it began with: in a later term,
+   * what it has decided may be wrong, since another may have led in between.
+   */
+  get fence(): Fence {
+    return this.#term?.fence ?? this.#closed;
   }
 
   /**

@@ -1,5 +1,6 @@
+import { Fence } from '../fence/fence.ts';
 import type { Clock, Timer } from '../world/world.ts';
-import { LeadershipLostError } from './errors.ts';
+import { LeadershipLostError, NotLeadingError } from './errors.ts';
 
 /** A point in time by both of a machine's clocks. */
 export interface Moment {
@@ -32,6 +33,8 @@ export interface TermOptions {
  * one set back changes nothing.
  */
 export class Term {
+  /** Open while the term lasts, and closed for ever after. */
+  readonly fence: Fence;
   readonly #options: TermOptions;
   readonly #lost = new AbortController();
   #since: Moment;
@@ -40,6 +43,7 @@ export class Term {
 
   constructor(options: TermOptions) {
     this.#options = options;
+    this.fence = new Fence({ holds: () => this.holds, error: () => new NotLeadingError(options.lease) });
     this.#since = options.since;
     this.#arm();
   }
@@ -68,14 +72,20 @@ export class Term {
 
   lose(why: string): void {
     if (this.#over) return;
-    this.end();
-    this.#lost.abort(new LeadershipLostError(this.#options.lease, why));
+    const reason = new LeadershipLostError(this.#options.lease, why);
+    this.#end(reason);
+    this.#lost.abort(reason);
   }
 
-  /** Of one's own will. */
+  /** Ends the term without its being lost: the lease is about to be released. */
   end(): void {
+    this.#end();
+  }
+
+  #end(reason?: LeadershipLostError): void {
     this.#over = true;
     this.#timer?.cancel();
+    this.fence.close(reason);
   }
 
   get #leftMs(): number {

@@ -72,7 +72,13 @@ export class EventRecorder {
     this.#options = options;
   }
 
-  record(kind: Kind, object: KubeObject, happening: Happening): void {
+  /** @param client with whose fence and signal it is sent; the next of the series may be sent with another */
+  record(
+    kind: Kind,
+    object: KubeObject,
+    happening: Happening,
+    client: EventClient = this.#options.client,
+  ): void {
     const now = this.#options.world.monotonic();
     this.#forgetOld(now);
     const { uid = '' } = object.metadata;
@@ -89,7 +95,7 @@ export class EventRecorder {
       series.seenAt = now;
       if (series.count > 2 && now - series.writtenAt < REFRESH_MS) return;
       series.writtenAt = now;
-      this.#send(series, () => this.#goOn(kind, object, happening, series));
+      this.#send(series, () => this.#goOn(client, kind, object, happening, series));
       return;
     }
     if (!this.#budget.spend(uid, now)) return;
@@ -97,7 +103,7 @@ export class EventRecorder {
     const namespace = object.metadata.namespace ?? 'default'; // where events about cluster-wide objects are kept
     const begun: Series = { name, namespace, count: 1, seenAt: now, writtenAt: now };
     this.#series.set(same, begun);
-    this.#send(begun, () => this.#create(kind, object, happening, begun));
+    this.#send(begun, () => this.#create(client, kind, object, happening, begun));
   }
 
   /** Resolves when all that was recorded is sent or lost. */
@@ -129,22 +135,34 @@ export class EventRecorder {
     this.#refused ||= lasting;
   }
 
-  async #goOn(kind: Kind, object: KubeObject, happening: Happening, series: Series): Promise<void> {
+  async #goOn(
+    client: EventClient,
+    kind: Kind,
+    object: KubeObject,
+    happening: Happening,
+    series: Series,
+  ): Promise<void> {
     const lastObservedTime = microTime(this.#options.world.now());
     const patch = { series: { count: series.count, lastObservedTime } };
     try {
-      await this.#options.client.mergePatch(Event, series, patch);
+      await client.mergePatch(Event, series, patch);
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
       // It has expired, or was never stored, or is being stored at this moment.
-      await this.#create(kind, object, happening, series).catch((caught) => {
+      await this.#create(client, kind, object, happening, series).catch((caught) => {
         if (!(caught instanceof AlreadyExistsError)) throw caught;
       });
     }
   }
 
-  async #create(kind: Kind, object: KubeObject, happening: Happening, series: Series): Promise<void> {
-    const { world, client, controller, instance } = this.#options;
+  async #create(
+    client: EventClient,
+    kind: Kind,
+    object: KubeObject,
+    happening: Happening,
+    series: Series,
+  ): Promise<void> {
+    const { world, controller, instance } = this.#options;
     const { type, reason, action = reason, note } = happening;
     const { name, namespace, uid } = object.metadata;
     const eventTime = microTime(world.now());

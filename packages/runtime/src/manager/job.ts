@@ -54,8 +54,8 @@ export class Job {
     this.#declared = declare(environment.caches, options.reads ?? []);
   }
 
-  /** Works until the signal aborts and a run under way has ended. @param lost as for a controller */
-  async run(signal: AbortSignal, lost: AbortSignal): Promise<void> {
+  /** Works until the signal aborts and a run under way has ended. */
+  async run(signal: AbortSignal): Promise<void> {
     const { world, share } = this.#environment;
     const { everyMs } = this.#options;
     const pause = (ms: number) => wait(world, ms, signal).catch(() => undefined);
@@ -63,13 +63,13 @@ export class Job {
     await pause(everyMs * world.random());
     while (!signal.aborted) {
       const work = share?.begin(this.name);
-      if (share === undefined || work !== undefined) await this.#once(work?.signal ?? signal, lost);
+      if (share === undefined || work !== undefined) await this.#once(work?.signal ?? signal);
       work?.end();
       await pause(everyMs * (0.8 + 0.4 * world.random()));
     }
   }
 
-  async #once(signal: AbortSignal, lost: AbortSignal): Promise<void> {
+  async #once(signal: AbortSignal): Promise<void> {
     const { world, log, events } = this.#environment;
     const { name, timeoutMs = 0, run } = this.#options;
     const deadline = new Deadline(world, timeoutMs, signal);
@@ -78,10 +78,10 @@ export class Job {
       const context = workContext(this.#environment, this.#declared, {
         key: name,
         signal: deadline.signal,
-        lost,
         log: () => own,
       });
-      const event: JobContext['event'] = (kind, object, happening) => events.record(kind, object, happening);
+      const event: JobContext['event'] = (kind, object, happening) =>
+        events.record(kind, object, happening, context.client);
       await run(Object.assign(context, { event }));
     } catch (error) {
       if (signal.aborted) own.debug({ error: messageOf(error) }, 'the job was given up');

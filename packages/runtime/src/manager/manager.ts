@@ -9,6 +9,7 @@ import { LeaderElection, type OnLeading } from '../election/leader-election.ts';
 import type { LeaderElectionOptions } from '../election/options.ts';
 import { messageOf } from '../errors.ts';
 import { EventRecorder } from '../events/recorder.ts';
+import { Fence } from '../fence/fence.ts';
 import type { DeclaredKind, NamedVersion } from '../kind/define.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
@@ -135,7 +136,9 @@ export class Manager {
   readonly #log: Logger;
   readonly #webhooks: Webhooks | undefined;
   readonly #recorders: EventRecorder[] = [];
-  readonly #workers = new Map<string, { run(signal: AbortSignal, lost: AbortSignal): Promise<void> }>();
+  readonly #workers = new Map<string, { run(signal: AbortSignal): Promise<void> }>();
+  /** For a program that runs only once: it may act until it has ended. */
+  readonly #alone = new Fence();
   #running = false;
 
   constructor(options: ManagerOptions) {
@@ -236,6 +239,7 @@ export class Manager {
       const never = new AbortController().signal;
       await ((this.#election ?? this.#sharding)?.run(signal, act) ?? act(signal, never));
     } finally {
+      this.#alone.close();
       caching.abort();
       await this.caches.ended();
       await this.#webhooks?.close();
@@ -249,10 +253,7 @@ export class Manager {
       client: this.client,
       caches: this.caches,
       log: this.#log,
-      allow: (key) => {
-        this.#election?.assertLeading();
-        this.#sharding?.assertHolds(key);
-      },
+      fence: (key) => this.#election?.fence ?? this.#sharding?.fence(key) ?? this.#alone,
       sinceVersion: () => this.#election?.sinceVersion ?? 0,
       share: this.#sharding,
     };
@@ -401,7 +402,7 @@ export class Manager {
     });
     const working = Promise.all([
       stopped,
-      ...[...this.#workers.values()].map((worker) => worker.run(signal, lost)),
+      ...[...this.#workers.values()].map((worker) => worker.run(signal)),
     ]);
     const over = new AbortController();
     const { slackMs = graceMs } = this.#election ?? this.#sharding ?? {};

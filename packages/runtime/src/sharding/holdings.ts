@@ -1,4 +1,8 @@
+import type { Fence } from '../fence/fence.ts';
+
 interface Shard {
+  /** Open from the moment at which the shard is held until it is let go. */
+  readonly fence: Fence;
   readonly leaving: AbortController;
   /** Pieces of work under way. */
   working: number;
@@ -17,7 +21,13 @@ export interface Work {
 /** The shards that a member holds, and what is under way on each. */
 export class Holdings {
   readonly #shards = new Map<number, Shard>();
+  readonly #fenceOf: (shard: number) => Fence;
   #over: { readonly reason: unknown } | undefined;
+
+  /** @param fenceOf a new fence for a shard that is gained */
+  constructor(fenceOf: (shard: number) => Fence) {
+    this.#fenceOf = fenceOf;
+  }
 
   get held(): ReadonlySet<number> {
     return new Set(this.#shards.keys());
@@ -31,6 +41,11 @@ export class Holdings {
     return this.#shards.has(shard);
   }
 
+  /** The fence of the time for which the shard is held; undefined where it is not. */
+  fence(shard: number): Fence | undefined {
+    return this.#shards.get(shard)?.fence;
+  }
+
   /** Whether new work may begin on it. */
   isOpen(shard: number): boolean {
     const entry = this.#shards.get(shard);
@@ -41,7 +56,7 @@ export class Holdings {
     for (const shard of shards) {
       const leaving = new AbortController();
       if (this.#over !== undefined) leaving.abort(this.#over.reason);
-      this.#shards.set(shard, { leaving, working: 0, drained: undefined });
+      this.#shards.set(shard, { fence: this.#fenceOf(shard), leaving, working: 0, drained: undefined });
     }
   }
 
@@ -70,6 +85,7 @@ export class Holdings {
     if (entry === undefined || entry.leaving.signal.aborted) return;
     const drained = () => {
       this.#shards.delete(shard);
+      entry.fence.close();
       gone();
     };
     entry.drained = drained;

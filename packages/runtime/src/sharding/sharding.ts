@@ -1,6 +1,7 @@
 import { LeaderElection, type OnLeading } from '../election/leader-election.ts';
 import { type Times, timesOf } from '../election/options.ts';
 import { momentOf, Term } from '../election/term.ts';
+import { Fence } from '../fence/fence.ts';
 import { refOf } from '../kind/object.ts';
 import { wait } from '../world/wait.ts';
 import { shardOf } from './assignment.ts';
@@ -16,6 +17,8 @@ interface Life {
   readonly holdings: Holdings;
   /** While the ledger was seen to say what we hold. */
   readonly term: Term;
+  /** Open while this member may act on what it holds. */
+  readonly fence: Fence;
   /** By the ledger. */
   shards: number;
 }
@@ -109,9 +112,14 @@ export class Sharding implements Share {
     return life?.holdings.holds(shardIn(life, key)) ?? false;
   }
 
-  /** @throws NotOwningError when the object may be another's by now */
-  assertHolds(key: string): void {
-    if (!this.holds(key)) throw new NotOwningError(key, this.#options.name);
+  /** The fence of the time for which this member owns the object's shard, closed where it does not. */
+  fence(key: string): Fence {
+    const life = this.#acting;
+    const held = life?.holdings.fence(shardIn(life, key));
+    if (held !== undefined) return held;
+    const fence = new Fence({ error: () => new NotOwningError(key, this.#options.name) });
+    fence.close();
+    return fence;
   }
 
   onGained(listener: (isGained: (key: string) => boolean) => void): void {
@@ -138,7 +146,7 @@ export class Sharding implements Share {
 
   /** The life in which this member may act at this very moment, by the clock. */
   get #acting(): Life | undefined {
-    return this.#life?.term.holds && this.#election.isLeading() ? this.#life : undefined;
+    return this.#life?.fence.isOpen ? this.#life : undefined;
   }
 
   /** @returns whether `act` has ended unasked */
@@ -146,7 +154,12 @@ export class Sharding implements Share {
     const { world } = this.#options;
     const { renewMs } = this.#times;
     const term = new Term({ clock: world, lease: this.#book.ledgerName, since: momentOf(world), renewMs });
-    const life: Life = { holdings: new Holdings(), term, shards: 1 };
+    const { name } = this.#options;
+    const fence = new Fence({ within: this.#election.fence, holds: () => term.holds });
+    const holdings = new Holdings(
+      (shard) => new Fence({ within: fence, error: () => new NotOwningError(`shard ${shard}`, name) }),
+    );
+    const life: Life = { holdings, term, fence, shards: 1 };
     const acting = new AbortController();
     const losing = new AbortController();
     const stop = (reason: unknown) => {
@@ -155,8 +168,9 @@ export class Sharding implements Share {
       this.#tell(undefined);
     };
     const lost = (cause: unknown) => {
-      const reason = new ShardsLostError(this.#options.name, { cause });
+      const reason = new ShardsLostError(name, { cause });
       losing.abort(reason);
+      fence.close(reason);
       stop(reason);
     };
     const follow = () => (this.#election.isLeading() ? stop(leading.reason) : lost(leading.reason));
@@ -181,6 +195,7 @@ export class Sharding implements Share {
       leading.removeEventListener('abort', follow);
       out.removeEventListener('abort', followOut);
       term.end();
+      fence.close();
       this.#life = undefined;
     }
   }

@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import { Fence, FenceClosedError } from './fence.ts';
+
+test('a closed fence throws the reason at every call, and its signal aborts', () => {
+  const fence = new Fence();
+  fence.assertOpen();
+  expect(fence.isOpen).toBe(true);
+  const reason = new Error('the operation was cancelled');
+  fence.close(reason);
+  fence.close(new Error('another reason'));
+  expect(() => fence.assertOpen()).toThrow(reason);
+  expect(() => fence.assertOpen()).toThrow(reason);
+  expect([fence.isOpen, fence.signal.reason]).toEqual([false, reason]);
+});
+
+test('a period that has ended by the clock does not come back when the clock is set back', () => {
+  let now = 0;
+  const late = () => new Error('too late');
+  const fence = new Fence({ holds: () => now < 10, error: late });
+  const nested = fence.nested();
+  now = 10;
+  expect(fence.isOpen).toBe(false);
+  expect(fence.signal.aborted).toBe(false); // asking changes nothing
+  expect(() => nested.assertOpen()).toThrow('too late');
+  expect([fence.signal.aborted, nested.signal.aborted]).toEqual([true, true]);
+  now = 5;
+  expect(() => fence.assertOpen()).toThrow('too late');
+  expect(() => nested.assertOpen()).toThrow('too late');
+});
+
+test('a nested fence closes with the outer one, and not the other way round', () => {
+  const outer = new Fence();
+  const [one, other] = [outer.nested(), outer.nested()];
+  one.close();
+  expect(() => one.assertOpen()).toThrow(FenceClosedError);
+  other.assertOpen();
+  outer.assertOpen();
+  const reason = new Error('the term has ended');
+  outer.close(reason);
+  expect(() => other.assertOpen()).toThrow(reason);
+  expect(other.signal.reason).toBe(reason);
+  expect(() => outer.nested().assertOpen()).toThrow(reason);
+});
