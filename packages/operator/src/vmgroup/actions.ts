@@ -22,8 +22,12 @@ export interface Surroundings {
   readonly cluster: string;
   /** There where something is to be cloned. */
   readonly destination: Destination | undefined;
-  /** Throws when we may not act any more. */
-  readonly allow: () => void;
+}
+
+/** What an operation has while it runs. */
+interface Running extends Surroundings {
+  /** The operation's own signal and fence; every call is made with them. */
+  readonly scope: ChangeOptions;
 }
 
 /** What carries an action out, in vCenter's tasks. */
@@ -42,7 +46,7 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
       return {
         what: 'clone',
         words: wordsOf(group),
-        run: (at) => clone(action, surroundings, at),
+        run: (at, scope) => clone(action, { ...surroundings, scope }, at),
         // It is there before it is switched on, and that is part of its making.
         shows: () => power() === 'poweredOn',
       };
@@ -50,35 +54,35 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
       return {
         what: 'powerOn',
         words: `powering machine ${name} on`,
-        run: (at) => powerOn(machine(action.id), surroundings, at),
+        run: (at, scope) => powerOn(machine(action.id), { ...surroundings, scope }, at),
         shows: () => power() === 'poweredOn',
       };
     case 'reconfigure':
       return {
         what: 'reconfigure',
         words: `giving machine ${name} its cpu and memory`,
-        run: (at) => reconfigure(machine(action.id), surroundings, at),
+        run: (at, scope) => reconfigure(machine(action.id), { ...surroundings, scope }, at),
         shows: isSized,
       };
     case 'shutDown':
       return {
         what: 'shutDown',
         words: `shutting machine ${name} down`,
-        run: (at) => shutDown(machine(action.id), surroundings, at),
+        run: (at, scope) => shutDown(machine(action.id), { ...surroundings, scope }, at),
         shows: () => true,
       };
     case 'resize':
       return {
         what: 'resize',
         words: `giving machine ${name} its cpu and memory`,
-        run: (at) => resize(machine(action.id), action.isOn, surroundings, at),
+        run: (at, scope) => resize(machine(action.id), action.isOn, { ...surroundings, scope }, at),
         shows: () => isSized() && power() !== 'poweredOff',
       };
     case 'remove':
       return {
         what: 'remove',
         words: `removing machine ${name}`,
-        run: (at) => remove(machine(action.id), action.isOn, surroundings, at),
+        run: (at, scope) => remove(machine(action.id), action.isOn, { ...surroundings, scope }, at),
         shows: () => seen() === undefined,
         provesGone: () => true,
       };
@@ -87,8 +91,8 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
       return {
         what: 'lookUp',
         words: `looking machine ${name} up`,
-        run: async () => {
-          isGone = await confirmGone(action, surroundings);
+        run: async (_, scope) => {
+          isGone = await confirmGone(action, { ...surroundings, scope });
         },
         shows: () => true,
         provesGone: () => isGone,
@@ -107,11 +111,11 @@ export function taken(what: Action['do'], task: string, { site }: Pick<Surroundi
   return {
     what,
     words: `following ${task}`,
-    run: async (at) => {
+    run: async (at, { signal }) => {
       const ref: TaskRef = { type: 'Task', value: task };
       at(ref);
-      // However it ended: what is there then is looked at anew.
-      await site.vcenter.tasks.follow(ref).catch(() => undefined);
+      // However it ended, the next reconcile looks at the machine itself.
+      await site.vcenter.tasks.follow(ref, { signal }).catch(() => undefined);
     },
     shows: () => true,
   };
@@ -121,16 +125,16 @@ type At = (task: TaskRef) => void;
 
 async function clone(
   { name, slot, instanceUuid, again }: Action & { readonly do: 'clone' },
-  surroundings: Surroundings,
+  running: Running,
   at: At,
 ): Promise<void> {
-  const { site, root, placement, group, cluster, destination, allow } = surroundings;
+  const { site, root, placement, group, cluster, destination, scope } = running;
   if (destination === undefined) throw new Error('a clone has nowhere to go');
   const { vcenter } = site;
   const { cpu: cpus, memory } = group.spec;
   // A name protects within its folder only: one that people have moved is still the one.
-  const there = again ? await vcenter.lookup.byInstanceUuid(instanceUuid) : undefined;
-  if (there !== undefined) return takeBack(there, slot, destination, surroundings, at);
+  const there = again ? await vcenter.lookup.byInstanceUuid(instanceUuid, scope) : undefined;
+  if (there !== undefined) return takeBack(there, slot, destination, running, at);
   try {
     const task = await vcenter.machines.clone(
       {
@@ -138,13 +142,13 @@ async function clone(
         ...{ name, instanceUuid, cpus, memoryMb: memory * MB_IN_GIB, powerOn: true },
         extraConfig: marksOf(cluster, group, slot, destination.template),
       },
-      { allow },
+      scope,
     );
     at(task);
-    await vcenter.tasks.follow(task);
+    await vcenter.tasks.follow(task, scope);
   } catch (error) {
     const other = faultOf(error, 'DuplicateName')?.object;
-    if (other !== undefined) return refuseUnlessOurs(other, name, instanceUuid, surroundings);
+    if (other !== undefined) return refuseUnlessOurs(other, name, instanceUuid, running);
     site.targets.forget(root.datacenter, wantedBy(group, placement));
     throw error;
   }
@@ -155,11 +159,11 @@ async function refuseUnlessOurs(
   other: Ref,
   name: string,
   instanceUuid: string,
-  { site, root, group }: Surroundings,
+  { site, root, group, scope }: Running,
 ): Promise<void> {
   const { uid = '' } = group.metadata;
   if (root.machinesOf(uid).some(({ ref }) => ref.value === other.value)) return;
-  const uuid = isRef(other, 'VirtualMachine') ? await uuidOf(site, other) : 'none';
+  const uuid = isRef(other, 'VirtualMachine') ? await uuidOf(site, other, scope) : 'none';
   if (uuid === instanceUuid) return;
   throw new GroupError(
     uuid === undefined
@@ -176,8 +180,12 @@ async function refuseUnlessOurs(
 }
 
 /** Undefined while vCenter cannot tell: while it is being made, or its files cannot be reached. */
-async function uuidOf(site: Site, vm: Ref<'VirtualMachine'>): Promise<string | undefined> {
-  return (await site.vcenter.read(vm, ['config.instanceUuid']))['config.instanceUuid'];
+async function uuidOf(
+  site: Site,
+  vm: Ref<'VirtualMachine'>,
+  { signal }: ChangeOptions,
+): Promise<string | undefined> {
+  return (await site.vcenter.read(vm, ['config.instanceUuid'], { signal }))['config.instanceUuid'];
 }
 
 /** One that was asked for before is there, and does not show: its marks were taken off, or it was moved away. */
@@ -185,18 +193,18 @@ async function takeBack(
   vm: Ref<'VirtualMachine'>,
   slot: number,
   { folder, template }: Destination,
-  { site, root, group, cluster, allow }: Surroundings,
+  { site, root, group, cluster, scope }: Running,
   at: At,
 ): Promise<void> {
   const { machines, tasks } = site.vcenter;
   const { uid = '' } = group.metadata;
   if (root.machinesOf(uid).some(({ ref }) => ref.value === vm.value)) return;
-  const { parent, name } = await site.vcenter.read(vm, ['parent', 'name']);
+  const { parent, name } = await site.vcenter.read(vm, ['parent', 'name'], scope);
   if (parent?.value !== folder.value) throw new MovedError(name ?? vm.value);
   const extraConfig = marksOf(cluster, group, slot, template);
-  const task = await machines.reconfigure(vm, { extraConfig }, { allow });
+  const task = await machines.reconfigure(vm, { extraConfig }, scope);
   at(task);
-  await tasks.follow(task);
+  await tasks.follow(task, scope);
 }
 
 /**
@@ -206,13 +214,13 @@ async function takeBack(
  */
 async function confirmGone(
   { instanceUuid }: Action & { readonly do: 'lookUp' },
-  { site, root, group }: Surroundings,
+  { site, root, group, scope }: Running,
 ): Promise<boolean> {
   const { vcenter } = site;
-  const vm = await vcenter.lookup.byInstanceUuid(instanceUuid);
+  const vm = await vcenter.lookup.byInstanceUuid(instanceUuid, scope);
   if (vm === undefined) return true;
   const paths = ['name', 'parent', 'config.instanceUuid', 'config.extraConfig'] as const;
-  const properties = await vcenter.read(vm, paths);
+  const properties = await vcenter.read(vm, paths, scope);
   if (certainMarksIn({ ref: vm, properties }) === undefined) return true;
   const { name = vm.value, parent } = properties;
   const folder = root.child(folderName(group));
@@ -224,22 +232,22 @@ async function confirmGone(
   });
 }
 
-async function powerOn(vm: Ref<'VirtualMachine'>, { site, allow }: Surroundings, at: At): Promise<void> {
+async function powerOn(vm: Ref<'VirtualMachine'>, { site, scope }: Running, at: At): Promise<void> {
   const { machines, tasks } = site.vcenter;
   await ignoring(['INVALID_POWER_STATE'], async () => {
-    const task = await machines.powerOn(vm, { allow });
+    const task = await machines.powerOn(vm, scope);
     at(task);
-    await tasks.follow(task);
+    await tasks.follow(task, scope);
   });
 }
 
-/** By the plug. */
-async function powerOff(vm: Ref<'VirtualMachine'>, { site, allow }: Surroundings, at: At): Promise<void> {
+/** Hard power-off, without guest shutdown. */
+async function powerOff(vm: Ref<'VirtualMachine'>, { site, scope }: Running, at: At): Promise<void> {
   const { machines, tasks } = site.vcenter;
   await ignoring(['INVALID_POWER_STATE'], async () => {
-    const task = await machines.powerOff(vm, { allow });
+    const task = await machines.powerOff(vm, scope);
     at(task);
-    await tasks.follow(task);
+    await tasks.follow(task, scope);
   });
 }
 
@@ -247,61 +255,52 @@ async function powerOff(vm: Ref<'VirtualMachine'>, { site, allow }: Surroundings
 const NOT_SOFTLY: readonly FaultError['code'][] = ['TOOLS_UNAVAILABLE', 'NOT_SUPPORTED', 'INVALID_STATE'];
 
 /** The guest is asked to; where there is nobody to ask, by the plug. */
-async function shutDown(vm: Ref<'VirtualMachine'>, surroundings: Surroundings, at: At): Promise<void> {
-  const { site, allow } = surroundings;
+async function shutDown(vm: Ref<'VirtualMachine'>, running: Running, at: At): Promise<void> {
+  const { site, scope } = running;
   try {
-    await site.vcenter.machines.askToShutDown(vm, { allow });
+    await site.vcenter.machines.askToShutDown(vm, scope);
   } catch (error) {
     if (!(error instanceof FaultError && NOT_SOFTLY.includes(error.code))) throw error;
-    await powerOff(vm, surroundings, at);
+    await powerOff(vm, running, at);
   }
 }
 
 async function reconfigure(
   vm: Ref<'VirtualMachine'>,
-  { site, group, allow }: Surroundings,
+  { site, group, scope }: Running,
   at: At,
 ): Promise<void> {
   const { cpu: cpus, memory } = group.spec;
   const { machines, tasks } = site.vcenter;
-  const task = await machines.reconfigure(vm, { cpus, memoryMb: memory * MB_IN_GIB }, { allow });
+  const task = await machines.reconfigure(vm, { cpus, memoryMb: memory * MB_IN_GIB }, scope);
   at(task);
-  await tasks.follow(task);
+  await tasks.follow(task, scope);
 }
 
 /** One that vCenter does not let be what is wanted runs on as it was. */
-async function resize(
-  vm: Ref<'VirtualMachine'>,
-  isOn: boolean,
-  surroundings: Surroundings,
-  at: At,
-): Promise<void> {
-  if (isOn) await powerOff(vm, surroundings, at);
-  const refusal = await reconfigure(vm, surroundings, at).catch((error: unknown) => error);
-  await powerOn(vm, surroundings, at);
+async function resize(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running, at: At): Promise<void> {
+  if (isOn) await powerOff(vm, running, at);
+  const refusal = await reconfigure(vm, running, at).catch((error: unknown) => error);
+  await powerOn(vm, running, at);
   if (refusal === undefined) return;
   throw new InVainError(refusal, { mayPass: !(refusal instanceof FaultError) || refusal.retryable });
 }
 
-async function remove(
-  vm: Ref<'VirtualMachine'>,
-  isOn: boolean,
-  surroundings: Surroundings,
-  at: At,
-): Promise<void> {
-  const { machines, tasks } = surroundings.site.vcenter;
+async function remove(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running, at: At): Promise<void> {
+  const { site, scope } = running;
+  const { machines, tasks } = site.vcenter;
   await ignoring(['OBJECT_NOT_FOUND'], async () => {
-    await assertNotHeld(vm, surroundings);
-    if (isOn) await powerOff(vm, surroundings, at);
-    const task = await machines.destroy(vm, { allow: surroundings.allow });
+    await assertNotHeld(vm, running);
+    if (isOn) await powerOff(vm, running, at);
+    const task = await machines.destroy(vm, scope);
     at(task);
-    await tasks.follow(task);
+    await tasks.follow(task, scope);
   });
 }
 
 /** Read right before the machine is destroyed: the inventory may not show yet that people moved it, or need it. */
-async function assertNotHeld(vm: Ref<'VirtualMachine'>, { site, root, group }: Surroundings): Promise<void> {
-  const properties = await site.vcenter.read(vm, ['name', 'parent', 'config.template']);
+async function assertNotHeld(vm: Ref<'VirtualMachine'>, { site, root, group, scope }: Running): Promise<void> {
+  const properties = await site.vcenter.read(vm, ['name', 'parent', 'config.template'], scope);
   const { name = vm.value, parent, 'config.template': isTemplate = false } = properties;
   const isInFolder = isIn(root.child(folderName(group)), parent);
   if (!isHeld({ isInFolder, isTemplate })) return;

@@ -1,7 +1,9 @@
 import {
   annotationsChanged,
   any,
+  type CacheEvent,
   type Channel,
+  type Fence,
   generationChanged,
   keyOf,
   type Logger,
@@ -77,6 +79,7 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
     onError: (error) => log.warn({ error: String(error) }, 'the vCenters could not be looked at'),
   });
   const vmGroups = new VmGroups(options);
+  groups.subscribe((event) => vmGroups.changed(event));
   manager.control({
     for: VmGroup,
     when: any(generationChanged, annotationsChanged),
@@ -100,6 +103,8 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
 /** What is remembered of a group from one look to the next. */
 interface Known {
   readonly uid: string;
+  /** Of the term in which it was met: in another one, tasks may run that another replica has begun. */
+  readonly term: Fence;
   readonly generation: number | undefined;
   readonly size: string;
   /** What its template was found to be, by the name that it had in the spec. */
@@ -131,11 +136,21 @@ class VmGroups {
     this.#locator = new Locator(options);
   }
 
-  /** We lead, perhaps again: of what another has done meanwhile nobody knows here. */
+  /** Drops all state at the start of a term: another replica may have led since it was gathered. */
   forget(): void {
     this.#operations.clear();
     this.#locator.forget();
     this.#known.clear();
+  }
+
+  /** Cancels the operations of a group that is gone, or that was re-created: no reconcile comes for the old one. */
+  changed(event: CacheEvent<VmGroup>): void {
+    const known = this.#known.get(event.key);
+    if (known === undefined) return;
+    const isBusy = event.type === 'removed' || this.#operations.of(event.key).size > 0;
+    if (!isBusy) return;
+    const { object } = event;
+    if (event.type === 'removed' || object.metadata.uid !== known.uid) this.#gone(object, event.key);
   }
 
   reconcile(group: VmGroup, context: ReconcileContext<VmGroup>): Promise<Result> {
@@ -145,7 +160,7 @@ class VmGroups {
       if (location === undefined || !location.root.isLive) return blindly(location);
       const { key, now, setStatus } = context;
       let found = group;
-      this.#meet(group, location, key);
+      this.#meet(group, location, context);
       const template = await this.#templateOf(group, location, context);
       const think = () => this.#timed(plan(found, this.#look(found, location, key, template), now()), key);
       let next = think();
@@ -183,7 +198,7 @@ class VmGroups {
       });
       if (location === 'elsewhere') return this.#gone(group, key);
       if (location === undefined || !location.root.isLive) return blindly(location);
-      this.#meet(group, location, key);
+      this.#meet(group, location, context);
       const seen = this.#look(group, location, key);
       if (policy === 'Orphan') {
         if (seen.busy.size > 0) return requeueAfter(LOOK_MS);
@@ -277,13 +292,13 @@ class VmGroups {
     destination: Destination | undefined,
     context: ReconcileContext<VmGroup>,
   ): Promise<void> {
-    const { key, setStatus, event, signal, assertMayAct: allow } = context;
+    const { key, setStatus, event, signal, fence } = context;
     const { cluster } = this.#options;
     const beginnings = granted.splice(0).map(({ action, turn }) => {
-      const operation = operationFor(action, { ...location, group, cluster, destination, allow });
+      const operation = operationFor(action, { ...location, group, cluster, destination });
       const reason = REASONS[action.do];
       if (reason !== undefined) event(group, { type: 'Normal', reason, note: operation.words });
-      return this.#operations.begin(key, action.slot, operation, turn);
+      return this.#operations.begin(key, action.slot, operation, turn, fence);
     });
     if (beginnings.length === 0) return;
     await unlessAborted(Promise.all(beginnings), signal);
@@ -296,24 +311,24 @@ class VmGroups {
     return { ...next, againAt: Math.min(this.#options.world.monotonic() + againMs, nextAt) };
   }
 
-  /** Takes up what was under way for a group that is new here, and forgives where something else is wanted now. */
-  #meet(group: VmGroup, { site }: Location, key: string): void {
+  /** Adopts in-flight tasks of a group that is new in this term; resets back-off when the generation changes. */
+  #meet(group: VmGroup, { site }: Location, { key, fence: term }: ReconcileContext<VmGroup>): void {
     const { uid = '', generation } = group.metadata;
     const size = `${group.spec.cpu} ${group.spec.memory}`;
     const known = this.#known.get(key);
-    if (known?.uid === uid) {
+    if (known?.uid === uid && known.term === term) {
       if (known.generation === generation) return;
       this.#known.set(key, { ...known, generation, size });
       this.#operations.forgive(key, { isSizeSame: known.size === size });
       return;
     }
-    this.#known.set(key, { uid, generation, size });
+    this.#known.set(key, { uid, term, generation, size });
     this.#operations.forget(key);
     for (const { slot, task, leaving, power } of group.status?.replicas ?? []) {
       if (task === undefined) continue;
       // Of a machine that is there it may be a restart: then it is away.
       const what = leaving ? 'remove' : power === undefined ? 'clone' : 'resize';
-      void this.#operations.begin(key, slot, taken(what, task, { site }), site.turns.resumed());
+      void this.#operations.begin(key, slot, taken(what, task, { site }), site.turns.resumed(), term);
     }
   }
 

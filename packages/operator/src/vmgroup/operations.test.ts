@@ -1,6 +1,7 @@
-import { FaultError, type Ref } from '@vmwright/vsphere';
+import { Fence } from '@vmwright/runtime';
+import { type ChangeOptions, FaultError, type Ref } from '@vmwright/vsphere';
 import { describe, expect, test } from 'vitest';
-import { InVainError, type Operation, Operations } from './operations.ts';
+import { InVainError, type Operation, OperationCancelledError, Operations } from './operations.ts';
 import { GroupError } from './trouble.ts';
 
 const TASK: Ref<'Task'> = { type: 'Task', value: 'task-1' };
@@ -29,7 +30,7 @@ function start() {
     const at = operations.nextLookAt('g');
     return at === undefined ? undefined : at - world.at;
   };
-  return { world, woken, operations, turn, againMs };
+  return { world, woken, operations, turn, againMs, term: new Fence() };
 }
 
 /** One that goes on until it is told how it ends. */
@@ -50,9 +51,9 @@ function endless(what: Operation['what'] = 'clone') {
 
 describe('operations', () => {
   test('a slot is busy until what was done shows, and its turn is given back before', async () => {
-    const { operations, woken, turn } = start();
+    const { operations, woken, turn, term } = start();
     const { operation, resolve, shown } = endless();
-    await operations.begin('g', 0, operation, turn);
+    await operations.begin('g', 0, operation, turn, term);
     expect([...operations.of('g')]).toMatchObject([[0, { what: 'clone', task: 'task-1' }]]);
     resolve();
     await expect.poll(() => woken).toEqual(['g']);
@@ -63,11 +64,11 @@ describe('operations', () => {
   });
 
   test('only to be shown is what vCenter is done with, while it is at nothing else', async () => {
-    const { operations, woken, turn } = start();
+    const { operations, woken, turn, term } = start();
     const [one, other] = [endless(), endless()];
     expect(operations.isWaitingToShow('g')).toBe(false);
-    await operations.begin('g', 0, one.operation, turn);
-    await operations.begin('g', 1, other.operation, turn);
+    await operations.begin('g', 0, one.operation, turn, term);
+    await operations.begin('g', 1, other.operation, turn, term);
     one.resolve();
     await expect.poll(() => woken).toHaveLength(1);
     expect(operations.isWaitingToShow('g')).toBe(false);
@@ -79,9 +80,9 @@ describe('operations', () => {
   });
 
   test('what does not show is not waited for for ever, and the group is looked at then', async () => {
-    const { operations, woken, turn, world, againMs } = start();
+    const { operations, woken, turn, world, againMs, term } = start();
     const { operation, resolve } = endless();
-    await operations.begin('g', 0, operation, turn);
+    await operations.begin('g', 0, operation, turn, term);
     resolve();
     await expect.poll(() => woken).toEqual(['g']);
     expect(againMs()).toBeGreaterThan(0);
@@ -91,11 +92,11 @@ describe('operations', () => {
   });
 
   test('what fails rests for a while that grows, and a success forgets it', async () => {
-    const { operations, woken, turn, world, againMs } = start();
+    const { operations, woken, turn, world, againMs, term } = start();
     const rests: number[] = [];
     for (let count = 1; count <= 8; count++) {
       const { operation, reject } = endless('powerOn');
-      await operations.begin('g', 3, operation, turn);
+      await operations.begin('g', 3, operation, turn, term);
       reject(new Error(`failure ${count}`));
       await expect.poll(() => woken.length).toBe(count);
       expect(operations.of('g').size).toBe(0);
@@ -110,15 +111,15 @@ describe('operations', () => {
     }
     expect(rests).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
     const { operation, resolve } = endless('powerOn');
-    await operations.begin('g', 3, operation, turn);
+    await operations.begin('g', 3, operation, turn, term);
     resolve();
     await expect.poll(() => operations.failuresOf('g').at(-1)).toBe(undefined);
   });
 
   test('clones of a group rest together, and those of another do not', async () => {
-    const { operations, woken, turn } = start();
+    const { operations, woken, turn, term } = start();
     const { operation, reject } = endless();
-    await operations.begin('g', 7, operation, turn);
+    await operations.begin('g', 7, operation, turn, term);
     reject(new Error('no'));
     await expect.poll(() => woken).toEqual(['g']);
     expect([...operations.restingOf('g')]).toEqual([]);
@@ -128,9 +129,9 @@ describe('operations', () => {
   });
 
   test('what is wrong with one machine alone keeps none of the others from being made', async () => {
-    const { operations, woken, turn } = start();
+    const { operations, woken, turn, term } = start();
     const { operation, reject } = endless();
-    await operations.begin('g', 7, operation, turn);
+    await operations.begin('g', 7, operation, turn, term);
     reject(new GroupError({ reason: 'Moved', message: 'it was moved' }));
     await expect.poll(() => woken).toEqual(['g']);
     expect([...operations.restingOf('g')]).toEqual([7]);
@@ -139,11 +140,11 @@ describe('operations', () => {
   });
 
   test('how often it failed counts also where each try takes longer than anything is remembered', async () => {
-    const { operations, woken, turn, world, againMs } = start();
+    const { operations, woken, turn, world, againMs, term } = start();
     const rests: number[] = [];
     for (let count = 1; count <= 4; count++) {
       const { operation, reject } = endless();
-      await operations.begin('g', 0, operation, turn);
+      await operations.begin('g', 0, operation, turn, term);
       world.at += 600_000;
       if (count > 1)
         expect(operations.failuresOf('g').at(-1)).toMatchObject({ error: { message: 'no room' } });
@@ -156,10 +157,10 @@ describe('operations', () => {
   });
 
   test('what went wrong with a slot is not told for ever because something else went wrong later', async () => {
-    const { operations, woken, turn, world } = start();
+    const { operations, woken, turn, world, term } = start();
     const fail = async (what: Operation['what'], error: Error) => {
       const { operation, reject } = endless(what);
-      await operations.begin('g', 0, operation, turn);
+      await operations.begin('g', 0, operation, turn, term);
       reject(error);
       await expect.poll(() => woken.shift()).toBe('g');
     };
@@ -172,9 +173,9 @@ describe('operations', () => {
   });
 
   test('a task that does not end keeps its slot, and gives its turn back', async () => {
-    const { operations, turn, world } = start();
+    const { operations, turn, world, term } = start();
     const { operation } = endless();
-    await operations.begin('g', 0, operation, turn);
+    await operations.begin('g', 0, operation, turn, term);
     expect(turn.ended).toBe(0);
     for (const goOff of world.timers) goOff();
     expect(turn.ended).toBe(1);
@@ -182,11 +183,11 @@ describe('operations', () => {
   });
 
   test('a machine that goes off again and again is switched on again later and later, which is no failure', async () => {
-    const { operations, woken, turn, world, againMs } = start();
+    const { operations, woken, turn, world, againMs, term } = start();
     const rests: number[] = [];
     for (let count = 1; count <= 8; count++) {
       const { operation, resolve, shown } = endless('powerOn');
-      await operations.begin('g', 3, operation, turn);
+      await operations.begin('g', 3, operation, turn, term);
       resolve();
       await expect.poll(() => woken.length).toBe(count);
       shown.is = true;
@@ -201,9 +202,9 @@ describe('operations', () => {
   });
 
   test('what has taken a machine down in vain is not tried again soon, and told as what it was', async () => {
-    const { operations, woken, turn, againMs } = start();
+    const { operations, woken, turn, againMs, term } = start();
     const { operation, reject } = endless('resize');
-    await operations.begin('g', 0, operation, turn);
+    await operations.begin('g', 0, operation, turn, term);
     const refusal = new FaultError('resizing', 'InvalidArgument', {}, '');
     reject(new InVainError(refusal, { mayPass: false }));
     await expect.poll(() => woken).toEqual(['g']);
@@ -220,11 +221,11 @@ describe('operations', () => {
   });
 
   test('where it may pass it is tried again, less and less often', async () => {
-    const { operations, woken, turn, world, againMs } = start();
+    const { operations, woken, turn, world, againMs, term } = start();
     const rests: number[] = [];
     for (let count = 1; count <= 7; count++) {
       const { operation, reject } = endless('resize');
-      await operations.begin('g', 0, operation, turn);
+      await operations.begin('g', 0, operation, turn, term);
       reject(new InVainError(new Error('the datastore is busy'), { mayPass: true }));
       await expect.poll(() => woken.length).toBe(count);
       expect([...operations.inVainOf('g')]).toEqual([0]);
@@ -234,16 +235,16 @@ describe('operations', () => {
     }
     expect(rests).toEqual([30_000, 60_000, 120_000, 240_000, 480_000, 600_000, 600_000]);
     const { operation, resolve } = endless('resize');
-    await operations.begin('g', 0, operation, turn);
+    await operations.begin('g', 0, operation, turn, term);
     resolve();
     await expect.poll(() => operations.failuresOf('g').at(-1)).toBe(undefined);
   });
 
   test('failures that are retried in turn keep their order, so that the same one is reported', async () => {
-    const { operations, woken, turn, world } = start();
+    const { operations, woken, turn, world, term } = start();
     const fail = async (slot: number) => {
       const { operation, reject } = endless('powerOn');
-      await operations.begin('g', slot, operation, turn);
+      await operations.begin('g', slot, operation, turn, term);
       reject(new Error(`slot ${slot}`));
       await expect.poll(() => woken.shift()).toBe('g');
     };
@@ -257,11 +258,11 @@ describe('operations', () => {
   });
 
   test('a slot is gone when its operation proves so, until its machine shows or another is made', async () => {
-    const { operations, woken, turn } = start();
+    const { operations, woken, turn, term } = start();
     const succeed = async (what: Operation['what'], proof?: boolean) => {
       const { operation, resolve } = endless(what);
       const provesGone = proof === undefined ? {} : { provesGone: () => proof };
-      await operations.begin('g', 0, { ...operation, ...provesGone }, turn);
+      await operations.begin('g', 0, { ...operation, ...provesGone }, turn, term);
       resolve();
       await expect.poll(() => woken.shift()).toBe('g');
     };
@@ -281,12 +282,59 @@ describe('operations', () => {
   });
 
   test('a failure of which nothing more is heard is forgotten', async () => {
-    const { operations, woken, turn, world } = start();
+    const { operations, woken, turn, world, term } = start();
     const { operation, reject } = endless();
-    await operations.begin('g', 0, operation, turn);
+    await operations.begin('g', 0, operation, turn, term);
     reject(new Error('the answer was lost'));
     await expect.poll(() => woken).toEqual(['g']);
     world.at += 62_000;
     expect(operations.failuresOf('g').at(-1)).toBe(undefined);
+  });
+
+  describe('a cancelled operation sends nothing more, gives its turn back, and leaves no failure behind', () => {
+    const ways = {
+      'when the group is forgotten': ({ operations }) => operations.forget('g'),
+      'when all groups are forgotten': ({ operations }) => operations.clear(),
+      'when the term ends': ({ term }) => term.close(new OperationCancelledError()),
+    } satisfies Record<string, (env: ReturnType<typeof start>) => void>;
+    test.each(Object.entries(ways))('%s', async (_, cancel) => {
+      const env = start();
+      const { operations, woken, turn, term } = env;
+      const scopes: ChangeOptions[] = [];
+      const operation: Operation = {
+        ...endless('remove').operation,
+        run: (at, scope) => {
+          scopes.push(scope);
+          at(TASK);
+          return new Promise((_resolve, reject) => {
+            scope.signal?.addEventListener('abort', () => reject(scope.signal?.reason), { once: true });
+          });
+        },
+      };
+      await operations.begin('g', 0, operation, turn, term);
+      const [scope] = scopes;
+      scope?.allow?.();
+      cancel(env);
+      await expect.poll(() => woken).toEqual(['g']);
+      expect(() => scope?.allow?.()).toThrow(OperationCancelledError);
+      expect(turn.ended).toBe(1);
+      expect([...operations.of('g'), ...operations.restingOf('g')]).toEqual([]);
+      expect(operations.failuresOf('g')).toEqual([]);
+    });
+  });
+
+  test('the fence of an operation is closed when it has ended', async () => {
+    const { operations, woken, turn, term } = start();
+    const { operation, resolve } = endless();
+    let scope: ChangeOptions = {};
+    const run: Operation['run'] = (at, given) => {
+      scope = given;
+      return operation.run(at, given);
+    };
+    await operations.begin('g', 0, { ...operation, run }, turn, term);
+    resolve();
+    await expect.poll(() => woken).toEqual(['g']);
+    expect(scope.signal?.aborted).toBe(true);
+    term.assertOpen();
   });
 });

@@ -1,5 +1,5 @@
-import type { World } from '@vmwright/runtime';
-import type { Ref } from '@vmwright/vsphere';
+import type { Fence, World } from '@vmwright/runtime';
+import type { ChangeOptions, Ref } from '@vmwright/vsphere';
 import { type Failed, type Failure, type Pauses, type Resting, Rests } from './rests.ts';
 import type { Action, Doing } from './slots.ts';
 import { GroupError } from './trouble.ts';
@@ -16,8 +16,12 @@ export interface Operation {
   readonly what: Action['do'];
   /** As it reads before a colon: "powering machine x on". */
   readonly words: string;
-  /** Tells the task that vCenter is at; resolves when the last has ended. @throws how it failed */
-  readonly run: (at: (task: Ref<'Task'>) => void) => Promise<void>;
+  /**
+   * Runs it to its end, with `at` called for each vCenter task.
+   * @param scope the operation's own signal and fence, to be passed to every call
+   * @throws how it failed
+   */
+  readonly run: (at: (task: Ref<'Task'>) => void, scope: ChangeOptions) => Promise<void>;
   /** Whether what it has done shows in the inventory. */
   readonly shows: () => boolean;
   /** After it succeeded: whether it proved that the slot has no machine left anywhere in vCenter. */
@@ -36,7 +40,19 @@ export class InVainError extends Error {
   }
 }
 
+/** The group was forgotten, or another replica may act on it by now. */
+export class OperationCancelledError extends Error {
+  readonly code = 'OPERATION_CANCELLED';
+
+  constructor() {
+    super('the operation was cancelled: its group is gone, or another term of leadership has begun');
+    this.name = 'OperationCancelledError';
+  }
+}
+
 interface Running extends Doing {
+  /** Closed when the operation has ended, is cancelled, or the leader's term in which it began has ended. */
+  readonly fence: Fence;
   task: string | undefined;
   /** When it had succeeded; what it has done may take a while to show. */
   doneAt: number | undefined;
@@ -55,7 +71,8 @@ const TURN_MS = 10 * 60_000;
  * What is under way for each group. A reconcile begins operations and does not wait for their end; that wakes the group.
  *
  * Guarantees: one operation a slot at a time, also until what it has done shows. One that has failed is not tried again
- * before a while that grows with each failure; nor is a machine switched on that goes off again and again.
+ * before a while that grows with each failure; nor is a machine switched on that goes off again and again. An operation
+ * of an ended term, or of a group that is forgotten, is cancelled and sends nothing any more.
  */
 export class Operations {
   readonly #options: OperationsOptions;
@@ -134,10 +151,14 @@ export class Operations {
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  /** @returns once vCenter is at it, or it has ended */
-  begin(group: string, slot: number, operation: Operation, turn: Turn): Promise<void> {
+  /**
+   * @param term the fence of the reconcile that begins it
+   * @returns once vCenter is at it, or it has ended
+   */
+  begin(group: string, slot: number, operation: Operation, turn: Turn, term: Fence): Promise<void> {
     const { what, words, run, shows, provesGone } = operation;
-    const running: Running = { what, shows, task: undefined, doneAt: undefined };
+    const fence = term.nested();
+    const running: Running = { what, shows, fence, task: undefined, doneAt: undefined };
     const slots = this.#groups.get(group) ?? new Map<number, Running>();
     this.#groups.set(group, slots.set(slot, running));
     this.#gone.get(group)?.delete(slot);
@@ -149,6 +170,7 @@ export class Operations {
     const late = this.#options.world.after(TURN_MS, () => turn.end());
     const end = () => {
       late.cancel();
+      fence.close();
       running.task = undefined;
       turn.end();
       begun.resolve();
@@ -160,15 +182,16 @@ export class Operations {
     const isChange = what === 'resize' || what === 'reconfigure';
     const concerned = isChange ? [its, changing] : [its, resting];
     for (const each of concerned) this.#rests.trying(group, each, true);
-    // One of a time that was forgotten says nothing about now.
-    const counts = () => this.#groups.get(group)?.get(slot) === running;
-    run(at).then(
+    // How a cancelled operation ended says nothing about vCenter or the machine.
+    const counts = () => fence.isOpen && this.#groups.get(group)?.get(slot) === running;
+    run(at, { signal: fence.signal, allow: () => fence.assertOpen() }).then(
       () => {
         running.doneAt = this.#now;
-        if (counts() && provesGone?.()) this.#addGone(group, slot);
-        if (what === 'powerOn') {
-          if (counts()) this.#rests.begin(group, its, undefined);
-        } else for (const each of concerned) this.#rests.end(group, each);
+        if (counts()) {
+          if (provesGone?.()) this.#addGone(group, slot);
+          if (what === 'powerOn') this.#rests.begin(group, its, undefined);
+          else for (const each of concerned) this.#rests.end(group, each);
+        }
         end();
       },
       (error: unknown) => {
@@ -209,15 +232,17 @@ export class Operations {
     this.#rests.forget(group, isSizeSame ? 'changing' : undefined);
   }
 
-  /** Nothing is remembered of any. */
+  /** Cancels all operations and forgets all groups. */
   clear(): void {
+    for (const group of this.#groups.keys()) this.#cancel(group);
     this.#groups.clear();
     this.#gone.clear();
     this.#rests.clear();
   }
 
-  /** Nothing of it is remembered: the group is gone. */
+  /** Cancels the operations of a group that is gone, and forgets it. */
   forget(group: string): void {
+    this.#cancel(group);
     this.#groups.delete(group);
     this.#gone.delete(group);
     this.#rests.forget(group);
@@ -225,6 +250,11 @@ export class Operations {
 
   #addGone(group: string, slot: number): void {
     this.#gone.set(group, (this.#gone.get(group) ?? new Set<number>()).add(slot));
+  }
+
+  #cancel(group: string): void {
+    for (const { fence } of this.#groups.get(group)?.values() ?? [])
+      fence.close(new OperationCancelledError());
   }
 
   get #now(): number {

@@ -84,7 +84,7 @@ export class Fence implements Disposable {
   #error(): Error {
     const { within, error } = this.#options;
     if (error !== undefined) return error();
-    if (within !== undefined && within.signal.aborted) return within.#error();
+    if (within?.signal.aborted) return within.#error();
     const { reason } = this.signal;
     return reason instanceof Error ? reason : new FenceClosedError();
   }

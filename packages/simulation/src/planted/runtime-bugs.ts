@@ -230,7 +230,7 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'calls go on when the lead is lost',
     file: `${SRC}/controller/work.ts`,
-    find: 'signal: lost,',
+    find: 'signal: fence.signal,',
     replace: '',
     why: 'a write without an answer would keep its reconcile from ending, and so the replica from standing by',
     scenario,
@@ -238,7 +238,7 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'whoever asks whether he may act is told that he may',
     file: `${SRC}/controller/work.ts`,
-    find: 'assertMayAct: () => allow(key),',
+    find: 'assertMayAct: allow,',
     replace: 'assertMayAct: () => undefined,',
     why: 'calls to the outside are fenced by it',
     scenario,

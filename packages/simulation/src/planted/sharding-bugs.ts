@@ -32,8 +32,8 @@ export const SHARDING_BUGS: readonly Planted[] = [
   {
     name: 'a member acts though it could not renew its lease',
     file: `${SRC}/sharding/sharding.ts`,
-    find: 'return this.#life?.term.holds && this.#election.isLeading() ? this.#life : undefined;',
-    replace: 'return this.#life?.term.holds ? this.#life : undefined;',
+    find: 'const fence = new Fence({ within: this.#election.fence, holds: () => term.holds });',
+    replace: 'const fence = new Fence({ holds: () => term.holds });',
     why: 'to the others it is gone when its lease has run out',
     scenario,
   },
@@ -80,8 +80,8 @@ export const SHARDING_BUGS: readonly Planted[] = [
   {
     name: 'a member acts without having seen the ledger',
     file: `${SRC}/sharding/sharding.ts`,
-    find: 'return this.#life?.term.holds && this.#election.isLeading() ? this.#life : undefined;',
-    replace: 'return this.#life !== undefined && this.#election.isLeading() ? this.#life : undefined;',
+    find: 'const fence = new Fence({ within: this.#election.fence, holds: () => term.holds });',
+    replace: 'const fence = new Fence({ within: this.#election.fence });',
     why: 'a ledger that was deleted or edited by hand stops all owners in time',
     scenario,
   },

@@ -149,7 +149,7 @@ export const VMGROUP_BUGS: readonly Planted[] = [
   {
     name: 'vCenter is asked to clone without asking who leads',
     file: `${VMGROUP}/actions.ts`,
-    find: 'extraConfig: marksOf(cluster, group, slot, destination.template), }, { allow }, );',
+    find: 'extraConfig: marksOf(cluster, group, slot, destination.template), }, scope, );',
     replace: 'extraConfig: marksOf(cluster, group, slot, destination.template),\n      },\n      {},\n    );',
     why: 'after a pause of the process the signal is late',
     scenario,
