@@ -331,6 +331,14 @@ describe('guests that are given time to shut themselves down', () => {
     expect(said(plan({ ...wanted, status: asked }, seen(off), NOW).actions)).toEqual(['remove 2']);
   });
 
+  test('a deadline that has passed does not requeue: the removal waits for something else', () => {
+    const asked = at(new Date(NOW - 60_000).toISOString());
+    const waits = plan({ ...wanted, status: asked }, seen(three, { resting: new Set([2]) }), NOW);
+    expect([said(waits.actions), waits.againMs]).toEqual([[], undefined]);
+    const busy = new Map([[2, { what: 'remove' as const }]]);
+    expect(plan({ ...wanted, status: asked }, seen(three, { busy }), NOW).againMs).toBe(undefined);
+  });
+
   test('are left alone when they need not any more', () => {
     const asked = {
       replicas: [replica(0, { shutdownAt: new Date(NOW).toISOString() }), replica(1), replica(2)],

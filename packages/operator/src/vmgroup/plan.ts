@@ -162,11 +162,15 @@ function patienceOf({ spec: { shutdownSeconds = 0 } }: VmGroup): number {
   return shutdownSeconds * 1_000;
 }
 
-/** Until the first of those that were asked to shut themselves down is not waited for any more. */
+/**
+ * Milliseconds until the first guest that was asked to shut down has had its time. A deadline that has passed does not
+ * count: the action that follows it is begun, or waits for something that enqueues the group when it comes.
+ */
 function patienceLeft(group: VmGroup, slots: readonly Slot[], now: number): number | undefined {
   const left = slots.flatMap(({ replica: { shutdownAt }, machine }) => {
     if (shutdownAt === undefined || machine?.power !== 'poweredOn') return [];
-    return Math.max(1, endOfPatience(group, shutdownAt, now) - now);
+    const ms = endOfPatience(group, shutdownAt, now) - now;
+    return ms > 0 ? ms : [];
   });
   return left.length === 0 ? undefined : Math.min(...left);
 }
