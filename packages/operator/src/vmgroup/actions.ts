@@ -299,7 +299,10 @@ async function remove(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running
 }
 
 /** Read right before the machine is destroyed: the inventory may not show yet that people moved it, or need it. */
-async function assertNotHeld(vm: Ref<'VirtualMachine'>, { site, root, group, scope }: Running): Promise<void> {
+async function assertNotHeld(
+  vm: Ref<'VirtualMachine'>,
+  { site, root, group, scope }: Running,
+): Promise<void> {
   const properties = await site.vcenter.read(vm, ['name', 'parent', 'config.template'], scope);
   const { name = vm.value, parent, 'config.template': isTemplate = false } = properties;
   const isInFolder = isIn(root.child(folderName(group)), parent);

@@ -127,7 +127,7 @@ async function reconcile(
   if (widget.status?.made !== made) {
     const note = `${made} of generation ${widget.metadata.generation}`;
     context.event(widget, { type: 'Normal', reason: 'Made', note });
-    telling.tells(uid, note, !simulation.network.faulty && !life.stop.signal.aborted);
+    telling.tells(uid, note, !simulation.network.faulty && !life.stop.signal.aborted, context.fence.signal);
   }
   const { generation: observedGeneration = 0 } = widget.metadata;
   const ready: Omit<Condition, 'lastTransitionTime'> = {

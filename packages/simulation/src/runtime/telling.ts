@@ -32,11 +32,17 @@ export class Telling {
     });
   }
 
-  /** What was told in bad times, and perhaps lost, is not told again as long as it is the same series. */
-  tells(uid: string, note: string, calm: boolean): void {
+  /**
+   * An event that was recorded in bad times, and perhaps lost, is not sent again as long as its series lasts.
+   * @param term aborts at the end of the leader's term, with which an event that is not stored by then is given up
+   */
+  tells(uid: string, note: string, calm: boolean, term: AbortSignal): void {
     const told = `${uid} ${note}`;
     if (!calm) this.#before.add(told);
-    else if (!this.#before.has(told)) this.#expected.set(told, note);
+    else if (!this.#before.has(told)) {
+      this.#expected.set(told, note);
+      term.addEventListener('abort', () => this.#expected.delete(told), { once: true });
+    }
   }
 
   check(): void {
