@@ -28,12 +28,13 @@ const MACHINE = ['name', 'config.instanceUuid', 'config.extraConfig'] as const;
  * left: the watched folders, the default folder of each vCenter, and all folders that are marked as a group's.
  */
 export function vcenterResources(sites: Sites, cluster: string, log: Logger): ExternalResources<Stray> {
+  const defaults = new DefaultFolders();
   return {
     list: async (signal) => {
       const found: Stray[] = [];
       for (const site of sites) {
         // A vCenter that cannot be listed does not keep the others from being listed.
-        const strays = await straysOn(site, cluster, signal).catch((error) => {
+        const strays = await straysOn(site, cluster, defaults, signal).catch((error) => {
           signal.throwIfAborted();
           log.warn({ vcenter: site.name, error: String(error) }, 'Listing machines without a VmGroup failed');
         });
@@ -65,7 +66,12 @@ export function vcenterResources(sites: Sites, cluster: string, log: Logger): Ex
   };
 }
 
-async function straysOn(site: Site, cluster: string, signal: AbortSignal): Promise<readonly Stray[]> {
+async function straysOn(
+  site: Site,
+  cluster: string,
+  defaults: DefaultFolders,
+  signal: AbortSignal,
+): Promise<readonly Stray[]> {
   const folders = await foldersOn(site, cluster, signal);
   const watched = site.roots.open.filter(({ isLive }) => isLive);
   const watchedFolders = new Set(watched.map(({ folder }) => folder.value));
@@ -77,10 +83,15 @@ async function straysOn(site: Site, cluster: string, signal: AbortSignal): Promi
   const isUnwatched = (folder: Ref<'Folder'> | undefined): folder is Ref<'Folder'> =>
     folder !== undefined && !watchedFolders.has(folder.value);
   const unwatched = folders.filter(({ parent }) => isUnwatched(parent)).map(({ ref }) => ref);
-  const byDefault = await defaultFolderOf(site, signal);
+  const byDefault = await defaults.of(site, signal);
   for (const container of [...unwatched, byDefault])
-    if (container !== undefined && isUnwatched(container))
-      for (const stray of await machinesIn(site, container, cluster, signal)) add(stray);
+    if (isUnwatched(container))
+      try {
+        for (const stray of await machinesIn(site, container, cluster, signal)) add(stray);
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+        if (container === byDefault) defaults.forget(site); // it is looked up again in the next run
+      }
   for (const folder of folders) add(folder);
   return [...strays.values()];
 }
@@ -121,18 +132,34 @@ async function foldersOn(site: Site, cluster: string, signal: AbortSignal): Prom
   });
 }
 
-/** The folder that groups are in unless they name another; undefined where no group has been there yet. */
-async function defaultFolderOf(site: Site, signal: AbortSignal): Promise<Ref<'Folder'> | undefined> {
-  const { datacenter: name, folder = DEFAULT_FOLDER } = site.placementOf();
-  try {
-    const datacenter = await site.vcenter.lookup.datacenter(name, { signal });
-    return await site.vcenter.lookup.folder(datacenter, pathIn(datacenter.name, folder), { signal });
-  } catch (error) {
-    const isMissing =
-      error instanceof NotFoundError || (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND');
-    if (isMissing) return undefined;
-    throw error;
+/** The folder of each vCenter that groups are in unless they name another, looked up once. */
+class DefaultFolders {
+  readonly #folders = new Map<Site, Ref<'Folder'>>();
+
+  /** @returns undefined where no group has been there yet */
+  async of(site: Site, signal: AbortSignal): Promise<Ref<'Folder'> | undefined> {
+    const known = this.#folders.get(site);
+    if (known !== undefined) return known;
+    const { datacenter: name, folder = DEFAULT_FOLDER } = site.placementOf();
+    const { lookup } = site.vcenter;
+    try {
+      const datacenter = await lookup.datacenter(name, { signal });
+      const found = await lookup.folder(datacenter, pathIn(datacenter.name, folder), { signal });
+      this.#folders.set(site, found);
+      return found;
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
   }
+
+  forget(site: Site): void {
+    this.#folders.delete(site);
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof NotFoundError || (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND');
 }
 
 /** A whole path, since a name alone is looked for in all of the datacenter. */

@@ -14,8 +14,13 @@ import { FRESH, User } from './user.ts';
 
 /** One in a minute, and one more when a session ends. */
 const WAITS = 66;
-/** Each sweep looks for its own: a view is made, read and destroyed. */
-const SWEEPING = ['CreateContainerView', 'RetrievePropertiesEx', 'DestroyView'];
+/** Each run of garbage collection lists the folders of vCenter: a view is made, read in pages and destroyed. */
+const SWEEPING = [
+  'CreateContainerView',
+  'RetrievePropertiesEx',
+  'ContinueRetrievePropertiesEx',
+  'DestroyView',
+];
 const USER = { username: 'operator', password: 'the-password-of-vcenter' };
 const SETTLING_MS = 10 * 60_000;
 const HOUR_MS = 60 * 60_000;
