@@ -13,6 +13,17 @@ export function isPaused({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[PAUSED] === 'true';
 }
 
+/** Why an object is paused and how to resume it, for its condition Paused; undefined where it is not paused. */
+export function pauseOf(
+  object: KubeObject,
+): { readonly reason: string; readonly message: string } | undefined {
+  if (!isPaused(object)) return undefined;
+  const isDeleting = object.metadata.deletionTimestamp !== undefined;
+  const resume = isDeleting ? 'continue the deletion' : 'resume';
+  const message = `The operator observes the object and changes nothing; remove the annotation ${PAUSED} to ${resume}`;
+  return { reason: 'Annotation', message };
+}
+
 export function mayRecreate({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[RECREATE] === 'true';
 }

@@ -34,8 +34,7 @@ export async function clusterIdOf(client: Pick<Client, 'get'>): Promise<string> 
 
 /** What is asked before objects are stored, and when they are converted: for manifests, of which nobody asks anything. */
 export function webhooks(namespaces: readonly string[] | undefined) {
-  const nobody = { check: async () => undefined };
-  const rules = admitVms(nobody, silentLogger);
+  const rules = admitVms(undefined, '', silentLogger);
   const namespaceSelector = namespaces && {
     matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: namespaces }],
   };

@@ -35,12 +35,12 @@ export async function runOperator(
   const cluster = settings.cluster ?? (await clusterIdOf(manager.client));
   const common = { world, log, cluster, namespaces };
   if (settings.cloud !== undefined) {
-    const { url, refreshMs, sweepMs, concurrency } = settings.cloud;
+    const { url, refreshMs, sweepMs, timeoutMs, unknownAfterMs, concurrency } = settings.cloud;
     if (url.startsWith('http:'))
       log.warn({ url }, 'the API key goes to the cloud unencrypted; use https:// but for a trial');
     const cloud = outside.use(await connectCloud(world, settings.cloud, manager.registry));
-    manager.admit(VM, admitVms(cloud, log));
-    controlVms(manager, { ...common, cloud, refreshMs, concurrency });
+    manager.admit(VM, admitVms(cloud, cluster, log));
+    controlVms(manager, { ...common, cloud, refreshMs, timeoutMs, unknownAfterMs, concurrency });
     sweepVms(manager, { ...common, cloud, everyMs: sweepMs, graceMs: sweepMs });
   }
   if (settings.vsphere !== undefined) {

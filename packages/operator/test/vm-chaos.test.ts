@@ -188,7 +188,7 @@ async function created(create: () => Promise<unknown>): Promise<void> {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       const isUnanswered =
-        /webhook|could not be asked/.test(error.message) && !/is taken/.test(error.message);
+        /webhook|could not be checked/.test(error.message) && !/is already used/.test(error.message);
       if (!isUnanswered || tries === 20) return;
       await sleep(150); // as a person would
     }

@@ -11,7 +11,7 @@ const config = (failureProbability: number, bootMs = 50) => ({
 let it: WithCloud;
 beforeAll(async () => {
   it = await install({
-    args: ['--vm-refresh=1s', '--vm-sweep=5s'],
+    args: ['--vm-refresh=1s', '--vm-sweep=5s', '--vm-unknown-after=4s'],
     cloud: { config: config(1), faults: true },
   });
 }, 120_000);
@@ -21,7 +21,7 @@ const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 const madeAnewAt = (vm: KubeObject) => Date.parse(String(status(vm, 'recreatedAt')));
 const NO_DELETES = { errorRate: 1, routes: ['deleteServer'], seed: 1 };
-const WHY = 'the machine has failed (the simulated boot has failed);';
+const WHY = 'The machine has failed (the simulated boot has failed).';
 
 test('a machine that has failed and cannot be removed for another is told so', async () => {
   await it.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(NO_DELETES) });
@@ -29,7 +29,7 @@ test('a machine that has failed and cannot be removed for another is told so', a
   const told = await it.until('stuck', (vm) => condition(vm, 'Ready') === 'Unknown');
   expect(told.status).toMatchObject({
     opStatus: 'Unknown',
-    msg: 'the cloud does not answer; it is asked again',
+    msg: 'The cloud answers with an error (HTTP 500); retrying automatically',
   });
   // Told once, however often it is tried.
   const attempts = Number(status(told, 'attempts'));
@@ -48,7 +48,7 @@ test('one that is not ours any more stays, which is told; another is made when i
   await it.client.relabel(id, { 'vmwright.dev/uid': null });
   const told = await it.until('taken', (vm) => status(vm, 'opStatus') === 'Failed');
   expect(status(told, 'msg')).toBe(
-    `${WHY} its label vmwright.dev/uid is gone, so it is not ours to remove: delete it in the cloud to have another`,
+    `${WHY} The operator does not remove it, because its label vmwright.dev/uid is gone: delete it in the cloud to get a new machine`,
   );
   await it.cloud.fetch('/faults', { method: 'DELETE' });
   await it.client.delete(id);
@@ -62,11 +62,11 @@ test('a machine that fails stays for who wants to see why; another is made where
   await it.vm('replaced', 'vmreplaced', { 'vmwright.dev/recreate': 'true' });
   const kept = await it.until('kept', (vm) => status(vm, 'opStatus') === 'Failed');
   expect(status(kept, 'msg')).toBe(
-    `${WHY} delete the VM, or annotate it with vmwright.dev/recreate=true to have another`,
+    `${WHY} Delete the VM, or annotate it with vmwright.dev/recreate=true to get a new machine`,
   );
   expect(condition(kept, 'Ready')).toBe('False');
 
-  const waits = `${WHY} another is made, 10 s after it at the earliest`;
+  const waits = `${WHY} A new machine is created, at least 10 s after the last one`;
   const waiting = await it.until('replaced', (vm) => status(vm, 'msg') === waits);
   expect(waiting.status).toMatchObject({ opStatus: 'Failed', recreations: 1 });
   const third = await it.until('replaced', (vm) => status(vm, 'recreations') === 2);
@@ -89,7 +89,7 @@ test('while the cloud is away, nobody says that it is making a machine', async (
   expect(status(made, 'opStatus')).toBe('New');
   await it.cloud.part.kill();
   const told = await it.until('made', (vm) => status(vm, 'opStatus') === 'Unknown');
-  expect(status(told, 'msg')).toBe('the cloud does not answer; it is asked again');
+  expect(status(told, 'msg')).toBe('The cloud does not answer; retrying automatically');
   await it.cloud.part.start();
   await it.until('made', (vm) => status(vm, 'opStatus') === 'New');
 });

@@ -76,16 +76,20 @@ describe('with all namespaces', () => {
   describe('two VMs of one name', () => {
     const manifest = (namespace: string, name: string, vmname: string) =>
       `apiVersion: samplecontroller.k8s.io/v1alpha1\nkind: VM\nmetadata: {name: ${name}, namespace: ${namespace}}\nspec: {vmname: ${vmname}}\n`;
-    const taken = (vmname: string, id: unknown) =>
-      `The name "${vmname}" is taken by the server ${id}. Choose another name, or delete that server.`;
+    const takenElsewhere = (vmname: string) =>
+      `The name "${vmname}" is already used by a VM in another namespace. Choose another vmname`;
     beforeAll(() => cluster.kubectl(['create', 'namespace', 'elsewhere']));
 
     test('the second is refused with a sentence, in whatever namespace it is', async () => {
       await create('default', 'first', 'vmtaken');
       const vmId = status(await until('default', 'first', isRunning), 'vmId');
-      const refusal = `admission webhook "validate.v1alpha1.vms.samplecontroller.k8s.io" denied the request: ${taken('vmtaken', vmId)}`;
-      for (const namespace of ['default', 'elsewhere'])
-        expect(await it.refused(manifest(namespace, 'second', 'vmtaken'))).toContain(refusal);
+      const denied = 'admission webhook "validate.v1alpha1.vms.samplecontroller.k8s.io" denied the request: ';
+      expect(await it.refused(manifest('default', 'second', 'vmtaken'))).toContain(
+        `${denied}The name "vmtaken" is already used by the VM "first" in this namespace. Choose another vmname, or delete that VM`,
+      );
+      const elsewhere = await it.refused(manifest('elsewhere', 'second', 'vmtaken'));
+      expect(elsewhere).toContain(`${denied}${takenElsewhere('vmtaken')}`);
+      expect(elsewhere).not.toContain('first');
       expect(await named('vmtaken')).toMatchObject([{ id: vmId }]);
     });
 
@@ -103,7 +107,7 @@ describe('with all namespaces', () => {
       if (winner === undefined || loser === undefined) throw new Error('a twin is missing');
       const vmId = status(winner, 'vmId');
       expect([isRunning(winner), isRunning(loser)]).toEqual([true, false]);
-      const message = taken('vmtwin', vmId);
+      const message = takenElsewhere('vmtwin');
       expect(conditionOf(loser, 'NameAccepted')).toMatchObject({ status: 'False', reason: 'Taken', message });
       expect(conditionOf(loser, 'Ready')).toMatchObject({ status: 'False', reason: 'NameTaken', message });
       expect(loser.status).toMatchObject({ opStatus: 'Failed', msg: message });
@@ -132,7 +136,8 @@ describe('with all namespaces', () => {
         asked.map(({ name, namespace }) => create(namespace, name, `vm${name}`)),
       );
       const refused = answers.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
-      for (const reason of refused) expect(reason).toMatch(/The name "vmpair-\d" is taken by the server /);
+      for (const reason of refused)
+        expect(reason).toMatch(/The name "vmpair-\d" is already used by a VM in another /);
       const isDecided = (vm: KubeObject) => isRunning(vm) || isAccepted(vm) === 'False';
       const decided = await Promise.all(
         answers.flatMap((each) =>
@@ -240,7 +245,7 @@ describe('with --namespaces', () => {
     const foreign = await cluster.api.list(vmsIn('c'));
     expect(foreign.map(({ metadata }) => metadata.name)).toEqual(['foreign', 'unseen']);
     for (const vm of foreign) {
-      expect(vm.status).toBeUndefined();
+      expect(vm.status).toEqual({ observedGeneration: -1 }); // as the API server has filled it in
       expect(vm.metadata).not.toHaveProperty('finalizers');
     }
     expect((await servers()).map(({ name }) => name).toSorted()).toEqual(['vmseen-a', 'vmseen-b']);

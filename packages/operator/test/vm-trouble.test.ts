@@ -36,6 +36,7 @@ beforeAll(async () => {
     // One VM at a time: what is stuck on the cloud then leaves no worker for anything else.
     args: [
       ...['--vm-refresh=1s', '--vm-sweep=1s', '--cloud-timeout=1s', '--vm-concurrency=1'],
+      '--vm-unknown-after=3s',
       '--log-level=debug',
     ],
     env: { CLOUD_API_KEY: '', CLOUD_API_KEY_FILE: keyFile },
@@ -81,22 +82,24 @@ async function machines(): Promise<readonly unknown[]> {
 }
 
 test(
-  'a key that the cloud does not accept any more is told by the name of its variable, and nowhere by itself; once it is replaced, all goes on',
+  'a key that the cloud rejects is reported without naming settings or the key; once it is replaced, everything continues',
   async () => {
     await running('locked', 'leaving');
     const vmId = await vmIdOf('locked');
     const newKey = 'another-0123456789abcdef';
     const sentence =
-      'the cloud does not accept our API key; mend CLOUD_API_KEY, or the file of CLOUD_API_KEY_FILE';
+      "The cloud rejects the operator's API key. An administrator of the operator has to replace it";
     {
       await using _ = await withOtherKey(newKey);
       const told = await until('locked', isFor('CloudUnauthorized'));
       expect(ready(told)).toMatchObject({ status: 'Unknown', message: sentence });
       expect(told.status).toMatchObject({ opStatus: 'Unknown', msg: sentence, vmId });
       await remove('leaving');
-      expect(status(await until('leaving', isLeavingFor('CloudUnauthorized')), 'msg')).toBe(sentence);
+      expect(status(await until('leaving', isLeavingFor('CloudUnauthorized')), 'msg')).toBe(
+        `Waiting to delete the machine. ${sentence}`,
+      );
       await expect(create('refused')).rejects.toThrow(
-        "the cloud could not be asked about the vmname vmrefused: it does not accept the operator's API key",
+        `The vmname "vmrefused" could not be checked. ${sentence}`,
       );
 
       await replaceKey(newKey);
@@ -117,11 +120,12 @@ test(
 );
 
 test(
-  'a key file that cannot be read, or holds what no key is, is told by the name of its variable; once it is mended, all goes on',
+  'a key file that cannot be read, or holds no key, is reported without naming settings; once it is restored, everything continues',
   async () => {
     await running('unread', 'unread-leaving');
     const vmId = await vmIdOf('unread');
-    const sentence = 'our API key cannot be read; mend CLOUD_API_KEY_FILE';
+    const sentence =
+      'The operator cannot read its API key. An administrator of the operator has to restore it';
     const away = join(dirname(keyFile), 'away');
     await rename(keyFile, away);
     try {
@@ -130,9 +134,11 @@ test(
       expect(told.status).toMatchObject({ opStatus: 'Unknown', msg: sentence, vmId });
       expect(status(told, 'cpuUtilization')).toBeUndefined();
       await remove('unread-leaving');
-      expect(status(await until('unread-leaving', isLeavingFor('CloudUnauthorized')), 'msg')).toBe(sentence);
+      expect(status(await until('unread-leaving', isLeavingFor('CloudUnauthorized')), 'msg')).toBe(
+        `Waiting to delete the machine. ${sentence}`,
+      );
       await expect(create('refused')).rejects.toThrow(
-        "the cloud could not be asked about the vmname vmrefused: the operator's API key cannot be read",
+        `The vmname "vmrefused" could not be checked. ${sentence}`,
       );
     } finally {
       await rename(away, keyFile);
@@ -225,7 +231,9 @@ describe('asked by 429 and Retry-After to wait, the whole operator leaves the cl
           story(byWorker),
         ).toEqual([]);
         const told = await until(leaving[0] ?? '', isLeavingFor('CloudBusy'));
-        expect(status(told, 'msg')).toBe('the cloud asks for time; it is asked again');
+        expect(status(told, 'msg')).toBe(
+          'Waiting to delete the machine. The cloud asked to back off (Retry-After); retrying automatically',
+        );
       }
       await Promise.all(leaving.map(gone));
       expect(await vmIdOf(staying)).toBe(vmId);
@@ -295,7 +303,7 @@ test(
     cloud.part.pause();
     try {
       const told = await until('hangs', isFor('CloudUnreachable'));
-      const sentence = 'the cloud does not answer; it is asked again';
+      const sentence = 'The cloud does not answer; retrying automatically';
       expect(ready(told)).toMatchObject({ status: 'Unknown', message: sentence });
       expect(told.status).toMatchObject({ opStatus: 'Unknown', vmId });
       await remove('leaves-1', 'leaves-2', 'leaves-3');
@@ -312,7 +320,9 @@ test(
       await cluster.waitForGone(`${GROUPS}/goes-on`);
 
       for (const name of ['leaves-1', 'leaves-2', 'leaves-3'])
-        expect(status(await until(name, isLeavingFor('CloudUnreachable')), 'msg')).toBe(sentence);
+        expect(status(await until(name, isLeavingFor('CloudUnreachable')), 'msg')).toBe(
+          `Waiting to delete the machine. ${sentence}`,
+        );
       expect(await leaseOf()).toEqual(leader);
     } finally {
       cloud.part.resume();

@@ -9,7 +9,7 @@ const SAMPLE = fileURLToPath(new URL('../../../config/samples/vm.yaml', import.m
 let it: WithCloud;
 beforeAll(async () => {
   it = await install({
-    args: ['--vm-refresh=1s', '--vm-sweep=2s', '--cloud-timeout=2s'],
+    args: ['--vm-refresh=1s', '--vm-sweep=2s', '--cloud-timeout=2s', '--vm-unknown-after=4s'],
     cloud: {
       prohibited: ['vmforbidden it is the name of a river', 'bad-*'],
       config: {
@@ -57,12 +57,13 @@ test('the manifest of the seed becomes a machine, whose utilization is told; del
     'What the machine is called in the private cloud.',
   );
   expect(await it.kubectl('describe', 'vms.samplecontroller.k8s.io', 'sample')).toMatch(
-    new RegExp(`Normal +Created .*machine ${String(vmId)} was created`),
+    new RegExp(`Normal +Created .*Created machine ${String(vmId)}`),
   );
 
   await it.kubectl('delete', '--wait=false', 'vms.samplecontroller.k8s.io', 'sample');
-  const leaving = await it.until('sample', (each) => reasonOf(each) === 'Deleting');
-  expect(status(leaving, 'msg')).toBe('the cloud is removing the machine');
+  const isDeleting = 'The cloud is deleting the machine';
+  const leaving = await it.until('sample', (each) => status(each, 'msg') === isDeleting);
+  expect([reasonOf(leaving), status(leaving, 'opStatus')]).toEqual(['Deleting', 'Deleting']);
   await it.gone('sample');
   const seen404 = Date.now();
   const deleted = (await it.cloud.audit()).find(({ event, id }) => event === 'deleted' && id === vmId);
@@ -101,6 +102,12 @@ describe('what cannot be is refused with a sentence', () => {
       '{vmname: "vm sample"}',
       'spec.vmname: Invalid value: "vm sample": a vmname is 1 to 63 characters',
     ],
+    [
+      'a name of one dot',
+      '{vmname: "."}',
+      'a vmname is not "." or "..": it needs at least one other character',
+    ],
+    ['a name of two dots', '{vmname: ".."}', 'a vmname is not "." or ".."'],
     ['no name', '{}', 'spec.vmname: Required value'],
   ])('%s', async (_, spec, sentence) => {
     expect(await it.refused(manifest('refused', spec))).toContain(sentence);
@@ -110,7 +117,7 @@ describe('what cannot be is refused with a sentence', () => {
     await it.vm('first', 'vmtaken');
     await it.until('first', isRunning);
     expect(await it.refused(manifest('second', '{vmname: vmtaken}'))).toContain(
-      `${DENIED}The name "vmtaken" is taken by the server `,
+      `${DENIED}The name "vmtaken" is already used by the VM "first" in this namespace. Choose another vmname, or delete that VM`,
     );
   });
 
@@ -125,7 +132,7 @@ describe('what cannot be is refused with a sentence', () => {
     it.cloud.part.pause();
     try {
       expect(await it.refused(manifest('unasked', '{vmname: vmunasked}'))).toContain(
-        `${DENIED}the cloud could not be asked about the vmname vmunasked: it does not answer; try again`,
+        `${DENIED}The vmname "vmunasked" could not be checked. The cloud does not answer. Try again later`,
       );
     } finally {
       it.cloud.part.resume();
@@ -174,7 +181,10 @@ test('while the cloud is down an object that is deleted stays and says why; it g
   await it.cloud.part.kill();
   await it.kubectl('delete', '--wait=false', 'vms.samplecontroller.k8s.io', 'stays');
   const told = await it.until('stays', (vm) => condition(vm, 'Ready') === 'Unknown');
-  expect(status(told, 'msg')).toBe('the cloud does not answer; it is asked again');
+  expect(status(told, 'msg')).toBe(
+    'Waiting to delete the machine. The cloud does not answer; retrying automatically',
+  );
+  expect(status(told, 'opStatus')).toBe('Deleting');
   expect(metadata.uid).toBe(told.metadata.uid);
   await it.cloud.part.start();
   await it.gone('stays');
@@ -217,8 +227,7 @@ test('a deletion policy that nobody knows deletes nothing', async () => {
     'vmwright.dev/deletion-policy=Retain',
   );
   await it.kubectl('delete', '--wait=false', 'vms.samplecontroller.k8s.io', 'retained');
-  const held = await it.until('retained', (vm) => reasonOf(vm) === 'Deleting');
-  expect(status(held, 'msg')).toBe(`it is not deleted: ${sentence}`);
+  await it.until('retained', (vm) => status(vm, 'msg') === `Not deleted: ${sentence}`);
   expect((await it.servers()).map(({ name }) => name)).toContain('vmretained');
   await it.kubectl('annotate', 'vms.samplecontroller.k8s.io', 'retained', 'vmwright.dev/deletion-policy-');
   await it.gone('retained');

@@ -9,6 +9,8 @@ export interface CloudSettings {
   readonly ca: string | undefined;
   readonly timeoutMs: number;
   readonly refreshMs: number;
+  /** Time without an answer after which Ready of every VM is Unknown. */
+  readonly unknownAfterMs: number;
   readonly sweepMs: number;
   readonly concurrency: number;
 }
@@ -25,6 +27,7 @@ export function cloudIn(text: (flag: Flag) => string, environment: Environment):
     ca: environment.CLOUD_CA === '' ? undefined : environment.CLOUD_CA,
     timeoutMs: time('cloud-timeout', text('cloud-timeout')),
     refreshMs: time('vm-refresh', text('vm-refresh'), SHORTEST_MS),
+    unknownAfterMs: time('vm-unknown-after', text('vm-unknown-after'), SHORTEST_MS),
     sweepMs: time('vm-sweep', text('vm-sweep'), SHORTEST_MS),
     concurrency: whole('vm-concurrency', text('vm-concurrency'), 1, 1_000),
   };

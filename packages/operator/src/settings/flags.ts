@@ -19,6 +19,7 @@ export const OPTIONS = {
   'log-level': { type: 'string', default: 'info' },
   'cloud-timeout': { type: 'string', default: '10s' },
   'vm-refresh': { type: 'string', default: '15s' },
+  'vm-unknown-after': { type: 'string', default: '25s' },
   'vm-sweep': { type: 'string', default: '1m' },
   'vm-concurrency': { type: 'string', default: '8' },
   insecure: { type: 'string', default: 'false' },

@@ -1,23 +1,25 @@
-import {
-  type CloudClient,
-  InvalidRequestError,
-  NameTakenError,
-  ProhibitedNameError,
-  UnauthorizedError,
-} from '@vmwright/cloud';
+import { type CloudClient, InvalidRequestError, NameTakenError, ProhibitedNameError } from '@vmwright/cloud';
 import { type AdmissionRules, allow, deny, type Logger } from '@vmwright/runtime';
 import { deletionPolicyOf } from '../annotations.ts';
-import { SettingsError } from '../settings/values.ts';
 import type { VM } from './resource.ts';
-import { asksForTime } from './trouble.ts';
+import { taken } from './servers.ts';
+import { troubleOf } from './trouble.ts';
+import { unlessGone } from './unless-gone.ts';
 
 const TIMEOUT_SECONDS = 10;
+/** Both calls, and the way to the API server, fit into that. */
+const [CHECK_MS, HOLDER_MS] = [7_000, 1_500];
 
 /**
- * A name that the cloud does not accept is refused before the object exists. Who asks waits for the answer, so it is
- * sought once, and not for longer than the API server waits.
+ * Rejects a VM with a name that the cloud does not accept before the object exists. The user waits for the answer, so
+ * the cloud is asked once, and not for longer than the API server waits.
+ * @param cloud undefined for manifests, which need the rules and no answers
  */
-export function admitVms(cloud: Pick<CloudClient, 'check'>, log: Logger): AdmissionRules<VM> {
+export function admitVms(
+  cloud: Pick<CloudClient, 'check' | 'get'> | undefined,
+  cluster: string,
+  log: Logger,
+): AdmissionRules<VM> {
   return {
     operations: ['CREATE'],
     failurePolicy: 'Fail',
@@ -27,24 +29,32 @@ export function admitVms(cloud: Pick<CloudClient, 'check'>, log: Logger): Admiss
       if (typeof policy === 'object') return deny(policy.problem);
       const { vmname } = vm.spec;
       try {
-        await cloud.check(vmname, { signal, timeoutMs: (TIMEOUT_SECONDS - 2) * 1_000, tries: 1 });
+        await cloud?.check(vmname, { signal, timeoutMs: CHECK_MS, tries: 1 });
         return allow();
       } catch (error) {
-        const isRefusal =
-          error instanceof ProhibitedNameError ||
-          error instanceof NameTakenError ||
-          error instanceof InvalidRequestError;
-        if (isRefusal) return deny(error.detail);
-        log.warn({ vmname, error: String(error) }, 'the cloud could not be asked about a name');
-        return deny(`the cloud could not be asked about the vmname ${vmname}: ${why(error)}`, { code: 503 });
+        if (error instanceof NameTakenError) {
+          const { serverId } = error;
+          const options = { signal, timeoutMs: HOLDER_MS, tries: 1 };
+          const get = serverId === undefined ? undefined : cloud?.get(serverId, options);
+          const holder = await unlessGone(get ?? Promise.resolve(undefined)).catch(() => undefined);
+          return deny(
+            holder === undefined
+              ? `The name "${vmname}" is already used. Choose another vmname`
+              : taken(cluster, vm, holder).message,
+          );
+        }
+        if (error instanceof ProhibitedNameError || error instanceof InvalidRequestError)
+          return deny(error.detail);
+        log.warn({ vmname, error: String(error) }, 'Checking a name with the cloud failed');
+        const { message = 'The operator failed to ask the cloud' } = troubleOf(error) ?? {};
+        return deny(
+          `The vmname "${vmname}" could not be checked. ${message.replace(RETRYING, '')}. Try again later`,
+          { code: 503 },
+        );
       }
     },
   };
 }
 
-/** For who may create objects, which is not who runs the operator: no settings, no files. */
-function why(error: unknown): string {
-  if (error instanceof UnauthorizedError) return "it does not accept the operator's API key";
-  if (error instanceof SettingsError) return "the operator's API key cannot be read";
-  return asksForTime(error) ? 'it asks for time; try again' : 'it does not answer; try again';
-}
+/** The operator retries a reconcile; a request to the API server is the user's to retry. */
+const RETRYING = '; retrying automatically';

@@ -1,5 +1,5 @@
 import type { CloudClient, Server } from '@vmwright/cloud';
-import { unlessAborted, type World } from '@vmwright/runtime';
+import { type Availability, unlessAborted, type World } from '@vmwright/runtime';
 import { marksOfAll } from './marks.ts';
 import type { Gone } from './plan.ts';
 import { unlessGone } from './unless-gone.ts';
@@ -10,6 +10,10 @@ export interface InventoryOptions {
   readonly cluster: string;
   /** A list that is older than this is asked for anew before it is used. */
   readonly maxAgeMs: number;
+  /** Time for each page of a list. */
+  readonly timeoutMs: number;
+  /** Learns of each list that is complete, and of each that failed. */
+  readonly availability: Pick<Availability, 'answered' | 'failed'>;
 }
 
 /** After a failure the cloud is left alone for so long, whoever asks. */
@@ -34,15 +38,9 @@ export class Inventory {
   #listedAt = Number.NEGATIVE_INFINITY;
   #listing: Promise<void> | undefined;
   #failure: { readonly error: unknown; readonly at: number } | undefined;
-  #failures = 0;
 
   constructor(options: InventoryOptions) {
     this.#options = options;
-  }
-
-  /** How often in a row a list could not be had. */
-  get failures(): number {
-    return this.#failures;
   }
 
   get servers(): ReadonlyMap<string, Server> {
@@ -80,22 +78,23 @@ export class Inventory {
 
   /** Without a signal: who has asked for it first may be the first to give up. */
   async #list(): Promise<void> {
-    const { cloud, cluster } = this.#options;
+    const { cloud, cluster, timeoutMs, availability } = this.#options;
     const sightings = new Map<string, Sighting>();
     const at = this.#now;
     try {
-      for await (const page of cloud.list({ labels: marksOfAll(cluster) }))
+      // Not retried here: the poller retries, and a cloud that hangs is noticed after one time-out instead of four.
+      for await (const page of cloud.list({ labels: marksOfAll(cluster), timeoutMs, tries: 1 }))
         for (const server of page) sightings.set(server.id, { server, at });
     } catch (error) {
       this.#failure = { error, at: this.#now };
-      this.#failures += 1;
+      availability.failed(error);
       throw error;
     }
     for (const [id, sighting] of this.#sightings) if (sighting.at > at) sightings.set(id, sighting);
     this.#sightings = sightings;
     this.#listedAt = at;
     this.#failure = undefined;
-    this.#failures = 0;
+    availability.answered();
   }
 
   get #now(): number {

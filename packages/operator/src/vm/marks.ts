@@ -51,6 +51,15 @@ export function isOwnedBy({ metadata }: VM, server: Server): boolean {
   return ownerOf(server) === metadata.uid;
 }
 
+/** The VM of this cluster that a server was created for; undefined where it is not of this cluster. */
+export function holderOf(
+  { labels }: Server,
+  cluster: string,
+): { readonly namespace: string; readonly name: string } | undefined {
+  if (labels[CLUSTER] !== cluster || labels[OWNER] === undefined) return undefined;
+  return { namespace: labels[NAMESPACE] ?? '', name: labels[NAME] ?? '' };
+}
+
 export function namespaceOf({ labels }: Server): string {
   return labels[NAMESPACE] ?? '';
 }

@@ -1,8 +1,9 @@
 import type { Server } from '@vmwright/cloud';
 import { conditionOf, schema } from '@vmwright/runtime';
 import { describe, expect, test } from 'vitest';
-import { isOutdated, observed, plan, type Seen, type Step, troubled } from './plan.ts';
+import { isOutdated, plan, type Seen, type Step } from './plan.ts';
 import { VM, type VMStatus } from './resource.ts';
+import { observed, troubled } from './status.ts';
 
 const RECREATE = { 'vmwright.dev/recreate': 'true' };
 const NOW = Date.parse('2026-11-16T10:00:00Z');
@@ -105,12 +106,13 @@ describe('a VM that has a machine', () => {
   test('that the cloud has lost is not made anew unasked', () => {
     const step = next(vm({ vmId: 's-1', cpuUtilization: 7, opStatus: 'Running' }), {
       server: { gone: 's-1' },
+      owned: 'none',
     });
     expect(step).toMatchObject({ do: 'tell', event: { type: 'Warning', reason: 'VmLost' } });
     const status = told(step);
     expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown' });
     expect(conditionOf(status.conditions, 'VmLost')?.message).toBe(
-      'the cloud has no machine s-1 any more; delete the VM, or annotate it with vmwright.dev/recreate=true to have another',
+      'The cloud has no machine s-1 any more. Delete the VM, or annotate it with vmwright.dev/recreate=true to get a new machine',
     );
     // A cloud that was restored from a backup has it again.
     const back = told(next(vm(status), { server: running }));
@@ -119,11 +121,11 @@ describe('a VM that has a machine', () => {
   });
 
   test('is made anew where that is asked for: under another key, once the old id is given up', () => {
-    const step = next(vm({ vmId: 's-1', attempts: 1 }, RECREATE), { server: { gone: 's-1' } });
+    const step = next(vm({ vmId: 's-1', attempts: 1 }, RECREATE), { server: { gone: 's-1' }, owned: 'none' });
     expect(step).toMatchObject({
       do: 'tell',
       againMs: 0,
-      event: { reason: 'Recreating', note: 'machine s-1 is gone; a new one is made' },
+      event: { reason: 'Recreating', note: 'Machine s-1 is gone; creating a new one' },
     });
     const given = vm(told(step), RECREATE);
     expect(given.status?.vmId).toBeUndefined();
@@ -135,10 +137,13 @@ describe('a VM that has a machine', () => {
   test('that could not be started is replaced where that is asked for, and else says what can be done', () => {
     const server: Server = { ...running, state: 'failed', message: 'no room' };
     expect(told(next(vm({ vmId: 's-1' }), { server })).msg).toBe(
-      'the machine has failed (no room); delete the VM, or annotate it with vmwright.dev/recreate=true to have another',
+      'The machine has failed (no room). Delete the VM, or annotate it with vmwright.dev/recreate=true to get a new machine',
     );
     const object = vm({ vmId: 's-1', attempts: 1 }, RECREATE);
-    const another = { opStatus: 'Failed', msg: 'the machine has failed (no room); another is made' } as const;
+    const another = {
+      opStatus: 'Failed',
+      msg: 'The machine has failed (no room). A new machine is created',
+    } as const;
     const intent = next(object, { server });
     expect([intent.do, told(intent)]).toMatchObject(['intend', { ...another, attempts: 2 }]);
     expect(next(object, { server, intended: true })).toEqual({ do: 'remove', id: 's-1' });
@@ -148,8 +153,10 @@ describe('a VM that has a machine', () => {
     const done = { server, intended: true, removed: true };
     expect(told(next(vm(inTrouble, RECREATE), done))).toMatchObject(another);
     // One that was let go of is not ours to remove, and nothing else is promised.
-    expect(told(next(vm({ vmId: 's-1' }, RECREATE), { server: { ...server, labels: {} } })).msg).toBe(
-      'the machine has failed (no room); its label vmwright.dev/uid is gone, so it is not ours to remove: delete it in the cloud to have another',
+    expect(
+      told(next(vm({ vmId: 's-1' }, RECREATE), { server: { ...server, labels: {} }, owned: 'none' })).msg,
+    ).toBe(
+      'The machine has failed (no room). The operator does not remove it, because its label vmwright.dev/uid is gone: delete it in the cloud to get a new machine',
     );
   });
 
@@ -162,14 +169,14 @@ describe('a VM that has a machine', () => {
     const made = { vmId: 's-1', recreations, recreatedAt: new Date(NOW - 1_000).toISOString() };
     const object = vm(recreations === 0 ? { vmId: 's-1' } : made, RECREATE);
     const failed: Seen = { server: { ...running, state: 'failed', message: 'no room' } };
-    const gone: Seen = { server: { gone: 's-1' } };
+    const gone: Seen = { server: { gone: 's-1' }, owned: 'none' };
     if (pauseMs > 0) {
-      const pause = `another is made, ${pauseMs / 1_000} s after it at the earliest`;
+      const pause = `A new machine is created, at least ${pauseMs / 1_000} s after the last one`;
       const againMs = pauseMs - 1_000;
       expect(next(object, failed)).toMatchObject({ do: 'tell', againMs });
-      expect(told(next(object, failed)).msg).toBe(`the machine has failed (no room); ${pause}`);
+      expect(told(next(object, failed)).msg).toBe(`The machine has failed (no room). ${pause}`);
       expect(next(object, gone)).toMatchObject({ do: 'tell', againMs, status: { vmId: 's-1' } });
-      expect(told(next(object, gone)).msg).toBe(`the cloud has no machine s-1 any more; ${pause}`);
+      expect(told(next(object, gone)).msg).toBe(`The cloud has no machine s-1 any more. ${pause}`);
     }
     for (const later of [NOW - 1_000 + pauseMs, NOW - 3_600_000]) {
       expect(plan('c-1', later, object, { ...failed, intended: true })).toEqual({ do: 'remove', id: 's-1' });
@@ -187,7 +194,7 @@ describe('a VM that has a machine', () => {
     const { 'vmwright.dev/uid': _, ...mended } = labels;
     expect(next(vm({ vmId: 's-1' }), { server })).toEqual({ do: 'mark', id: 's-1', labels: mended });
     // One that was let go of is not made ours again.
-    expect(next(vm({ vmId: 's-1' }), { server: { ...running, labels: {} } }).do).toBe('tell');
+    expect(next(vm({ vmId: 's-1' }), { server: { ...running, labels: {} }, owned: 'none' }).do).toBe('tell');
   });
 
   test('has its name accepted, whatever was said of it before', () => {
@@ -211,12 +218,76 @@ describe('a VM that has a machine', () => {
   test('of which not even the id is known is lost without one', () => {
     const status = told(next(vm({ attempts: 1 }), { server: { gone: undefined } }));
     expect(status.vmId).toBeUndefined();
-    expect(status.msg).toContain('the cloud has no machine of this VM any more');
+    expect(status.msg).toContain('The cloud has no machine of this VM any more');
   });
 });
 
-test('a VM that is paused is left alone', () => {
-  expect(next(vm(undefined, { 'vmwright.dev/paused': 'true' }), {})).toEqual({ do: 'nothing' });
+describe('a VM that is paused', () => {
+  const PAUSED = { 'vmwright.dev/paused': 'true' };
+
+  test('is observed, and says that it is paused', () => {
+    expect(next(vm({ vmId: 's-1' }, PAUSED), {})).toEqual({ do: 'look', id: 's-1' });
+    const status = told(next(vm({ vmId: 's-1' }, PAUSED), { server: running }));
+    expect(status).toMatchObject({ opStatus: 'Running', cpuUtilization: 42 });
+    expect(conditionOf(status.conditions, 'Paused')).toMatchObject({
+      status: 'True',
+      message:
+        'The operator observes the object and changes nothing; remove the annotation vmwright.dev/paused to resume',
+    });
+    const resumed = told(next(vm(status), { server: running }));
+    expect(conditionOf(resumed.conditions, 'Paused')).toBeUndefined();
+  });
+
+  test('is not created, marked, removed or replaced', () => {
+    expect(told(next(vm(undefined, PAUSED), {}))).toMatchObject({
+      msg: 'No machine is created while the VM is paused',
+    });
+    const object = vm({ vmId: 's-1' }, { ...PAUSED, ...RECREATE });
+    const foreign = { ...running, labels: { ...labels, 'vmwright.dev/cluster': 'old' } };
+    for (const server of [foreign, { ...running, state: 'failed' } as const])
+      expect(next(object, { server })).toMatchObject({ do: 'tell', status: { vmId: 's-1' } });
+    const gone = next(object, { server: { gone: 's-1' }, owned: 'none' });
+    expect(gone).toMatchObject({ do: 'tell', status: { vmId: 's-1' } });
+    expect(ready(told(gone))?.reason).toBe('VmLost');
+  });
+});
+
+describe('a vmId that does not name the machine of the VM', () => {
+  const stolen: Server = { ...running, id: 's-2', labels: { ...labels, 'vmwright.dev/uid': 'u-2' } };
+  const unlabelled: Server = { ...running, id: 's-3', labels: {} };
+
+  test.each([
+    ['a machine of another VM', stolen],
+    ['a machine without an owner', unlabelled],
+    ['a machine that does not exist', { gone: 's-4' }],
+  ])('is corrected by the ownership label: %s', (_, server) => {
+    const vmId = 'gone' in server ? server.gone : server.id;
+    const object = vm({ vmId });
+    expect(next(object, { server })).toEqual({ do: 'search', besides: vmId });
+    const step = next(object, { server, owned: running });
+    expect(step).toMatchObject({
+      do: 'tell',
+      againMs: 0,
+      event: {
+        type: 'Warning',
+        reason: 'VmIdRepaired',
+        note: `status.vmId named ${vmId}, which is not the machine of this VM; corrected to s-1`,
+      },
+    });
+    expect(told(step)).toMatchObject({ vmId: 's-1', opStatus: 'Running', repairs: 1 });
+  });
+
+  test('does not show the state of a machine that is not its own, when there is none of its own', () => {
+    const foreign: Server = { ...unlabelled, name: 'vmother' };
+    expect(ready(told(next(vm({ vmId: 's-3' }), { server: foreign, owned: 'none' })))?.reason).toBe('VmLost');
+    const status = told(next(vm({ vmId: 's-2' }), { server: stolen, owned: 'none' }));
+    expect(ready(status)).toMatchObject({ status: 'False', reason: 'VmLost' });
+    expect(status.cpuUtilization).toBeUndefined();
+    expect(status.msg).toBe(
+      'Machine s-2 is not a machine of this VM, and the cloud has none of it. Delete the VM, or annotate it with vmwright.dev/recreate=true to get a new machine',
+    );
+    expect(isOutdated(vm(status), new Map([[stolen.id, stolen]]))).toBe(false);
+  });
 });
 
 describe('a list of the cloud', () => {
@@ -232,7 +303,7 @@ describe('a list of the cloud', () => {
   });
 
   test('does not wake again and again a VM that is known to be lost, unless it may be made anew', () => {
-    const lost = told(next(good, { server: { gone: 's-1' } }));
+    const lost = told(next(good, { server: { gone: 's-1' }, owned: 'none' }));
     expect(isOutdated(vm(lost), servers())).toBe(false);
     expect(isOutdated(vm(lost, { 'vmwright.dev/recreate': 'true' }), servers())).toBe(true);
   });

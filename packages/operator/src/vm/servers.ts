@@ -6,56 +6,86 @@ import {
   ProhibitedNameError,
   type Server,
 } from '@vmwright/cloud';
-import { conditionOf } from '@vmwright/runtime';
-import { isOwnedBy, marksOfOne } from './marks.ts';
-import type { Refusal, Seen } from './plan.ts';
+import { holderOf, isOwnedBy, marksOfOne } from './marks.ts';
+import type { Seen } from './plan.ts';
 import type { VM } from './resource.ts';
+import type { Refusal } from './status.ts';
 import { unlessGone } from './unless-gone.ts';
 
 /**
  * What is seen by asking about a name, or for a server: ours, accepted, or refused. That the name is taken says nothing
  * yet: after an answer that got lost, it is taken by the machine that we asked for.
  */
-export async function seenBy(cloud: CloudClient, vm: VM, ask: () => Promise<Server | void>): Promise<Seen> {
+export async function seenBy(
+  cloud: CloudClient,
+  cluster: string,
+  vm: VM,
+  ask: () => Promise<Server | void>,
+): Promise<Seen> {
   try {
     const server = await ask();
     return server === undefined ? { name: 'accepted' } : { server };
   } catch (error) {
     if (error instanceof GoneError) return { server: { gone: error.serverId } };
     if (error instanceof ProhibitedNameError) {
-      // It may have become so after the machine was made, and before we have learned of that.
-      const [server] = vm.status?.attempts === undefined ? [] : await serversOf(cloud, vm);
-      return server === undefined ? { name: refusal('Prohibited', error) } : { server };
+      // The machine may be older than the prohibition: its id was not stored yet, or someone has removed it.
+      const [server] = await serversOf(cloud, vm);
+      return server === undefined ? { name: prohibited(error) } : { server };
     }
     if (!(error instanceof NameTakenError)) throw error;
     const server = error.serverId === undefined ? undefined : await unlessGone(cloud.get(error.serverId));
     if (server === undefined) throw error; // the name is free by now: the next try finds it so
-    return isOwnedBy(vm, server) ? { server } : { name: refusal('Taken', error) };
+    return isOwnedBy(vm, server) ? { server } : { name: taken(cluster, vm, server) };
   }
 }
 
-/** All servers that were made for an object, also one whose id we have never learned. */
-async function serversOf(cloud: CloudClient, vm: VM): Promise<readonly Server[]> {
-  const { metadata, status } = vm;
+/** All servers with the ownership label of an object, also one whose id was never stored. A list may be old. */
+async function serversOf(cloud: CloudClient, { metadata }: VM): Promise<readonly Server[]> {
   const { uid = '' } = metadata;
-  const servers = new Map<string, Server>();
-  for await (const page of cloud.list({ labels: marksOfOne(uid) }))
-    for (const server of page) servers.set(server.id, server);
-  const { vmId } = status ?? {};
-  // A list may lag behind.
-  const known = vmId === undefined || servers.has(vmId) ? undefined : await unlessGone(cloud.get(vmId));
-  if (known !== undefined && isOwnedBy(vm, known)) servers.set(known.id, known);
-  return [...servers.values()];
+  const servers: Server[] = [];
+  for await (const page of cloud.list({ labels: marksOfOne(uid) })) servers.push(...page);
+  return servers;
 }
 
-/** The same once their deletion was asked for: of the one that we know, one call tells that it is still there. */
-export async function remainingOf(cloud: CloudClient, vm: VM): Promise<readonly Server[]> {
-  const { vmId, conditions } = vm.status ?? {};
-  const isAsked = conditionOf(conditions, 'Ready')?.reason === 'Deleting';
-  const known = isAsked && vmId !== undefined ? await unlessGone(cloud.get(vmId)) : undefined;
-  return known !== undefined && isOwnedBy(vm, known) ? [known] : serversOf(cloud, vm);
+/**
+ * The servers of an object that is being deleted.
+ * @param whole false: where the server that `status.vmId` names is among them, that one only, which takes one call. The
+ * others follow when it is gone
+ */
+export async function remainingOf(cloud: CloudClient, vm: VM, whole: boolean): Promise<readonly Server[]> {
+  const { vmId } = vm.status ?? {};
+  const found = vmId === undefined ? undefined : await unlessGone(cloud.get(vmId));
+  const known = found !== undefined && isOwnedBy(vm, found) ? [found] : [];
+  if (!whole && known.length > 0) return known;
+  const listed = await serversOf(cloud, vm);
+  return [...known, ...listed.filter(({ id }) => id !== vmId)];
 }
 
-function refusal(reason: Refusal['reason'], { detail }: CloudError): Refusal {
-  return { reason, message: detail };
+/**
+ * A server with the ownership label of this object other than the one that `status.vmId` names. A list may be old, so
+ * the cloud is asked for each candidate.
+ */
+export async function ownedBesides(cloud: CloudClient, vm: VM, vmId: string): Promise<Server | undefined> {
+  for (const { id } of await serversOf(cloud, vm)) {
+    const server = id === vmId ? undefined : await unlessGone(cloud.get(id));
+    if (server !== undefined && server.state !== 'deleting' && isOwnedBy(vm, server)) return server;
+  }
+  return undefined;
+}
+
+function prohibited({ detail }: CloudError): Refusal {
+  return { reason: 'Prohibited', message: detail };
+}
+
+/** Users own VMs, not servers: names the VM that holds the name, unless it is in a namespace they may not see. */
+export function taken(cluster: string, { metadata, spec }: VM, server: Server): Refusal {
+  const holder = holderOf(server, cluster);
+  const { namespace = '' } = metadata;
+  const by =
+    holder === undefined
+      ? 'a server that this operator does not manage. Choose another vmname, or ask an administrator of the cloud'
+      : holder.namespace === namespace
+        ? `the VM "${holder.name}" in this namespace. Choose another vmname, or delete that VM`
+        : 'a VM in another namespace. Choose another vmname';
+  return { reason: 'Taken', message: `The name "${spec.vmname}" is already used by ${by}` };
 }

@@ -6,47 +6,88 @@ import {
   TooManyRequestsError,
   UnauthorizedError,
   UnavailableError,
-  UnexpectedAnswerError,
 } from '@vmwright/cloud';
+import { BackendUnavailableError } from '@vmwright/runtime';
 import { SettingsError } from '../settings/values.ts';
 
-/** What stands between us and the cloud, as a status tells it: in words that are the same each time. */
+/** Name of the private cloud in log lines and errors. */
+export const BACKEND = 'cloud';
+
+/** Reasons of Ready while the cloud cannot be asked. */
+const OUTAGE_REASONS = [
+  'CloudUnreachable',
+  'CloudFailing',
+  'CloudBusy',
+  'CloudUnauthorized',
+  'CloudUnexpectedAnswer',
+] as const;
+
+/** Why the operator cannot work with the cloud, for the status. The same text on every retry. */
 export interface Trouble {
-  readonly reason: 'CloudUnreachable' | 'CloudBusy' | 'CloudUnauthorized' | 'CloudRefused';
+  readonly reason: (typeof OUTAGE_REASONS)[number] | 'CloudRefused';
   readonly message: string;
 }
 
-const UNREACHABLE: Trouble = {
-  reason: 'CloudUnreachable',
-  message: 'the cloud does not answer; it is asked again',
-};
+/** Whether this reason of Ready means that the cloud could not be asked, so that the state of the machine is unknown. */
+export function isOutageReason(reason: string | undefined): boolean {
+  return OUTAGE_REASONS.some((each) => each === reason);
+}
 
-const BUSY: Trouble = { reason: 'CloudBusy', message: 'the cloud asks for time; it is asked again' };
+/** Whether it ends by itself. The others need an administrator. */
+export function isPassing({ reason }: Trouble): boolean {
+  return reason === 'CloudUnreachable' || reason === 'CloudFailing' || reason === 'CloudBusy';
+}
 
-/** Undefined for what is not the cloud's: that is ours to mend, and in the log. */
+/**
+ * What an error of a call to the cloud means for the status; undefined for errors that are not the cloud's.
+ * The status is read by users of the cluster: it names no setting, file or address of the operator.
+ */
 export function troubleOf(error: unknown): Trouble | undefined {
+  if (error instanceof BackendUnavailableError) return troubleOf(error.cause);
   if (error instanceof UnauthorizedError)
     return {
       reason: 'CloudUnauthorized',
-      message: 'the cloud does not accept our API key; mend CLOUD_API_KEY, or the file of CLOUD_API_KEY_FILE',
+      message: "The cloud rejects the operator's API key. An administrator of the operator has to replace it",
     };
-  // It is read for each request, and may be replaced or taken away at any time.
+  // The key is read for each request: its file may be replaced or removed at any time.
   if (error instanceof SettingsError)
     return {
       reason: 'CloudUnauthorized',
-      message: 'our API key cannot be read; mend CLOUD_API_KEY_FILE',
+      message: 'The operator cannot read its API key. An administrator of the operator has to restore it',
     };
-  if (error instanceof NameTakenError) return undefined; // and free again by now: the next try finds it so
-  if (asksForTime(error)) return BUSY;
+  if (error instanceof NameTakenError) return undefined; // its holder is gone by now: the next try finds the name free
+  if (asksForTime(error))
+    return {
+      reason: 'CloudBusy',
+      message: 'The cloud asked to back off (Retry-After); retrying automatically',
+    };
   if (error instanceof InvalidRequestError)
-    return { reason: 'CloudRefused', message: `the cloud refuses: ${error.detail}` };
-  if (
-    error instanceof ConnectionError ||
-    error instanceof UnavailableError ||
-    error instanceof UnexpectedAnswerError // a proxy in its place, say
-  )
-    return UNREACHABLE;
-  return error instanceof CloudError ? UNREACHABLE : undefined;
+    return { reason: 'CloudRefused', message: `The cloud rejected the request: ${error.detail}` };
+  if (error instanceof UnavailableError)
+    return {
+      reason: 'CloudFailing',
+      message: `The cloud answers with an error (HTTP ${error.status}); retrying automatically`,
+    };
+  if (error instanceof ConnectionError)
+    return { reason: 'CloudUnreachable', message: 'The cloud does not answer; retrying automatically' };
+  if (error instanceof CloudError)
+    return {
+      reason: 'CloudUnexpectedAnswer',
+      message: `Another program answers at the cloud's address (HTTP ${error.status}). An administrator of the operator has to check the address and proxies`,
+    };
+  return undefined;
+}
+
+/**
+ * The error to fail a reconcile with: BackendUnavailableError where the cloud cannot be asked, so that the controller
+ * does not log the outage once per object.
+ */
+export function asFailure(error: unknown): unknown {
+  if (error instanceof BackendUnavailableError || !isOutageReason(troubleOf(error)?.reason)) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  const failure = new BackendUnavailableError(BACKEND, message, { cause: error });
+  const retryAfterMs = error instanceof Error && 'retryAfterMs' in error ? error.retryAfterMs : undefined;
+  return Object.assign(failure, { retryAfterMs });
 }
 
 /** A 429, or a 503 that says when to come back: until then the client answers for the cloud, always by 429. */

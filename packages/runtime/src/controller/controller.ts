@@ -59,6 +59,8 @@ export interface ControllerOptions<T extends KubeObject> {
    * when `finalize` has succeeded on an object that is being deleted; only then does the object go.
    */
   readonly finalizer?: { readonly name: string; readonly finalize: Reconcile<T> };
+  /** Also reconciles objects that are being deleted; for a controller without a finalizer of its own. @default false */
+  readonly reconcilesDeleting?: boolean;
   /** What `reconcile` and `finalize` do to objects beyond the above, for the role that is generated (`rbacOf`). */
   readonly needs?: readonly Need[];
 }
@@ -346,12 +348,14 @@ export class Controller<T extends KubeObject> {
   }
 
   async #reconcile(key: string, run: Run, signal: AbortSignal): Promise<Result> {
-    const { for: kind, reconcile, finalizer } = this.#options;
+    const { for: kind, reconcile, finalizer, reconcilesDeleting = false } = this.#options;
     let object = this.#cache.get(key);
     if (object === undefined) return undefined; // gone: nothing is wanted any more
     const context = this.#context(key, run, signal);
-    if (finalizer === undefined)
-      return object.metadata.deletionTimestamp === undefined ? reconcile(object, context) : undefined;
+    if (finalizer === undefined) {
+      const isWanted = object.metadata.deletionTimestamp === undefined;
+      return isWanted || reconcilesDeleting ? reconcile(object, context) : undefined;
+    }
     if (object.metadata.deletionTimestamp !== undefined) {
       if (!hasFinalizer(object, finalizer.name)) return undefined; // others hold it
       const result = await finalizer.finalize(object, context);

@@ -36,9 +36,15 @@ export class Traffic {
   readonly #onLand: ((sent: Sent) => void)[] = [];
   readonly #onEnd: ((sent: Sent) => void)[] = [];
   #serial = 0;
+  #landing: Sent | undefined;
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
+  }
+
+  /** The write of a replica that a server is carrying out at this moment; undefined for everybody else's. */
+  get landing(): Sent | undefined {
+    return this.#landing;
   }
 
   /** Puts a server at an origin, and tells of what lands at it. */
@@ -50,7 +56,12 @@ export class Traffic {
           sent.landedAt = this.#simulation.schedule.now;
           for (const tell of this.#onLand) tell(sent);
         }
-        return server.receive(arrived);
+        this.#landing = sent;
+        try {
+          return server.receive(arrived);
+        } finally {
+          this.#landing = undefined;
+        }
       },
       refuse: (status, retryAfterSeconds) => server.refuse(status, retryAfterSeconds),
     };

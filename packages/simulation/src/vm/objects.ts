@@ -15,9 +15,20 @@ export const SERVED_VM = declaredResource(VM, (object, before) => {
   const reason = 'FieldValueInvalid';
   if (typeof vmname !== 'string' || !NAME.test(vmname))
     return [{ field, reason, message: 'a vmname is 1 to 63 characters' }];
-  if (before === undefined || fieldAt(before, ['spec', 'vmname']) === vmname) return [];
-  return [{ field, reason, message: 'the vmname of a machine cannot be changed' }];
+  if (before === undefined) return [];
+  if (fieldAt(before, ['spec', 'vmname']) !== vmname)
+    return [{ field, reason, message: 'the vmname of a machine cannot be changed' }];
+  const [was, is] = [fieldAt(before, ['status', 'vmId']), fieldAt(object, ['status', 'vmId'])];
+  const grows = (counter: string) =>
+    numberAt(fieldAt(object, ['status', counter])) > numberAt(fieldAt(before, ['status', counter]));
+  if (was === undefined || was === is || grows('recreations') || (is !== undefined && grows('repairs')))
+    return [];
+  return [{ field: 'status.vmId', reason, message: 'the vmId of a machine cannot be changed or removed' }];
 });
+
+function numberAt(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}
 
 export function vmnameOf({ spec }: StoredObject): string {
   return String(fieldAt(spec, ['vmname']));
@@ -36,9 +47,19 @@ export function msgOf({ status }: StoredObject): string | undefined {
 }
 
 /** A number of the status; 0 where there is none. */
-export function countOf({ status }: StoredObject, name: 'attempts' | 'recreations'): number {
-  const value = fieldAt(status, [name]);
-  return typeof value === 'number' ? value : 0;
+export function countOf({ status }: StoredObject, name: 'attempts' | 'recreations' | 'repairs'): number {
+  return numberAt(fieldAt(status, [name]));
+}
+
+/**
+ * What a stranger who changes a vmId adds to `repairs`, without which the server rejects the change. The operator counts
+ * one by one, so invariants can tell the two apart.
+ */
+export const FORGED = 1_000;
+
+/** Whether it was a stranger who has changed the vmId. */
+export function isForged(before: StoredObject | undefined, after: StoredObject): boolean {
+  return countOf(after, 'repairs') - (before === undefined ? 0 : countOf(before, 'repairs')) >= FORGED;
 }
 
 /** In milliseconds since 1970; NaN where it never was. */

@@ -15,6 +15,8 @@ const SWEEP_MS = 12_000;
 const GRACE_MS = 0;
 /** A way there and back takes longer only where both are slow: at rest the cloud is not to be told as unreachable. */
 const TIMEOUT_MS = 13_000;
+/** Without an answer for this long, the operator says that it does not know how machines are. */
+export const UNKNOWN_AFTER_MS = 30_000;
 
 export interface VmProgramOptions extends Observing {
   readonly apiKey: string;
@@ -25,7 +27,16 @@ export function vmProgram({ apiKey, ...observing }: VmProgramOptions): Program {
   return async (world) => {
     const { manager, log } = observedManager(world, observing);
     await using cloud = new CloudClient({ world, url: CLOUD, apiKey, timeoutMs: TIMEOUT_MS });
-    controlVms(manager, { world, log, cloud, cluster: CLUSTER, refreshMs: REFRESH_MS, concurrency: 2 });
+    controlVms(manager, {
+      world,
+      log,
+      cloud,
+      cluster: CLUSTER,
+      refreshMs: REFRESH_MS,
+      timeoutMs: TIMEOUT_MS,
+      unknownAfterMs: UNKNOWN_AFTER_MS,
+      concurrency: 2,
+    });
     sweepVms(manager, { world, cloud, cluster: CLUSTER, everyMs: SWEEP_MS, graceMs: GRACE_MS });
     await manager.run(world.stopping);
   };

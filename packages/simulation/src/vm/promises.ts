@@ -9,6 +9,7 @@ import { objectOf } from '../invariants/machines.ts';
 import {
   conditionsOf,
   countOf,
+  isForged,
   isOrphaned,
   mayRecreate,
   onVmChange,
@@ -33,11 +34,13 @@ export function vmIdStays(cloud: Cloud): Invariant {
       onVmChange(truth, (before, after) => {
         if (before === undefined || after === undefined) return;
         const [was, is] = [vmIdOf(before), vmIdOf(after)];
-        if (was === is) return;
+        if (was === is || isForged(before, after)) return;
         const { name, uid } = after.metadata;
         if (is !== undefined && made.get(is) !== uid)
           violated(`${name} has ${is}, which was not made for it`);
         if (was === undefined) return;
+        // One that was never its own may be given up at any time, for its own or for none.
+        if (made.get(was) !== uid) return;
         if (is !== undefined) violated(`${name} had ${was} and has ${is}`);
         if (!mayRecreate(before)) violated(`${name} has lost ${was}, and nobody has asked for another`);
         if (cloud.servers.get(was) !== undefined) violated(`${name} has given up ${was}, which is there`);
@@ -129,15 +132,13 @@ export const intentFirst: Invariant = {
   name: 'a machine is asked for only after the intent is stored',
   watch: (truth, violated) => {
     const intended = new Set<string>();
-    let sender = '';
-    truth.traffic.onLand((sent) => {
-      sender = sent.sender;
-    });
     onVmChange(truth, (before, after) => {
-      if (before === undefined || after === undefined) return;
-      const key = `${sender} ${after.metadata.uid}`;
+      const { landing } = truth.traffic;
+      if (before === undefined || after === undefined || landing === undefined) return;
+      const key = `${landing.sender} ${after.metadata.uid}`;
       if (countOf(after, 'attempts') > countOf(before, 'attempts')) intended.add(key);
-      else if (!same(before.status, after.status)) intended.delete(key);
+      // That it is being deleted is told beside the work on it, which may be on its way to the cloud.
+      else if (!same(before.status, after.status) && opStatusOf(after) !== 'Deleting') intended.delete(key);
     });
     truth.traffic.onSend((sent) => {
       if (isCreate(sent) && !intended.has(`${sent.sender} ${ownerAsked(sent)}`))
@@ -237,8 +238,11 @@ export function runningMeansRunning(cloud: Cloud, healedAt: () => number | undef
       cloud.servers.listen(({ after }) => {
         if (after?.state === 'running') ran.add(after.id);
       });
-      onVmChange(truth, (_, after) => {
+      onVmChange(truth, (before, after) => {
         if (after === undefined || opStatusOf(after) !== 'Running') return;
+        // Whoever changes the vmId leaves the rest of the status as it was; the operator has to notice.
+        if (isForged(undefined, after) && same(before?.status, after.status)) return;
+        if (isForged(before, after)) return;
         const vmId = vmIdOf(after);
         const { name } = after.metadata;
         if (!ran.has(vmId)) violated(`${name} is said to run, and ${vmId} never did`);

@@ -43,7 +43,8 @@ import {
 } from './promises.ts';
 import { problemOf } from './settled.ts';
 import { STRANGE, Strangers } from './strangers.ts';
-import { ALL, User } from './user.ts';
+import { TRIALS, Trials } from './trials.ts';
+import { ALL, FORGERIES, User } from './user.ts';
 
 const API_KEY = 'the-key-of-the-cloud';
 const FRESH = 'fresh';
@@ -60,7 +61,7 @@ const BOUND_MS = 900_000;
 /** Two replicas of the operator over the private cloud, in a world in which all that can go wrong does. */
 export const vm: Scenario = {
   name: 'vm',
-  mustHappen: [...usualTrouble(CLOUD), ...STRANGE, ...INTERESTING, RESTORED],
+  mustHappen: [...usualTrouble(CLOUD), ...STRANGE, ...TRIALS, ...FORGERIES, ...INTERESTING, RESTORED],
   run: live,
 };
 
@@ -88,7 +89,10 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
   countInteresting(truth, cloud);
   const holder = new Holder(truth, LEASE);
   let healedAt: number | undefined;
+  const trials = new Trials(truth, replicas);
   const invariants = [
+    trials.unknownWithoutAnswer,
+    trials.statusRestored,
     ...invariantsOf(cloud),
     runningMeansRunning(cloud, () => healedAt),
     keyNotLogged(API_KEY, (read) => readers.push(read)),
@@ -101,7 +105,7 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
     origins: [API_SERVER, CLOUD],
     more: { [COMPACTED]: () => server.compact() },
   });
-  const user = new User(simulation);
+  const user = new User(simulation, cloud);
   const troubleMs = 40_000 + choices.pick(40_000);
   layAmbush(truth, { trouble, user, strangers, cloud });
   replicas.start();
@@ -116,10 +120,14 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
     // Mostly people do not wait for the next look at a name that is free again.
     const touch = !choices.oneIn(4);
     schedule.after(USER_SETTLED_MS, () => user.resume(ALL, touch));
+    trials.begin(user.client, USER_SETTLED_MS + LONGEST_WAY_MS);
   };
   const isStill = () => schedule.now > (cloud.servers.history.at(-1)?.atMs ?? 0) - EPOCH_MS + LIST_MS;
   const isRested = () =>
-    healedAt !== undefined && schedule.now > healedAt + USER_SETTLED_MS + LONGEST_WAY_MS && isStill();
+    healedAt !== undefined &&
+    schedule.now > healedAt + USER_SETTLED_MS + LONGEST_WAY_MS &&
+    trials.isOver &&
+    isStill();
   return liveThrough({
     truth,
     trouble,

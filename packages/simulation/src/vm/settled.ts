@@ -3,13 +3,14 @@ import type { StoredObject } from '../apiserver/object.ts';
 import type { Cloud } from '../cloud/cloud.ts';
 import type { CloudServer } from '../cloud/server.ts';
 import { conditionsOf, isPaused, mayRecreate, msgOf, opStatusOf, vmIdOf, vmnameOf } from './objects.ts';
-import { isMarkedFor, serversOf } from './outside.ts';
+import { isMarkedFor, ownerIn, serversOf } from './outside.ts';
 
 /** What is wrong with an object at rest; undefined where all is as it should be. */
 export function problemOf(object: StoredObject, cloud: Cloud): string | undefined {
   if (isPaused(object)) return undefined;
-  // Also one whose marks a stranger has taken off.
-  const known = cloud.servers.get(vmIdOf(object) ?? '');
+  // Also one whose marks a stranger has taken off; but not one that a stranger has pointed it at.
+  const pointed = cloud.servers.get(vmIdOf(object) ?? '');
+  const known = pointed !== undefined && isItsOwn(object, pointed) ? pointed : undefined;
   const [machine = known, ...more] = serversOf(cloud, object.metadata.uid ?? '');
   if (more.length > 0) return `it has ${more.length + 1} machines`;
   const problem = machine === undefined ? withoutMachine(object, cloud) : withMachine(object, machine, cloud);
@@ -33,7 +34,7 @@ function withMachine(object: StoredObject, machine: CloudServer, cloud: Cloud): 
       if (mayRecreate(object)) {
         if (isMarkedFor(machine.labels, object.metadata.uid))
           return 'its machine has failed, and another is wanted';
-        if (!msgOf(object)?.includes('not ours to remove'))
+        if (!msgOf(object)?.includes('The operator does not remove it'))
           return 'its machine has failed, and cannot be removed for another';
       }
       return opStatusOf(object) === 'Failed' && ready?.reason === 'MachineFailed'
@@ -58,6 +59,23 @@ function withoutMachine(object: StoredObject, cloud: Cloud): string | undefined 
   const isTold =
     opStatusOf(object) === 'Failed' &&
     conditions.get('NameAccepted')?.reason === why &&
-    msgOf(object) === refusal.message; // one that another has by now is told as such when it is asked about again
+    msgOf(object) === (why === 'Taken' ? takenMessage(vmnameOf(object), cloud) : refusal.message);
   return isTold ? undefined : `its name is ${why.toLowerCase()}`;
+}
+
+/** A server that has lost its ownership label is known by its name. */
+function isItsOwn(object: StoredObject, { labels, name }: CloudServer): boolean {
+  return (
+    isMarkedFor(labels, object.metadata.uid) || (isMarkedFor(labels, undefined) && name === vmnameOf(object))
+  );
+}
+
+/** Users own VMs, not servers. All VMs are in one namespace here. */
+function takenMessage(vmname: string, cloud: Cloud): string {
+  const labels = cloud.servers.named(vmname)?.labels ?? {};
+  const by =
+    ownerIn(labels) === undefined
+      ? 'a server that this operator does not manage. Choose another vmname, or ask an administrator of the cloud'
+      : `the VM "${labels['vmwright.dev/name']}" in this namespace. Choose another vmname, or delete that VM`;
+  return `The name "${vmname}" is already used by ${by}`;
 }

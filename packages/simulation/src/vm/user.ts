@@ -1,7 +1,9 @@
 import { VM } from '@vmwright/operator';
+import type { Client } from '@vmwright/runtime';
+import type { Cloud } from '../cloud/cloud.ts';
 import { Person, type Ref } from '../scenario/person.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { PAUSED, RECREATE } from './objects.ts';
+import { FORGED, PAUSED, RECREATE } from './objects.ts';
 
 /** What the user's objects are called, and the machines that they ask for, unless they want the same. */
 export const NAMES = ['ant', 'bee', 'cat'] as const;
@@ -9,6 +11,9 @@ export const NAMES = ['ant', 'bee', 'cat'] as const;
 /** A name that two may want, and one that a stranger's machine has. */
 export const SHARED = 'vm-shared';
 export const TAKEN = 'vm-foreign';
+
+/** What is done to the status past the operator, by its name in the counts. */
+export const FORGERIES = ['a vmId was changed by a stranger', 'a status was emptied by a stranger'] as const;
 
 const UPDATED = { metadata: { annotations: { touched: 'yes' } } };
 
@@ -23,11 +28,17 @@ function successorOf(name: string): string {
 /** Somebody who asks for machines, changes his mind, and lets go of them; sometimes all within seconds. */
 export class User {
   readonly #simulation: Simulation;
+  readonly #cloud: Cloud;
   readonly #person: Person<VM>;
 
-  constructor(simulation: Simulation) {
+  constructor(simulation: Simulation, cloud: Cloud) {
     this.#simulation = simulation;
+    this.#cloud = cloud;
     this.#person = new Person(simulation, VM);
+  }
+
+  get client(): Client {
+    return this.#person.client;
   }
 
   /** Plans what he does within so many milliseconds. */
@@ -46,6 +57,7 @@ export class User {
         this.#person.at(later(), () => this.annotate(name, PAUSED, 'true'));
         this.#person.at(later(), () => this.annotate(name, PAUSED, null));
       }
+      if (choices.oneIn(6)) this.#person.at(later(), () => this.#forge(name));
       if (!choices.oneIn(2)) continue;
       this.#person.at(later(), () => (choices.oneIn(4) ? this.letGo(name) : this.delete(name)));
       if (choices.oneIn(3)) this.#person.at(later(), () => this.create(successorOf(name), `vm-${name}`)); // its name goes on
@@ -69,6 +81,20 @@ export class User {
 
   letGo(name: string): void {
     this.#person.letGo(refOf(name), name);
+  }
+
+  /** Somebody who may write the status does: he points the VM at another machine, or at none, or empties it. */
+  #forge(name: string): void {
+    const { choices, counts } = this.#simulation;
+    const servers = [...this.#cloud.servers.all()];
+    const vmId = choices.oneIn(3) ? this.#simulation.uuid() : servers[choices.pick(servers.length)]?.id;
+    const forged = choices.oneIn(3)
+      ? { opStatus: null, conditions: null, msg: null, attempts: null }
+      : { vmId, repairs: FORGED * (1 + choices.pick(3)) };
+    counts.add('vmId' in forged ? 'a vmId was changed by a stranger' : 'a status was emptied by a stranger');
+    this.#person.does(`changes the status of ${name}: ${JSON.stringify(forged)}`, () =>
+      this.client.mergePatch(VM, refOf(name), { status: forged }, { subresource: 'status' }),
+    );
   }
 
   /** Pauses end. @param touch whether each object is to be looked at again */

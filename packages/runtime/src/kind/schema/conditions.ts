@@ -6,12 +6,25 @@ import { optional, type Schema } from './schema.ts';
 /** The `conditions` of a status, as `kubectl wait` reads them and `setCondition` writes them. */
 export function conditions(): Schema<readonly Condition[]> {
   const condition = object({
-    type: string({ description: 'What it is about: Ready.' }),
-    status: literals(['True', 'False', 'Unknown']),
-    reason: string({ description: 'One word, for programs.' }),
-    message: string({ description: 'A sentence: what is so, and what to do about it.' }),
-    observedGeneration: optional(integer({ description: 'Of the spec that this was said about.' })),
-    lastTransitionTime: string({ description: 'When the status became what it is.', format: 'date-time' }),
+    type: string({
+      description: 'Type of the condition in CamelCase, such as Ready, Reconciling or Stalled.',
+    }),
+    status: literals(['True', 'False', 'Unknown'], {
+      description: 'Whether the condition holds: True, False or Unknown.',
+    }),
+    reason: string({ description: 'Cause of the status in one word in CamelCase, for programs.' }),
+    message: string({ description: 'Cause of the status and what the user can do about it, for people.' }),
+    observedGeneration: optional(
+      integer({ description: 'Generation of the spec that the condition was set for.' }),
+    ),
+    lastTransitionTime: string({
+      description: 'Time at which the status of the condition changed last.',
+      format: 'date-time',
+    }),
   });
-  return array(condition, { description: 'What is true of it.', list: 'map', keys: ['type'] });
+  return array(condition, {
+    description: 'Conditions of the object, at most one of each type.',
+    list: 'map',
+    keys: ['type'],
+  });
 }
