@@ -224,7 +224,7 @@ describe('what is refused, in which words:', () => {
       status: 422,
       code: 'INVALID_REQUEST',
       detail:
-        'The headers: idempotency-key must match pattern "^[\\x21-\\x7e]{1,255}$". GET /openapi.json says what is expected.',
+        'The headers: idempotency-key must match pattern "^[!-~]{1,255}$". GET /openapi.json says what is expected.',
     });
     await cloud.client.delete(id);
     expect(await told(await post(cloud, { name: 'x' }, 'k'))).toMatchObject({
@@ -290,7 +290,7 @@ describe('what is refused, in which words:', () => {
         {},
         422,
         'INVALID_REQUEST',
-        'This cursor is none of ours. Take it from `next` of the page before.',
+        `The query: cursor must match pattern "^[0-9]{1,15}$". ${expected}`,
       ],
       [
         '/servers',
@@ -354,6 +354,20 @@ describe('what is refused, in which words:', () => {
     );
     expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1.1 431 .*"code":"HEADERS_TOO_LARGE"/s,
+    );
+    // Methods that the HTTP parser does not know, ones that the framework does not, and ones that the path does not have.
+    for (const method of ['BREW', 'x-y', 'PROPFIND', 'PURGE', 'TRACE', 'PUT'])
+      expect(
+        await raw(`${method} /servers?limit=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
+        method,
+      ).toMatch(
+        new RegExp(
+          `^HTTP/1.1 405 .*\r\nallow: POST, GET, HEAD\r\n.*"There is no ${method} here, only POST, GET, HEAD."`,
+          's',
+        ),
+      );
+    expect(await raw('BREW /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).toMatch(
+      /^HTTP\/1.1 404 /,
     );
     const leaver = connect(Number(new URL(cloud.url).port), '127.0.0.1');
     leaver.write(

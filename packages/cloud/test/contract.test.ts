@@ -70,6 +70,45 @@ describe.each([
     expect(named.filter((name) => !text.includes(`schemas/${name}"`))).toEqual([]);
   });
 
+  test('has patterns that generators for other languages understand', async () => {
+    await using all = await start(args);
+    const patterns = [...patternsIn(all.api.document)];
+    expect(patterns.length).toBeGreaterThan(5);
+    for (const pattern of patterns) {
+      // What RE2 (Go, Rust), Java, .NET, Python and ECMAScript read alike.
+      expect(pattern, 'Unicode classes, back references and shorthands').not.toMatch(
+        /\\[pPkKdDwWsSbBuQEAzZG1-9]/,
+      );
+      expect(pattern, 'look-around, named groups, flags').not.toMatch(/\(\?[^:]/);
+      expect(pattern, 'possessive and lazy quantifiers').not.toMatch(/[*+?}][+?]/);
+      expect(() => new RegExp(pattern)).not.toThrow(); // without the flag u, too
+    }
+  });
+
+  test('describes exactly the cursors that are accepted', async () => {
+    await using all = await start(args);
+    const { cloud, api } = all;
+    const schema = record(record(record(api.document.components).schemas).Cursor);
+    const pattern = new RegExp(String(schema.pattern));
+    for (const cursor of [
+      '0',
+      '7',
+      '000',
+      '999999999999999',
+      '9999999999999999',
+      '',
+      'MTA',
+      'x',
+      '-1',
+      '1.5',
+      ' 1',
+      '١',
+    ]) {
+      const { status } = await cloud.fetch(`/servers?cursor=${encodeURIComponent(cursor)}`);
+      expect(status === 200, `"${cursor}" is answered by ${status}`).toBe(pattern.test(cursor));
+    }
+  });
+
   test('is kept by every answer, to valid requests and to others, and 500 is none', {
     timeout: 120_000,
   }, async () => {
@@ -147,3 +186,11 @@ describe.each([
     expect(list(api.document.security)).toEqual([{ apiKey: [] }]);
   });
 });
+
+function* patternsIn(value: unknown): Generator<string, void, undefined> {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, each] of Object.entries(value)) {
+    if (key === 'pattern' && typeof each === 'string') yield each;
+    else yield* patternsIn(each);
+  }
+}

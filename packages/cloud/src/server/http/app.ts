@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { messageOf, systemCode } from '../errors.ts';
 import type { Log } from '../log/log.ts';
+import { FORMATS } from './formats.ts';
 import { operations } from './operations.ts';
 import { PROBLEM_TYPE, Problem, type ProblemCode, problemBody } from './problems.ts';
 import { problemIn } from './refusals.ts';
@@ -35,9 +36,15 @@ export function createApp(options: AppOptions): App {
     return503OnClosing: false, // what comes over a connection that is still open is answered as ever
     routerOptions: { maxParamLength: LONGEST_PARAM },
     // Strict: a number where a text belongs, or a field that nobody knows, is somebody's mistake.
-    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+    ajv: {
+      customOptions: {
+        coerceTypes: false,
+        removeAdditional: false,
+        formats: FORMATS,
+      },
+    },
     frameworkErrors: (error, request, reply) => void refuse(problemIn(error, request), request, reply),
-    clientErrorHandler: (error, socket) => refuseBytes(systemCode(error), socket),
+    clientErrorHandler: (error, socket) => refuseBytes(error, socket, faults !== undefined),
   });
   app.removeContentTypeParser('text/plain');
 
@@ -92,7 +99,7 @@ function pathOf(config: unknown): string | undefined {
   return typeof config === 'object' && config !== null && 'path' in config ? String(config.path) : undefined;
 }
 
-function nothingAt({ method, url }: FastifyRequest, withFaults: boolean): Problem {
+function nothingAt({ method, url }: Pick<FastifyRequest, 'method' | 'url'>, withFaults: boolean): Problem {
   const path = url.split('?', 1)[0] ?? '';
   const here = operations(withFaults).filter((each) => patternOf(each.path).test(path));
   if (here.length === 0)
@@ -117,17 +124,38 @@ const BY_SYSTEM_CODE: Readonly<Record<string, readonly [ProblemCode, string]>> =
   ERR_HTTP_REQUEST_TIMEOUT: ['REQUEST_TIMEOUT', 'The request has not come in time.'],
 };
 
-/** What never became a request. */
-function refuseBytes(code: string | undefined, socket: Socket): void {
+/** Answers bytes that the HTTP parser rejects. */
+function refuseBytes(error: Error, socket: Socket, withFaults: boolean): void {
+  const code = systemCode(error);
   if (code !== 'ECONNRESET' && socket.writable) {
-    const problem = new Problem(
-      ...(BY_SYSTEM_CODE[code ?? ''] ?? (['MALFORMED_REQUEST', 'This is no HTTP.'] as const)),
-    );
+    const problem =
+      code === 'HPE_INVALID_METHOD'
+        ? unknownMethod(error, withFaults)
+        : new Problem(
+            ...(BY_SYSTEM_CODE[code ?? ''] ?? (['MALFORMED_REQUEST', 'This is no HTTP.'] as const)),
+          );
     const body = problemBody(problem, randomUUID());
+    const headers = {
+      ...problem.options.headers,
+      'content-type': PROBLEM_TYPE,
+      'content-length': Buffer.byteLength(body),
+      connection: 'close',
+    };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
     socket.write(
-      `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\ncontent-type: ${PROBLEM_TYPE}\r\n` +
-        `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+      `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}\r\n${lines.join('')}\r\n${body}`,
     );
   }
   socket.destroy();
 }
+
+/** A request with a method that Node's parser does not know is a request all the same: 405, as for any other method. */
+function unknownMethod(error: Error, withFaults: boolean): Problem {
+  const packet = 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0);
+  const [, method, url] = REQUEST_LINE.exec(packet.toString('latin1')) ?? [];
+  if (method === undefined || url === undefined) return new Problem('MALFORMED_REQUEST', 'This is no HTTP.');
+  return nothingAt({ method, url }, withFaults);
+}
+
+/** Method (a token of RFC 9110), path and version. */
+const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) (\/\S*) HTTP\/1\.[01]\r?\n/;

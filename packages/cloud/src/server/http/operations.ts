@@ -51,7 +51,7 @@ const OF_API = {
         type: 'string',
         description:
           'Makes it one server however often it is sent: the same key and body give the same server, also after a lost answer. Kept for a time after the server is deleted, so that a late duplicate does not bring it back',
-        pattern: '^[\\x21-\\x7e]{1,255}$',
+        pattern: '^[!-~]{1,255}$',
         examples: ['0d6e5e4c-2f0c-4f4e-8a37-6d9f3f4b0c11', 'a'],
       },
     },

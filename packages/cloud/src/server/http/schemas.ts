@@ -1,4 +1,5 @@
 import { SERVER_STATES } from '../../api/server.ts';
+import { WELL_FORMED } from './formats.ts';
 import { PROBLEMS } from './problems.ts';
 
 /**
@@ -11,8 +12,13 @@ export interface Schema {
 
 const text = (description: string, more: Schema = {}): Schema => ({ type: 'string', description, ...more });
 
-/** Control characters would break lines in logs; half a character would come back as another one. */
-const PRINTABLE = '[^\\p{Cc}\\p{Cs}]';
+/*
+ * Patterns use what ECMAScript, RE2 (Go), Java, .NET and Python have in common: no Unicode classes, look-around, named
+ * groups or back references. Generated clients compile them.
+ */
+
+/** Excludes control characters, which would break lines in logs. */
+const PRINTABLE = '[^\\x00-\\x1f\\x7f-\\x9f]';
 const LABEL_KEY = '[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,126}[A-Za-z0-9])?';
 
 export const Name = text('1 to 63 letters, digits, hyphens, underscores and dots', {
@@ -30,6 +36,7 @@ const labelKey: Schema = {
 const labelValue: Schema = {
   type: 'string',
   maxLength: 255,
+  format: WELL_FORMED,
   pattern: `^${PRINTABLE}*$`,
   examples: ['', 'gold', 'naïve = ☃'],
 };
@@ -45,6 +52,7 @@ export const Labels: Schema = {
 export const LabelSelector = text(
   '`key=value` for servers with that label, `key` for those with any value of it',
   {
+    format: WELL_FORMED,
     pattern: `^${LABEL_KEY}(?:=${PRINTABLE}{0,255})?$`,
     examples: ['tier=gold', 'tier', 'vmwright.dev/uid=1'],
   },
@@ -110,10 +118,10 @@ export const ServerStatus: Schema = {
   properties: { state, cpuUtilization, message },
 };
 
-export const Cursor = text('Where the next page begins, as the page before has said it', {
-  pattern: '^[A-Za-z0-9_-]{1,32}$',
-  examples: ['MTA'],
-});
+export const Cursor = text(
+  'Start of the next page: the value of `next` of the page before. Any number of up to 15 digits is accepted; one that no page has given starts somewhere else',
+  { pattern: '^[0-9]{1,15}$', examples: ['10', '0', '999999999999999'] },
+);
 
 export const ServerPage: Schema = {
   type: 'object',
