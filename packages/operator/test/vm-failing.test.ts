@@ -29,7 +29,7 @@ test('a machine that has failed and cannot be removed for another is told so', a
   const told = await it.until('stuck', (vm) => condition(vm, 'Ready') === 'Unknown');
   expect(told.status).toMatchObject({
     opStatus: 'Unknown',
-    msg: 'The cloud answers with an error (HTTP 500); retrying automatically',
+    msg: 'The cloud answers with a server error (HTTP 5xx); retrying automatically',
   });
   // Told once, however often it is tried.
   const attempts = Number(status(told, 'attempts'));

@@ -54,7 +54,7 @@ test('the manifest of the seed becomes a machine, whose utilization is told; del
   expect(header.split(/\s+/)).toEqual(['NAME', 'VMNAME', 'STATUS', 'VMID', 'CPU', 'AGE']);
   expect(row.split(/\s+/).slice(0, 4)).toEqual(['sample', 'vmsample', 'Running', vmId]);
   expect(await it.kubectl('explain', 'vms.samplecontroller.k8s.io.spec.vmname')).toContain(
-    'What the machine is called in the private cloud.',
+    'Name of the machine in the private cloud.',
   );
   expect(await it.kubectl('describe', 'vms.samplecontroller.k8s.io', 'sample')).toMatch(
     new RegExp(`Normal +Created .*Created machine ${String(vmId)}`),

@@ -23,6 +23,7 @@ test('settings come from flags and the environment', () => {
       ca: undefined,
       timeoutMs: 10_000,
       refreshMs: 90_000,
+      unknownAfterMs: 25_000,
       sweepMs: 60_000,
       concurrency: 8,
     },

@@ -6,7 +6,7 @@ const spec = object(
   {
     vmname: string({
       description:
-        'What the machine is called in the private cloud. It cannot be changed: delete the object and create another.',
+        'Name of the machine in the private cloud. It cannot be changed: delete the VM and create another.',
       rules: [
         {
           rule: "self.matches('^[A-Za-z0-9._-]{1,63}$')",
@@ -20,7 +20,7 @@ const spec = object(
       ],
     }),
   },
-  { description: 'The wanted machine.' },
+  { description: 'Wanted machine of the private cloud.' },
 );
 
 const fields = {
@@ -79,7 +79,7 @@ const fields = {
 };
 
 const status = object(fields, {
-  description: 'The observed state of the machine, written by the operator alone.',
+  description: 'Observed state of the machine, written by the operator.',
   // Differs from every generation, so that kstatus (Flux, Argo CD) does not take a VM without a status for ready.
   default: { observedGeneration: -1 },
 });
@@ -109,7 +109,7 @@ export const VM = defineKind({
   kind: 'VM',
   plural: 'vms',
   annotations: { 'api-approved.kubernetes.io': 'unapproved, not a part of Kubernetes' },
-  description: 'A machine of the private cloud.',
+  description: 'VM is a machine of the private cloud.',
   spec,
   status,
   rules: [VM_ID_STAYS],

@@ -66,7 +66,7 @@ export function troubleOf(error: unknown): Trouble | undefined {
   if (error instanceof UnavailableError)
     return {
       reason: 'CloudFailing',
-      message: `The cloud answers with an error (HTTP ${error.status}); retrying automatically`,
+      message: 'The cloud answers with a server error (HTTP 5xx); retrying automatically',
     };
   if (error instanceof ConnectionError)
     return { reason: 'CloudUnreachable', message: 'The cloud does not answer; retrying automatically' };
