@@ -91,7 +91,7 @@ export function asFailure(error: unknown): unknown {
 }
 
 /** A 429, or a 503 that says when to come back: until then the client answers for the cloud, always by 429. */
-export function asksForTime(error: unknown): boolean {
+function asksForTime(error: unknown): boolean {
   if (error instanceof TooManyRequestsError) return true;
   return error instanceof UnavailableError && (error.retryAfterMs ?? 0) > 0;
 }

@@ -78,7 +78,8 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
   const readers: ((line: string, identity: string) => void)[] = [];
   const program = vmProgram({
     apiKey: API_KEY,
-    onQueue: (identity, queue) => void queues.set(identity, queue),
+    // The first is that of the controller that works with the cloud.
+    onQueue: (identity, queue) => void (queues.has(identity) || queues.set(identity, queue)),
     onLog: (line, identity) => {
       for (const read of readers) read(line, identity);
     },

@@ -4,6 +4,7 @@ import type { Cloud } from '../cloud/cloud.ts';
 import { Person, type Ref } from '../scenario/person.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { FORGED, PAUSED, RECREATE } from './objects.ts';
+import { isMarkedFor } from './outside.ts';
 
 /** What the user's objects are called, and the machines that they ask for, unless they want the same. */
 export const NAMES = ['ant', 'bee', 'cat'] as const;
@@ -86,8 +87,10 @@ export class User {
   /** Somebody who may write the status does: he points the VM at another machine, or at none, or empties it. */
   #forge(name: string): void {
     const { choices, counts } = this.#simulation;
-    const servers = [...this.#cloud.servers.all()];
-    const vmId = choices.oneIn(3) ? this.#simulation.uuid() : servers[choices.pick(servers.length)]?.id;
+    // One of the VM's name without an ownership label cannot be told from its own that has lost it.
+    const servers = [...this.#cloud.servers.all()].filter(({ labels }) => !isMarkedFor(labels, undefined));
+    const isGone = servers.length === 0 || choices.oneIn(3);
+    const vmId = isGone ? this.#simulation.uuid() : servers[choices.pick(servers.length)]?.id;
     const forged = choices.oneIn(3)
       ? { opStatus: null, conditions: null, msg: null, attempts: null }
       : { vmId, repairs: FORGED * (1 + choices.pick(3)) };
