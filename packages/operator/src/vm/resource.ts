@@ -108,6 +108,8 @@ export const VM = defineKind({
   version: 'v1alpha1',
   kind: 'VM',
   plural: 'vms',
+  // `vm` and `vms` are also KubeVirt's short names for its own machines; `cvm` is unambiguous beside it.
+  shortNames: ['cvm'],
   annotations: { 'api-approved.kubernetes.io': 'unapproved, not a part of Kubernetes' },
   description: 'VM is a machine of the private cloud.',
   spec,
