@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up test check types lint arrows ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api format generate simulate planted bench assets lock clean
+.PHONY: help up restart stop test check types lint arrows ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api format generate simulate planted bench assets lock clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -15,6 +15,12 @@ help: ## What there is
 
 up: $(INSTALLED) ## All parts and the operator, in the foreground; PORTS=<first port> for other ports
 	@node $(TESTBED)/up/main.ts
+
+restart: $(INSTALLED) ## Restart a part of the running `make up`: PART=operator
+	@node $(TESTBED)/up/ask.ts restart $(PART)
+
+stop: $(INSTALLED) ## Stop a part of the running `make up` until it is restarted: PART=cloud
+	@node $(TESTBED)/up/ask.ts stop $(PART)
 
 test: assets ## All tests; ONLY=<path or name> for some
 	@vitest run $(ONLY)

@@ -1,7 +1,9 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { freePort, temporaryFolder } from '@vmwright/testbed';
 import { expect, onTestFinished, test } from 'vitest';
 import { settingsFrom } from '../src/server/index.ts';
@@ -68,6 +70,15 @@ test('every command of docs/cloud.md does what it says', async () => {
     expect(JSON.parse(said[at] ?? ''), command.text).toEqual(JSON.parse(plain(answer.text)));
   }
   expect(shown).toBeGreaterThan(6);
+});
+
+test('in a checkout, the first command of docs/cloud.md puts the program and its Node on the PATH', async () => {
+  const [first] = blocks.filter(({ language }) => language === 'sh');
+  const root = fileURLToPath(new URL('../../../', import.meta.url));
+  const script = `${first?.text}\nnode --version; vmwright-cloud --help`;
+  const env = { PATH: '/usr/local/bin:/usr/bin:/bin' };
+  const { stdout } = await promisify(execFile)('bash', ['-eu', '-c', script], { cwd: root, env });
+  expect(stdout).toMatch(/^v24\.\d+\.\d+\nvmwright-cloud serve /);
 });
 
 test('the config of docs/cloud.md is all there is, with the defaults', async () => {

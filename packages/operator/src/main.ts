@@ -1,4 +1,4 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 import { parseArgs } from 'node:util';
 import {
   type Access,
@@ -57,9 +57,14 @@ try {
       console.log(await manifestYaml([...crds, ...rbac, ...webhooks]));
       break;
     }
+    case undefined:
+    case 'help':
+    case '--help':
+      console.log(USAGE);
+      break;
     default:
       console.error(USAGE);
-      process.exitCode = command === undefined || command === 'help' || command === '--help' ? 0 : 2;
+      process.exitCode = 2;
   }
 } catch (error) {
   // A sentence, not a stack: most of what goes wrong here is a setting.

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { consoleCommands, shapeOf } from '@vmwright/testbed';
 import { expect } from 'vitest';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -9,29 +10,21 @@ export function page(name: string): string {
 }
 
 /**
- * Runs the commands of a page, and holds what they say to what the page says.
+ * Runs the kubectl commands of a page and compares their output with what the page shows.
  * @returns how many there were
  */
 export async function play(
   text: string,
   kubectl: (...args: readonly string[]) => Promise<string>,
 ): Promise<number> {
-  const [, block = ''] = /```console\n([\s\S]*?)```/.exec(text) ?? [];
-  const commands = block.split(/^\$ /m).slice(1);
-  for (const command of commands) {
-    const [line = '', ...told] = command.trimEnd().split('\n');
-    const args = line.replace('config/', `${ROOT}config/`).split(' ').slice(1);
+  const commands = consoleCommands(text);
+  for (const { line, output } of commands) {
+    const args = line
+      .replace(/(?<=-f )(?=config\/|docs\/)/, ROOT)
+      .split(' ')
+      .slice(1);
     const said = (await kubectl(...args)).trimEnd().split('\n');
-    expect(said.map(shape), line).toEqual(told.map(shape));
+    expect(said.map(shapeOf), line).toEqual(output.map(shapeOf));
   }
   return commands.length;
-}
-
-/** What differs from one run to the next is of the same kind. */
-export function shape(line: string): string {
-  return line
-    .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>')
-    .replace(/(<id>\s+)\d+/, '$1<cpu>')
-    .replace(/\d+s$/, '<age>')
-    .replace(/\s+/g, ' ');
 }

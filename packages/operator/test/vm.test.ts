@@ -1,10 +1,19 @@
-import { fileURLToPath } from 'node:url';
 import type { CloudError } from '@vmwright/cloud';
 import { condition, field, type KubeObject } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { install, type WithCloud } from './with-cloud.ts';
 
-const SAMPLE = fileURLToPath(new URL('../../../config/samples/vm.yaml', import.meta.url));
+/** The manifest that the project started from, verbatim, with the status that its author wrote. */
+const SEED = `apiVersion: samplecontroller.k8s.io/v1alpha1
+kind: VM
+metadata:
+    name: sample
+spec:
+    vmname: vmsample # any name
+status:
+    vmId: XXXXXXXXX-XXXX-XXXX-XXXX-XXXXXXXXXXXXX #uuid
+    cpuUtilization: 50 #0-100
+`;
 
 let it: WithCloud;
 beforeAll(async () => {
@@ -39,7 +48,7 @@ const reasonOf = (vm: KubeObject) => {
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 
 test('the manifest of the seed becomes a machine, whose utilization is told; deleted, the machine goes first', async () => {
-  await it.kubectl('apply', '-f', SAMPLE);
+  await it.controlPlane.cluster.kubectl(['apply', '-f', '-'], { input: SEED });
   const vm = await it.until('sample', (each) => isRunning(each) && condition(each, 'Ready') === 'True');
   const vmId = status(vm, 'vmId');
   const [server] = (await it.servers()).filter(({ name }) => name === 'vmsample');

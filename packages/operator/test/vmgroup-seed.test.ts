@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { field } from '@vmwright/testbed';
+import { field, shapeOf } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { page, play, shape } from './played.ts';
+import { page, play } from './played.ts';
 import { install, ready, type WithVcenter } from './with-vcenter.ts';
 
 /* The document that VmGroup comes from, played as a script. */
@@ -30,16 +30,16 @@ afterAll(() => it[Symbol.asyncDispose]());
 test('the commands of docs/vmgroup.md do what it says', async () => {
   expect(await play(page('vmgroup.md'), it.kubectl)).toBe(6);
   expect(await it.machines()).toEqual([]);
-  await it.kubectl('delete', 'namespace', 'myoperator-vms');
+  await it.kubectl('delete', 'namespace', 'team-a');
 });
 
 test('create, get, scale to 5 and to 2, delete: as the document shows it', async () => {
   const kubectl = async (line: string) => (await it.kubectl(...line.split(' '))).trimEnd().split('\n');
   const rows = async (...told: readonly string[]) =>
     expect
-      .poll(async () => (await kubectl('get vmgroups -n myoperator-vms')).map(shape), { timeout: 60_000 })
-      .toEqual(['NAME PHASE CURRENT DESIRED CPU MEMORY TEMPLATE LAST_MESSAGE', ...told].map(shape));
-  expect((await kubectl('api-resources --api-group=vm.codeconnect.vmworld.com')).map(shape)).toEqual([
+      .poll(async () => (await kubectl('get vmgroups -n myoperator-vms')).map(shapeOf), { timeout: 60_000 })
+      .toEqual(['NAME PHASE CURRENT DESIRED CPU MEMORY TEMPLATE LAST_MESSAGE', ...told].map(shapeOf));
+  expect((await kubectl('api-resources --api-group=vm.codeconnect.vmworld.com')).map(shapeOf)).toEqual([
     'NAME SHORTNAMES APIVERSION NAMESPACED KIND',
     'vmgroups vg vm.codeconnect.vmworld.com/v1beta1 true VmGroup',
   ]);

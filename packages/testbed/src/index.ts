@@ -1,5 +1,6 @@
 export { Assets } from './assets/assets.ts';
 export { type Audited, Cloud, type CloudOptions, startCloud } from './cloud/cloud.ts';
+export { type ConsoleCommand, consoleCommands, shapeOf } from './docs/console.ts';
 export { TestbedError } from './errors.ts';
 export { ApiError, condition, field, type KubeObject } from './kubernetes/api.ts';
 export { Cluster, type Namespace, type ServiceAccount } from './kubernetes/cluster.ts';

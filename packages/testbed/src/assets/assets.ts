@@ -57,6 +57,8 @@ export class Assets {
 
   async #make(bundle: Bundle, program: Program, reasons: string[]): Promise<void> {
     reasons.push(`cache: not in ${this.#cache.root}`);
+    // At once: asking for a release can take a while before the first byte of it comes.
+    process.stderr.write(`${bundle.name} ${bundle.version} is not in ${this.#cache.root}; getting it\n`);
     const make = async (folder: string) => {
       if (await this.#download(bundle, folder, reasons)) return;
       try {

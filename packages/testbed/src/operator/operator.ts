@@ -22,6 +22,8 @@ export interface OperatorOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Of its webhooks: replicas are asked one at a time, so only one of several has it. @default a free one */
   readonly webhookPort?: number;
+  /** Serves metrics and health checks. @default a free one */
+  readonly statusPort?: number;
 }
 
 /**
@@ -50,8 +52,7 @@ export async function installOperator(
 
 /** The operator as a process of its own, under its own service account. */
 export async function startOperator(options: OperatorOptions): Promise<Part> {
-  const { webhookPort = await freePort() } = options;
-  const statusPort = await freePort();
+  const { webhookPort = await freePort(), statusPort = await freePort() } = options;
   const flags = [
     `--status-address=127.0.0.1:${statusPort}`,
     `--webhook-port=${webhookPort}`,

@@ -1,7 +1,7 @@
 import { TestbedError } from '../errors.ts';
 import { requirePort } from '../process/ports.ts';
 
-/** What `make up` listens on: fixed, so that addresses in shells and notes stay good from one day to the next. */
+/** Ports that `make up` listens on: fixed, so that addresses in shells and notes stay valid from one run to the next. */
 export interface Ports {
   readonly kubernetes: number;
   readonly vcsim: number;
@@ -10,12 +10,13 @@ export interface Ports {
   readonly toxiproxy: number;
   readonly cloud: number;
   readonly webhook: number;
+  readonly metrics: number;
 }
 
 const FIRST = 16_440;
-const COUNT = 7;
+const COUNT = 8;
 
-/** Seven ports from `PORTS` on, none of which is in use. */
+/** Eight ports from `PORTS` on. Rejects them when one is in use. */
 export async function choosePorts(env: NodeJS.ProcessEnv): Promise<Ports> {
   const first = Number(env.PORTS || FIRST);
   if (!Number.isInteger(first) || first < 1024 || first + COUNT > 65_536) {
@@ -32,6 +33,7 @@ export async function choosePorts(env: NodeJS.ProcessEnv): Promise<Ports> {
     toxiproxy: first + 4,
     cloud: first + 5,
     webhook: first + 6,
+    metrics: first + 7,
   };
   for (const [purpose, port] of Object.entries(ports)) await requirePort(port, purpose);
   return ports;

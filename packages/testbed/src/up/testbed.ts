@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Assets } from '../assets/assets.ts';
 import { bundleOf, type Program } from '../assets/catalog.ts';
+import { elapsed } from '../assets/progress.ts';
 import { type Cloud, startCloud } from '../cloud/cloud.ts';
 import { type ControlPlane, startControlPlane } from '../kubernetes/control-plane.ts';
 import { type KubeVirt, kubeVirtPrograms, startKubeVirt } from '../kubevirt/kubevirt.ts';
@@ -24,41 +25,46 @@ export interface Testbed extends AsyncDisposable {
   readonly operator: Part;
 }
 
-/** In which the operator runs. */
+/** The operator's namespace. */
 const NAMESPACE = 'vmwright-system';
 
-/** Slow enough to be seen: as with a cloud, not as with a test. */
-const CLOUD = { simulated: { bootMs: { min: 2_000, max: 5_000 }, stopMs: { min: 500, max: 2_000 } } };
+/** Slow enough to be seen, and with what docs/tour.md tries: a prohibited name, and faults. */
+const CLOUD = {
+  config: { simulated: { bootMs: { min: 2_000, max: 5_000 }, stopMs: { min: 500, max: 2_000 } } },
+  prohibited: ["root it is the superuser's", 'prod-* kept for the production network'],
+  faults: true,
+};
 
-/** One cluster, so that nobody has to say which; and what groups are cloned from. */
+/** One cluster, so that a group need not name one; and the template that the samples are cloned from. */
 const VCSIM = { inventory: { standaloneHosts: 0 }, templates: ['vm-operator-template'] };
 
 export async function startTestbed(ports: Ports, say: (line: string) => void): Promise<Testbed> {
   await using stack = new AsyncDisposableStack();
-  const starting = async <T extends AsyncDisposable>(what: string, part: Promise<T>): Promise<T> => {
-    const started = stack.use(await part);
-    say(`${what} is up`);
+  const starting = async <T extends AsyncDisposable>(what: string, start: () => Promise<T>): Promise<T> => {
+    say(`starting ${what}`);
+    const began = performance.now();
+    const started = stack.use(await start());
+    say(`${what} is up (${elapsed(performance.now() - began)})`);
     return started;
   };
-  const controlPlane = await starting(
-    'kubernetes',
+  const controlPlane = await starting('kubernetes', () =>
     startControlPlane({ scheduler: true, port: ports.kubernetes }),
   );
-  const vcsim = await starting(
-    'vcsim',
+  const vcsim = await starting('vcsim', () =>
     startVcsim({ ...VCSIM, port: ports.vcsim, controlPort: ports.vcsimControl }),
   );
-  const postgres = await starting('postgresql', startPostgres({ port: ports.postgres }));
-  const toxiproxy = await starting('toxiproxy', startToxiproxy({ port: ports.toxiproxy }));
-  const kubeVirt = await starting('kubevirt', startKubeVirt(controlPlane));
+  const postgres = await starting('postgresql', () => startPostgres({ port: ports.postgres }));
+  const toxiproxy = await starting('toxiproxy', () => startToxiproxy({ port: ports.toxiproxy }));
+  const kubeVirt = await starting('kubevirt', () => startKubeVirt(controlPlane));
   const { cluster } = controlPlane;
-  const cloud = await starting('cloud', startCloud({ port: ports.cloud, config: CLOUD }));
-  await cluster.kubectl(['create', 'namespace', NAMESPACE]);
-  await installOperator(cluster, NAMESPACE, ports.webhook);
-  const operator = await starting(
-    'operator',
-    startOperator({ cluster, cloud, vcsim, namespace: NAMESPACE, webhookPort: ports.webhook }),
-  );
+  const cloud = await starting('cloud', () => startCloud({ ...CLOUD, port: ports.cloud }));
+  const operator = await starting('operator', async () => {
+    await cluster.kubectl(['create', 'namespace', NAMESPACE]);
+    await installOperator(cluster, NAMESPACE, ports.webhook);
+    const options = { webhookPort: ports.webhook, statusPort: ports.metrics };
+    return startOperator({ cluster, cloud, vcsim, namespace: NAMESPACE, ...options });
+  });
+  say('applying the samples of config/samples');
   await applySamples(controlPlane);
   const owned = stack.move();
   return {

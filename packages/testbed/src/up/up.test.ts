@@ -10,15 +10,22 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:net';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Assets } from '../assets/assets.ts';
 import { bundles } from '../assets/catalog.ts';
+import { consoleCommands, shapeOf } from '../docs/console.ts';
 import { temporaryFolder } from '../process/keeper.ts';
 import { freePort } from '../process/ports.ts';
 import { run, tryRun } from '../process/run.ts';
 import { until } from '../process/until.ts';
+
+/** Without what npm and make put before it, such as our Node. */
+const SYSTEM_PATH = (process.env.PATH ?? '')
+  .split(':')
+  .filter((folder) => !folder.includes('node_modules'))
+  .join(':');
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
@@ -37,7 +44,7 @@ async function start(env: Record<string, string | undefined> = {}): Promise<Up> 
   const work = await temporaryFolder('up-test');
   const [dir, tmp] = [join(work, 'up'), join(work, 'tmp')];
   mkdirSync(tmp);
-  const port = await firstOf(7);
+  const port = await firstOf(8);
   const child = spawn('make', ['up'], {
     cwd: ROOT,
     detached: true, // a group of its own, as a shell gives it: Ctrl-C goes to make and to what it runs
@@ -79,9 +86,22 @@ async function ready(up: Up): Promise<void> {
   if (!existsSync(file)) throw new Error(`it ended: ${up.output()}`);
 }
 
-/** Runs a line in a shell that has read `.vmwright/env`, as the table says. */
+/** Runs a line in a shell that has read `.vmwright/env`. */
 async function shell({ dir }: Up, line: string): Promise<string> {
   return (await run('sh', ['-c', `. ${join(dir, 'env')}; ${line}`])).stdout;
+}
+
+/** Runs the commands of a page as a reader does, in the repository's folder, and compares what they print with the page. */
+async function follow(up: Up, page: string): Promise<void> {
+  for (const { line, output } of consoleCommands(readFileSync(join(ROOT, page), 'utf8'))) {
+    const script = `cd ${ROOT}; . ${join(up.dir, 'env')}; ${line.replaceAll('.vmwright', up.dir)} 2>&1`;
+    // The PATH of a login shell: what the page needs must come from `env`.
+    const { stdout } = await tryRun('sh', ['-c', script], {
+      env: { PATH: SYSTEM_PATH, HOME: dirname(up.tmp) },
+    });
+    const said = stdout.trimEnd() === '' ? [] : stdout.trimEnd().split('\n');
+    expect(said.map(shapeOf), `${page}: ${line}`).toEqual(output.map(shapeOf));
+  }
 }
 
 /** Ends with code 1 and one sentence, and leaves nothing. */
@@ -107,21 +127,18 @@ test('make up starts everything, says how to use it, and stops without a trace',
   ]) {
     expect(up.output()).toMatch(new RegExp(`^${part}`, 'm'));
   }
-  expect(up.output()).toContain(`export KUBECONFIG=${join(up.dir, 'kubeconfig')}; kubectl get nodes`);
-
-  await shell(up, '$KUBECTL wait --for=condition=Ready virtualmachine/sample --timeout=60s');
-  await shell(up, '$KUBECTL wait --for=condition=Ready vm/sample --timeout=60s');
-  const documented = readFileSync(join(ROOT, 'README.md'), 'utf8').match(/(?<=^\$ ).*/gm) ?? [];
-  const [vms, groups] = ['$KUBECTL get vm', '$KUBECTL get vg -A'];
+  await shell(up, 'kubectl wait --for=condition=Ready virtualmachine/sample --timeout=60s');
+  await shell(up, 'kubectl wait --for=condition=Ready cvm/sample --timeout=60s');
+  const documented = consoleCommands(readFileSync(join(ROOT, 'README.md'), 'utf8')).map(({ line }) => line);
+  const [vms, groups] = ['kubectl get cvm', 'kubectl get vg -A'];
   expect(documented).toEqual(['make up', '. .vmwright/env', vms, groups, 'make test']);
-  const inSecondShell = documented.slice(1, 3).join('; ').replace('.vmwright', up.dir);
-  expect((await run('sh', ['-c', inSecondShell])).stdout).toMatch(
+  expect(await shell(up, vms)).toMatch(
     /^NAME +VMNAME +STATUS +VMID +CPU +AGE\nsample +vmsample +Running +[0-9a-f-]{36} +\d+ +\w+$/m,
   );
   await until(async () => /^myoperator-vms +vmgroup-sample +RUNNING +3 +3 /m.test(await shell(up, groups)), {
     what: 'the sample of a group runs',
   });
-  expect(await shell(up, '$KUBECTL get nodes')).toMatch(/kubevirt-1 +Ready/);
+  expect(await shell(up, 'kubectl get nodes')).toMatch(/kubevirt-1 +Ready/);
   expect(await shell(up, 'curl -sf $VCSIM_CONTROL/sessions')).toBeTruthy();
   expect(await shell(up, 'curl -skf https://$VC_HOST/sdk/vimServiceVersions.xml')).toContain('urn:vim25');
   expect(await shell(up, 'curl -sf $TOXIPROXY_URL/version')).toContain('2.12.0');
@@ -132,14 +149,29 @@ test('make up starts everything, says how to use it, and stops without a trace',
   expect(await shell(up, 'echo $DATABASE_URL')).toMatch(
     /^postgres:\/\/vmwright:\w+@127\.0\.0\.1:\d+\/postgres\n$/,
   );
-  const event = 'VirtualMachineInstance default/sample: Started';
-  await until(async () => up.output().includes(event), { what: 'the event of its start is told' });
+  for (const line of [
+    'VirtualMachineInstance default/sample: Started',
+    'VM default/sample: Running (',
+    'VmGroup myoperator-vms/vmgroup-sample: RUNNING (successfully reconciled VmGroup)',
+  ])
+    await until(async () => up.output().includes(line), { what: `it prints "${line}"` });
+
+  expect(await shell(up, 'curl -sf $OPERATOR_URL/metrics')).toContain('vmwright_vm_orphans');
+  expect(readdirSync(join(up.dir, 'logs'))).toContain('operator.log');
+  expect(readFileSync(join(up.dir, 'logs', 'operator.log'), 'utf8')).toContain('{"');
 
   const runFolder = readdirSync(up.tmp).find((name) => name.startsWith('vmwright-run-')) ?? '';
   const recorded = JSON.parse(readFileSync(join(up.tmp, runFolder, 'processes.json'), 'utf8'));
   process.kill(recorded.parts.at(-1).pid, 'SIGKILL');
-  await until(async () => up.output().includes('ended (SIGKILL); its log:'), {
-    what: 'the loss of a part is told',
+  await until(
+    async () => up.output().includes('operator ended (SIGKILL), restarting it in 1 s. The end of'),
+    {
+      what: 'the end of a part is printed',
+    },
+  );
+  await until(async () => up.output().includes('operator is up again'), {
+    what: 'the part is restarted',
+    timeoutMs: 60_000,
   });
 
   signal(up.process, 'SIGINT');
@@ -147,6 +179,27 @@ test('make up starts everything, says how to use it, and stops without a trace',
   expect(up.output()).toContain('everything is stopped');
   expect(existsSync(up.dir)).toBe(false);
   await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left' });
+});
+
+test('beside make up, every command of the documentation prints what its page shows', async () => {
+  const up = await start();
+  await ready(up);
+  // Our Node and programs, with another Node (or none) on the system's own PATH.
+  const programs = 'node --version; vmwright --help; vmwright-cloud --help';
+  const { stdout } = await tryRun('sh', ['-c', `. ${join(up.dir, 'env')}; ${programs}`], {
+    env: { PATH: SYSTEM_PATH },
+  });
+  expect(stdout).toMatch(/^v24\.[\s\S]*^vmwright: [\s\S]*^vmwright-cloud serve /m);
+  for (const page of ['docs/vm.md', 'docs/vmgroup.md', 'docs/tour.md']) await follow(up, page);
+  // A name of a kind wins over a short name: this is why the pages say `cvm`.
+  expect(await shell(up, 'kubectl get vm -o name')).toBe('vm.samplecontroller.k8s.io/sample\n');
+}, 300_000);
+
+test('make restart and make stop name what is wrong', async () => {
+  const env = { ...process.env, VMWRIGHT_UP_DIR: await temporaryFolder('no-up') };
+  const { code, stderr } = await tryRun('make', ['-C', ROOT, 'restart', 'PART=operator'], { env });
+  expect(stderr).toMatch(/^no `make up` is ready in .*; run `make up` first, in another shell$/m);
+  expect(code).toBe(2);
 });
 
 test('without Go or binaries for KubeVirt kwok imitates it and the table says so; a kill leaves nothing', async () => {
@@ -158,10 +211,10 @@ test('without Go or binaries for KubeVirt kwok imitates it and the table says so
   }
   const up = await start({ VMWRIGHT_ASSETS: work, XDG_CACHE_HOME: work, PATH: await pathWithoutGo(work) });
   await ready(up);
-  expect(up.output()).toMatch(/^kubevirt +imitated .*virt-controller is not to be had/m);
+  expect(up.output()).toMatch(/^kubevirt +imitated .*virt-controller is not available/m);
   await shell(
     up,
-    '$KUBECTL wait --for=jsonpath={.status.printableStatus}=Running virtualmachine/sample --timeout=60s',
+    'kubectl wait --for=jsonpath={.status.printableStatus}=Running virtualmachine/sample --timeout=60s',
   );
   expect(up.output()).toContain('KubeVirt is imitated by kwok, since virt-controller 1.6.0 is not to be had');
   signal(up.process, 'SIGKILL');
@@ -172,7 +225,7 @@ test('without Go or binaries for KubeVirt kwok imitates it and the table says so
 
 describe('make up refuses with a sentence and code 1, and leaves nothing behind', () => {
   test('when a port is taken', async () => {
-    const port = await firstOf(7);
+    const port = await firstOf(8);
     const stranger = createServer().listen(port + 3, '127.0.0.1');
     await once(stranger, 'listening');
     const up = await start({ PORTS: String(port) });
@@ -186,7 +239,7 @@ describe('make up refuses with a sentence and code 1, and leaves nothing behind'
   test('when PORTS is no port', async () => {
     await expectRefusal(
       await start({ PORTS: 'high' }),
-      /PORTS=high must be a port number from 1024 to 65529/,
+      /PORTS=high must be a port number from 1024 to 65528/,
     );
   });
 
