@@ -45,6 +45,7 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
     case 'clone':
       return {
         what: 'clone',
+        machine: action.name,
         words: wordsOf(group),
         run: (at, scope) => clone(action, { ...surroundings, scope }, at),
         // It is there before it is switched on, and that is part of its making.
@@ -53,6 +54,7 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
     case 'powerOn':
       return {
         what: 'powerOn',
+        machine: name,
         words: `powering machine ${name} on`,
         run: (at, scope) => powerOn(machine(action.id), { ...surroundings, scope }, at),
         shows: () => power() === 'poweredOn',
@@ -60,6 +62,7 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
     case 'reconfigure':
       return {
         what: 'reconfigure',
+        machine: name,
         words: `giving machine ${name} its cpu and memory`,
         run: (at, scope) => reconfigure(machine(action.id), { ...surroundings, scope }, at),
         shows: isSized,
@@ -67,6 +70,7 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
     case 'shutDown':
       return {
         what: 'shutDown',
+        machine: name,
         words: `shutting machine ${name} down`,
         run: (at, scope) => shutDown(machine(action.id), { ...surroundings, scope }, at),
         shows: () => true,
@@ -74,6 +78,7 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
     case 'resize':
       return {
         what: 'resize',
+        machine: name,
         words: `giving machine ${name} its cpu and memory`,
         run: (at, scope) => resize(machine(action.id), action.isOn, { ...surroundings, scope }, at),
         shows: () => isSized() && power() !== 'poweredOff',
@@ -81,6 +86,7 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
     case 'remove':
       return {
         what: 'remove',
+        machine: name,
         words: `removing machine ${name}`,
         run: (at, scope) => remove(machine(action.id), action.isOn, { ...surroundings, scope }, at),
         shows: () => seen() === undefined,
@@ -90,6 +96,7 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
       let isGone = false;
       return {
         what: 'lookUp',
+        machine: name,
         words: `looking machine ${name} up`,
         run: async (_, scope) => {
           isGone = await confirmGone(action, { ...surroundings, scope });
@@ -107,9 +114,14 @@ export function wordsOf({ spec: { template } }: VmGroup): string {
 }
 
 /** A task that was begun before, by us or by another, until its end. */
-export function taken(what: Action['do'], task: string, { site }: Pick<Surroundings, 'site'>): Operation {
+export function taken(
+  what: Action['do'],
+  { name, task }: { readonly name: string; readonly task: string },
+  { site }: Pick<Surroundings, 'site'>,
+): Operation {
   return {
     what,
+    machine: name,
     words: `following ${task}`,
     run: async (at, { signal }) => {
       const ref: TaskRef = { type: 'Task', value: task };

@@ -12,23 +12,25 @@ import {
   type ReconcileContext,
   type Result,
   requeueAfter,
+  statusChanged,
   unlessAborted,
   type World,
 } from '@vmwright/runtime';
 import { deletionPolicyOf, isPaused } from '../annotations.ts';
 import { operationFor, taken, wordsOf } from './actions.ts';
+import { Announcements } from './announcements.ts';
 import { letGo } from './deletion.ts';
 import { MovedError } from './held.ts';
 import { Liveness } from './liveness.ts';
 import { ElsewhereError, type Location, Locator, placed } from './locator.ts';
 import { machinesOf } from './machines.ts';
 import { Operations } from './operations.ts';
-import { attempting, type Plan, plan, planDeletion } from './plan.ts';
+import { attempting, observePaused, type Plan, plan, planDeletion } from './plan.ts';
 import { VmGroup } from './resource.ts';
 import { BLIND_MS } from './roots.ts';
 import type { Sites } from './sites.ts';
 import type { Action, Seen } from './slots.ts';
-import { departing, troubled, withTasks } from './status.ts';
+import { departing, troubled, withRetryAt, withTasks } from './status.ts';
 import type { Destination } from './targets.ts';
 import { type Trouble, troubleOf, unreachable } from './trouble.ts';
 import type { Turn } from './turns.ts';
@@ -82,7 +84,8 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
   groups.subscribe((event) => vmGroups.changed(event));
   manager.control({
     for: VmGroup,
-    when: any(generationChanged, annotationsChanged),
+    // Also where others change the status: it is restored at once.
+    when: any(generationChanged, annotationsChanged, statusChanged),
     concurrency,
     // Not longer: a vCenter that is back after an hour is not to be waited for.
     backoff: { maxMs: 60_000 },
@@ -126,19 +129,21 @@ class VmGroups {
   readonly #options: VmGroupControllerOptions;
   readonly #operations: Operations;
   readonly #locator: Locator;
+  readonly #announcements = new Announcements();
   /** The groups whose tasks of before are followed, by key. */
   readonly #known = new Map<string, Known>();
 
   constructor(options: VmGroupControllerOptions) {
-    const { world, wakes } = options;
+    const { world, wakes, log } = options;
     this.#options = options;
-    this.#operations = new Operations({ world, wake: (group) => wakes.tell(group) });
+    this.#operations = new Operations({ world, log, wake: (group) => wakes.tell(group) });
     this.#locator = new Locator(options);
   }
 
   /** Drops all state at the start of a term: another replica may have led since it was gathered. */
   forget(): void {
     this.#operations.clear();
+    this.#announcements.clear();
     this.#locator.forget();
     this.#known.clear();
   }
@@ -155,14 +160,15 @@ class VmGroups {
 
   reconcile(group: VmGroup, context: ReconcileContext<VmGroup>): Promise<Result> {
     return this.#telling(group, context, async () => {
-      if (isPaused(group)) return undefined;
+      if (isPaused(group)) return this.#observePaused(group, context);
       const location = await this.#locator.locate(group, context);
       if (location === undefined || !location.root.isLive) return blindly(location);
       const { key, now, setStatus } = context;
       let found = group;
       this.#meet(group, location, context);
       const template = await this.#templateOf(group, location, context);
-      const think = () => this.#timed(plan(found, this.#look(found, location, key, template), now()), key);
+      const think = () =>
+        this.#timed(plan(found, this.#look(found, location, key, template), now()), context);
       let next = think();
       let destination: Destination | undefined;
       if (next.actions.some((action) => action.do === 'clone'))
@@ -186,12 +192,22 @@ class VmGroups {
       const { key, now, setStatus } = context;
       const policy = deletionPolicyOf(group);
       const site = this.#options.sites.find(group);
-      // Where nothing was ever asked for, nothing is there; and what is let go of on a vCenter that nobody knows stays.
-      const isNowhere = group.status?.vcenter === undefined || (site === undefined && policy === 'Orphan');
+      // Without a placement there is nothing, unless others emptied the status. On an unknown vCenter machines stay.
+      const { uid = '' } = group.metadata;
+      const hasMachines = site?.roots.open.some((root) => root.machinesOf(uid).length > 0) ?? false;
+      const isNowhere =
+        (group.status?.vcenter === undefined && !hasMachines) || (site === undefined && policy === 'Orphan');
       if (isNowhere) return this.#gone(group, key);
-      if (typeof policy === 'object')
-        await setStatus(group, departing(group, `it is not deleted: ${policy.problem}`, now()));
-      if (isPaused(group) || typeof policy === 'object') return requeueAfter(HELD_MS);
+      if (isPaused(group)) {
+        await this.#observePaused(group, context);
+        return requeueAfter(HELD_MS);
+      }
+      if (typeof policy === 'object') {
+        const message = `it is not deleted: ${policy.problem}`;
+        this.#announce(group, [{ reason: 'InvalidDeletionPolicy', message }], context);
+        await setStatus(group, departing(group, message, now()));
+        return requeueAfter(HELD_MS);
+      }
       const location = await this.#locator.locate(group, context).catch((error: unknown) => {
         if (policy === 'Orphan' && error instanceof ElsewhereError) return 'elsewhere' as const;
         throw error;
@@ -209,12 +225,29 @@ class VmGroups {
         await setStatus(group, departing({ ...group, status }, 'its machines are let go of', now()));
         return requeueAfter(left.length > 0 ? 1 : LOOK_MS);
       }
-      const next = this.#timed(planDeletion(group, seen, 'its machines are being removed', now()), key);
+      const next = this.#timed(planDeletion(group, seen, 'its machines are being removed', now()), context);
       const isEmpty = next.status.replicas?.length === 0 && seen.busy.size === 0;
       if (isEmpty && (await this.#locator.release(group, location, context))) return this.#gone(group, key);
       const again = await this.#carryOut(group, location, next, undefined, context);
       return again ?? requeueAfter(LOOK_MS);
     });
+  }
+
+  /** Reports what there is, and changes nothing. A group that was never placed has nothing to observe. */
+  async #observePaused(group: VmGroup, context: ReconcileContext<VmGroup>): Promise<Result> {
+    const { key, now, setStatus } = context;
+    let seen = NOTHING;
+    if (group.status?.vcenter !== undefined) {
+      const location = await this.#locator.locate(group, context);
+      if (location === undefined || !location.root.isLive) return blindly(location);
+      this.#meet(group, location, context);
+      seen = this.#look(group, location, key);
+    }
+    const status = withRetryAt(observePaused(group, seen, now()));
+    const isDeleting = group.metadata.deletionTimestamp !== undefined;
+    const message = `${status.currentReplicas} machines exist`;
+    await setStatus(group, isDeleting ? departing({ ...group, status }, message, now()) : status);
+    return undefined;
   }
 
   /**
@@ -252,12 +285,13 @@ class VmGroups {
   async #carryOut(
     group: VmGroup,
     location: Location,
-    { status, actions, againAt }: Timed,
+    { status, actions, againAt, troubles }: Timed,
     destination: Destination | undefined,
     context: ReconcileContext<VmGroup>,
   ): Promise<Result> {
     const { key, setStatus, now } = context;
     const { turns } = location.site;
+    this.#announce(group, troubles, context);
     const granted = actions.flatMap((action) => {
       const turn = turns.take(key);
       return turn === undefined ? [] : { action, turn };
@@ -305,10 +339,22 @@ class VmGroups {
     await setStatus(group, withTasks(group.status ?? {}, this.#operations.of(key)));
   }
 
-  /** By what the plan was made of: a rest that ends while it is carried out wakes nobody. */
-  #timed({ againMs = Number.POSITIVE_INFINITY, ...next }: Plan, key: string): Timed {
+  /** Computed when the plan is made: a rest that ends while the plan is carried out enqueues nothing. */
+  #timed(
+    { againMs = Number.POSITIVE_INFINITY, ...next }: Plan,
+    { key, now }: ReconcileContext<VmGroup>,
+  ): Timed {
     const nextAt = this.#operations.nextLookAt(key) ?? Number.POSITIVE_INFINITY;
-    return { ...next, againAt: Math.min(this.#options.world.monotonic() + againMs, nextAt) };
+    const monotonic = this.#options.world.monotonic();
+    const retries = this.#operations
+      .failuresOf(key)
+      .flatMap(({ until }) => (until > monotonic ? until - monotonic : []));
+    const retryAt = retries.length === 0 ? undefined : now() + Math.min(...retries);
+    return {
+      ...next,
+      status: withRetryAt(next.status, retryAt),
+      againAt: Math.min(monotonic + againMs, nextAt),
+    };
   }
 
   /** Adopts in-flight tasks of a group that is new in this term; resets back-off when the generation changes. */
@@ -324,11 +370,12 @@ class VmGroups {
     }
     this.#known.set(key, { uid, term, generation, size });
     this.#operations.forget(key);
-    for (const { slot, task, leaving, power } of group.status?.replicas ?? []) {
+    for (const { slot, name, task, leaving, power } of group.status?.replicas ?? []) {
       if (task === undefined) continue;
       // Of a machine that is there it may be a restart: then it is away.
       const what = leaving ? 'remove' : power === undefined ? 'clone' : 'resize';
-      void this.#operations.begin(key, slot, taken(what, task, { site }), site.turns.resumed(), term);
+      const operation = taken(what, { name, task }, { site });
+      void this.#operations.begin(key, slot, operation, site.turns.resumed(), term);
     }
   }
 
@@ -341,7 +388,10 @@ class VmGroups {
   ): Seen {
     const machines = machinesOf(site, root, group);
     const failures = this.#operations.failuresOf(key);
-    const failed = failures.findLast(({ error }) => !(error instanceof MovedError));
+    const troubles = failures.flatMap(({ what, error, words }) => {
+      if (what.of === 'group' || error instanceof MovedError) return [];
+      return troubleOf(error, site.name, words) ?? [];
+    });
     const movedAway = failures.flatMap(({ what, error }): readonly [number, string][] =>
       'slot' in what && error instanceof MovedError ? [[what.slot, error.machine]] : [],
     );
@@ -357,48 +407,67 @@ class VmGroups {
       inVain: this.#operations.inVainOf(key),
       isCloningAtRest: this.#operations.isCloningAtRest(key),
       ...template,
-      trouble: failed && troubleOf(failed.error, site.name, failed.words),
+      troubles,
     };
   }
 
   #gone(group: VmGroup, key: string): undefined {
     this.#operations.forget(key);
+    this.#announcements.clear(key);
     this.#locator.forget(group);
     this.#known.delete(key);
     this.#options.sites.find(group)?.turns.leave(key);
   }
 
-  /** What stands in the way is in the status too; the log has it in full, since it is thrown. */
+  /** One event for each cause, however often it is retried. */
+  #announce(group: VmGroup, troubles: readonly Trouble[], { key, event }: ReconcileContext<VmGroup>): void {
+    for (const { reason, message } of this.#announcements.news(key, troubles))
+      event(group, { type: 'Warning', reason, note: message });
+  }
+
+  /**
+   * Reports errors that a user or an administrator has to know of in the status, with one event and one log line for
+   * each cause, and retries later. Others are thrown: the controller logs and retries them.
+   */
   async #telling(
     group: VmGroup,
     context: ReconcileContext<VmGroup>,
     work: () => Promise<Result>,
   ): Promise<Result> {
+    const { key, signal, now, log, cache, setStatus, event } = context;
     try {
-      return await work();
+      const result = await work();
+      this.#operations.unblocked(key);
+      return result;
     } catch (error) {
       const trouble = troubleOf(error, this.#options.sites.find(group)?.name ?? '');
-      if (trouble !== undefined && !context.signal.aborted) await tell(group, trouble, context);
-      throw error;
+      if (trouble === undefined || signal.aborted) throw error;
+      const retryMs = this.#operations.blocked(key, { error, words: '' });
+      for (const { reason, message } of this.#announcements.news(key, [trouble])) {
+        event(group, { type: 'Warning', reason, note: message });
+        log.warn({ reason, error: message, retryInMs: Math.round(retryMs) }, 'VmGroup cannot be reconciled');
+      }
+      // As it is by now: the reconcile may have written it.
+      const newest = cache(VmGroup).get(group.metadata) ?? group;
+      const status = withRetryAt(troubled(newest, trouble, now()), now() + retryMs);
+      await setStatus(newest, status).catch((failure) =>
+        log.debug({ error: String(failure) }, 'Status could not be written'),
+      );
+      return requeueAfter(retryMs);
     }
   }
 }
+
+/** What is observed of a group that was never placed. */
+const NOTHING: Seen = {
+  ...{ machines: [], busy: new Map(), resting: new Set(), inVain: new Set(), gone: new Set() },
+  ...{ movedAway: new Map(), troubles: [], isCloningAtRest: false },
+};
 
 /** Nothing is done while it is not known what there is; soon it is told, too. */
 function blindly(location: Location | undefined): Result {
   if (location !== undefined && location.root.blindMs > BLIND_MS) throw unreachable(location.site.name);
   return requeueAfter(LOOK_MS);
-}
-
-async function tell(group: VmGroup, trouble: Trouble, context: ReconcileContext<VmGroup>): Promise<void> {
-  const { cache, setStatus, event, now, log } = context;
-  // As it is by now: the reconcile may have written it.
-  const newest = cache(VmGroup).get(group.metadata) ?? group;
-  if (newest.status?.lastMessage !== trouble.message)
-    event(group, { type: 'Warning', reason: trouble.reason, note: trouble.message });
-  await setStatus(newest, troubled(newest, trouble, now())).catch((failure) =>
-    log.debug({ error: String(failure) }, 'the trouble with vCenter could not be told'),
-  );
 }
 
 /** Lookups change nothing and have no event. */

@@ -1,4 +1,4 @@
-import { Fence } from '@vmwright/runtime';
+import { collectingLogger, Fence } from '@vmwright/runtime';
 import { type ChangeOptions, FaultError, type Ref } from '@vmwright/vsphere';
 import { describe, expect, test } from 'vitest';
 import { InVainError, type Operation, OperationCancelledError, Operations } from './operations.ts';
@@ -19,7 +19,8 @@ function start() {
     },
   };
   const woken: string[] = [];
-  const operations = new Operations({ world, wake: (group) => woken.push(group) });
+  const { logger: log, lines } = collectingLogger();
+  const operations = new Operations({ world, log, wake: (group) => woken.push(group) });
   const turn = {
     ended: 0,
     end: () => {
@@ -30,7 +31,7 @@ function start() {
     const at = operations.nextLookAt('g');
     return at === undefined ? undefined : at - world.at;
   };
-  return { world, woken, operations, turn, againMs, term: new Fence() };
+  return { world, woken, operations, turn, againMs, term: new Fence(), lines };
 }
 
 /** One that goes on until it is told how it ends. */
@@ -39,6 +40,7 @@ function endless(what: Operation['what'] = 'clone') {
   const shown = { is: false };
   const operation: Operation = {
     what,
+    machine: 'web-0',
     words: 'trying',
     run: (at) => {
       at(TASK);
@@ -279,6 +281,27 @@ describe('operations', () => {
     await succeed('lookUp', true);
     operations.forget('g');
     expect(gone()).toEqual([]);
+  });
+
+  test('each operation is logged with its vCenter task, and a failure with the time until the retry', async () => {
+    const { operations, woken, turn, lines, world, term } = start();
+    const failing = endless();
+    await operations.begin('shop/web', 0, failing.operation, turn, term);
+    world.at += 1_500;
+    failing.reject(new Error('no space left'));
+    await expect.poll(() => woken).toHaveLength(1);
+    const { operation, resolve } = endless('remove');
+    await operations.begin('shop/web', 0, operation, turn, term);
+    resolve();
+    await expect.poll(() => woken).toHaveLength(2);
+    const fields = { vmgroup: 'shop/web', machine: 'web-0', task: 'task-1' };
+    const failed = { error: 'no space left', tookMs: 1_500, retryInMs: 1_000 };
+    expect(lines).toMatchObject([
+      { level: 'info', msg: 'Cloning machine', ...fields },
+      { level: 'warn', msg: 'Cloning a machine failed', ...fields, ...failed },
+      { level: 'info', msg: 'Removing machine', ...fields },
+      { level: 'info', msg: 'Removed machine', ...fields },
+    ]);
   });
 
   test('a failure of which nothing more is heard is forgotten', async () => {

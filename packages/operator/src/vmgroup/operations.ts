@@ -1,11 +1,13 @@
-import type { Fence, World } from '@vmwright/runtime';
+import type { Fence, Logger, World } from '@vmwright/runtime';
 import type { ChangeOptions, Ref } from '@vmwright/vsphere';
+import { OperationLog } from './operation-log.ts';
 import { type Failed, type Failure, type Pauses, type Resting, Rests } from './rests.ts';
 import type { Action, Doing } from './slots.ts';
 import { GroupError } from './trouble.ts';
 import type { Turn } from './turns.ts';
 
 export interface OperationsOptions {
+  readonly log: Logger;
   readonly world: Pick<World, 'monotonic' | 'random' | 'after'>;
   /** Told of the group whose operation has ended. */
   readonly wake: (group: string) => void;
@@ -14,6 +16,8 @@ export interface OperationsOptions {
 /** What is done to the machine of a slot, from the call to the end of its last task. */
 export interface Operation {
   readonly what: Action['do'];
+  /** Name of the machine, for log lines. */
+  readonly machine: string;
   /** As it reads before a colon: "powering machine x on". */
   readonly words: string;
   /**
@@ -159,12 +163,14 @@ export class Operations {
     const { what, words, run, shows, provesGone } = operation;
     const fence = term.nested();
     const running: Running = { what, shows, fence, task: undefined, doneAt: undefined };
+    const log = new OperationLog(this.#options, group, operation);
     const slots = this.#groups.get(group) ?? new Map<number, Running>();
     this.#groups.set(group, slots.set(slot, running));
     this.#gone.get(group)?.delete(slot);
     const begun = Promise.withResolvers<void>();
     const at = (task: Ref<'Task'>) => {
       running.task = task.value;
+      log.started(task.value);
       begun.resolve();
     };
     const late = this.#options.world.after(TURN_MS, () => turn.end());
@@ -187,6 +193,7 @@ export class Operations {
     run(at, { signal: fence.signal, allow: () => fence.assertOpen() }).then(
       () => {
         running.doneAt = this.#now;
+        log.succeeded();
         if (counts()) {
           if (provesGone?.()) this.#addGone(group, slot);
           if (what === 'powerOn') this.#rests.begin(group, its, undefined);
@@ -199,11 +206,12 @@ export class Operations {
           for (const each of concerned) this.#rests.trying(group, each, false);
           // What is wrong with one of them alone keeps none of the others from being made.
           const about = error instanceof GroupError ? its : resting;
-          if (!(error instanceof InVainError)) this.#rests.begin(group, about, { error, words });
+          if (!(error instanceof InVainError))
+            log.failed(error, this.#rests.begin(group, about, { error, words }));
           else {
             const { cause, mayPass } = error;
             const pauses = mayPass ? IN_VAIN_BY_CHANCE : IN_VAIN;
-            this.#rests.begin(group, changing, { error: cause, words }, pauses);
+            log.failed(cause, this.#rests.begin(group, changing, { error: cause, words }, pauses));
           }
         }
         slots.delete(slot);
@@ -211,6 +219,16 @@ export class Operations {
       },
     );
     return begun.promise;
+  }
+
+  /** The group could not be observed, or its deletion not finished. @returns after how many milliseconds to retry */
+  blocked(group: string, failed: Failed): number {
+    return this.#rests.begin(group, { of: 'group' }, failed);
+  }
+
+  /** The group was observed. */
+  unblocked(group: string): void {
+    this.#rests.end(group, { of: 'group' });
   }
 
   /** Clones could not even be begun. */

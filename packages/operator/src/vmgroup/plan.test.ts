@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { instanceUuid, replicaName } from './names.ts';
-import { attempting, plan, planDeletion } from './plan.ts';
+import { attempting, observePaused, plan, planDeletion } from './plan.ts';
 import type { Replica, VmGroup, VmGroupStatus } from './resource.ts';
 import type { Action, Doing, Machine, Seen } from './slots.ts';
 
@@ -38,7 +38,7 @@ function seen(machines: readonly Machine[] = [], more: Partial<Seen> = {}): Seen
     ...{ busy: new Map(), resting: new Set<number>(), inVain: new Set<number>() },
     ...{ gone: new Set<number>(), movedAway: new Map<number, string>() },
   };
-  return { machines, ...none, isCloningAtRest: false, ...more };
+  return { machines, ...none, isCloningAtRest: false, troubles: [], ...more };
 }
 
 const said = (actions: readonly Action[]) => actions.map(({ do: what, slot }) => `${what} ${slot}`);
@@ -56,7 +56,7 @@ describe('scaling out', () => {
       currentReplicas: 0,
       desiredReplicas: 3,
       readyReplicas: 0,
-      lastMessage: 'there are 0 of 3 machines',
+      lastMessage: '0 of 3 machines exist',
       replicas: [0, 1, 2].map((slot) => ({ slot, instanceUuid: instanceUuid(UID, slot) })),
     });
   });
@@ -108,7 +108,7 @@ describe('scaling out', () => {
   test('after a failed clone none is tried until the group has rested', () => {
     const trouble = { reason: 'NoPermission', message: 'no' };
     const machines = [machine(0, { power: 'poweredOff' })];
-    const atRest = seen(machines, { isCloningAtRest: true, trouble });
+    const atRest = seen(machines, { isCloningAtRest: true, troubles: [trouble] });
     const { status, actions } = plan(group({}, { replicas }), atRest, NOW);
     expect(said(actions)).toEqual(['powerOn 0']); // what else there is to do is done
     expect(status).toMatchObject({ phase: 'ERROR', lastMessage: 'no', currentReplicas: 1, readyReplicas: 0 });
@@ -408,6 +408,42 @@ describe('machines that people took over', () => {
     expect(leavers(status)).toEqual([2]);
     expect(said(plan(group({}, { replicas }), found, NOW).actions)).toEqual([]);
   });
+});
+
+describe('a paused group', () => {
+  const paused = (spec: Partial<VmGroup['spec']>, status: VmGroupStatus) => {
+    const wanted = group(spec, status);
+    return { ...wanted, metadata: { ...wanted.metadata, annotations: { 'vmwright.dev/paused': 'true' } } };
+  };
+  const conditions = ({ conditions: all = [] }: VmGroupStatus) =>
+    all.map(({ type, status }) => `${type}=${status}`);
+
+  test('reports what there is, and keeps its slots', () => {
+    const leaving = [replica(0), replica(1, { attempts: 1 }), replica(2, { attempts: 1, leaving: true })];
+    const status = observePaused(paused({ replicas: 5 }, { replicas: leaving }), seen([machine(0)]), NOW);
+    expect(status).toMatchObject({
+      ...{ phase: 'PENDING', currentReplicas: 1, desiredReplicas: 5, readyReplicas: 1 },
+      lastMessage: 'paused; 1 of 5 machines exist',
+    });
+    expect(status.replicas?.map(({ slot }) => slot)).toEqual([0, 1, 2]);
+    expect(conditions(status)).toEqual(['Ready=False', 'Reconciling=True', 'Paused=True']);
+  });
+
+  test('is ready where all is as wanted, and loses the condition when it is resumed', () => {
+    const status = observePaused(paused({}, { replicas }), seen(three), NOW);
+    expect(conditions(status)).toEqual(['Ready=True', 'Paused=True']);
+    expect(conditions(plan(group({}, status), seen(three), NOW).status)).toEqual(['Ready=True']);
+  });
+});
+
+test.each([
+  [{ reason: 'Ambiguous', message: 'two' }, ['Ready=False', 'Stalled=True']],
+  [{ reason: 'VcenterRefused', message: 'full', mayPass: true }, ['Ready=False', 'Reconciling=True']],
+  [{ reason: 'VcenterBusy', message: 'wait', isPassing: true }, ['Ready=False', 'Reconciling=True']],
+] as const)('the conditions of %o', (trouble, expected) => {
+  const { status } = plan(group(), seen([], { isCloningAtRest: true, troubles: [trouble] }), NOW);
+  expect(status.conditions?.map(({ type, status: is }) => `${type}=${is}`)).toEqual(expected);
+  expect(status.observedGeneration).toBe(3);
 });
 
 test('a renamed machine shows its present name, and one that is made again has the name of its slot', () => {

@@ -14,12 +14,15 @@ import {
   type Slot,
 } from './slots.ts';
 import { departing, observed } from './status.ts';
+import type { Trouble } from './trouble.ts';
 
 export interface Plan {
   /** What is stored before anything is done. */
   readonly status: VmGroupStatus;
   /** In the order of their worth, where not all can be done at a time. */
   readonly actions: readonly Action[];
+  /** Why the group is not as wanted: one event for each. */
+  readonly troubles: readonly Trouble[];
   /** After which it is to be looked at again, though nothing may happen. */
   readonly againMs?: number | undefined;
 }
@@ -44,14 +47,32 @@ export function planDeletion(group: VmGroup, seen: Seen, message: string, now: n
   const none = { ...group, spec: { ...group.spec, replicas: 0 } };
   const { slots, ...decided } = decide(none, seen, now);
   const status = observed(none, seen, slots, now);
-  const said = (heldTrouble(slots, seen) ?? seen.trouble)?.message ?? message;
+  const said = (heldTrouble(slots, seen) ?? seen.troubles.at(-1))?.message ?? message;
   return { ...decided, status: departing({ ...group, status }, said, now) };
+}
+
+/** The status of a paused group: what is observed, without any decision. No slot is added, dropped or given up. */
+export function observePaused(group: VmGroup, seen: Seen, now: number): VmGroupStatus {
+  const slots = [...known(group, seen, now).values()].map(
+    (replica): Slot => ({
+      replica,
+      machine: seen.machines.find(({ slot }) => slot === replica.slot),
+      doing: seen.busy.get(replica.slot),
+    }),
+  );
+  return observed(
+    group,
+    seen,
+    slots.sort((a, b) => a.replica.slot - b.replica.slot),
+    now,
+  );
 }
 
 function decide(group: VmGroup, seen: Seen, now: number): Omit<Plan, 'status'> & { slots: readonly Slot[] } {
   const slots = rollOut(group, seen, scaled(group, seen, now)).map((slot) => staying(group, slot));
   return {
     slots,
+    troubles: [...seen.troubles, ...[heldTrouble(slots, seen) ?? []].flat()],
     actions: actionsFor(group, seen, slots, now),
     againMs: patienceLeft(group, slots, now),
   };
@@ -59,14 +80,11 @@ function decide(group: VmGroup, seen: Seen, now: number): Omit<Plan, 'status'> &
 
 /** The slots that there shall be, with those that leave. */
 function scaled(group: VmGroup, seen: Seen, now: number): readonly Slot[] {
-  const { spec, status = {} } = group;
+  const { spec } = group;
   const machines = new Map(seen.machines.map((machine) => [machine.slot, machine]));
-  const known = new Map((status.replicas ?? []).map((replica) => [replica.slot, replica]));
-  // One that nobody knows of has come late, after it was given up; or what was known of it got lost. It is as good as any.
-  for (const slot of machines.keys())
-    if (!known.has(slot)) known.set(slot, { ...decided(group, slot, now), attempts: 1 });
+  const replicas = known(group, seen, now);
   const slots: Slot[] = [];
-  for (const replica of known.values()) {
+  for (const replica of replicas.values()) {
     const { slot } = replica;
     const [machine, doing] = [machines.get(slot), seen.busy.get(slot)];
     const isGone = replica.leaving === true && machine === undefined && doing === undefined;
@@ -79,9 +97,20 @@ function scaled(group: VmGroup, seen: Seen, now: number): readonly Slot[] {
   const kept = slots.flatMap((slot) => (victims.has(slot) ? (isThere(slot) ? leaving(slot) : []) : slot));
   const added: Slot[] = [];
   for (let slot = 0; kept.length + added.length < spec.replicas; slot++)
-    if (!known.has(slot))
+    if (!replicas.has(slot))
       added.push({ replica: decided(group, slot, now), machine: undefined, doing: seen.busy.get(slot) });
   return [...kept, ...added].sort((a, b) => a.replica.slot - b.replica.slot);
+}
+
+/**
+ * The stored slots by their numbers, and those of machines that the status does not list: a clone that came late, after
+ * its slot was given up, or a status that was lost.
+ */
+function known(group: VmGroup, { machines }: Seen, now: number): Map<number, Replica> {
+  const known = new Map((group.status?.replicas ?? []).map((replica) => [replica.slot, replica]));
+  for (const { slot } of machines)
+    if (!known.has(slot)) known.set(slot, { ...decided(group, slot, now), attempts: 1 });
+  return known;
 }
 
 /** Those that are to be replaced leave, as many at a time as may be away; none does for a template that is not there. */

@@ -74,7 +74,14 @@ const shutdownSeconds = optional(
   }),
 );
 
-const status = object({
+const fields = {
+  observedGeneration: optional(
+    integer({
+      description:
+        'Generation of the spec that the operator has acted on last; -1 before it has seen the object. Smaller than metadata.generation while a change is not taken up yet.',
+      format: 'int64',
+    }),
+  ),
   phase: optional(
     literals(['RUNNING', 'PENDING', 'ERROR'], {
       description:
@@ -88,6 +95,12 @@ const status = object({
     integer({ description: 'How many of them have the wanted template, cpu and memory.' }),
   ),
   lastMessage: optional(string({ description: 'What there is to know, in a sentence.' })),
+  nextRetryTime: optional(
+    string({
+      description: 'Time of the next automatic retry of what failed. Absent where nothing has failed.',
+      format: 'date-time',
+    }),
+  ),
   selector: optional(string({ description: 'For autoscalers.' })),
   vcenter: optional(string({ description: 'Where its machines are: the vCenter,' })),
   vcenterId: optional(string({ description: 'which is this one, whatever it is called,' })),
@@ -121,6 +134,12 @@ const status = object({
     integer({ description: 'Slots from this one on were never used: nothing can be left of them.' }),
   ),
   conditions: optional(conditions()),
+};
+
+const status = object(fields, {
+  description: 'The observed state of the machines, written by the operator alone.',
+  // Differs from every generation, so that kstatus (Flux, Argo CD) does not take a group without a status for ready.
+  default: { observedGeneration: -1 },
 });
 
 const shown = {
@@ -140,6 +159,7 @@ const shown = {
     { name: 'Last_Message', type: 'string', jsonPath: '.status.lastMessage' },
     { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas', priority: 1 },
     { name: 'Updated', type: 'integer', jsonPath: '.status.updatedReplicas', priority: 1 },
+    { name: 'Next_Retry', type: 'date', jsonPath: '.status.nextRetryTime', priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', priority: 1 },
   ],
 } as const;

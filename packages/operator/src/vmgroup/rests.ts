@@ -14,11 +14,11 @@ export interface Failure extends Failed {
 
 /**
  * What rests: a slot; the changing of its machine, which goes on as it is; clones, which for all of a group fail for the
- * same reasons; and looking for their template.
+ * same reasons; looking for their template; and the whole group, which could not even be observed.
  */
 export type Resting =
   | { readonly of: 'slot' | 'changing'; readonly slot: number }
-  | { readonly of: 'clones' | 'template' };
+  | { readonly of: 'clones' | 'template' | 'group' };
 
 /** For how long: the first time, and at most; each is twice as long as the one before. */
 export interface Pauses {
@@ -52,13 +52,17 @@ export class Rests {
     this.#world = world;
   }
 
-  /** @param failed undefined where nothing went wrong */
-  begin(group: string, what: Resting, failed: Failed | undefined, pauses = USUAL): void {
+  /**
+   * @param failed undefined where nothing went wrong
+   * @returns for how many milliseconds it rests
+   */
+  begin(group: string, what: Resting, failed: Failed | undefined, pauses = USUAL): number {
     const before = this.#all(group).find((rest) => isSame(rest.what, what));
     const isSameAgain = (before?.failed === undefined) === (failed === undefined);
     const count = isSameAgain ? (before?.count ?? 0) + 1 : 1;
     const ms = Math.min(pauses.firstMs * 2 ** (count - 1), pauses.longestMs);
-    const until = this.#world.monotonic() + ms * (0.5 + this.#world.random());
+    const restMs = ms * (0.5 + this.#world.random());
+    const until = this.#world.monotonic() + restMs;
     const rest: Rest = { what, failed, count, until };
     const all = this.#all(group);
     // In the place of the one before: of several failures that are retried in turn, the same one stays the newest.
@@ -68,6 +72,7 @@ export class Rests {
       group,
       isRepeated ? others.map((each) => (each === before ? rest : each)) : [...others, rest],
     );
+    return restMs;
   }
 
   /** Whether it is being tried again: what went wrong before counts until that has ended, however long it takes. */

@@ -46,8 +46,8 @@ export interface Seen {
   readonly templateId?: string | undefined;
   /** Whether it has just been found. */
   readonly isTemplateThere?: boolean | undefined;
-  /** What stood in the way last. */
-  readonly trouble?: Trouble | undefined;
+  /** Why operations failed that have not succeeded since; the newest last. */
+  readonly troubles: readonly Trouble[];
 }
 
 export interface Doing {

@@ -1,4 +1,5 @@
-import { type Condition, setCondition } from '@vmwright/runtime';
+import { type Outcome, withOutcome, withPaused } from '@vmwright/runtime';
+import { isPaused, pauseOf } from '../annotations.ts';
 import { heldTrouble } from './held.ts';
 import type { Replica, VmGroup, VmGroupStatus } from './resource.ts';
 import { type Doing, isFromTemplate, isReady, isSized, type Machine, type Seen, type Slot } from './slots.ts';
@@ -15,7 +16,7 @@ export function withTasks(status: VmGroupStatus, busy: ReadonlyMap<number, Doing
   return { ...status, ...(replicas && { replicas }) };
 }
 
-/** The status that describes these slots. */
+/** The status that describes these slots. A stable group has the same status on every reconcile. */
 export function observed(group: VmGroup, seen: Seen, slots: readonly Slot[], now: number): VmGroupStatus {
   const { spec, metadata } = group;
   const machines = slots.flatMap(({ machine }) => machine ?? []);
@@ -25,7 +26,7 @@ export function observed(group: VmGroup, seen: Seen, slots: readonly Slot[], now
   const isUpdated = updated.length === spec.replicas || spec.update?.strategy === 'OnDelete';
   const isComplete = machines.length === spec.replicas && slots.length === spec.replicas;
   const held = heldTrouble(slots, seen);
-  const trouble = held ?? seen.trouble;
+  const trouble = held ?? seen.troubles.at(-1);
   const isDone = isComplete && ready === spec.replicas && isUpdated && held === undefined;
   const [current, wanted] = [machines.length, spec.replicas];
   const status: VmGroupStatus = {
@@ -39,15 +40,17 @@ export function observed(group: VmGroup, seen: Seen, slots: readonly Slot[], now
     slotsUsed: Math.max(group.status?.slotsUsed ?? 0, ...slots.map(({ replica }) => replica.slot + 1)),
   };
   if (isDone)
-    return told(group, status, now, 'RUNNING', { status: 'True', reason: 'Running', message: DONE });
+    return reported(group, status, now, 'RUNNING', { state: 'ready', reason: 'Running', message: DONE });
   if (trouble !== undefined) return troubled({ ...group, status }, trouble, now);
   const message =
     current !== wanted
-      ? `there are ${current} of ${wanted} machines`
+      ? `${current} of ${wanted} machines exist`
       : ready !== wanted
         ? `${ready} of ${wanted} machines run`
-        : `${updated.length} of ${wanted} machines are as wanted; the others are updated`;
-  return told(group, status, now, 'PENDING', { status: 'False', reason: 'Progressing', message });
+        : slots.length !== wanted
+          ? 'confirming that removed machines are gone'
+          : `${updated.length} of ${wanted} machines are as wanted; the others are updated`;
+  return reported(group, status, now, 'PENDING', { state: 'progressing', reason: 'Progressing', message });
 }
 
 function shownAs({ replica, machine, doing }: Slot): Replica {
@@ -65,27 +68,38 @@ function shownAs({ replica, machine, doing }: Slot): Replica {
   };
 }
 
-/** The status when something stands in the way: what was known stays. */
+/** The status of a group that is not as wanted for this reason. What was observed before stays. */
 export function troubled(group: VmGroup, trouble: Trouble, now: number): VmGroupStatus {
-  const { reason, message, isUnknown, isPassing } = trouble;
-  const ready = { status: isUnknown ? 'Unknown' : 'False', reason, message } as const;
+  const { reason, message, isUnknown = false, isPassing, mayPass } = trouble;
+  const state = isPassing || mayPass ? 'progressing' : 'stalled';
   const status = { ...group.status, desiredReplicas: group.spec.replicas };
-  return told(group, status, now, isPassing ? 'PENDING' : 'ERROR', ready);
+  return reported(group, status, now, isPassing ? 'PENDING' : 'ERROR', { state, reason, message, isUnknown });
 }
 
 /** The status of a group that is being deleted. */
 export function departing(group: VmGroup, message: string, now: number): VmGroupStatus {
-  return told(group, group.status ?? {}, now, 'PENDING', { status: 'False', reason: 'Deleting', message });
+  return reported(group, group.status ?? {}, now, 'PENDING', {
+    ...{ state: 'progressing', reason: 'Deleting' },
+    message: isPaused(group) ? `the deletion is paused; ${message}` : message,
+  });
 }
 
-function told(
-  { metadata: { generation } }: VmGroup,
+/** The status with the time of the next retry, on the wall clock; without one where nothing is retried. */
+export function withRetryAt({ nextRetryTime: _, ...status }: VmGroupStatus, at?: number): VmGroupStatus {
+  if (at === undefined) return status;
+  const second = Math.ceil(at / 1_000) * 1_000;
+  return { ...status, nextRetryTime: new Date(second).toISOString().replace('.000', '') };
+}
+
+function reported(
+  group: VmGroup,
   status: VmGroupStatus,
   now: number,
   phase: NonNullable<VmGroupStatus['phase']>,
-  ready: Pick<Condition, 'status' | 'reason' | 'message'>,
+  outcome: Outcome,
 ): VmGroupStatus {
-  const observedGeneration = generation === undefined ? {} : { observedGeneration: generation };
-  const conditions = setCondition(status.conditions, { type: 'Ready', ...ready, ...observedGeneration }, now);
-  return { ...status, phase, lastMessage: ready.message, conditions };
+  const isHalted = isPaused(group) && group.metadata.deletionTimestamp === undefined;
+  const message = isHalted ? `paused; ${outcome.message}` : outcome.message;
+  const said = withOutcome(group, { ...status, phase, lastMessage: message }, { ...outcome, message }, now);
+  return withPaused(group, said, pauseOf(group), now);
 }

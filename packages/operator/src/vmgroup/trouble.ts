@@ -9,7 +9,10 @@ import {
 } from '@vmwright/vsphere';
 import { SettingsError } from '../settings/values.ts';
 
-/** What stands between us and the wanted machines, as a status tells it: in words that are the same each time. */
+/**
+ * Why a group is not as wanted, as its status reports it: the same text on every retry. Stalled until a person changes
+ * something, unless it may pass by itself.
+ */
 export interface Trouble {
   readonly reason: string;
   readonly message: string;
@@ -17,6 +20,8 @@ export interface Trouble {
   readonly isUnknown?: boolean;
   /** It is no failure: something else is under way, and has to end first. */
   readonly isPassing?: boolean;
+  /** A retry may succeed without anybody's help. */
+  readonly mayPass?: boolean;
 }
 
 /** A sentence for the status that is nobody's fault but the group's, or its surroundings'. */
@@ -51,7 +56,11 @@ export function troubleOf(error: unknown, vcenter: string, what?: string): Troub
       isUnknown: true,
     };
   if (error instanceof OptionsError || error instanceof InvalidRequestError)
-    return { reason: 'VcenterRefused', message: `${what ?? `vCenter '${vcenter}'`}: ${error.message}` };
+    return {
+      reason: 'VcenterRefused',
+      message: `${what ?? `vCenter '${vcenter}'`}: ${error.message}`,
+      mayPass: true,
+    };
   return unreachable(vcenter).trouble;
 }
 
@@ -59,7 +68,7 @@ function refusal(error: FaultError, vcenter: string, what: string): Trouble {
   const message = `${what}: ${error.reason}`;
   if (error.retryable) return { reason: 'VcenterBusy', message, isPassing: true };
   if (error.code === 'NO_PERMISSION') return { reason: 'NoPermission', message };
-  if (error.code !== 'INVALID_LOGIN') return { reason: 'VcenterRefused', message };
+  if (error.code !== 'INVALID_LOGIN') return { reason: 'VcenterRefused', message, mayPass: true };
   return {
     reason: 'VcenterUnauthorized',
     message: `vCenter '${vcenter}' refuses the user name or the password; mend its credentials`,
@@ -72,5 +81,6 @@ export function unreachable(vcenter: string): GroupError {
     reason: 'VcenterUnreachable',
     message: `vCenter '${vcenter}' does not answer; it is asked again`,
     isUnknown: true,
+    mayPass: true,
   });
 }

@@ -1,0 +1,184 @@
+import { readFile } from 'node:fs/promises';
+import { condition, field, type KubeObject } from '@vmwright/testbed';
+import type { Ref } from '@vmwright/vsphere';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { kstatusLife, kstatusOf, recordLife } from './kstatus.ts';
+import { GROUPS, install, isRunning, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
+
+/* What a group reports: conditions, events, log lines, and that its status is true. */
+
+let env: WithVcenter;
+
+beforeAll(async () => {
+  env = await install({ vcsim: { templates: [TEMPLATE] } });
+});
+afterAll(() => env[Symbol.asyncDispose]());
+beforeEach(async () => {
+  await Promise.all([env.vcsim.control.clearFaults(), env.vcsim.control.clearDelays()]);
+});
+
+const lastMessage = (group: KubeObject) => field(group, 'status', 'lastMessage');
+const reason = (group: KubeObject) => field(ready(group), 'reason');
+const ref = (value: string): Ref<'VirtualMachine'> => ({ type: 'VirtualMachine', value });
+
+async function destroy(id: string): Promise<void> {
+  const { machines, tasks } = env.vcenter;
+  await tasks.follow(await machines.powerOff(ref(id)));
+  await tasks.follow(await machines.destroy(ref(id)));
+}
+
+/** Warning events about a group: `reason: note`. */
+async function warnings(name: string): Promise<readonly string[]> {
+  const list: unknown = JSON.parse(
+    await env.kubectl(
+      'get',
+      'events.events.k8s.io',
+      '-o',
+      'json',
+      '--field-selector',
+      `regarding.name=${name}`,
+    ),
+  );
+  return [field(list, 'items') ?? []]
+    .flat()
+    .filter((event) => field(event, 'type') === 'Warning')
+    .map((event) => `${field(event, 'reason')}: ${field(event, 'note')}`);
+}
+
+/** Lines of the operator's log about a group. */
+async function logged(name: string): Promise<readonly unknown[]> {
+  const lines = (await readFile(env.operator.log, 'utf8')).split('\n');
+  return lines
+    .filter((line) => line.startsWith('{'))
+    .map((line): unknown => JSON.parse(line))
+    .filter((line) => Object.values(Object(line)).includes(`default/${name}`));
+}
+
+const messages = async (name: string) => (await logged(name)).map((line) => field(line, 'msg'));
+
+test('kstatus reports a group as current only when all machines run, and as terminating until it is gone', async () => {
+  using life = await recordLife(env.controlPlane.cluster, `${GROUPS}/flux`);
+  await env.vcsim.control.delay({ tasks: { CloneVm: 300 } });
+  await env.group('flux', { replicas: 2 });
+  await env.running('flux', 2);
+  await env.change('flux', { replicas: 3 });
+  await env.running('flux', 3);
+  await env.change('flux', { replicas: 4, template: 'missing' });
+  await env.until('flux', (group) => kstatusOf(group) === 'Failed');
+  await env.change('flux', { replicas: 3, template: TEMPLATE });
+  await env.running('flux', 3);
+  await env.kubectl('delete', 'vmgroup', 'flux');
+  await life.gone;
+  expect(kstatusLife(life.versions)).toEqual([
+    ...['InProgress', 'Current', 'InProgress', 'Current', 'InProgress'],
+    ...['Failed', 'InProgress', 'Current', 'Terminating'],
+  ]);
+  for (const version of life.versions)
+    if (kstatusOf(version) === 'Current')
+      expect(field(version, 'status', 'readyReplicas')).toBe(field(version, 'spec', 'replicas'));
+});
+
+test('a status that others empty or edit is restored at once', async () => {
+  await env.group('edited', { replicas: 1 });
+  const before = await env.running('edited', 1);
+  const { api } = env.controlPlane.cluster;
+  await api.merge(`${GROUPS}/edited/status`, { status: null });
+  const { status } = await env.running('edited', 1);
+  expect(status).toMatchObject({ vcenter: 'default', replicas: [{ slot: 0 }], observedGeneration: 1 });
+  await api.merge(`${GROUPS}/edited/status`, { status: { readyReplicas: 7, lastMessage: 'wrong' } });
+  const restored = await env.until('edited', (group) => lastMessage(group) !== 'wrong');
+  expect(field(restored, 'status', 'readyReplicas')).toBe(1);
+  expect(restored.metadata.uid).toBe(before.metadata.uid);
+  // Emptied while it is deleted, its machines still go.
+  await api.merge(`${GROUPS}/edited`, {
+    metadata: { finalizers: ['vmwright.dev/vmgroup', 'example.com/held'] },
+  });
+  await env.kubectl('delete', 'vmgroup', 'edited', '--wait=false');
+  await api.merge(`${GROUPS}/edited/status`, { status: null });
+  await env.until('edited', (group) => ![field(group, 'metadata', 'finalizers')].flat().includes('vmwright.dev/vmgroup'));
+  expect(await env.machines('default-edited')).toEqual([]);
+  await api.merge(`${GROUPS}/edited`, { metadata: { finalizers: null } });
+});
+
+describe('a paused group', () => {
+  test('reports what it observes and changes nothing', async () => {
+    await env.group('paused', { replicas: 2 });
+    await env.running('paused', 2);
+    await env.kubectl('annotate', 'vmgroup', 'paused', 'vmwright.dev/paused=true');
+    const paused = await env.until('paused', (group) => condition(group, 'Paused') === 'True');
+    expect(condition(paused, 'Ready')).toBe('True');
+    const [machine] = await env.machines('default-paused');
+    await destroy(machine?.id ?? '');
+    const lost = await env.until('paused', (group) => field(group, 'status', 'currentReplicas') === 1);
+    expect(lost).toMatchObject({
+      status: { phase: 'PENDING', readyReplicas: 1, lastMessage: 'paused; 1 of 2 machines exist' },
+    });
+    expect(condition(lost, 'Ready')).toBe('False');
+    await env.change('paused', { replicas: 3 });
+    await env.until('paused', (group) => lastMessage(group) === 'paused; 1 of 3 machines exist');
+    expect(await env.machines('default-paused')).toHaveLength(1);
+    await env.kubectl('annotate', 'vmgroup', 'paused', 'vmwright.dev/paused-');
+    const resumed = await env.running('paused', 3);
+    expect(condition(resumed, 'Paused')).toBe(undefined);
+  });
+
+  test('says that its deletion is paused', async () => {
+    await env.kubectl('annotate', 'vmgroup', 'paused', 'vmwright.dev/paused=true');
+    await env.kubectl('delete', 'vmgroup', 'paused', '--wait=false');
+    const held = await env.until('paused', (group) => reason(group) === 'Deleting');
+    expect(lastMessage(held)).toBe('the deletion is paused; 3 machines exist');
+    expect(condition(held, 'Paused')).toBe('True');
+    expect(await env.machines('default-paused')).toHaveLength(3);
+    await env.kubectl('annotate', 'vmgroup', 'paused', 'vmwright.dev/paused-');
+    await env.gone('paused');
+  });
+});
+
+describe('a failure', () => {
+  test('of a clone leads to one event, a log line with the task for each try, and the time of the next retry', async () => {
+    await env.vcsim.control.fault({ task: 'CloneVm', fault: 'NoDiskSpace' });
+    await env.group('full', { replicas: 1 });
+    const failed = await env.until('full', (group) => reason(group) === 'VcenterRefused');
+    expect(field(failed, 'status', 'nextRetryTime')).toMatch(/^\d{4}-.*Z$/);
+    expect(condition(failed, 'Reconciling')).toBe('True');
+    const failures = async () =>
+      (await logged('full')).filter((line) => field(line, 'msg') === 'Cloning a machine failed');
+    await expect.poll(async () => (await failures()).length, { timeout: 30_000 }).toBeGreaterThan(2);
+    expect((await failures())[0]).toMatchObject({
+      ...{ level: 'warn', vmgroup: 'default/full', task: expect.stringMatching(/^task-/) },
+      ...{ machine: expect.stringMatching(/^full-replica-/), retryInMs: expect.any(Number) },
+    });
+    expect(await warnings('full')).toEqual([`VcenterRefused: ${lastMessage(failed)}`]);
+    await env.vcsim.control.clearFaults();
+    const running = await env.running('full', 1);
+    expect(field(running, 'status', 'nextRetryTime')).toBe(undefined);
+    await expect
+      .poll(() => messages('full'))
+      .toEqual(expect.arrayContaining(['Cloning machine', 'Cloned machine']));
+    await env.kubectl('delete', 'vmgroup', 'full');
+    expect(await messages('full')).toEqual(expect.arrayContaining(['Removing machine', 'Removed machine']));
+  });
+
+  test.each([
+    ['template', { template: 'missing' }, 'NotFound'],
+    ['datacenter', { placement: { datacenter: 'DC9' } }, 'NotFound'],
+    ['vcenter', { placement: { vcenter: 'west' } }, 'UnknownVcenter'],
+    ['pool', { placement: { resourcePool: 'nowhere' } }, 'NotFound'],
+    ['snapshot', { linked: true }, 'NoSnapshot'],
+  ] as const)(
+    'that a user has to fix (%s) is a condition, one event and no failed reconcile',
+    async (name, spec, expected) => {
+      await env.group(name, { replicas: 1, ...spec });
+      const told = await env.until(name, (group) => reason(group) === expected);
+      expect(condition(told, 'Stalled')).toBe('True');
+      // It is retried, and nothing is added.
+      const first = field(told, 'status', 'nextRetryTime');
+      await env.until(name, (group) => field(group, 'status', 'nextRetryTime') !== first);
+      expect(await warnings(name)).toEqual([`${expected}: ${lastMessage(told)}`]);
+      const lines = await messages(name);
+      expect(lines.filter((line) => line === 'reconcile failed')).toEqual([]);
+      expect(lines.filter((line) => line === 'VmGroup cannot be reconciled').length).toBeLessThan(2);
+      await env.kubectl('delete', 'vmgroup', name);
+    },
+  );
+});
