@@ -18,16 +18,21 @@ func folderHandler(ctx *simulator.Context, method *simulator.Method) mo.Referenc
 	if method.Name != "UnregisterAndDestroy_Task" || ctx.Session == nil {
 		return nil
 	}
-	if found, ok := ctx.Map.Get(method.This).(*simulator.Folder); ok {
-		return &folder{found}
+	found, ok := ctx.Map.Get(method.This).(*simulator.Folder)
+	if !ok {
+		return nil
 	}
-	return nil
+	// The simulator prefers what the session has under the reference to what the handler returns.
+	extended := &folder{found}
+	ctx.Session.Registry.Put(extended)
+	return extended
 }
 
 // UnregisterAndDestroyTask unregisters the machines in the folder, whose files stay, and removes the folder.
 func (f *folder) UnregisterAndDestroyTask(
 	ctx *simulator.Context, request *types.UnregisterAndDestroy_Task,
 ) soap.HasFault {
+	defer ctx.Session.Registry.Remove(ctx, request.This)
 	body := &methods.UnregisterAndDestroy_TaskBody{}
 	for _, child := range append([]types.ManagedObjectReference{}, f.ChildEntity...) {
 		vm, ok := ctx.Map.Get(child).(*simulator.VirtualMachine)
