@@ -28,6 +28,14 @@ export function mayRecreate({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[RECREATE] === 'true';
 }
 
+const REPLACE = 'vmwright.dev/replace';
+
+/** Which machines a person wants replaced: names or slots, separated by commas. Each text is a request of its own. */
+export function replaceRequestOf({ metadata }: KubeObject): string | undefined {
+  const request = metadata.annotations?.[REPLACE]?.trim();
+  return request === '' ? undefined : request;
+}
+
 /** Whether what it stands for goes with it, or stays and is nobody's then. */
 export type DeletionPolicy = 'Delete' | 'Orphan';
 

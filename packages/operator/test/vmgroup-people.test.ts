@@ -179,3 +179,32 @@ test('a machine that people turned into a template is reported, and not destroye
   await env.running('golden', 0);
   expect(await machinesOf('golden')).toEqual([]);
 });
+
+test('a machine is replaced once at a person’s request, with the annotation vmwright.dev/replace', async () => {
+  await env.group('swapped', { replicas: 2 });
+  await env.running('swapped', 2);
+  const [machine, other] = await machinesOf('swapped');
+  const idsOf = async () => (await machinesOf('swapped')).map(({ id }) => id);
+  await env.kubectl('annotate', 'vmgroup', 'swapped', `vmwright.dev/replace=${machine?.name}`);
+  await env.until('swapped', (group) => replicas(group).some(isLeaving));
+  const after = await env.running('swapped', 2);
+  const ids = await idsOf();
+  expect(ids).not.toContain(machine?.id);
+  expect(ids).toContain(other?.id);
+  expect(field(after, 'status', 'replacing')).toEqual({ request: machine?.name, slots: [] });
+  // The same request is not carried out again.
+  await env.change('swapped', { cpu: 3 });
+  await env.running('swapped', 2);
+  expect(await idsOf()).toEqual(ids);
+});
+
+test('with OnDelete a machine that an administrator powers off can be deleted, and is made again', async () => {
+  await env.group('ondelete', { replicas: 2, update: { strategy: 'OnDelete' } });
+  await env.running('ondelete', 2);
+  const [machine] = await machinesOf('ondelete');
+  await powerOff(machine?.id ?? '');
+  const off = await env.until('ondelete', (group) => field(group, 'status', 'readyReplicas') === 1);
+  expect(replicas(off).filter((each) => field(each, 'offSince') !== undefined)).toHaveLength(1);
+  await env.vcenter.tasks.follow(await env.vcenter.machines.destroy(ref(machine?.id ?? '')));
+  await env.running('ondelete', 2);
+});

@@ -3,7 +3,7 @@ import { condition, field, type KubeObject } from '@vmwright/testbed';
 import type { Ref } from '@vmwright/vsphere';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { kstatusLife, kstatusOf, recordLife } from './kstatus.ts';
-import { GROUPS, install, isRunning, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
+import { GROUPS, install, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 
 /* What a group reports: conditions, events, log lines, and that its status is true. */
 
@@ -95,7 +95,10 @@ test('a status that others empty or edit is restored at once', async () => {
   });
   await env.kubectl('delete', 'vmgroup', 'edited', '--wait=false');
   await api.merge(`${GROUPS}/edited/status`, { status: null });
-  await env.until('edited', (group) => ![field(group, 'metadata', 'finalizers')].flat().includes('vmwright.dev/vmgroup'));
+  await env.until(
+    'edited',
+    (group) => ![field(group, 'metadata', 'finalizers')].flat().includes('vmwright.dev/vmgroup'),
+  );
   expect(await env.machines('default-edited')).toEqual([]);
   await api.merge(`${GROUPS}/edited`, { metadata: { finalizers: null } });
 });

@@ -176,7 +176,9 @@ describe('what is not ours', () => {
     await create('a', 'b-c');
     const path = '/apis/vm.codeconnect.vmworld.com/v1beta1/namespaces/a/vmgroups/b-c';
     const second = await cluster.waitFor(path, (group) => reason(group) === 'FolderTaken');
-    expect(lastMessage(second)).toMatch(/^the folder 'a-b-c' belongs to another VmGroup/);
+    expect(lastMessage(second)).toBe(
+      "the folder 'a-b-c' belongs to the VmGroup 'c' in the namespace 'a-b'; give this group another name, or another folder in spec.placement.folder",
+    );
     expect(await it.machines('a-b-c')).toHaveLength(1);
     await it.kubectl('delete', 'vmgroup', '-n', 'a-b', 'c');
     await it.kubectl('wait', '-n', 'a', 'vmgroup/b-c', '--for=condition=Ready', '--timeout=90s');
@@ -402,6 +404,8 @@ describe('kubectl refuses with a sentence', () => {
   test.each([
     ['replicas: -1', /spec\.replicas.*should be greater than or equal to 0/],
     ['cpu: 0', /spec\.cpu.*should be greater than or equal to 1/],
+    ['cpu: 769', /spec\.cpu.*should be less than or equal to 768/],
+    ['memory: 24577', /spec\.memory.*should be less than or equal to 24576/],
     ['memory: 0', /spec\.memory.*should be greater than or equal to 1/],
     ['template: ""', /spec\.template.*should be at least 1 chars long/],
     ['maxUnavailable: 0%', /maxUnavailable is a number from 1 on, or a percentage from 1% to 100%/],
@@ -416,6 +420,28 @@ describe('kubectl refuses with a sentence', () => {
     );
     expect(refusal).toMatch(sentence);
   });
+});
+
+test('where machines are cannot be changed, in either version; where new ones go can', async () => {
+  await it.group('fixed', { replicas: 0, placement: { datacenter: 'DC0' } });
+  const { cluster } = it.controlPlane;
+  const change = (path: string, spec: object) =>
+    cluster.api.merge(path, { spec }).then(
+      () => 'it was accepted',
+      (error: unknown) => String(error),
+    );
+  const path = `${GROUPS}/fixed`;
+  const old = path.replace('v1beta1', 'v1alpha1');
+  const sentence = (field: string) =>
+    `${field} cannot be changed, because machines do not move; delete the group and create another`;
+  expect(await change(path, { placement: { datacenter: 'DC1' } })).toContain(
+    sentence('placement.datacenter'),
+  );
+  expect(await change(path, { placement: { folder: 'elsewhere' } })).toContain(sentence('placement.folder'));
+  expect(await change(path, { placement: null })).toContain(sentence('placement.datacenter'));
+  expect(await change(old, { vcenter: 'west' })).toContain(sentence('vcenter'));
+  expect(await change(old, { cluster: 'DC0_C0' })).toBe('it was accepted');
+  await it.kubectl('delete', 'vmgroup', 'fixed');
 });
 
 function ref(value: string): Ref<'VirtualMachine'> {

@@ -26,6 +26,7 @@ import { ElsewhereError, type Location, Locator, placed } from './locator.ts';
 import { machinesOf } from './machines.ts';
 import { Operations } from './operations.ts';
 import { attempting, observePaused, type Plan, plan, planDeletion } from './plan.ts';
+import { isReplacing } from './replacement.ts';
 import { VmGroup } from './resource.ts';
 import { BLIND_MS } from './roots.ts';
 import type { Sites } from './sites.ts';
@@ -261,7 +262,8 @@ class VmGroups {
   ): Promise<Pick<Seen, 'templateId' | 'isTemplateThere'>> {
     const { site, root } = location;
     const { template } = group.spec;
-    const isAsBefore = machinesOf(site, root, group).every((machine) => machine.template === template);
+    const isSame = machinesOf(site, root, group).every((machine) => machine.template === template);
+    const isAsBefore = isSame && !isReplacing(group);
     if (isAsBefore) return {};
     const known = this.#known.get(key);
     const found = known?.template?.name === template ? { templateId: known.template.id } : {};

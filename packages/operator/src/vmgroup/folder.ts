@@ -34,10 +34,11 @@ export async function claimFolder(
   const isAlive =
     theirs !== undefined && (theirs.cluster !== owner.cluster || (await lives(theirs.uid, theirs.namespace)));
   if (isAlive) {
-    const whose = theirs.cluster === owner.cluster ? 'another VmGroup' : 'a VmGroup of another cluster';
+    const whose =
+      theirs.cluster === owner.cluster ? nameFrom(name, theirs.namespace) : 'a VmGroup of another cluster';
     throw new GroupError({
       reason: 'FolderTaken',
-      message: `the folder '${name}' belongs to ${whose} (${theirs.uid}); name this group otherwise, or give it another folder in spec.placement.folder`,
+      message: `the folder '${name}' belongs to ${whose}; give this group another name, or another folder in spec.placement.folder`,
     });
   }
   // A folder that is there without a mark may have been made by people, also where it is empty. So may one that was made by
@@ -45,6 +46,13 @@ export async function claimFolder(
   const isOurs = theirs?.isOurs ?? isNew;
   await vcenter.attributes.set(folder, key, ownerText({ ...owner, isOurs }), options);
   return folder;
+}
+
+/** A folder is called `<namespace>-<name>`, so that the namespace of its group says how the group is called. */
+function nameFrom(folder: string, namespace: string): string {
+  const prefix = `${namespace}-`;
+  if (!folder.startsWith(prefix)) return 'a VmGroup of another namespace'; // a name that was shortened
+  return `the VmGroup '${folder.slice(prefix.length)}' in the namespace '${namespace}'`;
 }
 
 export async function ownerOf(

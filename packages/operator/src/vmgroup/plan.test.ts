@@ -446,6 +446,80 @@ test.each([
   expect(status.observedGeneration).toBe(3);
 });
 
+describe('a request to replace machines', () => {
+  const asking = (
+    request: string | undefined,
+    status: VmGroupStatus,
+    spec: Partial<VmGroup['spec']> = {},
+  ) => {
+    const annotations = request === undefined ? {} : { 'vmwright.dev/replace': request };
+    const wanted = group(spec, status);
+    return { ...wanted, metadata: { ...wanted.metadata, annotations } };
+  };
+  const found = (machines = three) => seen(machines, { isTemplateThere: true, templateId: UBUNTU });
+
+  test('replaces them by name or slot, one at a time, and each once', () => {
+    const request = `${replicaName(group(), 2)}, 0`;
+    const first = plan(asking(request, { replicas }), found(), NOW);
+    expect(said(first.actions)).toEqual(['remove 0']);
+    expect(first.status.replacing).toEqual({ request, slots: [2] });
+    // Slot 0 has a machine again, under the same name.
+    const again = { ...first.status, replicas };
+    const second = plan(asking(request, again), found(), NOW);
+    expect(leavers(second.status)).toEqual([2]);
+    expect(second.status.replacing).toEqual({ request, slots: [] });
+    const done = plan(asking(request, { ...second.status, replicas }), found(), NOW);
+    expect([done.actions, leavers(done.status)]).toEqual([[], []]);
+    const removed = plan(asking(undefined, { ...done.status, replicas }), found(), NOW);
+    expect(removed.status).not.toHaveProperty('replacing');
+    expect(leavers(plan(asking(request, { ...removed.status, replicas }), found(), NOW).status)).toEqual([0]);
+  });
+
+  test('works with OnDelete too, and waits for the template', () => {
+    const update = { strategy: 'OnDelete' } as const;
+    const waiting = plan(asking('1', { replicas }, { update }), seen(three), NOW);
+    expect([waiting.actions, waiting.status.replacing]).toEqual([[], { request: '1', slots: [1] }]);
+    const { actions } = plan(asking('1', waiting.status, { update }), found(), NOW);
+    expect(said(actions)).toEqual(['remove 1']);
+  });
+
+  test('for a machine that the group does not have is reported once, and changes nothing', () => {
+    const { status, actions, troubles } = plan(asking('web-9', { replicas }), found(), NOW);
+    expect(actions).toEqual([]);
+    expect(troubles).toEqual([
+      {
+        reason: 'UnknownMachine',
+        message: "the annotation vmwright.dev/replace names 'web-9', and the group has no such machine",
+      },
+    ]);
+    expect(status.phase).toBe('RUNNING');
+    expect(plan(asking('web-9', status), found(), NOW).troubles).toEqual([]);
+  });
+});
+
+describe('with OnDelete, a machine that an administrator powered off', () => {
+  const wanted = (status: VmGroupStatus) => group({ update: { strategy: 'OnDelete' } }, status);
+  const off = [machine(0, { power: 'poweredOff' }), machine(1), machine(2)];
+  const ran = [replica(0, { power: 'poweredOn' }), replica(1), replica(2)];
+
+  test('is left off for five minutes, so that it can be deleted', () => {
+    const first = plan(wanted({ replicas: ran }), seen(off), NOW);
+    expect([first.actions, first.againMs]).toEqual([[], 300_000]);
+    expect(first.status).toMatchObject({ readyReplicas: 2, replicas: [{ power: 'poweredOff' }, {}, {}] });
+    const later = plan(wanted(first.status), seen(off), NOW + 299_000);
+    expect([later.actions, later.againMs]).toEqual([[], 1_000]);
+    const over = plan(wanted(first.status), seen(off), NOW + 300_000);
+    expect([said(over.actions), over.againMs]).toEqual([['powerOn 0'], undefined]);
+    expect(plan(wanted(over.status), seen(three), NOW).status.replicas?.[0]).not.toHaveProperty('offSince');
+  });
+
+  test('is powered on at once where it never ran, or the clock was put back', () => {
+    expect(said(plan(wanted({ replicas }), seen(off), NOW).actions)).toEqual(['powerOn 0']);
+    const future = [replica(0, { offSince: new Date(NOW + 3_600_000).toISOString() }), ...ran.slice(1)];
+    expect(said(plan(wanted({ replicas: future }), seen(off), NOW).actions)).toEqual(['powerOn 0']);
+  });
+});
+
 test('a renamed machine shows its present name, and one that is made again has the name of its slot', () => {
   const renamed = [machine(0, { name: 'database' }), machine(1), machine(2)];
   const { status } = plan(group({}, { replicas }), seen(renamed), NOW);

@@ -1,6 +1,7 @@
 import { heldTrouble } from './held.ts';
 import { MB_IN_GIB } from './memory.ts';
 import { instanceUuid, replicaName } from './names.ts';
+import { type Replacing, replaceRequested } from './replacement.ts';
 import type { Replica, VmGroup, VmGroupStatus } from './resource.ts';
 import {
   type Action,
@@ -38,14 +39,15 @@ const MOST_SKEW_MS = 60_000;
  * confirmed gone. There are never more slots than wanted machines, except for those that leave.
  */
 export function plan(group: VmGroup, seen: Seen, now: number): Plan {
-  const { slots, ...decided } = decide(group, seen, now);
-  return { ...decided, status: observed(group, seen, slots, now) };
+  const { slots, replacing, ...decided } = decide(group, seen, now);
+  const { replacing: _, ...status } = observed(group, seen, slots, now);
+  return { ...decided, status: { ...status, ...(replacing && { replacing }) } };
 }
 
 /** The same for a group that is being deleted: none of its machines is wanted. */
 export function planDeletion(group: VmGroup, seen: Seen, message: string, now: number): Plan {
   const none = { ...group, spec: { ...group.spec, replicas: 0 } };
-  const { slots, ...decided } = decide(none, seen, now);
+  const { slots, replacing: _, ...decided } = decide(none, seen, now);
   const status = observed(none, seen, slots, now);
   const said = (heldTrouble(slots, seen) ?? seen.troubles.at(-1))?.message ?? message;
   return { ...decided, status: departing({ ...group, status }, said, now) };
@@ -68,13 +70,23 @@ export function observePaused(group: VmGroup, seen: Seen, now: number): VmGroupS
   );
 }
 
-function decide(group: VmGroup, seen: Seen, now: number): Omit<Plan, 'status'> & { slots: readonly Slot[] } {
-  const slots = rollOut(group, seen, scaled(group, seen, now)).map((slot) => staying(group, slot));
+interface Decision extends Omit<Plan, 'status'> {
+  readonly slots: readonly Slot[];
+  readonly replacing: Replacing | undefined;
+}
+
+function decide(group: VmGroup, seen: Seen, now: number): Decision {
+  const scaledSlots = scaled(group, seen, now);
+  const request = replaceRequested(group, seen, scaledSlots, spareOf(group, scaledSlots));
+  const slots = rollOut(group, seen, request.slots)
+    .map((slot) => staying(group, slot))
+    .map((slot) => withOffSince(group, slot, now));
   return {
     slots,
-    troubles: [...seen.troubles, ...[heldTrouble(slots, seen) ?? []].flat()],
+    replacing: request.replacing,
+    troubles: [...request.troubles, ...seen.troubles, ...[heldTrouble(slots, seen) ?? []].flat()],
     actions: actionsFor(group, seen, slots, now),
-    againMs: patienceLeft(group, slots, now),
+    againMs: earliest(patienceLeft(group, slots, now), offGraceLeft(slots, now)),
   };
 }
 
@@ -157,7 +169,10 @@ function actionsFor(group: VmGroup, seen: Seen, slots: readonly Slot[], now: num
     if (!machine.isConnected || machine.isTemplate) return []; // people have to repair that first
     const isOn = power === 'poweredOn';
     const isToStay = !isRolling || isSized(group, machine) || seen.inVain.has(number);
-    if (isToStay) return isOn ? [] : [{ do: 'powerOn', slot: number, id }];
+    if (isToStay) {
+      const isGraceOver = (offGraceLeft([slot], now) ?? 0) <= 0;
+      return isOn || !isGraceOver ? [] : [{ do: 'powerOn', slot: number, id }];
+    }
     if (canChangeRunning(group, machine)) return [{ do: 'reconfigure', slot: number, id }];
     // Who does not run takes nothing away from the others.
     const resize = { do: 'resize', slot: number, id, isOn: power !== 'poweredOff' } as const;
@@ -177,6 +192,36 @@ function staying(group: VmGroup, slot: Slot): Slot {
   const isRolling = group.spec.update?.strategy !== 'OnDelete';
   const isToGo = replica.leaving || (machine !== undefined && isRolling && !isSized(group, machine));
   return shutdownAt === undefined || (isToGo && machine?.power === 'poweredOn') ? slot : { ...slot, replica };
+}
+
+/**
+ * With OnDelete an administrator powers a machine off to delete it, so that the group makes another: such a machine is
+ * left off for a while. One that never ran is powered on at once.
+ */
+const OFF_GRACE_MS = 5 * 60_000;
+
+function withOffSince({ spec }: VmGroup, slot: Slot, now: number): Slot {
+  const { offSince, ...replica } = slot.replica;
+  const isOff = slot.machine?.power === 'poweredOff' && slot.doing === undefined && !replica.leaving;
+  const isLeftOff = spec.update?.strategy === 'OnDelete' && isOff;
+  const since = offSince ?? (replica.power === 'poweredOn' ? new Date(now).toISOString() : undefined);
+  return { ...slot, replica: { ...replica, ...(isLeftOff && since !== undefined && { offSince: since }) } };
+}
+
+/** Until the first of the machines that are left off is powered on; 0 where that is due. */
+function offGraceLeft(slots: readonly Slot[], now: number): number | undefined {
+  const left = slots.flatMap(({ replica: { offSince } }) => {
+    if (offSince === undefined) return [];
+    const sinceMs = Date.parse(offSince);
+    return sinceMs > now + MOST_SKEW_MS ? 0 : Math.max(0, sinceMs + OFF_GRACE_MS - now);
+  });
+  return left.length === 0 ? undefined : Math.min(...left);
+}
+
+/** Only what is still to come: what is due is done now, and must not enqueue the group again. */
+function earliest(...times: readonly (number | undefined)[]): number | undefined {
+  const left = times.filter((time) => time !== undefined && time > 0);
+  return left.length === 0 ? undefined : Math.min(...left.flatMap((time) => time ?? []));
 }
 
 /** When a guest that was asked to shut itself down is not waited for any more. */

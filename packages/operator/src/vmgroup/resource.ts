@@ -8,10 +8,20 @@ const replicas = integer({
   maximum: 1_000,
   format: 'int32',
 });
-const cpu = integer({ description: 'How many CPUs each machine has.', minimum: 1, format: 'int32' });
+/** vSphere 8's largest machine. */
+const MOST_CPUS = 768;
+const MOST_MEMORY_GIB = 24 * 1_024;
+
+const cpu = integer({
+  description: 'How many CPUs each machine has.',
+  minimum: 1,
+  maximum: MOST_CPUS,
+  format: 'int32',
+});
 const memory = integer({
   description: 'How much memory each machine has, in GiB.',
   minimum: 1,
+  maximum: MOST_MEMORY_GIB,
   format: 'int32',
 });
 const template = string({
@@ -39,6 +49,22 @@ const place = {
     string({ description: "Which storage policy the machines' disks follow, by its id.", minLength: 1 }),
   ),
 };
+
+/** Machines do not move: what says where they are cannot change. The other fields say where new machines go. */
+const FIXED = ['vcenter', 'datacenter', 'folder'] as const;
+
+/** @param at the placement in the spec, with the objects on the way to it */
+function fixedPlacement(at: readonly string[]): readonly schema.Rule[] {
+  const valueIn = (self: string, name: string) => {
+    const path = [self, ...at, name];
+    const has = path.slice(2).map((_, i) => `has(${path.slice(0, i + 2).join('.')})`);
+    return `(${[...has, `has(${path.join('.')})`].join(' && ')} ? ${path.join('.')} : '')`;
+  };
+  return FIXED.map((name) => ({
+    rule: `${valueIn('self', name)} == ${valueIn('oldSelf', name)}`,
+    message: `${[...at, name].join('.')} cannot be changed, because machines do not move; delete the group and create another`,
+  }));
+}
 
 const linked = optional(
   boolean({
@@ -119,6 +145,13 @@ const fields = {
           }),
         ),
         leaving: optional(boolean({ description: 'It is, or will be, removed.' })),
+        offSince: optional(
+          string({
+            description:
+              'When the machine was first observed powered off, with the update strategy OnDelete. It is powered on five minutes later.',
+            format: 'date-time',
+          }),
+        ),
         shutdownAt: optional(
           string({ description: 'When its guest was asked to shut itself down.', format: 'date-time' }),
         ),
@@ -128,6 +161,17 @@ const fields = {
         task: optional(string({ description: 'What vCenter is doing to it.' })),
       }),
       { description: 'Its machines, and those that are to come.' },
+    ),
+  ),
+  replacing: optional(
+    object(
+      {
+        request: string({
+          description: 'The value of the annotation vmwright.dev/replace that was accepted.',
+        }),
+        slots: array(integer(), { description: 'Slots that wait to be replaced.' }),
+      },
+      { description: 'The last request to replace machines.' },
     ),
   ),
   slotsUsed: optional(
@@ -171,31 +215,37 @@ export const VERSIONS = [
     name: 'v1beta1',
     storage: true,
     description,
-    spec: object({
-      ...{ replicas, cpu, memory, template },
-      placement: optional(object(place, { description: 'Where the machines go.' })),
-      linked,
-      update: optional(
-        object(
-          { strategy: optional(updateStrategy), maxUnavailable: optional(maxUnavailable) },
-          { description: 'How machines follow when cpu, memory or template change.' },
+    spec: object(
+      {
+        ...{ replicas, cpu, memory, template },
+        placement: optional(object(place, { description: 'Where the machines go.' })),
+        linked,
+        update: optional(
+          object(
+            { strategy: optional(updateStrategy), maxUnavailable: optional(maxUnavailable) },
+            { description: 'How machines follow when cpu, memory or template change.' },
+          ),
         ),
-      ),
-      ...{ scaleIn, shutdownSeconds },
-    }),
+        ...{ scaleIn, shutdownSeconds },
+      },
+      { description: 'The wanted machines.', rules: fixedPlacement(['placement']) },
+    ),
     ...shown,
   },
   {
     name: 'v1alpha1',
     description,
-    spec: object({
-      ...{ replicas, cpu, memory, template },
-      ...place,
-      linked,
-      updateStrategy: optional(updateStrategy),
-      maxUnavailable: optional(maxUnavailable),
-      ...{ scaleIn, shutdownSeconds },
-    }),
+    spec: object(
+      {
+        ...{ replicas, cpu, memory, template },
+        ...place,
+        linked,
+        updateStrategy: optional(updateStrategy),
+        maxUnavailable: optional(maxUnavailable),
+        ...{ scaleIn, shutdownSeconds },
+      },
+      { description: 'The wanted machines.', rules: fixedPlacement([]) },
+    ),
     ...shown,
   },
 ] as const;
