@@ -45,7 +45,7 @@ for (const file of CHECKED.flatMap((pattern) => globSync(pattern)).filter(
         complain(start, 'new Date()');
     },
     ImportDeclaration({ source: from, start }) {
-      if (MODULES.has(from.value)) complain(start, from.value);
+      if (MODULES.has(from.value.replace(/^undici\/.*/, 'undici'))) complain(start, from.value);
     },
   });
   visitor.visit(parseSync(file, source).program);

@@ -110,7 +110,7 @@ describe('make check fails on', () => {
   test('a clock, a timer or a connection that is not taken from the World', () => {
     plant(
       'packages/runtime/src/a.ts',
-      "import 'node:timers/promises';\nimport 'undici';\nexport const a = () => Date.now() + Number(new Date());\n",
+      "import 'node:timers/promises';\nimport 'undici/lib/dispatcher/pool.js';\nexport const a = () => Date.now() + Number(new Date());\n",
     );
     plant('packages/operator/src/a.ts', 'setTimeout(() => fetch(`x`), new Date(0).getTime());\n');
     const { failed, said } = make('ambient');
@@ -118,7 +118,7 @@ describe('make check fails on', () => {
       'packages/operator/src/a.ts:1 uses fetch; take it from the World that is passed in',
       'packages/operator/src/a.ts:1 uses setTimeout; take it from the World that is passed in',
       'packages/runtime/src/a.ts:1 uses node:timers/promises; take it from the World that is passed in',
-      'packages/runtime/src/a.ts:2 uses undici; take it from the World that is passed in',
+      'packages/runtime/src/a.ts:2 uses undici/lib/dispatcher/pool.js; take it from the World that is passed in',
       'packages/runtime/src/a.ts:3 uses Date.now; take it from the World that is passed in',
       'packages/runtime/src/a.ts:3 uses new Date(); take it from the World that is passed in',
     ]);

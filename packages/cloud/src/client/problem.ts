@@ -2,6 +2,8 @@ import { isRecord } from '../api/record.ts';
 import { type CloudError, cloudError } from './errors.ts';
 
 const LONGEST_TEXT = 300;
+/** The cloud's own sentences are shorter; they become part of a status. */
+const LONGEST_DETAIL = 2_000;
 /** Whatever is asked for: a cloud that means an hour may be back in a minute. */
 const LONGEST_WAIT_MS = 60_000;
 
@@ -28,7 +30,7 @@ export function errorFrom(
   // Cleaned after it is read, for in JSON a key may be written otherwise than it is; and before it is cut, for half of a
   // key is not found.
   const said = problem
-    ? clean(problem.detail)
+    ? clean(problem.detail).slice(0, LONGEST_DETAIL)
     : clean(body.trim()).slice(0, LONGEST_TEXT) || `HTTP ${status}`;
   return cloudError(`${what}: ${said}`, {
     status,

@@ -69,12 +69,15 @@ function returned(method: Method): Field | undefined {
   return typeNamed(`$${method}Response`)?.fields[0];
 }
 
+/** It becomes part of a status and of log lines. */
+const LONGEST_MESSAGE = 2_000;
+
 function fault(reader: Reader): SoapFault {
   let message = '';
   let type = 'MethodFault';
   let detail: DataObject = {};
   reader.children(() => {
-    if (reader.name === 'faultstring') message = reader.text();
+    if (reader.name === 'faultstring') message = reader.text().slice(0, LONGEST_MESSAGE);
     else if (reader.name !== 'detail') reader.skip();
     else
       reader.children(() => {

@@ -359,3 +359,24 @@ test.each(['toString', 'valueOf', 'constructor', '__proto__'])(
     expect(() => answer(text, 'RetrievePropertiesEx')).toThrow(UnreadableAnswerError);
   },
 );
+
+describe('names that a server makes endless', () => {
+  const long = 'x'.repeat(10_000_000);
+
+  test('of an element are an error that does not repeat them', () => {
+    expect(() => readWithin(`<${long}/>`, 'anyType')).toThrow('a name of more than 256 characters');
+  });
+
+  test('of a type are unknown types', () => {
+    expect(readWithin(`<v xsi:type="${long}">text</v>`, 'anyType')).toBe('text');
+  });
+
+  test('of a fault are cut', () => {
+    const text = `<Envelope><Body><Fault><faultstring>${long}</faultstring></Fault></Body></Envelope>`;
+    expect(answer(text, 'CurrentTime')).toMatchObject({ fault: { message: 'x'.repeat(2_000) } });
+  });
+
+  test('in an attribute before the type are read', () => {
+    expect(readWithin(`<v a="${long}" xsi:type="xsd:int">1</v>`, 'anyType')).toBe(1);
+  });
+});

@@ -14,6 +14,8 @@ type Kind =
   | { readonly is: 'unknown' };
 
 const kinds = new Map<string, Kind>();
+/** Longer than any type of vim25. Names that the server chooses are kept, so they must be short. */
+const LONGEST_TYPE = 256;
 /** More than vim25 has types; a server that sends names without end must not fill the memory. */
 const MOST_KINDS = 10_000;
 
@@ -48,6 +50,7 @@ export function decode(reader: Reader, declared: string): unknown {
 function kindOf(type: string): Kind {
   const known = kinds.get(type);
   if (known !== undefined) return known;
+  if (type.length > LONGEST_TYPE) return { is: 'unknown' };
   const name = Array.from(type).join(''); // a copy: what is cut out of an answer keeps all of it in memory
   const kind = lookedUp(name);
   if (kinds.size >= MOST_KINDS) kinds.clear();

@@ -10,6 +10,10 @@ const EQUALS = 61;
 const GREATER = 62;
 /** More than any answer has; what is nested deeper is meant to exhaust us. */
 const DEEPEST = 200;
+/** Longer than any name of vim25, and short enough to be quoted in an error. */
+const LONGEST_NAME = 256;
+/** Longer heads are not remembered: that saves no work, and copying one takes many times its memory. */
+const LONGEST_HEAD = 1_024;
 /** Maximum number of prefixes that may mean XSI at the same time. Each declaration copies the set of them. */
 const MAX_XSI_PREFIXES = 16;
 
@@ -211,6 +215,7 @@ export class Reader {
       else if (!(code > 32) || code === GREATER || code === SLASH) break;
     }
     if (end === at + 1) throw this.#wrong('it has a tag without a name');
+    if (end - at > LONGEST_NAME) throw this.#wrong(`it has a name of more than ${LONGEST_NAME} characters`);
     this.#nameAt = at + 1;
     this.#localAt = colon === -1 ? at + 1 : colon + 1;
     this.#nameEnd = end;
@@ -295,7 +300,7 @@ export class Reader {
       if (local === 'type') {
         this.type = withoutPrefix(value);
         const isLast = open + value.length + 2 === this.#at && text[open - 1] === '"';
-        if (isLast && prefixed.length === 1 && this.kind === undefined)
+        if (isLast && open - from <= LONGEST_HEAD && prefixed.length === 1 && this.kind === undefined)
           this.#remember({ text: copied(text.slice(from, open)), from: scope, to: this.#xsi });
       } else if (local === 'nil') this.isNil = value === 'true' || value === '1';
     }

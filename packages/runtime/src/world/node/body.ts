@@ -42,7 +42,7 @@ export class Body {
   ): TransportResponse {
     return {
       status,
-      header: (name) => [headers[name]].flat()[0]?.toString(),
+      header: (name) => joined(headers[name]),
       text: () => this.text(),
       lines: () => this.lines(),
     };
@@ -141,3 +141,9 @@ export class Body {
 }
 
 const NEWLINE = 0x0a;
+
+/** Several values are one list to HTTP: the API server sends each of its warnings as a header of its own. */
+function joined(value: string | number | readonly string[] | undefined): string | undefined {
+  if (typeof value === 'object') return value.join(', ');
+  return value?.toString();
+}

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createTcpServer, type Server } from 'node:net';
+import { Pool } from 'undici';
+import PoolByFile from 'undici/lib/dispatcher/pool.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { TransportRequest } from '../world.ts';
 import { Http1Pool } from './http1.ts';
@@ -238,4 +240,20 @@ test('a request that waited for a connection is asked about once more before it 
   await expect(waits).rejects.toThrow('another leads by now');
   expect(await get('/next')).toBe('done'); // the connection is free again
   expect(sent).toEqual(['/held', '/next']);
+});
+
+test('several headers of one name are a list', async () => {
+  const { pool } = await start((_, response) => {
+    response.setHeader('warning', ['299 - "one"', '299 - "two"']);
+    response.setHeader('x-one', 'alone');
+    response.end();
+  });
+  const response = await pool.send({ method: 'GET', path: '/', headers: {} });
+  expect(response.header('warning')).toBe('299 - "one", 299 - "two"');
+  expect(response.header('x-one')).toBe('alone');
+  expect(response.header('x-none')).toBeUndefined();
+});
+
+test('the pool that is loaded by its file is the one that undici exports', () => {
+  expect(PoolByFile).toBe(Pool);
 });

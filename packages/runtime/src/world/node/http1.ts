@@ -1,4 +1,6 @@
-import { type Dispatcher, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
+// The public class by its file: the index also loads fetch, WebSocket, mocks and caches, which take 13 MB.
+import Pool from 'undici/lib/dispatcher/pool.js';
 import type { HttpProxy } from '../proxy.ts';
 import type { ServerAddress, TransportRequest, TransportResponse } from '../world.ts';
 import { Body } from './body.ts';
@@ -19,7 +21,7 @@ export interface Http1Options {
 
 /** Requests over kept connections of HTTP/1.1, one at a time on each, by undici (docs/decisions/016). */
 export class Http1Pool {
-  readonly #pool: Pool;
+  readonly #pool: InstanceType<typeof Pool>;
   /** Put before each path: a proxy of plain HTTP expects the whole URL. */
   readonly #prefix: string;
   readonly #headers: Readonly<Record<string, string>>;

@@ -1,7 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, getCACertificates, type TLSSocket } from 'node:tls';
-import { Client } from 'undici';
 import { type HttpProxy, ProxyError } from '../proxy.ts';
 import type { ServerAddress, TlsOptions } from '../world.ts';
 
@@ -123,6 +122,7 @@ async function tunnelThrough(
   ca: string | undefined,
   signal: AbortSignal,
 ): Promise<Duplex> {
+  const { Client } = await import('undici'); // only with a proxy: it takes 13 MB
   const client = new Client(`${proxy.protocol}//${nameOf(proxy)}`, {
     allowH2: false,
     connect: (_, done) =>
