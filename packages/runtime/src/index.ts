@@ -80,13 +80,14 @@ export {
   type ManagerSharding,
   type StatusOptions,
 } from './manager/manager.ts';
+export { type CountOptions, ObjectMetrics } from './metrics/object-metrics.ts';
 export { processMetrics } from './metrics/process-metrics.ts';
 export { exponentialBuckets, Registry } from './metrics/registry.ts';
 export { RuntimeMetrics } from './metrics/runtime-metrics.ts';
 export { LOW, NORMAL, WorkQueue } from './queue/work-queue.ts';
 export type { Need, PathRule, PolicyRule, Verb } from './rbac/need.ts';
 export { type ControllerNeeds, type JobNeeds, type ProgramNeeds, rbacOf } from './rbac/rbac.ts';
-export { StatusServer, type StatusServerOptions } from './server/server.ts';
+export { isLoopback, StatusServer, type StatusServerOptions } from './server/server.ts';
 export * from './sharding/errors.ts';
 export type { ShardingObserver, ShardingOptions } from './sharding/options.ts';
 export { Sharding } from './sharding/sharding.ts';

@@ -157,6 +157,11 @@ export class ObjectCache<T extends KubeObject> {
     for (const key of [...this.#store.find(index, value)]) yield* this.#maybe(key);
   }
 
+  /** Number of objects that an index has under this value; takes the same time for any number. */
+  countByIndex(index: string, value: string): number {
+    return this.#store.count(index, value);
+  }
+
   /** Adds an index, also to what is there. */
   addIndex(name: string, indexer: Indexer<T>): void {
     this.#store.addIndex(name, (object) =>

@@ -82,9 +82,12 @@ export class Store<T extends KubeObject> {
 
   /** The keys of the objects that an index has under this value. */
   find(index: string, value: string): Iterable<string> {
-    const values = this.#indexes.get(index);
-    if (values === undefined) throw new Error(`there is no index "${index}"; add it before the cache starts`);
-    return values.get(value) ?? [];
+    return this.#indexOf(index).get(value) ?? [];
+  }
+
+  /** Number of objects that an index has under this value. */
+  count(index: string, value: string): number {
+    return this.#indexOf(index).get(value)?.size ?? 0;
   }
 
   /** @returns undefined if a version at least as new is there already */
@@ -140,6 +143,12 @@ export class Store<T extends KubeObject> {
   listed(prefix: string, keys: ReadonlySet<string>, version: number): void {
     for (const [uid, { key, seen }] of this.#buried)
       if (key.startsWith(prefix) && !keys.has(key) && version >= seen) this.#buried.delete(uid);
+  }
+
+  #indexOf(name: string): ReadonlyMap<string, ReadonlySet<string>> {
+    const index = this.#indexes.get(name);
+    if (index === undefined) throw new Error(`there is no index "${name}"; add it before the cache starts`);
+    return index;
   }
 
   #drop(key: string, known: Entry): Change {
