@@ -10,14 +10,24 @@ import { manifestYaml } from '@vmwright/runtime';
 const FOLDER = fileURLToPath(new URL('../../config/', import.meta.url));
 const HEADER = '# Written by `make generate` from packages/operator. Do not edit.\n';
 
-const { crds, rbac, webhooks } = manifests({ namespace: 'vmwright-system' });
+/** Of no machine (RFC 5737): nothing is let in until it is replaced. */
+const NO_API_SERVER = '192.0.2.1/32';
+const REPLACE = `# Replace ${NO_API_SERVER} by the addresses from which your API servers call webhooks, or print it with
+# \`vmwright manifests --api-servers=<CIDR>,…\` (docs/endpoints.md).
+`;
+
+const { crds, rbac, webhooks, networkPolicies } = manifests({
+  namespace: 'vmwright-system',
+  apiServers: [NO_API_SERVER],
+});
 const files = new Map<string, string>();
 for (const crd of crds) files.set(`crd/${crd.metadata.name}.yaml`, HEADER + (await manifestYaml([crd])));
 files.set('rbac/vmwright.yaml', HEADER + (await manifestYaml(rbac)));
 files.set('webhook/vmwright.yaml', HEADER + (await manifestYaml(webhooks)));
+files.set('network-policy/vmwright.yaml', HEADER + REPLACE + (await manifestYaml(networkPolicies)));
 
 const isCheck = process.argv[2] === '--check';
-for (const folder of ['crd', 'rbac', 'webhook']) {
+for (const folder of ['crd', 'network-policy', 'rbac', 'webhook']) {
   mkdirSync(`${FOLDER}${folder}`, { recursive: true });
   for (const name of readdirSync(`${FOLDER}${folder}`))
     if (!files.has(`${folder}/${name}`)) complain(`config/${folder}/${name} is nobody's: remove it`);

@@ -48,6 +48,11 @@ export function webhookAddress(namespace: string, url: string | undefined): Webh
   return url === undefined ? { service: { name: `${NAME}-webhook`, namespace } } : { url };
 }
 
+/** Name under which Prometheus reaches the metrics, by a Service. */
+export function metricsName(namespace: string): string {
+  return `${NAME}-metrics.${namespace}.svc`;
+}
+
 /** What it may do. */
 export function needs(namespace: string, namespaces?: readonly string[]): ProgramNeeds {
   const cluster: Need = { kind: Namespace, verbs: ['get'], names: [SYSTEM.name] };
@@ -62,6 +67,7 @@ export function needs(namespace: string, namespaces?: readonly string[]): Progra
     jobs: [{ reads: [VM] }, { reads: [VmGroup] }],
     election: { name: NAME },
     webhooks: { webhooks: webhooks(namespaces) },
+    secureStatus: true,
     needs: [cluster],
   };
 }

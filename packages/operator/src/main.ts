@@ -47,14 +47,18 @@ try {
           namespace: { type: 'string', default: 'vmwright-system' },
           namespaces: { type: 'string' },
           'webhook-url': { type: 'string' },
+          'inject-ca-from': { type: 'string' },
+          'api-servers': { type: 'string' },
         },
       });
-      const { crds, rbac, webhooks } = manifests({
+      const { crds, rbac, webhooks, networkPolicies } = manifests({
         namespace: values.namespace,
         namespaces: listIn(values.namespaces),
         webhookUrl: values['webhook-url'],
+        injectCaFrom: values['inject-ca-from'] || undefined,
+        apiServers: listIn(values['api-servers']),
       });
-      console.log(await manifestYaml([...crds, ...rbac, ...webhooks]));
+      console.log(await manifestYaml([...crds, ...rbac, ...webhooks, ...networkPolicies]));
       break;
     }
     case undefined:

@@ -1,6 +1,8 @@
 import { type Access, Channel, jsonLogger, Manager, type World } from '@vmwright/runtime';
 import { connectCloud } from './cloud.ts';
-import { clusterIdOf, NAME, webhookAddress } from './declarations.ts';
+import { clusterIdOf, metricsName, NAME, webhookAddress } from './declarations.ts';
+import { buildMetrics, objectMetrics } from './metrics.ts';
+import type { AddressSettings } from './settings/endpoints.ts';
 import type { Settings } from './settings/settings.ts';
 import { admitVms } from './vm/admission.ts';
 import { controlVms } from './vm/controller.ts';
@@ -28,9 +30,22 @@ export async function runOperator(
     log,
     ...(namespaces && { namespaces }),
     ...(election && { election: { name: NAME, namespace, ...election } }),
-    status: { port: status.port, ...(status.host !== '' && { host: status.host }), logLevel: log },
-    webhooks: { address: webhookAddress(namespace, webhook.url), port: webhook.port, namespace },
+    status: {
+      ...listeningOn(status),
+      logLevel: log,
+      openMetrics: status.openMetrics,
+      secure: status.secure && listeningOn(status.secure),
+    },
+    webhooks: {
+      address: webhookAddress(namespace, webhook.url),
+      port: webhook.port,
+      namespace,
+      certificateFolder: webhook.certificateFolder,
+      clients: webhook.clients,
+      names: status.secure === undefined ? [] : [metricsName(namespace)],
+    },
   });
+  buildMetrics(manager.registry, settings.revision);
   await using outside = new AsyncDisposableStack();
   const cluster = settings.cluster ?? (await clusterIdOf(manager.client));
   const common = { world, log, cluster, namespaces };
@@ -52,7 +67,15 @@ export async function runOperator(
     controlVmGroups(manager, { ...common, sites, wakes, concurrency: GROUPS_AT_A_TIME });
     sweepVmGroups(manager, { ...common, sites, everyMs: sweepMs, graceMs: sweepMs });
   }
+  objectMetrics(manager.registry, manager.caches, {
+    vm: settings.cloud !== undefined,
+    vmgroup: settings.vsphere !== undefined,
+  });
   await manager.run(signal);
+}
+
+function listeningOn({ host, port }: AddressSettings): { port: number; host?: string } {
+  return { port, ...(host !== '' && { host }) };
 }
 
 /** What takes long is not waited for, so a few are enough. */

@@ -14,8 +14,9 @@ test('settings come from flags and the environment', () => {
     namespace: 'vmwright-system',
     namespaces: ['a', 'b'],
     election: { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 },
-    status: { host: '127.0.0.1', port: 0 },
-    webhook: { port: 9443, url: undefined },
+    status: { host: '127.0.0.1', port: 0, secure: undefined, openMetrics: false },
+    webhook: { port: 9443, url: undefined, certificateFolder: undefined, clients: undefined },
+    revision: 'unknown',
     logLevel: 'info',
     cloud: {
       url: 'https://cloud.example:8480',
@@ -63,6 +64,37 @@ test("flags are taken as Go's programs take them, too", () => {
     vsphere: { vcenter: { insecure: true } },
   });
   expect(settingsFrom(['--enable-leader-election=false'], ENVIRONMENT).election).toBe(undefined);
+});
+
+test('metrics need a token unless only this machine reaches them, or the settings say otherwise', () => {
+  const status = (...args: readonly string[]) => settingsFrom(args, ENVIRONMENT).status;
+  expect(status()).toEqual({ host: '', port: 8080, secure: { host: '', port: 8443 }, openMetrics: false });
+  expect(status('--status-address=[::1]:1').secure).toBeUndefined();
+  expect(status('--status-address=[::1]:1', '--metrics-bind-address=:2').secure).toEqual({
+    host: '',
+    port: 2,
+  });
+  expect(status('--metrics-bind-address=0').secure).toBeUndefined();
+  expect(status('--metrics-auth=off').openMetrics).toBe(true);
+});
+
+test('certificates of the webhooks and of their clients come from files', () => {
+  const args = [
+    '--webhook-cert-dir=/etc/webhook',
+    '--webhook-client-ca=/etc/ca.crt',
+    '--webhook-client-name=kube-apiserver, other',
+  ];
+  expect(settingsFrom(args, { ...ENVIRONMENT, VMWRIGHT_REVISION: 'abc' })).toMatchObject({
+    revision: 'abc',
+    webhook: {
+      certificateFolder: '/etc/webhook',
+      clients: { caFile: '/etc/ca.crt', names: ['kube-apiserver', 'other'] },
+    },
+  });
+  expect(settingsFrom(['--webhook-client-ca=/etc/ca.crt'], ENVIRONMENT).webhook.clients).toEqual({
+    caFile: '/etc/ca.crt',
+    names: undefined,
+  });
 });
 
 describe('what is missing or wrong is named', () => {
@@ -117,6 +149,17 @@ describe('what is missing or wrong is named', () => {
       ['--status-address=here'],
       ENVIRONMENT,
       '--status-address is "here"; it wants a port such as :8080, or an address and a port',
+    ],
+    [['--metrics-auth=maybe'], ENVIRONMENT, '--metrics-auth is "maybe"; it wants token or off'],
+    [
+      ['--metrics-bind-address=here'],
+      ENVIRONMENT,
+      '--metrics-bind-address is "here"; it wants a port such as :8080, or an address and a port',
+    ],
+    [
+      ['--webhook-client-name=a'],
+      ENVIRONMENT,
+      '--webhook-client-name needs --webhook-client-ca, the authorities that issue the certificates',
     ],
     [['--log-level=loud'], ENVIRONMENT, '--log-level is "loud"; it wants debug, info, warn, error'],
     [

@@ -1,17 +1,8 @@
 import type { Level } from '@vmwright/runtime';
 import { type CloudSettings, cloudIn } from './cloud.ts';
+import { type StatusSettings, statusIn, type WebhookSettings, webhookIn } from './endpoints.ts';
 import { type Flag, flagsIn } from './flags.ts';
-import {
-  addressIn,
-  type Environment,
-  level,
-  listIn,
-  secureUrlIn,
-  time,
-  truth,
-  whole,
-  wrong,
-} from './values.ts';
+import { type Environment, level, listIn, time, truth, wrong } from './values.ts';
 import { type VsphereSettings, vsphereIn } from './vsphere.ts';
 
 /** What the program is told, by flags and by its environment; checked. */
@@ -23,9 +14,10 @@ export interface Settings {
   /** Marks what it makes outside; undefined: by the cluster itself. */
   readonly cluster: string | undefined;
   readonly election: ElectionSettings | undefined;
-  /** An empty host stands for all addresses of this machine. */
-  readonly status: { readonly host: string; readonly port: number };
-  readonly webhook: { readonly port: number; readonly url: string | undefined };
+  readonly status: StatusSettings;
+  readonly webhook: WebhookSettings;
+  /** Commit that the program was built from. */
+  readonly revision: string;
   readonly logLevel: Level;
   /** Undefined where no controller needs it. */
   readonly cloud: CloudSettings | undefined;
@@ -50,11 +42,9 @@ export function settingsFrom(args: readonly string[], environment: Environment):
     namespaces: listIn(flags.namespaces ?? environment.WATCH_NAMESPACES),
     cluster: clusterIn(flags['cluster-id']),
     election: truth('leader-elect', elect) ? electionIn(text) : undefined,
-    status: addressIn('status-address', flags['metrics-addr'] ?? text('status-address')),
-    webhook: {
-      port: whole('webhook-port', text('webhook-port'), 0, 65_535),
-      url: secureUrlIn('--webhook-url', flags['webhook-url']),
-    },
+    status: statusIn(flags, text),
+    webhook: webhookIn(flags, text),
+    revision: environment.VMWRIGHT_REVISION || 'unknown',
     logLevel: level(text('log-level')),
     cloud: controllers.has('vm') ? cloudIn(text, environment) : undefined,
     vsphere: controllers.has('vmgroup') ? vsphereIn(text, environment) : undefined,

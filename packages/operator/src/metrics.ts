@@ -1,0 +1,44 @@
+import { type Caches, ObjectMetrics, type Registry } from '@vmwright/runtime';
+import packageJson from '../package.json' with { type: 'json' };
+import { VM } from './vm/resource.ts';
+import { VmGroup } from './vmgroup/resource.ts';
+
+type VmPhase = NonNullable<NonNullable<VM['status']>['opStatus']>;
+type VmGroupPhase = NonNullable<NonNullable<VmGroup['status']>['phase']>;
+
+/* Records, so that a phase that is added to the schema must be added here. */
+const VM_PHASES: Readonly<Record<VmPhase, true>> = {
+  ...{ New: true, Running: true, Failed: true, Unknown: true, Deleting: true, Deleted: true },
+};
+const VMGROUP_PHASES: Readonly<Record<VmGroupPhase, true>> = { RUNNING: true, PENDING: true, ERROR: true };
+
+/** Declares `vmwright_build_info`. @param revision commit that the program was built from */
+export function buildMetrics(registry: Registry, revision: string): void {
+  registry
+    .gauge({
+      name: 'vmwright_build_info',
+      help: 'Version and commit of the operator and version of Node, as labels; the value is 1',
+      labels: ['version', 'revision', 'node_version'],
+    })
+    .with({ version: packageJson.version, revision, node_version: process.version })
+    .set(1);
+}
+
+/** Declares `vmwright_objects` for the kinds whose controllers run. */
+export function objectMetrics(
+  registry: Registry,
+  caches: Caches,
+  kinds: { readonly vm: boolean; readonly vmgroup: boolean },
+): void {
+  const metrics = new ObjectMetrics(registry, 'vmwright_objects');
+  if (kinds.vm)
+    metrics.count(caches.get(VM), {
+      phases: Object.keys(VM_PHASES),
+      phaseOf: ({ status }) => status?.opStatus,
+    });
+  if (kinds.vmgroup)
+    metrics.count(caches.get(VmGroup), {
+      phases: Object.keys(VMGROUP_PHASES),
+      phaseOf: ({ status }) => status?.phase,
+    });
+}

@@ -1,0 +1,31 @@
+import type { KubeObject } from '@vmwright/runtime';
+import { NAME } from './declarations.ts';
+
+export interface NetworkPolicy extends KubeObject {
+  readonly spec: object;
+}
+
+const WEBHOOK_PORT = 9443;
+const METRICS_PORT = 8443;
+
+/**
+ * Lets API servers reach the webhooks and namespaces with the label `metrics: enabled` the metrics, and nobody else
+ * anything. Probes come from the node of the pod, which network policies always let in.
+ * @param apiServers address ranges (CIDR) from which the API servers call webhooks
+ */
+export function networkPolicy(namespace: string, apiServers: readonly string[]): NetworkPolicy {
+  const tcp = (port: number) => [{ protocol: 'TCP', port }];
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: NAME, namespace },
+    spec: {
+      podSelector: { matchLabels: { 'app.kubernetes.io/name': NAME } },
+      policyTypes: ['Ingress'],
+      ingress: [
+        { from: apiServers.map((cidr) => ({ ipBlock: { cidr } })), ports: tcp(WEBHOOK_PORT) },
+        { from: [{ namespaceSelector: { matchLabels: { metrics: 'enabled' } } }], ports: tcp(METRICS_PORT) },
+      ],
+    },
+  };
+}
