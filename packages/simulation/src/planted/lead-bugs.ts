@@ -1,3 +1,4 @@
+import { LEADING_NOW } from './leading-now.ts';
 import type { Planted } from './planted.ts';
 
 const SRC = 'packages/runtime/src';
@@ -19,6 +20,11 @@ export const LEAD_BUGS: readonly Planted[] = [
     find: 'return !this.#over && this.#leftMs > 0;',
     replace: 'return !this.#over;',
     why: 'after a stop of the process the timers come late',
+    scenario,
+  },
+  {
+    name: 'the fence asks only whether this process leads now',
+    ...LEADING_NOW,
     scenario,
   },
   {

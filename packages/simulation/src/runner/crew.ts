@@ -16,7 +16,10 @@ export interface CrewOptions {
    * runtime's modules say.
    */
   readonly before?: readonly string[];
-  /** Real milliseconds after which a history that has not ended counts as one that never does. @default 60,000 */
+  /**
+   * Milliseconds without an event after which a history counts as one that never ends: of CPU time where its thread is
+   * busy, of waiting where it is idle. Time in which other programs have the core does not count. @default 60,000
+   */
   readonly patienceMs?: number;
 }
 

@@ -9,10 +9,20 @@ const LOOK_MS = 500;
 /** A history leaves little behind that lives on: in room for many of them, there is less to be collected at a time. */
 const resourceLimits = { maxYoungGenerationSizeMb: 64 };
 
+/** How far a thread has come, and what it has spent by then. */
+interface Progress {
+  readonly seed: number;
+  readonly events: number;
+  /** Milliseconds of CPU time. */
+  readonly busyMs: number;
+  /** Milliseconds in which its event loop had nothing to do. */
+  readonly idleMs: number;
+}
+
 /** One thread of a crew, and the eye on it. */
 export class Member implements AsyncDisposable {
   readonly #patienceMs: number;
-  readonly #at = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  readonly #at = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
   readonly #worker: Worker;
   readonly #ready: Promise<unknown>;
 
@@ -46,8 +56,8 @@ export class Member implements AsyncDisposable {
     const onError = (error: unknown) =>
       lose(`its thread ended with ${error instanceof Error ? error.message : String(error)}`);
     const onExit = (code: number) => lose(`it ended its thread with the code ${code}`);
-    const look = this.#watch(() => {
-      lose(`it did not end within ${this.#patienceMs / 1_000} s of real time`);
+    using _ = this.#watch((why) => {
+      lose(why);
       void this.#worker.terminate();
     });
     this.#worker.on('message', onMessage).on('error', onError).on('exit', onExit);
@@ -55,7 +65,6 @@ export class Member implements AsyncDisposable {
     try {
       return await answer.promise;
     } finally {
-      clearInterval(look);
       this.#worker.off('message', onMessage).off('error', onError).off('exit', onExit);
     }
   }
@@ -64,13 +73,29 @@ export class Member implements AsyncDisposable {
     await this.#worker.terminate();
   }
 
-  /** A loop that never gives way can be seen from outside only: the number of seeds done stays the same. */
-  #watch(hangs: () => void): NodeJS.Timeout {
-    let last = { at: -1, since: performance.now() };
-    return setInterval(() => {
-      const at = Atomics.load(this.#at, 0);
-      if (at !== last.at) last = { at, since: performance.now() };
-      else if (performance.now() - last.since > this.#patienceMs) hangs();
-    }, LOOK_MS);
+  /**
+   * A loop that never gives way, and a wait for something that is not in the simulated world, can be seen from outside
+   * only: no event happens. Neither is told by how much time has passed, which on a busy machine says nothing.
+   */
+  #watch(hangs: (why: string) => void): Disposable {
+    let last: Progress | undefined;
+    const look = async () => {
+      const now = await this.#progress();
+      if (now.seed !== last?.seed || now.events !== last.events) last = now;
+      const seconds = this.#patienceMs / 1_000;
+      if (now.busyMs - last.busyMs > this.#patienceMs) hangs(`no event within ${seconds} s of CPU time`);
+      else if (now.idleMs - last.idleMs > this.#patienceMs)
+        hangs(`it waited for ${seconds} s for what is not in its world`);
+    };
+    // A thread that has ended cannot be asked, and is told of by its exit.
+    const timer = setInterval(() => void look().catch(() => undefined), LOOK_MS);
+    return { [Symbol.dispose]: () => clearInterval(timer) };
+  }
+
+  async #progress(): Promise<Progress> {
+    const [seed, events] = [Atomics.load(this.#at, 0), Atomics.load(this.#at, 1)];
+    const { user, system } = await this.#worker.cpuUsage();
+    const { idle } = this.#worker.performance.eventLoopUtilization();
+    return { seed, events, busyMs: (user + system) / 1_000, idleMs: idle };
   }
 }

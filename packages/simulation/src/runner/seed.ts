@@ -1,6 +1,7 @@
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Choices } from '../world/choices.ts';
 import { Intruders } from '../world/intruders.ts';
+import { InvariantError } from '../world/invariant-error.ts';
 import { Simulation } from '../world/simulation.ts';
 import type { StoryLine } from '../world/trace.ts';
 
@@ -15,7 +16,8 @@ export interface Bounds {
   readonly steps: number;
 }
 
-const USUAL_BOUNDS: Bounds = { virtualMs: 7 * 24 * 3_600_000, steps: 1_000_000 };
+/** A history has about 1,000 events, and rarely more than 5,000. */
+const USUAL_BOUNDS: Bounds = { virtualMs: 7 * 24 * 3_600_000, steps: 100_000 };
 
 export interface SeedOptions {
   /** Keep a story that people can read. @default false */
@@ -23,6 +25,8 @@ export interface SeedOptions {
   /** Keep the tape of choices. @default false */
   readonly tape?: boolean;
   readonly bounds?: Partial<Bounds>;
+  /** Called after each event, to show from outside that the history goes on. */
+  readonly onEvent?: (() => void) | undefined;
 }
 
 /** What became of one history. */
@@ -73,7 +77,7 @@ export function runTape(
 async function play(
   scenario: Scenario,
   choices: Choices,
-  { story = false, bounds = {} }: SeedOptions,
+  { story = false, bounds = {}, onEvent }: SeedOptions,
 ): Promise<Outcome> {
   const simulation = new Simulation({ choices, story });
   const { schedule, trace } = simulation;
@@ -84,6 +88,7 @@ async function play(
     if (schedule.steps > steps) throw new Endless(`it still went on after ${steps} events`);
   };
   schedule.check(checkBounds);
+  if (onEvent !== undefined) schedule.check(onEvent);
   const violations: Violation[] = [];
   const tell = (error: unknown) => void violations.push(violationOf(error, schedule.now, story));
   {
@@ -111,6 +116,7 @@ async function play(
 class Endless extends Error {}
 
 function violationOf(error: unknown, atMs: number, story: boolean): Violation {
+  if (error instanceof InvariantError) return { invariant: error.invariant, atMs, detail: error.message };
   if (error instanceof Endless) return { invariant: ENDS, atMs, detail: error.message };
   const what = error instanceof Error ? ((story ? error.stack : undefined) ?? String(error)) : String(error);
   return { invariant: NOTHING_THROWN, atMs, detail: `nobody caught ${what}` };

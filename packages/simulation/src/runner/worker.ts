@@ -13,19 +13,21 @@ const tell = (told: Told) => parentPort?.postMessage(told);
 for (const module of before) await import(module);
 const scenarios: unknown = await import(registry);
 
-/** Tells by `at` how far it has come: who watches from outside sees where it hangs. */
+/** Tells by `at` which seed runs, and how many events there were: from outside one sees where it hangs. */
 async function carryOut({ scenario: name, from, count, stopAtFirst }: Task): Promise<Tally> {
   if (!isRegistry(scenarios)) throw new Error(`${registry} exports no list named scenarios`);
   const scenario = scenarioNamed(name, scenarios);
   let tally = NOTHING;
   for (let done = 0; done < count; done++) {
     Atomics.store(at, 0, done);
-    const outcome = await runSeed(scenario, from + done);
+    const outcome = await runSeed(scenario, from + done, { onEvent });
     tally = sum(tally, tallyOf(outcome, cpuMs()));
     if (stopAtFirst && tally.violating > 0) break;
   }
   return tally;
 }
+
+const onEvent = () => void Atomics.add(at, 1, 1);
 
 /** Of this thread, since it was asked last: others may have the core in between. */
 const cpuMs = (

@@ -1,4 +1,5 @@
 import type { Violation } from '../scenario/scenario.ts';
+import { InvariantError } from '../world/invariant-error.ts';
 import type { Simulation } from '../world/simulation.ts';
 
 /** What was found to be violated in a run. */
@@ -34,6 +35,7 @@ export async function violationsOf(history: {
   try {
     await history.run();
   } catch (error) {
+    if (error instanceof InvariantError) throw error;
     findings.add('nothing is thrown that nobody catches', String(error));
   }
   return findings.violations;

@@ -1,6 +1,7 @@
 import type { ApiServer } from '../apiserver/api-server.ts';
 import type { Change } from '../apiserver/store.ts';
 import type { Simulation } from '../world/simulation.ts';
+import { ENDED_TERM, isOfAnEndedTerm } from '../world/work.ts';
 import type { Findings } from './findings.ts';
 import { FINALIZER, Widget } from './kinds.ts';
 import type { Life } from './life.ts';
@@ -63,6 +64,13 @@ export class Outside {
   /** For what has no object. */
   look(life: Life): Promise<void> {
     return this.#call(life, 'look');
+  }
+
+  /** The last step of an operation that goes on after its reconcile has ended. */
+  late(life: Life, what: string): void {
+    this.#simulation.counts.add('an operation ended after its reconcile');
+    this.#onCall(life, what);
+    if (isOfAnEndedTerm()) this.#findings.add(ENDED_TERM, `${life.name} ${what}`);
   }
 
   isMade(uid: string): boolean {

@@ -24,6 +24,9 @@ export const LEASE = 'program';
 /** Fewer looks at the lease than by default: at rest they are most of what happens. */
 export const TIMES = { leaseMs: 15_000, renewMs: 10_000, retryMs: 5_000 };
 
+/** Longer than a lead that was lost takes to be won again. */
+const OPERATION_MS = 33_000;
+
 const OWN_WRITES = 'a process sees its own writes';
 
 /** What the program tells of what it does. */
@@ -48,6 +51,7 @@ export function program(life: Life, observers: Observers): Manager {
   const { world, access, log } = life;
   const election = { name: LEASE, identity: life.name, ...TIMES };
   const manager = new Manager({ world, access, name: 'program', log, election });
+  life.simulated.work.observe(manager);
   observers.made(life, manager);
   manager.caches.get(Setting, { labelSelector: 'use=yes' });
   manager.caches.get(ConfigMap).subscribe(({ key, type, object }) => {
@@ -103,6 +107,7 @@ async function reconcile(
   notOlder(life, observers, key, widget);
   context.assertMayAct();
   await outside.make(life, widget);
+  void operate(life, observers, context);
   const { namespace, name, uid = '' } = widget.metadata;
   const ref = { ...(namespace !== undefined && { namespace }), name };
   const child = context.cache(ConfigMap).get(ref);
@@ -138,6 +143,27 @@ async function reconcile(
   };
   const conditions = setCondition(widget.status?.conditions, ready, context.now());
   wrote(life, await context.setStatus(widget, { made, observedGeneration, conditions }));
+}
+
+/** Goes on after its reconcile has ended, as the clone of a machine does: a lost lead may be won again by then. */
+async function operate(
+  life: Life,
+  { simulation, outside }: Observers,
+  { key, fence: term }: ReconcileContext<Widget>,
+): Promise<void> {
+  using fence = term.nested();
+  const { process } = life.simulated;
+  // Without a choice: with more of them, the seeds that once found something would tell other histories.
+  await new Promise<void>((resolve) => {
+    simulation.schedule.after(OPERATION_MS, () => process.enter(resolve), process);
+  });
+  if (fence.signal.aborted) return simulation.counts.add('an operation was cancelled with its term');
+  try {
+    fence.assertOpen();
+  } catch {
+    return; // the signal was late
+  }
+  outside.late(life, `operate on ${key}`);
 }
 
 async function finalize(

@@ -48,6 +48,8 @@ export const runtime: Scenario = {
     'a stranger came in between',
     'a replica led again',
     'a job was run',
+    'an operation ended after its reconcile',
+    'an operation was cancelled with its term',
     'a child was deleted by its controller',
     CAME_BACK,
     said(404),

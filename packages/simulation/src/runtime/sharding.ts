@@ -132,6 +132,7 @@ class History {
     const { world, access, log } = life;
     const sharding = { name: NAME, identity: life.name, shards: SHARDS, ...TIMES };
     const manager = new Manager({ world, access, name: 'program', log, sharding });
+    life.simulated.work.observe(manager);
     manager.control<Probe>({
       for: Probe,
       concurrency: 4,

@@ -38,7 +38,7 @@ export class Telling {
    */
   tells(uid: string, note: string, calm: boolean, term: AbortSignal): void {
     const told = `${uid} ${note}`;
-    if (!calm) this.#before.add(told);
+    if (!calm || term.aborted) this.#before.add(told);
     else if (!this.#before.has(told)) {
       this.#expected.set(told, note);
       term.addEventListener('abort', () => this.#expected.delete(told), { once: true });

@@ -45,6 +45,7 @@ export const carelessGreeter = scenarioOf('careless-greeter', true);
 /** The program under test, as it would be on a machine. */
 function startGreeter(world: SimulatedWorld, careless: boolean): Promise<void> {
   const manager = new Manager({ world, access: accessTo(), name: 'greeter', log: silentLogger });
+  world.work.observe(manager);
   manager.control({
     for: Greeting,
     reconcile: async (greeting, { setStatus }) => {

@@ -30,6 +30,7 @@ export function observedManager(world: ReplicaWorld, { onQueue, onLog }: Observi
     { world, access: accessTo(), name: 'vmwright', log, election },
     (queue) => onQueue(world.identity, queue),
   );
+  world.work.observe(manager);
   return { manager, log };
 }
 

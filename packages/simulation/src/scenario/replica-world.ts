@@ -1,4 +1,5 @@
 import type { ServerAddress, Timer, Transport, World } from '@vmwright/runtime';
+import type { Work } from '../world/work.ts';
 import type { SimulatedWorld } from '../world/world.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -16,6 +17,10 @@ export class ReplicaWorld implements World {
     this.stopping = stopping;
     this.#world = world;
     this.#traffic = traffic;
+  }
+
+  get work(): Work {
+    return this.#world.work;
   }
 
   now(): number {

@@ -1,3 +1,4 @@
+import { LEADING_NOW } from '../planted/leading-now.ts';
 import type { Planted } from '../planted/planted.ts';
 
 const GC = 'packages/operator/src/gc';
@@ -152,6 +153,19 @@ export const VMGROUP_BUGS: readonly Planted[] = [
     find: 'extraConfig: marksOf(cluster, group, slot, destination.template), }, scope, );',
     replace: 'extraConfig: marksOf(cluster, group, slot, destination.template),\n      },\n      {},\n    );',
     why: 'after a pause of the process the signal is late',
+    scenario,
+  },
+  {
+    name: 'the fence of an operation asks only whether this process leads now',
+    ...LEADING_NOW,
+    scenario,
+  },
+  {
+    name: 'a shutdown deadline that has passed requeues at once',
+    file: `${VMGROUP}/plan.ts`,
+    find: 'return ms > 0 ? ms : [];',
+    replace: 'return Math.max(1, ms);',
+    why: 'while the removal waits for something else, the group would be reconciled 1,000 times a second',
     scenario,
   },
   {

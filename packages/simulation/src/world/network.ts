@@ -2,11 +2,13 @@ import type { Transport, TransportRequest, TransportResponse } from '@vmwright/r
 import type { Choices } from './choices.ts';
 import type { Counts } from './counts.ts';
 import { type FaultRates, type RequestFault, requestFault, streamFault, USUAL_FAULTS } from './faults.ts';
+import { InvariantError } from './invariant-error.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Schedule } from './schedule.ts';
 import type { Answer, ModelServer, WholeAnswer } from './server.ts';
 import { Stream } from './stream.ts';
 import type { Trace } from './trace.ts';
+import { ENDED_TERM, isOfAnEndedTerm } from './work.ts';
 
 /**
  * On its way where nothing goes wrong: as usual, and one in so many for up to two seconds. With the twelve seconds of bad times,
@@ -89,6 +91,10 @@ export class Network {
     const served = this.#servers.get(origin);
     if (served === undefined) return Promise.reject(new Error(`getaddrinfo ENOTFOUND ${origin}`));
     const { schedule, choices } = this.#parts;
+    // Reads of vCenter are POSTs too; a change is what asks a fence right before it is sent.
+    const isChange = request.method !== 'GET' && request.beforeSend !== undefined;
+    if (isChange && isOfAnEndedTerm())
+      schedule.fail(new InvariantError(ENDED_TERM, `${process.name} sends ${nameOf(request)}`));
     const exchange = new Exchange(process, request, open);
     const fault = this.#isParted(process, origin)
       ? choices.one(['half-open', 'lost'] as const)

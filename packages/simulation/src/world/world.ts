@@ -3,6 +3,7 @@ import type { Choices } from './choices.ts';
 import type { Network } from './network.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Schedule } from './schedule.ts';
+import { Work } from './work.ts';
 
 /** 1 January 2026: when every simulation begins, by a clock that is right. */
 export const EPOCH_MS = Date.UTC(2026, 0, 1);
@@ -20,10 +21,13 @@ export interface WorldParts {
 /** The world as one simulated process sees it. */
 export class SimulatedWorld implements World {
   readonly process: SimulatedProcess;
+  /** Of the process's controllers and jobs. */
+  readonly work: Work;
   readonly #parts: WorldParts;
 
   constructor(process: SimulatedProcess, parts: WorldParts) {
     this.process = process;
+    this.work = new Work(process.name, parts.schedule);
     this.#parts = parts;
   }
 

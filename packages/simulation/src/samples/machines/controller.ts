@@ -42,6 +42,7 @@ export function machineProgram({ variant, token, onQueue }: MachineProgramOption
       log: silentLogger,
       election: { name: LEASE, identity: world.identity },
     });
+    world.work.observe(manager);
     const uids = async (signal: AbortSignal) => {
       const { items } = await manager.client.list(Machine, { signal });
       return uidsOf(items);
