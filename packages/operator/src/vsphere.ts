@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { exponentialBuckets, type Logger, type Registry, schema, type World } from '@vmwright/runtime';
-import { type TlsOptions, Vcenter, type VcenterObserver } from '@vmwright/vsphere';
+import { isOutage, type TlsOptions, Vcenter, type VcenterObserver } from '@vmwright/vsphere';
 import { SettingsError } from './settings/values.ts';
 import type { VcenterSettings, VsphereSettings } from './settings/vsphere.ts';
 import { Site } from './vmgroup/site.ts';
@@ -23,6 +23,8 @@ const FILE = object({
       ...{ ca: named, thumbprint: named },
       insecure: optional(boolean()),
       namespaces: optional(array(string({ minLength: 1 }))),
+      templateFolder: named,
+      allowVmAsTemplate: optional(boolean()),
       placement: optional(
         object({
           ...{ datacenter: named, folder: named, cluster: named },
@@ -50,6 +52,10 @@ export async function connectVcenters(
   const sites: Site[] = [];
   for (const each of all) {
     const { name, server, namespaces } = each;
+    const templates = {
+      folder: each.templateFolder ?? settings.templates.folder,
+      allowMachines: each.allowVmAsTemplate ?? settings.templates.allowMachines,
+    };
     // Read once at the start, so that what is wrong is told then; and anew for each login, since both may be replaced.
     await Promise.all([credentialsOf(each), trustOf(each)]).catch((error: unknown) => {
       if (each === vcenter) throw error;
@@ -62,7 +68,7 @@ export async function connectVcenters(
       );
     sites.push(
       new Site({
-        ...{ world, name, namespaces, concurrency, wake },
+        ...{ world, log, name, namespaces, templates, concurrency, wake },
         placement: { ...placement, ...each.placement },
         vcenter: new Vcenter({
           ...{ world, server, timeoutMs, maxWaitSeconds: WAIT_SECONDS },
@@ -145,7 +151,10 @@ function observing(registry: Registry, log: Logger): (vcenter: string) => Vcente
       requests.with({ vcenter, method, code }).inc();
       duration.with({ vcenter, method }).observe(durationMs / 1000);
     },
-    troubled: (error) =>
-      log.warn({ vcenter, error: String(error) }, 'vCenter cannot be followed; it goes on'),
+    troubled: (error) => {
+      // An outage is logged once, when it begins.
+      const level = isOutage(error) ? 'debug' : 'warn';
+      log[level]({ vcenter, error: String(error) }, 'Inventory watch failed, retrying');
+    },
   });
 }

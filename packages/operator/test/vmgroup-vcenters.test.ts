@@ -66,20 +66,27 @@ function until(namespace: string, name: string, is: (group: KubeObject) => boole
 const running = (group: KubeObject) => isRunning(group, 2);
 const because = (reason: string) => (group: KubeObject) => field(ready(group), 'reason') === reason;
 
-test('each namespace has its vCenter; a group may name another; the rest goes to the one for all', async () => {
+test('each namespace has its vCenter, may name the one for all, and no other; the rest goes to the one for all', async () => {
   await create('team-east', 'web');
   await create('default', 'web');
-  await create('default', 'elsewhere', { vcenter: 'east' });
+  await create('team-east', 'elsewhere', { vcenter: 'default' });
+  await create('default', 'foreign', { vcenter: 'east' });
   expect(await until('team-east', 'web', running)).toMatchObject({ status: { vcenter: 'east' } });
   expect(await until('default', 'web', running)).toMatchObject({ status: { vcenter: 'default' } });
-  expect(await until('default', 'elsewhere', running)).toMatchObject({ status: { vcenter: 'east' } });
+  expect(await until('team-east', 'elsewhere', running)).toMatchObject({ status: { vcenter: 'default' } });
+  // The same as of a vCenter that does not exist, and without the names of others.
+  const foreign = await until('default', 'foreign', because('UnknownVcenter'));
+  expect(field(foreign, 'status', 'lastMessage')).toBe(
+    "no vCenter 'east' is available to the namespace 'default' (there are default); correct spec.placement.vcenter",
+  );
+  await it.kubectl('delete', 'vmgroup', 'foreign');
 });
 
 test('an unknown vCenter is reported, and a changed placement is rejected', async () => {
   await create('default', 'lost', { vcenter: 'north' });
   const lost = await until('default', 'lost', because('UnknownVcenter'));
   expect(field(lost, 'status', 'lastMessage')).toBe(
-    "there is no vCenter 'north' in the file of vCenters (there are default, east, west)",
+    "no vCenter 'north' is available to the namespace 'default' (there are default); correct spec.placement.vcenter",
   );
   await it.kubectl('delete', 'vmgroup', 'lost');
   await create('default', 'settled');
@@ -111,7 +118,7 @@ test('a password that is refused is told, and a new one in its file is taken up;
   await create('team-west', 'web');
   const waiting = await until('team-west', 'web', because('VcenterUnauthorized'));
   expect(field(waiting, 'status', 'lastMessage')).toBe(
-    "vCenter 'west' refuses the user name or the password; mend its credentials",
+    "vCenter 'west' rejects the user name or the password; correct its credentials",
   );
   await credentials('west', west.username, PASSWORD);
   const healed = await until('team-west', 'web', running);

@@ -16,7 +16,7 @@ export {
 export { type FaultCode, FaultError, faultOf, isA } from './faults.ts';
 export { type HealthListener, isOutage } from './health/health.ts';
 export type { Inventory, InventoryChange, InventoryOptions } from './inventory/inventory.ts';
-export type { Datacenter } from './lookup/lookup.ts';
+export type { Datacenter, TemplateOptions } from './lookup/lookup.ts';
 export { customValueOf } from './machines/attributes.ts';
 export type { ShutDownOptions, TaskRef } from './machines/machines.ts';
 export type { CloneOptions, MachineConfig } from './machines/specs.ts';

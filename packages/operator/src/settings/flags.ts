@@ -37,6 +37,8 @@ export const OPTIONS = {
   'vsphere-resource-pool': { type: 'string' },
   'vsphere-datastore': { type: 'string' },
   'vsphere-storage-policy': { type: 'string' },
+  'vsphere-template-folder': { type: 'string' },
+  'vsphere-allow-vm-as-template': { type: 'string', default: 'false' },
   'vmgroup-sweep': { type: 'string', default: '1m' },
 } as const;
 
@@ -53,7 +55,12 @@ export function flagsIn(args: readonly string[]): Flags {
 }
 
 /** Flags that are true where they are named. */
-const SWITCHES: ReadonlySet<string> = new Set(['leader-elect', 'insecure', 'enable-leader-election']);
+const SWITCHES: ReadonlySet<string> = new Set([
+  'leader-elect',
+  'insecure',
+  'enable-leader-election',
+  'vsphere-allow-vm-as-template',
+]);
 
 /** As Go's programs take them too: with one dash, and switches without a value. */
 function spelt(arg: string): string {

@@ -7,8 +7,9 @@ export interface VsphereSettings {
   /** A file that says which vCenters there are, and for whom. */
   readonly file: string | undefined;
   readonly placement: PlacementSettings;
+  readonly templates: TemplateSettings;
   readonly timeoutMs: number;
-  /** How much a vCenter is kept busy with at a time. */
+  /** Number of clones at a time, and of other tasks, for each vCenter. */
   readonly concurrency: number;
   readonly sweepMs: number;
 }
@@ -27,9 +28,21 @@ export interface VcenterSettings {
   readonly thumbprint?: string | undefined;
   /** Takes whatever certificate it shows. */
   readonly insecure?: boolean | undefined;
-  /** Those whose groups are here. @default all that no other is for */
+  /** The namespaces whose groups may be here. @default all */
   readonly namespaces?: readonly string[] | undefined;
+  /** As `TemplateSettings.folder`. @default that of all vCenters */
+  readonly templateFolder?: string | undefined;
+  /** As `TemplateSettings.allowMachines`. @default that of all vCenters */
+  readonly allowVmAsTemplate?: boolean | undefined;
   readonly placement?: PlacementSettings | undefined;
+}
+
+/** What machines may be cloned from. */
+interface TemplateSettings {
+  /** Path of the folder that templates are in. @default anywhere in the datacenter */
+  readonly folder?: string | undefined;
+  /** Whether machines that are not templates may be cloned too. */
+  readonly allowMachines: boolean;
 }
 
 /** Where machines go when a group does not say. */
@@ -50,6 +63,10 @@ export function vsphereIn(text: (flag: Flag) => string, environment: Environment
     vcenter: file === undefined || isGiven ? vcenterIn(text, environment) : undefined,
     file,
     placement: placementIn(text),
+    templates: {
+      folder: text('vsphere-template-folder') || undefined,
+      allowMachines: truth('vsphere-allow-vm-as-template', text('vsphere-allow-vm-as-template')),
+    },
     timeoutMs: time('vsphere-timeout', text('vsphere-timeout'), SHORTEST_MS),
     concurrency: whole('vsphere-concurrency', text('vsphere-concurrency'), 1, 1_000),
     sweepMs: time('vmgroup-sweep', text('vmgroup-sweep'), SHORTEST_MS),

@@ -20,6 +20,7 @@ import { deletionPolicyOf, isPaused } from '../annotations.ts';
 import { operationFor, taken, wordsOf } from './actions.ts';
 import { Announcements } from './announcements.ts';
 import { letGo } from './deletion.ts';
+import { BLIND_MS } from './health.ts';
 import { MovedError } from './held.ts';
 import { Liveness } from './liveness.ts';
 import { ElsewhereError, type Location, Locator, placed } from './locator.ts';
@@ -28,13 +29,13 @@ import { Operations } from './operations.ts';
 import { attempting, observePaused, type Plan, plan, planDeletion } from './plan.ts';
 import { isReplacing } from './replacement.ts';
 import { VmGroup } from './resource.ts';
-import { BLIND_MS } from './roots.ts';
 import type { Sites } from './sites.ts';
 import type { Action, Seen } from './slots.ts';
 import { departing, troubled, withRetryAt, withTasks } from './status.ts';
 import type { Destination } from './targets.ts';
-import { type Trouble, troubleOf, unreachable } from './trouble.ts';
+import { type Trouble, troubleOf } from './trouble.ts';
 import type { Turn } from './turns.ts';
+import { waitingForSlot } from './waiting.ts';
 
 export const FINALIZER = 'vmwright.dev/vmgroup';
 
@@ -74,6 +75,7 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
     everyMs: LOOK_MS,
     ask: async () => {
       const changed = liveness.changed();
+      sites.keepRoots(groups.list());
       if (changed.size === 0) return [];
       return [...groups.list()]
         .filter((group) => changed.has(sites.find(group)))
@@ -163,7 +165,7 @@ class VmGroups {
     return this.#telling(group, context, async () => {
       if (isPaused(group)) return this.#observePaused(group, context);
       const location = await this.#locator.locate(group, context);
-      if (location === undefined || !location.root.isLive) return blindly(location);
+      if (location === undefined || !location.root.isLive) return blindly(group, location, context);
       const { key, now, setStatus } = context;
       let found = group;
       this.#meet(group, location, context);
@@ -214,7 +216,7 @@ class VmGroups {
         throw error;
       });
       if (location === 'elsewhere') return this.#gone(group, key);
-      if (location === undefined || !location.root.isLive) return blindly(location);
+      if (location === undefined || !location.root.isLive) return blindly(group, location, context);
       this.#meet(group, location, context);
       const seen = this.#look(group, location, key);
       if (policy === 'Orphan') {
@@ -240,7 +242,7 @@ class VmGroups {
     let seen = NOTHING;
     if (group.status?.vcenter !== undefined) {
       const location = await this.#locator.locate(group, context);
-      if (location === undefined || !location.root.isLive) return blindly(location);
+      if (location === undefined || !location.root.isLive) return blindly(group, location, context);
       this.#meet(group, location, context);
       seen = this.#look(group, location, key);
     }
@@ -292,22 +294,23 @@ class VmGroups {
     context: ReconcileContext<VmGroup>,
   ): Promise<Result> {
     const { key, setStatus, now } = context;
-    const { turns } = location.site;
+    const { site } = location;
     this.#announce(group, troubles, context);
     const granted = actions.flatMap((action) => {
-      const turn = turns.take(key);
+      const turn = site.turnsFor(action.do).take(key);
       return turn === undefined ? [] : { action, turn };
     });
     try {
+      const isWaiting = granted.length < actions.length;
       const intended = attempting(
-        placed(status, location),
+        placed(isWaiting ? waitingForSlot(status) : status, location),
         granted.map(({ action }) => action),
         now(),
       );
       const stored = await setStatus(group, intended);
       await this.#begin(stored, location, granted, destination, context);
     } catch (error) {
-      turns.leave(key); // or its own turns, given back, would wake it at once, past its back-off
+      site.leaveTurns(key); // or its own turns, given back, would wake it at once, past its back-off
       throw error;
     } finally {
       for (const { turn } of granted) turn.end();
@@ -315,7 +318,7 @@ class VmGroups {
     // Not while more is done: what is told then, now and then, is told of many together.
     if (this.#operations.isWaitingToShow(key)) location.site.vcenter.hurry();
     const busy = this.#operations.of(key);
-    if (actions.every(({ slot }) => busy.has(slot))) turns.leave(key);
+    if (actions.every(({ slot }) => busy.has(slot))) site.leaveTurns(key);
     if (!Number.isFinite(againAt)) return undefined;
     return requeueAfter(Math.max(1, againAt - this.#options.world.monotonic()));
   }
@@ -377,7 +380,7 @@ class VmGroups {
       // Of a machine that is there it may be a restart: then it is away.
       const what = leaving ? 'remove' : power === undefined ? 'clone' : 'resize';
       const operation = taken(what, { name, task }, { site });
-      void this.#operations.begin(key, slot, operation, site.turns.resumed(), term);
+      void this.#operations.begin(key, slot, operation, site.turnsFor(what).resumed(), term);
     }
   }
 
@@ -418,7 +421,7 @@ class VmGroups {
     this.#announcements.clear(key);
     this.#locator.forget(group);
     this.#known.delete(key);
-    this.#options.sites.find(group)?.turns.leave(key);
+    this.#options.sites.find(group)?.leaveTurns(key);
   }
 
   /** One event for each cause, however often it is retried. */
@@ -447,7 +450,11 @@ class VmGroups {
       const retryMs = this.#operations.blocked(key, { error, words: '' });
       for (const { reason, message } of this.#announcements.news(key, [trouble])) {
         event(group, { type: 'Warning', reason, note: message });
-        log.warn({ reason, error: message, retryInMs: Math.round(retryMs) }, 'VmGroup cannot be reconciled');
+        const level = trouble.isUnknown ? 'debug' : 'warn'; // an outage is logged once for all groups
+        log[level](
+          { reason, error: message, retryInMs: Math.round(retryMs) },
+          'VmGroup cannot be reconciled',
+        );
       }
       // As it is by now: the reconcile may have written it.
       const newest = cache(VmGroup).get(group.metadata) ?? group;
@@ -466,11 +473,23 @@ const NOTHING: Seen = {
   ...{ movedAway: new Map(), troubles: [], isCloningAtRest: false },
 };
 
-/** Nothing is done while it is not known what there is; soon it is told, too. */
-function blindly(location: Location | undefined): Result {
-  if (location !== undefined && location.root.blindMs > BLIND_MS) throw unreachable(location.site.name);
+/** Stale inventory blocks actions; an outage is reported once it has lasted a while. A group without a status gets one. */
+async function blindly(
+  group: VmGroup,
+  location: Location | undefined,
+  { setStatus, now }: ReconcileContext<VmGroup>,
+): Promise<Result> {
+  if (location !== undefined && location.root.blindMs > BLIND_MS) throw location.site.health.outage();
+  if (group.status?.phase === undefined) await setStatus(group, troubled(group, CONNECTING, now()));
   return requeueAfter(LOOK_MS);
 }
+
+const CONNECTING: Trouble = {
+  reason: 'Connecting',
+  message: 'waiting for vCenter to list the machines',
+  isUnknown: true,
+  isPassing: true,
+};
 
 /** Lookups change nothing and have no event. */
 const REASONS: Readonly<Record<Action['do'], string | undefined>> = {

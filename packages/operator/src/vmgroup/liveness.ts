@@ -1,13 +1,14 @@
+import { BLIND_MS } from './health.ts';
 import type { Root } from './root.ts';
-import { BLIND_MS } from './roots.ts';
 import type { Site } from './site.ts';
 
 interface Known {
   readonly open: number;
   readonly isBlind: boolean;
+  readonly isDown: boolean;
 }
 
-/** Notices when nothing is heard any more of what a vCenter has, and when it is again. */
+/** Notices when a vCenter or one of its watched folders becomes unavailable, and when it is available again. */
 export class Liveness {
   readonly #sites: Iterable<Site>;
   readonly #known = new Map<Site, Known>();
@@ -17,15 +18,18 @@ export class Liveness {
     this.#sites = sites;
   }
 
-  /** Sites that have gone blind, see again, or see more, since this was asked last. */
+  /** The vCenters whose availability has changed since the last call, or of which more is known. */
   changed(): ReadonlySet<Site | undefined> {
     const changed = new Set<Site>();
     for (const site of this.#sites) {
       const { open } = site.roots;
       const blind = open.filter((root) => root.blindMs > BLIND_MS);
-      const before = this.#known.get(site) ?? { open: 0, isBlind: false };
-      const now = { open: open.length, isBlind: blind.length > 0 };
-      if (now.open !== before.open || now.isBlind !== before.isBlind) changed.add(site);
+      const before = this.#known.get(site) ?? { open: 0, isBlind: false, isDown: false };
+      const now = { open: open.length, isBlind: blind.length > 0, isDown: site.health.isDown };
+      const isSame =
+        now.open <= before.open && now.isBlind === before.isBlind && now.isDown === before.isDown;
+      if (!isSame) changed.add(site);
+      site.health.probe();
       this.#known.set(site, now);
       for (const root of blind) void this.#closeIfGone(site, root);
     }

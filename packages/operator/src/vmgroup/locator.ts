@@ -1,6 +1,7 @@
 import { type ReconcileContext, unlessAborted, type World } from '@vmwright/runtime';
 import { FaultError, type Ref } from '@vmwright/vsphere';
 import { claimFolder, releaseFolder } from './folder.ts';
+import { folderProblem } from './folder-path.ts';
 import { folderName } from './names.ts';
 import { type Placement, VmGroup, type VmGroupStatus } from './resource.ts';
 import type { Root } from './root.ts';
@@ -14,7 +15,7 @@ import { GroupError } from './trouble.ts';
 export class ElsewhereError extends GroupError {
   constructor(site: string, vcenterId: string) {
     super({
-      reason: 'PlacementChanged',
+      reason: 'VcenterChanged',
       message: `vCenter '${site}' is another one than that on which its machines are (${vcenterId}); set its address back, or delete the group with vmwright.dev/deletion-policy=Orphan`,
     });
   }
@@ -60,14 +61,13 @@ export class Locator {
     { assertMayAct, signal }: ReconcileContext<VmGroup>,
   ): Promise<Location | undefined> {
     const site = this.#options.sites.of(group);
-    const wanted = site.placementOf(group.spec.placement);
     refuseToMove(group);
-    const { datacenter, folder, vcenterId } = group.status ?? {};
-    const placement = {
-      ...wanted,
-      ...(datacenter !== undefined && { datacenter }),
-      ...(folder !== undefined && { folder }),
-    };
+    const placement = site.placementFor(group);
+    assertPlaceable(placement);
+    const { vcenterId } = group.status ?? {};
+    // Before a folder is opened, which may create it: on another vCenter nothing may be changed for this group.
+    if (vcenterId !== undefined && !site.roots.isOpen(placement))
+      await this.#assertVcenter(site, vcenterId, signal);
     const root = await unlessAborted(site.roots.get(placement, assertMayAct), signal);
     if (root !== undefined && vcenterId !== undefined && vcenterId !== root.vcenterId)
       throw new ElsewhereError(site.name, vcenterId);
@@ -162,6 +162,12 @@ export class Locator {
     }
   }
 
+  async #assertVcenter(site: Site, vcenterId: string, signal: AbortSignal): Promise<void> {
+    if (site.health.isFailing) throw site.health.outage();
+    const { about } = await site.vcenter.about({ signal });
+    if (about.instanceUuid !== vcenterId) throw new ElsewhereError(site.name, vcenterId);
+  }
+
   /** Asked of the API server itself: a cache may lack a group that is there. */
   async #lives(
     uid: string,
@@ -186,6 +192,13 @@ export function placed(status: VmGroupStatus, { site, root, placement }: Locatio
   const { folder = DEFAULT_FOLDER } = placement;
   const { datacenter, vcenterId } = root;
   return { ...status, vcenter: site.name, vcenterId, datacenter: datacenter.name, folder };
+}
+
+/** The API server rejects such a path; an administrator's default, and groups of before, are checked here. */
+function assertPlaceable({ folder = DEFAULT_FOLDER }: Placement): void {
+  const problem = folderProblem(folder);
+  if (problem !== undefined)
+    throw new GroupError({ reason: 'InvalidPlacement', message: `placement.folder ${problem}` });
 }
 
 /** Machines do not move, and what is being deleted is looked for where it is. */

@@ -1,4 +1,5 @@
 import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
+import { FOLDER_RULES, LONGEST_PATH } from './folder-path.ts';
 
 const { array, boolean, conditions, integer, intOrString, literals, object, optional, string } = schema;
 
@@ -38,8 +39,11 @@ const place = {
   datacenter: optional(string({ description: 'Which datacenter, by its name.', minLength: 1 })),
   folder: optional(
     string({
-      description: "The folder of machines that the group's own is made in; made where it is missing.",
+      description:
+        "The folder of machines that the group's own is made in; made where it is missing. At most 8 steps, such as a/b.",
       minLength: 1,
+      maxLength: LONGEST_PATH,
+      rules: FOLDER_RULES,
     }),
   ),
   cluster: optional(string({ description: 'Which cluster, by its name or path.', minLength: 1 })),

@@ -2,7 +2,6 @@ import type { World } from '@vmwright/runtime';
 import {
   type ChangeOptions,
   type Datacenter,
-  FaultError,
   faultOf,
   type Inventory,
   isRef,
@@ -107,7 +106,7 @@ export class Root implements Disposable {
   }
 }
 
-/** The folder of a path below the datacenter's machines; what is missing of it is made. */
+/** The folder of a path below the datacenter's machines; missing steps are created. One call per step. */
 export async function ensureFolder(
   vcenter: Vcenter,
   datacenter: Datacenter,
@@ -117,12 +116,14 @@ export async function ensureFolder(
   const prefix = `/${datacenter.name}/vm/`;
   const bare = path.startsWith(prefix) ? path.slice(prefix.length) : path;
   let at = datacenter.vmFolder;
-  let walked = '';
+  let isNew = false;
   for (const name of bare.split('/').filter((step) => step !== '')) {
-    walked = `${walked}/${name}`;
-    at =
-      (await vcenter.lookup.folder(datacenter, `/${datacenter.name}/vm${walked}`, options).catch(notFound)) ??
-      (await makeFolder(vcenter, at, name, options)).folder;
+    const known: Ref | undefined = isNew ? undefined : await vcenter.lookup.child(at, name, options);
+    const step: MadeFolder =
+      known === undefined
+        ? await makeFolder(vcenter, at, name, options)
+        : { folder: folderIn(known, name), isNew: false };
+    ({ folder: at, isNew } = step);
   }
   return at;
 }
@@ -149,10 +150,9 @@ export async function makeFolder(
   }
 }
 
-function notFound(error: unknown): undefined {
-  const isMissing =
-    error instanceof NotFoundError || (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND');
-  if (!isMissing) throw error;
+function folderIn(found: Ref, name: string): Ref<'Folder'> {
+  if (isRef(found, 'Folder')) return found;
+  throw new NotFoundError(`'${name}' in the path of the folder is not a folder`);
 }
 
 function markedFrom(object: KnownObject): Marked | undefined {

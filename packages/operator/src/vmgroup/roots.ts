@@ -1,20 +1,16 @@
 import type { Timer, World } from '@vmwright/runtime';
-import { FaultError, type Vcenter } from '@vmwright/vsphere';
+import { type Datacenter, FaultError, type Ref, type Vcenter } from '@vmwright/vsphere';
+import type { VcenterHealth } from './health.ts';
 import type { Placement } from './resource.ts';
 import { ensureFolder, Root } from './root.ts';
-import { unreachable } from './trouble.ts';
 
 /** The folder that groups' folders are made in, unless said otherwise. */
 export const DEFAULT_FOLDER = 'vm-operator';
 
-/** Not known for so long, what is there is told as unknown; before, it is only not acted upon. */
-export const BLIND_MS = 10_000;
-
 export interface RootsOptions {
   readonly world: World;
-  /** Of the vCenter, as people call it. */
-  readonly name: string;
   readonly vcenter: Vcenter;
+  readonly health: VcenterHealth;
   readonly wake: (group: string) => void;
 }
 
@@ -25,19 +21,27 @@ interface Opening {
   failure?: { readonly error: unknown };
 }
 
-/** One that is opened within this time is waited for. */
+/** A reconcile waits so long for a folder that is being opened. */
 const SOON_MS = 1_000;
-/** Why one could not be opened is told for so long; then it is tried again. */
+/** A failed opening is reported for so long; then it is tried again. */
 const FAILED_MS = 3_000;
-/** What a first list may take. */
+/** Time for a first list. */
 const SYNCED_MS = 60_000;
+/** A folder that no group uses is watched for so long: whoever deletes a group may create the next one. */
+const UNUSED_MS = 60_000;
 
-/** The folders of a vCenter that groups' folders are in, each opened once, when it is first asked for. */
+/**
+ * The watched folders of a vCenter: those that groups' folders are in. Each is opened once, when it is first asked for,
+ * beside the others, and closed when no group has used it for a minute.
+ */
 export class Roots {
   readonly #options: RootsOptions;
+  /** By datacenter and path, as groups name them. */
   readonly #opening = new Map<string, Opening>();
   readonly #open = new Map<string, Root>();
-  #last: Promise<unknown> = Promise.resolve();
+  /** By reference: two paths may mean the same folder. */
+  readonly #watched = new Map<string, Promise<Root>>();
+  readonly #unusedSince = new Map<string, number>();
 
   constructor(options: RootsOptions) {
     this.#options = options;
@@ -47,25 +51,47 @@ export class Roots {
     return [...new Set(this.#open.values())];
   }
 
+  isOpen(placement: Placement): boolean {
+    return this.#open.has(keyOf(placement));
+  }
+
   /**
-   * The one of a placement, with all that is in it. Nobody waits for a vCenter that takes its time, or its groups would
-   * keep those of others from being looked at.
+   * The watched folder of a placement. A reconcile does not wait for one that takes long to open, or it would hold up the
+   * groups of others.
    * @returns undefined while it is being opened
-   * @throws VsphereError, GroupError
+   * @throws VsphereError, GroupError, VcenterOutageError
    */
-  async get(
-    { datacenter, folder = DEFAULT_FOLDER }: Placement,
-    allow: () => void,
-  ): Promise<Root | undefined> {
-    const { world, name } = this.#options;
-    const key = `${datacenter ?? ''}\n${folder}`;
+  async get(placement: Placement, allow: () => void): Promise<Root | undefined> {
+    const { world, health } = this.#options;
+    const key = keyOf(placement);
     const open = this.#open.get(key);
     if (open !== undefined) return open;
-    const opening = this.#opening.get(key) ?? this.#begin(key, datacenter, folder, allow);
+    const opening = this.#opening.get(key) ?? this.#begin(key, placement, allow);
     if (opening.failure !== undefined) throw opening.failure.error;
     const waitedMs = world.monotonic() - opening.since;
-    if (waitedMs > BLIND_MS) throw unreachable(name);
-    return waitedMs > SOON_MS ? undefined : soon(world, opening.root);
+    const found = waitedMs > SOON_MS || health.isFailing ? undefined : await soon(world, opening.root);
+    if (found === undefined && health.isFailing) throw health.outage();
+    return found;
+  }
+
+  /** Closes the folders that none of these placements has named for a while. */
+  keep(placements: Iterable<Placement>): void {
+    const now = this.#options.world.monotonic();
+    const used = new Set<string>();
+    for (const placement of placements) used.add(keyOf(placement));
+    for (const key of this.#open.keys()) {
+      const since = this.#unusedSince.get(key) ?? now;
+      if (used.has(key)) this.#unusedSince.delete(key);
+      else if (now - since < UNUSED_MS) this.#unusedSince.set(key, since);
+      else this.#release(key);
+    }
+  }
+
+  #release(key: string): void {
+    const root = this.#open.get(key);
+    this.#unusedSince.delete(key);
+    this.#open.delete(key);
+    if (root !== undefined && !this.open.includes(root)) this.close(root);
   }
 
   /** Whether its folder is not there any more; not as long as nobody can tell. */
@@ -78,46 +104,59 @@ export class Roots {
     }
   }
 
-  /** It is opened anew when it is asked for the next time: the folder may be another one by now. */
+  /** Ends the watch. The folder is opened again when it is asked for: by then it may be another one. */
   close(root: Root): void {
     for (const [key, open] of this.#open) if (open === root) this.#open.delete(key);
+    this.#watched.delete(root.folder.value);
     root[Symbol.dispose]();
   }
 
-  /** Without anybody's signal: who has asked first may be the first to give up. */
-  #begin(key: string, datacenter: string | undefined, folder: string, allow: () => void): Opening {
-    // One after the other: by whatever name it is asked for, a folder is opened once.
-    const root = this.#last.catch(() => undefined).then(() => this.#enter(key, datacenter, folder, allow));
-    this.#last = root;
+  /** Not by the signal of the reconcile that asks first: others wait for the folder too. */
+  #begin(key: string, placement: Placement, allow: () => void): Opening {
     const { world } = this.#options;
+    const root = this.#enter(key, placement, allow);
     const opening: Opening = { since: world.monotonic(), root };
     this.#opening.set(key, opening);
     const end = () => void this.#opening.delete(key);
     root.then(end, (error: unknown) => {
-      // Kept for a while: by now nobody may be waiting who could tell.
-      opening.failure = { error };
+      opening.failure = { error }; // for reconciles that come later: the one that asked has given up waiting
       world.after(FAILED_MS, end);
     });
     return opening;
   }
 
-  async #enter(key: string, name: string | undefined, path: string, allow: () => void): Promise<Root> {
-    const { world, vcenter, wake } = this.#options;
+  async #enter(
+    key: string,
+    { datacenter: name, folder: path = DEFAULT_FOLDER }: Placement,
+    allow: () => void,
+  ): Promise<Root> {
+    const { vcenter } = this.#options;
     const datacenter = await vcenter.lookup.datacenter(name);
     const folder = await ensureFolder(vcenter, datacenter, path, { allow });
-    const { about } = await vcenter.about();
-    const { instanceUuid: vcenterId = '' } = about;
-    const known = this.open.find((root) => root.folder.value === folder.value);
-    const root = known ?? new Root({ world, vcenter, datacenter, folder, vcenterId, wake });
-    if (known === undefined) await this.#synced(root);
+    const watched = this.#watched.get(folder.value) ?? this.#watch(datacenter, folder);
+    const root = await watched;
     this.#open.set(key, root);
     return root;
   }
 
+  #watch(datacenter: Datacenter, folder: Ref<'Folder'>): Promise<Root> {
+    const { world, vcenter, wake } = this.#options;
+    const watched = (async () => {
+      const { about } = await vcenter.about();
+      const { instanceUuid: vcenterId = '' } = about;
+      const root = new Root({ world, vcenter, datacenter, folder, vcenterId, wake });
+      await this.#synced(root);
+      return root;
+    })();
+    this.#watched.set(folder.value, watched);
+    watched.catch(() => this.#watched.delete(folder.value));
+    return watched;
+  }
+
   async #synced(root: Root): Promise<void> {
-    const { world, name } = this.#options;
+    const { world, health } = this.#options;
     const late = new AbortController();
-    const timer = world.after(SYNCED_MS, () => late.abort(unreachable(name)));
+    const timer = world.after(SYNCED_MS, () => late.abort(health.outage()));
     try {
       await root.synced(late.signal);
     } catch (error) {
@@ -127,6 +166,10 @@ export class Roots {
       timer.cancel();
     }
   }
+}
+
+function keyOf({ datacenter = '', folder = DEFAULT_FOLDER }: Placement): string {
+  return `${datacenter}\n${folder}`;
 }
 
 /** What it gives, where it does so soon. */

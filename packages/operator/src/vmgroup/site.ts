@@ -1,21 +1,26 @@
-import type { World } from '@vmwright/runtime';
+import type { Logger, World } from '@vmwright/runtime';
 import type { Vcenter } from '@vmwright/vsphere';
+import { VcenterHealth } from './health.ts';
 import { HostNames } from './host-names.ts';
-import type { Placement } from './resource.ts';
+import type { Placement, VmGroup } from './resource.ts';
 import { Roots } from './roots.ts';
-import { Targets } from './targets.ts';
+import type { Action } from './slots.ts';
+import { Targets, type TemplateRules } from './targets.ts';
 import { Turns } from './turns.ts';
 
 export interface SiteOptions {
   readonly world: World;
+  readonly log: Logger;
   /** As people call it. */
   readonly name: string;
   readonly vcenter: Vcenter;
   /** Where machines go when a group does not say. */
   readonly placement: Placement;
-  /** Whose groups are here unless they say otherwise; undefined: those of all that no other site has. */
+  /** The namespaces whose groups may be here. @default all */
   readonly namespaces?: readonly string[] | undefined;
-  /** How much vCenter is kept busy with at a time. */
+  /** What machines may be cloned from. @default any template */
+  readonly templates?: TemplateRules | undefined;
+  /** Number of clones at a time, and of other tasks. */
   readonly concurrency: number;
   readonly wake: (group: string) => void;
 }
@@ -25,22 +30,41 @@ export class Site implements AsyncDisposable {
   readonly name: string;
   readonly vcenter: Vcenter;
   readonly namespaces: readonly string[] | undefined;
-  readonly turns: Turns;
+  readonly health: VcenterHealth;
   readonly roots: Roots;
   readonly targets: Targets;
   readonly hosts: HostNames;
   readonly #placement: Placement;
+  /** A clone takes minutes, any other task seconds: they have limits of their own, so that the one does not hold up the other. */
+  readonly #limits: { readonly clones: Turns; readonly others: Turns };
   readonly #claims = new Map<string, Promise<unknown>>();
 
-  constructor({ world, name, vcenter, placement, namespaces, concurrency, wake }: SiteOptions) {
+  constructor(options: SiteOptions) {
+    const { world, log, name, vcenter, placement, namespaces, templates, concurrency: most, wake } = options;
     this.name = name;
     this.vcenter = vcenter;
     this.namespaces = namespaces;
-    this.turns = new Turns({ world, most: concurrency, wake });
-    this.roots = new Roots({ world, name, vcenter, wake });
-    this.targets = new Targets(world, vcenter);
+    this.#limits = { clones: new Turns({ world, most, wake }), others: new Turns({ world, most, wake }) };
+    this.health = new VcenterHealth({ world, log, name, vcenter });
+    this.roots = new Roots({ world, vcenter, health: this.health, wake });
+    this.targets = new Targets(world, vcenter, templates);
     this.hosts = new HostNames(world, vcenter);
     this.#placement = placement;
+  }
+
+  /** Whether groups of a namespace may be here. */
+  admits(namespace: string): boolean {
+    return this.namespaces === undefined || this.namespaces.includes(namespace);
+  }
+
+  /** The limit that an action counts towards. */
+  turnsFor(action: Action['do']): Turns {
+    return action === 'clone' ? this.#limits.clones : this.#limits.others;
+  }
+
+  /** A group waits for nothing any more. */
+  leaveTurns(group: string): void {
+    for (const turns of Object.values(this.#limits)) turns.leave(group);
   }
 
   /** Where a group's machines go, by what it says and what we were told. */
@@ -49,6 +73,16 @@ export class Site implements AsyncDisposable {
     const isElsewhere = wanted.cluster !== undefined && wanted.cluster !== others.cluster;
     // The pool that we were told of is in another cluster.
     return { ...others, ...(resourcePool !== undefined && !isElsewhere && { resourcePool }), ...wanted };
+  }
+
+  /** Where a group's machines are, or go: its status says so once they are there. */
+  placementFor({ spec, status }: VmGroup): Placement {
+    const { datacenter, folder } = status ?? {};
+    return {
+      ...this.placementOf(spec.placement),
+      ...(datacenter !== undefined && { datacenter }),
+      ...(folder !== undefined && { folder }),
+    };
   }
 
   /** One after the other for each name: of two that want the same, the second finds what the first has made of it. */

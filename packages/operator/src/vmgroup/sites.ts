@@ -1,4 +1,4 @@
-import type { VmGroup } from './resource.ts';
+import type { Placement, VmGroup } from './resource.ts';
 import type { Site } from './site.ts';
 import { GroupError } from './trouble.ts';
 
@@ -14,27 +14,47 @@ export class Sites implements AsyncDisposable {
     return this.#sites[Symbol.iterator]();
   }
 
-  /** That of a group: where its machines are; else the one that it names, of its namespace, or for all others. */
+  /**
+   * The vCenter of a group: the one where its machines are, else the one that it names, else the one of its namespace, else
+   * the one for all. A vCenter that does not admit the group's namespace does not exist for it.
+   */
   find(group: VmGroup): Site | undefined {
     const name = nameIn(group);
-    if (name !== undefined) return this.#sites.find((site) => site.name === name);
-    const { namespace = '' } = group.metadata;
+    const admitting = this.#admitting(group);
+    if (name !== undefined) return admitting.find((site) => site.name === name);
     return (
-      this.#sites.find(({ namespaces }) => namespaces?.includes(namespace)) ??
-      this.#sites.find(({ namespaces }) => namespaces === undefined)
+      admitting.find(({ namespaces }) => namespaces !== undefined) ??
+      admitting.find(({ namespaces }) => namespaces === undefined)
     );
+  }
+
+  /** Closes watched folders that none of these groups uses. */
+  keepRoots(groups: Iterable<VmGroup>): void {
+    const used = new Map<Site, Placement[]>(this.#sites.map((site) => [site, []]));
+    for (const group of groups) {
+      const site = this.find(group);
+      if (site !== undefined) used.get(site)?.push(site.placementFor(group));
+    }
+    for (const [site, placements] of used) site.roots.keep(placements);
   }
 
   /** The same. @throws GroupError where there is none */
   of(group: VmGroup): Site {
     const site = this.find(group);
     if (site !== undefined) return site;
-    const [name, names] = [nameIn(group), this.#sites.map((each) => each.name).join(', ')];
+    const [name, { namespace }] = [nameIn(group), group.metadata];
+    const names = this.#admitting(group).map((each) => each.name);
+    const there = names.length === 0 ? '' : ` (there are ${names.join(', ')})`;
+    // The same whether the vCenter is unknown or another namespace's, whose names are not shown.
     const message =
       name === undefined
-        ? `no vCenter is meant for the namespace '${group.metadata.namespace}'; name one in spec.placement.vcenter (there are ${names})`
-        : `there is no vCenter '${name}' in the file of vCenters (there are ${names})`;
+        ? `no vCenter is available to the namespace '${namespace}'; ask the administrator of the operator for one`
+        : `no vCenter '${name}' is available to the namespace '${namespace}'${there}; correct spec.placement.vcenter`;
     throw new GroupError({ reason: 'UnknownVcenter', message });
+  }
+
+  #admitting({ metadata: { namespace = '' } }: VmGroup): readonly Site[] {
+    return this.#sites.filter((site) => site.admits(namespace));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

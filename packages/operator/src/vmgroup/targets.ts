@@ -24,6 +24,14 @@ export function wantedBy({ spec }: VmGroup, placement: Placement): Wanted {
   return { placement, template, linked };
 }
 
+/** What machines may be cloned from. */
+export interface TemplateRules {
+  /** Path of the folder that templates are in; others do not exist for groups. */
+  readonly folder?: string | undefined;
+  /** Whether machines that are not templates may be cloned too. */
+  readonly allowMachines?: boolean | undefined;
+}
+
 interface Remembered {
   readonly until: number;
   readonly target: Promise<Target>;
@@ -36,11 +44,13 @@ const REMEMBERED_MS = 60_000;
 export class Targets {
   readonly #world: Pick<World, 'monotonic'>;
   readonly #vcenter: Vcenter;
+  readonly #rules: TemplateRules;
   readonly #known = new Map<string, Remembered>();
 
-  constructor(world: Pick<World, 'monotonic'>, vcenter: Vcenter) {
+  constructor(world: Pick<World, 'monotonic'>, vcenter: Vcenter, rules: TemplateRules = {}) {
     this.#world = world;
     this.#vcenter = vcenter;
+    this.#rules = rules;
   }
 
   /** @throws VsphereError, GroupError */
@@ -62,7 +72,12 @@ export class Targets {
   async #find(datacenter: Datacenter, { placement, template: name, linked }: Wanted): Promise<Target> {
     const { lookup } = this.#vcenter;
     const { datastore, storagePolicy } = placement;
-    const template = await lookup.template(datacenter, name);
+    const { folder: path, allowMachines } = this.#rules;
+    const folder = path === undefined ? undefined : await lookup.folder(datacenter, path);
+    const template = await lookup.template(datacenter, name, {
+      folder,
+      onlyTemplates: allowMachines !== true,
+    });
     const resourcePool = await lookup.resourcePool(datacenter, poolIn(placement));
     return {
       template,

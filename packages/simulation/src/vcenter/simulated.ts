@@ -33,15 +33,24 @@ export interface Pace {
   nextCloneMs: number | undefined;
 }
 
+/** What makes a vCenter another one. */
+export interface OtherVcenter {
+  readonly instanceUuid?: string;
+  /** Called for each change that is asked for in a session. */
+  readonly onChange?: (what: string) => void;
+}
+
 /** A vCenter for a simulated world; `Traffic.serve` puts it there. */
 export function simulatedVcenter(
   simulation: Simulation,
   user: { readonly username: string; readonly password: string },
   pace: Pace = { nextCloneMs: undefined },
+  { instanceUuid, onChange }: OtherVcenter = {},
 ): Vcenter {
   const { schedule, choices, counts, network } = simulation;
   return new Vcenter({
     ...user,
+    ...(instanceUuid !== undefined && { instanceUuid }),
     environment: {
       after: (ms, act) => schedule.after(ms, act),
       uuid: () => simulation.uuid(),
@@ -69,7 +78,10 @@ export function simulatedVcenter(
       },
       recentTasks: RECENT_TASKS,
       longestPage: LONGEST_PAGE,
-      note: (what) => simulation.note('vcenter', what),
+      note: (what) => {
+        simulation.note(instanceUuid === undefined ? 'vcenter' : 'another vcenter', what);
+        onChange?.(what);
+      },
       unmodelled: (sentence) => schedule.fail(new Error(sentence)),
     },
   });

@@ -164,6 +164,8 @@ export class Vcenter implements ModelServer {
   /** What is answered at once and changes nothing but the session. */
   #inSession({ method, self, args }: Call, session: Session): string | undefined {
     switch (method) {
+      case 'CurrentTime':
+        return returnval('2026-01-01T00:00:00Z');
       case 'Logout':
         this.kill(session.key);
         return NOTHING;

@@ -34,6 +34,14 @@ export const VMGROUP_BUGS: readonly Planted[] = [
     scenario,
   },
   {
+    name: 'the vCenter is not compared at a login',
+    file: 'packages/vsphere/src/session/session.ts',
+    find: 'identity: this.#identity',
+    replace: 'identity: undefined',
+    why: 'what was refused for want of a session would be sent to another vCenter behind the same address',
+    scenario,
+  },
+  {
     name: 'a replica has another name each time',
     file: `${VMGROUP}/names.ts`,
     // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a text of the source

@@ -4,6 +4,7 @@ import { runSeed } from '../runner/seed.ts';
 import { Replicas } from '../scenario/replicas.ts';
 import type { Scenario } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
+import { Address } from '../vcenter/address.ts';
 import { simulatedVcenter, VCENTER, VCENTER_FAULTS } from '../vcenter/simulated.ts';
 import { SERVED_VMGROUP } from './objects.ts';
 import { marksOf } from './outside.ts';
@@ -47,7 +48,7 @@ test('an hour in which sessions end and nothing else happens costs a wait a minu
       traffic.serve(VCENTER, vcenter, VCENTER_FAULTS);
       const program = vmGroupProgram({ ...USER, onQueue: () => undefined, onLog: () => undefined });
       const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
-      const strangers = new Strangers(simulation, vcenter, replicas);
+      const strangers = new Strangers(simulation, vcenter, replicas, new Address(vcenter, vcenter));
       const user = new User(simulation);
       const wait = (ms: number) => simulation.run({ until: schedule.now + ms });
       strangers.settle();

@@ -32,6 +32,7 @@ export function vmGroupProgram({ username, password, ...observing }: VmGroupProg
     await using sites = new Sites([
       new Site({
         world,
+        log,
         name: SITE,
         placement: {},
         concurrency: CONCURRENCY,

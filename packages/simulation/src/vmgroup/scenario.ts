@@ -19,12 +19,14 @@ import { planRestore, RESTORED } from '../scenario/restore.ts';
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
 import { Trouble } from '../scenario/trouble.ts';
+import { Address } from '../vcenter/address.ts';
 import { type Pace, simulatedVcenter, VCENTER, VCENTER_FAULTS } from '../vcenter/simulated.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { layAmbush } from './ambush.ts';
 import { countInteresting, INTERESTING, TOLD } from './counting.ts';
 import { foldersAreRespected } from './folders.ts';
+import { ForeignChanges } from './foreign-changes.ts';
 import { SERVED_VMGROUP } from './objects.ts';
 import { outsideOf } from './outside.ts';
 import { FINALIZER, vmGroupProgram } from './program.ts';
@@ -79,10 +81,16 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
   server.serveResource(SERVED_VMGROUP);
   const pace: Pace = { nextCloneMs: undefined };
   const vcenter = simulatedVcenter(simulation, USER, pace);
+  const foreign = new ForeignChanges();
+  const another = simulatedVcenter(simulation, USER, undefined, {
+    instanceUuid: 'f7a7a9d2-5f1e-4b8b-9d7c-000000000002',
+    onChange: (what) => foreign.tell(what),
+  });
+  const address = new Address(vcenter, another);
   const traffic = new Traffic(simulation);
   const truth: Truth = { simulation, server, kind: VmGroup, outside: outsideOf(vcenter), traffic };
   traffic.serve(API_SERVER, server);
-  traffic.serve(VCENTER, vcenter, VCENTER_FAULTS);
+  traffic.serve(VCENTER, address, VCENTER_FAULTS);
   const queues = new Map<string, WorkQueue>();
   const readers: ((line: string, identity: string) => void)[] = [];
   const program = vmGroupProgram({
@@ -93,13 +101,14 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
     },
   });
   const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
-  const strangers = new Strangers(simulation, vcenter, replicas);
+  const strangers = new Strangers(simulation, vcenter, replicas, address);
   strangers.settle();
   countInteresting(truth, vcenter);
   const holder = new Holder(truth, LEASE);
   let healedAt: number | undefined;
   const invariants = [
     ...invariantsOf(vcenter),
+    foreign,
     notLogged(USER.password, (read) => readers.push(read)),
     nothingLeaked({ lease: LEASE, lines: (read) => readers.push(read) }),
     emptyQueue(() => queues.entries().find(([identity]) => holder.is(identity))?.[1]),

@@ -1,5 +1,6 @@
 import { cutOff, putOutOfOrder } from '../scenario/outage.ts';
 import type { Replicas } from '../scenario/replicas.ts';
+import type { Address } from '../vcenter/address.ts';
 import type { Entity } from '../vcenter/entity.ts';
 import type { Machine } from '../vcenter/machine.ts';
 import type { Draft } from '../vcenter/machines.ts';
@@ -25,6 +26,7 @@ export const STRANGE = [
   'a template was taken away',
   'vCenter was down',
   'vCenter was out of order',
+  'the address led to another vCenter',
 ] as const;
 
 /** Beside those that ambushes call for. */
@@ -47,11 +49,13 @@ export class Strangers {
   readonly #simulation: Simulation;
   readonly #vcenter: Vcenter;
   readonly #replicas: Replicas;
+  readonly #address: Address;
   /** Machines that were moved away: the folders that they were in. */
   readonly #moved = new Map<string, string>();
   #serial = 0;
 
-  constructor(simulation: Simulation, vcenter: Vcenter, replicas: Replicas) {
+  constructor(simulation: Simulation, vcenter: Vcenter, replicas: Replicas, address: Address) {
+    this.#address = address;
     this.#simulation = simulation;
     this.#vcenter = vcenter;
     this.#replicas = replicas;
@@ -86,6 +90,7 @@ export class Strangers {
       () => this.#removeTemplate(),
       () => this.#outage(),
       () => this.#disorder(),
+      () => this.#leadElsewhere(),
     ])();
   }
 
@@ -117,6 +122,7 @@ export class Strangers {
   /** From now on nothing of theirs changes. */
   rest(): void {
     this.#vcenter.outOfOrder = false;
+    this.#address.isElsewhere = false;
     for (const name of this.#replicas.names) this.#simulation.network.mend(name, VCENTER);
     for (const name of TEMPLATES) this.#bring(name);
     for (const id of this.#moved.keys()) this.#moveBack(id);
@@ -252,6 +258,15 @@ export class Strangers {
   #disorder(): void {
     this.#tell('vCenter was out of order', 'for all');
     putOutOfOrder(this.#simulation, this.#vcenter, OUTAGE_MS);
+  }
+
+  #leadElsewhere(): void {
+    const { schedule, choices } = this.#simulation;
+    this.#tell('the address led to another vCenter', 'for all');
+    this.#address.isElsewhere = true;
+    schedule.after(1_000 + choices.pick(OUTAGE_MS), () => {
+      this.#address.isElsewhere = false;
+    });
   }
 
   #tell(what: (typeof STRANGE)[number], about: string): void {

@@ -65,8 +65,18 @@ describe('a template is found', () => {
     );
     await expect(vcenter.lookup.template(datacenter, 'golden')).rejects.toMatchObject({
       code: 'AMBIGUOUS',
-      message: expect.stringContaining("datacenter 'DC0' has 2 templates 'golden': say which by its path"),
+      message: "datacenter 'DC0' has 2 templates 'golden'; give the path of the one that is meant",
     });
+    // Only one is in the folder, whichever way it is named.
+    for (const name of ['golden', '/golden', 'second/golden', '/DC0/vm/second/golden'])
+      expect(await vcenter.lookup.template(datacenter, name, { folder: second })).not.toEqual(golden);
+    for (const name of ['outer/inner/golden', 'DC0_C0_RP1_VM0'])
+      await expect(vcenter.lookup.template(datacenter, name, { folder: second })).rejects.toMatchObject({
+        code: 'NOT_FOUND',
+      });
+    await expect(vcenter.lookup.template(datacenter, 'golden', { onlyTemplates: true })).rejects.toThrow(
+      "template 'golden' not found in datacenter 'DC0'; a machine that is not a template does not count",
+    );
   });
 
   test('or it is said where it is not', async () => {

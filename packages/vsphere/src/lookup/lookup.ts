@@ -30,6 +30,14 @@ interface Kind {
   readonly rootName: string;
 }
 
+export interface TemplateOptions extends CallOptions {
+  /** Only what is below it. @default all machines of the datacenter */
+  readonly folder?: Ref<'Folder'> | undefined;
+  /** Whether a machine that is not a template does not count. @default false */
+  readonly onlyTemplates?: boolean | undefined;
+}
+
+const TEMPLATE_PROPERTIES = ['name', 'config.template'];
 const DATACENTER_PROPERTIES = ['name', 'vmFolder', 'hostFolder', 'datastoreFolder', 'networkFolder'];
 
 /**
@@ -63,19 +71,58 @@ export class Lookup {
     }, options);
   }
 
-  /** A template, or a machine that is taken for one. */
-  async template(
+  /**
+   * A template, by its name or path. Errors say nothing of other machines: they may belong to people who do not know of
+   * each other.
+   */
+  template(
     datacenter: Datacenter,
     name: string,
-    options?: CallOptions,
+    { folder, onlyTemplates = false, ...options }: TemplateOptions = {},
   ): Promise<Ref<'VirtualMachine'>> {
-    const kind = {
-      word: 'template',
-      types: ['VirtualMachine'],
-      root: datacenter.vmFolder,
-      rootName: 'vm',
-    } as const;
-    return typed(await this.#find(datacenter, kind, name, options), 'VirtualMachine');
+    return this.#calls.reading(async (bound) => {
+      const root = folder ?? datacenter.vmFolder;
+      const steps = stepsOf(name, `${datacenter.name}/vm/`);
+      const isPath = steps.length > 1 || name.startsWith('/');
+      const found = isPath
+        ? await this.#templateAt(bound, datacenter, steps, folder)
+        : await retrieveBelow(bound, root, { VirtualMachine: TEMPLATE_PROPERTIES });
+      const named = found.filter(
+        ({ properties }) =>
+          (isPath || plain(String(properties.name)) === plain(name)) &&
+          (!onlyTemplates || properties['config.template'] === true),
+      );
+      const [first, ...more] = named;
+      const where = `datacenter '${datacenter.name}'`;
+      const what = onlyTemplates ? '; a machine that is not a template does not count' : '';
+      if (first === undefined) throw new NotFoundError(`template '${name}' not found in ${where}${what}`);
+      if (more.length > 0)
+        throw new AmbiguousError(
+          `${where} has ${named.length} templates '${name}'; give the path of the one that is meant`,
+        );
+      return typed(first.ref, 'VirtualMachine');
+    }, options);
+  }
+
+  /** What a path leads to: below the folder, or from the datacenter's machines on, where that is in the folder. */
+  async #templateAt(
+    bound: Bound,
+    { vmFolder }: Datacenter,
+    steps: readonly string[],
+    folder: Ref<'Folder'> | undefined,
+  ): Promise<readonly KnownObject[]> {
+    const below = folder === undefined ? undefined : await walk(bound, folder, steps);
+    const passed: Ref[] = [];
+    const found = below ?? (await walk(bound, vmFolder, steps, (step) => passed.push(step)));
+    const isInside =
+      below !== undefined || folder === undefined || passed.some((step) => step.value === folder.value);
+    if (found?.type !== 'VirtualMachine' || !isInside) return [];
+    return retrieve(bound, objectSpec([found], TEMPLATE_PROPERTIES));
+  }
+
+  /** What is called so right in a folder. */
+  child(folder: Ref<'Folder'>, name: string, options?: CallOptions): Promise<Ref | undefined> {
+    return this.#calls.reading((bound) => walk(bound, folder, [name]), options);
   }
 
   /** A folder of machines. */
@@ -167,12 +214,18 @@ export class Lookup {
 }
 
 /** From child to child. */
-async function walk(bound: Bound, root: Ref, steps: readonly string[]): Promise<Ref | undefined> {
+async function walk(
+  bound: Bound,
+  root: Ref,
+  steps: readonly string[],
+  onStep?: (at: Ref) => void,
+): Promise<Ref | undefined> {
   const { searchIndex } = bound.login.content;
   let at: Ref | undefined = root;
   for (const name of steps) {
     if (searchIndex === undefined || at === undefined) return undefined;
     at = await bound.call('FindChild', searchIndex, { entity: at, name });
+    if (at !== undefined) onStep?.(at);
   }
   return at;
 }

@@ -186,6 +186,27 @@ describe('a guest is shut down', () => {
   });
 });
 
+test('a folder is removed without its machines: they leave the inventory, and one that is on keeps it there', async () => {
+  const folder = await vcenter.machines.createFolder(datacenter.vmFolder, 'left');
+  const vm = await clone({ folder, powerOn: true });
+  const remove = async () => vcenter.tasks.follow(await vcenter.machines.unregisterFolder(folder));
+  await expect(remove()).rejects.toMatchObject({ code: 'INVALID_POWER_STATE' });
+  await vcenter.tasks.follow(await vcenter.machines.powerOff(vm));
+  await vcsim.control.resetCalls();
+  await remove();
+  await expect(vcenter.read(folder, ['name'])).rejects.toMatchObject({ code: 'OBJECT_NOT_FOUND' });
+  await expect(vcenter.read(vm, ['name'])).rejects.toMatchObject({ code: 'OBJECT_NOT_FOUND' });
+  expect(await vcsim.control.calls()).not.toHaveProperty('Destroy_Task');
+});
+
+test('a change that is not to be sent again is refused when its session has ended', async () => {
+  const folder = await vcenter.machines.createFolder(datacenter.vmFolder, 'kept');
+  await vcsim.control.expireSessions();
+  const remove = vcenter.machines.unregisterFolder(folder, { resend: false });
+  await expect(remove).rejects.toMatchObject({ code: 'NOT_AUTHENTICATED' });
+  expect(await vcenter.read(folder, ['name'])).toEqual({ name: 'kept' });
+});
+
 test('a machine is destroyed, and what is asked of it afterwards says that it is gone', async () => {
   const vm = await clone();
   await vcenter.tasks.follow(await vcenter.machines.destroy(vm));

@@ -1,0 +1,194 @@
+import { mkdir, mkdtemp, rename, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { field, freePort, type KubeObject, startToxiproxy, startVcsim, type Vcsim } from '@vmwright/testbed';
+import { isRef, type Ref, type Vcenter } from '@vmwright/vsphere';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { install, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
+
+const HOUR = 3_600_000;
+const stack = new AsyncDisposableStack();
+let env: WithVcenter;
+let other: Vcsim;
+let proxy: Awaited<ReturnType<Awaited<ReturnType<typeof startToxiproxy>>['proxy']>>;
+let credentials: string;
+
+beforeAll(async () => {
+  const toxiproxy = stack.use(await startToxiproxy());
+  const inventory = { standaloneHosts: 0, vms: 2 };
+  other = stack.use(await startVcsim({ inventory, templates: [TEMPLATE] }));
+  proxy = await toxiproxy.proxy({ name: 'vcenter', upstream: `127.0.0.1:${await freePort()}` });
+  credentials = await mkdtemp(join(tmpdir(), 'credentials-'));
+  await login('vmwright');
+  env = stack.use(
+    await install({
+      env: { VC_HOST: proxy.address, VC_CREDENTIALS: credentials },
+      args: ['--insecure', '--vsphere-concurrency=1'],
+    }),
+  );
+  await proxy.redirect(env.vcsim.host);
+});
+afterAll(() => stack.disposeAsync());
+beforeEach(() => Promise.all([env.vcsim.control.clearFaults(), env.vcsim.control.clearDelays()]));
+
+/** Replaces the operator's password at run time, as kubelet does. */
+async function login(password: string): Promise<void> {
+  await mkdir(credentials, { recursive: true });
+  for (const [key, value] of Object.entries({ VC_USER: 'administrator@vsphere.local', VC_PASS: password })) {
+    await writeFile(join(credentials, `.${key}`), value);
+    await rename(join(credentials, `.${key}`), join(credentials, key));
+  }
+}
+
+const because = (reason: string) => (group: KubeObject) => field(ready(group), 'reason') === reason;
+const message = (group: KubeObject) => field(group, 'status', 'lastMessage');
+
+async function called(method: string, times = 1): Promise<void> {
+  await expect.poll(async () => (await env.vcsim.control.calls())[method] ?? 0).toBeGreaterThanOrEqual(times);
+}
+
+async function namesIn(vcenter: Vcenter, folder: Ref<'Folder'>): Promise<readonly (string | undefined)[]> {
+  const all = await vcenter.list('Folder', ['name', 'parent']);
+  return all
+    .filter(({ properties }) => properties.parent?.value === folder.value)
+    .map((each) => each.properties.name);
+}
+
+test.each([
+  [Array.from({ length: 120 }, (_, i) => `s${i}`).join('/'), 'Too long'],
+  ['a/b/c/d/e/f/g/h/i', 'folder has at most 8 steps'],
+  ['x'.repeat(81), 'each step of folder has at most 80 characters'],
+  ['/', 'it names a folder'],
+  ['a//b', 'has no empty steps'],
+  ['a/../b', "must not have the steps '.' and '..'"],
+])('the folder %s is rejected by the API server with a sentence', async (folder, sentence) => {
+  await expect(env.group('rejected', { placement: { folder } })).rejects.toThrow(sentence);
+});
+
+test('a machine that is not a template is not cloned, and no message names it', async () => {
+  const { lookup } = env.vcenter;
+  await lookup.template(await lookup.datacenter(), 'DC0_C0_RP0_VM1');
+  await env.group('not-a-template', { replicas: 1, template: 'DC0_C0_RP0_VM1' });
+  const told = await env.until('not-a-template', because('NotFound'));
+  expect(message(told)).toBe(
+    "template 'DC0_C0_RP0_VM1' not found in datacenter 'DC0'; a machine that is not a template does not count",
+  );
+  await env.kubectl('delete', 'vmgroup', 'not-a-template');
+});
+
+test('a foreign machine that comes into a folder between the look and the removal keeps its files', async () => {
+  await env.group('dropped', { replicas: 1 });
+  await env.running('dropped', 1);
+  const { lookup, machines, tasks } = env.vcenter;
+  const datacenter = await lookup.datacenter();
+  const folder = await lookup.folder(datacenter, 'vm-operator/default-dropped');
+  await env.vcsim.control.resetCalls();
+  await env.vcsim.control.delay({ methods: { UnregisterAndDestroy_Task: HOUR } });
+  await env.kubectl('delete', 'vmgroup', 'dropped', '--wait=false');
+  await called('UnregisterAndDestroy_Task');
+  const template = await lookup.template(datacenter, TEMPLATE);
+  const resourcePool = await lookup.resourcePool(datacenter, 'DC0_C0');
+  const task = await machines.clone({ name: 'foreign', template, folder, resourcePool });
+  expect(isRef(await tasks.follow(task), 'VirtualMachine')).toBe(true);
+  await env.vcsim.control.clearDelays();
+  await env.gone('dropped');
+  // One machine was destroyed, the group's: the folder was not destroyed with what was in it.
+  expect(await env.vcsim.control.calls()).toMatchObject({ Destroy_Task: 1, UnregisterAndDestroy_Task: 1 });
+});
+
+test('an empty folder that people have made stays when the group is deleted', async () => {
+  const { lookup, machines } = env.vcenter;
+  const root = await lookup.folder(await lookup.datacenter(), 'vm-operator');
+  await machines.createFolder(root, 'default-theirs');
+  await env.group('theirs', { replicas: 1 });
+  await env.running('theirs', 1);
+  await env.kubectl('delete', 'vmgroup', 'theirs');
+  expect(await namesIn(env.vcenter, root)).toContain('default-theirs');
+});
+
+test('a folder that is slow to open does not delay a group elsewhere', async () => {
+  await env.vcsim.control.delay({ methods: { CreateFolder: HOUR } });
+  await env.group('slow', { replicas: 1, placement: { folder: 'slow/to/open' } });
+  await called('CreateFolder');
+  await env.group('quick', { replicas: 0 });
+  await env.running('quick', 0);
+  await env.vcsim.control.clearDelays();
+  await env.running('slow', 1);
+  await env.kubectl('delete', 'vmgroup', 'slow', 'quick');
+});
+
+test("a power-on does not wait behind another group's clone, and a clone that does says so", async () => {
+  await env.group('small', { replicas: 1 });
+  await env.running('small', 1);
+  await env.vcsim.control.delay({ tasks: { CloneVm: HOUR } });
+  await env.group('cloning', { replicas: 1 });
+  await env.until('cloning', (group) =>
+    JSON.stringify(field(group, 'status', 'replicas') ?? '').includes('"task"'),
+  );
+  await env.group('waiting', { replicas: 1 });
+  const waiting = await env.until('waiting', (group) => String(message(group)).includes('task slot'));
+  expect(message(waiting)).toMatch(/; waiting for a vCenter task slot$/);
+  const [machine] = await env.machines('default-small');
+  const vm = { type: 'VirtualMachine', value: machine?.id ?? '' } as const;
+  await env.vcenter.tasks.follow(await env.vcenter.machines.powerOff(vm));
+  await env.until('small', (group) => field(group, 'status', 'readyReplicas') === 0);
+  await env.running('small', 1);
+  await env.vcsim.control.clearDelays();
+  await env.running('waiting', 1);
+  await env.kubectl('delete', 'vmgroup', 'small', 'cloning', 'waiting');
+});
+
+test('a wrong password, a 503 and another vCenter keep their own reasons at run time', async () => {
+  await env.group('told', { replicas: 1 });
+  await env.running('told', 1);
+
+  await login('wrong');
+  await env.vcsim.control.expireSessions();
+  const unauthorized = await env.until('told', because('VcenterUnauthorized'));
+  expect(message(unauthorized)).toBe(
+    "vCenter 'default' rejects the user name or the password; correct its credentials",
+  );
+  await login('vmwright');
+  await env.running('told', 1);
+
+  await env.vcsim.control.status(503, 1_000_000);
+  await env.vcsim.control.drop();
+  const unavailable = await env.until('told', because('VcenterUnreachable'));
+  expect(message(unavailable)).toBe(
+    "vCenter 'default' answers HTTP 503 (service unavailable); the operator keeps trying",
+  );
+  // While the cause is known, a new group is told at once, and not only when its own calls have failed.
+  await env.group('late', { replicas: 0 });
+  expect(message(await env.until('late', (group) => message(group) !== undefined))).toBe(
+    message(unavailable),
+  );
+  await env.vcsim.control.clearStatus();
+  await env.running('told', 1);
+  await env.running('late', 0);
+
+  await other.control.resetCalls();
+  await proxy.redirect(other.host);
+  const changed = await env.until('told', because('VcenterChanged'));
+  expect(message(changed)).toMatch(/leads to another vCenter .* than before .* nothing is changed there/);
+  const calls = await other.control.calls();
+  for (const method of ['Login', 'CreateFolder', 'CloneVM_Task']) expect(calls).not.toHaveProperty(method);
+  await proxy.redirect(env.vcsim.host);
+  await env.running('told', 1);
+  await env.kubectl('delete', 'vmgroup', 'told', 'late');
+});
+
+test('folders that no group uses are watched no more, with their views and filters', async () => {
+  const watched = async () => {
+    const calls = await env.vcsim.control.calls();
+    const left = (made: string, gone: string) => (calls[made] ?? 0) - (calls[gone] ?? 0);
+    return [left('CreateContainerView', 'DestroyView'), left('CreateFilter', 'DestroyPropertyFilter')];
+  };
+  await env.vcsim.control.resetCalls();
+  const names = Array.from({ length: 12 }, (_, i) => `own-${i}`);
+  for (const name of names) await env.group(name, { replicas: 0, placement: { folder: `own/${name}` } });
+  for (const name of names) await env.running(name, 0);
+  expect(await watched()).toEqual([12, 12]);
+  expect(await env.vcsim.control.calls()).not.toHaveProperty('CreatePropertyCollector');
+  await env.kubectl('delete', 'vmgroup', ...names);
+  await expect.poll(watched, { timeout: 85_000, interval: 1_000 }).toEqual([0, 0]);
+});

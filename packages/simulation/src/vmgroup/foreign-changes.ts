@@ -1,0 +1,15 @@
+import type { Invariant, Truth } from '../invariants/invariant.ts';
+
+/** No change is made in another vCenter that the address leads to for a while. */
+export class ForeignChanges implements Invariant {
+  readonly name = 'no change is made in another vCenter';
+  readonly #violated: ((what: string) => void)[] = [];
+
+  readonly watch = (_: Truth, violated: (what: string) => void): void => {
+    this.#violated.push(violated);
+  };
+
+  tell(what: string): void {
+    for (const violated of this.#violated) violated(what);
+  }
+}
