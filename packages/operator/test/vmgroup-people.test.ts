@@ -1,5 +1,5 @@
 import { field, type KubeObject } from '@vmwright/testbed';
-import type { Ref } from '@vmwright/vsphere';
+import { isRef, type Ref } from '@vmwright/vsphere';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Person } from './person.ts';
 import { install, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
@@ -11,7 +11,7 @@ let person: Person;
 let elsewhere: string;
 
 beforeAll(async () => {
-  env = await install({ vcsim: { templates: [TEMPLATE] } });
+  env = await install({ vcsim: { templates: [TEMPLATE] }, args: ['--vmgroup-sweep=1s'] });
   person = new Person(env.vcsim);
   const { lookup, machines } = env.vcenter;
   const { vmFolder } = await lookup.datacenter();
@@ -207,4 +207,27 @@ test('with OnDelete a machine that an administrator powers off can be deleted, a
   expect(replicas(off).filter((each) => field(each, 'offSince') !== undefined)).toHaveLength(1);
   await env.vcenter.tasks.follow(await env.vcenter.machines.destroy(ref(machine?.id ?? '')));
   await env.running('ondelete', 2);
+});
+
+test('a folder that stays because of a foreign machine is mentioned, and removed once it is empty', async () => {
+  await env.group('shared', { replicas: 1 });
+  await env.running('shared', 1);
+  const { lookup, machines, tasks } = env.vcenter;
+  const datacenter = await lookup.datacenter();
+  const foreign = await tasks.follow(
+    await machines.clone({
+      name: 'foreign',
+      template: await lookup.template(datacenter, TEMPLATE),
+      folder: await lookup.folder(datacenter, 'vm-operator/default-shared'),
+      resourcePool: await lookup.resourcePool(datacenter),
+    }),
+  );
+  await env.kubectl('delete', 'vmgroup', 'shared');
+  const events = () =>
+    env.kubectl('get', 'events.events.k8s.io', '-o', 'jsonpath={.items[?(@.reason=="FolderKept")].note}');
+  await expect.poll(events).toContain("the folder 'default-shared' stays");
+  expect(await env.folders()).toContain('default-shared');
+  if (!isRef(foreign, 'VirtualMachine')) throw new Error('no machine was made');
+  await tasks.follow(await machines.destroy(foreign));
+  await expect.poll(() => env.folders(), { timeout: 30_000 }).not.toContain('default-shared');
 });

@@ -21,8 +21,8 @@ export interface CollectorOptions<T> {
  * Adds a job that deletes external resources which were created late: a request to create one can reach the backend after
  * its owner was deleted, when no reconcile waits for it any more.
  *
- * Guarantees: an external resource is deleted only when its owner does not exist and this process has witnessed the
- * owner's deletion (`WitnessedDeletions`). Everything else without an owner is reported and never deleted: the cluster
+ * Guarantees: an external resource is deleted only when its owner does not exist and the owner's deletion was witnessed by
+ * this process (`WitnessedDeletions`) or is recorded on the resource (`outlivedOwner`). Everything else without an owner is reported and never deleted: the cluster
  * may have been rebuilt, restored from a backup, or copied, and the owner may come back or live elsewhere. See
  * docs/decisions/015-garbage-collection.md.
  */
@@ -82,7 +82,8 @@ class Collector<T> {
     this.#logForbidden(found.forbidden, context);
     this.#metrics.orphans.set(found.orphans.length);
     const due = this.#due(found.orphans);
-    const isWitnessed = (item: T) => this.#deletions.has(external.ownerOf(item)?.uid ?? '');
+    const isWitnessed = (item: T) =>
+      external.outlivedOwner?.(item) === true || this.#deletions.has(external.ownerOf(item)?.uid ?? '');
     this.#report.update(
       due.filter((item) => !isWitnessed(item)),
       context,
@@ -107,10 +108,7 @@ class Collector<T> {
       // It may have been orphaned on request, and lost its labels, since it was listed.
       const newest = await external.refetch(item, signal);
       if (newest === undefined || !isOrphan(newest)) return;
-      log.warn(
-        { id },
-        `Deleting ${external.describe(newest)}, which was created after its ${kind.kind} was deleted`,
-      );
+      log.warn({ id }, `Deleting ${external.describe(newest)}, which has outlived its ${kind.kind}`);
       await external.remove(newest, { signal, allow });
       this.#metrics.collected.inc();
     } catch (error) {

@@ -17,6 +17,8 @@ export interface ExternalResources<T> {
   createdAt(item: T): Date | undefined;
   /** Undefined where the item is not ours, or is being deleted already. */
   ownerOf(item: T): Owner | undefined;
+  /** Whether the item itself records that its owner was deleted by the operator. @default never */
+  outlivedOwner?(item: T): boolean;
   /** Reads the item again, past any inventory. @returns undefined when it is gone, or carries no label of ours any more */
   refetch(item: T, signal: AbortSignal): Promise<T | undefined>;
   /** @param allow called right before each change, throws when this process must not act any more */

@@ -31,7 +31,7 @@ import { isReplacing } from './replacement.ts';
 import { VmGroup } from './resource.ts';
 import type { Sites } from './sites.ts';
 import type { Action, Seen } from './slots.ts';
-import { departing, troubled, withRetryAt, withTasks } from './status.ts';
+import { departing, troubled, withTasks } from './status.ts';
 import type { Destination } from './targets.ts';
 import { type Trouble, troubleOf } from './trouble.ts';
 import type { Turn } from './turns.ts';
@@ -246,7 +246,7 @@ class VmGroups {
       this.#meet(group, location, context);
       seen = this.#look(group, location, key);
     }
-    const status = withRetryAt(observePaused(group, seen, now()));
+    const status = observePaused(group, seen, now());
     const isDeleting = group.metadata.deletionTimestamp !== undefined;
     const message = `${status.currentReplicas} machines exist`;
     await setStatus(group, isDeleting ? departing({ ...group, status }, message, now()) : status);
@@ -345,19 +345,11 @@ class VmGroups {
   }
 
   /** Computed when the plan is made: a rest that ends while the plan is carried out enqueues nothing. */
-  #timed(
-    { againMs = Number.POSITIVE_INFINITY, ...next }: Plan,
-    { key, now }: ReconcileContext<VmGroup>,
-  ): Timed {
+  #timed({ againMs = Number.POSITIVE_INFINITY, ...next }: Plan, { key }: ReconcileContext<VmGroup>): Timed {
     const nextAt = this.#operations.nextLookAt(key) ?? Number.POSITIVE_INFINITY;
     const monotonic = this.#options.world.monotonic();
-    const retries = this.#operations
-      .failuresOf(key)
-      .flatMap(({ until }) => (until > monotonic ? until - monotonic : []));
-    const retryAt = retries.length === 0 ? undefined : now() + Math.min(...retries);
     return {
       ...next,
-      status: withRetryAt(next.status, retryAt),
       againAt: Math.min(monotonic + againMs, nextAt),
     };
   }
@@ -425,9 +417,23 @@ class VmGroups {
   }
 
   /** One event for each cause, however often it is retried. */
-  #announce(group: VmGroup, troubles: readonly Trouble[], { key, event }: ReconcileContext<VmGroup>): void {
-    for (const { reason, message } of this.#announcements.news(key, troubles))
-      event(group, { type: 'Warning', reason, note: message });
+  #announce(
+    group: VmGroup,
+    troubles: readonly Trouble[],
+    { key, event, now }: ReconcileContext<VmGroup>,
+    retryMs = this.#nextRetryMs(key),
+  ): readonly Trouble[] {
+    const news = this.#announcements.news(key, troubles);
+    const retry = retryMs === undefined ? '' : `; next retry at ${timeOf(now() + retryMs)}`;
+    for (const { reason, message } of news)
+      event(group, { type: 'Warning', reason, note: `${message}${retry}` });
+    return news;
+  }
+
+  #nextRetryMs(key: string): number | undefined {
+    const now = this.#options.world.monotonic();
+    const left = this.#operations.failuresOf(key).flatMap(({ until }) => (until > now ? until - now : []));
+    return left.length === 0 ? undefined : Math.min(...left);
   }
 
   /**
@@ -439,7 +445,7 @@ class VmGroups {
     context: ReconcileContext<VmGroup>,
     work: () => Promise<Result>,
   ): Promise<Result> {
-    const { key, signal, now, log, cache, setStatus, event } = context;
+    const { key, signal, now, log, cache, setStatus } = context;
     try {
       const result = await work();
       this.#operations.unblocked(key);
@@ -447,22 +453,17 @@ class VmGroups {
     } catch (error) {
       const trouble = troubleOf(error, this.#options.sites.find(group)?.name ?? '');
       if (trouble === undefined || signal.aborted) throw error;
-      const retryMs = this.#operations.blocked(key, { error, words: '' });
-      for (const { reason, message } of this.#announcements.news(key, [trouble])) {
-        event(group, { type: 'Warning', reason, note: message });
+      const restMs = this.#operations.blocked(key, { error, words: '' });
+      for (const { reason, message } of this.#announce(group, [trouble], context, restMs)) {
         const level = trouble.isUnknown ? 'debug' : 'warn'; // an outage is logged once for all groups
-        log[level](
-          { reason, error: message, retryInMs: Math.round(retryMs) },
-          'VmGroup cannot be reconciled',
-        );
+        log[level]({ reason, error: message, retryInMs: Math.round(restMs) }, 'VmGroup cannot be reconciled');
       }
       // As it is by now: the reconcile may have written it.
       const newest = cache(VmGroup).get(group.metadata) ?? group;
-      const status = withRetryAt(troubled(newest, trouble, now()), now() + retryMs);
-      await setStatus(newest, status).catch((failure) =>
+      await setStatus(newest, troubled(newest, trouble, now())).catch((failure) =>
         log.debug({ error: String(failure) }, 'Status could not be written'),
       );
-      return requeueAfter(retryMs);
+      return requeueAfter(restMs);
     }
   }
 }
@@ -490,6 +491,11 @@ const CONNECTING: Trouble = {
   isUnknown: true,
   isPassing: true,
 };
+
+/** To the second. */
+function timeOf(ms: number): string {
+  return new Date(Math.ceil(ms / 1_000) * 1_000).toISOString().replace('.000', '');
+}
 
 /** Lookups change nothing and have no event. */
 const REASONS: Readonly<Record<Action['do'], string | undefined>> = {

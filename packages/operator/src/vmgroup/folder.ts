@@ -66,28 +66,32 @@ export async function ownerOf(
   return ownerIn(customValueOf(customValue, key));
 }
 
+/** What became of a group's folder: `inUse` while machines of the group are in it. */
+export type Released = 'gone' | 'inUse' | 'kept';
+
 /**
- * Removes a group's folder where the operator has created it and it is empty. Otherwise takes the mark off, and the folder
- * stays. A machine that comes into the folder between the reading and the removal leaves the inventory at worst; its
- * files stay.
- * @returns false while machines of the group are in it
+ * Removes a group's folder where the operator has created it and it is empty. Otherwise the folder stays: a folder of the
+ * operator is marked as kept, so that garbage collection removes it once it is empty; from another the mark is removed.
+ * A machine that comes into the folder between the reading and the removal leaves the inventory at worst; its files stay.
  */
 export async function releaseFolder(
   vcenter: Vcenter,
   folder: Ref<'Folder'>,
   uid: string,
   options: ChangeOptions,
-): Promise<boolean> {
+): Promise<Released> {
   try {
     const owner = await ownerOf(vcenter, folder, options);
-    if (owner?.uid !== uid) return true;
-    if (owner.isOurs && (await removeIfEmpty(vcenter, folder, options))) return true;
-    if (await hasMachinesOf(vcenter, folder, uid, options)) return false;
+    if (owner?.uid !== uid) return 'gone';
+    if (owner.isOurs && (await removeIfEmpty(vcenter, folder, options))) return 'gone';
+    if (await hasMachinesOf(vcenter, folder, uid, options)) return 'inUse';
+    if (owner.isKept) return 'kept';
     const key = await vcenter.attributes.key(FOLDER_OWNER, options);
-    await vcenter.attributes.set(folder, key, '', options);
-    return true;
+    const mark = owner.isOurs ? ownerText({ ...owner, isKept: true }) : '';
+    await vcenter.attributes.set(folder, key, mark, options);
+    return 'kept';
   } catch (error) {
-    if (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND') return true;
+    if (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND') return 'gone';
     throw error;
   }
 }

@@ -109,15 +109,22 @@ export class Locator {
   async release(
     group: VmGroup,
     { site, root }: Location,
-    { assertMayAct: allow, signal }: ReconcileContext<VmGroup>,
+    { assertMayAct: allow, signal, event }: ReconcileContext<VmGroup>,
   ): Promise<boolean> {
     const { uid = '' } = group.metadata;
     const name = folderName(group);
     const folder = root.child(name) ?? this.#claimed.get(uid)?.folder;
     if (folder === undefined) return true;
-    return site.alone(folderKey(root, name), () =>
+    const released = await site.alone(folderKey(root, name), () =>
       releaseFolder(site.vcenter, folder, uid, { allow, signal }),
     );
+    if (released === 'kept')
+      event(group, {
+        type: 'Normal',
+        reason: 'FolderKept',
+        note: `the folder '${name}' stays, because others created it or have something in it; one that the operator created is removed once it is empty`,
+      });
+    return released !== 'inUse';
   }
 
   /** Nothing is remembered of a group, or of any. */

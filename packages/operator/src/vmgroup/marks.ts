@@ -99,13 +99,16 @@ export interface FolderOwner {
   readonly namespace: string;
   /** Whether the operator created it: a folder that people have made is not removed. */
   readonly isOurs: boolean;
+  /** The group is gone, and its folder stayed because of what others have in it. It is removed once it is empty. */
+  readonly isKept?: boolean;
 }
 
-export function ownerText({ cluster, uid, namespace, isOurs }: FolderOwner): string {
-  return [cluster, uid, namespace, ...(isOurs ? ['made'] : [])].join(' ');
+export function ownerText({ cluster, uid, namespace, isOurs, isKept }: FolderOwner): string {
+  return [cluster, uid, namespace, ...(isOurs ? ['made'] : []), ...(isKept ? ['kept'] : [])].join(' ');
 }
 
 export function ownerIn(text: string | undefined): FolderOwner | undefined {
-  const [cluster = '', uid = '', namespace = '', made] = (text ?? '').split(' ');
-  return uid === '' ? undefined : { cluster, uid, namespace, isOurs: made === 'made' };
+  const [cluster = '', uid = '', namespace = '', ...words] = (text ?? '').split(' ');
+  if (uid === '') return undefined;
+  return { cluster, uid, namespace, isOurs: words.includes('made'), isKept: words.includes('kept') };
 }

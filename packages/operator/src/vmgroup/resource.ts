@@ -125,12 +125,6 @@ const fields = {
     integer({ description: 'How many of them have the wanted template, cpu and memory.' }),
   ),
   lastMessage: optional(string({ description: 'What there is to know, in a sentence.' })),
-  nextRetryTime: optional(
-    string({
-      description: 'Time of the next automatic retry of what failed. Absent where nothing has failed.',
-      format: 'date-time',
-    }),
-  ),
   selector: optional(string({ description: 'For autoscalers.' })),
   vcenter: optional(string({ description: 'Where its machines are: the vCenter,' })),
   vcenterId: optional(string({ description: 'which is this one, whatever it is called,' })),
@@ -207,7 +201,6 @@ const shown = {
     { name: 'Last_Message', type: 'string', jsonPath: '.status.lastMessage' },
     { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas', priority: 1 },
     { name: 'Updated', type: 'integer', jsonPath: '.status.updatedReplicas', priority: 1 },
-    { name: 'Next_Retry', type: 'date', jsonPath: '.status.nextRetryTime', priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', priority: 1 },
   ],
 } as const;

@@ -84,13 +84,6 @@ export function departing(group: VmGroup, message: string, now: number): VmGroup
   });
 }
 
-/** The status with the time of the next retry, on the wall clock; without one where nothing is retried. */
-export function withRetryAt({ nextRetryTime: _, ...status }: VmGroupStatus, at?: number): VmGroupStatus {
-  if (at === undefined) return status;
-  const second = Math.ceil(at / 1_000) * 1_000;
-  return { ...status, nextRetryTime: new Date(second).toISOString().replace('.000', '') };
-}
-
 function reported(
   group: VmGroup,
   status: VmGroupStatus,

@@ -17,6 +17,8 @@ export interface Stray {
   /** The folder that a folder is in. */
   readonly parent?: Ref<'Folder'> | undefined;
   readonly owner: Owner;
+  /** A folder that stayed when its group was deleted, which is recorded on it. */
+  readonly isKept?: boolean;
 }
 
 const MACHINE = ['name', 'config.instanceUuid', 'config.extraConfig'] as const;
@@ -46,6 +48,7 @@ export function vcenterResources(sites: Sites, cluster: string, log: Logger): Ex
     describe: ({ ref, name }) => `${isRef(ref, 'Folder') ? 'folder' : 'machine'} '${name}'`,
     createdAt: () => undefined,
     ownerOf: ({ owner }) => owner,
+    outlivedOwner: ({ isKept = false }) => isKept,
     refetch: async (stray, signal) => {
       const { site, ref } = stray;
       try {
@@ -118,11 +121,16 @@ interface StrayFolder extends Stray {
 async function foldersOn(site: Site, cluster: string, signal: AbortSignal): Promise<readonly StrayFolder[]> {
   const key = await site.vcenter.attributes.find(FOLDER_OWNER, { signal });
   if (key === undefined) return [];
-  const folders = await site.vcenter.list('Folder', ['customValue', 'name', 'parent'], { signal });
-  return folders.flatMap(({ ref, properties: { customValue, name = '', parent } }) => {
+  const paths = ['customValue', 'name', 'parent', 'childEntity'] as const;
+  const folders = await site.vcenter.list('Folder', paths, { signal });
+  return folders.flatMap(({ ref, properties: { customValue, name = '', parent, childEntity } }) => {
     const owner = ownerIn(customValueOf(customValue, key));
     if (owner?.cluster !== cluster) return [];
+    const { isKept = false } = owner;
+    // What others have in a folder is no orphan.
+    if (isKept && childEntity?.length !== 0) return [];
     return {
+      isKept,
       site,
       ref,
       owner: { ...owner, name: '' },

@@ -39,9 +39,10 @@ export function machinesOf(vcenter: Vcenter, uid: string): readonly Machine[] {
   return found;
 }
 
-/** The UID of the group that a folder is marked with. */
+/** The UID of the group that a folder is marked with. One that stays because of what others have in it is nobody's. */
 export function folderOwnerOf(vcenter: Vcenter, folder: Entity): string | undefined {
-  const [cluster, uid] = vcenter.folders.markOf(folder, FOLDER_OWNER).split(' ');
+  const [cluster, uid, , ...words] = vcenter.folders.markOf(folder, FOLDER_OWNER).split(' ');
+  if (words.includes('kept') && folder.children.size > 0) return undefined;
   return cluster === CLUSTER && uid !== '' ? uid : undefined;
 }
 
