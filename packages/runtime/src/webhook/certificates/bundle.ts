@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { certificatesIn } from '../../pki/pem.ts';
-import { together } from './held.ts';
+import { MOST_AUTHORITIES, together } from './held.ts';
 
 /** The authorities of ours in a `caBundle`, and whether there is anything else in it. */
 export function bundleOf(caBundle: string | undefined, commonName: string) {
@@ -35,5 +35,7 @@ export function bundleAdding(
   const present = certificatesIn(Buffer.from(caBundle ?? '', 'base64').toString());
   const has = new Set(present.map(({ fingerprint256 }) => fingerprint256));
   if (wanted.every(({ fingerprint256 }) => has.has(fingerprint256))) return undefined;
-  return Buffer.from(together(wanted, present).join('')).toString('base64');
+  // All that are wanted, however many: one that is left out would be missing at every look.
+  const all = wanted.length > MOST_AUTHORITIES ? wanted : together(wanted, present);
+  return Buffer.from(all.join('')).toString('base64');
 }

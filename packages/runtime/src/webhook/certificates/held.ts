@@ -20,7 +20,7 @@ export interface Held {
 export const NOTHING: Held = { authorities: [], signer: undefined, leaf: undefined };
 
 /** The largest number of authorities trusted at a time. None is dropped for its age: clocks may be wrong. */
-const MOST_AUTHORITIES = 8;
+export const MOST_AUTHORITIES = 8;
 
 type Data = Readonly<Record<string, string>>;
 
