@@ -157,11 +157,10 @@ describe('says what went wrong', () => {
       world: nodeWorld,
       access: { server, credentials, namespace },
       fieldManager: 'test',
-      timeoutMs: 300,
     });
     await client.list(ConfigMap, { namespace });
     await using _ = await proxy.halfOpen();
-    const error = await client.list(ConfigMap, { namespace }).catch((caught) => caught);
+    const error = await client.list(ConfigMap, { namespace, timeoutMs: 300 }).catch((caught) => caught);
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error.message).toMatch(/^GET .*configmaps: no answer within 0.3 s$/);
   });

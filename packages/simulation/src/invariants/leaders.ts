@@ -25,8 +25,8 @@ export class Holder {
 }
 
 /**
- * Who writes to the API server holds the lease at the moment of sending, so no two ever do at the same time. (When it
- * lands is another matter: resource versions guard against that.) Events are for people and depend on nothing.
+ * A replica that writes to the API server holds the lease at the moment of sending, so no two ever do at the same time.
+ * (When it lands is another matter: resource versions guard against that.) Events are written by the leader too.
  */
 export function onlyTheLeaderWrites(origin: string, lease: string): Invariant {
   return {
@@ -34,7 +34,7 @@ export function onlyTheLeaderWrites(origin: string, lease: string): Invariant {
     watch: (truth, violated) => {
       const holder = new Holder(truth, lease);
       truth.traffic.onSend((sent) => {
-        if (sent.origin === origin && !isFree(sent) && !holder.is(sent.sender))
+        if (sent.origin === origin && !isLease(sent) && !holder.is(sent.sender))
           violated(
             `${sent.sender} sends ${sent.method} ${sent.path} while ${holder.identity || 'nobody'} leads`,
           );
@@ -43,6 +43,6 @@ export function onlyTheLeaderWrites(origin: string, lease: string): Invariant {
   };
 }
 
-function isFree({ path }: Sent): boolean {
-  return path.includes('/leases') || path.includes('/events');
+function isLease({ path }: Sent): boolean {
+  return path.includes('/leases');
 }
