@@ -5,6 +5,8 @@ export interface RunOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Text for its standard input. */
   readonly input?: string;
+  /** Ends it with SIGTERM after this time. @default never */
+  readonly timeoutMs?: number;
 }
 
 export interface Result {
@@ -34,13 +36,13 @@ export async function run(
 export function tryRun(
   command: string,
   args: readonly string[],
-  { env, input }: RunOptions = {},
+  { env, input, timeoutMs = 0 }: RunOptions = {},
 ): Promise<Result> {
   return new Promise((resolve) => {
     const child = execFile(
       command,
       args,
-      { env: env ?? process.env, maxBuffer: 64 * 1024 * 1024 },
+      { env: env ?? process.env, maxBuffer: 64 * 1024 * 1024, timeout: timeoutMs },
       (error, stdout, stderr) => {
         if (error === null) resolve({ code: 0, stdout, stderr });
         else if (typeof error.code === 'number') resolve({ code: error.code, stdout, stderr });

@@ -21,11 +21,14 @@ export class Requests {
   async serve(handle: (verb: Verb, part: string) => Promise<void>, signal: AbortSignal): Promise<void> {
     const underWay = new Set<string>();
     const take = async () => {
-      for (const name of await readdir(this.#folder)) {
+      for (const name of await readdir(this.#folder).catch(() => [])) {
         const [verb, part = ''] = partsOf(name);
         if (verb === undefined || underWay.has(name)) continue;
         underWay.add(name);
-        void this.#carryOut(name, () => handle(verb, part)).finally(() => underWay.delete(name));
+        void this.#carryOut(name, () => handle(verb, part)).finally(() => {
+          underWay.delete(name);
+          void take(); // the same request may have come again before this one was off the list
+        });
       }
     };
     try {

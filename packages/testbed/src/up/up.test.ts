@@ -96,11 +96,11 @@ async function follow(up: Up, page: string): Promise<void> {
   for (const { line, output } of consoleCommands(readFileSync(join(ROOT, page), 'utf8'))) {
     const script = `cd ${ROOT}; . ${join(up.dir, 'env')}; ${line.replaceAll('.vmwright', up.dir)} 2>&1`;
     // The PATH of a login shell: what the page needs must come from `env`.
-    const { stdout } = await tryRun('sh', ['-c', script], {
-      env: { PATH: SYSTEM_PATH, HOME: dirname(up.tmp) },
-    });
+    const env = { PATH: SYSTEM_PATH, HOME: dirname(up.tmp) };
+    // `kubectl delete` waits for ever: a hanging command must fail under its own name.
+    const { stdout } = await tryRun('sh', ['-c', script], { env, timeoutMs: 120_000 });
     const said = stdout.trimEnd() === '' ? [] : stdout.trimEnd().split('\n');
-    expect(said.map(shapeOf), `${page}: ${line}`).toEqual(output.map(shapeOf));
+    expect(said.map(shapeOf), `${page}: ${line}\n${up.output()}`).toEqual(output.map(shapeOf));
   }
 }
 
@@ -193,7 +193,7 @@ test('beside make up, every command of the documentation prints what its page sh
   for (const page of ['docs/vm.md', 'docs/vmgroup.md', 'docs/tour.md']) await follow(up, page);
   // A name of a kind wins over a short name: this is why the pages say `cvm`.
   expect(await shell(up, 'kubectl get vm -o name')).toBe('vm.samplecontroller.k8s.io/sample\n');
-}, 300_000);
+}, 600_000);
 
 test('make restart and make stop name what is wrong', async () => {
   const env = { ...process.env, VMWRIGHT_UP_DIR: await temporaryFolder('no-up') };
