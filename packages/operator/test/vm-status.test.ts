@@ -10,7 +10,7 @@ beforeAll(async () => {
     // One worker: while it waits for a cloud that hangs, nothing else of the controller gets on.
     args: [
       ...['--vm-refresh=1s', '--cloud-timeout=2s', '--vm-unknown-after=4s', '--vm-concurrency=1'],
-      '--vm-sweep=5s',
+      '--vm-sweep=1s',
     ],
     cloud: {
       config: {
@@ -99,6 +99,7 @@ describe('an outage of the cloud', () => {
       expect(count('Backend unavailable; its objects are retried when it answers')).toBe(1);
       expect(count('Backend available again')).toBe(1);
       expect(count('reconcile failed')).toBe(0);
+      expect(count('the job has failed; it comes again')).toBe(0);
     },
     120_000,
   );

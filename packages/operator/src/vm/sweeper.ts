@@ -4,6 +4,7 @@ import { type CollectorOptions, collectGarbage } from '../gc/collector.ts';
 import type { ExternalResources } from '../gc/external.ts';
 import { marksOfAll, nameOf, namespaceOf, ownerOf } from './marks.ts';
 import { VM } from './resource.ts';
+import { asFailure } from './trouble.ts';
 import { unlessGone } from './unless-gone.ts';
 
 export interface SweeperOptions extends Omit<CollectorOptions<Server>, 'name' | 'kind' | 'external'> {
@@ -21,7 +22,11 @@ export function cloudServers(cloud: CloudClient, cluster: string): ExternalResou
   return {
     list: async (signal) => {
       const servers: Server[] = [];
-      for await (const page of cloud.list({ labels: marksOfAll(cluster), signal })) servers.push(...page);
+      try {
+        for await (const page of cloud.list({ labels: marksOfAll(cluster), signal })) servers.push(...page);
+      } catch (error) {
+        throw asFailure(error);
+      }
       return servers;
     },
     idOf: ({ id }) => id,

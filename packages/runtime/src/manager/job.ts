@@ -1,3 +1,4 @@
+import { BackendUnavailableError } from '../availability/availability.ts';
 import type { WorkContext } from '../controller/context.ts';
 import { declare, type WorkEnvironment, workContext } from '../controller/work.ts';
 import { messageOf } from '../errors.ts';
@@ -85,6 +86,9 @@ export class Job {
       await run(Object.assign(context, { event }));
     } catch (error) {
       if (signal.aborted) own.debug({ error: messageOf(error) }, 'the job was given up');
+      // `Availability` logs the outage once.
+      else if (error instanceof BackendUnavailableError)
+        own.debug({ error: messageOf(error), backend: error.backend }, 'Job failed: backend unavailable');
       else own.error({ error: messageOf(error) }, 'the job has failed; it comes again');
     } finally {
       deadline.end();

@@ -5,6 +5,7 @@ import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
+import { BackendUnavailableError } from '../availability/availability.ts';
 import type { Client } from '../client/client.ts';
 import type { WorkContext } from '../controller/context.ts';
 import { LeadershipLostError, NotLeadingError } from '../election/errors.ts';
@@ -269,6 +270,7 @@ test('a job runs on the leader alone, comes again after a failure, and may write
         told.resolve();
         told = Promise.withResolvers();
         if (runs[who] === 1) throw new Error('the outside is away');
+        if (runs[who] === 2) throw new BackendUnavailableError('cloud', 'no answer');
         const metadata = { namespace: namespace.name, name: 'swept' };
         await context.client.apply(ConfigMap, { metadata, data: { by: who } });
         expect(context.cache(ConfigMap).get(metadata)?.data?.by).toBe(who);
@@ -287,10 +289,13 @@ test('a job runs on the leader alone, comes again after a failure, and may write
       error: 'the outside is away',
     }),
   );
+  expect(first.lines).toContainEqual(
+    expect.objectContaining({ level: 'debug', msg: 'Job failed: backend unavailable', backend: 'cloud' }),
+  );
   first.stop.abort();
   await first.running;
   const before = runs.first;
-  await until(() => runs.second >= 3);
+  await until(() => runs.second >= 4); // the third has written: the first two fail
   expect(runs.first).toBe(before);
   expect(() => contexts[0]?.assertMayAct()).toThrow(NotLeadingError);
   expect((await client.get(ConfigMap, { namespace: namespace.name, name: 'swept' })).data).toEqual({
