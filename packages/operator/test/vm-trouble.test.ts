@@ -66,7 +66,7 @@ const ready = (vm: KubeObject): unknown =>
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 const isFor = (reason: string) => (vm: KubeObject) => field(ready(vm), 'reason') === reason;
 const isLeavingFor = (reason: string) => (vm: KubeObject) =>
-  vm.metadata.deletionTimestamp !== undefined && isFor(reason)(vm);
+  status(vm, 'opStatus') === 'Deleting' && isFor(reason)(vm);
 const vmIdOf = async (name: string) => status(await until(name, isRunning), 'vmId');
 
 /** VMs that run. */
