@@ -40,6 +40,21 @@ export function foldersAreRespected(vcenter: Vcenter): Invariant {
   };
 }
 
+/** A folder that people have made is theirs, also where it is empty and a group has used it. */
+export function foldersOfPeopleStay(vcenter: Vcenter): Invariant {
+  return {
+    name: 'a folder that people have made is not removed',
+    watch: (_, violated) => {
+      const theirs = new Set<string>([...foldersIn(vcenter)].map(({ ref }) => ref.value));
+      vcenter.folders.listen(({ id, name, what, cause }) => {
+        if (what === 'made' && cause === 'somebody') theirs.add(id);
+        if (what === 'removed' && cause === 'request' && theirs.has(id))
+          violated(`${name} (${id}) is removed`);
+      });
+    },
+  };
+}
+
 /** A mark that is taken off has none. */
 const UID = /<value[^>]*>[^<]*[0-9a-f]{8}-[0-9a-f]{4}-/;
 

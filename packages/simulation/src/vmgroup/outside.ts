@@ -7,7 +7,7 @@ import { CLUSTER } from './program.ts';
 
 /* Whose things in vCenter are, in words of our own: the operator's must not be able to change both. */
 
-const ROOT = 'vm-operator';
+export const ROOT = 'vm-operator';
 const FOLDER_OWNER = 'vmwright.dev/owner';
 
 export interface Owner {

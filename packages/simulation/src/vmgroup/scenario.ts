@@ -25,7 +25,7 @@ import type { Vcenter } from '../vcenter/vcenter.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { layAmbush } from './ambush.ts';
 import { countInteresting, INTERESTING, TOLD } from './counting.ts';
-import { foldersAreRespected } from './folders.ts';
+import { foldersAreRespected, foldersOfPeopleStay } from './folders.ts';
 import { ForeignChanges } from './foreign-changes.ts';
 import { SERVED_VMGROUP } from './objects.ts';
 import { outsideOf } from './outside.ts';
@@ -166,6 +166,7 @@ function invariantsOf(vcenter: Vcenter): readonly Invariant[] {
     slotsOutliveMachines(vcenter),
     takenOverMachinesStay(vcenter),
     foldersAreRespected(vcenter),
+    foldersOfPeopleStay(vcenter),
     slotFirst,
     slotsAreSteady,
     fewLeaveAtATime,

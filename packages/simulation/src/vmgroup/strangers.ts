@@ -8,7 +8,7 @@ import { powered } from '../vcenter/operations.ts';
 import { VCENTER } from '../vcenter/simulated.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { foldersIn, ownerOf, rootIn } from './outside.ts';
+import { foldersIn, ownerOf, ROOT, rootIn } from './outside.ts';
 import { TEMPLATES } from './user.ts';
 
 /** What is done to vCenter past us, by its name in the counts. */
@@ -27,6 +27,7 @@ export const STRANGE = [
   'vCenter was down',
   'vCenter was out of order',
   'the address led to another vCenter',
+  'a folder was made by people',
 ] as const;
 
 /** Beside those that ambushes call for. */
@@ -65,6 +66,15 @@ export class Strangers {
   settle(): void {
     for (const name of TEMPLATES) this.#bring(name);
     this.#addForeign(this.#vcenter.place.vmFolder);
+    if (this.#simulation.choices.oneIn(3)) this.#prepareFolder();
+  }
+
+  /** A folder for a group, made by people before the group. */
+  #prepareFolder(): void {
+    const { folders, place } = this.#vcenter;
+    const root = folders.make(place.vmFolder, ROOT, 'somebody');
+    folders.make(root, 'default-web', 'somebody');
+    this.#tell('a folder was made by people', 'default-web');
   }
 
   plan(ms: number): void {
