@@ -1,0 +1,73 @@
+import { VmGroup } from '@vmwright/operator';
+import { expect, test } from 'vitest';
+import { API_SERVER, startApiServer } from '../apiserver/simulated.ts';
+import { runSeed } from '../runner/seed.ts';
+import { Replicas } from '../scenario/replicas.ts';
+import type { Scenario } from '../scenario/scenario.ts';
+import { Traffic } from '../scenario/traffic.ts';
+import { Address } from '../vcenter/address.ts';
+import { simulatedVcenter, VCENTER, VCENTER_FAULTS } from '../vcenter/simulated.ts';
+import { readyOf, SERVED_VMGROUP } from './objects.ts';
+import { vmGroupProgram } from './program.ts';
+import { Strangers } from './strangers.ts';
+import { FRESH, User } from './user.ts';
+
+const USER = { username: 'operator', password: 'the-password-of-vcenter' };
+const SPEC = { replicas: 1, cpu: 1, memory: 1, template: 'small' };
+const SECOND = { namespace: 'default', name: 'second' };
+const SETTLING_MS = 10 * 60_000;
+const OUTAGE_MS = 60_000;
+/** A new group is reported on within this time, though vCenter is away. */
+const TOLD_MS = 2_000;
+/** Between two attempts to reach vCenter, a look at its health, and what is asked then. */
+const BACK_MS = 8_000;
+
+test('in an outage each group says why at once, and when vCenter is back they go on within seconds', async () => {
+  const reasons: Record<string, readonly (string | undefined)[]> = {};
+  const outage: Scenario = {
+    name: 'outage',
+    mustHappen: [],
+    run: async (simulation) => {
+      const { schedule, network } = simulation;
+      network.faulty = false;
+      const server = startApiServer(simulation);
+      server.serveResource(SERVED_VMGROUP);
+      const vcenter = simulatedVcenter(simulation, USER);
+      const traffic = new Traffic(simulation);
+      traffic.serve(API_SERVER, server);
+      traffic.serve(VCENTER, vcenter, VCENTER_FAULTS);
+      const program = vmGroupProgram({ ...USER, onQueue: () => undefined, onLog: () => undefined });
+      const replicas = new Replicas({ simulation, traffic, names: ['alpha'], program });
+      const user = new User(simulation);
+      const wait = (ms: number) => simulation.run({ until: schedule.now + ms });
+      const told = () => [...server.objects(VmGroup)].map((group) => readyOf(group).reason);
+      new Strangers(simulation, vcenter, replicas, new Address(vcenter, vcenter)).settle();
+      replicas.start();
+      user.create(FRESH, SPEC);
+      await wait(SETTLING_MS);
+
+      vcenter.outOfOrder = true;
+      for (const { key } of vcenter.sessions) vcenter.kill(key);
+      await wait(OUTAGE_MS);
+      reasons.during = told();
+      user.create(SECOND, SPEC);
+      const isThere = () => [...server.objects(VmGroup)].length > 1;
+      while (!isThere()) await wait(10);
+      await wait(TOLD_MS);
+      reasons.created = told();
+      vcenter.outOfOrder = false;
+      await wait(BACK_MS);
+      reasons.back = told();
+      await wait(SETTLING_MS);
+      reasons.settled = told();
+      return [];
+    },
+  };
+  expect((await runSeed(outage, 1)).violations).toEqual([]);
+  expect(reasons).toEqual({
+    during: ['VcenterUnreachable'],
+    created: ['VcenterUnreachable', 'VcenterUnreachable'],
+    back: ['Running', 'Progressing'],
+    settled: ['Running', 'Running'],
+  });
+});
