@@ -1,4 +1,4 @@
-import { field } from '@vmwright/testbed';
+import { field, type KubeObject } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
 import { GROUPS, install, type Spec, type WithVcenter } from './with-vcenter.ts';
 
@@ -10,6 +10,18 @@ test('garbage collection deletes a machine that was created after its group was 
   await lateCreate(env, 'web');
   await expect.poll(() => env.machines(), { timeout: 60_000 }).toEqual([]);
   await gauge(env, 0);
+}, 180_000);
+
+test('a machine that was created late is deleted also where foreign machines keep the folder and no group is left', async () => {
+  await using env = await install({ args: ARGS });
+  const folder = 'teams/blue/default-web';
+  const group = await running(env, 'web', { replicas: 1, placement: { folder: 'teams/blue' } });
+  const foreign = await env.clone(folder, { name: 'foreign' });
+  await env.kubectl('delete', 'vmgroup', 'web');
+  const late = await lateClone(env, group, folder);
+  const ids = async () => (await env.machines('default-web')).map(({ id }) => id);
+  expect(await ids()).toContain(late);
+  await expect.poll(ids, { timeout: 60_000 }).toEqual([foreign]);
 }, 180_000);
 
 test('after a restart, machines where no group is left are kept and reported', async () => {
@@ -71,16 +83,21 @@ async function forget(env: WithVcenter, name: string): Promise<void> {
 /** Makes a machine for a group that is deleted, as a request that was on its way does. */
 async function lateCreate(env: WithVcenter, name: string): Promise<void> {
   const group = await running(env, name, { replicas: 1 });
-  const [replica] = [field(group, 'status', 'replicas') ?? []].flat();
   await env.kubectl('delete', 'vmgroup', name);
-  await env.clone('vm-operator', {
+  await lateClone(env, group, 'vm-operator');
+}
+
+/** @returns its id */
+function lateClone(env: WithVcenter, { metadata, ...group }: KubeObject, folder: string): Promise<string> {
+  const [replica] = [field(group, 'status', 'replicas') ?? []].flat();
+  return env.clone(folder, {
     name: String(field(replica, 'name')),
     instanceUuid: String(field(replica, 'instanceUuid')),
     extraConfig: {
       'vmwright.cluster': CLUSTER,
-      'vmwright.uid': String(group.metadata.uid),
+      'vmwright.uid': String(metadata.uid),
       'vmwright.namespace': 'default',
-      'vmwright.name': name,
+      'vmwright.name': metadata.name,
       'vmwright.slot': '0',
     },
   });

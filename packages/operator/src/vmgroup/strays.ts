@@ -30,13 +30,13 @@ const MACHINE = ['name', 'config.instanceUuid', 'config.extraConfig'] as const;
  * left: the watched folders, the default folder of each vCenter, and all folders that are marked as a group's.
  */
 export function vcenterResources(sites: Sites, cluster: string, log: Logger): ExternalResources<Stray> {
-  const defaults = new DefaultFolders();
+  const roots = new KnownRoots();
   return {
     list: async (signal) => {
       const found: Stray[] = [];
       for (const site of sites) {
         // A vCenter that cannot be listed does not keep the others from being listed.
-        const strays = await straysOn(site, cluster, defaults, signal).catch((error) => {
+        const strays = await straysOn(site, cluster, roots, signal).catch((error) => {
           signal.throwIfAborted();
           log.warn({ vcenter: site.name, error: String(error) }, 'Listing machines without a VmGroup failed');
         });
@@ -72,7 +72,7 @@ export function vcenterResources(sites: Sites, cluster: string, log: Logger): Ex
 async function straysOn(
   site: Site,
   cluster: string,
-  defaults: DefaultFolders,
+  roots: KnownRoots,
   signal: AbortSignal,
 ): Promise<readonly Stray[]> {
   const folders = await foldersOn(site, cluster, signal);
@@ -86,16 +86,15 @@ async function straysOn(
   const isUnwatched = (folder: Ref<'Folder'> | undefined): folder is Ref<'Folder'> =>
     folder !== undefined && !watchedFolders.has(folder.value);
   const unwatched = folders.filter(({ parent }) => isUnwatched(parent)).map(({ ref }) => ref);
-  const byDefault = await defaults.of(site, signal);
-  for (const container of [...unwatched, byDefault])
-    if (isUnwatched(container))
-      try {
-        for (const stray of await machinesIn(site, container, cluster, signal)) add(stray);
-      } catch (error) {
-        if (!isMissing(error)) throw error;
-        if (container === byDefault) defaults.forget(site); // it is looked up again in the next run
-      }
-  for (const folder of folders) add(folder);
+  const known = await roots.of(site, signal);
+  for (const container of [...unwatched, ...known].filter(isUnwatched))
+    try {
+      for (const stray of await machinesIn(site, container, cluster, signal)) add(stray);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      roots.forget(site, container);
+    }
+  for (const folder of folders) if (!folder.isInUse) add(folder);
   return [...strays.values()];
 }
 
@@ -113,12 +112,14 @@ async function machinesIn(
   });
 }
 
-interface StrayFolder extends Stray {
+interface MarkedFolder extends Stray {
   readonly ref: Ref<'Folder'>;
+  /** Whether it stayed because others have something in it. A clone can still land in it. */
+  readonly isInUse: boolean;
 }
 
 /** vCenter does not notify of changes of custom attributes, so they are read each time. */
-async function foldersOn(site: Site, cluster: string, signal: AbortSignal): Promise<readonly StrayFolder[]> {
+async function foldersOn(site: Site, cluster: string, signal: AbortSignal): Promise<readonly MarkedFolder[]> {
   const key = await site.vcenter.attributes.find(FOLDER_OWNER, { signal });
   if (key === undefined) return [];
   const paths = ['customValue', 'name', 'parent', 'childEntity'] as const;
@@ -127,10 +128,10 @@ async function foldersOn(site: Site, cluster: string, signal: AbortSignal): Prom
     const owner = ownerIn(customValueOf(customValue, key));
     if (owner?.cluster !== cluster) return [];
     const { isKept = false } = owner;
-    // What others have in a folder is no orphan.
-    if (isKept && childEntity?.length !== 0) return [];
     return {
       isKept,
+      // What others have in a folder is no orphan.
+      isInUse: isKept && childEntity?.length !== 0,
       site,
       ref,
       owner: { ...owner, name: '' },
@@ -140,29 +141,50 @@ async function foldersOn(site: Site, cluster: string, signal: AbortSignal): Prom
   });
 }
 
-/** The folder of each vCenter that groups are in unless they name another, looked up once. */
-class DefaultFolders {
-  readonly #folders = new Map<Site, Ref<'Folder'>>();
+/** Folders that are remembered for each vCenter; of more, those that were watched least recently are dropped. */
+const MOST_ROOTS = 100;
 
-  /** @returns undefined where no group has been there yet */
-  async of(site: Site, signal: AbortSignal): Promise<Ref<'Folder'> | undefined> {
-    const known = this.#folders.get(site);
-    if (known !== undefined) return known;
-    const { datacenter: name, folder = DEFAULT_FOLDER } = site.placementOf();
-    const { lookup } = site.vcenter;
-    try {
-      const datacenter = await lookup.datacenter(name, { signal });
-      const found = await lookup.folder(datacenter, pathIn(datacenter.name, folder), { signal });
-      this.#folders.set(site, found);
-      return found;
-    } catch (error) {
-      if (isMissing(error)) return undefined;
-      throw error;
+/**
+ * The folders that groups have their folders in: the default folder of each vCenter, and those that were watched since the
+ * start. A clone can land in one that is not watched any more, since its last group is gone.
+ */
+class KnownRoots {
+  readonly #defaults = new Map<Site, Ref<'Folder'>>();
+  readonly #watched = new Map<Site, Map<string, Ref<'Folder'>>>();
+
+  async of(site: Site, signal: AbortSignal): Promise<readonly Ref<'Folder'>[]> {
+    const watched = this.#watched.get(site) ?? new Map<string, Ref<'Folder'>>();
+    this.#watched.set(site, watched);
+    for (const { folder } of site.roots.open) {
+      watched.delete(folder.value);
+      watched.set(folder.value, folder);
     }
+    for (const oldest of watched.keys())
+      if (watched.size > MOST_ROOTS) watched.delete(oldest);
+      else break;
+    const byDefault = this.#defaults.get(site) ?? (await defaultFolderOf(site, signal));
+    if (byDefault === undefined) return [...watched.values()];
+    this.#defaults.set(site, byDefault);
+    return [...new Map(watched).set(byDefault.value, byDefault).values()];
   }
 
-  forget(site: Site): void {
-    this.#folders.delete(site);
+  /** The folder is gone. The default folder is looked up again in the next run. */
+  forget(site: Site, { value }: Ref<'Folder'>): void {
+    this.#watched.get(site)?.delete(value);
+    if (this.#defaults.get(site)?.value === value) this.#defaults.delete(site);
+  }
+}
+
+/** @returns undefined where no group has been there yet */
+async function defaultFolderOf(site: Site, signal: AbortSignal): Promise<Ref<'Folder'> | undefined> {
+  const { datacenter: name, folder = DEFAULT_FOLDER } = site.placementOf();
+  const { lookup } = site.vcenter;
+  try {
+    const datacenter = await lookup.datacenter(name, { signal });
+    return await lookup.folder(datacenter, pathIn(datacenter.name, folder), { signal });
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
   }
 }
 

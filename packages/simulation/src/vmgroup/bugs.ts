@@ -70,8 +70,8 @@ export const VMGROUP_BUGS: readonly Planted[] = [
   {
     name: 'garbage collection deletes what has no group',
     file: `${GC}/collector.ts`,
-    find: "const isWitnessed = (item: T) => this.#deletions.has(external.ownerOf(item)?.uid ?? '');",
-    replace: 'const isWitnessed = (_: T) => true;',
+    find: 'external.outlivedOwner?.(item) === true ||',
+    replace: 'external.idOf(item) !== undefined ||',
     why: 'after a restore, groups that are wanted are missing',
     scenario,
   },
