@@ -46,6 +46,11 @@ export class Collector {
     this.#environment = environment;
   }
 
+  /** Number of filters. */
+  get size(): number {
+    return this.#filters.size;
+  }
+
   addFilter(id: string, selection: Selection): void {
     this.#filters.set(id, selection);
   }

@@ -7,6 +7,7 @@ import type { Scenario } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
 import { Address } from '../vcenter/address.ts';
 import { simulatedVcenter, VCENTER, VCENTER_FAULTS } from '../vcenter/simulated.ts';
+import type { Simulation } from '../world/simulation.ts';
 import { readyOf, SERVED_VMGROUP } from './objects.ts';
 import { vmGroupProgram } from './program.ts';
 import { Strangers } from './strangers.ts';
@@ -22,27 +23,62 @@ const TOLD_MS = 2_000;
 /** Between two attempts to reach vCenter, a look at its health, and what is asked then. */
 const BACK_MS = 8_000;
 
+/** One operator and a vCenter, in a world in which nothing goes wrong by itself. */
+function quiet(simulation: Simulation) {
+  const { schedule, network } = simulation;
+  network.faulty = false;
+  const server = startApiServer(simulation);
+  server.serveResource(SERVED_VMGROUP);
+  const vcenter = simulatedVcenter(simulation, USER);
+  const traffic = new Traffic(simulation);
+  traffic.serve(API_SERVER, server);
+  traffic.serve(VCENTER, vcenter, VCENTER_FAULTS);
+  const program = vmGroupProgram({ ...USER, onQueue: () => undefined, onLog: () => undefined });
+  const replicas = new Replicas({ simulation, traffic, names: ['alpha'], program });
+  new Strangers(simulation, vcenter, replicas, new Address(vcenter, vcenter)).settle();
+  replicas.start();
+  const wait = (ms: number) => simulation.run({ until: schedule.now + ms });
+  return { server, vcenter, user: new User(simulation), wait };
+}
+
+test('folders that no group uses any more are closed, with their views and filters', async () => {
+  const views: number[] = [];
+  const filters: number[] = [];
+  const folders: Scenario = {
+    name: 'folders',
+    mustHappen: [],
+    run: async (simulation) => {
+      const { wait, vcenter, user } = quiet(simulation);
+      const count = () => {
+        const [session] = vcenter.sessions;
+        views.push(
+          [...(session?.views.values() ?? [])].filter(({ ref }) => ref.type === 'ContainerView').length,
+        );
+        filters.push(Math.max(...[...(session?.collectors.values() ?? [])].map(({ size }) => size)));
+      };
+      const names = Array.from({ length: 12 }, (_, i) => ({ namespace: 'default', name: `own-${i}` }));
+      for (const group of names)
+        user.create(group, { ...SPEC, replicas: 0, placement: { folder: group.name } });
+      await wait(SETTLING_MS);
+      count();
+      for (const group of names) user.delete(group);
+      await wait(SETTLING_MS);
+      count();
+      return [];
+    },
+  };
+  expect((await runSeed(folders, 1)).violations).toEqual([]);
+  expect({ views, filters }).toEqual({ views: [12, 0], filters: [12, 0] });
+});
+
 test('in an outage each group says why at once, and when vCenter is back they go on within seconds', async () => {
   const reasons: Record<string, readonly (string | undefined)[]> = {};
   const outage: Scenario = {
     name: 'outage',
     mustHappen: [],
     run: async (simulation) => {
-      const { schedule, network } = simulation;
-      network.faulty = false;
-      const server = startApiServer(simulation);
-      server.serveResource(SERVED_VMGROUP);
-      const vcenter = simulatedVcenter(simulation, USER);
-      const traffic = new Traffic(simulation);
-      traffic.serve(API_SERVER, server);
-      traffic.serve(VCENTER, vcenter, VCENTER_FAULTS);
-      const program = vmGroupProgram({ ...USER, onQueue: () => undefined, onLog: () => undefined });
-      const replicas = new Replicas({ simulation, traffic, names: ['alpha'], program });
-      const user = new User(simulation);
-      const wait = (ms: number) => simulation.run({ until: schedule.now + ms });
+      const { server, vcenter, user, wait } = quiet(simulation);
       const told = () => [...server.objects(VmGroup)].map((group) => readyOf(group).reason);
-      new Strangers(simulation, vcenter, replicas, new Address(vcenter, vcenter)).settle();
-      replicas.start();
       user.create(FRESH, SPEC);
       await wait(SETTLING_MS);
 
