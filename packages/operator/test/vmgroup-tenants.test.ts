@@ -138,10 +138,9 @@ test("a power-on does not wait behind another group's clone, and a clone that do
   await env.kubectl('delete', 'vmgroup', 'small', 'cloning', 'waiting');
 });
 
-test('a wrong password, a 503 and another vCenter keep their own reasons at run time', async () => {
+test('a password that becomes wrong at run time is reported as such', async () => {
   await env.group('told', { replicas: 1 });
   await env.running('told', 1);
-
   await login('wrong');
   await env.vcsim.control.expireSessions();
   const unauthorized = await env.until('told', because('VcenterUnauthorized'));
@@ -150,7 +149,9 @@ test('a wrong password, a 503 and another vCenter keep their own reasons at run 
   );
   await login('vmwright');
   await env.running('told', 1);
+});
 
+test('a 503 at run time is reported as such, to a new group at once', async () => {
   await env.vcsim.control.status(503, 1_000_000);
   await env.vcsim.control.drop();
   const unavailable = await env.until('told', because('VcenterUnreachable'));
@@ -165,7 +166,9 @@ test('a wrong password, a 503 and another vCenter keep their own reasons at run 
   await env.vcsim.control.clearStatus();
   await env.running('told', 1);
   await env.running('late', 0);
+});
 
+test('an address that leads to another vCenter at run time is reported, and nothing is sent there', async () => {
   await other.control.resetCalls();
   await proxy.redirect(other.host);
   const changed = await env.until('told', because('VcenterChanged'));
