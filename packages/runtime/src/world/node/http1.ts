@@ -24,14 +24,16 @@ export class Http1Pool {
   readonly #pool: InstanceType<typeof Pool>;
   /** Put before each path: a proxy of plain HTTP expects the whole URL. */
   readonly #prefix: string;
-  readonly #headers: Readonly<Record<string, string>>;
+  readonly #authorization: { readonly 'proxy-authorization': string } | undefined;
   #closed = false;
 
   constructor({ server, proxy, connections }: Http1Options) {
     const forwarding = server.tls === undefined ? proxy : undefined;
     this.#prefix = forwarding === undefined ? '' : server.origin;
-    this.#headers =
-      forwarding?.authorization === undefined ? {} : { 'proxy-authorization': forwarding.authorization };
+    this.#authorization =
+      forwarding?.authorization === undefined
+        ? undefined
+        : { 'proxy-authorization': forwarding.authorization };
     this.#pool = new Pool(server.origin, {
       allowH2: false,
       // Time-outs come with each request, as its signal.
@@ -62,7 +64,7 @@ export class Http1Pool {
         {
           method,
           path: this.#prefix + path,
-          headers: { ...headers, ...this.#headers },
+          headers: this.#authorization === undefined ? headers : { ...headers, ...this.#authorization },
           ...(body !== undefined && { body }),
           // A DELETE with a body is normal for Kubernetes; undici would close the connection after it.
           ...(method === 'DELETE' && { reset: false }),
