@@ -7,8 +7,9 @@ import { ConfigMap } from '../../test/kinds.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
 import { BackendUnavailableError } from '../availability/availability.ts';
 import type { Client } from '../client/client.ts';
-import type { WorkContext } from '../controller/context.ts';
+import type { ReconcileContext, WorkContext } from '../controller/context.ts';
 import { LeadershipLostError, NotLeadingError } from '../election/errors.ts';
+import { Event } from '../kind/builtin/event.ts';
 import { Lease } from '../kind/builtin/lease.ts';
 import { ValidatingWebhookConfiguration } from '../kind/builtin/webhook-configuration.ts';
 import { collectingLogger } from '../log/collecting-logger.ts';
@@ -496,4 +497,46 @@ test('a call without an answer ends when the lead is lost, and the replica stand
   await expect
     .poll(() => lines.flatMap(({ leading }) => (leading === undefined ? [] : [leading])), { timeout: 30_000 })
     .toEqual([false, true, false, true]);
+});
+
+test('in the next term of the same process, a reconcile of the term before may write nothing', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  await using client = await connect(cluster.kubeconfig);
+  const contexts: { readonly object: ConfigMap; readonly context: ReconcileContext<ConfigMap> }[] = [];
+  const election = { ...QUICK_ELECTION, namespace: namespace.name };
+  await start(
+    cluster.kubeconfig,
+    { namespaces: [namespace.name], election },
+    () => undefined,
+    (manager) =>
+      manager.control({
+        name: 'keeping',
+        for: ConfigMap,
+        reconcile: async (object, context) => {
+          if (object.metadata.name === 'kept') contexts.push({ object, context });
+        },
+      }),
+  );
+  const ref = { namespace: namespace.name, name: 'kept' };
+  await client.create(ConfigMap, { metadata: ref });
+  await expect.poll(() => contexts.length).toBe(1);
+  await steal(client, namespace.name);
+  await expect.poll(() => contexts.length).toBe(2);
+  const [first, second] = contexts;
+  second?.context.assertMayAct();
+  expect(() => first?.context.assertMayAct()).toThrow(NotLeadingError);
+  expect(first?.context.fence.signal.reason).toBeInstanceOf(LeadershipLostError);
+  await expect(first?.context.client.mergePatch(ConfigMap, ref, { data: { by: 'first' } })).rejects.toThrow();
+  if (first !== undefined)
+    first.context.event(first.object, { type: 'Normal', reason: 'Late', note: 'of the term before' });
+  await second?.context.client.mergePatch(ConfigMap, ref, { data: { by: 'second' } });
+  if (second !== undefined)
+    second.context.event(second.object, { type: 'Normal', reason: 'Now', note: 'of this term' });
+  const reasons = async () =>
+    (await client.list(Event, { namespace: namespace.name })).items.map(({ reason }) => reason);
+  await expect.poll(reasons).toContain('Now');
+  expect(await reasons()).not.toContain('Late');
+  expect((await client.get(ConfigMap, ref)).data).toEqual({ by: 'second' });
 });
