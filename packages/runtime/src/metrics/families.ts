@@ -132,10 +132,5 @@ export function families(registry: Registry) {
       name: 'certwatcher_read_certificate_errors_total',
       help: 'How often the serving certificate could not be read',
     }),
-    certificateExpiry: registry.gauge({
-      name: 'vmwright_webhook_certificate_expiry_timestamp_seconds',
-      help: 'When the certificate that the webhook server shows, or the authority that issued it, expires, in seconds since 1970',
-      labels: ['certificate'],
-    }),
   };
 }

@@ -38,6 +38,8 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   leader_election_master_status: ['name'],
   certwatcher_read_certificate_total: [],
   certwatcher_read_certificate_errors_total: [],
+  // Not controller-runtime's, and without a series until a certificate is served.
+  vmwright_webhook_certificate_expiry_timestamp_seconds: [],
 };
 
 test('all names and labels of controller-runtime and client-go are there, at 0 before anything happens', () => {
@@ -158,6 +160,9 @@ test('leadership, webhooks and certificates show', () => {
   certificates.read(false);
   expect(sampleOf(registry.text(), 'certwatcher_read_certificate_total')).toBe(2);
   expect(sampleOf(registry.text(), 'certwatcher_read_certificate_errors_total')).toBe(1);
+  certificates.expires('serving', new Date('2030-01-01T00:00:00Z'));
+  const expiry = 'vmwright_webhook_certificate_expiry_timestamp_seconds';
+  expect(sampleOf(registry.text(), expiry, { certificate: 'serving' })).toBe(Date.UTC(2030) / 1000);
 });
 
 describe('the process', () => {

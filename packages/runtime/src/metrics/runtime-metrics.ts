@@ -188,7 +188,13 @@ export class RuntimeMetrics {
     };
   }
 
+  /** Once for a program: the gauge of expiry is ours alone, and there only where a certificate is served. */
   certificates(): CertificateMetrics {
+    const expiry = this.#registry.gauge({
+      name: 'vmwright_webhook_certificate_expiry_timestamp_seconds',
+      help: 'When the certificate that the webhook server shows, or the authority that issued it, expires, in seconds since 1970',
+      labels: ['certificate'],
+    });
     const reads = this.#families.certificateReads.with({});
     const errors = this.#families.certificateErrors.with({});
     return {
@@ -196,8 +202,7 @@ export class RuntimeMetrics {
         reads.inc();
         if (!succeeded) errors.inc();
       },
-      expires: (certificate, at) =>
-        this.#families.certificateExpiry.with({ certificate }).set(at.getTime() / 1000),
+      expires: (certificate, at) => expiry.with({ certificate }).set(at.getTime() / 1000),
     };
   }
 }
