@@ -231,3 +231,19 @@ test('a folder that stays because of a foreign machine is mentioned, and removed
   await tasks.follow(await machines.destroy(foreign));
   await expect.poll(() => env.folders(), { timeout: 30_000 }).not.toContain('default-shared');
 });
+
+test('machines below a watched folder that people renamed are not moved, also after a restart of the operator', async () => {
+  await env.group('kept', { replicas: 1, placement: { folder: 'before' } });
+  const group = await env.running('kept', 1);
+  const { lookup } = env.vcenter;
+  const folderId = String(field(group, 'status', 'folderId'));
+  await person.rename('Folder', folderId, 'after');
+  await env.operator.restart();
+  await env.change('kept', { replicas: 2 });
+  await env.running('kept', 2);
+  expect(await machinesOf('kept')).toHaveLength(2);
+  const { vmFolder } = await lookup.datacenter();
+  expect(await lookup.child(vmFolder, 'before')).toBe(undefined);
+  await env.kubectl('delete', 'vmgroup', 'kept');
+  expect(await machinesOf('kept')).toEqual([]);
+});

@@ -142,7 +142,9 @@ test('a template that is not there, and another name of the same one, cost no ma
   const before = await it.machines('default-renamed');
   await it.change('renamed', { template: 'vm-oprator-template' });
   const missing = await it.until('renamed', (group) => reason(group) === 'NotFound');
-  expect(lastMessage(missing)).toBe("template 'vm-oprator-template' not found in datacenter 'DC0'");
+  expect(lastMessage(missing)).toBe(
+    "template 'vm-oprator-template' not found in datacenter 'DC0'; a machine that is not a template does not count",
+  );
   await it.change('renamed', { template: `/DC0/vm/${TEMPLATE}` });
   await it.running('renamed', 2);
   expect(await it.machines('default-renamed')).toEqual(before);
@@ -199,7 +201,9 @@ describe('what stands in the way', () => {
   test('a template that is missing is told, and waited for', async () => {
     await it.group('early', { replicas: 1, template: 'not-yet' });
     const waiting = await it.until('early', (group) => field(group, 'status', 'phase') === 'ERROR');
-    expect(lastMessage(waiting)).toBe("template 'not-yet' not found in datacenter 'DC0'");
+    expect(lastMessage(waiting)).toBe(
+      "template 'not-yet' not found in datacenter 'DC0'; a machine that is not a template does not count",
+    );
     const { lookup, machines, tasks } = it.vcenter;
     const datacenter = await lookup.datacenter();
     await tasks.follow(

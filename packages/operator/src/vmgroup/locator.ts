@@ -198,7 +198,8 @@ export function folderKey({ folder }: Pick<Root, 'folder'>, name: string): strin
 export function placed(status: VmGroupStatus, { site, root, placement }: Location): VmGroupStatus {
   const { folder = DEFAULT_FOLDER } = placement;
   const { datacenter, vcenterId } = root;
-  return { ...status, vcenter: site.name, vcenterId, datacenter: datacenter.name, folder };
+  const folderId = root.folder.value;
+  return { ...status, vcenter: site.name, vcenterId, datacenter: datacenter.name, folder, folderId };
 }
 
 /** The API server rejects such a path; an administrator's default, and groups of before, are checked here. */

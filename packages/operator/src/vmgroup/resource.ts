@@ -130,6 +130,11 @@ const fields = {
   vcenterId: optional(string({ description: 'which is this one, whatever it is called,' })),
   datacenter: optional(string({ description: 'the datacenter,' })),
   folder: optional(string({ description: 'and the folder that its own is in. They do not move.' })),
+  folderId: optional(
+    string({
+      description: 'Reference of that folder in vCenter, by which it is found after it was renamed.',
+    }),
+  ),
   replicas: optional(
     array(
       object({
@@ -260,3 +265,5 @@ export type VmGroupStatus = NonNullable<VmGroup['status']>;
 /** A machine of a group, or one that is to come. */
 export type Replica = NonNullable<VmGroupStatus['replicas']>[number];
 export type Placement = NonNullable<VmGroup['spec']['placement']>;
+/** A placement, with the reference of the folder in vCenter once it is known: people can rename the folder. */
+export type Placed = Placement & { readonly folderId?: string | undefined };

@@ -1,7 +1,7 @@
 import type { Timer, World } from '@vmwright/runtime';
 import { type Datacenter, FaultError, type Ref, type Vcenter } from '@vmwright/vsphere';
 import type { VcenterHealth } from './health.ts';
-import type { Placement } from './resource.ts';
+import type { Placed } from './resource.ts';
 import { ensureFolder, Root } from './root.ts';
 
 /** The folder that groups' folders are made in, unless said otherwise. */
@@ -51,7 +51,7 @@ export class Roots {
     return [...new Set(this.#open.values())];
   }
 
-  isOpen(placement: Placement): boolean {
+  isOpen(placement: Placed): boolean {
     return this.#open.has(keyOf(placement));
   }
 
@@ -61,7 +61,7 @@ export class Roots {
    * @returns undefined while it is being opened
    * @throws VsphereError, GroupError, VcenterOutageError
    */
-  async get(placement: Placement, allow: () => void): Promise<Root | undefined> {
+  async get(placement: Placed, allow: () => void): Promise<Root | undefined> {
     const { world, health } = this.#options;
     const key = keyOf(placement);
     const open = this.#open.get(key);
@@ -75,7 +75,7 @@ export class Roots {
   }
 
   /** Closes the folders that none of these placements has named for a while. */
-  keep(placements: Iterable<Placement>): void {
+  keep(placements: Iterable<Placed>): void {
     const now = this.#options.world.monotonic();
     const used = new Set<string>();
     for (const placement of placements) used.add(keyOf(placement));
@@ -95,7 +95,7 @@ export class Roots {
   }
 
   /** Whether its folder is not there any more; not as long as nobody can tell. */
-  async isGone({ folder }: Root): Promise<boolean> {
+  async isGone({ folder }: Pick<Root, 'folder'>): Promise<boolean> {
     try {
       await this.#options.vcenter.read(folder, ['name']);
       return false;
@@ -112,7 +112,7 @@ export class Roots {
   }
 
   /** Not by the signal of the reconcile that asks first: others wait for the folder too. */
-  #begin(key: string, placement: Placement, allow: () => void): Opening {
+  #begin(key: string, placement: Placed, allow: () => void): Opening {
     const { world } = this.#options;
     const root = this.#enter(key, placement, allow);
     const opening: Opening = { since: world.monotonic(), root };
@@ -127,16 +127,24 @@ export class Roots {
 
   async #enter(
     key: string,
-    { datacenter: name, folder: path = DEFAULT_FOLDER }: Placement,
+    { datacenter: name, folder: path = DEFAULT_FOLDER, folderId }: Placed,
     allow: () => void,
   ): Promise<Root> {
     const { vcenter } = this.#options;
     const datacenter = await vcenter.lookup.datacenter(name);
-    const folder = await ensureFolder(vcenter, datacenter, path, { allow });
+    const folder =
+      (await this.#renamed(folderId)) ?? (await ensureFolder(vcenter, datacenter, path, { allow }));
     const watched = this.#watched.get(folder.value) ?? this.#watch(datacenter, folder);
     const root = await watched;
     this.#open.set(key, root);
     return root;
+  }
+
+  /** The folder that a group was placed in, whatever it is called by now; undefined where it is gone. */
+  async #renamed(folderId: string | undefined): Promise<Ref<'Folder'> | undefined> {
+    if (folderId === undefined) return undefined;
+    const folder: Ref<'Folder'> = { type: 'Folder', value: folderId };
+    return (await this.isGone({ folder })) ? undefined : folder;
   }
 
   #watch(datacenter: Datacenter, folder: Ref<'Folder'>): Promise<Root> {
@@ -168,8 +176,8 @@ export class Roots {
   }
 }
 
-function keyOf({ datacenter = '', folder = DEFAULT_FOLDER }: Placement): string {
-  return `${datacenter}\n${folder}`;
+function keyOf({ datacenter = '', folder = DEFAULT_FOLDER, folderId = '' }: Placed): string {
+  return `${datacenter}\n${folder}\n${folderId}`;
 }
 
 /** What it gives, where it does so soon. */

@@ -2,7 +2,7 @@ import type { Logger, World } from '@vmwright/runtime';
 import type { Vcenter } from '@vmwright/vsphere';
 import { VcenterHealth } from './health.ts';
 import { HostNames } from './host-names.ts';
-import type { Placement, VmGroup } from './resource.ts';
+import type { Placed, Placement, VmGroup } from './resource.ts';
 import { Roots } from './roots.ts';
 import type { Action } from './slots.ts';
 import { Targets, type TemplateRules } from './targets.ts';
@@ -76,12 +76,13 @@ export class Site implements AsyncDisposable {
   }
 
   /** Where a group's machines are, or go: its status says so once they are there. */
-  placementFor({ spec, status }: VmGroup): Placement {
-    const { datacenter, folder } = status ?? {};
+  placementFor({ spec, status }: VmGroup): Placed {
+    const { datacenter, folder, folderId } = status ?? {};
     return {
       ...this.placementOf(spec.placement),
       ...(datacenter !== undefined && { datacenter }),
       ...(folder !== undefined && { folder }),
+      ...(folderId !== undefined && { folderId }),
     };
   }
 

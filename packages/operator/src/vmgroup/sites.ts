@@ -1,4 +1,4 @@
-import type { Placement, VmGroup } from './resource.ts';
+import type { Placed, VmGroup } from './resource.ts';
 import type { Site } from './site.ts';
 import { GroupError } from './trouble.ts';
 
@@ -30,7 +30,7 @@ export class Sites implements AsyncDisposable {
 
   /** Closes watched folders that none of these groups uses. */
   keepRoots(groups: Iterable<VmGroup>): void {
-    const used = new Map<Site, Placement[]>(this.#sites.map((site) => [site, []]));
+    const used = new Map<Site, Placed[]>(this.#sites.map((site) => [site, []]));
     for (const group of groups) {
       const site = this.find(group);
       if (site !== undefined) used.get(site)?.push(site.placementFor(group));
