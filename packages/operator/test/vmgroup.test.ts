@@ -1,6 +1,7 @@
 import { condition, field, type KubeObject } from '@vmwright/testbed';
-import type { Ref } from '@vmwright/vsphere';
+import { isRef, type Ref } from '@vmwright/vsphere';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Person } from './person.ts';
 import { GROUPS, install, isRunning, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 
 let it: WithVcenter;
@@ -206,12 +207,14 @@ describe('what stands in the way', () => {
     );
     const { lookup, machines, tasks } = it.vcenter;
     const datacenter = await lookup.datacenter();
-    await tasks.follow(
+    const made = await tasks.follow(
       await machines.clone({
         ...{ name: 'not-yet', template: await lookup.template(datacenter, TEMPLATE) },
         ...{ folder: datacenter.vmFolder, resourcePool: await lookup.resourcePool(datacenter) },
       }),
     );
+    if (!isRef(made, 'VirtualMachine')) throw new Error('no machine was made');
+    await new Person(it.vcsim).markAsTemplate(made.value);
     await it.running('early', 1);
   });
 
