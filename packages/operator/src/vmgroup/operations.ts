@@ -175,12 +175,14 @@ export class Operations {
     };
     const late = this.#options.world.after(TURN_MS, () => turn.end());
     const end = () => {
+      const isCancelled = !fence.isOpen;
       late.cancel();
       fence.close();
       running.task = undefined;
       turn.end();
       begun.resolve();
-      this.#options.wake(group);
+      // Nothing can be done in an ended term, and trying at once, again and again, would starve the timer that ends it.
+      if (!isCancelled) this.#options.wake(group);
     };
     const changing: Resting = { of: 'changing', slot };
     const its: Resting = { of: 'slot', slot };
