@@ -295,6 +295,8 @@ class VmGroups {
   ): Promise<Result> {
     const { key, setStatus, now } = context;
     const { site } = location;
+    // A failure here is retried after a back-off; operations that fail at once would pass their turns round without end.
+    if (actions.length > 0) context.assertMayAct();
     this.#announce(group, troubles, context);
     const granted = actions.flatMap((action) => {
       const turn = site.turnsFor(action.do).take(key);
