@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,9 @@ type collector struct {
 	turn    sync.Mutex // of whoever works with the filters, and with what follows
 	version int
 	last    *types.UpdateSet // what led to version, for the client that did not get it
+	// filters are those that a client created. The simulator's own list shifts its elements when a filter is destroyed,
+	// also while gather goes through it, which then skips a filter and loses its changes.
+	filters []types.ManagedObjectReference
 	told    map[types.ManagedObjectReference]telling
 	rest    []types.PropertyFilterUpdate // did not fit into the last answer
 }
@@ -157,7 +161,11 @@ func (c *collector) next(ctx *simulator.Context, most int) soap.HasFault {
 // gather adds to the rest what every filter has to tell.
 func (c *collector) gather(ctx *simulator.Context) *soap.Fault {
 	refs := c.touched.take()
-	for _, reference := range c.Filter {
+	c.filters = slices.DeleteFunc(c.filters, func(reference types.ManagedObjectReference) bool {
+		_, ok := ctx.Session.Get(reference).(*simulator.PropertyFilter)
+		return !ok
+	})
+	for _, reference := range c.filters {
 		filter, ok := ctx.Session.Get(reference).(*simulator.PropertyFilter)
 		if !ok {
 			continue
@@ -218,8 +226,9 @@ func (c *collector) CreateFilter(ctx *simulator.Context, request *types.CreateFi
 	if body.Fault() == nil {
 		// The simulator's filter notices changes for the simulator's way of telling them, with a lock that, together with
 		// the lock of whoever changes something, lets neither go on. Here it only holds what is wanted.
-		filter := ctx.Session.Get(body.(*methods.CreateFilterBody).Res.Returnval)
-		ctx.Map.RemoveHandler(filter.(*simulator.PropertyFilter))
+		reference := body.(*methods.CreateFilterBody).Res.Returnval
+		ctx.Map.RemoveHandler(ctx.Session.Get(reference).(*simulator.PropertyFilter))
+		c.filters = append(c.filters, reference)
 		c.touched.wake() // it has something to tell
 	}
 	return body

@@ -184,8 +184,7 @@ export class Feed implements AsyncDisposable {
     let told: Told = { version: from, hasNews: false, isRepeated: false };
     for (;;) {
       const { set, isRepeated } = await this.#next(live, told.version, isAtOnce);
-      for (const { filter, objectSet } of set?.filterSet ?? [])
-        live.filters.get(filter.value)?.apply(objectSet ?? []);
+      for (const { filter, objectSet } of set?.filterSet ?? []) live.apply(filter.value, objectSet ?? []);
       told = {
         version: set?.version ?? told.version,
         hasNews: told.hasNews || set !== undefined,

@@ -1,6 +1,9 @@
 import type { Bound } from '../calls/calls.ts';
 import type { Ref } from '../properties/properties.ts';
+import type { Vim25 } from '../vim25/vim25.generated.ts';
 import type { Source } from './source.ts';
+
+type Updates = readonly Vim25['ObjectUpdate'][];
 
 /** A collector that is followed, with its filters. */
 export class Live {
@@ -14,6 +17,8 @@ export class Live {
   readonly signal: AbortSignal;
   readonly #over: AbortController;
   readonly #joining = new Set<Promise<void>>();
+  /** Updates of filters that CreateFilter has not answered yet: the waiting call may bring them on another connection first. */
+  readonly #early = new Map<string, Updates[]>();
   #nudge = new AbortController();
 
   /**
@@ -34,14 +39,26 @@ export class Live {
 
   add(filter: string, source: Source): void {
     this.filters.set(filter, source);
+    for (const updates of this.#early.get(filter) ?? []) source.apply(updates);
+    this.#early.delete(filter);
     this.fresh.add(source);
     this.#nudge.abort();
     this.#nudge = new AbortController();
   }
 
+  /** Passes updates to the source of their filter, or keeps them until the filter is known. */
+  apply(filter: string, updates: Updates): void {
+    const source = this.filters.get(filter);
+    if (source !== undefined) source.apply(updates);
+    else if (this.#joining.size > 0) this.#early.set(filter, [...(this.#early.get(filter) ?? []), updates]);
+  }
+
   /** Keeps work that ends with the collector. */
   join(work: Promise<void>): void {
-    const mine = work.finally(() => this.#joining.delete(mine));
+    const mine = work.finally(() => {
+      this.#joining.delete(mine);
+      if (this.#joining.size === 0) this.#early.clear(); // what is left is of filters that were removed
+    });
     this.#joining.add(mine);
   }
 

@@ -281,6 +281,45 @@ test('one that comes later is filled without the first being listed again, and b
   expect(interruptions()).toBe(0);
 });
 
+test('one that comes later is complete where its objects are reported before CreateFilter is answered', async () => {
+  const held = holding('<CreateFilter ');
+  await use({ world: held.world });
+  await filled();
+  const { WaitForUpdatesEx: before = 0 } = await vcsim.control.calls();
+  const release = held.hold();
+  const second = vcenter.inventory({ properties: { Datastore: ['name'] }, container: datacenter.ref });
+  // The waiting call ends with the new filter's objects, and the client asks for more.
+  await until(waits(before + 1));
+  release();
+  await second.synced();
+  expect(second.list('Datastore').map(({ properties }) => properties.name)).toEqual(['LocalDS_0']);
+});
+
+/** A world whose answers to requests with this text in them can be held back. */
+function holding(text: string): {
+  readonly world: VcenterOptions['world'];
+  readonly hold: () => () => void;
+} {
+  let held = Promise.resolve();
+  const connect: VcenterOptions['world']['connect'] = (server) => {
+    const { request, close } = nodeWorld.connect(server);
+    return {
+      close,
+      request: async (asked) => {
+        const answer = await request(asked);
+        if (asked.body?.includes(text)) await held;
+        return answer;
+      },
+    };
+  };
+  const hold = () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    return resolve;
+  };
+  return { world: { ...nodeWorld, connect }, hold };
+}
+
 test('one below an empty folder is complete at once, though there is nothing to tell of it', async () => {
   const first = await filled();
   const folder = await vcenter.machines.createFolder(datacenter.vmFolder, 'empty');
