@@ -51,8 +51,10 @@ export class Collector {
     return this.#filters.size;
   }
 
+  /** A call that waits reports the objects of the new filter, perhaps before the client knows the filter. */
   addFilter(id: string, selection: Selection): void {
     this.#filters.set(id, selection);
+    this.#see(this.#visible);
   }
 
   removeFilter(id: string): boolean {
