@@ -15,8 +15,8 @@ export const ENDED_TERM = 'no change is sent by work of an ended term';
 const BOUNDED_RECONCILES = 'reconciles of an object are bounded';
 
 /**
- * Reconciles of one object by one process within this time, whatever happens to it. In thousands of histories no object
- * had more than 40; one that is requeued after a millisecond has 10,000.
+ * Reconciles of one object by one process within this time, whatever happens to it. In 150 histories of
+ * each scenario no object had more than 40; one that is requeued after a millisecond has 10,000.
  */
 const WINDOW_MS = 10_000;
 const MOST_RECONCILES = 100;
