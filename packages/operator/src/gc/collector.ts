@@ -22,9 +22,10 @@ export interface CollectorOptions<T> {
  * its owner was deleted, when no reconcile waits for it any more.
  *
  * Guarantees: an external resource is deleted only when its owner does not exist and the owner's deletion was witnessed by
- * this process (`WitnessedDeletions`) or is recorded on the resource (`outlivedOwner`). Everything else without an owner is reported and never deleted: the cluster
- * may have been rebuilt, restored from a backup, or copied, and the owner may come back or live elsewhere. See
- * docs/decisions/015-garbage-collection.md.
+ * this process (`WitnessedDeletions`)
+ * or is recorded on the resource (`outlivedOwner`), and people did not take the resource over (`isHeld`). Everything else
+ * without an owner is reported and never deleted: the cluster may have been rebuilt, restored from a backup, or copied,
+ * and the owner may come back or live elsewhere. See docs/decisions/015-garbage-collection.md.
  */
 export function collectGarbage<T>(manager: Manager, options: CollectorOptions<T>): void {
   const { name, kind, world, everyMs } = options;
@@ -50,6 +51,16 @@ export function collectGarbage<T>(manager: Manager, options: CollectorOptions<T>
     reads: [kind],
     run: (context) => collector.run(context),
   });
+}
+
+/** Whether an external resource without an owner may be deleted. */
+export function isCollectable<T>(
+  item: T,
+  { ownerOf, outlivedOwner, isHeld }: Pick<ExternalResources<T>, 'ownerOf' | 'outlivedOwner' | 'isHeld'>,
+  deletions: Pick<WitnessedDeletions, 'has'>,
+): boolean {
+  if (isHeld?.(item)) return false;
+  return outlivedOwner?.(item) === true || deletions.has(ownerOf(item)?.uid ?? '');
 }
 
 interface CollectorMetrics {
@@ -82,8 +93,7 @@ class Collector<T> {
     this.#logForbidden(found.forbidden, context);
     this.#metrics.orphans.set(found.orphans.length);
     const due = this.#due(found.orphans);
-    const isWitnessed = (item: T) =>
-      external.outlivedOwner?.(item) === true || this.#deletions.has(external.ownerOf(item)?.uid ?? '');
+    const isWitnessed = (item: T) => isCollectable(item, external, this.#deletions);
     this.#report.update(
       due.filter((item) => !isWitnessed(item)),
       context,
@@ -108,6 +118,7 @@ class Collector<T> {
       // It may have been orphaned on request, and lost its labels, since it was listed.
       const newest = await external.refetch(item, signal);
       if (newest === undefined || !isOrphan(newest)) return;
+      if (!isCollectable(newest, external, this.#deletions)) return; // people took it over since it was listed
       log.warn({ id }, `Deleting ${external.describe(newest)}, which has outlived its ${kind.kind}`);
       await external.remove(newest, { signal, allow });
       this.#metrics.collected.inc();

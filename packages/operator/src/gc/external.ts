@@ -19,6 +19,8 @@ export interface ExternalResources<T> {
   ownerOf(item: T): Owner | undefined;
   /** Whether the item itself records that its owner was deleted by the operator. @default never */
   outlivedOwner?(item: T): boolean;
+  /** Whether people took the item over. Such an item is reported and never deleted. @default never */
+  isHeld?(item: T): boolean;
   /** Reads the item again, past any inventory. @returns undefined when it is gone, or carries no label of ours any more */
   refetch(item: T, signal: AbortSignal): Promise<T | undefined>;
   /** @param allow called right before each change, throws when this process must not act any more */

@@ -3,7 +3,7 @@ import type { ExternalResources } from './external.ts';
 
 export interface OrphanReportOptions<T> {
   readonly kind: Kind;
-  readonly external: Pick<ExternalResources<T>, 'idOf' | 'describe' | 'ownerOf'>;
+  readonly external: Pick<ExternalResources<T>, 'idOf' | 'describe' | 'ownerOf' | 'isHeld'>;
 }
 
 /** Orphans that one log line lists, and that get an event of their own in one run. */
@@ -27,13 +27,16 @@ export class OrphanReport<T> {
     const listed = fresh.slice(0, MOST_LISTED);
     log.warn(
       { orphans: orphans.length, new: fresh.length, ids: listed.map((item) => external.idOf(item)) },
-      `Found external resources that belong to no ${kind.kind}; not deleting them, since their ${kind.kind} was not seen being deleted. List them with: vmwright orphans`,
+      `Found external resources that belong to no ${kind.kind}; not deleting them, since their ${kind.kind} was not seen being deleted, or people moved them. List them with: vmwright orphans`,
     );
     for (const item of listed) {
       const owner = external.ownerOf(item);
       if (owner === undefined) continue;
       // About the object that is missing: the event is in its namespace, where its users look.
       const { uid, namespace, name } = owner;
+      const why = external.isHeld?.(item)
+        ? 'does not exist; it is kept, because people moved it or turned it into a template. Delete it by hand'
+        : `does not exist and was not seen being deleted; it is kept. Restore the ${kind.kind} with its UID, or delete it by hand`;
       event(
         kind,
         { metadata: { uid, namespace, name: name || uid } },
@@ -41,7 +44,7 @@ export class OrphanReport<T> {
           type: 'Warning',
           reason: 'Orphaned',
           action: 'GarbageCollect',
-          note: `${external.describe(item)} (${external.idOf(item)}) belongs to a ${kind.kind} that does not exist and was not seen being deleted; it is kept. Restore the ${kind.kind} with its UID, or delete it by hand`,
+          note: `${external.describe(item)} (${external.idOf(item)}) belongs to a ${kind.kind} that ${why}`,
         },
       );
     }

@@ -5,8 +5,13 @@ import type { VmGroup } from './resource.ts';
 const LONGEST = 80;
 const LETTERS = 8;
 
+/** How a group is called. */
+interface Grouped {
+  readonly metadata: Pick<VmGroup['metadata'], 'namespace' | 'name'>;
+}
+
 /** Of the folder that a group's machines are in. */
-export function folderName({ metadata: { namespace = '', name } }: VmGroup): string {
+export function folderName({ metadata: { namespace = '', name } }: Grouped): string {
   return shortened(`${namespace}-${name}`, LONGEST);
 }
 

@@ -4,7 +4,9 @@ import type { ExternalResources, Owner } from '../gc/external.ts';
 import { removeStray } from './actions.ts';
 import { ownerOf as folderOwner, releaseFolder } from './folder.ts';
 import { folderKey } from './locator.ts';
-import { FOLDER_OWNER, marksIn, ownerIn, readMarks } from './marks.ts';
+import { certainMarksIn, FOLDER_OWNER, marksIn, ownerIn } from './marks.ts';
+import { folderName } from './names.ts';
+import type { Marked } from './root.ts';
 import { DEFAULT_FOLDER } from './roots.ts';
 import type { Site } from './site.ts';
 import type { Sites } from './sites.ts';
@@ -19,9 +21,13 @@ export interface Stray {
   readonly owner: Owner;
   /** A folder that stayed when its group was deleted, which is recorded on it. */
   readonly isKept?: boolean;
+  /** A machine that people moved out of its group's folder, or turned into a template. */
+  readonly isHeld?: boolean;
 }
 
-const MACHINE = ['name', 'config.instanceUuid', 'config.extraConfig'] as const;
+const MACHINE = [
+  ...(['name', 'parent', 'config.template', 'config.instanceUuid', 'config.extraConfig'] as const),
+];
 
 /**
  * The machines and folders of all vCenters that carry this cluster's ownership labels.
@@ -49,12 +55,12 @@ export function vcenterResources(sites: Sites, cluster: string, log: Logger): Ex
     createdAt: () => undefined,
     ownerOf: ({ owner }) => owner,
     outlivedOwner: ({ isKept = false }) => isKept,
+    isHeld: ({ isHeld = false }) => isHeld,
     refetch: async (stray, signal) => {
       const { site, ref } = stray;
       try {
-        const owner = isRef(ref, 'Folder')
-          ? await folderOwner(site.vcenter, ref, { signal })
-          : await readMarks(site.vcenter, ref, { signal });
+        if (!isRef(ref, 'Folder')) return await refetchMachine(site, ref, cluster, signal);
+        const owner = await folderOwner(site.vcenter, ref, { signal });
         return owner?.cluster === cluster ? { ...stray, owner: { name: '', ...owner } } : undefined;
       } catch (error) {
         if (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND') return undefined;
@@ -75,21 +81,21 @@ async function straysOn(
   roots: KnownRoots,
   signal: AbortSignal,
 ): Promise<readonly Stray[]> {
-  const folders = await foldersOn(site, cluster, signal);
+  const { marked: folders, names } = await foldersOn(site, cluster, signal);
   const watched = site.roots.open.filter(({ isLive }) => isLive);
   const watchedFolders = new Set(watched.map(({ folder }) => folder.value));
   const strays = new Map<string, Stray>();
   const add = (stray: Stray) => void strays.set(stray.ref.value, stray);
   for (const root of watched)
-    for (const { ref, marks, properties } of root.machines())
-      if (marks.cluster === cluster) add({ site, ref, owner: marks, name: properties.name ?? '' });
+    for (const machine of root.machines())
+      if (machine.marks.cluster === cluster) add(strayFrom(site, machine, names));
   const isUnwatched = (folder: Ref<'Folder'> | undefined): folder is Ref<'Folder'> =>
     folder !== undefined && !watchedFolders.has(folder.value);
   const unwatched = folders.filter(({ parent }) => isUnwatched(parent)).map(({ ref }) => ref);
   const known = await roots.of(site, signal);
   for (const container of [...unwatched, ...known].filter(isUnwatched))
     try {
-      for (const stray of await machinesIn(site, container, cluster, signal)) add(stray);
+      for (const stray of await machinesIn(site, container, cluster, names, signal)) add(stray);
     } catch (error) {
       if (!isMissing(error)) throw error;
       roots.forget(site, container);
@@ -102,15 +108,48 @@ async function machinesIn(
   site: Site,
   container: Ref<'Folder'>,
   cluster: string,
+  names: FolderNames,
   signal: AbortSignal,
 ): Promise<readonly Stray[]> {
   const machines = await site.vcenter.list('VirtualMachine', MACHINE, { container, signal });
   return machines.flatMap((machine) => {
     const marks = marksIn(machine);
-    if (marks?.cluster !== cluster) return [];
-    return { site, ref: machine.ref, owner: marks, name: machine.properties.name ?? '' };
+    return marks?.cluster === cluster ? strayFrom(site, { ...machine, marks }, names) : [];
   });
 }
+
+function strayFrom(site: Site, machine: Marked, names: FolderNames): Stray {
+  const { ref, marks, properties } = machine;
+  return { site, ref, owner: marks, name: properties.name ?? '', isHeld: isTakenOver(machine, names) };
+}
+
+/**
+ * Whether people took a machine over: it is a template, or not in a folder of its group's name. The same holds where
+ * vCenter does not tell what folder it is in.
+ */
+export function isTakenOver({ marks, properties }: Omit<Marked, 'ref'>, names: FolderNames): boolean {
+  const { parent, 'config.template': isTemplate = false } = properties;
+  return isTemplate || names.get(parent?.value ?? '') !== folderName({ metadata: marks });
+}
+
+async function refetchMachine(
+  site: Site,
+  ref: Ref<'VirtualMachine'>,
+  cluster: string,
+  signal: AbortSignal,
+): Promise<Stray | undefined> {
+  const { vcenter } = site;
+  const machine = { ref, properties: await vcenter.read(ref, MACHINE, { signal }) };
+  const marks = certainMarksIn(machine);
+  if (marks?.cluster !== cluster) return undefined;
+  const { parent } = machine.properties;
+  const { name } = isRef(parent, 'Folder') ? await vcenter.read(parent, ['name'], { signal }) : {};
+  const names = new Map(parent && name !== undefined ? [[parent.value, name]] : []);
+  return strayFrom(site, { ...machine, marks }, names);
+}
+
+/** Names of folders, by their references. */
+type FolderNames = ReadonlyMap<string, string>;
 
 interface MarkedFolder extends Stray {
   readonly ref: Ref<'Folder'>;
@@ -119,12 +158,13 @@ interface MarkedFolder extends Stray {
 }
 
 /** vCenter does not notify of changes of custom attributes, so they are read each time. */
-async function foldersOn(site: Site, cluster: string, signal: AbortSignal): Promise<readonly MarkedFolder[]> {
+async function foldersOn(site: Site, cluster: string, signal: AbortSignal): Promise<Folders> {
   const key = await site.vcenter.attributes.find(FOLDER_OWNER, { signal });
-  if (key === undefined) return [];
+  if (key === undefined) return { marked: [], names: new Map() };
   const paths = ['customValue', 'name', 'parent', 'childEntity'] as const;
   const folders = await site.vcenter.list('Folder', paths, { signal });
-  return folders.flatMap(({ ref, properties: { customValue, name = '', parent, childEntity } }) => {
+  const names = new Map(folders.map(({ ref, properties: { name = '' } }) => [ref.value, name]));
+  const marked = folders.flatMap(({ ref, properties: { customValue, name = '', parent, childEntity } }) => {
     const owner = ownerIn(customValueOf(customValue, key));
     if (owner?.cluster !== cluster) return [];
     const { isKept = false } = owner;
@@ -139,6 +179,14 @@ async function foldersOn(site: Site, cluster: string, signal: AbortSignal): Prom
       parent: isRef(parent, 'Folder') ? parent : undefined,
     };
   });
+  return { marked, names };
+}
+
+interface Folders {
+  /** Those that are marked as a group's. */
+  readonly marked: readonly MarkedFolder[];
+  /** Of all folders. */
+  readonly names: FolderNames;
 }
 
 /** Folders that are remembered for each vCenter; of more, those that were watched least recently are dropped. */
