@@ -63,7 +63,7 @@ export class Locator {
     const site = this.#options.sites.of(group);
     refuseToMove(group);
     const placement = site.placementFor(group);
-    assertPlaceable(placement);
+    assertPlaceable(group, placement);
     const { vcenterId } = group.status ?? {};
     // Before a folder is opened, which may create it: on another vCenter nothing may be changed for this group.
     if (vcenterId !== undefined && !site.roots.isOpen(placement))
@@ -202,8 +202,16 @@ export function placed(status: VmGroupStatus, { site, root, placement }: Locatio
   return { ...status, vcenter: site.name, vcenterId, datacenter: datacenter.name, folder, folderId };
 }
 
-/** The API server rejects such a path; an administrator's default, and groups of before, are checked here. */
-function assertPlaceable({ folder = DEFAULT_FOLDER }: Placement): void {
+/**
+ * The API server rejects such a path; an administrator's default, and groups of before, are checked here. A group that is
+ * being deleted is not: its machines are there, and its placement cannot be changed.
+ * @throws GroupError
+ */
+export function assertPlaceable(
+  { metadata }: Pick<VmGroup, 'metadata'>,
+  { folder = DEFAULT_FOLDER }: Placement,
+): void {
+  if (metadata.deletionTimestamp !== undefined) return;
   const problem = folderProblem(folder);
   if (problem !== undefined)
     throw new GroupError({ reason: 'InvalidPlacement', message: `placement.folder ${problem}` });
