@@ -24,21 +24,24 @@ const CALLS = new Set([
   'randomUUID',
   'AbortSignal.timeout',
 ]);
+/** Leaks on signals that live long (`JoinedSignal`). */
+const LEAKS = new Set(['AbortSignal.any']);
 const MODULES = new Set(['node:timers', 'node:timers/promises', 'node:http2', 'undici']);
 
 for (const file of CHECKED.flatMap((pattern) => globSync(pattern)).filter(
   (each) => !EXEMPT.some((is) => is.test(each)),
 )) {
   const source = readFileSync(file, 'utf8');
-  const complain = (start: number, what: string) => {
+  const complain = (start: number, what: string, instead = 'take it from the World that is passed in') => {
     const line = source.slice(0, start).split('\n').length;
-    console.error(`${file}:${line} uses ${what}; take it from the World that is passed in`);
+    console.error(`${file}:${line} uses ${what}; ${instead}`);
     process.exitCode = 1;
   };
   const visitor = new Visitor({
     CallExpression({ callee, start, end: _ }) {
       const name = source.slice(callee.start, callee.end).replaceAll('?.', '.');
       if (CALLS.has(name)) complain(start, name);
+      if (LEAKS.has(name)) complain(start, name, 'it leaks on signals that live long: use JoinedSignal');
     },
     NewExpression({ callee, arguments: given, start }) {
       if (source.slice(callee.start, callee.end) === 'Date' && given.length === 0)

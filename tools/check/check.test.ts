@@ -125,6 +125,16 @@ describe('make check fails on', () => {
     expect(failed).toBe(true);
   });
 
+  test('a signal that leaves something on its sources', () => {
+    plant(
+      'packages/operator/src/a.ts',
+      'export const a = (...each: AbortSignal[]) => AbortSignal.any(each);\n',
+    );
+    const { failed, said } = make('ambient');
+    expect(said).toContain('packages/operator/src/a.ts:1 uses AbortSignal.any; it leaks');
+    expect(failed).toBe(true);
+  });
+
   test('an unused export', () => {
     plant('packages/cloud/src/index.ts', "export { used } from './a.ts';\n");
     plant('packages/cloud/src/a.ts', 'export const used = 1;\nexport const idle = 2;\n');

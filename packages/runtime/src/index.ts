@@ -98,6 +98,7 @@ export { type Conversion, type ConversionRules, type Converted, conversion } fro
 export { type WebhookManifestsOptions, webhookManifests } from './webhook/manifests.ts';
 export * from './webhook/verdict.ts';
 export type { WebhookClientOptions, WebhookOptions } from './webhook/webhooks.ts';
+export { JoinedSignal } from './world/joined-signal.ts';
 export { nodeWorld } from './world/node/node-world.ts';
 export { stopSignal } from './world/node/stop-signal.ts';
 export { ProxyError } from './world/proxy.ts';

@@ -30,6 +30,33 @@ export class Deadline {
   }
 }
 
+/**
+ * A signal that aborts as soon as one of several does, until it is disposed of.
+ *
+ * Not `AbortSignal.any`: in Node 24 every call leaves about 160 bytes on each source for as long as the source lives,
+ * which for a watched vCenter may be weeks and millions of answers.
+ */
+export class JoinedSignal implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #sources: readonly AbortSignal[];
+  readonly #follow = () => this.#controller.abort(this.#sources.find(({ aborted }) => aborted)?.reason);
+
+  constructor(...sources: readonly AbortSignal[]) {
+    this.#sources = sources;
+    if (sources.some(({ aborted }) => aborted)) this.#follow();
+    else for (const source of sources) source.addEventListener('abort', this.#follow, { once: true });
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Lets go of the sources: the signal stays as it is. */
+  [Symbol.dispose](): void {
+    for (const source of this.#sources) source.removeEventListener('abort', this.#follow);
+  }
+}
+
 /** Resolves after so many milliseconds, or rejects with the signal's reason as soon as it aborts. */
 export function wait(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {

@@ -1,6 +1,7 @@
 import type { CloudClient } from '@vmwright/cloud';
 import {
   type Availability,
+  JoinedSignal,
   type Reconcile,
   type ReconcileContext,
   type Result,
@@ -139,7 +140,8 @@ export class VmReconciler {
       await reportTrouble(vm, outage.error, context);
       return requeueAfter(OUTAGE_MS);
     }
-    const signal = AbortSignal.any([context.signal, availability.outageSignal]);
+    using joined = new JoinedSignal(context.signal, availability.outageSignal);
+    const { signal } = joined;
     const ours = cloud.scoped({ signal, allow: context.assertMayAct });
     try {
       return await work(ours, signal);

@@ -3,7 +3,7 @@ import { StoppedError, VsphereError } from '../errors.ts';
 import { FaultError } from '../faults.ts';
 import { isOutage } from '../health/health.ts';
 import type { Ref } from '../properties/properties.ts';
-import { backoff, wait } from '../time.ts';
+import { backoff, JoinedSignal, wait } from '../time.ts';
 import type { Vim25 } from '../vim25/vim25.generated.ts';
 import type { VsphereWorld } from '../world.ts';
 import { Live } from './live.ts';
@@ -106,7 +106,8 @@ export class Feed implements AsyncDisposable {
 
   async #follow(signal: AbortSignal, wasTold: () => void): Promise<never> {
     const over = new AbortController();
-    const both = AbortSignal.any([signal, over.signal]);
+    using joined = new JoinedSignal(signal, over.signal);
+    const both = joined.signal;
     const bound = await this.#options.calls.bind(both);
     const live = new Live(bound, await newCollector(bound), over, both);
     this.#live = live;
@@ -209,8 +210,8 @@ export class Feed implements AsyncDisposable {
         maxWaitSeconds: seconds,
         ...(pageSize !== undefined && { maxObjectUpdates: pageSize }),
       };
-      const { nudged } = live;
-      const waiting = seconds === 0 ? signal : AbortSignal.any([signal, nudged]);
+      using joined = new JoinedSignal(signal, live.nudged);
+      const waiting = seconds === 0 ? signal : joined.signal;
       const limits = { signal: waiting, lasting: true, timeoutMs: seconds * 1_000 + GRACE_MS };
       try {
         const set = await bound.call('WaitForUpdatesEx', collector, { version, options }, limits);
@@ -236,7 +237,8 @@ export class Feed implements AsyncDisposable {
 
   /** Until it is time to ask again, or a source has come. */
   async #rest({ signal, nudged }: Live, hasNews: boolean): Promise<void> {
-    await this.#options.pace?.next(hasNews, AbortSignal.any([signal, nudged])).catch(() => undefined);
+    using joined = new JoinedSignal(signal, nudged);
+    await this.#options.pace?.next(hasNews, joined.signal).catch(() => undefined);
     signal.throwIfAborted();
   }
 }

@@ -1,4 +1,4 @@
-import { wait } from '../time.ts';
+import { JoinedSignal, wait } from '../time.ts';
 import type { VsphereWorld } from '../world.ts';
 
 /** When a feed asks for more. */
@@ -25,7 +25,8 @@ export class Pause implements Pace {
     if (!wasTold || isHurried) return;
     const end = new AbortController();
     this.#end = end;
-    await wait(this.#world, this.#ms(), AbortSignal.any([signal, end.signal])).catch(() => undefined);
+    using joined = new JoinedSignal(signal, end.signal);
+    await wait(this.#world, this.#ms(), joined.signal).catch(() => undefined);
     this.#end = undefined;
     signal.throwIfAborted();
   }
