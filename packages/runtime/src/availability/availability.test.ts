@@ -93,3 +93,18 @@ test('after a restart the first answer has 10 s, whenever the last one was', () 
   clock.advance(1);
   expect(availability.outage).toEqual({ error: refused });
 });
+
+test('an outage that an earlier leader term has seen does not count after a restart', () => {
+  const { clock, availability } = setUp();
+  availability.failed(refused);
+  clock.advance(25_000); // this replica was cut off from the network, and another has led since
+  expect(availability.outage).toEqual({ error: refused });
+  clock.advance(3_600_000);
+  availability.restart();
+  expect(availability.outage).toBeUndefined();
+  expect(availability.outageSignal.aborted).toBe(false);
+  availability.assertAvailable();
+  availability.failed(refused);
+  clock.advance(10_000);
+  expect(availability.outage).toEqual({ error: refused });
+});

@@ -81,14 +81,16 @@ export class Availability {
   }
 
   /**
-   * Probing begins: the program has started, or this replica leads again. Time in which nobody has asked does not count,
-   * and an outage that was known before is an outage still.
+   * Begins probing: the program has started, or this replica leads again. Forgets an outage that it knew, without calling
+   * `onChange`: the backend may have answered other replicas for hours. One that lasts is found again after `startMs`.
    */
   restart(): void {
     const { clock, afterMs, startMs = 10_000 } = this.#options;
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#failure = undefined;
+    this.#outage = undefined;
+    if (this.#begin.signal.aborted) this.#begin = new AbortController();
     this.#answeredAt = clock.monotonic() - Math.max(0, afterMs - startMs);
   }
 
