@@ -16,6 +16,7 @@ import {
 import { announceDeletion } from './deletion-status.ts';
 import { Inventory } from './inventory.ts';
 import { isOutdated } from './plan.ts';
+import { pollingOf } from './polling.ts';
 import { VmReconciler } from './reconciler.ts';
 import { VM } from './resource.ts';
 import { cloudTroubleOf } from './status.ts';
@@ -34,7 +35,7 @@ export interface VmControllerOptions {
   readonly cloud: CloudClient;
   /** Marks what is ours. */
   readonly cluster: string;
-  /** How often the cloud is asked how its machines are. */
+  /** How often the cloud is asked how its machines are; more often where `unknownAfterMs` needs it. */
   readonly refreshMs: number;
   /** Time for one request to the cloud. */
   readonly timeoutMs: number;
@@ -53,7 +54,8 @@ export interface VmControllerOptions {
  * deletion is visible in the status at once, whatever the cloud does.
  */
 export function controlVms(manager: Manager, options: VmControllerOptions): void {
-  const { world, log, cloud, cluster, refreshMs, timeoutMs, unknownAfterMs, concurrency } = options;
+  const { world, log, cloud, cluster, refreshMs, unknownAfterMs, concurrency } = options;
+  const { listTimeoutMs, everyMs } = pollingOf(options);
   const vms = manager.caches.get(VM);
   const wakes = new Channel();
   const availability = new Availability({
@@ -70,8 +72,7 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
     cloud,
     cluster,
     maxAgeMs: 2 * refreshMs,
-    // Half of the bound: a hanging list ends before it.
-    timeoutMs: Math.min(timeoutMs, unknownAfterMs / 2),
+    timeoutMs: listTimeoutMs,
     availability,
   });
   /** As last looked at; reading all of them costs, so one look serves for both. */
@@ -99,7 +100,7 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
   };
   const poller = new Poller({
     world,
-    everyMs: () => Math.min(isFailing ? FAILING_MS : areMoving ? MOVING_MS : refreshMs, refreshMs),
+    everyMs: () => Math.min(isFailing ? FAILING_MS : areMoving ? MOVING_MS : everyMs, everyMs),
     ask: outdated,
     onError: (error) => log.error({ error: String(error) }, 'Refreshing VMs failed'),
   });
