@@ -31,8 +31,11 @@ const DENIED_MS = 10_000;
 const REVIEW_TIMEOUT_MS = 10_000;
 /** Maximum number of verdicts that are remembered. */
 const MAX_KNOWN = 1_000;
-/** Maximum number of questions to the API server at a time: strangers must not make us flood it. */
-const MAX_REVIEWS = 8;
+/**
+ * Maximum number of tokens that are checked at a time. Half of the client's connections: anonymous clients with made-up
+ * tokens must not hold up the requests of reconciles, which use the same ones.
+ */
+const MAX_REVIEWS = 4;
 /** Longer ones are no tokens: a service account's has about 1 KB. */
 const MAX_TOKEN_LENGTH = 8_192;
 
