@@ -83,15 +83,19 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
         run: (at, scope) => resize(machine(action.id), action.isOn, { ...surroundings, scope }, at),
         shows: () => isSized() && power() !== 'poweredOff',
       };
-    case 'remove':
+    case 'remove': {
+      let isDestroyed = false;
       return {
         what: 'remove',
         machine: name,
         words: `removing machine ${name}`,
-        run: (at, scope) => remove(machine(action.id), action.isOn, { ...surroundings, scope }, at),
+        run: async (at, scope) => {
+          isDestroyed = await remove(machine(action.id), action.isOn, { ...surroundings, scope }, at);
+        },
         shows: () => seen() === undefined,
-        provesGone: () => true,
+        provesGone: () => isDestroyed,
       };
+    }
     case 'lookUp': {
       let isGone = false;
       return {
@@ -298,16 +302,23 @@ async function resize(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running
   throw new InVainError(refusal, { mayPass: !(refusal instanceof FaultError) || refusal.retryable });
 }
 
-async function remove(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running, at: At): Promise<void> {
+/**
+ * @returns whether it was destroyed. False where vCenter does not know the reference: people may have unregistered the
+ * machine and registered it again, which gives it another one, so it has to be looked up by its UUID.
+ */
+async function remove(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running, at: At): Promise<boolean> {
   const { site, scope } = running;
   const { machines, tasks } = site.vcenter;
+  let isDestroyed = false;
   await ignoring(['OBJECT_NOT_FOUND'], async () => {
     await assertNotHeld(vm, running);
     if (isOn) await powerOff(vm, running, at);
     const task = await machines.destroy(vm, scope);
     at(task);
     await tasks.follow(task, scope);
+    isDestroyed = true;
   });
+  return isDestroyed;
 }
 
 /** Read right before the machine is destroyed: the inventory may not show yet that people moved it, or need it. */
