@@ -46,6 +46,13 @@ function told(step: Step): VMStatus {
 const ready = (status: VMStatus) => conditionOf(status.conditions, 'Ready');
 
 describe('a new VM', () => {
+  test('with an empty vmId, as the original controller writes it, has no machine yet', () => {
+    expect(next(vm({ vmId: '' }), {})).toEqual({ do: 'check', name: 'vmsample' });
+    expect(isOutdated(vm({ vmId: '', opStatus: 'New' }), new Map())).toBe(false);
+    expect(told(next(vm({ vmId: '' }), { server: running }))).toMatchObject({ vmId: 's-1' });
+    expect(told(next(vm({ vmId: '' }), { server: { gone: 's-0' } }))).toMatchObject({ vmId: 's-0' });
+  });
+
   test('is created only after its name was checked and the intent is stored, with its UID as key', () => {
     expect(next(vm(), {})).toEqual({ do: 'check', name: 'vmsample' });
     const intent = next(vm(), { name: 'accepted' });

@@ -2,7 +2,7 @@ import type { Labels, NewServer, Server } from '@vmwright/cloud';
 import { type Happening, isTrue } from '@vmwright/runtime';
 import { isPaused, mayRecreate } from '../annotations.ts';
 import { isOwnedBy, keyFor, marksOf, marksToMend, ownerOf } from './marks.ts';
-import type { VM, VMStatus } from './resource.ts';
+import { hasVmId, type VM, type VMStatus } from './resource.ts';
 import {
   cloudTroubleOf,
   counted,
@@ -63,7 +63,7 @@ export function plan(cluster: string, now: number, vm: VM, seen: Seen): Step {
   const { server, name } = seen;
   const labels = marksOf(cluster, vm);
   if (server === undefined) {
-    if (status.vmId !== undefined) return { do: 'look', id: status.vmId };
+    if (hasVmId(status)) return { do: 'look', id: status.vmId };
     if (isPaused(vm)) return { do: 'tell', status: idle(vm, now) };
     if (name === undefined) return { do: 'check', name: spec.vmname };
     if (name !== 'accepted') return tellRefused(vm, name, now);
@@ -71,7 +71,7 @@ export function plan(cluster: string, now: number, vm: VM, seen: Seen): Step {
     return { do: 'create', server: { name: spec.vmname, labels }, key: keyFor(vm) };
   }
   const isOurs = !('gone' in server) && isOwnedBy(vm, server);
-  if (!isOurs && status.vmId !== undefined) {
+  if (!isOurs && hasVmId(status)) {
     if (seen.owned === undefined) return { do: 'search', besides: status.vmId };
     if (seen.owned !== 'none') return tellRepaired(vm, seen.owned, now);
   }
@@ -96,7 +96,7 @@ export function isOutdated(vm: VM, servers: ReadonlyMap<string, Server>): boolea
   const trouble = cloudTroubleOf(status);
   if (trouble === 'CloudRefused') return false; // it is retried by itself, after a growing pause
   if (metadata.deletionTimestamp !== undefined) return trouble !== undefined;
-  if (status.vmId === undefined) return trouble !== undefined; // else it is on its way by itself
+  if (!hasVmId(status)) return trouble !== undefined; // else it is on its way by itself
   const server = servers.get(status.vmId);
   if (server === undefined || isOfAnother(vm, server))
     return trouble !== undefined || isReplaced(vm) || !isTrue(status.conditions, 'VmLost');
@@ -120,7 +120,8 @@ function isOfAnother(vm: VM, server: Server): boolean {
 
 /** @param server that it is gone, or the server of somebody else that `status.vmId` names */
 function planWithoutMachine(vm: VM, server: Server | Gone, now: number): Step {
-  const { vmId = 'gone' in server ? server.gone : server.id } = vm.status ?? {};
+  const { status = {} } = vm;
+  const vmId = hasVmId(status) ? status.vmId : 'gone' in server ? server.gone : server.id;
   const what = vmId === undefined ? 'of this VM' : vmId;
   const waitMs = recreationWaitOf(vm, now);
   if (isReplaced(vm) && waitMs === 0) {

@@ -89,7 +89,7 @@ const status = object(fields, {
  * that grow let the vmId change: they are the paths on which it means to.
  */
 const VM_ID_STAYS = {
-  rule: `!has(oldSelf.status) || !has(oldSelf.status.vmId)
+  rule: `!has(oldSelf.status) || !has(oldSelf.status.vmId) || oldSelf.status.vmId == ''
     || (has(self.status) && has(self.status.vmId) && self.status.vmId == oldSelf.status.vmId)
     || (has(self.status) && has(self.status.recreations)
       && self.status.recreations > (has(oldSelf.status.recreations) ? oldSelf.status.recreations : 0))
@@ -126,3 +126,8 @@ export const VM = defineKind({
 });
 export type VM = ObjectOf<typeof VM>;
 export type VMStatus = NonNullable<VM['status']>;
+
+/** Whether the status names a machine. An empty vmId, which the original controller writes, names none. */
+export function hasVmId(status: VMStatus): status is VMStatus & { readonly vmId: string } {
+  return status.vmId !== undefined && status.vmId !== '';
+}

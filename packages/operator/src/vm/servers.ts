@@ -8,7 +8,7 @@ import {
 } from '@vmwright/cloud';
 import { holderOf, isOwnedBy, marksOfOne } from './marks.ts';
 import type { Seen } from './plan.ts';
-import type { VM } from './resource.ts';
+import { hasVmId, type VM } from './resource.ts';
 import type { Refusal } from './status.ts';
 import { unlessGone } from './unless-gone.ts';
 
@@ -53,12 +53,12 @@ async function serversOf(cloud: CloudClient, { metadata }: VM): Promise<readonly
  * others follow when it is gone
  */
 export async function remainingOf(cloud: CloudClient, vm: VM, whole: boolean): Promise<readonly Server[]> {
-  const { vmId } = vm.status ?? {};
-  const found = vmId === undefined ? undefined : await unlessGone(cloud.get(vmId));
+  const { status = {} } = vm;
+  const found = hasVmId(status) ? await unlessGone(cloud.get(status.vmId)) : undefined;
   const known = found !== undefined && isOwnedBy(vm, found) ? [found] : [];
   if (!whole && known.length > 0) return known;
   const listed = await serversOf(cloud, vm);
-  return [...known, ...listed.filter(({ id }) => id !== vmId)];
+  return [...known, ...listed.filter(({ id }) => id !== status.vmId)];
 }
 
 /**

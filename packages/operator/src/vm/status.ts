@@ -2,7 +2,7 @@ import type { Server } from '@vmwright/cloud';
 import { conditionOf, type Outcome, setCondition, withOutcome, withPaused } from '@vmwright/runtime';
 import { mayRecreate, pauseOf, RECREATE } from '../annotations.ts';
 import { isOwnedBy, OWNER } from './marks.ts';
-import type { VM, VMStatus } from './resource.ts';
+import { hasVmId, type VM, type VMStatus } from './resource.ts';
 import { isOutageReason, isPassing, type Trouble } from './trouble.ts';
 
 /* The status of a VM in each situation. The text is the same on every retry, so that nothing is written again. */
@@ -90,7 +90,7 @@ export function troubled(vm: VM, trouble: Trouble, now: number): VMStatus {
   const { reason, message } = trouble;
   const isDeleting = vm.metadata.deletionTimestamp !== undefined;
   // A rejected request says nothing about a machine that exists.
-  const isRefused = reason === 'CloudRefused' && before.vmId === undefined;
+  const isRefused = reason === 'CloudRefused' && !hasVmId(before);
   const opStatus = isDeleting ? 'Deleting' : isRefused ? 'Failed' : 'Unknown';
   return reported(
     vm,

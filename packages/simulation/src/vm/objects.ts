@@ -21,7 +21,13 @@ export const SERVED_VM = declaredResource(VM, (object, before) => {
   const [was, is] = [fieldAt(before, ['status', 'vmId']), fieldAt(object, ['status', 'vmId'])];
   const grows = (counter: string) =>
     numberAt(fieldAt(object, ['status', counter])) > numberAt(fieldAt(before, ['status', counter]));
-  if (was === undefined || was === is || grows('recreations') || (is !== undefined && grows('repairs')))
+  if (
+    was === undefined ||
+    was === '' ||
+    was === is ||
+    grows('recreations') ||
+    (is !== undefined && grows('repairs'))
+  )
     return [];
   return [{ field: 'status.vmId', reason, message: 'the vmId of a machine cannot be changed or removed' }];
 });
