@@ -290,7 +290,10 @@ export const slotsAreSteady: Invariant = {
   },
 };
 
-/** Tasks that a leader knows of, and what it has asked for without an answer yet. Folders and strays go by themselves. */
+/**
+ * Tasks that a leader knows of, and what it has asked for without an answer yet. Folders and strays go by themselves. In a
+ * new term a leader knows only the tasks that are stored, also where it led before.
+ */
 export function notTooBusy(vcenter: Vcenter): Invariant {
   return {
     name: `a leader keeps vCenter busy with at most ${CONCURRENCY} things`,
@@ -298,6 +301,9 @@ export function notTooBusy(vcenter: Vcenter): Invariant {
       const asked = new Map<Sent, string | undefined>();
       const running = new Set<string>();
       let landing: Sent | undefined;
+      new Holder(truth, LEASE, (before) => {
+        for (const sent of asked.keys()) if (before.startsWith(`${sent.sender}_`)) asked.delete(sent);
+      });
       truth.traffic.onLand((sent) => {
         landing = sent;
       });
