@@ -84,7 +84,10 @@ async function forget(env: WithVcenter, name: string): Promise<void> {
 async function lateCreate(env: WithVcenter, name: string): Promise<void> {
   const group = await running(env, name, { replicas: 1 });
   await env.kubectl('delete', 'vmgroup', name);
-  await lateClone(env, group, 'vm-operator');
+  const { lookup, machines } = env.vcenter;
+  const root = await lookup.folder(await lookup.datacenter(), 'vm-operator');
+  await machines.createFolder(root, `default-${name}`); // as one that people made, which stays
+  await lateClone(env, group, `vm-operator/default-${name}`);
 }
 
 /** @returns its id */
