@@ -62,8 +62,8 @@ export const VM_BUGS: readonly Planted[] = [
   {
     name: 'garbage collection deletes what has no object',
     file: `${GC}/collector.ts`,
-    find: 'external.outlivedOwner?.(item) === true ||',
-    replace: 'external.idOf(item) !== undefined ||',
+    find: 'return outlivedOwner?.(item) === true ||',
+    replace: 'return ownerOf(item) !== undefined ||',
     why: 'after a restore, objects that are wanted are missing',
     scenario,
   },

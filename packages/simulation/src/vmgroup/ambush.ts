@@ -7,7 +7,7 @@ import type { Replicas } from '../scenario/replicas.ts';
 import type { Trouble } from '../scenario/trouble.ts';
 import type { Pace } from '../vcenter/simulated.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
-import { isDeleted, isOrphaned, onGroupChange } from './objects.ts';
+import { isDeleted, isOrphaned, onGroupChange, wantedIn } from './objects.ts';
 import { machinesOf } from './outside.ts';
 import { isChange, isClone, methodOf, ownerAsked } from './requests.ts';
 import type { Strangers } from './strangers.ts';
@@ -23,6 +23,7 @@ const INTRUSION = 3;
 const ORPHANED = 8;
 const BLINDED = 4;
 const HIDDEN = 2;
+const TEMPLATED = 4;
 /** Calls that can remove a group's folder. */
 const FOLDER_REMOVALS: ReadonlySet<string> = new Set(['Destroy_Task', 'UnregisterAndDestroy_Task']);
 /** Longer than it takes to get the lead. */
@@ -53,6 +54,7 @@ export function layAmbush(truth: Truth, ambushers: Ambushers): void {
   const { trouble, user, strangers, vcenter, pace } = ambushers;
   blindTheNext(truth, ambushers);
   hideOneOfThoseLetGo(truth, ambushers);
+  makeTemplatesAtScaleIn(truth, ambushers);
   const { traffic, simulation } = truth;
   const { choices, schedule, network } = simulation;
   const within = (ms: number, act: () => void) =>
@@ -101,6 +103,16 @@ function hideOneOfThoseLetGo(truth: Truth, { strangers, vcenter }: Ambushers): v
     if (!network.faulty || after === undefined || before === undefined) return;
     if (isDeleted(before) || !isDeleted(after) || !isOrphaned(after) || !choices.oneIn(HIDDEN)) return;
     strangers.moveAway(machinesOf(vcenter, after.metadata.uid ?? '')[0]);
+  });
+}
+
+/** People keep a machine as a template just as its group is scaled in. */
+function makeTemplatesAtScaleIn(truth: Truth, { strangers, vcenter }: Ambushers): void {
+  const { choices, network } = truth.simulation;
+  onGroupChange(truth, (before, after) => {
+    if (!network.faulty || after === undefined || before === undefined || isDeleted(after)) return;
+    if (wantedIn(after).replicas >= wantedIn(before).replicas || !choices.oneIn(TEMPLATED)) return;
+    for (const machine of machinesOf(vcenter, after.metadata.uid ?? '')) strangers.turnIntoTemplate(machine);
   });
 }
 

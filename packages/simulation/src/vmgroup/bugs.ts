@@ -70,8 +70,8 @@ export const VMGROUP_BUGS: readonly Planted[] = [
   {
     name: 'garbage collection deletes what has no group',
     file: `${GC}/collector.ts`,
-    find: 'external.outlivedOwner?.(item) === true ||',
-    replace: 'external.idOf(item) !== undefined ||',
+    find: 'return outlivedOwner?.(item) === true ||',
+    replace: 'return ownerOf(item) !== undefined ||',
     why: 'after a restore, groups that are wanted are missing',
     scenario,
   },
@@ -137,14 +137,6 @@ export const VMGROUP_BUGS: readonly Planted[] = [
     find: 'return attempts > 0 && !gone.has(slot);',
     replace: 'return false;',
     why: 'people may have moved the machine: it would run on, without a group that mentions it',
-    scenario,
-  },
-  {
-    name: 'a template is destroyed at scale-in',
-    file: `${VMGROUP}/slots.ts`,
-    find: 'return !isInFolder || isTemplate;',
-    replace: 'return !isInFolder;',
-    why: 'people turned the machine into a template because they need it',
     scenario,
   },
   {

@@ -94,7 +94,7 @@ export class Strangers {
       () => this.#copy(this.#oneOfOurs()),
       () => this.moveAway(this.#oneOfOurs()),
       () => this.#rename(this.#oneOfOurs()),
-      () => this.#turnIntoTemplate(this.#oneOfOurs()),
+      () => this.turnIntoTemplate(this.#oneOfOurs()),
       () => this.#removeFolder(),
       () => this.killSessions(),
       () => this.#removeTemplate(),
@@ -173,7 +173,7 @@ export class Strangers {
   }
 
   /** For a while. */
-  #turnIntoTemplate(machine: Machine | undefined): void {
+  turnIntoTemplate(machine: Machine | undefined): void {
     const { choices, schedule } = this.#simulation;
     if (machine === undefined || this.#vcenter.tasks.isLocked(machine.id)) return;
     this.#tell('a machine was turned into a template by a stranger', machine.id);
