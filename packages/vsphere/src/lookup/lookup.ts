@@ -28,6 +28,8 @@ interface Kind {
   readonly root: Ref;
   /** The root's name in a path that begins with the datacenter. */
   readonly rootName: string;
+  /** Whether messages list the names. Clusters are shared; pools, datastores and networks may be another tenant's. @default false */
+  readonly isListed?: boolean;
 }
 
 export interface TemplateOptions extends CallOptions {
@@ -135,7 +137,8 @@ export class Lookup {
   /** A cluster, or a host that is in none. */
   cluster(datacenter: Datacenter, name?: string, options?: CallOptions): Promise<Ref> {
     const types = ['ComputeResource', 'ClusterComputeResource'] as const;
-    const kind = { word: 'cluster', types, root: datacenter.hostFolder, rootName: 'host' } as const;
+    const root = datacenter.hostFolder;
+    const kind = { word: 'cluster', types, root, rootName: 'host', isListed: true } as const;
     return this.#find(datacenter, kind, name, options);
   }
 
@@ -209,7 +212,7 @@ export class Lookup {
       throw new NotFoundError(`datacenter '${datacenter.name}' has no ${kind.word}`);
     }
     const many = `datacenter '${datacenter.name}' has ${found.length} ${kind.word}s`;
-    return only(found, name === undefined ? many : `${many} '${name}'`, names).ref;
+    return only(found, name === undefined ? many : `${many} '${name}'`, kind.isListed ? names : []).ref;
   }
 }
 
