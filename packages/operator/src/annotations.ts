@@ -36,10 +36,10 @@ export function replaceRequestOf({ metadata }: KubeObject): string | undefined {
   return request === '' ? undefined : request;
 }
 
-/** Whether what it stands for goes with it, or stays and is nobody's then. */
+/** Whether external resources are deleted with the object, or kept and no longer managed. */
 export type DeletionPolicy = 'Delete' | 'Orphan';
 
-/** @returns a sentence instead where nobody can know what is meant: then nothing is deleted */
+/** @returns a problem for the status if the value is unknown; nothing is deleted then */
 export function deletionPolicyOf({ metadata }: KubeObject): DeletionPolicy | { readonly problem: string } {
   const policy = metadata.annotations?.[DELETION_POLICY] ?? 'Delete';
   if (policy === 'Delete' || policy === 'Orphan') return policy;

@@ -8,7 +8,7 @@ export interface InventoryOptions {
   readonly world: Pick<World, 'monotonic'>;
   readonly cloud: CloudClient;
   readonly cluster: string;
-  /** A list that is older than this is asked for anew before it is used. */
+  /** Maximum age of a list; an older one is refreshed before use. */
   readonly maxAgeMs: number;
   /** Time for each page of a list. */
   readonly timeoutMs: number;
@@ -16,7 +16,7 @@ export interface InventoryOptions {
   readonly availability: Pick<Availability, 'answered' | 'failed'>;
 }
 
-/** After a failure the cloud is left alone for so long, whoever asks. */
+/** Pause after a failed list before any caller starts the next. */
 const REST_MS = 1_000;
 
 interface Sighting {

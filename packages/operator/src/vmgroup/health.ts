@@ -2,7 +2,7 @@ import { Availability, type Logger, type World } from '@vmwright/runtime';
 import type { Vcenter } from '@vmwright/vsphere';
 import { outageOf, type VcenterOutageError } from './trouble.ts';
 
-/** Time without an answer after which a vCenter counts as unavailable; before, nothing is reported, and nothing is done. */
+/** A vCenter that has not answered for this long is unavailable; until then nothing is reported, and nothing is changed. */
 export const BLIND_MS = 10_000;
 /** For one probe: shorter than other calls, since the next one follows soon. */
 const PROBE_TIMEOUT_MS = 5_000;

@@ -162,7 +162,7 @@ export class Locator {
       this.#claimed.set(uid, { folder, at: world.monotonic() });
       return folder;
     } catch (error) {
-      // Of a folder that somebody has removed a view goes on, and shows nothing.
+      // A view of a deleted folder stays open and shows nothing.
       const isMissing = error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND';
       if (isMissing && (await site.roots.isGone(root))) site.roots.close(root);
       throw error;

@@ -27,7 +27,7 @@ export interface Pauses {
 }
 
 const USUAL: Pauses = { firstMs: 1_000, longestMs: 60_000 };
-/** A rest after which nothing more was heard is forgotten: what was wanted has come about, or is not wanted. */
+/** A failure is forgotten this long after its back-off ended, unless it is being retried. */
 const REMEMBERED_MS = 60_000;
 
 /** After which something is left alone for a while. */

@@ -22,7 +22,7 @@ export interface Trouble {
   readonly message: string;
   /** Nothing is known of the machines any more. */
   readonly isUnknown?: boolean;
-  /** It is no failure: something else is under way, and has to end first. */
+  /** Not a failure: another operation must finish first. */
   readonly isPassing?: boolean;
   /** A retry may succeed without anybody's help. */
   readonly mayPass?: boolean;

@@ -9,7 +9,7 @@ export class FenceClosedError extends Error {
 }
 
 export interface FenceOptions {
-  /** The fence of the period that this one is part of: closes this one too. @default none */
+  /** Outer fence; closing it closes this one. @default none */
   readonly within?: Fence | undefined;
   /** Whether the period lasts at this moment, by the clock. @default until `close` is called */
   readonly holds?: () => boolean;

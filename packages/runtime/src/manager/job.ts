@@ -35,7 +35,7 @@ export interface JobOptions {
 }
 
 /**
- * Work that belongs to no object, done again and again: a sweep of what nobody owns, say.
+ * Periodic work that is not tied to an object, such as garbage collection.
  *
  * Guarantees: it runs on one replica at a time, the one that leads (with sharding: that has the cluster-wide objects);
  * never twice at a time; what it throws is told, and the next run comes as if it had succeeded.

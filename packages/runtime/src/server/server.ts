@@ -45,7 +45,7 @@ const MAX_LEVEL_BYTES = 64;
 const MAX_CONNECTIONS = 100;
 
 /**
- * Tells about the process over HTTP: `/metrics`, `/healthz`, `/readyz` (`?verbose`, `?exclude=name`, `/healthz/name`)
+ * Serves metrics, health and the log level over HTTP: `/metrics`, `/healthz`, `/readyz` (`?verbose`, `?exclude=name`, `/healthz/name`)
  * and, if wanted, `/debug/loglevel` (GET, PUT with the level as body).
  *
  * Guarantees: no request ends the process; a failing check answers 500, as in Kubernetes itself; `close` lets answers

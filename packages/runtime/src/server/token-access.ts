@@ -23,9 +23,9 @@ interface Known {
   until: number | undefined;
 }
 
-/** A token that was revoked, or a role that was taken away, counts for this long. */
+/** How long a granted verdict is cached. A revoked token or role works for up to this long. */
 const GRANTED_MS = 60_000;
-/** A role that was just given is heeded after this long. */
+/** How long a denial is cached. */
 const DENIED_MS = 10_000;
 /** For both questions to the API server. */
 const REVIEW_TIMEOUT_MS = 10_000;
@@ -58,7 +58,7 @@ export class TokenAccess {
     this.#options = options;
   }
 
-  /** @throws RequestError 401 without a token that counts, 403 where its user may not, 503 when it cannot be told */
+  /** @throws RequestError 401 if the token is missing or invalid, 403 if RBAC denies, 503 if the API server cannot be asked */
   async assert(request: IncomingMessage, path: string): Promise<void> {
     const [, token] = /^bearer +([\x21-\x7e]+) *$/i.exec(request.headers.authorization ?? '') ?? [];
     if (token === undefined || token.length > MAX_TOKEN_LENGTH)

@@ -123,7 +123,8 @@ export class Feed implements AsyncDisposable {
         if (!told.isRepeated)
           for (const source of fresh)
             if (live.fresh.delete(source) && this.#sources.has(source)) source.settled();
-        if (!isFirst) wasTold(); // not by the first: who fails at the second each time would list everything all the time
+        // Not after the first answer: a second call that fails each time would list everything again without a back-off.
+        if (!isFirst) wasTold();
         isFirst = false;
         if (live.fresh.size === 0) await this.#rest(live, told.hasNews);
       }
