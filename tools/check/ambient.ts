@@ -1,14 +1,14 @@
 /**
- * Time, chance and the network come in through `World` (packages/runtime/src/world), or the simulation would not be
+ * Time, chance and the network come in through `World` (packages/core/src/world), or the simulation would not be
  * deterministic and would not show what production does. Part of `make check`: prints a line for each place that goes
  * around it, in what runs in both.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { parseSync, Visitor } from 'oxc-parser';
 
-const CHECKED = ['packages/{runtime,vsphere,operator}/src/**/*.ts', 'packages/cloud/src/client/**/*.ts'];
+const CHECKED = ['packages/{core,runtime,vsphere,operator}/src/**/*.ts', 'packages/cloud/src/client/**/*.ts'];
 /** Where the real world is made, and what only ever runs on a real machine. */
-const EXEMPT = [/\.test\.ts$/, /^packages\/runtime\/src\/world\/node\//];
+const EXEMPT = [/\.test\.ts$/, /^packages\/core\/src\/world\/node\//];
 
 const CALLS = new Set([
   'setTimeout',

@@ -8,16 +8,17 @@ import { parseSync } from 'oxc-parser';
 
 /** What a package may import of the others, in what it ships. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  runtime: [],
-  vsphere: [],
-  cloud: [],
-  operator: ['runtime', 'vsphere', 'cloud'],
-  simulation: ['runtime', 'vsphere', 'cloud', 'operator'],
-  testbed: ['runtime'],
+  core: [],
+  runtime: ['core'],
+  vsphere: ['core'],
+  cloud: ['core'],
+  operator: ['core', 'runtime', 'vsphere', 'cloud'],
+  simulation: ['core', 'runtime', 'vsphere', 'cloud', 'operator'],
+  testbed: ['core', 'runtime'],
 };
 
 /** What tests and examples may import besides: the two proofs, and the runtime for its `nodeWorld`. */
-const IN_TESTS = ['testbed', 'simulation', 'runtime'];
+const IN_TESTS = ['testbed', 'simulation', 'runtime', 'core'];
 
 const SCOPE = '@vmwright/';
 

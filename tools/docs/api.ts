@@ -7,6 +7,7 @@ import { dirname, join, relative } from 'node:path';
 import { parseSync, type Statement } from 'oxc-parser';
 
 const ROOT = 'packages/runtime/src';
+const CORE = 'packages/core/src';
 const PAGE = 'docs/api.md';
 const ENTRIES = [
   { title: '@vmwright/runtime', file: join(ROOT, 'index.ts') },
@@ -47,7 +48,7 @@ function moduleOf(file: string): Module {
 function* exportsOf(file: string): Generator<Exported> {
   for (const statement of moduleOf(file).body) {
     if (statement.type === 'ExportAllDeclaration') {
-      const from = join(dirname(file), statement.source.value);
+      const from = sourceOf(file, statement.source.value);
       if (statement.exported === null) yield* exportsOf(from);
       else if (statement.exported.type === 'Identifier') yield { name: statement.exported.name, file: from };
     }
@@ -55,11 +56,16 @@ function* exportsOf(file: string): Generator<Exported> {
     const { source, specifiers, declaration } = statement;
     if (source !== null) {
       for (const { local } of specifiers)
-        if (local.type === 'Identifier') yield* declaredIn(join(dirname(file), source.value), local.name);
+        if (local.type === 'Identifier') yield* declaredIn(sourceOf(file, source.value), local.name);
     } else if (declaration !== null) {
       for (const name of namesOf(declaration)) yield { name, file };
     }
   }
+}
+
+/** Returns the file of an import: a relative path, or a package of this repository. */
+function sourceOf(file: string, specifier: string): string {
+  return specifier === '@vmwright/core' ? join(CORE, 'index.ts') : join(dirname(file), specifier);
 }
 
 /** Through modules that only pass it on. */
@@ -149,7 +155,8 @@ function prose(doc: string): string {
 const page = ENTRIES.map(({ title, file }) => {
   const folders = Map.groupBy(
     new Map([...exportsOf(file)].map((each) => [each.name, each])).values(),
-    (each) => relative(ROOT, dirname(each.file)).replace(/^\.?$/, 'index'),
+    (each) =>
+      relative(each.file.startsWith(CORE) ? CORE : ROOT, dirname(each.file)).replace(/^\.?$/, 'index'),
   );
   const sections = [...folders]
     .toSorted(([a], [b]) => (a < b ? -1 : 1))

@@ -22,4 +22,4 @@ export {
   UnexpectedAnswerError,
 } from './client/errors.ts';
 export type { RequestObserver } from './client/requests.ts';
-export type { CloudWorld, ServerAddress, TlsOptions, Transport } from './client/world.ts';
+export type { CloudWorld } from './client/world.ts';

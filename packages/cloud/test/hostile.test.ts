@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { nodeWorld } from '@vmwright/runtime';
+import { nodeWorld } from '@vmwright/core';
 import { expect, onTestFinished, test } from 'vitest';
 import { CloudClient } from '../src/client/client.ts';
 import { UnexpectedAnswerError } from '../src/client/errors.ts';

@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { nodeWorld } from '@vmwright/runtime';
+import { nodeWorld } from '@vmwright/core';
 import { temporaryFolder } from '@vmwright/testbed';
 import { describe, expect, test } from 'vitest';
 import { CloudClient } from '../src/index.ts';

@@ -1,4 +1,6 @@
-import type { CloudWorld, ServerAddress, Timer, Transport, TransportRequest } from '../src/client/world.ts';
+import type { ServerAddress, Timer, Transport, TransportRequest } from '@vmwright/core';
+import { responseOf } from '@vmwright/core/testing';
+import type { CloudWorld } from '../src/client/world.ts';
 
 interface Alarm {
   readonly at: number;
@@ -103,10 +105,6 @@ export class VirtualWorld implements CloudWorld {
         request.signal?.addEventListener('abort', () => reject(request.signal?.reason), { once: true }),
       );
     const { status, body = '', headers = {} } = next;
-    return {
-      status,
-      header: (name) => headers[name],
-      text: async () => (typeof body === 'string' ? body : JSON.stringify(body)),
-    };
+    return responseOf({ status, headers, body: typeof body === 'string' ? body : JSON.stringify(body) });
   }
 }

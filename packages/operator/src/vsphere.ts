@@ -1,8 +1,15 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { exponentialBuckets, type Logger, type Registry, schema, type World } from '@vmwright/runtime';
-import { isOutage, type TlsOptions, Vcenter, type VcenterObserver } from '@vmwright/vsphere';
+import {
+  exponentialBuckets,
+  type Logger,
+  type Registry,
+  schema,
+  type TlsOptions,
+  type World,
+} from '@vmwright/runtime';
+import { isOutage, Vcenter, type VcenterObserver } from '@vmwright/vsphere';
 import { SettingsError } from './settings/values.ts';
 import type { VcenterSettings, VsphereSettings } from './settings/vsphere.ts';
 import { Site } from './vmgroup/site.ts';

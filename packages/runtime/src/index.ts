@@ -1,3 +1,4 @@
+export * from '@vmwright/core';
 export { type Access, AccessError } from './access/access.ts';
 export { type Credentials, noCredentials } from './access/credentials.ts';
 export { type InClusterOptions, inClusterAccess } from './access/in-cluster.ts';
@@ -45,7 +46,6 @@ export * from './election/errors.ts';
 export { LeaderElection } from './election/leader-election.ts';
 export type { ElectionObserver, LeaderElectionOptions } from './election/options.ts';
 export { EventRecorder, type EventRecorderOptions, type Happening } from './events/recorder.ts';
-export { Fence, FenceClosedError, type FenceOptions } from './fence/fence.ts';
 export { Event } from './kind/builtin/event.ts';
 export { Lease } from './kind/builtin/lease.ts';
 export { Secret } from './kind/builtin/secret.ts';
@@ -69,9 +69,6 @@ export * as schema from './kind/schema/index.ts';
 export { byFields, byLabels, type Selects } from './kind/selector.ts';
 export { microTime } from './kind/time.ts';
 export { manifestYaml } from './kind/yaml.ts';
-export { collectingLogger, type LogLine } from './log/collecting-logger.ts';
-export { type JsonLoggerOptions, jsonLogger } from './log/json-logger.ts';
-export { isLevel, LEVELS, type Level, type Logger, type LogLevel, silentLogger } from './log/logger.ts';
 export type { JobContext, JobOptions } from './manager/job.ts';
 export {
   Manager,
@@ -81,8 +78,6 @@ export {
   type StatusOptions,
 } from './manager/manager.ts';
 export { type CountOptions, ObjectMetrics } from './metrics/object-metrics.ts';
-export { processMetrics } from './metrics/process-metrics.ts';
-export { exponentialBuckets, Registry } from './metrics/registry.ts';
 export { RuntimeMetrics } from './metrics/runtime-metrics.ts';
 export { LOW, NORMAL, WorkQueue } from './queue/work-queue.ts';
 export type { Need, PathRule, PolicyRule, Verb } from './rbac/need.ts';
@@ -98,10 +93,3 @@ export { type Conversion, type ConversionRules, type Converted, conversion } fro
 export { type WebhookManifestsOptions, webhookManifests } from './webhook/manifests.ts';
 export * from './webhook/verdict.ts';
 export type { WebhookClientOptions, WebhookOptions } from './webhook/webhooks.ts';
-export { JoinedSignal } from './world/joined-signal.ts';
-export { nodeWorld } from './world/node/node-world.ts';
-export { stopSignal } from './world/node/stop-signal.ts';
-export { ProxyError } from './world/proxy.ts';
-export { ResponseTooLargeError } from './world/response-too-large.ts';
-export { unlessAborted } from './world/unless-aborted.ts';
-export * from './world/world.ts';

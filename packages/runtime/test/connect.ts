@@ -1,6 +1,6 @@
+import { nodeWorld } from '@vmwright/core';
 import { kubeconfigAccess } from '../src/access/kubeconfig.ts';
 import { Client, type ClientOptions } from '../src/client/client.ts';
-import { nodeWorld } from '../src/world/node/node-world.ts';
 
 /** A client as the kubeconfig says. */
 export async function connect(kubeconfig: string, options: Partial<ClientOptions> = {}): Promise<Client> {

@@ -1,8 +1,7 @@
 import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { messageOf, nodeWorld } from '@vmwright/core';
 import { LeaderElection } from '../src/election/leader-election.ts';
-import { messageOf } from '../src/errors.ts';
-import { nodeWorld } from '../src/world/node/node-world.ts';
 import { connect } from './connect.ts';
 
 /*

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Clock, Timer } from '@vmwright/core';
 import { AlreadyExistsError, ConflictError, ConnectionError, NotFoundError } from '../src/client/errors.ts';
 import { LeaderElection } from '../src/election/leader-election.ts';
 import type { LeaseClient } from '../src/election/lease-lock.ts';
 import type { LeaderElectionOptions } from '../src/election/options.ts';
 import type { Lease, LeaseSpec } from '../src/kind/builtin/lease.ts';
-import type { Clock, Timer } from '../src/world/world.ts';
 
 /*
  * Several machines, a network between them and one server with a Lease, all in one virtual time that the test owns

@@ -1,10 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { nodeWorld, type World } from '@vmwright/core';
 import { type Cluster, temporaryFolder } from '@vmwright/testbed';
 import { kubeconfigAccess } from '../src/access/kubeconfig.ts';
 import { Client } from '../src/client/client.ts';
-import { nodeWorld } from '../src/world/node/node-world.ts';
-import type { World } from '../src/world/world.ts';
 
 /** The fields of a kubeconfig's only user, and of its only cluster beside server and authority. */
 export interface Sides {

@@ -1,5 +1,5 @@
+import type { Clock, Timer } from '@vmwright/core';
 import { ConnectionError } from '../src/client/errors.ts';
-import type { Clock, Timer } from '../src/world/world.ts';
 import type { SeededRandom, Timeline } from './election-model.ts';
 
 /** How requests fare on the way there, or answers on the way back. */

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '@vmwright/core';
 import { AlreadyExistsError, ConflictError, ConnectionError, NotFoundError } from '../src/client/errors.ts';
 import type { Lease, LeaseSpec } from '../src/kind/builtin/lease.ts';
 import type { ObjectMeta } from '../src/kind/object.ts';
@@ -7,7 +8,6 @@ import type { ShardingClient } from '../src/sharding/book.ts';
 import { LEDGER } from '../src/sharding/ledger.ts';
 import type { ShardingOptions } from '../src/sharding/options.ts';
 import { Sharding } from '../src/sharding/sharding.ts';
-import type { Clock } from '../src/world/world.ts';
 import { Host, type HostOptions } from './sharding-host.ts';
 
 /*

@@ -1,12 +1,9 @@
 import { writeSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { type Logger, messageOf, nodeWorld, wait } from '@vmwright/core';
 import { kubeconfigAccess } from '../src/access/kubeconfig.ts';
 import { requeueAfter } from '../src/controller/result.ts';
-import { messageOf } from '../src/errors.ts';
-import type { Logger } from '../src/log/logger.ts';
 import { Manager } from '../src/manager/manager.ts';
-import { nodeWorld } from '../src/world/node/node-world.ts';
-import { wait } from '../src/world/wait.ts';
 import { ConfigMap } from './kinds.ts';
 
 /*

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../src/world/world.ts';
+import type { Clock, Timer } from '@vmwright/core';
 
 interface Alarm {
   readonly at: number;

@@ -1,15 +1,13 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { jsonLogger, type LogLine, nodeWorld } from '@vmwright/core';
 import type { Cluster } from '@vmwright/testbed';
 import { kubeconfigAccess } from '../src/access/kubeconfig.ts';
-import type { LogLine } from '../src/log/collecting-logger.ts';
-import { jsonLogger } from '../src/log/json-logger.ts';
 import { Manager, type ManagerElection, type ManagerOptions } from '../src/manager/manager.ts';
 import type { CertificateOptions } from '../src/webhook/certificates/keeper.ts';
 import type { Webhook } from '../src/webhook/endpoints.ts';
 import { webhookManifests } from '../src/webhook/manifests.ts';
 import type { WebhookOptions } from '../src/webhook/webhooks.ts';
-import { nodeWorld } from '../src/world/node/node-world.ts';
 
 /** One that was free a moment ago. */
 export async function freePort(): Promise<number> {

@@ -1,4 +1,11 @@
 import type { X509Certificate } from 'node:crypto';
+import {
+  silentLogger,
+  type Timer,
+  type TransportRequest,
+  type TransportResponse,
+  type World,
+} from '@vmwright/core';
 import { noCredentials } from '../src/access/credentials.ts';
 import { Client } from '../src/client/client.ts';
 import { Secret } from '../src/kind/builtin/secret.ts';
@@ -6,12 +13,10 @@ import { ValidatingWebhookConfiguration } from '../src/kind/builtin/webhook-conf
 import { CustomResourceDefinition } from '../src/kind/crd.ts';
 import { collectionPath, objectPath } from '../src/kind/kind.ts';
 import { isJsonObject, type JsonObject } from '../src/kind/schema/json.ts';
-import { silentLogger } from '../src/log/logger.ts';
 import type { Issued } from '../src/pki/certificate.ts';
 import { certificatesIn, isSignedBy } from '../src/pki/pem.ts';
 import { CertificateKeeper } from '../src/webhook/certificates/keeper.ts';
 import type { TrustedIn } from '../src/webhook/certificates/trust.ts';
-import type { Timer, TransportRequest, TransportResponse, World } from '../src/world/world.ts';
 import type { SeededRandom, Timeline } from './election-model.ts';
 
 /*

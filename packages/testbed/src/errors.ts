@@ -21,13 +21,3 @@ export class TestbedError extends Error {
     this.code = code;
   }
 }
-
-/** The text of whatever was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-/** The `code` of a system error such as ENOENT, where there is one. */
-export function systemCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}

@@ -1,6 +1,6 @@
 /** Clones a template, and takes the clone away again. */
 
-import { nodeWorld } from '@vmwright/runtime';
+import { nodeWorld } from '@vmwright/core';
 import { isRef, Vcenter, VsphereError } from '@vmwright/vsphere';
 
 const { VC_HOST = '', VC_USER = '', VC_PASS = '', VC_THUMBPRINT, TEMPLATE = '', POOL } = process.env;

@@ -107,8 +107,3 @@ export class VcenterChangedError extends VsphereError {
 export class StoppedError extends VsphereError {
   readonly code = 'STOPPED';
 }
-
-/** The text of whatever was thrown. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message || error.name : String(error);
-}

@@ -25,11 +25,4 @@ export type { Credentials } from './session/credentials.ts';
 export type { FollowOptions } from './tasks/task-follower.ts';
 export { Vcenter, type VcenterObserver, type VcenterOptions } from './vcenter.ts';
 export type { Properties, Vim25 } from './vim25/vim25.generated.ts';
-export type {
-  ServerAddress,
-  TlsOptions,
-  Transport,
-  TransportRequest,
-  TransportResponse,
-  VsphereWorld,
-} from './world.ts';
+export type { VsphereWorld } from './world.ts';

@@ -1,9 +1,10 @@
 import { X509Certificate } from 'node:crypto';
+import type { TlsOptions } from '@vmwright/core';
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeWorld } from '../test/fake-world.ts';
 import { clientOf } from '../test/vcenter.ts';
-import { type TlsOptions, Vcenter } from './index.ts';
+import { Vcenter } from './index.ts';
 
 let vcsim: Vcsim;
 let thumbprint: string;

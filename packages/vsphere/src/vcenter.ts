@@ -1,3 +1,4 @@
+import type { TlsOptions, Transport } from '@vmwright/core';
 import { type CallOptions, Calls } from './calls/calls.ts';
 import { NotFoundError, OptionsError } from './errors.ts';
 import { nameOf } from './faults.ts';
@@ -23,7 +24,7 @@ import { Session } from './session/session.ts';
 import { type CallObserver, Wire } from './soap/wire.ts';
 import { TaskFollower } from './tasks/task-follower.ts';
 import type { Properties, Vim25 } from './vim25/vim25.generated.ts';
-import type { TlsOptions, Transport, VsphereWorld } from './world.ts';
+import type { VsphereWorld } from './world.ts';
 
 const TIMEOUT_MS = 30_000;
 /** A change of a machine is many small ones: together they are one answer, and one thing to look at. */

@@ -1,4 +1,6 @@
-import type { Transport, TransportRequest, VsphereWorld } from '../src/world.ts';
+import type { Transport, TransportRequest } from '@vmwright/core';
+import { responseOf } from '@vmwright/core/testing';
+import type { VsphereWorld } from '../src/world.ts';
 
 interface Alarm {
   readonly at: number;
@@ -49,11 +51,7 @@ export class FakeWorld implements VsphereWorld {
           request.signal?.addEventListener('abort', () => reject(request.signal?.reason), { once: true });
         });
         const { status = 200, text, cookie } = await Promise.race([this.#server(request), left]);
-        return {
-          status,
-          header: (name) => (name === 'set-cookie' ? cookie : undefined),
-          text: async () => text,
-        };
+        return responseOf({ status, body: text, headers: { 'set-cookie': cookie } });
       },
       close: async () => undefined,
     };

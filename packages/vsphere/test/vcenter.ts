@@ -1,4 +1,4 @@
-import { nodeWorld } from '@vmwright/runtime';
+import { nodeWorld } from '@vmwright/core';
 import type { Vcsim } from '@vmwright/testbed';
 import { Vcenter, type VcenterOptions } from '../src/index.ts';
 import type { Inventory, InventoryChange } from '../src/inventory/inventory.ts';

@@ -1,8 +1,9 @@
+import type { TlsOptions } from '@vmwright/core';
 import type { LabelChanges, NewServer, Server, ServerStatus } from '../api/server.ts';
 import { availabilityIn, pageIn, serverIn, statusIn } from './answers.ts';
 import { UnexpectedAnswerError } from './errors.ts';
 import { type Outgoing, PAGE_BYTES, type RequestObserver, Requests } from './requests.ts';
-import type { CloudWorld, TlsOptions } from './world.ts';
+import type { CloudWorld } from './world.ts';
 
 export interface CloudClientOptions {
   readonly world: CloudWorld;

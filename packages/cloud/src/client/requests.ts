@@ -1,4 +1,4 @@
-import { Deadline, wait } from './deadline.ts';
+import { Deadline, jittered, messageOf, type Transport, type TransportRequest, wait } from '@vmwright/core';
 import {
   CloudError,
   ConnectionError,
@@ -8,7 +8,7 @@ import {
 } from './errors.ts';
 import { errorFrom } from './problem.ts';
 import { Rest } from './rest.ts';
-import type { CloudWorld, Transport, TransportRequest } from './world.ts';
+import type { CloudWorld } from './world.ts';
 
 /** Told of each answer, for metrics. */
 export interface RequestObserver {
@@ -159,7 +159,7 @@ export class Requests {
     const asks = error instanceof TooManyRequestsError || error instanceof UnavailableError;
     const asked = asks ? (error.retryAfterMs ?? 0) : 0;
     // Added to what was asked for: all who were sent away at once would come back at once.
-    const delay = asked + FIRST_DELAY_MS * 2 ** (tries - 1) * (0.5 + this.#options.world.random());
+    const delay = asked + jittered(this.#options.world, FIRST_DELAY_MS * 2 ** (tries - 1));
     return delay > LONGEST_DELAY_MS ? undefined : delay;
   }
 }
@@ -196,10 +196,6 @@ function withoutKey(text: string, key: string): string {
 /** As it reads in an error: without the query, which may be long. */
 function nameOf({ method, path }: Outgoing<unknown>): string {
   return `${method} ${path.split('?', 1)[0]}`;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message || error.name : String(error);
 }
 
 function isTooLarge(error: unknown): boolean {

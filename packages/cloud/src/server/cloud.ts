@@ -1,13 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext, Server as TlsServer } from 'node:tls';
-import { systemClock } from './clock.ts';
-import { messageOf, StartError } from './errors.ts';
+import { jsonLogger, type Logger, messageOf, nodeWorld, STANDARD_OUTPUT, writeAll } from '@vmwright/core';
+import { StartError } from './errors.ts';
 import { Faults } from './faults/faults.ts';
 import { type App, createApp } from './http/app.ts';
 import { Servers } from './http/servers.ts';
 import { ApiKeys } from './keys/api-keys.ts';
-import { jsonLog, type Log } from './log/log.ts';
-import { STANDARD_ERROR, STANDARD_OUTPUT, writeAll } from './log/write.ts';
 import type { Driver } from './machines/driver.ts';
 import { Machines } from './machines/machines.ts';
 import { CloudMetrics } from './metrics/cloud-metrics.ts';
@@ -38,15 +36,8 @@ const SWEEP_MS = 50;
  * @throws StartError that says in a sentence what is in the way
  */
 export async function startCloud(settings: Settings): Promise<Cloud> {
-  const clock = systemClock;
-  const write = (line: string) => {
-    try {
-      writeAll(STANDARD_ERROR, line);
-    } catch {
-      // A log that has no room is no reason to end.
-    }
-  };
-  const log = jsonLog({ clock, level: settings.logLevel, write });
+  const clock = nodeWorld;
+  const log = jsonLogger({ clock, level: settings.logLevel });
   await using stack = new AsyncDisposableStack();
   const keys = new ApiKeys({ file: settings.keysFile, text: settings.keys });
   const names = stack.use(new ProhibitedNames(settings.prohibitedFile, log));
@@ -69,7 +60,7 @@ export async function startCloud(settings: Settings): Promise<Cloud> {
   const url = await listen(app, settings);
   if (faults !== undefined) log.warn({}, 'requests to /faults can make this cloud misbehave');
   // At whatever level: where it listens is not known from anywhere else when the port was left open.
-  jsonLog({ clock, level: 'info', write }).info({ url, driver: driver.name, data: file }, 'listening');
+  jsonLogger({ clock, level: 'info' }).info({ url, driver: driver.name, data: file }, 'listening');
   const held = stack.move();
   return {
     url,
@@ -85,7 +76,7 @@ export async function startCloud(settings: Settings): Promise<Cloud> {
   };
 }
 
-async function openDriver(settings: Settings, store: Store, log: Log): Promise<Driver> {
+async function openDriver(settings: Settings, store: Store, log: Logger): Promise<Driver> {
   const owner = store.driver(settings.driver);
   if (owner !== settings.driver) {
     throw new StartError(
@@ -93,8 +84,8 @@ async function openDriver(settings: Settings, store: Store, log: Log): Promise<D
       `${settings.data} has servers of the driver ${owner}; start with --driver ${owner}, or with another --data`,
     );
   }
-  if (settings.driver === 'qemu') return QemuDriver.open(settings.qemu, { clock: systemClock, log });
-  return new SimulatedDriver(settings.simulated, systemClock);
+  if (settings.driver === 'qemu') return QemuDriver.open(settings.qemu, { clock: nodeWorld, log });
+  return new SimulatedDriver(settings.simulated, nodeWorld);
 }
 
 async function listen(app: App, { listen: { host, port }, tls }: Settings): Promise<string> {
@@ -130,7 +121,7 @@ function certificate({ certificateFile, keyFile }: NonNullable<Settings['tls']>)
   }
 }
 
-function attempt(log: Log, work: () => void): void {
+function attempt(log: Logger, work: () => void): void {
   try {
     work();
   } catch (error) {

@@ -9,13 +9,3 @@ export class StartError extends Error {
     this.code = code;
   }
 }
-
-/** The text of whatever was thrown; never empty. */
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message || error.name : String(error);
-}
-
-/** `ENOENT` and its like, of what the system has refused. */
-export function systemCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}

@@ -1,4 +1,4 @@
-import type { Logger, World } from '@vmwright/runtime';
+import { type Logger, messageOf, type World } from '@vmwright/runtime';
 import type { Action } from './slots.ts';
 import { GroupError } from './trouble.ts';
 
@@ -62,8 +62,4 @@ export class OperationLog {
     const tookMs = Math.round(this.#world.monotonic() - this.#startedAt);
     return { ...this.#fields, ...(this.#task !== undefined && { task: this.#task }), tookMs };
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { nodeWorld } from '@vmwright/core';
 import { type Cluster, temporaryFolder } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { describe, expect } from 'vitest';
@@ -7,7 +8,6 @@ import { clientOf, kubeconfigWith, worldWithClock } from '../../test/kubeconfig.
 import { Client } from '../client/client.ts';
 import { ConnectionError, ForbiddenError, UnauthorizedError } from '../client/errors.ts';
 import { CertificateAuthority } from '../pki/certificate.ts';
-import { nodeWorld } from '../world/node/node-world.ts';
 import { AccessError } from './access.ts';
 import { inClusterAccess } from './in-cluster.ts';
 

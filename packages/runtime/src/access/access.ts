@@ -1,4 +1,4 @@
-import type { ServerAddress } from '../world/world.ts';
+import type { ServerAddress } from '@vmwright/core';
 import type { Credentials } from './credentials.ts';
 
 /** Where an API server is, and who we are to it. */

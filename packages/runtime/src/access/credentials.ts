@@ -1,4 +1,4 @@
-import type { Clock } from '../world/world.ts';
+import type { Clock } from '@vmwright/core';
 
 /** Who we are to a server. */
 export interface Credentials {

@@ -1,6 +1,6 @@
 import { type ExecFileException, execFile } from 'node:child_process';
 import { dirname, isAbsolute, join } from 'node:path';
-import type { Clock, TlsOptions } from '../world/world.ts';
+import type { Clock, TlsOptions } from '@vmwright/core';
 import { AccessError } from './access.ts';
 import { type Credentials, Kept, type Renewable, renewed } from './credentials.ts';
 

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { messageOf } from '../errors.ts';
-import type { Clock } from '../world/world.ts';
+import { type Clock, messageOf } from '@vmwright/core';
 import { AccessError } from './access.ts';
 import { type Credentials, renewedToken } from './credentials.ts';
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
-import type { Clock } from '../world/world.ts';
+import type { Clock } from '@vmwright/core';
 import { type Access, AccessError } from './access.ts';
 import { rotatedFile, tokenFile } from './files.ts';
 

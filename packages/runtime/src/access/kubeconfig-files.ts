@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { messageOf } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
 import { AccessError } from './access.ts';
 
 /** Something with fields, of which nothing is known yet. */

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
+import { nodeWorld } from '@vmwright/core';
 import { temporaryFolder } from '@vmwright/testbed';
 import { describe, expect, test } from 'vitest';
-import { nodeWorld } from '../world/node/node-world.ts';
 import { AccessError } from './access.ts';
 import { type KubeconfigOptions, kubeconfigAccess } from './kubeconfig.ts';
 

@@ -1,7 +1,5 @@
 import { dirname, isAbsolute, join } from 'node:path';
-import { messageOf } from '../errors.ts';
-import { proxyFrom } from '../world/proxy.ts';
-import type { TlsOptions, World } from '../world/world.ts';
+import { messageOf, proxyFrom, type TlsOptions, type World } from '@vmwright/core';
 import { type Access, AccessError } from './access.ts';
 import { type Credentials, fixedToken, noCredentials } from './credentials.ts';
 import { ExecPlugin } from './exec.ts';

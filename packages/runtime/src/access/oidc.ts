@@ -1,5 +1,4 @@
-import { messageOf } from '../errors.ts';
-import type { TransportRequest, World } from '../world/world.ts';
+import { messageOf, type TransportRequest, type World } from '@vmwright/core';
 import { AccessError } from './access.ts';
 import { type Credentials, type Renewable, renewedToken } from './credentials.ts';
 

@@ -1,6 +1,6 @@
+import { collectingLogger } from '@vmwright/core';
 import { expect, test } from 'vitest';
 import { VirtualClock } from '../../test/virtual-clock.ts';
-import { collectingLogger } from '../log/collecting-logger.ts';
 import { Availability, BackendUnavailableError, type Outage } from './availability.ts';
 
 function setUp() {

@@ -1,6 +1,4 @@
-import { messageOf } from '../errors.ts';
-import type { Logger } from '../log/logger.ts';
-import type { Clock, Timer } from '../world/world.ts';
+import { type Clock, type Logger, messageOf, type Timer } from '@vmwright/core';
 
 /**
  * A reconcile failed because a backend outside the cluster does not answer. The controller retries it as any failure and

@@ -1,9 +1,9 @@
+import { nodeWorld } from '@vmwright/core';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
 import { apiError } from '../client/errors.ts';
-import { nodeWorld } from '../world/node/node-world.ts';
 import { type CacheEvent, type CacheOptions, ObjectCache } from './cache.ts';
 
 /** A running cache of the config maps of one namespace, with those labels. */

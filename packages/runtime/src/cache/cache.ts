@@ -1,9 +1,8 @@
+import { messageOf, type World } from '@vmwright/core';
 import type { Client } from '../client/client.ts';
-import { messageOf } from '../errors.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import { type KubeObject, keyOf, type ObjectRef } from '../kind/object.ts';
 import { byFields, byLabels, type Selects } from '../kind/selector.ts';
-import type { World } from '../world/world.ts';
 import { Reflector } from './reflector.ts';
 import { Section } from './section.ts';
 import { SharedNamespaces } from './shared-namespaces.ts';

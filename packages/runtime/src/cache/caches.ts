@@ -1,8 +1,8 @@
+import type { World } from '@vmwright/core';
 import type { Client } from '../client/client.ts';
 import type { Write } from '../client/options.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
-import type { World } from '../world/world.ts';
 import { type CacheOptions, ObjectCache } from './cache.ts';
 import { SharedNamespaces } from './shared-namespaces.ts';
 

@@ -1,3 +1,4 @@
+import { nodeWorld, type World } from '@vmwright/core';
 import type { Cluster } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
@@ -6,8 +7,6 @@ import { ConfigMap } from '../../test/kinds.ts';
 import type { Client } from '../client/client.ts';
 import { ForbiddenError } from '../client/errors.ts';
 import { Secret } from '../kind/builtin/secret.ts';
-import { nodeWorld } from '../world/node/node-world.ts';
-import type { World } from '../world/world.ts';
 import { type CacheEvent, ObjectCache } from './cache.ts';
 import { Caches } from './caches.ts';
 

@@ -1,9 +1,8 @@
+import { nodeWorld, type World } from '@vmwright/core';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
-import { nodeWorld } from '../world/node/node-world.ts';
-import type { World } from '../world/world.ts';
 import { ObjectCache } from './cache.ts';
 
 const FASTER = 200;

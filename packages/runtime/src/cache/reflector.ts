@@ -1,10 +1,9 @@
+import { jittered, type Timer, type World, wait } from '@vmwright/core';
 import type { Client } from '../client/client.ts';
 import { ApiError, ConnectionError, GoneError } from '../client/errors.ts';
 import type { Selection } from '../client/options.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
-import { wait } from '../world/wait.ts';
-import type { Timer, World } from '../world/world.ts';
 
 /** Where a reflector puts what it sees. */
 interface Sink<T> {
@@ -79,9 +78,9 @@ export class Reflector<T extends KubeObject> {
         if (error instanceof GoneError) this.#resourceVersion = undefined;
         if (!forgotten) onError(error);
         if (world.monotonic() - started > HEALTHY_MS) this.#delayMs = FIRST_DELAY_MS;
-        const jittered = this.#delayMs * (0.5 + world.random());
+        const delayMs = forgotten ? 0 : jittered(world, this.#delayMs);
         this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_DELAY_MS);
-        await wait(world, forgotten ? 0 : jittered, signal).catch(() => undefined);
+        await wait(world, delayMs, signal).catch(() => undefined);
       }
     }
   }

@@ -1,9 +1,9 @@
+import { nodeWorld } from '@vmwright/core';
 import { startToxiproxy } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { describe, expect } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap, Deployment } from '../../test/kinds.ts';
-import { nodeWorld } from '../world/node/node-world.ts';
 import { Client } from './client.ts';
 import {
   AlreadyExistsError,

@@ -1,8 +1,7 @@
+import { messageOf, type World } from '@vmwright/core';
 import type { Access } from '../access/access.ts';
-import { messageOf } from '../errors.ts';
 import { apiVersionOf, collectionPath, type Kind, objectPath, resourceOf } from '../kind/kind.ts';
 import type { KubeObject, ObjectRef } from '../kind/object.ts';
-import type { World } from '../world/world.ts';
 import {
   isObjectOf,
   objectOf,

@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events';
+import type { TransportRequest, TransportResponse, World } from '@vmwright/core';
 import { describe, expect, test } from 'vitest';
 import { VirtualClock } from '../../test/virtual-clock.ts';
 import { AccessError } from '../access/access.ts';
 import { type Credentials, noCredentials, renewedToken } from '../access/credentials.ts';
-import type { TransportRequest, TransportResponse, World } from '../world/world.ts';
 import { ConnectionError } from './errors.ts';
 import { Requests } from './requests.ts';
 

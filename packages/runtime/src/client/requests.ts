@@ -1,11 +1,17 @@
+import {
+  Deadline,
+  jittered,
+  messageOf,
+  ResponseTooLargeError,
+  type Transport,
+  type TransportRequest,
+  type TransportResponse,
+  unlessAborted,
+  type World,
+  wait,
+} from '@vmwright/core';
 import { AccessError } from '../access/access.ts';
 import type { Credentials } from '../access/credentials.ts';
-import { messageOf } from '../errors.ts';
-import { Deadline } from '../world/deadline.ts';
-import { ResponseTooLargeError } from '../world/response-too-large.ts';
-import { unlessAborted } from '../world/unless-aborted.ts';
-import { wait } from '../world/wait.ts';
-import type { Transport, TransportRequest, TransportResponse, World } from '../world/world.ts';
 import { ApiError, ConnectionError, TooManyRequestsError, UnauthorizedError } from './errors.ts';
 import { errorFrom } from './status.ts';
 
@@ -129,7 +135,7 @@ export class Requests {
     const retryable = error instanceof TooManyRequestsError || (idempotent && isRetryable(error));
     if (!retryable) return undefined;
     const asked = error instanceof TooManyRequestsError ? error.retryAfterMs : undefined;
-    const own = FIRST_DELAY_MS * 2 ** (tries - 1) * (0.5 + this.#options.world.random());
+    const own = jittered(this.#options.world, FIRST_DELAY_MS * 2 ** (tries - 1));
     const delay = Math.max(asked ?? 0, own);
     return delay > LONGEST_DELAY_MS ? undefined : delay;
   }

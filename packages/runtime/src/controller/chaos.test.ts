@@ -1,3 +1,4 @@
+import { nodeWorld, silentLogger, type World } from '@vmwright/core';
 import { Random, startControlPlane, startToxiproxy } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
 import { connect } from '../../test/connect.ts';
@@ -5,10 +6,7 @@ import { ConfigMap } from '../../test/kinds.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
 import { NotFoundError } from '../client/errors.ts';
 import { keyOf } from '../kind/object.ts';
-import { silentLogger } from '../log/logger.ts';
 import { Manager } from '../manager/manager.ts';
-import { nodeWorld } from '../world/node/node-world.ts';
-import type { World } from '../world/world.ts';
 
 const ROUNDS = 200;
 const SEED = Number(process.env.CHAOS_SEED ?? 20261115);

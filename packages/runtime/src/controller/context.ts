@@ -1,10 +1,9 @@
+import type { Fence, Logger } from '@vmwright/core';
 import type { ObjectCache } from '../cache/cache.ts';
 import type { Client } from '../client/client.ts';
 import type { Happening } from '../events/recorder.ts';
-import type { Fence } from '../fence/fence.ts';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
-import type { Logger } from '../log/logger.ts';
 
 /** What any piece of work has at hand: a reconcile, or a run of a job. */
 export interface WorkContext {

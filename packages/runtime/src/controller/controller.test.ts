@@ -1,3 +1,4 @@
+import { collectingLogger, nodeWorld } from '@vmwright/core';
 import type { Cluster } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
@@ -9,10 +10,8 @@ import { CacheEvent } from '../cache/cache.ts';
 import type { Client } from '../client/client.ts';
 import { apiError } from '../client/errors.ts';
 import { Secret } from '../kind/builtin/secret.ts';
-import { collectingLogger } from '../log/collecting-logger.ts';
 import { Manager } from '../manager/manager.ts';
 import { startManager } from '../testing/index.ts';
-import { nodeWorld } from '../world/node/node-world.ts';
 import type { ControllerOptions } from './controller.ts';
 import { annotationsChanged, any, generationChanged, labelsChanged, statusChanged } from './predicates.ts';
 import { requeueAfter, TerminalError } from './result.ts';

@@ -1,24 +1,27 @@
+import {
+  type BackoffOptions,
+  Deadline,
+  jittered,
+  type Logger,
+  messageOf,
+  type Timer,
+  wait,
+} from '@vmwright/core';
 import { BackendUnavailableError } from '../availability/availability.ts';
 import type { CacheEvent, ObjectCache } from '../cache/cache.ts';
 import { versionOf } from '../cache/store.ts';
 import { ConflictError, ConnectionError, NotFoundError, UnavailableError } from '../client/errors.ts';
-import { messageOf } from '../errors.ts';
 import type { EventRecorder } from '../events/recorder.ts';
 import { apiVersionOf, type Kind, resourceOf } from '../kind/kind.ts';
 import { type KubeObject, keyOf } from '../kind/object.ts';
-import type { Logger } from '../log/logger.ts';
 import type {
   ControllerMetrics,
   ErrorCause,
   QueueMetrics,
   ReconcileResult,
 } from '../metrics/runtime-metrics.ts';
-import type { BackoffOptions } from '../queue/backoff.ts';
 import { type AddOptions, type Item, LOW, NORMAL, WorkQueue } from '../queue/work-queue.ts';
 import type { Need } from '../rbac/need.ts';
-import { Deadline } from '../world/deadline.ts';
-import { wait } from '../world/wait.ts';
-import type { Timer } from '../world/world.ts';
 import type { ReconcileContext, WorkContext } from './context.ts';
 import { hasFinalizer, setFinalizer } from './finalizer.ts';
 import type { Predicate } from './predicates.ts';
@@ -51,7 +54,7 @@ export interface ControllerOptions<T extends KubeObject> {
   readonly timeoutMs?: number;
   /** Each object is looked at again after about so long, even if nothing happened; 0 for never. @default 36_000_000, ten hours */
   readonly resyncMs?: number;
-  readonly backoff?: BackoffOptions;
+  readonly backoff?: Partial<BackoffOptions>;
   /** Called for each object, until it succeeds; never twice at a time for the same one. */
   readonly reconcile: Reconcile<T>;
   /**
@@ -191,7 +194,7 @@ export class Controller<T extends KubeObject> {
       } catch (error) {
         if (signal.aborted) return;
         this.#log.error({ error: messageOf(error) }, 'an event source has failed; it is started again');
-        await wait(world, delay * (0.5 + world.random()), signal).catch(() => undefined);
+        await wait(world, jittered(world, delay), signal).catch(() => undefined);
       }
     }
   }
@@ -244,7 +247,7 @@ export class Controller<T extends KubeObject> {
     let timer: Timer | undefined;
     const again = () => {
       if (resyncMs <= 0) return;
-      timer = world.after(resyncMs * (0.9 + 0.2 * world.random()), () => {
+      timer = world.after(jittered(world, resyncMs, 0.1), () => {
         for (const key of this.#cache.keys()) this.#add(key, { priority: LOW });
         again();
       });

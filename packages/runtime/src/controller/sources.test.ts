@@ -1,7 +1,6 @@
+import { nodeWorld, type World } from '@vmwright/core';
 import { expect, test } from 'vitest';
 import { VirtualClock } from '../../test/virtual-clock.ts';
-import { nodeWorld } from '../world/node/node-world.ts';
-import type { World } from '../world/world.ts';
 import { Poller } from './sources.ts';
 
 /** Lets all that has become possible happen. */

@@ -1,8 +1,8 @@
+import { jittered, type Timer, type World } from '@vmwright/core';
 import type { CacheEvent } from '../cache/cache.ts';
 import type { Caches } from '../cache/caches.ts';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
-import type { Timer, World } from '../world/world.ts';
 import type { Predicate } from './predicates.ts';
 
 /** Subscribes to changes of other objects, and tells which of ours they concern. */
@@ -75,7 +75,7 @@ export class Poller {
         if (!signal.aborted) onError(error);
       }
       const ms = typeof everyMs === 'number' ? everyMs : everyMs();
-      await this.#wait(Math.min(ms * (0.8 + 0.4 * world.random()), this.#soonMs ?? ms * 2), signal);
+      await this.#wait(Math.min(jittered(world, ms, 0.2), this.#soonMs ?? ms * 2), signal);
     }
   };
 

@@ -1,12 +1,10 @@
+import type { Fence, Logger, World } from '@vmwright/core';
 import type { Caches } from '../cache/caches.ts';
 import type { Client } from '../client/client.ts';
 import type { Write } from '../client/options.ts';
-import type { Fence } from '../fence/fence.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
-import type { Logger } from '../log/logger.ts';
 import type { Share } from '../sharding/options.ts';
-import type { World } from '../world/world.ts';
 import type { WorkContext } from './context.ts';
 
 /** What whoever works takes from the program it is part of. */

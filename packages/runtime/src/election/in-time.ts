@@ -1,5 +1,5 @@
+import type { Clock } from '@vmwright/core';
 import type { CallOptions } from '../client/options.ts';
-import type { Clock } from '../world/world.ts';
 import { ElectionTimeoutError } from './errors.ts';
 
 export interface InTimeOptions {

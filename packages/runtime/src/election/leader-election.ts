@@ -1,7 +1,6 @@
-import { Fence } from '../fence/fence.ts';
+import { Fence, jittered, wait } from '@vmwright/core';
 import type { Lease } from '../kind/builtin/lease.ts';
 import { keyOf } from '../kind/object.ts';
-import { wait } from '../world/wait.ts';
 import { NotLeadingError } from './errors.ts';
 import { LeaseLock } from './lease-lock.ts';
 import { Observation } from './observation.ts';
@@ -277,6 +276,6 @@ export class LeaderElection {
 
   /** Different for each candidate and each time, so that they do not come all at once. */
   #pause(): number {
-    return this.#times.retryMs * (0.75 + 0.5 * this.#options.world.random());
+    return jittered(this.#options.world, this.#times.retryMs, 0.25);
   }
 }

@@ -1,10 +1,10 @@
+import type { Clock } from '@vmwright/core';
 import { versionOf } from '../cache/store.ts';
 import { AlreadyExistsError, ConflictError, NotFoundError } from '../client/errors.ts';
 import type { CallOptions, Draft } from '../client/options.ts';
 import { Lease, type LeaseSpec } from '../kind/builtin/lease.ts';
 import type { Kind } from '../kind/kind.ts';
 import { keyOf, type ObjectRef } from '../kind/object.ts';
-import type { Clock } from '../world/world.ts';
 import { inTime } from './in-time.ts';
 
 /** What an election needs of a client. */

@@ -1,5 +1,5 @@
+import type { World } from '@vmwright/core';
 import { keyOf } from '../kind/object.ts';
-import type { World } from '../world/world.ts';
 import { ElectionOptionsError } from './errors.ts';
 import type { LeaseClient } from './lease-lock.ts';
 

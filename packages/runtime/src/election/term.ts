@@ -1,5 +1,4 @@
-import { Fence } from '../fence/fence.ts';
-import type { Clock, Timer } from '../world/world.ts';
+import { type Clock, Fence, type Timer } from '@vmwright/core';
 import { LeadershipLostError, NotLeadingError } from './errors.ts';
 
 /** A point in time by both of a machine's clocks. */

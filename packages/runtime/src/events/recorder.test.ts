@@ -1,12 +1,10 @@
+import { collectingLogger, nodeWorld, silentLogger } from '@vmwright/core';
 import { test } from '@vmwright/testbed/vitest';
 import { describe, expect, test as plain } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
 import { VirtualClock } from '../../test/virtual-clock.ts';
 import { Event } from '../kind/builtin/event.ts';
-import { collectingLogger } from '../log/collecting-logger.ts';
-import { silentLogger } from '../log/logger.ts';
-import { nodeWorld } from '../world/node/node-world.ts';
 import { EventRecorder } from './recorder.ts';
 
 const failed = {

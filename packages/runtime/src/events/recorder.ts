@@ -1,12 +1,10 @@
+import { type Logger, messageOf, type World } from '@vmwright/core';
 import { AlreadyExistsError, ForbiddenError, InvalidError, NotFoundError } from '../client/errors.ts';
 import type { Draft } from '../client/options.ts';
-import { messageOf } from '../errors.ts';
 import { Event } from '../kind/builtin/event.ts';
 import { apiVersionOf, type Kind } from '../kind/kind.ts';
 import type { KubeObject, ObjectRef } from '../kind/object.ts';
 import { microTime } from '../kind/time.ts';
-import type { Logger } from '../log/logger.ts';
-import type { World } from '../world/world.ts';
 import { Budget } from './budget.ts';
 
 /** What there is to tell about an object. */

@@ -1,13 +1,11 @@
+import { Deadline, jittered, messageOf, wait } from '@vmwright/core';
 import { BackendUnavailableError } from '../availability/availability.ts';
 import type { WorkContext } from '../controller/context.ts';
 import { declare, type WorkEnvironment, workContext } from '../controller/work.ts';
-import { messageOf } from '../errors.ts';
 import type { EventRecorder, Happening } from '../events/recorder.ts';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { Need } from '../rbac/need.ts';
-import { Deadline } from '../world/deadline.ts';
-import { wait } from '../world/wait.ts';
 
 /** What a run of a job has at hand. */
 export interface JobContext extends WorkContext {
@@ -66,7 +64,7 @@ export class Job {
       const work = share?.begin(this.name);
       if (share === undefined || work !== undefined) await this.#once(work?.signal ?? signal);
       work?.end();
-      await pause(everyMs * (0.8 + 0.4 * world.random()));
+      await pause(jittered(world, everyMs, 0.2));
     }
   }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import { collectingLogger, nodeWorld, silentLogger } from '@vmwright/core';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
@@ -12,9 +13,6 @@ import { LeadershipLostError, NotLeadingError } from '../election/errors.ts';
 import { Event } from '../kind/builtin/event.ts';
 import { Lease } from '../kind/builtin/lease.ts';
 import { ValidatingWebhookConfiguration } from '../kind/builtin/webhook-configuration.ts';
-import { collectingLogger } from '../log/collecting-logger.ts';
-import { silentLogger } from '../log/logger.ts';
-import { nodeWorld } from '../world/node/node-world.ts';
 import { Manager, type ManagerOptions } from './manager.ts';
 
 const ELECTION = { name: 'manager-test', leaseMs: 15_000, renewMs: 10_000, retryMs: 300 };

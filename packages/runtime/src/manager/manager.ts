@@ -1,4 +1,15 @@
 import { hostname } from 'node:os';
+import {
+  Fence,
+  jsonLogger,
+  type Logger,
+  type LogLevel,
+  messageOf,
+  processMetrics,
+  Registry,
+  type World,
+  wait,
+} from '@vmwright/core';
 import type { Access } from '../access/access.ts';
 import { Caches } from '../cache/caches.ts';
 import { Client } from '../client/client.ts';
@@ -7,16 +18,10 @@ import { Controller, type ControllerOptions } from '../controller/controller.ts'
 import type { WorkEnvironment } from '../controller/work.ts';
 import { LeaderElection, type OnLeading } from '../election/leader-election.ts';
 import type { LeaderElectionOptions } from '../election/options.ts';
-import { messageOf } from '../errors.ts';
 import { EventRecorder } from '../events/recorder.ts';
-import { Fence } from '../fence/fence.ts';
 import type { DeclaredKind, NamedVersion } from '../kind/define.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
-import { jsonLogger } from '../log/json-logger.ts';
-import type { Logger, LogLevel } from '../log/logger.ts';
-import { processMetrics } from '../metrics/process-metrics.ts';
-import { Registry } from '../metrics/registry.ts';
 import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
 import { StatusServer } from '../server/server.ts';
 import { TokenAccess } from '../server/token-access.ts';
@@ -26,8 +31,6 @@ import { type AdmissionRules, admission } from '../webhook/admission.ts';
 import { type ConversionRules, conversion } from '../webhook/conversion.ts';
 import type { Webhook } from '../webhook/endpoints.ts';
 import { type WebhookOptions, Webhooks } from '../webhook/webhooks.ts';
-import { wait } from '../world/wait.ts';
-import type { World } from '../world/world.ts';
 import { Job, type JobOptions } from './job.ts';
 
 export interface ManagerElection extends Pick<LeaderElectionOptions, 'leaseMs' | 'renewMs' | 'retryMs'> {

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { request } from 'node:https';
+import type { LogLevel } from '@vmwright/core';
+import { sampleOf } from '@vmwright/core/testing';
 import { test } from '@vmwright/testbed/vitest';
 import { expect } from 'vitest';
 import { connect } from '../../test/connect.ts';
-import { sampleOf } from '../../test/exposition.ts';
 import { freePort, listOf, replica } from '../../test/webhook-manager.ts';
 import { Secret } from '../kind/builtin/secret.ts';
 import { manifestYaml } from '../kind/yaml.ts';
-import type { LogLevel } from '../log/logger.ts';
 import { rbacOf } from '../rbac/rbac.ts';
 
 test('metrics and log level are served over HTTPS to service accounts that RBAC allows, and to no other client', async ({

@@ -1,4 +1,4 @@
-import { exponentialBuckets, type Registry } from './registry.ts';
+import { exponentialBuckets, type Registry } from '@vmwright/core';
 
 /** Seconds, as controller-runtime has them. */
 const RECONCILE_BUCKETS = [

@@ -1,7 +1,7 @@
+import { sampleOf } from '@vmwright/core/testing';
 import { test } from '@vmwright/testbed/vitest';
 import { expect } from 'vitest';
 import { connect } from '../../test/connect.ts';
-import { sampleOf } from '../../test/exposition.ts';
 import { ConfigMap } from '../../test/kinds.ts';
 import { startManager } from '../testing/index.ts';
 import { ObjectMetrics } from './object-metrics.ts';

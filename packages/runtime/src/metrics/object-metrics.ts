@@ -1,8 +1,6 @@
+import type { Family, Gauge, Registry } from '@vmwright/core';
 import type { ObjectCache } from '../cache/cache.ts';
 import type { KubeObject } from '../kind/object.ts';
-import type { Family } from './family.ts';
-import type { Registry } from './registry.ts';
-import type { Gauge } from './series.ts';
 
 export interface CountOptions<T> {
   /** All phases that an object can have; one that has none of them counts as `None`. */

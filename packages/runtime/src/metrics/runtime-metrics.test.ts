@@ -1,11 +1,10 @@
+import { processMetrics, Registry } from '@vmwright/core';
+import { parseExposition, sampleOf } from '@vmwright/core/testing';
 import { test } from '@vmwright/testbed/vitest';
 import { describe, expect } from 'vitest';
 import { connect } from '../../test/connect.ts';
-import { parseExposition, sampleOf } from '../../test/exposition.ts';
 import { VirtualClock } from '../../test/virtual-clock.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
-import { processMetrics } from './process-metrics.ts';
-import { Registry } from './registry.ts';
 import { RuntimeMetrics } from './runtime-metrics.ts';
 
 function start() {

@@ -1,8 +1,7 @@
+import type { Counter, Registry } from '@vmwright/core';
 import type { RequestObserver } from '../client/requests.ts';
 import type { QueueObserver } from '../queue/work-queue.ts';
 import { families } from './families.ts';
-import type { Registry } from './registry.ts';
-import type { Counter } from './series.ts';
 
 /** How a reconcile ended, in controller-runtime's words. */
 export type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after';

@@ -1,10 +1,4 @@
-/** How long to wait after the n-th failure in a row: `baseMs · 2ⁿ`, at most `maxMs`. */
-export interface BackoffOptions {
-  /** @default 5 */
-  readonly baseMs?: number;
-  /** @default 1_000_000, about 17 minutes */
-  readonly maxMs?: number;
-}
+import type { BackoffOptions } from '@vmwright/core';
 
 interface Failing {
   failures: number;
@@ -22,7 +16,7 @@ export class Backoff {
   readonly #maxMs: number;
   readonly #failing = new Map<string, Failing>();
 
-  constructor({ baseMs = 5, maxMs = 1_000_000 }: BackoffOptions = {}) {
+  constructor({ baseMs = 5, maxMs = 1_000_000 }: Partial<BackoffOptions> = {}) {
     this.#baseMs = baseMs;
     this.#maxMs = maxMs;
   }

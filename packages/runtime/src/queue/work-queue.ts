@@ -1,5 +1,5 @@
-import type { Clock, Timer } from '../world/world.ts';
-import { Backoff, type BackoffOptions } from './backoff.ts';
+import type { BackoffOptions, Clock, Timer } from '@vmwright/core';
+import { Backoff } from './backoff.ts';
 import { Deadlines, type Waiting } from './deadlines.ts';
 
 /** Of a change that somebody waits for. */
@@ -37,7 +37,7 @@ export interface QueueObserver {
 
 export interface WorkQueueOptions {
   readonly clock: Clock;
-  readonly backoff?: BackoffOptions;
+  readonly backoff?: Partial<BackoffOptions>;
   readonly observer?: QueueObserver;
 }
 

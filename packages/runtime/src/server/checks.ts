@@ -1,6 +1,4 @@
-import { messageOf } from '../errors.ts';
-import type { Logger } from '../log/logger.ts';
-import type { Clock } from '../world/world.ts';
+import { type Clock, type Logger, messageOf } from '@vmwright/core';
 
 /** Returns, or resolves, when all is well, if it likes with a remark for who asks verbosely; throws what is not. */
 export type Check = () => Remark | Promise<Remark>;

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { collectingLogger } from '@vmwright/core';
 import { expect, test } from 'vitest';
 import { VirtualClock } from '../../test/virtual-clock.ts';
-import { collectingLogger } from '../log/collecting-logger.ts';
 import { answering, Listener } from './listener.ts';
 
 const MAX_CONNECTIONS = 3;

@@ -2,9 +2,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { messageOf } from '../errors.ts';
-import type { Logger } from '../log/logger.ts';
-import type { Clock } from '../world/world.ts';
+import { type Clock, type Logger, messageOf } from '@vmwright/core';
 import { type Answer, RequestError, send } from './answer.ts';
 
 /** Something about the server itself: its port is taken. */

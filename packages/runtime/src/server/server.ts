@@ -1,10 +1,8 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { isLevel, LEVELS, type Logger, type LogLevel } from '../log/logger.ts';
-import { Registry } from '../metrics/registry.ts';
+import { type Clock, isLevel, LEVELS, type Logger, type LogLevel, Registry } from '@vmwright/core';
 import type { Issued } from '../pki/certificate.ts';
-import type { Clock } from '../world/world.ts';
 import { type Answer, NOT_FOUND, notAllowed, RequestError } from './answer.ts';
 import { RequestBodies } from './bodies.ts';
 import { Checks } from './checks.ts';

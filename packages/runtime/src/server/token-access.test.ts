@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
+import { collectingLogger } from '@vmwright/core';
 import { describe, expect, test } from 'vitest';
 import { VirtualClock } from '../../test/virtual-clock.ts';
 import type { Kind } from '../kind/kind.ts';
-import { collectingLogger } from '../log/collecting-logger.ts';
 import { RequestError } from './answer.ts';
 import { TokenAccess } from './token-access.ts';
 

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { type Clock, type Logger, messageOf } from '@vmwright/core';
 import type { Client } from '../client/client.ts';
 import { isRecord } from '../client/record.ts';
-import { messageOf } from '../errors.ts';
 import { SubjectAccessReview, TokenReview } from '../kind/builtin/reviews.ts';
-import type { Logger } from '../log/logger.ts';
-import type { Clock } from '../world/world.ts';
 import { RequestError } from './answer.ts';
 
 export interface TokenAccessOptions {

@@ -1,3 +1,4 @@
+import type { Clock } from '@vmwright/core';
 import type { Page } from '../client/answers.ts';
 import { AlreadyExistsError, ConflictError, NotFoundError } from '../client/errors.ts';
 import type { CallOptions, DeleteOptions, ListOptions } from '../client/options.ts';
@@ -7,7 +8,6 @@ import { renewalAt } from '../election/record.ts';
 import { Lease } from '../kind/builtin/lease.ts';
 import type { Kind } from '../kind/kind.ts';
 import { keyOf, type ObjectRef } from '../kind/object.ts';
-import type { Clock } from '../world/world.ts';
 import { LEDGER, type Ledger, ledgerOf, ledgerText, type Owners } from './ledger.ts';
 
 /** Which sharding a lease is part of. */

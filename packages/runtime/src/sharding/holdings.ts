@@ -1,4 +1,4 @@
-import type { Fence } from '../fence/fence.ts';
+import type { Fence } from '@vmwright/core';
 
 interface Shard {
   /** Open from the moment at which the shard is held until it is let go. */

@@ -1,5 +1,5 @@
+import type { World } from '@vmwright/core';
 import type { LeaderElectionOptions } from '../election/options.ts';
-import type { World } from '../world/world.ts';
 import type { ShardingClient } from './book.ts';
 import type { Work } from './holdings.ts';
 

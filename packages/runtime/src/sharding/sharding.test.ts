@@ -1,3 +1,4 @@
+import { collectingLogger, nodeWorld } from '@vmwright/core';
 import type { Cluster } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
@@ -7,9 +8,7 @@ import { kubeconfigAccess } from '../access/kubeconfig.ts';
 import type { ReconcileContext } from '../controller/context.ts';
 import { foreignKind } from '../kind/kind.ts';
 import { keyOf } from '../kind/object.ts';
-import { collectingLogger } from '../log/collecting-logger.ts';
 import { Manager } from '../manager/manager.ts';
-import { nodeWorld } from '../world/node/node-world.ts';
 import { NotOwningError, ShardLeavingError } from './errors.ts';
 
 const core = { group: '', version: 'v1', scope: 'Cluster' } as const;

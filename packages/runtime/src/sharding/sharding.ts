@@ -1,9 +1,8 @@
+import { Fence, jittered, wait } from '@vmwright/core';
 import { LeaderElection, type OnLeading } from '../election/leader-election.ts';
 import { type Times, timesOf } from '../election/options.ts';
 import { momentOf, Term } from '../election/term.ts';
-import { Fence } from '../fence/fence.ts';
 import { refOf } from '../kind/object.ts';
-import { wait } from '../world/wait.ts';
 import { shardOf } from './assignment.ts';
 import { Book, type Look } from './book.ts';
 import { NotOwningError, ShardLeavingError, ShardsLostError } from './errors.ts';
@@ -292,7 +291,7 @@ export class Sharding implements Share {
   /** Until the next look: sooner when somebody may turn out to be gone, or when nothing of a left shard is under way. */
   async #rest(settled: boolean, over: AbortSignal): Promise<void> {
     const { world } = this.#options;
-    const pause = this.#times.retryMs * (0.75 + 0.5 * world.random());
+    const pause = jittered(world, this.#times.retryMs, 0.25);
     const next = Math.ceil(this.#sightings.nextIn ?? pause);
     const ms = this.#nudged || !settled ? pause * SOON : Math.min(pause, next);
     const rest = new AbortController();

@@ -1,7 +1,6 @@
+import { collectingLogger, type LogLine, nodeWorld } from '@vmwright/core';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
-import { collectingLogger, type LogLine } from '../log/collecting-logger.ts';
 import { Manager, type ManagerOptions } from '../manager/manager.ts';
-import { nodeWorld } from '../world/node/node-world.ts';
 
 /** As a manager's own, but for the way to the cluster, which is the test's. */
 export type TestManagerOptions = Without<ManagerOptions, 'access' | 'log'>;

@@ -1,11 +1,9 @@
+import { Deadline, nodeWorld, wait } from '@vmwright/core';
 import type { Client } from '../client/client.ts';
 import { ApiError, ConnectionError, ForbiddenError } from '../client/errors.ts';
 import { type Condition, conditionOf } from '../conditions/conditions.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import { type KubeObject, keyOf, type ObjectRef } from '../kind/object.ts';
-import { Deadline } from '../world/deadline.ts';
-import { nodeWorld } from '../world/node/node-world.ts';
-import { wait } from '../world/wait.ts';
 
 export interface WaitOptions {
   /** @default 30_000 */

@@ -1,9 +1,9 @@
+import { silentLogger } from '@vmwright/core';
 import { expect, expectTypeOf, test } from 'vitest';
 import { ConfigMap } from '../../test/kinds.ts';
 import { applied } from '../../test/webhook-patch.ts';
 import { defineKind } from '../kind/define.ts';
 import { integer, object } from '../kind/schema/index.ts';
-import { silentLogger } from '../log/logger.ts';
 import { type AdmissionRules, admission } from './admission.ts';
 import { endpointsOf } from './endpoints.ts';
 import { webhookManifests } from './manifests.ts';

@@ -1,10 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { type Clock, type Logger, messageOf, wait } from '@vmwright/core';
 import { AccessError } from '../access/access.ts';
-import { messageOf } from '../errors.ts';
-import type { Logger } from '../log/logger.ts';
 import { certificatesIn } from '../pki/pem.ts';
-import { wait } from '../world/wait.ts';
-import type { Clock } from '../world/world.ts';
 
 /** A file with the authorities that issue the certificates of clients. */
 export class ClientCaFile {

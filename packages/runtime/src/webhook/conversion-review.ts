@@ -1,6 +1,5 @@
-import { messageOf } from '../errors.ts';
+import { type Logger, messageOf } from '@vmwright/core';
 import { isJsonObject } from '../kind/schema/json.ts';
-import type { Logger } from '../log/logger.ts';
 import { RequestError } from '../server/answer.ts';
 import { requestIn } from './admission-review.ts';
 import type { Conversion } from './conversion.ts';

@@ -1,7 +1,7 @@
+import { collectingLogger } from '@vmwright/core';
 import { describe, expect, expectTypeOf, test } from 'vitest';
 import { defineKind } from '../kind/define.ts';
 import { integer, object, string } from '../kind/schema/index.ts';
-import { collectingLogger } from '../log/collecting-logger.ts';
 import { type ConversionRules, conversion } from './conversion.ts';
 import { convertReview } from './conversion-review.ts';
 

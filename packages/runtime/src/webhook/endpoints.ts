@@ -1,7 +1,7 @@
+import type { Logger } from '@vmwright/core';
 import type { Kind } from '../kind/kind.ts';
 import { keyOf } from '../kind/object.ts';
 import { DeclarationError } from '../kind/schema/schema.ts';
-import type { Logger } from '../log/logger.ts';
 import { RequestError } from '../server/answer.ts';
 import { type Admission, admissionPath } from './admission.ts';
 import {

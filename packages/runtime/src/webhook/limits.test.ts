@@ -1,13 +1,12 @@
 import { once } from 'node:events';
 import { request } from 'node:https';
 import { connect, type TLSSocket } from 'node:tls';
+import { collectingLogger, Registry } from '@vmwright/core';
 import { describe, expect, test } from 'vitest';
 import { ConfigMap } from '../../test/kinds.ts';
 import { VirtualClock } from '../../test/virtual-clock.ts';
 import { defineKind } from '../kind/define.ts';
 import { integer, object, string } from '../kind/schema/index.ts';
-import { collectingLogger } from '../log/collecting-logger.ts';
-import { Registry } from '../metrics/registry.ts';
 import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
 import { CertificateAuthority, type Issued } from '../pki/certificate.ts';
 import { admission } from './admission.ts';

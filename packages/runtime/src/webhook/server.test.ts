@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { request } from 'node:https';
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls';
+import { collectingLogger, Registry } from '@vmwright/core';
 import { describe, expect, test } from 'vitest';
 import { ConfigMap } from '../../test/kinds.ts';
 import { VirtualClock } from '../../test/virtual-clock.ts';
-import { collectingLogger } from '../log/collecting-logger.ts';
-import { Registry } from '../metrics/registry.ts';
 import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
 import { CertificateAuthority } from '../pki/certificate.ts';
 import { type AdmissionRules, admission } from './admission.ts';

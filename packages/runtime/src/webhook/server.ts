@@ -1,13 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { createServer, type Server } from 'node:https';
-import type { Logger } from '../log/logger.ts';
+import { type Clock, Deadline, type Logger } from '@vmwright/core';
 import type { WebhookMetrics } from '../metrics/runtime-metrics.ts';
 import type { Issued } from '../pki/certificate.ts';
 import { type Answer, NOT_FOUND, notAllowed, RequestError } from '../server/answer.ts';
 import { type Body, RequestBodies } from '../server/bodies.ts';
 import { addressOf, answering, HANDSHAKE_TIMEOUT_MS, Listener, SERVER_TIMEOUTS } from '../server/listener.ts';
-import { Deadline } from '../world/deadline.ts';
-import type { Clock } from '../world/world.ts';
 import { assertClient, type ClientRules } from './clients.ts';
 import { deadlineOf } from './deadline.ts';
 import type { Endpoint } from './endpoints.ts';

@@ -1,9 +1,7 @@
+import { jittered, type Logger, type World, wait } from '@vmwright/core';
 import type { Client } from '../client/client.ts';
-import type { Logger } from '../log/logger.ts';
 import type { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
 import type { Issued } from '../pki/certificate.ts';
-import { wait } from '../world/wait.ts';
-import type { World } from '../world/world.ts';
 import { namesOf, type WebhookAddress } from './address.ts';
 import { CertificateFiles } from './certificates/files.ts';
 import { CertificateKeeper, type CertificateOptions } from './certificates/keeper.ts';
@@ -111,7 +109,7 @@ export class Webhooks {
     this.#source = source;
     await source.obtain(signal);
     while (source.serving === undefined && !signal.aborted) {
-      await wait(world, RETRY_MS * (0.5 + world.random()), signal).catch(() => undefined);
+      await wait(world, jittered(world, RETRY_MS), signal).catch(() => undefined);
       await source.obtain(signal);
     }
     if (source.serving === undefined) return;

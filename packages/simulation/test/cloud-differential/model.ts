@@ -1,4 +1,5 @@
 import type { CloudWorld } from '@vmwright/cloud';
+import { responseOf } from '@vmwright/core/testing';
 import { nodeWorld } from '@vmwright/runtime';
 import { Cloud } from '../../src/cloud/cloud.ts';
 import { PROHIBITED } from './operations.ts';
@@ -41,7 +42,7 @@ export class DirectCloud {
         request: async (request) => {
           const answer = cloud.receive(request);
           const body = 'body' in answer ? answer.body : '';
-          return { status: answer.status, header: () => undefined, text: async () => body };
+          return responseOf({ status: answer.status, body });
         },
         close: async () => undefined,
       }),

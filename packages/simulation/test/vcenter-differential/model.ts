@@ -1,3 +1,4 @@
+import { responseOf } from '@vmwright/core/testing';
 import { nodeWorld } from '@vmwright/runtime';
 import type { VsphereWorld } from '@vmwright/vsphere';
 import type { Draft } from '../../src/vcenter/machines.ts';
@@ -57,7 +58,7 @@ export class DirectVcenter {
           const answer = vcenter.receive(request);
           const { headers = {} } = 'headers' in answer ? answer : {};
           const body = 'body' in answer ? answer.body : await whole(answer.open, signal);
-          return { status: answer.status, header: (name) => headers[name], text: async () => body };
+          return responseOf({ status: answer.status, headers, body });
         },
         close: async () => undefined,
       }),

@@ -1,6 +1,7 @@
 import { access, constants, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf, TestbedError, type TestbedErrorCode } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
+import { TestbedError, type TestbedErrorCode } from '../errors.ts';
 import { build } from './build.ts';
 import { AssetCache, defaultCacheRoot } from './cache.ts';
 import { type Bundle, bundleOf, type Platform, type Program } from './catalog.ts';

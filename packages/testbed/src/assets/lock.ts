@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
 
 /**
  * Holds a lock file until disposed. SQLite's own file lock does the work: the system lets go of it when its holder

@@ -1,5 +1,5 @@
 /** `make assets`: every program of the testbed, found or made, before a test's clock starts. */
-import { messageOf } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
 import { Assets } from './assets.ts';
 import { bundles } from './catalog.ts';
 

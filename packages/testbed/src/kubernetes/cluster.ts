@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { systemCode } from '@vmwright/core';
 import { Assets } from '../assets/assets.ts';
-import { systemCode, TestbedError } from '../errors.ts';
+import { TestbedError } from '../errors.ts';
 import { Keeper } from '../process/keeper.ts';
 import { type Result, run, tryRun } from '../process/run.ts';
 import { Api, ApiError, type KubeObject } from './api.ts';

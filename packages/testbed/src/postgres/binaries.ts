@@ -1,7 +1,8 @@
 import { chmod, constants, cp, lchown, readdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { messageOf, TestbedError } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
+import { TestbedError } from '../errors.ts';
 import { keptCommand } from './kept-command.ts';
 import type { ServerUser } from './server-user.ts';
 import { hydrateSymlinks } from './symlinks.ts';

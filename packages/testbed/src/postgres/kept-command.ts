@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
 import { Keeper } from '../process/keeper.ts';
 import type { ServerUser } from './server-user.ts';
 

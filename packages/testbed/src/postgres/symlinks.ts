@@ -1,6 +1,6 @@
 import { readFile, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { systemCode } from '../errors.ts';
+import { systemCode } from '@vmwright/core';
 
 /** The list that PostgreSQL's npm package carries, because an npm package cannot hold symbolic links themselves. */
 const LIST = 'pg-symlinks.json';

@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../errors.ts';
+import { messageOf } from '@vmwright/core/errors';
 import type { Report, Request } from './protocol.ts';
 import { RunRecord } from './run-record.ts';
 

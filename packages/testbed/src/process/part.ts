@@ -1,7 +1,8 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf, TestbedError } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
+import { TestbedError } from '../errors.ts';
 import { Keeper, type KeptProcess } from './keeper.ts';
 import type { Exit } from './protocol.ts';
 import { until } from './until.ts';

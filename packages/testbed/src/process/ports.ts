@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:net';
-import { systemCode, TestbedError } from '../errors.ts';
+import { systemCode } from '@vmwright/core';
+import { TestbedError } from '../errors.ts';
 
 /**
  * Ports for parts that must be told theirs before they start. Asking the system for "any free port" and letting go of

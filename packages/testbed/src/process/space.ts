@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises';
-import { systemCode, TestbedError } from '../errors.ts';
+import { systemCode } from '@vmwright/core';
+import { TestbedError } from '../errors.ts';
 
 /** etcd preallocates 64 MB twice, PostgreSQL takes 40, programs 100 each, and logs grow. */
 const NEEDED_MB = 512;

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf, TestbedError } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
+import { TestbedError } from '../errors.ts';
 
 const EVERY_MS = 50;
 

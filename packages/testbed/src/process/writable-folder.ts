@@ -1,6 +1,7 @@
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { systemCode, TestbedError } from '../errors.ts';
+import { systemCode } from '@vmwright/core';
+import { TestbedError } from '../errors.ts';
 
 /** What a folder is for, and which variable sets another one. */
 export interface FolderUse {

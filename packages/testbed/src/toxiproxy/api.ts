@@ -1,5 +1,6 @@
+import { messageOf, systemCode } from '@vmwright/core';
 import { request } from 'undici';
-import { messageOf, systemCode, TestbedError } from '../errors.ts';
+import { TestbedError } from '../errors.ts';
 
 /** Toxiproxy's HTTP API, as far as the testbed needs it: it is told things and asked nothing. */
 export class Api {

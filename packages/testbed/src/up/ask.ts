@@ -1,6 +1,7 @@
 /** `make restart PART=…` and `make stop PART=…`: a request to the `make up` that is running. */
 import { readdir } from 'node:fs/promises';
-import { messageOf, TestbedError } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
+import { TestbedError } from '../errors.ts';
 import { UpFolder } from './folder.ts';
 import { Requests, VERBS } from './requests.ts';
 

@@ -1,9 +1,9 @@
 /** `make up`: the whole testbed in the foreground, until Ctrl-C. */
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { messageOf } from '@vmwright/core';
 import { Assets } from '../assets/assets.ts';
 import { elapsed } from '../assets/progress.ts';
-import { messageOf } from '../errors.ts';
 import { requireSpace } from '../process/space.ts';
 import { watchCluster } from './events.ts';
 import { UpFolder } from './folder.ts';

@@ -1,6 +1,7 @@
 import { readdir, readFile, rm, watch, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { messageOf, TestbedError } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
+import { TestbedError } from '../errors.ts';
 import { until } from '../process/until.ts';
 
 export const VERBS = ['restart', 'stop'] as const;

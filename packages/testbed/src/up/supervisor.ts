@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
 import type { Part } from '../process/part.ts';
 
 /** A part as far as its supervision goes. */

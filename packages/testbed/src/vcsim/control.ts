@@ -1,5 +1,6 @@
+import { messageOf } from '@vmwright/core';
 import { request } from 'undici';
-import { messageOf, TestbedError } from '../errors.ts';
+import { TestbedError } from '../errors.ts';
 
 /** Something that shall go wrong in the simulator. */
 export type FaultRule = (

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { messageOf } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
 import { field } from '../kubernetes/api.ts';
 import { type ControlPlane, startControlPlane } from '../kubernetes/control-plane.ts';
 import { startKubeVirt } from '../kubevirt/kubevirt.ts';

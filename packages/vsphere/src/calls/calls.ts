@@ -1,3 +1,4 @@
+import { backoffMs, wait } from '@vmwright/core';
 import { VsphereError } from '../errors.ts';
 import { FaultError, faultOf } from '../faults.ts';
 import type { Health } from '../health/health.ts';
@@ -5,13 +6,12 @@ import type { Login } from '../session/login.ts';
 import type { Session } from '../session/session.ts';
 import type { ArgsOf, Method, ResultOf } from '../soap/envelope.ts';
 import type { Wire } from '../soap/wire.ts';
-import { backoff, wait } from '../time.ts';
 import type { ManagedObjectReference } from '../vim25/vim25.generated.ts';
 import type { VsphereWorld } from '../world.ts';
 import { refuseIfSignedOut } from './signed-out.ts';
 
 const TRIES = 4;
-const DELAYS = { firstMs: 100, longestMs: 2_000 };
+const DELAYS = { baseMs: 100, maxMs: 2_000 };
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -176,7 +176,7 @@ export class Calls {
 
   #pause(failures: number, signal: AbortSignal | undefined): Promise<void> {
     const { world } = this.#options;
-    return wait(world, backoff(world, failures - 1, DELAYS), signal);
+    return wait(world, backoffMs(world, failures, DELAYS), signal);
   }
 }
 

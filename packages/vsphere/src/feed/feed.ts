@@ -1,18 +1,18 @@
+import { backoffMs, JoinedSignal, wait } from '@vmwright/core';
 import { type Bound, type Calls, regardless } from '../calls/calls.ts';
 import { StoppedError, VsphereError } from '../errors.ts';
 import { FaultError } from '../faults.ts';
 import { isOutage } from '../health/health.ts';
 import type { Ref } from '../properties/properties.ts';
-import { backoff, JoinedSignal, wait } from '../time.ts';
 import type { Vim25 } from '../vim25/vim25.generated.ts';
 import type { VsphereWorld } from '../world.ts';
 import { Live } from './live.ts';
 import type { Pace } from './pace.ts';
 import type { Source } from './source.ts';
 
-const DELAYS = { firstMs: 200, longestMs: 30_000 };
+const DELAYS = { baseMs: 200, maxMs: 30_000 };
 /** While vCenter cannot be used at all an attempt costs little, and whoever waits for its return wants to know soon. */
-const OUTAGE_DELAYS = { firstMs: 200, longestMs: 3_000 };
+const OUTAGE_DELAYS = { baseMs: 200, maxMs: 3_000 };
 /** How much later than agreed an answer may come before the connection is taken for dead. */
 const GRACE_MS = 20_000;
 /** After which a source that vCenter has refused is tried again. */
@@ -99,7 +99,7 @@ export class Feed implements AsyncDisposable {
         if (signal.aborted) return;
         this.#options.troubled?.(error);
         const delays = isOutage(error) ? OUTAGE_DELAYS : DELAYS;
-        await wait(world, backoff(world, failures++, delays), signal).catch(() => undefined);
+        await wait(world, backoffMs(world, ++failures, delays), signal).catch(() => undefined);
       }
     }
   }
@@ -227,7 +227,7 @@ export class Feed implements AsyncDisposable {
         if (error instanceof FaultError || !(error instanceof VsphereError && error.retryable)) throw error;
         troubled?.(error);
         for (const source of filters.values()) source.interrupted(error);
-        await wait(world, backoff(world, failures++, OUTAGE_DELAYS), signal);
+        await wait(world, backoffMs(world, ++failures, OUTAGE_DELAYS), signal);
       }
     }
   }

@@ -1,4 +1,4 @@
-import { JoinedSignal, wait } from '../time.ts';
+import { JoinedSignal, wait } from '@vmwright/core';
 import type { VsphereWorld } from '../world.ts';
 
 /** When a feed asks for more. */

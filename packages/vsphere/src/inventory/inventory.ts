@@ -1,3 +1,4 @@
+import { unlessAborted } from '@vmwright/core';
 import type { Bound } from '../calls/calls.ts';
 import { StoppedError } from '../errors.ts';
 import { FaultError } from '../faults.ts';
@@ -12,7 +13,6 @@ import {
   type Ref,
   viewSpec,
 } from '../properties/properties.ts';
-import { unlessAborted } from '../time.ts';
 import type { Properties, Vim25 } from '../vim25/vim25.generated.ts';
 import { isEqual } from './equal.ts';
 import { type Indexes, keyOf, Store } from './store.ts';

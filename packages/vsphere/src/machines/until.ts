@@ -1,8 +1,8 @@
+import { Deadline, unlessAborted } from '@vmwright/core';
 import type { Bound } from '../calls/calls.ts';
 import { Feed, type FeedOptions } from '../feed/feed.ts';
 import type { Source } from '../feed/source.ts';
 import { objectSpec, type Ref } from '../properties/properties.ts';
-import { Deadline, unlessAborted } from '../time.ts';
 import type { Vim25 } from '../vim25/vim25.generated.ts';
 
 /** Waits for a property of one object, as vCenter tells of it. */

@@ -1,5 +1,5 @@
+import type { Clock } from '@vmwright/core';
 import type { FaultError } from '../faults.ts';
-import type { Clock } from '../world.ts';
 import type { Credentials } from './credentials.ts';
 
 const FIRST_MS = 30_000;

@@ -1,9 +1,8 @@
+import { type Clock, unlessAborted } from '@vmwright/core';
 import { StoppedError, VcenterChangedError } from '../errors.ts';
 import { FaultError } from '../faults.ts';
 import type { Health } from '../health/health.ts';
 import type { Wire } from '../soap/wire.ts';
-import { unlessAborted } from '../time.ts';
-import type { Clock } from '../world.ts';
 import type { Credentials } from './credentials.ts';
 import { endOthers, type Login, logIn, logOut } from './login.ts';
 import { Refusals } from './refusals.ts';
@@ -12,7 +11,7 @@ import { Refusals } from './refusals.ts';
 const FAREWELL_MS = 5_000;
 
 export interface SessionOptions {
-  readonly clock: Clock;
+  readonly clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly wire: Wire;
   /** The user agent, which no other process has. */
   readonly agent: string;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { nodeWorld } from '@vmwright/runtime';
+import { nodeWorld } from '@vmwright/core';
 import { expect, onTestFinished, test } from 'vitest';
 import { UnreadableAnswerError } from '../errors.ts';
 import { Wire } from './wire.ts';

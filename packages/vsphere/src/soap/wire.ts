@@ -1,14 +1,8 @@
-import {
-  ConnectionError,
-  messageOf,
-  UnavailableError,
-  UnreadableAnswerError,
-  VsphereError,
-} from '../errors.ts';
+import { Deadline, messageOf, type Transport, type TransportResponse } from '@vmwright/core';
+import { ConnectionError, UnavailableError, UnreadableAnswerError, VsphereError } from '../errors.ts';
 import { FaultError, nameOf } from '../faults.ts';
-import { Deadline } from '../time.ts';
 import type { ManagedObjectReference } from '../vim25/vim25.generated.ts';
-import type { Transport, TransportResponse, VsphereWorld } from '../world.ts';
+import type { VsphereWorld } from '../world.ts';
 import { type ArgsOf, answer, isResultOf, type Method, type ResultOf, request } from './envelope.ts';
 import { isUntrusted } from './untrusted.ts';
 

@@ -1,3 +1,4 @@
+import type { Timer } from '@vmwright/core';
 import type { Bound, Calls } from '../calls/calls.ts';
 import { StoppedError, TaskGoneError } from '../errors.ts';
 import { FaultError, faultOf } from '../faults.ts';
@@ -5,7 +6,7 @@ import type { Feed } from '../feed/feed.ts';
 import type { Source } from '../feed/source.ts';
 import { listSpec, objectSpec, type Ref, retrieve } from '../properties/properties.ts';
 import type { Vim25 } from '../vim25/vim25.generated.ts';
-import type { Timer, VsphereWorld } from '../world.ts';
+import type { VsphereWorld } from '../world.ts';
 import { TaskPace } from './task-pace.ts';
 import { stateIn, TASK_PROPERTIES, type TaskState, taskName, withChanges } from './task-state.ts';
 

@@ -1,5 +1,5 @@
+import { unlessAborted, wait } from '@vmwright/core';
 import type { Pace } from '../feed/pace.ts';
-import { unlessAborted, wait } from '../time.ts';
 import type { VsphereWorld } from '../world.ts';
 
 /** So that tasks which begin or end together are told together, and one that begins when another ends is as well. */

@@ -2,9 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Server as HttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import { type Logger, messageOf, systemCode } from '@vmwright/core';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
-import { messageOf, systemCode } from '../errors.ts';
-import type { Log } from '../log/log.ts';
 import { FORMATS } from './formats.ts';
 import { operations } from './operations.ts';
 import { PROBLEM_TYPE, Problem, type ProblemCode, problemBody } from './problems.ts';
@@ -14,7 +13,7 @@ import { addRoutes, type RoutesOptions } from './routes.ts';
 export type App = FastifyInstance<HttpsServer>;
 
 export interface AppOptions extends RoutesOptions {
-  readonly log: Log;
+  readonly log: Logger;
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
 }
 

@@ -1,6 +1,6 @@
+import { systemCode } from '@vmwright/core';
 import type { FastifyError, FastifyRequest } from 'fastify';
 import { isRecord } from '../../api/record.ts';
-import { systemCode } from '../errors.ts';
 import { Problem, type ProblemCode } from './problems.ts';
 
 /** Seconds that a client is asked to wait. */

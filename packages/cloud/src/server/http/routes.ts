@@ -1,6 +1,6 @@
+import { nodeWorld, wait } from '@vmwright/core';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { LabelChanges, NewServer } from '../../api/server.ts';
-import { pause, systemClock } from '../clock.ts';
 import type { FaultSettings, Faults } from '../faults/faults.ts';
 import type { ApiKeys } from '../keys/api-keys.ts';
 import { CloudMetrics } from '../metrics/cloud-metrics.ts';
@@ -118,7 +118,7 @@ function routeOf(id: OperationId, { keys, faults, metrics }: RoutesOptions) {
     const fate = FAULTY.includes(id) ? faults?.fateOf(id) : undefined; // what sets the faults right stays right
     if (fate === undefined) return;
     const { delayMs, refusedWith, lost } = fate;
-    if (delayMs > 0) await pause(systemClock, delayMs, NEVER);
+    if (delayMs > 0) await wait(nodeWorld, delayMs, NEVER);
     if (refusedWith !== undefined) throw injected(refusedWith);
     if (lost === undefined) return;
     const lose = () => {

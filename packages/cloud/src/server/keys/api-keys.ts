@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { messageOf, StartError } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
+import { StartError } from '../errors.ts';
 
 /** A shorter one can be guessed. */
 const SHORTEST = 16;

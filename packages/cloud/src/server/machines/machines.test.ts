@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import { jsonLogger } from '@vmwright/core';
 import { temporaryFolder } from '@vmwright/testbed';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { VirtualWorld } from '../../../test/virtual-world.ts';
-import { jsonLog } from '../log/log.ts';
 import { CloudMetrics } from '../metrics/cloud-metrics.ts';
 import { SimulatedDriver } from '../simulated/simulated-driver.ts';
 import { Store } from '../store/store.ts';
@@ -59,7 +59,7 @@ async function start(make: (clock: VirtualWorld) => Driver) {
       writeAudit: (line) => void audit.push(JSON.parse(line).event),
     });
   let store = open();
-  const log = jsonLog({ clock, level: 'debug', write: (line) => void lines.push(line) });
+  const log = jsonLogger({ clock, level: 'debug', write: (line) => void lines.push(line) });
   const metrics = new CloudMetrics();
   const machinesOf = () =>
     new Machines({ store, driver: make(clock), clock, log, metrics, observeEveryMs: 100 });

@@ -1,6 +1,4 @@
-import { type Clock, pause } from '../clock.ts';
-import { messageOf } from '../errors.ts';
-import type { Log } from '../log/log.ts';
+import { type Clock, type Logger, messageOf, wait } from '@vmwright/core';
 import type { CloudMetrics } from '../metrics/cloud-metrics.ts';
 import type { StoredServer } from '../store/rows.ts';
 import type { Change, Store } from '../store/store.ts';
@@ -10,7 +8,7 @@ export interface MachinesOptions {
   readonly store: Pick<Store, 'all' | 'find' | 'settle' | 'remove' | 'noteWhileDeleting'>;
   readonly driver: Driver;
   readonly clock: Clock;
-  readonly log: Log;
+  readonly log: Logger;
   readonly metrics: Pick<CloudMetrics, 'operated'>;
   /** Between two looks at what has become of the machines. */
   readonly observeEveryMs: number;
@@ -93,7 +91,7 @@ export class Machines {
             `the machine cannot be ${toStop ? 'removed' : 'started'} yet`,
           );
           if (toStop) this.#note(server, `It cannot be removed yet: ${message}. It is tried again.`);
-          await pause(this.#options.clock, delay, this.#ending.signal);
+          await wait(this.#options.clock, delay, this.#ending.signal);
           delay = Math.min(delay * 2, LONGEST_DELAY_MS);
         }
       }

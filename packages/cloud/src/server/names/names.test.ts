@@ -1,8 +1,8 @@
 import { renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { jsonLogger } from '@vmwright/core';
 import { temporaryFolder } from '@vmwright/testbed';
 import { describe, expect, test } from 'vitest';
-import { jsonLog } from '../log/log.ts';
 import { ProhibitedNames } from './prohibited-names.ts';
 import { ruleIn } from './rule.ts';
 
@@ -47,7 +47,7 @@ describe('the file', () => {
       lines.push(line);
       resolve();
     };
-    const log = jsonLog({ clock: { now: () => 0 }, level: 'debug', write });
+    const log = jsonLogger({ clock: { now: () => 0 }, level: 'debug', write });
     return { file, lines, log, reread };
   }
 

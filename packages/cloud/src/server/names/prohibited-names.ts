@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
-import { messageOf, StartError } from '../errors.ts';
-import type { Log } from '../log/log.ts';
+import { type Logger, messageOf } from '@vmwright/core';
+import { StartError } from '../errors.ts';
 import { type Rule, ruleIn } from './rule.ts';
 
 /** Between two looks at the file. Looks and not notifications: these go blind when a file is replaced by another. */
@@ -13,14 +13,14 @@ export interface Prohibition {
 /** The names that no server may have: a file with a rule a line, looked at again when it changes. */
 export class ProhibitedNames implements Disposable {
   readonly #file: string | undefined;
-  readonly #log: Log;
+  readonly #log: Logger;
   readonly #timer: NodeJS.Timeout | undefined;
   /** The file as it was before it was read: a change during the reading is seen with the next look. */
   #version: string;
   #rules: readonly Rule[];
 
   /** @throws StartError when the file makes no sense */
-  constructor(file: string | undefined, log: Log) {
+  constructor(file: string | undefined, log: Logger) {
     this.#file = file;
     this.#log = log;
     this.#version = versionOf(file);

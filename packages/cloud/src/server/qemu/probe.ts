@@ -1,7 +1,8 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { promisify } from 'node:util';
-import { messageOf, StartError, systemCode } from '../errors.ts';
+import { messageOf, systemCode } from '@vmwright/core';
+import { StartError } from '../errors.ts';
 import { type Accel, hardware } from './command.ts';
 import type { QemuSettings } from './settings.ts';
 

@@ -2,18 +2,17 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { jsonLogger, nodeWorld } from '@vmwright/core';
 import { temporaryFolder } from '@vmwright/testbed';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { bootSector, findQemu } from '../../../test/qemu.ts';
-import { systemClock } from '../clock.ts';
-import { jsonLog } from '../log/log.ts';
 import type { Machine, Observation } from '../machines/driver.ts';
 import { pidIn, processesOf } from './processes.ts';
 import { QemuDriver } from './qemu-driver.ts';
 import { defaultBinary, type QemuSettings } from './settings.ts';
 
 const IMITATION = fileURLToPath(new URL('../../../test/qemu-imitation.ts', import.meta.url));
-const log = jsonLog({ clock: systemClock, level: 'error', write: () => undefined });
+const log = jsonLogger({ clock: nodeWorld, level: 'error', write: () => undefined });
 const never = new AbortController().signal;
 
 async function settingsWith(more: Partial<QemuSettings> = {}): Promise<QemuSettings> {
@@ -43,7 +42,7 @@ function machineOf(name = 'vmsample'): Machine {
 const POLLED = { interval: 20, timeout: 60_000 };
 
 async function open(settings: QemuSettings): Promise<QemuDriver> {
-  const driver = await QemuDriver.open(settings, { clock: systemClock, log });
+  const driver = await QemuDriver.open(settings, { clock: nodeWorld, log });
   onTestFinished(() => driver.close());
   return driver;
 }
@@ -115,8 +114,8 @@ describe('a machine of QEMU', () => {
     if ('why' in qemu) return expect(qemu.why).not.toBe('');
     const settings = { ...(await settingsWith()), ...qemu };
     const said: string[] = [];
-    const tell = jsonLog({ clock: systemClock, level: 'info', write: (line) => void said.push(line) });
-    await (await QemuDriver.open({ ...settings, accel: 'auto' }, { clock: systemClock, log: tell })).close();
+    const tell = jsonLogger({ clock: nodeWorld, level: 'info', write: (line) => void said.push(line) });
+    await (await QemuDriver.open({ ...settings, accel: 'auto' }, { clock: nodeWorld, log: tell })).close();
     expect(said.join('')).toMatch(/"version":"QEMU emulator version [^"]+","accel":"(kvm|tcg)"/);
     // One that exists nowhere: whatever this machine has, it does not come up with it.
     const broken = { ...settings, accel: 'kvm', cpu: 'no-such-cpu' } as const;

@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { promisify } from 'node:util';
+import { type Clock, type Logger, messageOf, wait } from '@vmwright/core';
 import { isRecord } from '../../api/record.ts';
-import { type Clock, pause } from '../clock.ts';
-import { messageOf, StartError } from '../errors.ts';
-import type { Log } from '../log/log.ts';
+import { StartError } from '../errors.ts';
 import type { Driver, Machine, Observation } from '../machines/driver.ts';
 import { type Accel, commandFor, MachineFolder } from './command.ts';
 import { askMonitor } from './monitor.ts';
@@ -45,7 +44,10 @@ export class QemuDriver implements Driver {
   }
 
   /** @throws StartError where machines cannot be run */
-  static async open(settings: QemuSettings, { clock, log }: { clock: Clock; log: Log }): Promise<QemuDriver> {
+  static async open(
+    settings: QemuSettings,
+    { clock, log }: { clock: Clock; log: Logger },
+  ): Promise<QemuDriver> {
     const { binary, dir, image } = settings;
     if (!existsSync('/proc/self/stat'))
       throw new StartError(
@@ -98,7 +100,7 @@ export class QemuDriver implements Driver {
     if (existsSync(folder.monitor)) await askMonitor(folder.monitor, 'quit', signal).catch(() => undefined);
     const patience = this.#clock.now() + QUIT_MS;
     while (processesOf(machine.id).length > 0 && this.#clock.now() < patience)
-      await pause(this.#clock, LOOK_EVERY_MS, signal);
+      await wait(this.#clock, LOOK_EVERY_MS, signal);
     // The folder goes first: a start that a killed cloud has left behind fails without it. What has passed that by then
     // is seen among the processes.
     rmSync(folder.path, { recursive: true, force: true });
@@ -106,7 +108,7 @@ export class QemuDriver implements Driver {
       const left = processesOf(machine.id);
       if (left.length === 0) break;
       for (const pid of left) kill(pid);
-      await pause(this.#clock, LOOK_EVERY_MS, signal);
+      await wait(this.#clock, LOOK_EVERY_MS, signal);
     }
     rmSync(folder.path, { recursive: true, force: true }); // its last words may have made some of it anew
   }

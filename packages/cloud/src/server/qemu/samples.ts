@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts';
+import type { Clock } from '@vmwright/core';
 import type { Machine, Observation } from '../machines/driver.ts';
 import { cpuSecondsOf } from './processes.ts';
 

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { messageOf, StartError } from '../errors.ts';
-import { isLevel, LEVELS } from '../log/log.ts';
+import { isLevel, LEVELS, messageOf } from '@vmwright/core';
+import { StartError } from '../errors.ts';
 import { type Address, fileSettings, type Settings } from './settings.ts';
 
 export const HELP = `vmwright-cloud serve [options]

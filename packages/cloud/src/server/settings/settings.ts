@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { messageOf, StartError } from '../errors.ts';
-import type { Level } from '../log/log.ts';
+import { type Level, messageOf } from '@vmwright/core';
+import { StartError } from '../errors.ts';
 import { defaultBinary, type QemuSettings } from '../qemu/settings.ts';
 import type { SimulatedSettings } from '../simulated/model.ts';
 import { Fields } from './fields.ts';

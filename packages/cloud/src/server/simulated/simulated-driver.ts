@@ -1,4 +1,4 @@
-import { type Clock, pause } from '../clock.ts';
+import { type Clock, wait } from '@vmwright/core';
 import type { Driver, Machine, Observation } from '../machines/driver.ts';
 import { bootMs, cpuAt, fails, type SimulatedSettings, stopMs } from './model.ts';
 
@@ -17,7 +17,7 @@ export class SimulatedDriver implements Driver {
 
   async stop({ id, deletingSince = 0 }: Machine, signal: AbortSignal): Promise<void> {
     const left = deletingSince + stopMs(this.#settings, id) - this.#clock.now();
-    if (left > 0) await pause(this.#clock, left, signal);
+    if (left > 0) await wait(this.#clock, left, signal);
   }
 
   observe({ id, createdAt }: Machine): Observation {

@@ -1,6 +1,7 @@
 import { realpathSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { messageOf, StartError } from '../errors.ts';
+import { messageOf } from '@vmwright/core';
+import { StartError } from '../errors.ts';
 import { APPLICATION_ID, MIGRATIONS } from './migrations.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { StatementSync } from 'node:sqlite';
+import type { Clock } from '@vmwright/core';
 import type { Labels, NewServer, ServerState } from '../../api/server.ts';
 import { Audit } from '../audit/audit.ts';
-import type { Clock } from '../clock.ts';
 import { Database } from './database.ts';
 import { integer, type StoredServer, serverIn, stateIn, text } from './rows.ts';
 

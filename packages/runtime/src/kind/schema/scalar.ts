@@ -1,4 +1,4 @@
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '@vmwright/core';
 import type { Format } from './format.ts';
 import {
   type Common,

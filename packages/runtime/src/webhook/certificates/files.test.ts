@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { collectingLogger } from '@vmwright/core';
 import { test as base, expect } from 'vitest';
 import { VirtualClock } from '../../../test/virtual-clock.ts';
-import { collectingLogger } from '../../log/collecting-logger.ts';
 import { CertificateAuthority, type Issued } from '../../pki/certificate.ts';
 import { CertificateFiles } from './files.ts';
 import type { TrustedIn } from './trust.ts';

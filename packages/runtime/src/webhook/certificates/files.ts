@@ -2,13 +2,10 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { messageOf } from '../../errors.ts';
-import type { Logger } from '../../log/logger.ts';
+import { jittered, type Logger, messageOf, type World, wait } from '@vmwright/core';
 import type { CertificateMetrics } from '../../metrics/runtime-metrics.ts';
 import type { Issued } from '../../pki/certificate.ts';
 import { certificatesIn, isSignedBy } from '../../pki/pem.ts';
-import { wait } from '../../world/wait.ts';
-import type { World } from '../../world/world.ts';
 import { bundleAdding } from './bundle.ts';
 import type { CertificateSource } from './source.ts';
 import { type TrustClient, type TrustedIn, trustIn } from './trust.ts';
@@ -61,7 +58,7 @@ export class CertificateFiles implements CertificateSource {
     while (!signal.aborted) {
       await this.obtain(signal);
       await this.trust(signal);
-      await wait(world, pollMs * (0.8 + 0.4 * world.random()), signal).catch(() => undefined);
+      await wait(world, jittered(world, pollMs, 0.2), signal).catch(() => undefined);
     }
   }
 

@@ -1,11 +1,8 @@
 import { createHash, type X509Certificate } from 'node:crypto';
-import { messageOf } from '../../errors.ts';
+import { jittered, type Logger, messageOf, type World, wait } from '@vmwright/core';
 import { keyOf, type ObjectRef } from '../../kind/object.ts';
-import type { Logger } from '../../log/logger.ts';
 import type { CertificateMetrics } from '../../metrics/runtime-metrics.ts';
 import type { Issued } from '../../pki/certificate.ts';
-import { wait } from '../../world/wait.ts';
-import type { World } from '../../world/world.ts';
 import { bundleOf, bundleWith } from './bundle.ts';
 import { type Held, type Leaf, mended, together } from './held.ts';
 import { isDue, LIFETIMES, type Lifetimes, planned } from './plan.ts';
@@ -91,7 +88,7 @@ export class CertificateKeeper implements CertificateSource {
     while (!signal.aborted) {
       await this.obtain(signal);
       await this.trust(signal);
-      await wait(world, pollMs * (0.8 + 0.4 * world.random()), signal).catch(() => undefined);
+      await wait(world, jittered(world, pollMs, 0.2), signal).catch(() => undefined);
     }
   }
 

@@ -1,4 +1,4 @@
-import type { Clock } from './world.ts';
+import type { Clock } from '../world/world.ts';
 
 /** Resolves after so many milliseconds, or rejects with the signal's reason as soon as it aborts. */
 export function wait(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal): Promise<void> {

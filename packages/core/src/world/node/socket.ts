@@ -1,6 +1,7 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, getCACertificates, type TLSSocket } from 'node:tls';
+import { messageOf } from '../../errors/message-of.ts';
 import { type HttpProxy, ProxyError } from '../proxy.ts';
 import type { ServerAddress, TlsOptions } from '../world.ts';
 
@@ -159,10 +160,6 @@ async function tunnelThrough(
 
 function nameOf({ host, port }: HttpProxy): string {
   return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function opened<S extends Socket>(

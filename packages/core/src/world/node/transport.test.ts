@@ -2,19 +2,13 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { createSecureServer, type ServerHttp2Session } from 'node:http2';
 import { createServer } from 'node:https';
-import { connect as connectTcp, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
+import { CertificateAuthority } from '@vmwright/runtime/testing';
 import { startToxiproxy } from '@vmwright/testbed';
-import { test as onCluster } from '@vmwright/testbed/vitest';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { connect as connectClient } from '../../../test/connect.ts';
-import { kubeconfigAccess } from '../../access/kubeconfig.ts';
-import { Lease } from '../../kind/builtin/lease.ts';
-import { collectionPath } from '../../kind/kind.ts';
-import { CertificateAuthority } from '../../pki/certificate.ts';
 import type { Transport, TransportResponse } from '../world.ts';
 import { Http2Streams } from './http2.ts';
-import { nodeWorld } from './node-world.ts';
 import { connect } from './transport.ts';
 
 const DAY_MS = 86_400_000;
@@ -205,27 +199,6 @@ test('certificates that were rotated replace those in use, without a request los
   expect(await ask()).toBe('before');
   current = client('after');
   await expect.poll(ask).toBe('after');
-});
-
-onCluster('ten watches on the API server hold one connection', async ({ cluster, namespace }) => {
-  await using client = await connectClient(cluster.kubeconfig);
-  const access = await kubeconfigAccess({ world: nodeWorld, path: cluster.kubeconfig });
-  const upstream = new URL(access.server.origin);
-  let connections = 0;
-  const counter = createTcpServer((socket) => {
-    connections += 1;
-    const onward = connectTcp(Number(upstream.port), upstream.hostname);
-    for (const end of [socket, onward]) end.on('error', () => undefined);
-    socket.pipe(onward).pipe(socket);
-  });
-  const transport = connect({ ...access.server, origin: await listening(counter) });
-  onTestFinished(() => transport.close());
-  const path = `${collectionPath(Lease, namespace)}?watch=true`;
-  const answers = await Promise.all(Array.from({ length: 10 }, () => watch(transport, path)));
-  const lines = answers.map(firstLine);
-  await client.create(Lease, { metadata: { namespace, name: 'seen' }, spec: {} });
-  for (const line of await Promise.all(lines)) expect(line).toContain('"name":"seen"');
-  expect(connections).toBe(1);
 });
 
 test('a pinned certificate counts, whoever has signed it, and no other does', async () => {

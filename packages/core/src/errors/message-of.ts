@@ -1,10 +1,10 @@
-/** The text of whatever was thrown; never empty, and never throws itself. */
+/** Returns the text of a thrown value. Never empty, and never throws. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
   if (error instanceof Error) return error.message || error.name;
   try {
     return String(error);
   } catch {
-    return 'something without a text was thrown';
+    return 'a value without a text was thrown';
   }
 }

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from './world.ts';
+import type { Clock, Timer } from '../world/world.ts';
 
 /** A signal that aborts with an outer one, or when time is up. */
 export class Deadline {

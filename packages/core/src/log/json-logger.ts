@@ -1,7 +1,7 @@
 import type { Clock } from '../world/world.ts';
 import { LEVELS, type Level, type LogFields, type Logger, type LogLevel } from './logger.ts';
 import { plainFields } from './plain.ts';
-import { writeToStandardError } from './standard-error.ts';
+import { writeToStandardError } from './write-all.ts';
 
 export interface JsonLoggerOptions {
   readonly clock: Pick<Clock, 'now'>;

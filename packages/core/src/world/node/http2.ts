@@ -5,8 +5,8 @@ import {
   constants,
 } from 'node:http2';
 import type { Duplex } from 'node:stream';
+import { unlessAborted } from '../../async/unless-aborted.ts';
 import type { HttpProxy } from '../proxy.ts';
-import { unlessAborted } from '../unless-aborted.ts';
 import type { ServerAddress, TransportRequest, TransportResponse } from '../world.ts';
 import { Body } from './body.ts';
 import { toError } from './http1.ts';

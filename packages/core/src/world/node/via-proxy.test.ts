@@ -7,11 +7,8 @@ import {
 import { createSecureServer } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import { connect as connectTcp, type Server } from 'node:net';
-import { test as onCluster } from '@vmwright/testbed/vitest';
+import { CertificateAuthority } from '@vmwright/runtime/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { clientOf, kubeconfigWith } from '../../../test/kubeconfig.ts';
-import { Lease } from '../../kind/builtin/lease.ts';
-import { CertificateAuthority } from '../../pki/certificate.ts';
 import { ProxyError } from '../proxy.ts';
 import type { ServerAddress } from '../world.ts';
 import { connect, type TransportOptions } from './transport.ts';
@@ -179,29 +176,3 @@ test('the environment chooses the proxy, and NO_PROXY and loopback do without', 
     'HTTPS_PROXY names a SOCKS proxy, which is not supported',
   );
 });
-
-onCluster(
-  'the API server is reached through the proxy-url of the kubeconfig',
-  async ({ cluster, namespace }) => {
-    const { url, seen } = await startProxy('http');
-    const { ca: authority, as } = cluster.access;
-    if (!('key' in as)) throw new Error('the cluster has no client certificate');
-    const base64 = (text: string) => Buffer.from(text).toString('base64');
-    const path = await kubeconfigWith(cluster, {
-      cluster: { 'certificate-authority-data': base64(authority), 'proxy-url': url },
-      user: { 'client-certificate-data': base64(as.certificate), 'client-key-data': base64(as.key) },
-    });
-    await using client = await clientOf(path);
-    const created = await client.create(Lease, { metadata: { namespace, name: 'proxied' }, spec: {} });
-    for await (const event of client.watch(Lease, {
-      namespace,
-      sendInitialEvents: true,
-      resourceVersion: '',
-    })) {
-      if (event.type !== 'ADDED') continue;
-      expect(event.object.metadata.uid).toBe(created.metadata.uid);
-      break;
-    }
-    expect(seen.map(({ line }) => line.split(':')[0])).toEqual(['CONNECT 127.0.0.1', 'CONNECT 127.0.0.1']);
-  },
-);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseExposition, sampleOf } from '../../test/exposition.ts';
+import { parseExposition, sampleOf } from '../testing/exposition.ts';
 import { MetricError } from './family.ts';
 import { exponentialBuckets, Registry } from './registry.ts';
 

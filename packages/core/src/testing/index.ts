@@ -1,0 +1,3 @@
+/** Helpers for tests: `@vmwright/core/testing`. */
+export { type ParsedFamily, parseExposition, type Sample, sampleOf } from './exposition.ts';
+export { type ResponseContent, responseOf } from './response.ts';
