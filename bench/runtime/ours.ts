@@ -49,7 +49,7 @@ switch (job) {
     giveStatus();
     break;
   case 'hold':
-    manager.control({ for: ConfigMap, when: generationChanged, reconcile: doNothing });
+    manager.control({ for: ConfigMap, predicate: generationChanged, reconcile: doNothing });
     break;
   case 'lead':
     manager.control({ for: Sample, reconcile: doNothing, sources: [sayLeads] });
@@ -88,7 +88,7 @@ function giveStatus(): void {
   const seen = new Map<string, number>();
   manager.control({
     for: Sample,
-    when: (event: CacheEvent<Sample>) => {
+    predicate: (event: CacheEvent<Sample>) => {
       if (!generationChanged(event)) return false;
       if (event.key.includes(values.probes)) seen.set(event.key, world.monotonic());
       return true;

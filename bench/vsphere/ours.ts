@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { nodeWorld } from '@vmwright/runtime';
-import { Vcenter } from '@vmwright/vsphere';
+import { VcenterClient } from '@vmwright/vsphere';
 import { MACHINE } from './machine.ts';
 
 const { values } = parseArgs({
@@ -17,7 +17,7 @@ const [machines, warm, times] = [values.machines, values.warm, values.times].map
 const { VC_HOST = '', VC_USER = '', VC_PASS = '', VC_CA = '' } = process.env;
 
 const ca = await readFile(VC_CA, 'utf8');
-await using vcenter = new Vcenter({
+await using vcenter = new VcenterClient({
   world: nodeWorld,
   server: VC_HOST,
   credentials: () => ({ username: VC_USER, password: VC_PASS }),

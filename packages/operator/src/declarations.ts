@@ -2,8 +2,8 @@ import {
   admission,
   type Client,
   conversion,
-  type Need,
-  type ProgramNeeds,
+  type Permission,
+  type ProgramPermissions,
   silentLogger,
   type WebhookAddress,
 } from '@vmwright/runtime';
@@ -54,8 +54,8 @@ export function metricsName(namespace: string): string {
 }
 
 /** What it may do. */
-export function needs(namespace: string, namespaces?: readonly string[]): ProgramNeeds {
-  const cluster: Need = { kind: Namespace, verbs: ['get'], names: [SYSTEM.name] };
+export function needs(namespace: string, namespaces?: readonly string[]): ProgramPermissions {
+  const cluster: Permission = { kind: Namespace, verbs: ['get'], names: [SYSTEM.name] };
   return {
     name: NAME,
     namespace,
@@ -68,6 +68,6 @@ export function needs(namespace: string, namespaces?: readonly string[]): Progra
     election: { name: NAME },
     webhooks: { webhooks: webhooks(namespaces) },
     secureStatus: true,
-    needs: [cluster],
+    permissions: [cluster],
   };
 }

@@ -61,7 +61,7 @@ export async function runOperator(
   if (settings.vsphere !== undefined) {
     const { sweepMs } = settings.vsphere;
     const wakes = new Channel();
-    const wake = (group: string) => wakes.tell(group);
+    const wake = (group: string) => wakes.enqueue(group);
     const sites = outside.use(await connectVcenters(world, log, settings.vsphere, manager.registry, wake));
     manager.convert(VmGroup, CONVERSION);
     controlVmGroups(manager, { ...common, sites, wakes, concurrency: GROUPS_AT_A_TIME });

@@ -9,7 +9,7 @@ import {
   type TlsOptions,
   type World,
 } from '@vmwright/runtime';
-import { isOutage, Vcenter, type VcenterObserver } from '@vmwright/vsphere';
+import { isOutage, VcenterClient, type VcenterObserver } from '@vmwright/vsphere';
 import { SettingsError } from './settings/values.ts';
 import type { VcenterSettings, VsphereSettings } from './settings/vsphere.ts';
 import { Site } from './vmgroup/site.ts';
@@ -77,7 +77,7 @@ export async function connectVcenters(
       new Site({
         ...{ world, log, name, namespaces, templates, concurrency, wake },
         placement: { ...placement, ...each.placement },
-        vcenter: new Vcenter({
+        vcenter: new VcenterClient({
           ...{ world, server, timeoutMs, maxWaitSeconds: WAIT_SECONDS },
           credentials: () => credentialsOf(each),
           tls: () => trustOf(each),

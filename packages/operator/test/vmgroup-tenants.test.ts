@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { field, freePort, type KubeObject, startToxiproxy, startVcsim, type Vcsim } from '@vmwright/testbed';
-import { isRef, type Ref, type Vcenter } from '@vmwright/vsphere';
+import { isRef, type Ref, type VcenterClient } from '@vmwright/vsphere';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { install, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 
@@ -50,7 +50,10 @@ async function called(method: string, times = 1): Promise<void> {
   await expect.poll(async () => (await env.vcsim.control.calls())[method] ?? 0).toBeGreaterThanOrEqual(times);
 }
 
-async function namesIn(vcenter: Vcenter, folder: Ref<'Folder'>): Promise<readonly (string | undefined)[]> {
+async function namesIn(
+  vcenter: VcenterClient,
+  folder: Ref<'Folder'>,
+): Promise<readonly (string | undefined)[]> {
   const all = await vcenter.list('Folder', ['name', 'parent']);
   return all
     .filter(({ properties }) => properties.parent?.value === folder.value)

@@ -1,7 +1,7 @@
 import { nodeWorld } from '@vmwright/runtime';
 import type { KubeObject, Vcsim, VcsimOptions } from '@vmwright/testbed';
 import { field, startVcsim } from '@vmwright/testbed';
-import { type CloneOptions, isRef, Vcenter } from '@vmwright/vsphere';
+import { type CloneOptions, isRef, VcenterClient } from '@vmwright/vsphere';
 import { type Installed, installed } from './installed.ts';
 
 export const GROUPS = '/apis/vm.codeconnect.vmworld.com/v1beta1/namespaces/default/vmgroups';
@@ -30,7 +30,7 @@ export interface Found {
 export interface WithVcenter extends Installed, AsyncDisposable {
   readonly vcsim: Vcsim;
   /** The way to vCenter past the operator. */
-  readonly vcenter: Vcenter;
+  readonly vcenter: VcenterClient;
   group(name: string, spec?: Spec, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
   change(name: string, spec: Spec): Promise<void>;
   /** Waits until the object is so. */
@@ -63,7 +63,7 @@ export async function install(
   const base = await installed(stack, { vcsim, ...(args && { args }), ...(env && { env }) });
   const { username, password, ca, host } = vcsim;
   const vcenter = stack.use(
-    new Vcenter({
+    new VcenterClient({
       world: nodeWorld,
       server: host,
       credentials: () => ({ username, password }),

@@ -26,7 +26,7 @@ if (process.argv[2] === 'crd') {
   const manager = new Manager({ world, access, name: 'greeter', election: { name: 'greeter' } });
   manager.control({
     for: Greeting,
-    when: generationChanged,
+    predicate: generationChanged,
     reconcile: async (greeting, { setStatus }) => {
       await setStatus(greeting, { text: `Hello, ${greeting.spec.name}!` });
     },

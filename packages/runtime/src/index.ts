@@ -45,7 +45,7 @@ export {
 export * from './election/errors.ts';
 export { LeaderElection } from './election/leader-election.ts';
 export type { ElectionObserver, LeaderElectionOptions } from './election/options.ts';
-export { EventRecorder, type EventRecorderOptions, type Happening } from './events/recorder.ts';
+export { type EventInput, EventRecorder, type EventRecorderOptions } from './events/recorder.ts';
 export { Event } from './kind/builtin/event.ts';
 export { Lease } from './kind/builtin/lease.ts';
 export { Secret } from './kind/builtin/secret.ts';
@@ -80,8 +80,13 @@ export {
 export { type CountOptions, ObjectMetrics } from './metrics/object-metrics.ts';
 export { RuntimeMetrics } from './metrics/runtime-metrics.ts';
 export { LOW, NORMAL, WorkQueue } from './queue/work-queue.ts';
-export type { Need, PathRule, PolicyRule, Verb } from './rbac/need.ts';
-export { type ControllerNeeds, type JobNeeds, type ProgramNeeds, rbacOf } from './rbac/rbac.ts';
+export type { PathRule, Permission, PolicyRule, Verb } from './rbac/permission.ts';
+export {
+  type ControllerPermissions,
+  type JobPermissions,
+  type ProgramPermissions,
+  rbacOf,
+} from './rbac/rbac.ts';
 export { isLoopback, StatusServer, type StatusServerOptions } from './server/server.ts';
 export * from './sharding/errors.ts';
 export type { ShardingObserver, ShardingOptions } from './sharding/options.ts';

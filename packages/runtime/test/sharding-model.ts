@@ -4,7 +4,7 @@ import { AlreadyExistsError, ConflictError, ConnectionError, NotFoundError } fro
 import type { Lease, LeaseSpec } from '../src/kind/builtin/lease.ts';
 import type { ObjectMeta } from '../src/kind/object.ts';
 import { shardOf } from '../src/sharding/assignment.ts';
-import type { ShardingClient } from '../src/sharding/book.ts';
+import type { ShardingClient } from '../src/sharding/lease-store.ts';
 import { LEDGER } from '../src/sharding/ledger.ts';
 import type { ShardingOptions } from '../src/sharding/options.ts';
 import { Sharding } from '../src/sharding/sharding.ts';

@@ -1,12 +1,12 @@
 /** Clones a template, and takes the clone away again. */
 
 import { nodeWorld } from '@vmwright/core';
-import { isRef, Vcenter, VsphereError } from '@vmwright/vsphere';
+import { isRef, VcenterClient, VsphereError } from '@vmwright/vsphere';
 
 const { VC_HOST = '', VC_USER = '', VC_PASS = '', VC_THUMBPRINT, TEMPLATE = '', POOL } = process.env;
 
 try {
-  await using vcenter = new Vcenter({
+  await using vcenter = new VcenterClient({
     world: nodeWorld,
     server: VC_HOST,
     credentials: () => ({ username: VC_USER, password: VC_PASS }),

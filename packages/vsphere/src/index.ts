@@ -23,6 +23,6 @@ export type { CloneOptions, MachineConfig } from './machines/specs.ts';
 export { isRef, type Known, type KnownObject, type ManagedType, type Ref } from './properties/properties.ts';
 export type { Credentials } from './session/credentials.ts';
 export type { FollowOptions } from './tasks/task-follower.ts';
-export { Vcenter, type VcenterObserver, type VcenterOptions } from './vcenter.ts';
+export { VcenterClient, type VcenterClientOptions, type VcenterObserver } from './vcenter-client.ts';
 export type { Properties, Vim25 } from './vim25/vim25.generated.ts';
 export type { VsphereWorld } from './world.ts';

@@ -4,7 +4,7 @@ import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeWorld } from '../test/fake-world.ts';
 import { clientOf } from '../test/vcenter.ts';
-import { Vcenter } from './index.ts';
+import { VcenterClient } from './index.ts';
 
 let vcsim: Vcsim;
 let thumbprint: string;
@@ -61,7 +61,8 @@ describe('the server is trusted', () => {
 describe('options that make no sense are refused at once', () => {
   const credentials = () => ({ username: 'u', password: 'p' });
   const world = new FakeWorld(() => ({ text: '' }));
-  const make = (server: string, tls: TlsOptions = {}) => new Vcenter({ world, server, credentials, tls });
+  const make = (server: string, tls: TlsOptions = {}) =>
+    new VcenterClient({ world, server, credentials, tls });
 
   test.each([
     ['ftp://vc', {}, "'ftp://vc' is no address of a vCenter"],

@@ -1,12 +1,12 @@
 import { nodeWorld } from '@vmwright/core';
 import type { Vcsim } from '@vmwright/testbed';
-import { Vcenter, type VcenterOptions } from '../src/index.ts';
+import { VcenterClient, type VcenterClientOptions } from '../src/index.ts';
 import type { Inventory, InventoryChange } from '../src/inventory/inventory.ts';
 
 /** A client of a simulated vCenter that trusts its certificate. */
-export function clientOf(vcsim: Vcsim, options: Partial<VcenterOptions> = {}): Vcenter {
+export function clientOf(vcsim: Vcsim, options: Partial<VcenterClientOptions> = {}): VcenterClient {
   const { url: server, username, password, ca } = vcsim;
-  return new Vcenter({
+  return new VcenterClient({
     world: nodeWorld,
     server,
     credentials: () => ({ username, password }),

@@ -411,7 +411,7 @@ describe('the fence', () => {
       { status: 201, body: server },
       { status: 204 },
     );
-    const scoped = client.scoped({ allow: () => void asked.push(world.sent.length) });
+    const scoped = client.scoped({ assertLeader: () => void asked.push(world.sent.length) });
     await world.until(scoped.get('x'));
     await world.until(scoped.create({ name: 'x' }, 'key'));
     await world.until(scoped.delete('x'));
@@ -423,7 +423,7 @@ describe('the fence', () => {
     const { world, client } = start({ status: 503 }, { status: 201, body: server });
     let open = true;
     const scoped = client.scoped({
-      allow: () => {
+      assertLeader: () => {
         if (!open) throw new Deposed('no longer the leader');
       },
     });
@@ -437,7 +437,7 @@ describe('the fence', () => {
   test('brings a signal, and leaves the connections to the client it came from', async () => {
     const { world, client } = start();
     const stop = new AbortController();
-    const scoped = client.scoped({ allow: () => undefined, signal: stop.signal });
+    const scoped = client.scoped({ assertLeader: () => undefined, signal: stop.signal });
     const call = scoped.get('x');
     await world.requests(1);
     stop.abort(new Error('over'));

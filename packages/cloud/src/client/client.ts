@@ -25,7 +25,7 @@ export interface CallScope {
   /** With which its calls end, unless they name another. */
   readonly signal?: AbortSignal;
   /** Called right before each sending of a write; throws when it must not be made (any more). */
-  allow(): void;
+  assertLeader(): void;
 }
 
 export interface CallOptions {
@@ -207,7 +207,7 @@ export class CloudClient implements AsyncDisposable {
       signal: options.signal ?? scope?.signal,
       timeoutMs: options.timeoutMs ?? this.#options.timeoutMs ?? 10_000,
       tries: options.tries ?? 4,
-      allow: outgoing.method === 'GET' || scope === undefined ? undefined : () => scope.allow(),
+      assertLeader: outgoing.method === 'GET' || scope === undefined ? undefined : () => scope.assertLeader(),
     });
   }
 }

@@ -37,7 +37,7 @@ export interface Outgoing<T> {
   readonly idempotent: boolean;
   readonly signal?: AbortSignal | undefined;
   /** Called right before it is sent, each time; throws when it must not be. */
-  readonly allow?: (() => void) | undefined;
+  readonly assertLeader?: (() => void) | undefined;
   /** For one sending and its whole answer. */
   readonly timeoutMs: number;
   /** How often it is sent, at most. */
@@ -67,7 +67,7 @@ export class Requests {
     this.#rest = new Rest(options.world);
   }
 
-  /** @throws CloudError for an answer that is no success, ConnectionError for none, and what `allow` and `apiKey` throw */
+  /** @throws CloudError for an answer that is no success, ConnectionError for none, and what `assertLeader` and `apiKey` throw */
   async send<T>(outgoing: Outgoing<T>): Promise<T> {
     const { world } = this.#options;
     const { signal, timeoutMs } = outgoing;
@@ -164,12 +164,12 @@ export class Requests {
   }
 }
 
-/** Carries what `allow` has thrown past those who tell failures of the network. */
+/** Carries what `assertLeader` has thrown past those who tell failures of the network. */
 class NotAllowed extends Error {}
 
-function refuseUnlessAllowed({ allow }: Outgoing<unknown>): void {
+function refuseUnlessAllowed({ assertLeader }: Outgoing<unknown>): void {
   try {
-    allow?.();
+    assertLeader?.();
   } catch (cause) {
     throw new NotAllowed('not allowed', { cause });
   }

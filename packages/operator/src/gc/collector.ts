@@ -111,7 +111,7 @@ class Collector<T> {
 
   async #collect(item: T, isOrphan: (item: T) => boolean, context: JobContext): Promise<void> {
     const { kind, external } = this.#options;
-    const { signal, log, assertMayAct: allow } = context;
+    const { signal, log, assertLeader } = context;
     const id = external.idOf(item);
     this.#deletions.touch(external.ownerOf(item)?.uid ?? '');
     try {
@@ -120,11 +120,11 @@ class Collector<T> {
       if (newest === undefined || !isOrphan(newest)) return;
       if (!isCollectable(newest, external, this.#deletions)) return; // people took it over since it was listed
       log.warn({ id }, `Deleting ${external.describe(newest)}, which has outlived its ${kind.kind}`);
-      await external.remove(newest, { signal, allow });
+      await external.remove(newest, { signal, assertLeader });
       this.#metrics.collected.inc();
     } catch (error) {
       signal.throwIfAborted();
-      allow(); // a process that must not act any more stops here
+      assertLeader(); // a process that must not act any more stops here
       // One that cannot be deleted does not keep the others.
       log.error({ id, error: String(error) }, `Deleting an orphan of a ${kind.kind} failed, retrying`);
     }

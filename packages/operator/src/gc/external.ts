@@ -24,5 +24,8 @@ export interface ExternalResources<T> {
   /** Reads the item again, past any inventory. @returns undefined when it is gone, or carries no label of ours any more */
   refetch(item: T, signal: AbortSignal): Promise<T | undefined>;
   /** @param allow called right before each change, throws when this process must not act any more */
-  remove(item: T, options: { readonly signal: AbortSignal; readonly allow: () => void }): Promise<void>;
+  remove(
+    item: T,
+    options: { readonly signal: AbortSignal; readonly assertLeader: () => void },
+  ): Promise<void>;
 }

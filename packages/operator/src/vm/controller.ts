@@ -64,7 +64,7 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
     backend: BACKEND,
     afterMs: unknownAfterMs,
     onChange: () => {
-      for (const key of vms.keys()) wakes.tell(key);
+      for (const key of vms.keys()) wakes.enqueue(key);
     },
   });
   const inventory = new Inventory({
@@ -101,7 +101,7 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
   const poller = new Poller({
     world,
     everyMs: () => Math.min(isFailing ? FAILING_MS : areMoving ? MOVING_MS : everyMs, everyMs),
-    ask: outdated,
+    poll: outdated,
     onError: (error) => log.error({ error: String(error) }, 'Refreshing VMs failed'),
   });
   const reconciler = new VmReconciler({
@@ -113,7 +113,7 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
   });
   manager.control({
     for: VM,
-    when: any(generationChanged, annotationsChanged, statusChanged),
+    predicate: any(generationChanged, annotationsChanged, statusChanged),
     concurrency,
     // Not longer: a cloud that is back after an hour is not to be waited for.
     backoff: { maxMs: 60_000 },

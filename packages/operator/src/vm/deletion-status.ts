@@ -14,7 +14,7 @@ export function announceDeletion(manager: Manager, finalizer: string): void {
   manager.control({
     name: 'vm-deletion-status',
     for: VM,
-    when: generationChanged,
+    predicate: generationChanged,
     reconcilesDeleting: true,
     reconcile: async (vm, { setStatus, now }) => {
       const { deletionTimestamp, finalizers = [] } = vm.metadata;

@@ -1,5 +1,5 @@
 import type { Labels, NewServer, Server } from '@vmwright/cloud';
-import { type Happening, isTrue } from '@vmwright/runtime';
+import { type EventInput, isTrue } from '@vmwright/runtime';
 import { isPaused, mayRecreate } from '../annotations.ts';
 import { isOwnedBy, keyFor, marksOf, marksToMend, ownerOf } from './marks.ts';
 import { hasVmId, type VM, type VMStatus } from './resource.ts';
@@ -48,7 +48,12 @@ export type Step =
   | { readonly do: 'create'; readonly server: NewServer; readonly key: string }
   | { readonly do: 'remove'; readonly id: string }
   /** Write this, and rest; or come again although nothing happens. */
-  | { readonly do: 'tell'; readonly status: VMStatus; readonly event?: Happening; readonly againMs?: number };
+  | {
+      readonly do: 'tell';
+      readonly status: VMStatus;
+      readonly event?: EventInput;
+      readonly againMs?: number;
+    };
 
 /** The cloud does not notify: a prohibited or used name is checked again after this time. */
 const NAME_AGAIN_MS = 5 * 60_000;

@@ -142,7 +142,7 @@ export class VmReconciler {
     }
     using joined = new JoinedSignal(context.signal, availability.outageSignal);
     const { signal } = joined;
-    const ours = cloud.scoped({ signal, allow: context.assertMayAct });
+    const ours = cloud.scoped({ signal, assertLeader: context.assertLeader });
     try {
       return await work(ours, signal);
     } catch (error) {

@@ -73,7 +73,7 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
   const poller = new Poller({
     world,
     everyMs: LOOK_MS,
-    ask: async () => {
+    poll: async () => {
       const changed = liveness.changed();
       sites.keepRoots(groups.list());
       if (changed.size === 0) return [];
@@ -88,7 +88,7 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
   manager.control({
     for: VmGroup,
     // Also where others change the status: it is restored at once.
-    when: any(generationChanged, annotationsChanged, statusChanged),
+    predicate: any(generationChanged, annotationsChanged, statusChanged),
     concurrency,
     // Not longer: a vCenter that is back after an hour is not to be waited for.
     backoff: { maxMs: 60_000 },
@@ -139,7 +139,7 @@ class VmGroups {
   constructor(options: VmGroupControllerOptions) {
     const { world, wakes, log } = options;
     this.#options = options;
-    this.#operations = new Operations({ world, log, wake: (group) => wakes.tell(group) });
+    this.#operations = new Operations({ world, log, wake: (group) => wakes.enqueue(group) });
     this.#locator = new Locator(options);
   }
 
@@ -296,7 +296,7 @@ class VmGroups {
     const { key, setStatus, now } = context;
     const { site } = location;
     // A failure here is retried after a back-off; operations that fail at once would pass their turns round without end.
-    if (actions.length > 0) context.assertMayAct();
+    if (actions.length > 0) context.assertLeader();
     this.#announce(group, troubles, context);
     const granted = actions.flatMap((action) => {
       const turn = site.turnsFor(action.do).take(key);
@@ -318,7 +318,7 @@ class VmGroups {
       for (const { turn } of granted) turn.end();
     }
     // Not while more is done: what is told then, now and then, is told of many together.
-    if (this.#operations.isWaitingToShow(key)) location.site.vcenter.hurry();
+    if (this.#operations.isWaitingToShow(key)) location.site.vcenter.flush();
     const busy = this.#operations.of(key);
     if (actions.every(({ slot }) => busy.has(slot))) site.leaveTurns(key);
     if (!Number.isFinite(againAt)) return undefined;

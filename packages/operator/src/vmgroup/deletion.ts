@@ -30,7 +30,7 @@ export async function letGo(
   group: VmGroup,
   location: Location,
   { machines }: Seen,
-  { assertMayAct: allow, signal }: ReconcileContext<VmGroup>,
+  { assertLeader, signal }: ReconcileContext<VmGroup>,
   world: Pick<World, 'monotonic'>,
 ): Promise<readonly Replica[]> {
   const { vcenter } = location.site;
@@ -39,7 +39,7 @@ export async function letGo(
   const free = async (vm: Ref<'VirtualMachine'>) => {
     // One that was let go of already, by a try before this one, is nobody's.
     if ((await readMarks(vcenter, vm, { signal })) === undefined) return;
-    const task = await vcenter.machines.reconfigure(vm, { extraConfig: NO_MARKS }, { allow, signal });
+    const task = await vcenter.machines.reconfigure(vm, { extraConfig: NO_MARKS }, { assertLeader, signal });
     await vcenter.tasks.follow(task, { signal });
   };
   const replicas = group.status?.replicas ?? [];

@@ -1,4 +1,10 @@
-import { type ChangeOptions, customValueOf, FaultError, type Ref, type Vcenter } from '@vmwright/vsphere';
+import {
+  type ChangeOptions,
+  customValueOf,
+  FaultError,
+  type Ref,
+  type VcenterClient,
+} from '@vmwright/vsphere';
 import { FOLDER_OWNER, type FolderOwner, marksIn, ownerIn, ownerText } from './marks.ts';
 import { makeFolder, type Root } from './root.ts';
 import { GroupError } from './trouble.ts';
@@ -15,7 +21,7 @@ export interface Claimant extends Omit<FolderOwner, 'isOurs'> {
  * @throws GroupError where it is
  */
 export async function claimFolder(
-  vcenter: Vcenter,
+  vcenter: VcenterClient,
   root: Root,
   name: string,
   { lives, ...owner }: Claimant,
@@ -56,7 +62,7 @@ function nameFrom(folder: string, namespace: string): string {
 }
 
 export async function ownerOf(
-  vcenter: Vcenter,
+  vcenter: VcenterClient,
   folder: Ref<'Folder'>,
   options: ChangeOptions,
 ): Promise<FolderOwner | undefined> {
@@ -75,7 +81,7 @@ export type Released = 'gone' | 'inUse' | 'kept';
  * A machine that comes into the folder between the reading and the removal leaves the inventory at worst; its files stay.
  */
 export async function releaseFolder(
-  vcenter: Vcenter,
+  vcenter: VcenterClient,
   folder: Ref<'Folder'>,
   uid: string,
   options: ChangeOptions,
@@ -98,7 +104,7 @@ export async function releaseFolder(
 
 /** Reads the folder right before each attempt: a new login may take long enough for a machine to be put into it. */
 async function removeIfEmpty(
-  vcenter: Vcenter,
+  vcenter: VcenterClient,
   folder: Ref<'Folder'>,
   options: ChangeOptions,
 ): Promise<boolean> {
@@ -118,7 +124,7 @@ async function removeIfEmpty(
 
 /** One of which vCenter does not tell what it is may be the group's. */
 async function hasMachinesOf(
-  vcenter: Vcenter,
+  vcenter: VcenterClient,
   folder: Ref<'Folder'>,
   uid: string,
   options: ChangeOptions,

@@ -1,5 +1,5 @@
 import { Availability, type Logger, type World } from '@vmwright/runtime';
-import type { Vcenter } from '@vmwright/vsphere';
+import type { VcenterClient } from '@vmwright/vsphere';
 import { outageOf, type VcenterOutageError } from './trouble.ts';
 
 /** A vCenter that has not answered for this long is unavailable; until then nothing is reported, and nothing is changed. */
@@ -12,7 +12,7 @@ export interface VcenterHealthOptions {
   readonly log: Logger;
   /** Name of the vCenter in messages. */
   readonly name: string;
-  readonly vcenter: Vcenter;
+  readonly vcenter: VcenterClient;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { World } from '@vmwright/runtime';
-import type { Ref, Vcenter } from '@vmwright/vsphere';
+import type { Ref, VcenterClient } from '@vmwright/vsphere';
 
 /** One that vCenter does not tell of is not asked for again before. */
 const AGAIN_MS = 60_000;
@@ -7,13 +7,13 @@ const AGAIN_MS = 60_000;
 /** What the hosts of a vCenter are called. */
 export class HostNames {
   readonly #world: Pick<World, 'monotonic'>;
-  readonly #vcenter: Vcenter;
+  readonly #vcenter: VcenterClient;
   /** When those were asked for that vCenter did not tell of. */
   readonly #missing = new Map<string, number>();
   #names: ReadonlyMap<string, string> = new Map();
   #learning: Promise<void> | undefined;
 
-  constructor(world: Pick<World, 'monotonic'>, vcenter: Vcenter) {
+  constructor(world: Pick<World, 'monotonic'>, vcenter: VcenterClient) {
     this.#world = world;
     this.#vcenter = vcenter;
   }

@@ -58,7 +58,7 @@ export class Locator {
   /** @returns undefined while that is not known yet @throws GroupError, VsphereError */
   async locate(
     group: VmGroup,
-    { assertMayAct, signal }: ReconcileContext<VmGroup>,
+    { assertLeader, signal }: ReconcileContext<VmGroup>,
   ): Promise<Location | undefined> {
     const site = this.#options.sites.of(group);
     refuseToMove(group);
@@ -68,7 +68,7 @@ export class Locator {
     // Before a folder is opened, which may create it: on another vCenter nothing may be changed for this group.
     if (vcenterId !== undefined && !site.roots.isOpen(placement))
       await this.#assertVcenter(site, vcenterId, signal);
-    const root = await unlessAborted(site.roots.get(placement, assertMayAct), signal);
+    const root = await unlessAborted(site.roots.get(placement, assertLeader), signal);
     if (root !== undefined && vcenterId !== undefined && vcenterId !== root.vcenterId)
       throw new ElsewhereError(site.name, vcenterId);
     if (root === undefined) return undefined;
@@ -109,14 +109,14 @@ export class Locator {
   async release(
     group: VmGroup,
     { site, root }: Location,
-    { assertMayAct: allow, signal, event }: ReconcileContext<VmGroup>,
+    { assertLeader, signal, event }: ReconcileContext<VmGroup>,
   ): Promise<boolean> {
     const { uid = '' } = group.metadata;
     const name = folderName(group);
     const folder = root.child(name) ?? this.#claimed.get(uid)?.folder;
     if (folder === undefined) return true;
     const released = await site.alone(folderKey(root, name), () =>
-      releaseFolder(site.vcenter, folder, uid, { allow, signal }),
+      releaseFolder(site.vcenter, folder, uid, { assertLeader, signal }),
     );
     if (released === 'kept')
       event(group, {
@@ -154,7 +154,7 @@ export class Locator {
       ...{ cluster, uid, namespace },
       lives: (other: string, where: string) => this.#lives(other, where, context),
     };
-    const options = { allow: context.assertMayAct, signal: context.signal };
+    const options = { assertLeader: context.assertLeader, signal: context.signal };
     try {
       const folder = await site.alone(folderKey(root, name), () =>
         claimFolder(site.vcenter, root, name, claimant, options),

@@ -1,4 +1,4 @@
-import type { CallOptions, Known, Ref, Vcenter } from '@vmwright/vsphere';
+import type { CallOptions, Known, Ref, VcenterClient } from '@vmwright/vsphere';
 import { instanceUuid } from './names.ts';
 import type { VmGroup } from './resource.ts';
 import { GroupError } from './trouble.ts';
@@ -74,7 +74,7 @@ export function marksIn({ properties }: Known<'VirtualMachine'>): Marks | undefi
 
 /** The same, as it is at this very moment: an inventory may not have been told yet. @throws GroupError as `certainMarksIn` */
 export async function readMarks(
-  vcenter: Vcenter,
+  vcenter: VcenterClient,
   ref: Ref<'VirtualMachine'>,
   options: CallOptions,
 ): Promise<Marks | undefined> {

@@ -336,10 +336,10 @@ describe('operations', () => {
       };
       await operations.begin('g', 0, operation, turn, term);
       const [scope] = scopes;
-      scope?.allow?.();
+      scope?.assertLeader?.();
       cancel(env);
       await expect.poll(() => turn.ended).toBe(1);
-      expect(() => scope?.allow?.()).toThrow(OperationCancelledError);
+      expect(() => scope?.assertLeader?.()).toThrow(OperationCancelledError);
       expect(woken).toEqual([]); // in an ended term its group would only be tried again, at once and without end
       expect([...operations.of('g'), ...operations.restingOf('g')]).toEqual([]);
       expect(operations.failuresOf('g')).toEqual([]);

@@ -192,7 +192,7 @@ export class Operations {
     for (const each of concerned) this.#rests.trying(group, each, true);
     // How a cancelled operation ended says nothing about vCenter or the machine.
     const counts = () => fence.isOpen && this.#groups.get(group)?.get(slot) === running;
-    run(at, { signal: fence.signal, allow: () => fence.assertOpen() }).then(
+    run(at, { signal: fence.signal, assertLeader: () => fence.assertOpen() }).then(
       () => {
         running.doneAt = this.#now;
         log.succeeded();

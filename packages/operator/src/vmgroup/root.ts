@@ -9,7 +9,7 @@ import {
   type KnownObject,
   NotFoundError,
   type Ref,
-  type Vcenter,
+  type VcenterClient,
 } from '@vmwright/vsphere';
 import { type Marks, marksIn } from './marks.ts';
 
@@ -30,7 +30,7 @@ export interface Marked {
 
 export interface RootOptions {
   readonly world: Pick<World, 'monotonic'>;
-  readonly vcenter: Vcenter;
+  readonly vcenter: VcenterClient;
   readonly datacenter: Datacenter;
   readonly folder: Ref<'Folder'>;
   /** Of the vCenter itself, whatever it is called. */
@@ -108,7 +108,7 @@ export class Root implements Disposable {
 
 /** The folder of a path below the datacenter's machines; missing steps are created. One call per step. */
 export async function ensureFolder(
-  vcenter: Vcenter,
+  vcenter: VcenterClient,
   datacenter: Datacenter,
   path: string,
   options: ChangeOptions,
@@ -136,7 +136,7 @@ export interface MadeFolder {
 
 /** Creates a folder, or finds the one of that name. */
 export async function makeFolder(
-  vcenter: Vcenter,
+  vcenter: VcenterClient,
   parent: Ref<'Folder'>,
   name: string,
   options: ChangeOptions,

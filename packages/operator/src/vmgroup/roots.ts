@@ -1,5 +1,5 @@
 import type { Timer, World } from '@vmwright/runtime';
-import { type Datacenter, FaultError, type Ref, type Vcenter } from '@vmwright/vsphere';
+import { type Datacenter, FaultError, type Ref, type VcenterClient } from '@vmwright/vsphere';
 import type { VcenterHealth } from './health.ts';
 import type { Placed } from './resource.ts';
 import { ensureFolder, Root } from './root.ts';
@@ -9,7 +9,7 @@ export const DEFAULT_FOLDER = 'vm-operator';
 
 export interface RootsOptions {
   readonly world: World;
-  readonly vcenter: Vcenter;
+  readonly vcenter: VcenterClient;
   readonly health: VcenterHealth;
   readonly wake: (group: string) => void;
 }
@@ -61,12 +61,12 @@ export class Roots {
    * @returns undefined while it is being opened
    * @throws VsphereError, GroupError, VcenterOutageError
    */
-  async get(placement: Placed, allow: () => void): Promise<Root | undefined> {
+  async get(placement: Placed, assertLeader: () => void): Promise<Root | undefined> {
     const { world, health } = this.#options;
     const key = keyOf(placement);
     const open = this.#open.get(key);
     if (open !== undefined) return open;
-    const opening = this.#opening.get(key) ?? this.#begin(key, placement, allow);
+    const opening = this.#opening.get(key) ?? this.#begin(key, placement, assertLeader);
     if (opening.failure !== undefined) throw opening.failure.error;
     const waitedMs = world.monotonic() - opening.since;
     const found = waitedMs > SOON_MS || health.isFailing ? undefined : await soon(world, opening.root);
@@ -112,9 +112,9 @@ export class Roots {
   }
 
   /** Not by the signal of the reconcile that asks first: others wait for the folder too. */
-  #begin(key: string, placement: Placed, allow: () => void): Opening {
+  #begin(key: string, placement: Placed, assertLeader: () => void): Opening {
     const { world } = this.#options;
-    const root = this.#enter(key, placement, allow);
+    const root = this.#enter(key, placement, assertLeader);
     const opening: Opening = { since: world.monotonic(), root };
     this.#opening.set(key, opening);
     const end = () => void this.#opening.delete(key);
@@ -128,12 +128,12 @@ export class Roots {
   async #enter(
     key: string,
     { datacenter: name, folder: path = DEFAULT_FOLDER, folderId }: Placed,
-    allow: () => void,
+    assertLeader: () => void,
   ): Promise<Root> {
     const { vcenter } = this.#options;
     const datacenter = await vcenter.lookup.datacenter(name);
     const folder =
-      (await this.#renamed(folderId)) ?? (await ensureFolder(vcenter, datacenter, path, { allow }));
+      (await this.#renamed(folderId)) ?? (await ensureFolder(vcenter, datacenter, path, { assertLeader }));
     const watched = this.#watched.get(folder.value) ?? this.#watch(datacenter, folder);
     const root = await watched;
     this.#open.set(key, root);

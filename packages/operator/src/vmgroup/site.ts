@@ -1,5 +1,5 @@
 import type { Logger, World } from '@vmwright/runtime';
-import type { Vcenter } from '@vmwright/vsphere';
+import type { VcenterClient } from '@vmwright/vsphere';
 import { VcenterHealth } from './health.ts';
 import { HostNames } from './host-names.ts';
 import type { Placed, Placement, VmGroup } from './resource.ts';
@@ -13,7 +13,7 @@ export interface SiteOptions {
   readonly log: Logger;
   /** As people call it. */
   readonly name: string;
-  readonly vcenter: Vcenter;
+  readonly vcenter: VcenterClient;
   /** Where machines go when a group does not say. */
   readonly placement: Placement;
   /** The namespaces whose groups may be here. @default all */
@@ -28,7 +28,7 @@ export interface SiteOptions {
 /** A vCenter, and what the groups on it share. */
 export class Site implements AsyncDisposable {
   readonly name: string;
-  readonly vcenter: Vcenter;
+  readonly vcenter: VcenterClient;
   readonly namespaces: readonly string[] | undefined;
   readonly health: VcenterHealth;
   readonly roots: Roots;

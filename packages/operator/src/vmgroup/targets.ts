@@ -1,5 +1,5 @@
 import type { World } from '@vmwright/runtime';
-import { type CloneOptions, type Datacenter, isRef, type Ref, type Vcenter } from '@vmwright/vsphere';
+import { type CloneOptions, type Datacenter, isRef, type Ref, type VcenterClient } from '@vmwright/vsphere';
 import type { Placement, VmGroup } from './resource.ts';
 import { GroupError } from './trouble.ts';
 
@@ -43,11 +43,11 @@ const REMEMBERED_MS = 60_000;
 /** Finds what clones are made of and go to, by the names that people give. */
 export class Targets {
   readonly #world: Pick<World, 'monotonic'>;
-  readonly #vcenter: Vcenter;
+  readonly #vcenter: VcenterClient;
   readonly #rules: TemplateRules;
   readonly #known = new Map<string, Remembered>();
 
-  constructor(world: Pick<World, 'monotonic'>, vcenter: Vcenter, rules: TemplateRules = {}) {
+  constructor(world: Pick<World, 'monotonic'>, vcenter: VcenterClient, rules: TemplateRules = {}) {
     this.#world = world;
     this.#vcenter = vcenter;
     this.#rules = rules;

@@ -3,8 +3,8 @@ import type { Client } from '../client/client.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import { type KubeObject, keyOf, type ObjectRef } from '../kind/object.ts';
 import { byFields, byLabels, type Selects } from '../kind/selector.ts';
+import { NamespacePartition } from './namespace-partition.ts';
 import { Reflector } from './reflector.ts';
-import { Section } from './section.ts';
 import { SharedNamespaces } from './shared-namespaces.ts';
 import { type Change, type Indexer, revive, Store, versionOf } from './store.ts';
 
@@ -82,7 +82,7 @@ export class ObjectCache<T extends KubeObject> {
   readonly #options: CacheOptions<T>;
   readonly #store = new Store<T>();
   readonly #subscribers = new Set<Subscriber<T>>();
-  readonly #sections: ReadonlyMap<string, Section<T>>;
+  readonly #sections: ReadonlyMap<string, NamespacePartition<T>>;
   readonly #shared: SharedNamespaces;
   readonly #synced = Promise.withResolvers<void>();
   /** By namespace watched ('' for all): the version up to which the watch has told of everything. */
@@ -105,10 +105,11 @@ export class ObjectCache<T extends KubeObject> {
     const letIn = (objects: Iterable<T>) => {
       for (const object of objects) this.#tell(this.#store.put(keyOf(object.metadata), object), true);
     };
-    const section = (name: string) => new Section<T>(name, namespaces.size > 1 ? letIn : undefined);
+    const section = (name: string) =>
+      new NamespacePartition<T>(name, namespaces.size > 1 ? letIn : undefined);
     this.#sections =
       namespaces.size === 0
-        ? new Map([['', new Section<T>(undefined)]])
+        ? new Map([['', new NamespacePartition<T>(undefined)]])
         : new Map([...namespaces].map((name) => [name, section(name)]));
     this.#shared = options.shared ?? new SharedNamespaces();
     // One alone is waited for, and waits for nobody.
@@ -191,7 +192,7 @@ export class ObjectCache<T extends KubeObject> {
     this.#tell(this.#store.bury(keyOf(ref), uid));
   }
 
-  #reflector(section: Section<T>): Reflector<T> {
+  #reflector(section: NamespacePartition<T>): Reflector<T> {
     const { world, client, kind, labelSelector, fieldSelector, metadataOnly = false } = this.#options;
     const { namespace } = section;
     const store = () => section.waiting ?? this.#store;
@@ -230,14 +231,14 @@ export class ObjectCache<T extends KubeObject> {
     });
   }
 
-  #succeeded(section: Section<T>): void {
+  #succeeded(section: NamespacePartition<T>): void {
     const { namespace = '' } = section;
     if (!section.succeeded()) return;
     this.#options.onListable?.(namespace, true);
     this.#shared.changed(namespace);
   }
 
-  #failed(section: Section<T>, error: unknown): void {
+  #failed(section: NamespacePartition<T>, error: unknown): void {
     const { namespace = '' } = section;
     // One alone has nobody to go on without it: it is told at each try.
     const news = this.#sections.size > 1 ? section.failed(error) : 'may pass';
@@ -251,7 +252,8 @@ export class ObjectCache<T extends KubeObject> {
   #settle(): void {
     if (this.#hasSynced) return;
     const sections = [...this.#sections];
-    const isThere = ([name, { isIn }]: [string, Section<T>]) => isIn || this.#shared.isLeftOut(name);
+    const isThere = ([name, { isIn }]: [string, NamespacePartition<T>]) =>
+      isIn || this.#shared.isLeftOut(name);
     if (!sections.every(isThere) || !sections.some(([, { isIn }]) => isIn)) return;
     this.#hasSynced = true;
     this.#synced.resolve();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { ConfigMap } from '../../test/kinds.ts';
 import { apiError, ConnectionError } from '../client/errors.ts';
-import { Section } from './section.ts';
+import { NamespacePartition } from './namespace-partition.ts';
 
 const refusal = apiError('no', { status: 403 });
 const outage = new ConnectionError('refused');
@@ -20,7 +20,7 @@ test.for([
     ['again', 'again', 'lasts', 'may pass', 'again'],
   ],
 ] as const)('%s', ([, errors, news]) => {
-  const section = new Section<ConfigMap>('a');
+  const section = new NamespacePartition<ConfigMap>('a');
   expect(errors.map((error) => section.failed(error))).toEqual(news);
   expect(section.isFailing).toBe(true);
   expect([section.succeeded(), section.succeeded()]).toEqual([true, false]);
@@ -28,7 +28,7 @@ test.for([
 });
 
 test('failures with a success between them are not in a row', () => {
-  const section = new Section<ConfigMap>('a');
+  const section = new NamespacePartition<ConfigMap>('a');
   for (const error of many(2, refusal)) section.failed(error);
   section.succeeded();
   for (const error of many(2, refusal)) section.failed(error);
@@ -37,7 +37,7 @@ test('failures with a success between them are not in a row', () => {
 
 test('what waits is handed over once, when it is let in', () => {
   const handed: string[][] = [];
-  const section = new Section<ConfigMap>('a', (objects) => {
+  const section = new NamespacePartition<ConfigMap>('a', (objects) => {
     handed.push([...objects].map(({ metadata }) => metadata.name));
   });
   const object = (name: string) => ({

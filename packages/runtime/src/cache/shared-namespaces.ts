@@ -1,7 +1,7 @@
 import type { KubeObject } from '../kind/object.ts';
-import type { Section } from './section.ts';
+import type { NamespacePartition } from './namespace-partition.ts';
 
-type AnySection = Pick<Section<KubeObject>, 'isCurrent' | 'isFailing' | 'letIn'>;
+type AnySection = Pick<NamespacePartition<KubeObject>, 'isCurrent' | 'isFailing' | 'letIn'>;
 
 /**
  * Namespaces that the caches of several kinds watch.

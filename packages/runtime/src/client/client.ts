@@ -48,7 +48,7 @@ export interface ClientOptions {
 }
 
 /** A request without what is the same for all of a call. */
-type Sent = Omit<Outgoing, 'timeoutMs' | 'signal' | 'allow'>;
+type Sent = Omit<Outgoing, 'timeoutMs' | 'signal' | 'assertLeader'>;
 
 /**
  * Talks to a Kubernetes API server.
@@ -64,14 +64,14 @@ export class Client implements AsyncDisposable {
   readonly #close: () => Promise<void>;
   readonly #scope: WriteScope | undefined;
   /** Asked before each write. */
-  readonly #allow: (() => void) | undefined;
+  readonly #assertLeader: (() => void) | undefined;
 
   constructor(options: ClientOptions, shared?: { readonly client: Client; readonly scope: WriteScope }) {
     const { world, access, userAgent = 'vmwright-runtime', observer } = options;
     this.fieldManager = options.fieldManager;
     this.#options = options;
     this.#scope = shared?.scope;
-    this.#allow = shared && (() => shared.scope.allow());
+    this.#assertLeader = shared && (() => shared.scope.assertLeader());
     if (shared !== undefined) {
       this.#requests = shared.client.#requests;
       this.#close = async () => undefined; // who opened the connections closes them
@@ -220,7 +220,7 @@ export class Client implements AsyncDisposable {
     if (options.dryRun) return;
     // The object with a deletion timestamp while something holds it, or a `Status` when it is gone.
     const object = isObjectOf(kind, answer) ? answer : undefined;
-    this.#scope?.written({
+    this.#scope?.onWrite({
       kind,
       object,
       ref,
@@ -314,8 +314,8 @@ export class Client implements AsyncDisposable {
   }
 
   #text(request: Sent, options: CallOptions): Promise<string> {
-    const allow = request.method === 'GET' ? undefined : this.#allow;
-    return this.#requests.text({ ...request, ...this.#call(options), allow });
+    const assertLeader = request.method === 'GET' ? undefined : this.#assertLeader;
+    return this.#requests.text({ ...request, ...this.#call(options), assertLeader });
   }
 
   /** @param draft what was sent, which may say the version it replaces */
@@ -329,7 +329,7 @@ export class Client implements AsyncDisposable {
     if (!options.dryRun) {
       const { metadata } = object;
       const conditional = request.method === 'POST' || namesVersion(draft);
-      this.#scope?.written({ kind, object, ref: metadata, uid: metadata.uid, conditional });
+      this.#scope?.onWrite({ kind, object, ref: metadata, uid: metadata.uid, conditional });
     }
     return object;
   }

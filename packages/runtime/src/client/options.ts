@@ -92,7 +92,7 @@ export interface WriteScope {
   /** With which its calls end, unless they name another. */
   readonly signal?: AbortSignal;
   /** Called before each write; throws when it must not be made (any more). */
-  allow(): void;
+  assertLeader(): void;
   /** Called after each successful write that was no dry run. */
-  written<T extends KubeObject>(write: Write<T>): void;
+  onWrite<T extends KubeObject>(write: Write<T>): void;
 }

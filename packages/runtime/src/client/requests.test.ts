@@ -56,20 +56,20 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 describe('what may not be sent', () => {
   test('is not, and the refusal comes as it is', async () => {
     const { requests, sent } = server(answer(200));
-    const allow = () => {
+    const assertLeader = () => {
       throw new NotAllowedError('another is the leader');
     };
-    await expect(requests().text({ ...GET, allow })).rejects.toThrow(NotAllowedError);
+    await expect(requests().text({ ...GET, assertLeader })).rejects.toThrow(NotAllowedError);
     expect(sent).toEqual([]);
   });
 
   test('is asked anew for each try: a fence that closes in between stops the second', async () => {
     const { requests, sent, clock } = server(answer(503));
     let open = true;
-    const allow = () => {
+    const assertLeader = () => {
       if (!open) throw new NotAllowedError('another is the leader');
     };
-    const asked = expect(requests().text({ ...GET, allow })).rejects.toThrow(NotAllowedError);
+    const asked = expect(requests().text({ ...GET, assertLeader })).rejects.toThrow(NotAllowedError);
     await turn();
     open = false;
     clock.advance(100);
@@ -87,10 +87,10 @@ describe('what may not be sent', () => {
         return undefined;
       },
     };
-    const allow = () => {
+    const assertLeader = () => {
       if (!open) throw new NotAllowedError('another is the leader');
     };
-    await expect(requests(slow).text({ ...GET, allow })).rejects.toThrow(NotAllowedError);
+    await expect(requests(slow).text({ ...GET, assertLeader })).rejects.toThrow(NotAllowedError);
     expect(sent).toEqual([]);
   });
 });

@@ -45,7 +45,7 @@ export interface Outgoing {
   readonly idempotent: boolean;
   readonly signal?: AbortSignal | undefined;
   /** Called right before it is sent, each time; throws when it must not be. */
-  readonly allow?: (() => void) | undefined;
+  readonly assertLeader?: (() => void) | undefined;
   /** For the whole answer; for lines, until they begin. */
   readonly timeoutMs: number;
   /** Limit of the answer, or of one of its lines, in bytes. @default OBJECT_BYTES */
@@ -172,9 +172,9 @@ export class Requests {
       lasting,
       maxBytes,
       ...(body !== undefined && { body }),
-      ...(outgoing.allow && { beforeSend: () => refuseUnlessAllowed(outgoing) }),
+      ...(outgoing.assertLeader && { beforeSend: () => assertLeading(outgoing) }),
     };
-    refuseUnlessAllowed(outgoing); // and again when it has a connection to be sent over: it may wait for one
+    assertLeading(outgoing); // and again when it has a connection to be sent over: it may wait for one
     const response = await transport.request(request).catch((error) => {
       tell('<error>');
       throw error;
@@ -207,12 +207,12 @@ async function* endingWith(
   }
 }
 
-/** Carries what `allow` has thrown past those who tell failures of the network. */
+/** Carries what `assertLeader` has thrown past those who tell failures of the network. */
 class Refusal extends Error {}
 
-function refuseUnlessAllowed({ allow }: Outgoing): void {
+function assertLeading({ assertLeader }: Outgoing): void {
   try {
-    allow?.();
+    assertLeader?.();
   } catch (cause) {
     throw new Refusal('not allowed', { cause });
   }

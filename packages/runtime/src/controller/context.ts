@@ -1,7 +1,7 @@
 import type { Fence, Logger } from '@vmwright/core';
 import type { ObjectCache } from '../cache/cache.ts';
 import type { Client } from '../client/client.ts';
-import type { Happening } from '../events/recorder.ts';
+import type { EventInput } from '../events/recorder.ts';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 
@@ -25,7 +25,7 @@ export interface WorkContext {
    * Throws when the fence is closed. The client asks by itself; code that changes anything else asks right before it
    * sends the request: after a pause of the whole process the signal may be late.
    */
-  assertMayAct(): void;
+  assertLeader(): void;
   readonly log: Logger;
   /** Milliseconds since 1970. */
   now(): number;
@@ -47,7 +47,7 @@ export interface ReconcileContext<T extends KubeObject> extends WorkContext {
    */
   setStatus(object: T, status: StatusOf<T>): Promise<T>;
   /** Tells people what has happened to the object, by an event; see `EventRecorder`. */
-  event(object: T, happening: Happening): void;
+  event(object: T, happening: EventInput): void;
 }
 
 type StatusOf<T> = T extends { readonly status?: infer S } ? NonNullable<S> : never;

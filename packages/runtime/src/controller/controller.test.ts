@@ -148,7 +148,7 @@ test('a status that another program edits or empties is restored at once; own st
   await using _ = await startManager(cluster, { namespaces: [namespace.name] }, (manager) =>
     manager.control({
       for: Pod,
-      when: any(generationChanged, statusChanged),
+      predicate: any(generationChanged, statusChanged),
       resyncMs: 0,
       reconcile: async (pod, { setStatus }) => {
         seen.add(`${pod.metadata.name} ${pod.status?.message}`);
@@ -280,7 +280,7 @@ test('owned objects, watched objects and outside events wake the right object', 
   const seen = calls<string>();
   const channel = new Channel();
   const { client } = await run(cluster, namespace.name, {
-    when: generationChanged,
+    predicate: generationChanged,
     owns: [Deployment],
     watches: [
       watch(Deployment, ({ metadata }) =>
@@ -319,7 +319,7 @@ test('owned objects, watched objects and outside events wake the right object', 
   await woken('owner', 2);
   await woken('watcher', 2);
   const before = seen.all.filter((name) => name === 'told').length;
-  channel.tell(`${namespace.name}/told`);
+  channel.enqueue(`${namespace.name}/told`);
   await woken('told', before + 1);
 });
 
@@ -345,7 +345,7 @@ test('only changes that count wake an object', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client } = await run(cluster, namespace.name, {
-    when: any(labelsChanged, annotationsChanged),
+    predicate: any(labelsChanged, annotationsChanged),
     reconcile: async ({ metadata, data }) =>
       seen.add(`${metadata.name} ${data?.n} ${metadata.labels?.a ?? '-'} ${metadata.annotations?.b ?? '-'}`),
   });
@@ -412,7 +412,7 @@ test('a child that is deleted while its owner is reconciled wakes the owner, alt
   const seen = calls<string>();
   const child = { namespace: namespace.name, name: 'child' };
   const { client } = await run(cluster, namespace.name, {
-    when: ({ key }) => key.endsWith('/owner'),
+    predicate: ({ key }) => key.endsWith('/owner'),
     watches: [
       watch(ConfigMap, ({ metadata }) => (metadata.name === 'child' ? [`${namespace.name}/owner`] : [])),
     ],
@@ -442,7 +442,7 @@ test('an object that its own reconcile deletes is finalized', async ({ cluster }
       await own.delete(ConfigMap, metadata, { uid, resourceVersion });
     },
     finalizer: { name: 'test.vmwright.dev/own', finalize: async ({ metadata }) => seen.add(metadata.name) },
-    when: ({ key }) => key.endsWith('/brief'),
+    predicate: ({ key }) => key.endsWith('/brief'),
   });
   await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'brief' } });
   await seen.until((all) => all.includes('brief'));
@@ -453,7 +453,7 @@ test('whatever is thrown, wherever, the others are reconciled', async ({ cluster
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client, lines } = await run(cluster, namespace.name, {
-    when: ({ key }) => {
+    predicate: ({ key }) => {
       if (key.endsWith('/bad-predicate')) throw new Error('a bug in a predicate');
       return true;
     },
@@ -486,7 +486,7 @@ test('an event source that fails is started again', async ({ cluster }) => {
   await using before = await connect(cluster.kubeconfig);
   await before.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'told' } });
   await run(cluster, namespace.name, {
-    when: () => false,
+    predicate: () => false,
     sources: [
       async (wake, signal) => {
         started += 1;
@@ -590,7 +590,7 @@ test('after a write that was refused or has had no answer the next change counts
   const seen = calls<string>();
   let failures = 0;
   const { client } = await run(cluster, namespace.name, {
-    when: generationChanged, // which config maps do not have: no change of their data counts
+    predicate: generationChanged, // which config maps do not have: no change of their data counts
     reconcile: async ({ metadata, data }) => {
       if (metadata.name === 'kube-root-ca.crt') return;
       seen.add(`${metadata.name} ${data?.n}`);

@@ -21,7 +21,7 @@ import type {
   ReconcileResult,
 } from '../metrics/runtime-metrics.ts';
 import { type AddOptions, type Item, LOW, NORMAL, WorkQueue } from '../queue/work-queue.ts';
-import type { Need } from '../rbac/need.ts';
+import type { Permission } from '../rbac/permission.ts';
 import type { ReconcileContext, WorkContext } from './context.ts';
 import { hasFinalizer, setFinalizer } from './finalizer.ts';
 import type { Predicate } from './predicates.ts';
@@ -39,7 +39,7 @@ export interface ControllerOptions<T extends KubeObject> {
   /** The kind whose objects it brings to their wanted state. */
   readonly for: Kind<T>;
   /** Which changes of these objects count. @default all */
-  readonly when?: Predicate<T>;
+  readonly predicate?: Predicate<T>;
   /** Kinds of objects that these objects own (as controller): a change of one wakes its owner. */
   readonly owns?: readonly Kind[];
   /** Other objects whose changes wake objects of ours; made by `watch(…)`. */
@@ -65,7 +65,7 @@ export interface ControllerOptions<T extends KubeObject> {
   /** Also reconciles objects that are being deleted; for a controller without a finalizer of its own. @default false */
   readonly reconcilesDeleting?: boolean;
   /** What `reconcile` and `finalize` do to objects beyond the above, for the role that is generated (`rbacOf`). */
-  readonly needs?: readonly Need[];
+  readonly needs?: readonly Permission[];
 }
 
 /** What a controller takes from the program it is part of. */
@@ -211,7 +211,7 @@ export class Controller<T extends KubeObject> {
   /** A predicate that throws is a bug, and must not cost the object its reconcile. */
   #counts(event: CacheEvent<T>): boolean {
     try {
-      return this.#options.when?.(event) ?? true;
+      return this.#options.predicate?.(event) ?? true;
     } catch (error) {
       this.#log.error({ object: event.key, error: messageOf(error) }, 'the predicate has a bug');
       return true;

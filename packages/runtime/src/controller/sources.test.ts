@@ -21,7 +21,7 @@ test('a poller asks about every so often, never at the same pace, and goes on af
   const { source } = new Poller({
     world,
     everyMs: 10_000,
-    ask: async () => {
+    poll: async () => {
       asked.push(clock.monotonic() - started);
       if (asked.length === 2) throw new Error('the outside is away');
       return [`key-${asked.length}`];
@@ -55,7 +55,7 @@ test('a poller that is told of something on its way comes sooner, and never late
   const poller: Poller = new Poller({
     world,
     everyMs: 10_000,
-    ask: async () => {
+    poll: async () => {
       asked.push((clock.monotonic() - started) / 1_000);
       if (asked.length === 3) poller.within(2_000); // while it asks
       return [];

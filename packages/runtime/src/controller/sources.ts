@@ -43,7 +43,7 @@ export interface PollerOptions {
   /** Between two times; give or take a fifth. Asked for each pause, where it is a function. */
   readonly everyMs: number | (() => number);
   /** The keys of objects that are to be looked at. */
-  readonly ask: (signal: AbortSignal) => Promise<Iterable<string>>;
+  readonly poll: (signal: AbortSignal) => Promise<Iterable<string>>;
   readonly onError: (error: unknown) => void;
 }
 
@@ -66,11 +66,11 @@ export class Poller {
   }
 
   readonly source: Source = async (wake, signal) => {
-    const { world, everyMs, ask, onError } = this.#options;
+    const { world, everyMs, poll, onError } = this.#options;
     while (!signal.aborted) {
       this.#soonMs = undefined;
       try {
-        for (const key of await ask(signal)) wake(key);
+        for (const key of await poll(signal)) wake(key);
       } catch (error) {
         if (!signal.aborted) onError(error);
       }
@@ -103,7 +103,7 @@ export class Poller {
 export class Channel {
   readonly #wakers = new Set<(key: string) => void>();
 
-  tell(key: string): void {
+  enqueue(key: string): void {
     for (const wake of this.#wakers) wake(key);
   }
 

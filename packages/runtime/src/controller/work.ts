@@ -4,7 +4,7 @@ import type { Client } from '../client/client.ts';
 import type { Write } from '../client/options.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
-import type { Share } from '../sharding/options.ts';
+import type { ShardOwnership } from '../sharding/options.ts';
 import type { WorkContext } from './context.ts';
 
 /** What whoever works takes from the program it is part of. */
@@ -18,7 +18,7 @@ export interface WorkEnvironment {
   /** The version from which on this replica acts; what is older may come in late. @default 0 */
   readonly sinceVersion?: () => number;
   /** What is this replica's, where replicas divide the work. @default all */
-  readonly share?: Share | undefined;
+  readonly share?: ShardOwnership | undefined;
 }
 
 /** One piece of work. */
@@ -40,20 +40,20 @@ export function workContext(
 ): WorkContext {
   // Taken once: work that was begun in one term must not act in the next.
   const fence = fenceOf(key);
-  const allow = () => fence.assertOpen();
+  const assertLeader = () => fence.assertOpen();
   return {
     signal,
     fence,
     client: client.scoped({
       // Not `signal`: after a stop of the program, what was done outside can still be written down.
       signal: fence.signal,
-      allow,
-      written: (write) => {
+      assertLeader,
+      onWrite: (write) => {
         written?.(write);
         caches.written(write);
       },
     }),
-    assertMayAct: allow,
+    assertLeader,
     get log() {
       return log();
     },

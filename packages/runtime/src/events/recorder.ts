@@ -8,7 +8,7 @@ import { microTime } from '../kind/time.ts';
 import { Budget } from './budget.ts';
 
 /** What there is to tell about an object. */
-export interface Happening {
+export interface EventInput {
   readonly type: 'Normal' | 'Warning';
   /** One word, for programs: `CloneFailed`. */
   readonly reason: string;
@@ -74,7 +74,7 @@ export class EventRecorder {
   record(
     kind: Kind,
     object: KubeObject,
-    happening: Happening,
+    happening: EventInput,
     client: EventClient = this.#options.client,
   ): void {
     const now = this.#options.world.monotonic();
@@ -137,7 +137,7 @@ export class EventRecorder {
     client: EventClient,
     kind: Kind,
     object: KubeObject,
-    happening: Happening,
+    happening: EventInput,
     series: Series,
   ): Promise<void> {
     const lastObservedTime = microTime(this.#options.world.now());
@@ -157,7 +157,7 @@ export class EventRecorder {
     client: EventClient,
     kind: Kind,
     object: KubeObject,
-    happening: Happening,
+    happening: EventInput,
     series: Series,
   ): Promise<void> {
     const { world, controller, instance } = this.#options;

@@ -2,15 +2,15 @@ import { Deadline, jittered, messageOf, wait } from '@vmwright/core';
 import { BackendUnavailableError } from '../availability/availability.ts';
 import type { WorkContext } from '../controller/context.ts';
 import { declare, type WorkEnvironment, workContext } from '../controller/work.ts';
-import type { EventRecorder, Happening } from '../events/recorder.ts';
+import type { EventInput, EventRecorder } from '../events/recorder.ts';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
-import type { Need } from '../rbac/need.ts';
+import type { Permission } from '../rbac/permission.ts';
 
 /** What a run of a job has at hand. */
 export interface JobContext extends WorkContext {
   /** Records a Kubernetes event about an object, which need not exist; see `EventRecorder`. */
-  event(kind: Kind, object: KubeObject, happening: Happening): void;
+  event(kind: Kind, object: KubeObject, happening: EventInput): void;
 }
 
 /** What a job takes from the program it is part of. */
@@ -28,7 +28,7 @@ export interface JobOptions {
   /** Kinds whose caches it reads. */
   readonly reads?: readonly Kind[];
   /** What it does to objects, for the role that is generated (`rbacOf`). */
-  readonly needs?: readonly Need[];
+  readonly permissions?: readonly Permission[];
   readonly run: (context: JobContext) => Promise<void>;
 }
 

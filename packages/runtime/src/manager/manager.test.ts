@@ -296,7 +296,7 @@ test('a job runs on the leader alone, comes again after a failure, and may write
   const before = runs.first;
   await until(() => runs.second >= 4); // the third has written: the first two fail
   expect(runs.first).toBe(before);
-  expect(() => contexts[0]?.assertMayAct()).toThrow(NotLeadingError);
+  expect(() => contexts[0]?.assertLeader()).toThrow(NotLeadingError);
   expect((await client.get(ConfigMap, { namespace: namespace.name, name: 'swept' })).data).toEqual({
     by: 'second',
   });
@@ -523,8 +523,8 @@ test('in the next term of the same process, a reconcile of the term before may w
   await steal(client, namespace.name);
   await expect.poll(() => contexts.length).toBe(2);
   const [first, second] = contexts;
-  second?.context.assertMayAct();
-  expect(() => first?.context.assertMayAct()).toThrow(NotLeadingError);
+  second?.context.assertLeader();
+  expect(() => first?.context.assertLeader()).toThrow(NotLeadingError);
   expect(first?.context.fence.signal.reason).toBeInstanceOf(LeadershipLostError);
   await expect(first?.context.client.mergePatch(ConfigMap, ref, { data: { by: 'first' } })).rejects.toThrow();
   if (first !== undefined)

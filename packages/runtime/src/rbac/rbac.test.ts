@@ -13,8 +13,8 @@ import { object, string } from '../kind/schema/index.ts';
 import { manifestYaml } from '../kind/yaml.ts';
 import { startManager, waitFor, waitForGone } from '../testing/index.ts';
 import { admission } from '../webhook/admission.ts';
-import { type Need, rulesFor } from './need.ts';
-import { type ProgramNeeds, rbacOf } from './rbac.ts';
+import { type Permission, rulesFor } from './permission.ts';
+import { type ProgramPermissions, rbacOf } from './rbac.ts';
 
 const Note = defineKind({
   group: 'rbac.vmwright.dev',
@@ -30,13 +30,13 @@ const notes = {
   for: Note,
   owns: [ConfigMap],
   watches: [watch(Secret, () => [])],
-  needs: [{ kind: ConfigMap, verbs: ['patch', 'create'] }] satisfies Need[],
+  needs: [{ kind: ConfigMap, verbs: ['patch', 'create'] }] satisfies Permission[],
   finalizer: { name: 'rbac.vmwright.dev/note', finalize: async () => undefined },
 };
 
 describe('rules', () => {
   test('say each resource once, with all that is needed of it, in the same order', () => {
-    const needs: Need[] = [
+    const needs: Permission[] = [
       { kind: Secret, verbs: ['list'] },
       { kind: ConfigMap, verbs: ['watch', 'list'] },
       { kind: Secret, verbs: ['get'], names: ['b', 'a'] },
@@ -76,7 +76,7 @@ describe('rules', () => {
       name: 'noter',
       namespace: 'system',
       controllers: [{ for: Note, reads: [Secret] }],
-      jobs: [{ reads: [Node], needs: [{ kind: ConfigMap, verbs: ['delete'] }] }],
+      jobs: [{ reads: [Node], permissions: [{ kind: ConfigMap, verbs: ['delete'] }] }],
       election: { name: 'noter', namespace: 'leases' },
       webhooks: {
         webhooks: [admission(Note, { validate: () => ({ allowed: true }) })],
@@ -110,7 +110,7 @@ describe('rules', () => {
 onCluster(
   'a program does its work under the roles made from its declarations, and can do no more',
   async ({ cluster, namespace }) => {
-    const program: ProgramNeeds = {
+    const program: ProgramPermissions = {
       name: `noter-${namespace}`,
       namespace,
       controllers: [notes],

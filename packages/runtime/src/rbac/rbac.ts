@@ -9,29 +9,29 @@ import type { KubeObject } from '../kind/object.ts';
 import { placesOf } from '../webhook/certificates/trust.ts';
 import type { Webhook } from '../webhook/endpoints.ts';
 import type { WebhookOptions } from '../webhook/webhooks.ts';
-import { type Need, type PathRule, type PolicyRule, rulesFor } from './need.ts';
+import { type PathRule, type Permission, type PolicyRule, rulesFor } from './permission.ts';
 
 /** As much of a controller as tells what it may do; its options are one. */
-export interface ControllerNeeds {
+export interface ControllerPermissions {
   readonly for: Kind;
   readonly owns?: readonly Kind[];
   readonly watches?: readonly Pick<Watch, 'kind'>[];
   readonly reads?: readonly Kind[];
   readonly finalizer?: { readonly name: string };
-  readonly needs?: readonly Need[];
+  readonly permissions?: readonly Permission[];
 }
 
 /** The same of a job. */
-export type JobNeeds = Pick<ControllerNeeds, 'reads' | 'needs'>;
+export type JobPermissions = Pick<ControllerPermissions, 'reads' | 'permissions'>;
 
 /** A program, by what its manager is given. */
-export interface ProgramNeeds {
+export interface ProgramPermissions {
   /** Of the program, its service account and its roles. */
   readonly name: string;
   /** In which it runs. */
   readonly namespace: string;
-  readonly controllers: readonly ControllerNeeds[];
-  readonly jobs?: readonly JobNeeds[];
+  readonly controllers: readonly ControllerPermissions[];
+  readonly jobs?: readonly JobPermissions[];
   /** Those it looks at; in others it may do nothing. @default all */
   readonly namespaces?: readonly string[];
   /** Of the Lease, or of the Leases of the shards; in the program's namespace unless they say another. */
@@ -46,9 +46,9 @@ export interface ProgramNeeds {
    */
   readonly secureStatus?: boolean;
   /** What it does besides, in any namespace. */
-  readonly needs?: readonly Need[];
+  readonly permissions?: readonly Permission[];
   /** What it does besides, in its own namespace. */
-  readonly ownNeeds?: readonly Need[];
+  readonly ownPermissions?: readonly Permission[];
 }
 
 export interface RoleManifest extends KubeObject {
@@ -66,23 +66,23 @@ const RBAC = 'rbac.authorization.k8s.io';
  * A service account and the roles with which the program can do what it declares, and nothing else: a ClusterRole for
  * what it watches and writes, and a Role for what it keeps in its own namespace.
  */
-export function rbacOf(program: ProgramNeeds): (KubeObject | RoleManifest | BindingManifest)[] {
+export function rbacOf(program: ProgramPermissions): (KubeObject | RoleManifest | BindingManifest)[] {
   const { name, namespace, namespaces } = program;
   const everywhere = [
-    ...program.controllers.flatMap(needsOf),
-    ...(program.jobs ?? []).flatMap(({ reads = [], needs = [] }) => [
+    ...program.controllers.flatMap(permissionsOf),
+    ...(program.jobs ?? []).flatMap(({ reads = [], permissions = [] }) => [
       ...reads.map(following),
       TELLING,
-      ...needs,
+      ...permissions,
     ]),
-    ...webhookNeeds(program),
+    ...webhookPermissions(program),
     ...(program.secureStatus ? TOKEN_REVIEWS : []),
-    ...(program.needs ?? []),
+    ...(program.permissions ?? []),
   ];
   const ofCluster = everywhere.filter(({ kind }) => kind.scope === 'Cluster');
   const inNamespaces = everywhere.filter(({ kind }) => kind.scope === 'Namespaced');
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } };
-  const bound = (needs: readonly Need[], role: string, where: readonly string[] | undefined) => {
+  const bound = (needs: readonly Permission[], role: string, where: readonly string[] | undefined) => {
     const rules = rulesFor(needs);
     if (rules.length === 0) return [];
     const bindings = where?.map((each) => binding('RoleBinding', 'ClusterRole', role, program, each));
@@ -96,7 +96,7 @@ export function rbacOf(program: ProgramNeeds): (KubeObject | RoleManifest | Bind
     ...(namespaces === undefined
       ? bound(everywhere, name, undefined)
       : [...bound(ofCluster, `${name}-cluster`, undefined), ...bound(inNamespaces, name, namespaces)]),
-    ...[...ownNeeds(program)].flatMap(([where, needs]) => [
+    ...[...ownPermissionsOf(program)].flatMap(([where, needs]) => [
       roleManifest('Role', { name: `${name}-own`, namespace: where }, rulesFor(needs)),
       binding('RoleBinding', 'Role', `${name}-own`, program, where),
     ]),
@@ -107,36 +107,40 @@ export function rbacOf(program: ProgramNeeds): (KubeObject | RoleManifest | Bind
   ];
 }
 
-function following(kind: Kind): Need {
+function following(kind: Kind): Permission {
   return { kind, verbs: ['list', 'watch'] };
 }
 
 /** By what the runtime does for a controller, and what the controller says that it does itself. */
-function needsOf(controller: ControllerNeeds): Need[] {
-  const { for: kind, owns = [], watches = [], reads = [], finalizer, needs = [] } = controller;
+function permissionsOf(controller: ControllerPermissions): Permission[] {
+  const { for: kind, owns = [], watches = [], reads = [], finalizer, permissions = [] } = controller;
   const followed = [kind, ...owns, ...watches.map((watched) => watched.kind), ...reads];
   return [
     ...followed.map(following),
-    ...(hasStatus(kind) ? [{ kind, verbs: ['patch'], subresource: 'status' } satisfies Need] : []),
-    ...(finalizer === undefined ? [] : [{ kind, verbs: ['patch'] } satisfies Need]),
+    ...(hasStatus(kind) ? [{ kind, verbs: ['patch'], subresource: 'status' } satisfies Permission] : []),
+    ...(finalizer === undefined ? [] : [{ kind, verbs: ['patch'] } satisfies Permission]),
     // Where the cluster asks for it: who makes an object the owner of another could thereby keep it from being deleted.
-    ...(owns.length === 0 ? [] : [{ kind, verbs: ['update'], subresource: 'finalizers' } satisfies Need]),
+    ...(owns.length === 0
+      ? []
+      : [{ kind, verbs: ['update'], subresource: 'finalizers' } satisfies Permission]),
     TELLING,
-    ...needs,
+    ...permissions,
   ];
 }
 
-function webhookNeeds({ name, webhooks }: ProgramNeeds): Need[] {
+function webhookPermissions({ name, webhooks }: ProgramPermissions): Permission[] {
   if (webhooks === undefined) return [];
   const places = placesOf(webhooks.configuration ?? name, webhooks.webhooks);
-  return places.map((place): Need => ({ kind: place.kind, names: [place.name], verbs: ['get', 'patch'] }));
+  return places.map(
+    (place): Permission => ({ kind: place.kind, names: [place.name], verbs: ['get', 'patch'] }),
+  );
 }
 
 /** What it keeps for itself, by namespace. */
-function ownNeeds(program: ProgramNeeds): ReadonlyMap<string, readonly Need[]> {
+function ownPermissionsOf(program: ProgramPermissions): ReadonlyMap<string, readonly Permission[]> {
   const { name, namespace, election, sharding, webhooks } = program;
-  const byNamespace = new Map<string, Need[]>();
-  const add = (where: string, ...needs: readonly Need[]) => {
+  const byNamespace = new Map<string, Permission[]>();
+  const add = (where: string, ...needs: readonly Permission[]) => {
     const known = byNamespace.get(where);
     if (known === undefined) byNamespace.set(where, [...needs]);
     else known.push(...needs);
@@ -161,18 +165,18 @@ function ownNeeds(program: ProgramNeeds): ReadonlyMap<string, readonly Need[]> {
   // Where events about cluster-wide objects are kept.
   if (program.namespaces !== undefined && program.controllers.some((each) => each.for.scope === 'Cluster'))
     add('default', TELLING);
-  for (const need of program.ownNeeds ?? []) add(namespace, need);
+  for (const need of program.ownPermissions ?? []) add(namespace, need);
   return byNamespace;
 }
 
-const TOKEN_REVIEWS: readonly Need[] = [
+const TOKEN_REVIEWS: readonly Permission[] = [
   { kind: TokenReview, verbs: ['create'] },
   { kind: SubjectAccessReview, verbs: ['create'] },
 ];
 
 const METRICS_READER: PathRule = { nonResourceURLs: ['/metrics'], verbs: ['get'] };
 
-const TELLING: Need = { kind: Event, verbs: ['create', 'patch'] };
+const TELLING: Permission = { kind: Event, verbs: ['create', 'patch'] };
 
 function hasStatus(kind: Kind): boolean {
   return isDeclared(kind) && kind.declaration.versions.some(({ status }) => status !== undefined);
@@ -194,7 +198,7 @@ function binding(
   kind: 'RoleBinding' | 'ClusterRoleBinding',
   of: 'Role' | 'ClusterRole',
   role: string,
-  { name, namespace }: ProgramNeeds,
+  { name, namespace }: ProgramPermissions,
   where?: string,
 ): BindingManifest {
   return {

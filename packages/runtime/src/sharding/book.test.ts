@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { type Changed, LeaseTable } from '../../test/sharding-model.ts';
 import { VirtualClock } from '../../test/virtual-clock.ts';
-import { Book, type ShardingClient } from './book.ts';
+import { LeaseStore, type ShardingClient } from './lease-store.ts';
 
 function open() {
   const server = new LeaseTable();
@@ -15,7 +15,13 @@ function open() {
     list: async () => ({ items: server.list(), resourceVersion: '', continue: undefined }),
     delete: async (_kind, { name }, { uid, resourceVersion }) => server.delete(name, uid, resourceVersion),
   };
-  const book = new Book({ clock: new VirtualClock(), client, namespace: 'test', name: 'x', callMs: 5_000 });
+  const book = new LeaseStore({
+    clock: new VirtualClock(),
+    client,
+    namespace: 'test',
+    name: 'x',
+    callMs: 5_000,
+  });
   return { server, book };
 }
 

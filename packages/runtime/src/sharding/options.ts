@@ -1,7 +1,7 @@
 import type { World } from '@vmwright/core';
 import type { LeaderElectionOptions } from '../election/options.ts';
-import type { ShardingClient } from './book.ts';
-import type { Work } from './holdings.ts';
+import type { Work } from './held-shards.ts';
+import type { ShardingClient } from './lease-store.ts';
 
 /** Told of what happens, for metrics and logs. */
 export interface ShardingObserver {
@@ -30,7 +30,7 @@ export interface ShardingOptions extends Pick<LeaderElectionOptions, 'leaseMs' |
 }
 
 /** What a controller needs to know of sharding. Keys are those of queues: `namespace/name`. */
-export interface Share {
+export interface ShardOwnership {
   /** Whether work on this object may begin here. */
   owns(key: string): boolean;
   /** Begins work on an object; undefined when it is not ours. */

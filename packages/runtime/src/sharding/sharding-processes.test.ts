@@ -6,7 +6,7 @@ import { overlaps, Protocol, ReplicaProcess } from '../../test/sharding-process.
 import { Lease } from '../kind/builtin/lease.ts';
 import { foreignKind } from '../kind/kind.ts';
 import { keyOf } from '../kind/object.ts';
-import { LABEL } from './book.ts';
+import { LABEL } from './lease-store.ts';
 
 const Namespace = foreignKind({
   group: '',

@@ -4,16 +4,16 @@ import { type Times, timesOf } from '../election/options.ts';
 import { momentOf, Term } from '../election/term.ts';
 import { refOf } from '../kind/object.ts';
 import { shardOf } from './assignment.ts';
-import { Book, type Look } from './book.ts';
 import { NotOwningError, ShardLeavingError, ShardsLostError } from './errors.ts';
-import { Holdings, type Work } from './holdings.ts';
-import type { ShardingOptions, Share } from './options.ts';
+import { HeldShards, type Work } from './held-shards.ts';
+import { LeaseStore, type Look } from './lease-store.ts';
+import { MemberObservations } from './member-observations.ts';
+import type { ShardingOptions, ShardOwnership } from './options.ts';
 import { type Plan, planOf } from './plan.ts';
-import { Sightings } from './sightings.ts';
 
 /** One time of being a member. What it holds ends with it. */
 interface Life {
-  readonly holdings: Holdings;
+  readonly holdings: HeldShards;
   /** While the ledger was seen to say what we hold. */
   readonly term: Term;
   /** Open while this member may act on what it holds. */
@@ -49,14 +49,14 @@ const SOON = 0.1;
  *
  * Errors: as for `LeaderElection`.
  */
-export class Sharding implements Share {
+export class Sharding implements ShardOwnership {
   /** The name of this member's lease, which is what it is called in the ledger. */
   readonly member: string;
   readonly #options: ShardingOptions;
   readonly #times: Times;
-  readonly #book: Book;
+  readonly #book: LeaseStore;
   readonly #election: LeaderElection;
-  readonly #sightings: Sightings;
+  readonly #sightings: MemberObservations;
   readonly #listeners: ((isGained: (key: string) => boolean) => void)[] = [];
   #life: Life | undefined;
   #awake: (() => void) | undefined;
@@ -71,8 +71,8 @@ export class Sharding implements Share {
     this.#options = options;
     this.#times = timesOf({ lease, ...times });
     this.member = lease.name;
-    this.#book = new Book({ clock: world, client, namespace, name, callMs: this.#times.callMs });
-    this.#sightings = new Sightings({ me: this.member, leaseMs: this.#times.leaseMs });
+    this.#book = new LeaseStore({ clock: world, client, namespace, name, callMs: this.#times.callMs });
+    this.#sightings = new MemberObservations({ me: this.member, leaseMs: this.#times.leaseMs });
     this.#election = new LeaderElection({
       world,
       client,
@@ -155,7 +155,7 @@ export class Sharding implements Share {
     const term = new Term({ clock: world, lease: this.#book.ledgerName, since: momentOf(world), renewMs });
     const { name } = this.#options;
     const fence = new Fence({ within: this.#election.fence, holds: () => term.holds });
-    const holdings = new Holdings(
+    const holdings = new HeldShards(
       (shard) => new Fence({ within: fence, error: () => new NotOwningError(`shard ${shard}`, name) }),
     );
     const life: Life = { holdings, term, fence, shards: 1 };

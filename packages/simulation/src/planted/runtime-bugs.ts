@@ -222,7 +222,7 @@ export const RUNTIME_BUGS: readonly Planted[] = [
     } catch (error) {
       return Promise.reject(error);
     }
-    const outgoing = { ...asked, allow: undefined };
+    const outgoing = { ...asked, assertLeader: undefined };
 `,
     why: 'what was allowed may not be any more when the request is sent',
     scenario,
@@ -238,8 +238,8 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'whoever asks whether he may act is told that he may',
     file: `${SRC}/controller/work.ts`,
-    find: 'assertMayAct: allow,',
-    replace: 'assertMayAct: () => undefined,',
+    find: 'assertLeader,\n    get log() {',
+    replace: 'assertLeader: () => undefined,\n    get log() {',
     why: 'calls to the outside are fenced by it',
     scenario,
   },

@@ -7,7 +7,7 @@ const scenario = 'sharding';
 export const SHARDING_BUGS: readonly Planted[] = [
   {
     name: 'the ledger is written whatever it has become',
-    file: `${SRC}/sharding/book.ts`,
+    file: `${SRC}/sharding/lease-store.ts`,
     find: 'const metadata = { uid, resourceVersion, annotations: { [LEDGER]: text } };',
     replace: 'void resourceVersion;\n        const metadata = { uid, annotations: { [LEDGER]: text } };',
     why: 'a shard is held only after an own write over the very version that was seen',
@@ -55,7 +55,7 @@ export const SHARDING_BUGS: readonly Planted[] = [
   },
   {
     name: 'a missing owner is counted from when it was first missed',
-    file: `${SRC}/sharding/sightings.ts`,
+    file: `${SRC}/sharding/member-observations.ts`,
     find: 'if (this.#missing.get(name)?.version !== version)',
     replace: 'if (!this.#missing.has(name))',
     why: 'who takes his lease anew writes into the ledger before he acts',
@@ -87,7 +87,7 @@ export const SHARDING_BUGS: readonly Planted[] = [
   },
   {
     name: 'a shard is given away while work on it is under way',
-    file: `${SRC}/sharding/holdings.ts`,
+    file: `${SRC}/sharding/held-shards.ts`,
     find: 'if (entry.working === 0) drained();\n  }\n\n  /** Begins no new work on any',
     replace: 'drained();\n  }\n\n  /** Begins no new work on any',
     why: 'the next would act at the same time',
@@ -95,7 +95,7 @@ export const SHARDING_BUGS: readonly Planted[] = [
   },
   {
     name: "a silent member's shards are taken at once",
-    file: `${SRC}/sharding/sightings.ts`,
+    file: `${SRC}/sharding/member-observations.ts`,
     find: 'if (member !== undefined) return member.freeIn(this.#now) === 0;',
     replace: 'if (member !== undefined) return member.freeIn(this.#now) < 11_000;',
     why: 'it acts until its time is up',

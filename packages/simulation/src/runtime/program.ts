@@ -62,7 +62,7 @@ export function program(life: Life, observers: Observers): Manager {
   });
   manager.control<Widget>({
     for: Widget,
-    when: any(generationChanged, annotationsChanged),
+    predicate: any(generationChanged, annotationsChanged),
     owns: [ConfigMap],
     watches: [
       watch(Setting, ({ metadata: { namespace, name } }) => [`${namespace}/${name}`], generationChanged),
@@ -83,11 +83,11 @@ export function program(life: Life, observers: Observers): Manager {
     name: 'sweep',
     everyMs: 15_000,
     reads: [ConfigMap],
-    run: async ({ cache, assertMayAct }) => {
+    run: async ({ cache, assertLeader }) => {
       using _ = observers.exclusion.begin(life, 'sweep');
       observers.simulation.counts.add('a job was run');
       cache(ConfigMap);
-      assertMayAct();
+      assertLeader();
       await observers.outside.look(life);
     },
   });
@@ -105,7 +105,7 @@ async function reconcile(
   const { key, client, signal } = context;
   using _ = begin(life, observers, key);
   notOlder(life, observers, key, widget);
-  context.assertMayAct();
+  context.assertLeader();
   await outside.make(life, widget);
   void operate(life, observers, context);
   const { namespace, name, uid = '' } = widget.metadata;
@@ -170,11 +170,11 @@ async function finalize(
   life: Life,
   observers: Observers,
   widget: Widget,
-  { key, assertMayAct }: ReconcileContext<Widget>,
+  { key, assertLeader }: ReconcileContext<Widget>,
 ): Promise<void | ReturnType<typeof requeueAfter>> {
   using _ = begin(life, observers, key);
   notOlder(life, observers, key, widget);
-  assertMayAct();
+  assertLeader();
   const outcome = await observers.outside.release(life, widget);
   return outcome === 'done' ? undefined : requeueAfter(1_500);
 }

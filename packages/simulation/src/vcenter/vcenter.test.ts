@@ -1,4 +1,4 @@
-import { Vcenter as Client, type Datacenter, type Ref } from '@vmwright/vsphere';
+import { VcenterClient as Client, type Datacenter, type Ref } from '@vmwright/vsphere';
 import { describe, expect, test } from 'vitest';
 import { type Simulation, seeded } from '../world/simulation.ts';
 import type { VcenterEnvironment } from './environment.ts';

@@ -190,8 +190,8 @@ export const VM_BUGS: readonly Planted[] = [
   {
     name: 'the cloud is written to without asking who leads',
     file: `${VM}/reconciler.ts`,
-    find: 'const ours = cloud.scoped({ signal, allow: context.assertMayAct });',
-    replace: 'const ours = cloud.scoped({ signal, allow: () => undefined });',
+    find: 'const ours = cloud.scoped({ signal, assertLeader: context.assertLeader });',
+    replace: 'const ours = cloud.scoped({ signal, assertLeader: () => undefined });',
     why: 'after a pause of the process the signal is late',
     scenario,
   },

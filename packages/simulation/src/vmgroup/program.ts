@@ -1,6 +1,6 @@
 import { controlVmGroups, Site, Sites, sweepVmGroups } from '@vmwright/operator';
 import { Channel } from '@vmwright/runtime';
-import { Vcenter } from '@vmwright/vsphere';
+import { VcenterClient } from '@vmwright/vsphere';
 import { type Observing, observedManager } from '../scenario/observed-manager.ts';
 import type { Program } from '../scenario/replicas.ts';
 import { VCENTER } from '../vcenter/simulated.ts';
@@ -36,8 +36,8 @@ export function vmGroupProgram({ username, password, ...observing }: VmGroupProg
         name: SITE,
         placement: {},
         concurrency: CONCURRENCY,
-        wake: (group) => wakes.tell(group),
-        vcenter: new Vcenter({
+        wake: (group) => wakes.enqueue(group),
+        vcenter: new VcenterClient({
           world,
           server: VCENTER,
           credentials: () => ({ username, password }),

@@ -7,15 +7,15 @@ import {
   type Known,
   type Ref,
   type TaskRef,
-  Vcenter,
-  type VcenterOptions,
+  VcenterClient,
+  type VcenterClientOptions,
   VsphereError,
   type VsphereWorld,
 } from '@vmwright/vsphere';
 import { Lossy } from './lossy.ts';
 import type { Config, Operation, Which } from './operations.ts';
 
-export interface SideOptions extends Omit<VcenterOptions, 'world' | 'credentials'> {
+export interface SideOptions extends Omit<VcenterClientOptions, 'world' | 'credentials'> {
   readonly world: VsphereWorld;
   readonly username: string;
   readonly password: string;
@@ -38,8 +38,8 @@ const NEVER = '00000000-0000-4000-8000-00000000dead';
 
 /** One of the two vCenters, as a sequence sees it. */
 export class Side implements AsyncDisposable {
-  readonly #vcenter: Vcenter;
-  readonly #intruder: Vcenter;
+  readonly #vcenter: VcenterClient;
+  readonly #intruder: VcenterClient;
   readonly #lossy: Lossy;
   readonly #prefix: string;
   readonly #machines: Ref<'VirtualMachine'>[] = [];
@@ -51,8 +51,8 @@ export class Side implements AsyncDisposable {
     this.#lossy = new Lossy(world);
     this.#prefix = prefix;
     const credentials = () => ({ username, password });
-    this.#vcenter = new Vcenter({ ...options, world: this.#lossy.world, credentials });
-    this.#intruder = new Vcenter({
+    this.#vcenter = new VcenterClient({ ...options, world: this.#lossy.world, credentials });
+    this.#intruder = new VcenterClient({
       ...options,
       world,
       credentials: () => ({ username, password: `not-${password}` }),

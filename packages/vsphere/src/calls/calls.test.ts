@@ -3,11 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { FakeWorld, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
 import { until } from '../../test/until.ts';
 import { calm, clientOf } from '../../test/vcenter.ts';
-import { type Datacenter, Vcenter } from '../index.ts';
+import { type Datacenter, VcenterClient } from '../index.ts';
 
 const HOUR = 3_600_000;
 let vcsim: Vcsim;
-let vcenter: Vcenter;
+let vcenter: VcenterClient;
 let datacenter: Datacenter;
 let folders = 0;
 
@@ -118,7 +118,7 @@ describe('a change is never repeated, and its error says that its effect is unkn
 test('a change that is not allowed any more is not sent', async () => {
   const fence = new Error('no more the leader');
   const refused = vcenter.machines.createFolder(datacenter.vmFolder, 'forbidden', {
-    allow: () => {
+    assertLeader: () => {
       throw fence;
     },
   });
@@ -144,7 +144,7 @@ describe('without an answer in time', () => {
 
   test('a change ends in doubt', async () => {
     const world = new FakeWorld(loggingIn(() => never));
-    const fake = new Vcenter({ world, server: 'vc.example.com', credentials, timeoutMs: 7_000 });
+    const fake = new VcenterClient({ world, server: 'vc.example.com', credentials, timeoutMs: 7_000 });
     const folder = { type: 'Folder', value: 'group-1' } as const;
     await expect(world.through(fake.machines.createFolder(folder, 'x'))).rejects.toThrow(
       "creating the folder 'x' in Folder group-1: no answer within 7 s; whether vCenter has carried it out is unknown",
@@ -160,7 +160,7 @@ describe('without an answer in time', () => {
       `<RetrievePropertiesExResponse><returnval>${object}</returnval></RetrievePropertiesExResponse>`,
     );
     const world = new FakeWorld(loggingIn(() => (++calls === 1 ? never : { text })));
-    const fake = new Vcenter({ world, server: 'vc.example.com', credentials });
+    const fake = new VcenterClient({ world, server: 'vc.example.com', credentials });
     const folder = { type: 'Folder', value: 'group-1' } as const;
     expect(await world.through(fake.read(folder, ['name']))).toEqual({ name: 'n' });
     expect(calls).toBe(2);

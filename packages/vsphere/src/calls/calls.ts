@@ -21,7 +21,7 @@ export interface CallOptions {
 
 export interface ChangeOptions extends CallOptions {
   /** Called right before each sending; throws when it must not be: no more leader, say. */
-  readonly allow?: (() => void) | undefined;
+  readonly assertLeader?: (() => void) | undefined;
   /** What is done, as errors say it: "cloning 'x'". */
   readonly what?: string | undefined;
   /**
@@ -108,7 +108,7 @@ export class Calls {
     method: M,
     self: (login: Login) => ManagedObjectReference,
     args: ArgsOf<M>,
-    { signal, timeoutMs = this.#options.timeoutMs, allow, what, resend = true }: ChangeOptions = {},
+    { signal, timeoutMs = this.#options.timeoutMs, assertLeader, what, resend = true }: ChangeOptions = {},
   ): Promise<ResultOf<M>> {
     const { wire, session, health } = this.#options;
     for (let isRenewed = false; ; isRenewed = true) {
@@ -126,7 +126,7 @@ export class Calls {
         cookie,
         signal,
         timeoutMs,
-        allow,
+        assertLeader,
       };
       try {
         const { result } = await wire.call(sent);

@@ -18,7 +18,7 @@ const GRACE_MS = 20_000;
 /** After which a source that vCenter has refused is tried again. */
 const REFUSED_MS = 60_000;
 
-export interface FeedOptions {
+export interface PropertyWatcherOptions {
   readonly world: Pick<VsphereWorld, 'after' | 'random'>;
   readonly calls: Calls;
   /** How long vCenter waits for a change before it answers that there was none. @default 60 */
@@ -43,15 +43,15 @@ export interface FeedOptions {
  * Guarantees: `settled` comes after a complete telling, never after a part of one; between it and `interrupted`
  * everything is told in order.
  */
-export class Feed implements AsyncDisposable {
-  readonly #options: FeedOptions;
+export class PropertyWatcher implements AsyncDisposable {
+  readonly #options: PropertyWatcherOptions;
   readonly #sources = new Set<Source>();
   readonly #stopped = new AbortController();
   #running: Promise<void> | undefined;
   /** The collector that is followed; undefined while there is none. */
   #live: Live | undefined;
 
-  constructor(options: FeedOptions, sources: readonly Source[] = []) {
+  constructor(options: PropertyWatcherOptions, sources: readonly Source[] = []) {
     this.#options = options;
     for (const source of sources) this.#sources.add(source);
   }

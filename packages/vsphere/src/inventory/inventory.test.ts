@@ -3,7 +3,14 @@ import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../test/until.ts';
 import { calm, changed, clientOf } from '../../test/vcenter.ts';
-import type { Datacenter, InventoryChange, KnownObject, Ref, Vcenter, VcenterOptions } from '../index.ts';
+import type {
+  Datacenter,
+  InventoryChange,
+  KnownObject,
+  Ref,
+  VcenterClient,
+  VcenterClientOptions,
+} from '../index.ts';
 import { isEqual } from './equal.ts';
 import { Inventory } from './inventory.ts';
 
@@ -13,7 +20,7 @@ const PROPERTIES = {
 } as const;
 
 let vcsim: Vcsim;
-let vcenter: Vcenter;
+let vcenter: VcenterClient;
 let datacenter: Datacenter;
 let template: Ref<'VirtualMachine'>;
 let clones = 0;
@@ -28,7 +35,7 @@ beforeEach(async () => {
   return () => vcenter[Symbol.asyncDispose]();
 });
 
-async function use(options: Partial<VcenterOptions> = {}): Promise<void> {
+async function use(options: Partial<VcenterClientOptions> = {}): Promise<void> {
   await vcenter?.stop();
   vcenter = clientOf(vcsim, options);
   datacenter = await vcenter.lookup.datacenter();
@@ -297,11 +304,11 @@ test('one that comes later is complete where its objects are reported before Cre
 
 /** A world whose answers to requests with this text in them can be held back. */
 function holding(text: string): {
-  readonly world: VcenterOptions['world'];
+  readonly world: VcenterClientOptions['world'];
   readonly hold: () => () => void;
 } {
   let held = Promise.resolve();
-  const connect: VcenterOptions['world']['connect'] = (server) => {
+  const connect: VcenterClientOptions['world']['connect'] = (server) => {
     const { request, close } = nodeWorld.connect(server);
     return {
       close,
@@ -358,9 +365,9 @@ test('one that vCenter does not let be looked at keeps the others from nothing, 
 });
 
 /** A world in which what is to come in a minute comes when it is rung for. */
-function minutely(): { readonly world: VcenterOptions['world']; readonly ring: () => true } {
+function minutely(): { readonly world: VcenterClientOptions['world']; readonly ring: () => true } {
   const alarms = new Set<() => void>();
-  const after: VcenterOptions['world']['after'] = (ms, callback) => {
+  const after: VcenterClientOptions['world']['after'] = (ms, callback) => {
     if (ms !== 60_000) return nodeWorld.after(ms, callback);
     alarms.add(callback);
     return { cancel: () => void alarms.delete(callback) };

@@ -2,7 +2,7 @@ import { unlessAborted } from '@vmwright/core';
 import type { Bound } from '../calls/calls.ts';
 import { StoppedError } from '../errors.ts';
 import { FaultError } from '../faults.ts';
-import type { Feed } from '../feed/feed.ts';
+import type { PropertyWatcher } from '../feed/feed.ts';
 import type { Source } from '../feed/source.ts';
 import { SessionView } from '../feed/view.ts';
 import {
@@ -29,7 +29,7 @@ export interface InventoryOptions {
 }
 
 interface Surroundings {
-  readonly feed: Pick<Feed, 'remove'>;
+  readonly feed: Pick<PropertyWatcher, 'remove'>;
   readonly troubled?: ((error: unknown) => void) | undefined;
 }
 

@@ -2,10 +2,10 @@ import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { FakeWorld, loggingIn, soap } from '../../test/fake-world.ts';
 import { clientOf } from '../../test/vcenter.ts';
-import { type Datacenter, type Ref, Vcenter } from '../index.ts';
+import { type Datacenter, type Ref, VcenterClient } from '../index.ts';
 
 let vcsim: Vcsim;
-let vcenter: Vcenter;
+let vcenter: VcenterClient;
 let datacenter: Datacenter;
 
 beforeAll(async () => {
@@ -138,7 +138,7 @@ test('a machine is found by its instance UUID, or it is not there', async () => 
     }),
   );
   const credentials = () => ({ username: 'u', password: 'p' });
-  const { lookup } = new Vcenter({ world, server: 'vc.example.com', credentials });
+  const { lookup } = new VcenterClient({ world, server: 'vc.example.com', credentials });
   expect(await lookup.byInstanceUuid(uuid)).toEqual({ type: 'VirtualMachine', value: 'vm-7' });
   expect(await lookup.byInstanceUuid('00000000-0000-4000-8000-000000000000')).toBe(undefined);
 });

@@ -8,12 +8,12 @@ import {
   faultOf,
   isRef,
   type Ref,
-  type Vcenter,
+  type VcenterClient,
 } from '../index.ts';
 import { cloneSpec } from './specs.ts';
 
 let vcsim: Vcsim;
-let vcenter: Vcenter;
+let vcenter: VcenterClient;
 let datacenter: Datacenter;
 let template: Ref<'VirtualMachine'>;
 let resourcePool: Ref<'ResourcePool'>;

@@ -1,7 +1,7 @@
 import type { Calls, ChangeOptions } from '../calls/calls.ts';
 import { UnreadableAnswerError } from '../errors.ts';
 import { FaultError, faultOf, nameOf } from '../faults.ts';
-import type { FeedOptions } from '../feed/feed.ts';
+import type { PropertyWatcherOptions } from '../feed/feed.ts';
 import { isRef, type Ref } from '../properties/properties.ts';
 import { type CloneOptions, cloneSpec, configSpec, type MachineConfig } from './specs.ts';
 import { until } from './until.ts';
@@ -24,9 +24,9 @@ const NOT_SOFTLY: ReadonlySet<string> = new Set(['TOOLS_UNAVAILABLE', 'NOT_SUPPO
  */
 export class Machines {
   readonly #calls: Calls;
-  readonly #feeding: FeedOptions;
+  readonly #feeding: PropertyWatcherOptions;
 
-  constructor(calls: Calls, feeding: FeedOptions) {
+  constructor(calls: Calls, feeding: PropertyWatcherOptions) {
     this.#calls = calls;
     this.#feeding = feeding;
   }

@@ -1,6 +1,6 @@
 import { Deadline, unlessAborted } from '@vmwright/core';
 import type { Bound } from '../calls/calls.ts';
-import { Feed, type FeedOptions } from '../feed/feed.ts';
+import { PropertyWatcher, type PropertyWatcherOptions } from '../feed/feed.ts';
 import type { Source } from '../feed/source.ts';
 import { objectSpec, type Ref } from '../properties/properties.ts';
 import type { Vim25 } from '../vim25/vim25.generated.ts';
@@ -40,7 +40,7 @@ class Watched implements Source {
   resumed(): void {}
 }
 
-export interface UntilOptions extends FeedOptions {
+export interface UntilOptions extends PropertyWatcherOptions {
   readonly signal?: AbortSignal | undefined;
   readonly timeoutMs: number;
 }
@@ -54,7 +54,7 @@ export async function until(
 ): Promise<boolean> {
   const watched = new Watched(ref, path, isIt);
   const deadline = new Deadline(options.world, timeoutMs, signal);
-  await using feed = new Feed(options, [watched]);
+  await using feed = new PropertyWatcher(options, [watched]);
   feed.start();
   try {
     await unlessAborted(watched.reached, deadline.signal);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { FakeWorld, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
 import { until } from '../../test/until.ts';
 import { clientOf } from '../../test/vcenter.ts';
-import { Vcenter, VcenterChangedError } from '../index.ts';
+import { VcenterChangedError, VcenterClient } from '../index.ts';
 
 const stack = new AsyncDisposableStack();
 const A = '11111111-0000-4000-8000-000000000001';
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 
 /** A client whose address leads to whatever the proxy leads to. */
-function throughProxy(): Vcenter {
+function throughProxy(): VcenterClient {
   return clientOf(east, {
     server: `https://${proxy.address}/sdk`,
     tls: { insecure: true }, // both have the same name in their certificates
@@ -92,7 +92,7 @@ describe('an address that leads to either of two vCenters', () => {
     );
     const world = new FakeWorld(accept);
     const credentials = () => ({ username: 'u', password: 'p' });
-    const vcenter = new Vcenter({ world, server: 'vc.example.com', credentials });
+    const vcenter = new VcenterClient({ world, server: 'vc.example.com', credentials });
     return world.through(
       vcenter.about().then(
         () => 'in',

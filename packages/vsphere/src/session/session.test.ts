@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { FakeWorld, faultAnswer, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
 import { until } from '../../test/until.ts';
 import { calm, clientOf } from '../../test/vcenter.ts';
-import { FaultError, Vcenter } from '../index.ts';
+import { FaultError, VcenterClient } from '../index.ts';
 
 const HOUR = 3_600_000;
 let vcsim: Vcsim;
@@ -18,7 +18,7 @@ beforeEach(async () => {
   await vcsim.control.resetCalls();
 });
 
-function names(vcenter: Vcenter): Promise<unknown> {
+function names(vcenter: VcenterClient): Promise<unknown> {
   return vcenter.list('Datacenter', ['name']).then((all) => all.map(({ properties }) => properties.name));
 }
 
@@ -107,7 +107,7 @@ test('a change that was refused for want of a session is sent again, and allowed
   await vcsim.control.resetCalls();
   let allowed = 0;
   const folder = await vcenter.machines.createFolder(vmFolder, 'after-relogin', {
-    allow: () => {
+    assertLeader: () => {
       allowed++;
     },
   });
@@ -122,11 +122,11 @@ test('a change that may not be made any more when it has got a connection is not
   await vcsim.control.resetCalls();
   const deposed = new Error('another leads');
   let asked = 0;
-  const allow = () => {
+  const assertLeader = () => {
     asked += 1;
     if (asked > 1) throw deposed;
   };
-  await expect(vcenter.machines.createFolder(vmFolder, 'never', { allow })).rejects.toBe(deposed);
+  await expect(vcenter.machines.createFolder(vmFolder, 'never', { assertLeader })).rejects.toBe(deposed);
   expect(await vcsim.control.calls()).not.toHaveProperty('CreateFolder');
 });
 
@@ -196,7 +196,7 @@ describe('a refused password', () => {
       logins++;
       return password === 'right' ? accept(request) : faultAnswer('InvalidLogin', `${password} is not it`);
     });
-    const vcenter = new Vcenter({
+    const vcenter = new VcenterClient({
       world,
       server: 'vc.example.com',
       credentials: () => ({ username: 'u', password }),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { FakeWorld, loggingIn, soap } from '../../test/fake-world.ts';
-import { Vcenter } from '../index.ts';
+import { VcenterClient } from '../index.ts';
 import { KNOWN_VERSION } from '../vim25/schema.generated.ts';
 import { agreedVersion, cappedVersion, isNewer, versionsIn } from './versions.ts';
 
@@ -47,14 +47,19 @@ describe('the version spoken is the newest that both know', () => {
       '<CurrentTimeResponse><returnval>2026-01-01T00:00:00Z</returnval></CurrentTimeResponse>',
     );
     const world = new FakeWorld(loggingIn(() => ({ text: time }), server));
-    await using vcenter = new Vcenter({ world, server: 'vc.example.com', credentials });
+    await using vcenter = new VcenterClient({ world, server: 'vc.example.com', credentials });
     expect((await vcenter.about()).version).toBe(expected);
     expect(world.requests.at(-1)?.headers.soapaction).toBe(`urn:vim25/${expected}`);
   });
 
   test('unless another is asked for', async () => {
     const world = new FakeWorld(loggingIn(() => ({ text: '' }), { apiVersion: '8.0.2.0' }));
-    await using vcenter = new Vcenter({ world, server: 'vc.example.com', credentials, apiVersion: '7.0' });
+    await using vcenter = new VcenterClient({
+      world,
+      server: 'vc.example.com',
+      credentials,
+      apiVersion: '7.0',
+    });
     expect((await vcenter.about()).version).toBe('7.0');
     expect(cappedVersion('7.0')).toBe('7.0');
   });

@@ -37,7 +37,7 @@ export interface Outgoing<M extends Method> {
   /** The answer may be long in coming. */
   readonly lasting?: boolean | undefined;
   /** Called right before it is sent; throws when it must not be. */
-  readonly allow?: (() => void) | undefined;
+  readonly assertLeader?: (() => void) | undefined;
   /** Never to be seen in an error. */
   readonly secret?: string | undefined;
 }
@@ -68,7 +68,7 @@ export class Wire {
   }
 
   /**
-   * @throws FaultError, UnavailableError, ConnectionError, UnreadableAnswerError, InvalidRequestError, and what `allow`
+   * @throws FaultError, UnavailableError, ConnectionError, UnreadableAnswerError, InvalidRequestError, and what `assertLeader`
    *   throws; the signal's reason once that has aborted
    */
   async call<M extends Method>(outgoing: Outgoing<M>): Promise<Received<M>> {
@@ -76,7 +76,7 @@ export class Wire {
     const { method, self, args, version, signal, changes } = outgoing;
     const body = request(method, self, args, version);
     signal?.throwIfAborted();
-    outgoing.allow?.(); // and again when it has a connection to be sent over: it may wait for one
+    outgoing.assertLeader?.(); // and again when it has a connection to be sent over: it may wait for one
     const started = world.monotonic();
     const tell = (code: string) => observer?.answered(method, code, world.monotonic() - started);
     const deadline = new Deadline(world, outgoing.timeoutMs, signal);
@@ -133,7 +133,7 @@ export class Wire {
   }
 
   #post<M extends Method>(
-    { method, version, cookie, lasting, allow }: Outgoing<M>,
+    { method, version, cookie, lasting, assertLeader }: Outgoing<M>,
     body: string,
     signal: AbortSignal,
   ): Promise<TransportResponse> {
@@ -151,7 +151,7 @@ export class Wire {
       signal,
       maxBytes: OF_PROPERTIES.has(method) ? PROPERTIES_BYTES : ANSWER_BYTES,
       ...(lasting && { lasting }),
-      ...(allow && { beforeSend: () => refuseUnless(allow) }),
+      ...(assertLeader && { beforeSend: () => refuseUnless(assertLeader) }),
     });
   }
 
@@ -201,12 +201,12 @@ function isTooLarge(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'RESPONSE_TOO_LARGE';
 }
 
-/** Carries what `allow` has thrown past those who tell failures of the network. */
+/** Carries what `assertLeader` has thrown past those who tell failures of the network. */
 class NotAllowed extends Error {}
 
-function refuseUnless(allow: () => void): void {
+function refuseUnless(assertLeader: () => void): void {
   try {
-    allow();
+    assertLeader();
   } catch (cause) {
     throw new NotAllowed('not allowed', { cause });
   }

@@ -2,11 +2,11 @@ import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../test/until.ts';
 import { calm, clientOf } from '../../test/vcenter.ts';
-import { type Datacenter, isRef, type Ref, type TaskRef, type Vcenter } from '../index.ts';
+import { type Datacenter, isRef, type Ref, type TaskRef, type VcenterClient } from '../index.ts';
 
 const HOUR = 3_600_000;
 let vcsim: Vcsim;
-let vcenter: Vcenter;
+let vcenter: VcenterClient;
 let datacenter: Datacenter;
 let template: Ref<'VirtualMachine'>;
 let clones = 0;

@@ -2,7 +2,7 @@ import type { Timer } from '@vmwright/core';
 import type { Bound, Calls } from '../calls/calls.ts';
 import { StoppedError, TaskGoneError } from '../errors.ts';
 import { FaultError, faultOf } from '../faults.ts';
-import type { Feed } from '../feed/feed.ts';
+import type { PropertyWatcher } from '../feed/feed.ts';
 import type { Source } from '../feed/source.ts';
 import { listSpec, objectSpec, type Ref, retrieve } from '../properties/properties.ts';
 import type { Vim25 } from '../vim25/vim25.generated.ts';
@@ -33,7 +33,7 @@ export interface TaskFollowerOptions {
   readonly world: Pick<VsphereWorld, 'after'>;
   readonly calls: Calls;
   /** The feed that tells. */
-  readonly feed: () => Pick<Feed, 'start'>;
+  readonly feed: () => Pick<PropertyWatcher, 'start'>;
   /** Told when the last one that was followed is so no more. */
   readonly idle?: (() => void) | undefined;
   /** Told of what goes wrong; it goes on. */

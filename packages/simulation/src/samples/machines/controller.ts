@@ -65,7 +65,7 @@ export function machineProgram({ variant, token, onQueue }: MachineProgramOption
       for: Machine,
       concurrency: 2,
       backoff: { baseMs: 50, maxMs: 15_000 },
-      sources: [new Poller({ world, everyMs: POLL_MS, ask: look, onError: () => undefined }).source],
+      sources: [new Poller({ world, everyMs: POLL_MS, poll: look, onError: () => undefined }).source],
       reconcile: reconciling(variant, remote),
       finalizer: { name: FINALIZER, finalize: finalizing(variant, remote) },
     });

@@ -2,7 +2,7 @@ import type { TlsOptions, Transport } from '@vmwright/core';
 import { type CallOptions, Calls } from './calls/calls.ts';
 import { NotFoundError, OptionsError } from './errors.ts';
 import { nameOf } from './faults.ts';
-import { Feed } from './feed/feed.ts';
+import { PropertyWatcher } from './feed/feed.ts';
 import { Pause } from './feed/pace.ts';
 import { Health } from './health/health.ts';
 import { Inventory, type InventoryOptions } from './inventory/inventory.ts';
@@ -32,7 +32,7 @@ const INVENTORY_PAUSE_MS = 250;
 /** While tasks are followed: their ends are told at once, and the last one's ends the pause. */
 const BUSY_PAUSE_MS = 2_000;
 
-export interface VcenterOptions {
+export interface VcenterClientOptions {
   readonly world: VsphereWorld;
   /** `vcenter.example.com`, `vcenter.example.com:8443`, `https://vcenter.example.com/sdk` */
   readonly server: string;
@@ -68,7 +68,7 @@ export interface VcenterObserver extends Partial<CallObserver> {
  *
  * Errors: VsphereError, each with a sentence and a `code`. No password is in any.
  */
-export class Vcenter implements AsyncDisposable {
+export class VcenterClient implements AsyncDisposable {
   /** Things by their names. */
   readonly lookup: Lookup;
   readonly machines: Machines;
@@ -80,13 +80,13 @@ export class Vcenter implements AsyncDisposable {
   readonly #session: Session;
   readonly #transport: Transport;
   /** Of inventories; tasks have one of their own, which is quick however much there is to tell of the others. */
-  readonly #feed: Feed;
-  readonly #taskFeed: Feed;
+  readonly #feed: PropertyWatcher;
+  readonly #taskFeed: PropertyWatcher;
   readonly #pause: Pause;
-  readonly #options: VcenterOptions;
+  readonly #options: VcenterClientOptions;
   #stopping: Promise<void> | undefined;
 
-  constructor(options: VcenterOptions) {
+  constructor(options: VcenterClientOptions) {
     this.#options = options;
     const { world, credentials, timeoutMs = TIMEOUT_MS, observer, maxWaitSeconds, pageSize } = options;
     const { origin, path } = addressOf(options.server);
@@ -119,15 +119,15 @@ export class Vcenter implements AsyncDisposable {
     this.machines = new Machines(this.#calls, feeding);
     this.attributes = new Attributes(this.#calls);
     this.#pause = new Pause(world, () => (this.tasks.isFollowing ? BUSY_PAUSE_MS : INVENTORY_PAUSE_MS));
-    this.#feed = new Feed({ ...feeding, pace: this.#pause });
+    this.#feed = new PropertyWatcher({ ...feeding, pace: this.#pause });
     this.tasks = new TaskFollower({
       world,
       calls: this.#calls,
       feed: () => this.#taskFeed,
-      idle: () => this.hurry(), // what was waited for is done: it is in the inventory, too
+      idle: () => this.flush(), // what was waited for is done: it is in the inventory, too
       troubled,
     });
-    this.#taskFeed = new Feed({ ...feeding, pace: this.tasks.pace }, [this.tasks]);
+    this.#taskFeed = new PropertyWatcher({ ...feeding, pace: this.tasks.pace }, [this.tasks]);
   }
 
   /** What the server says of itself, and the version that is spoken with it. */
@@ -183,7 +183,7 @@ export class Vcenter implements AsyncDisposable {
   }
 
   /** Somebody waits for what has been done to show: inventories have it as soon as vCenter tells it. */
-  hurry(): void {
+  flush(): void {
     this.#pause.hurry();
   }
 
@@ -214,7 +214,7 @@ function addressOf(server: string): { readonly origin: string; readonly path: st
   return { origin: url.origin, path: url.pathname === '/' ? '/sdk' : url.pathname };
 }
 
-function trustOf({ tls = {}, world }: VcenterOptions): () => Promise<TlsOptions> {
+function trustOf({ tls = {}, world }: VcenterClientOptions): () => Promise<TlsOptions> {
   const checked = ({ thumbprint, ...options }: TlsOptions): TlsOptions => {
     if (thumbprint === undefined) return options;
     if (world.pinsCertificates) return { ...options, thumbprint: normalized(thumbprint) };

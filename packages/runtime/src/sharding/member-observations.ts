@@ -1,7 +1,7 @@
 import { Observation } from '../election/observation.ts';
 import { holderOf } from '../election/record.ts';
 import type { Lease } from '../kind/builtin/lease.ts';
-import type { Look } from './book.ts';
+import type { Look } from './lease-store.ts';
 
 interface Since {
   readonly version: string | undefined;
@@ -12,7 +12,7 @@ interface Since {
  * What one member has seen of the others, and since when on its own monotonic clock: as in an election, nobody is taken
  * for dead before his lease was seen unchanged for its whole duration (see `Observation`).
  */
-export class Sightings {
+export class MemberObservations {
   readonly #leaseMs: number;
   readonly #me: string;
   readonly #members = new Map<string, Observation>();

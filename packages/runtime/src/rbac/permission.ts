@@ -3,7 +3,7 @@ import type { Kind } from '../kind/kind.ts';
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'patch' | 'update' | 'delete' | 'deletecollection';
 
 /** Something that a program does to objects of a kind. */
-export interface Need {
+export interface Permission {
   readonly kind: Kind;
   readonly verbs: readonly Verb[];
   /** `status`, `scale`, … @default the objects themselves */
@@ -27,7 +27,7 @@ export interface PathRule {
 }
 
 /** One rule for each resource (and names of it), with all that anybody needs of it; always in the same order. */
-export function rulesFor(needs: Iterable<Need>): PolicyRule[] {
+export function rulesFor(needs: Iterable<Permission>): PolicyRule[] {
   const rules = new Map<string, { rule: PolicyRule; verbs: Set<string> }>();
   for (const { kind, verbs, subresource, names } of needs) {
     const resource = subresource === undefined ? kind.plural : `${kind.plural}/${subresource}`;

@@ -19,7 +19,7 @@ export interface ShardingClient extends LeaseClient {
   delete(kind: Kind, ref: ObjectRef, options: DeleteOptions): Promise<void>;
 }
 
-export interface BookOptions {
+export interface LeaseStoreOptions {
   readonly clock: Clock;
   readonly client: ShardingClient;
   readonly namespace: string;
@@ -37,12 +37,12 @@ export interface Look {
 }
 
 /** The leases of a sharding in the API server: one for each member, and one with the ledger. */
-export class Book {
+export class LeaseStore {
   readonly labels: Readonly<Record<string, string>>;
-  readonly #options: BookOptions;
+  readonly #options: LeaseStoreOptions;
   readonly #ref: { readonly namespace: string; readonly name: string };
 
-  constructor(options: BookOptions) {
+  constructor(options: LeaseStoreOptions) {
     const { namespace, name } = options;
     this.#options = options;
     this.#ref = { namespace, name: `${name}-shards` };

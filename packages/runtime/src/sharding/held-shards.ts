@@ -19,7 +19,7 @@ export interface Work {
 }
 
 /** The shards that a member holds, and what is under way on each. */
-export class Holdings {
+export class HeldShards {
   readonly #shards = new Map<number, Shard>();
   readonly #fenceOf: (shard: number) => Fence;
   #over: { readonly reason: unknown } | undefined;

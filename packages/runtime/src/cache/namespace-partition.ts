@@ -13,7 +13,7 @@ const LASTING_FAILURES = 7;
  * One of several is in only when it is let in (`SharedNamespaces`); until then what is listed of it waits aside, where
  * nobody sees it.
  */
-export class Section<T extends KubeObject> {
+export class NamespacePartition<T extends KubeObject> {
   readonly namespace: string | undefined;
   readonly #letIn: (objects: Iterable<T>) => void;
   #waiting: Store<T> | undefined;
