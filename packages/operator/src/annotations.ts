@@ -45,3 +45,8 @@ export function deletionPolicyOf({ metadata }: KubeObject): DeletionPolicy | { r
   if (policy === 'Delete' || policy === 'Orphan') return policy;
   return { problem: `the annotation ${DELETION_POLICY} is "${policy}"; it is Delete or Orphan` };
 }
+
+/** Whether the deletion of an object deletes its machines. False while it is paused. */
+export function deletesMachines(object: KubeObject): boolean {
+  return deletionPolicyOf(object) === 'Delete' && !isPaused(object);
+}

@@ -6,12 +6,12 @@ import type { AddressSettings } from './settings/endpoints.ts';
 import type { Settings } from './settings/settings.ts';
 import { admitVms } from './vm/admission.ts';
 import { controlVms } from './vm/controller.ts';
+import { collectVmGarbage } from './vm/gc.ts';
 import { VM } from './vm/resource.ts';
-import { sweepVms } from './vm/sweeper.ts';
 import { controlVmGroups } from './vmgroup/controller.ts';
 import { CONVERSION } from './vmgroup/conversion.ts';
+import { collectVmGroupGarbage } from './vmgroup/gc.ts';
 import { VmGroup } from './vmgroup/resource.ts';
-import { sweepVmGroups } from './vmgroup/sweeper.ts';
 import { connectVcenters } from './vsphere.ts';
 
 /** The program, until the signal aborts. @throws SettingsError, and what `Manager.run` throws */
@@ -56,7 +56,7 @@ export async function runOperator(
     const cloud = outside.use(await connectCloud(world, settings.cloud, manager.registry));
     manager.admit(VM, admitVms(cloud, cluster, log));
     controlVms(manager, { ...common, cloud, refreshMs, timeoutMs, unknownAfterMs, concurrency });
-    sweepVms(manager, { ...common, cloud, everyMs: sweepMs, graceMs: sweepMs });
+    collectVmGarbage(manager, { ...common, cloud, everyMs: sweepMs, graceMs: sweepMs });
   }
   if (settings.vsphere !== undefined) {
     const { sweepMs } = settings.vsphere;
@@ -65,7 +65,7 @@ export async function runOperator(
     const sites = outside.use(await connectVcenters(world, log, settings.vsphere, manager.registry, wake));
     manager.convert(VmGroup, CONVERSION);
     controlVmGroups(manager, { ...common, sites, wakes, concurrency: GROUPS_AT_A_TIME });
-    sweepVmGroups(manager, { ...common, sites, everyMs: sweepMs, graceMs: sweepMs });
+    collectVmGroupGarbage(manager, { ...common, sites, everyMs: sweepMs, graceMs: sweepMs });
   }
   objectMetrics(manager.registry, manager.caches, {
     vm: settings.cloud !== undefined,

@@ -1,13 +1,20 @@
-import { type Access, Client, type Kind, type Logger, Registry, type World } from '@vmwright/runtime';
+import type { ExternalResources } from '@vmwright/runtime';
+import {
+  type Access,
+  Client,
+  findOrphans,
+  type Kind,
+  type Logger,
+  Registry,
+  type World,
+} from '@vmwright/runtime';
 import { connectCloud } from './cloud.ts';
 import { clusterIdOf, NAME } from './declarations.ts';
-import type { ExternalResources } from './gc/external.ts';
-import { findOrphans } from './gc/orphans.ts';
 import type { Settings } from './settings/settings.ts';
+import { cloudServers } from './vm/gc.ts';
 import { VM } from './vm/resource.ts';
-import { cloudServers } from './vm/sweeper.ts';
 import { VmGroup } from './vmgroup/resource.ts';
-import { vcenterResources } from './vmgroup/strays.ts';
+import { vcenterResources } from './vmgroup/vcenter-resources.ts';
 import { connectVcenters } from './vsphere.ts';
 
 /** An external resource with our ownership labels whose object does not exist. */

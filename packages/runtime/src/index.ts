@@ -46,6 +46,9 @@ export * from './election/errors.ts';
 export { LeaderElection } from './election/leader-election.ts';
 export type { ElectionObserver, LeaderElectionOptions } from './election/options.ts';
 export { type EventInput, EventRecorder, type EventRecorderOptions } from './events/recorder.ts';
+export { type CollectorOptions, collectGarbage } from './gc/collector.ts';
+export type { ExternalResources, Owner } from './gc/external-resources.ts';
+export { type FindOrphansOptions, type FoundOrphans, findOrphans } from './gc/orphans.ts';
 export { Event } from './kind/builtin/event.ts';
 export { Lease } from './kind/builtin/lease.ts';
 export { Secret } from './kind/builtin/secret.ts';
@@ -69,6 +72,7 @@ export * as schema from './kind/schema/index.ts';
 export { byFields, byLabels, type Selects } from './kind/selector.ts';
 export { microTime } from './kind/time.ts';
 export { manifestYaml } from './kind/yaml.ts';
+export { FairLimiter, type FairLimiterOptions, type Permit } from './limiter/fair-limiter.ts';
 export type { JobContext, JobOptions } from './manager/job.ts';
 export {
   Manager,

@@ -1,3 +1,4 @@
+import type { Permit } from '@vmwright/runtime';
 import {
   annotationsChanged,
   any,
@@ -34,7 +35,6 @@ import type { Action, Seen } from './slots.ts';
 import { departing, troubled, withTasks } from './status.ts';
 import type { Destination } from './targets.ts';
 import { type Trouble, troubleOf } from './trouble.ts';
-import type { Turn } from './turns.ts';
 import { waitingForSlot } from './waiting.ts';
 
 export const FINALIZER = 'vmwright.dev/vmgroup';
@@ -125,7 +125,7 @@ interface Timed extends Omit<Plan, 'againMs'> {
 /** What was decided on, and the right to begin with it. */
 interface Granted {
   readonly action: Action;
-  readonly turn: Turn;
+  readonly turn: Permit;
 }
 
 class VmGroups {
@@ -299,7 +299,7 @@ class VmGroups {
     if (actions.length > 0) context.assertLeader();
     this.#announce(group, troubles, context);
     const granted = actions.flatMap((action) => {
-      const turn = site.turnsFor(action.do).take(key);
+      const turn = site.turnsFor(action.do).acquire(key);
       return turn === undefined ? [] : { action, turn };
     });
     try {
@@ -315,7 +315,7 @@ class VmGroups {
       site.leaveTurns(key); // or its own turns, given back, would wake it at once, past its back-off
       throw error;
     } finally {
-      for (const { turn } of granted) turn.end();
+      for (const { turn } of granted) turn.release();
     }
     // Not while more is done: what is told then, now and then, is told of many together.
     if (this.#operations.isWaitingToShow(key)) location.site.vcenter.flush();
@@ -374,7 +374,7 @@ class VmGroups {
       // Of a machine that is there it may be a restart: then it is away.
       const what = leaving ? 'remove' : power === undefined ? 'clone' : 'resize';
       const operation = taken(what, { name, task }, { site });
-      void this.#operations.begin(key, slot, operation, site.turnsFor(what).resumed(), term);
+      void this.#operations.begin(key, slot, operation, site.turnsFor(what).adopt(), term);
     }
   }
 

@@ -23,9 +23,10 @@ function start() {
   const operations = new Operations({ world, log, wake: (group) => woken.push(group) });
   const turn = {
     ended: 0,
-    end: () => {
+    release: () => {
       turn.ended += 1;
     },
+    [Symbol.dispose]: () => turn.release(),
   };
   const againMs = () => {
     const at = operations.nextLookAt('g');

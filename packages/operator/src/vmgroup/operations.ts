@@ -1,10 +1,9 @@
-import type { Fence, Logger, World } from '@vmwright/runtime';
+import type { Fence, Logger, Permit, World } from '@vmwright/runtime';
 import type { ChangeOptions, Ref } from '@vmwright/vsphere';
 import { OperationLog } from './operation-log.ts';
 import { type Failed, type Failure, type Pauses, type Resting, Rests } from './rests.ts';
 import type { Action, Doing } from './slots.ts';
 import { GroupError } from './trouble.ts';
-import type { Turn } from './turns.ts';
 
 export interface OperationsOptions {
   readonly log: Logger;
@@ -159,7 +158,7 @@ export class Operations {
    * @param term the fence of the reconcile that begins it
    * @returns once vCenter is at it, or it has ended
    */
-  begin(group: string, slot: number, operation: Operation, turn: Turn, term: Fence): Promise<void> {
+  begin(group: string, slot: number, operation: Operation, turn: Permit, term: Fence): Promise<void> {
     const { what, words, run, shows, provesGone } = operation;
     const fence = term.nested();
     const running: Running = { what, shows, fence, task: undefined, doneAt: undefined };
@@ -173,13 +172,13 @@ export class Operations {
       log.started(task.value);
       begun.resolve();
     };
-    const late = this.#options.world.after(TURN_MS, () => turn.end());
+    const late = this.#options.world.after(TURN_MS, () => turn.release());
     const end = () => {
       const isCancelled = !fence.isOpen;
       late.cancel();
       fence.close();
       running.task = undefined;
-      turn.end();
+      turn.release();
       begun.resolve();
       // Nothing can be done in an ended term, and trying at once, again and again, would starve the timer that ends it.
       if (!isCancelled) this.#options.wake(group);

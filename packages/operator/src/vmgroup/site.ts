@@ -1,4 +1,5 @@
 import type { Logger, World } from '@vmwright/runtime';
+import { FairLimiter } from '@vmwright/runtime';
 import type { VcenterClient } from '@vmwright/vsphere';
 import { VcenterHealth } from './health.ts';
 import { HostNames } from './host-names.ts';
@@ -6,7 +7,6 @@ import type { Placed, Placement, VmGroup } from './resource.ts';
 import { Roots } from './roots.ts';
 import type { Action } from './slots.ts';
 import { Targets, type TemplateRules } from './targets.ts';
-import { Turns } from './turns.ts';
 
 export interface SiteOptions {
   readonly world: World;
@@ -36,15 +36,16 @@ export class Site implements AsyncDisposable {
   readonly hosts: HostNames;
   readonly #placement: Placement;
   /** A clone takes minutes, any other task seconds: they have limits of their own, so that the one does not hold up the other. */
-  readonly #limits: { readonly clones: Turns; readonly others: Turns };
+  readonly #limits: { readonly clones: FairLimiter; readonly others: FairLimiter };
   readonly #claims = new Map<string, Promise<unknown>>();
 
   constructor(options: SiteOptions) {
-    const { world, log, name, vcenter, placement, namespaces, templates, concurrency: most, wake } = options;
+    const { world, log, name, vcenter, placement, namespaces, templates, concurrency: limit, wake } = options;
     this.name = name;
     this.vcenter = vcenter;
     this.namespaces = namespaces;
-    this.#limits = { clones: new Turns({ world, most, wake }), others: new Turns({ world, most, wake }) };
+    const limiter = () => new FairLimiter({ world, limit, onAvailable: wake });
+    this.#limits = { clones: limiter(), others: limiter() };
     this.health = new VcenterHealth({ world, log, name, vcenter });
     this.roots = new Roots({ world, vcenter, health: this.health, wake });
     this.targets = new Targets(world, vcenter, templates);
@@ -58,13 +59,13 @@ export class Site implements AsyncDisposable {
   }
 
   /** The limit that an action counts towards. */
-  turnsFor(action: Action['do']): Turns {
+  turnsFor(action: Action['do']): FairLimiter {
     return action === 'clone' ? this.#limits.clones : this.#limits.others;
   }
 
   /** A group waits for nothing any more. */
   leaveTurns(group: string): void {
-    for (const turns of Object.values(this.#limits)) turns.leave(group);
+    for (const turns of Object.values(this.#limits)) turns.cancel(group);
   }
 
   /** Where a group's machines go, by what it says and what we were told. */

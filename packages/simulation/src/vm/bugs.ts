@@ -1,7 +1,7 @@
 import type { Planted } from '../planted/planted.ts';
 
 const VM = 'packages/operator/src/vm';
-const GC = 'packages/operator/src/gc';
+const GC = 'packages/runtime/src/gc';
 const CLIENT = 'packages/cloud/src/client';
 const scenario = 'vm';
 
@@ -69,9 +69,9 @@ export const VM_BUGS: readonly Planted[] = [
   },
   {
     name: 'an object that is missing from a list is taken for deleted',
-    file: `${GC}/deletions.ts`,
-    find: 'const isDeleted = object.metadata.deletionTimestamp !== undefined;',
-    replace: 'const isDeleted = object.metadata.uid !== undefined;',
+    file: `${GC}/witnessed-deletions.ts`,
+    find: 'gone?.metadata.deletionTimestamp !== undefined &&',
+    replace: 'gone !== undefined &&',
     why: 'after a restore, objects that are wanted are missing',
     scenario,
   },

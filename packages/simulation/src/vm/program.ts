@@ -1,5 +1,5 @@
 import { CloudClient } from '@vmwright/cloud';
-import { controlVms, sweepVms } from '@vmwright/operator';
+import { collectVmGarbage, controlVms } from '@vmwright/operator';
 import { CLOUD } from '../cloud/simulated.ts';
 import { type Observing, observedManager } from '../scenario/observed-manager.ts';
 import type { Program } from '../scenario/replicas.ts';
@@ -37,7 +37,7 @@ export function vmProgram({ apiKey, ...observing }: VmProgramOptions): Program {
       unknownAfterMs: UNKNOWN_AFTER_MS,
       concurrency: 2,
     });
-    sweepVms(manager, { world, cloud, cluster: CLUSTER, everyMs: SWEEP_MS, graceMs: GRACE_MS });
+    collectVmGarbage(manager, { world, cloud, cluster: CLUSTER, everyMs: SWEEP_MS, graceMs: GRACE_MS });
     await manager.run(world.stopping);
   };
 }

@@ -1,7 +1,7 @@
 import { LEADING_NOW } from '../planted/leading-now.ts';
 import type { Planted } from '../planted/planted.ts';
 
-const GC = 'packages/operator/src/gc';
+const GC = 'packages/runtime/src/gc';
 const VMGROUP = 'packages/operator/src/vmgroup';
 const scenario = 'vmgroup';
 
@@ -118,7 +118,7 @@ export const VMGROUP_BUGS: readonly Planted[] = [
   {
     name: 'turns are never given back',
     file: `${VMGROUP}/operations.ts`,
-    find: 'turn.end(); begun.resolve();',
+    find: 'turn.release(); begun.resolve();',
     replace: 'begun.resolve();',
     why: 'after three machines nothing would be done any more',
     scenario,

@@ -1,4 +1,4 @@
-import { controlVmGroups, Site, Sites, sweepVmGroups } from '@vmwright/operator';
+import { collectVmGroupGarbage, controlVmGroups, Site, Sites } from '@vmwright/operator';
 import { Channel } from '@vmwright/runtime';
 import { VcenterClient } from '@vmwright/vsphere';
 import { type Observing, observedManager } from '../scenario/observed-manager.ts';
@@ -50,7 +50,7 @@ export function vmGroupProgram({ username, password, ...observing }: VmGroupProg
     ]);
     const common = { world, log, cluster: CLUSTER, sites };
     controlVmGroups(manager, { ...common, wakes, concurrency: 4 });
-    sweepVmGroups(manager, { ...common, everyMs: SWEEP_MS, graceMs: GRACE_MS });
+    collectVmGroupGarbage(manager, { ...common, everyMs: SWEEP_MS, graceMs: GRACE_MS });
     await manager.run(world.stopping);
   };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Owner } from './external.ts';
+import type { Owner } from './external-resources.ts';
 import { withoutOwner } from './orphans.ts';
 
 interface Item {

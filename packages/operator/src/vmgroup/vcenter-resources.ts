@@ -1,6 +1,5 @@
-import type { Logger } from '@vmwright/runtime';
+import type { ExternalResources, Logger, Owner } from '@vmwright/runtime';
 import { customValueOf, FaultError, isRef, NotFoundError, type Ref } from '@vmwright/vsphere';
-import type { ExternalResources, Owner } from '../gc/external.ts';
 import { removeStray } from './actions.ts';
 import { ownerOf as folderOwner, releaseFolder } from './folder.ts';
 import { folderKey } from './locator.ts';
@@ -12,7 +11,7 @@ import type { Site } from './site.ts';
 import type { Sites } from './sites.ts';
 
 /** A machine or a folder with our ownership labels, which may have no VmGroup. */
-export interface Stray {
+export interface OwnedResource {
   readonly site: Site;
   readonly ref: Ref<'VirtualMachine'> | Ref<'Folder'>;
   readonly name: string;
@@ -35,11 +34,15 @@ const MACHINE = [
  * Which folders to look into is derived from vCenter itself, so that a restarted operator finds orphans where no group is
  * left: the watched folders, the default folder of each vCenter, and all folders that are marked as a group's.
  */
-export function vcenterResources(sites: Sites, cluster: string, log: Logger): ExternalResources<Stray> {
+export function vcenterResources(
+  sites: Sites,
+  cluster: string,
+  log: Logger,
+): ExternalResources<OwnedResource> {
   const roots = new KnownRoots();
   return {
     list: async (signal) => {
-      const found: Stray[] = [];
+      const found: OwnedResource[] = [];
       for (const site of sites) {
         // A vCenter that cannot be listed does not keep the others from being listed.
         const strays = await straysOn(site, cluster, roots, signal).catch((error) => {
@@ -80,12 +83,12 @@ async function straysOn(
   cluster: string,
   roots: KnownRoots,
   signal: AbortSignal,
-): Promise<readonly Stray[]> {
+): Promise<readonly OwnedResource[]> {
   const { marked: folders, names } = await foldersOn(site, cluster, signal);
   const watched = site.roots.open.filter(({ isLive }) => isLive);
   const watchedFolders = new Set(watched.map(({ folder }) => folder.value));
-  const strays = new Map<string, Stray>();
-  const add = (stray: Stray) => void strays.set(stray.ref.value, stray);
+  const strays = new Map<string, OwnedResource>();
+  const add = (stray: OwnedResource) => void strays.set(stray.ref.value, stray);
   for (const root of watched)
     for (const machine of root.machines())
       if (machine.marks.cluster === cluster) add(strayFrom(site, machine, names));
@@ -110,7 +113,7 @@ async function machinesIn(
   cluster: string,
   names: FolderNames,
   signal: AbortSignal,
-): Promise<readonly Stray[]> {
+): Promise<readonly OwnedResource[]> {
   const machines = await site.vcenter.list('VirtualMachine', MACHINE, { container, signal });
   return machines.flatMap((machine) => {
     const marks = marksIn(machine);
@@ -118,7 +121,7 @@ async function machinesIn(
   });
 }
 
-function strayFrom(site: Site, machine: Marked, names: FolderNames): Stray {
+function strayFrom(site: Site, machine: Marked, names: FolderNames): OwnedResource {
   const { ref, marks, properties } = machine;
   return { site, ref, owner: marks, name: properties.name ?? '', isHeld: isTakenOver(machine, names) };
 }
@@ -137,7 +140,7 @@ async function refetchMachine(
   ref: Ref<'VirtualMachine'>,
   cluster: string,
   signal: AbortSignal,
-): Promise<Stray | undefined> {
+): Promise<OwnedResource | undefined> {
   const { vcenter } = site;
   const machine = { ref, properties: await vcenter.read(ref, MACHINE, { signal }) };
   const marks = certainMarksIn(machine);
@@ -151,7 +154,7 @@ async function refetchMachine(
 /** Names of folders, by their references. */
 type FolderNames = ReadonlyMap<string, string>;
 
-interface MarkedFolder extends Stray {
+interface MarkedFolder extends OwnedResource {
   readonly ref: Ref<'Folder'>;
   /** Whether it stayed because others have something in it. A clone can still land in it. */
   readonly isInUse: boolean;

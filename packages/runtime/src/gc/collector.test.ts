@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { isCollectable } from './collector.ts';
-import type { Owner } from './external.ts';
+import type { Owner } from './external-resources.ts';
 
 interface Item {
   readonly owner: Owner;

@@ -1,20 +1,25 @@
 import type { CloudClient, Server } from '@vmwright/cloud';
-import type { Manager } from '@vmwright/runtime';
-import { type CollectorOptions, collectGarbage } from '../gc/collector.ts';
-import type { ExternalResources } from '../gc/external.ts';
+import { collectGarbage, type ExternalResources, type Manager } from '@vmwright/runtime';
+import { GARBAGE, type GarbageOptions } from '../garbage.ts';
 import { marksOfAll, nameOf, namespaceOf, ownerOf } from './marks.ts';
 import { VM } from './resource.ts';
 import { asFailure } from './trouble.ts';
 import { unlessGone } from './unless-gone.ts';
 
-export interface SweeperOptions extends Omit<CollectorOptions<Server>, 'name' | 'kind' | 'external'> {
+export interface VmGarbageOptions extends GarbageOptions {
   readonly cloud: CloudClient;
+  /** Id of this cluster in the ownership labels. */
   readonly cluster: string;
 }
 
 /** Deletes servers of the cloud that were created after their VM was deleted, and reports others without a VM. */
-export function sweepVms(manager: Manager, { cloud, cluster, ...options }: SweeperOptions): void {
-  collectGarbage(manager, { ...options, name: 'vm', kind: VM, external: cloudServers(cloud, cluster) });
+export function collectVmGarbage(manager: Manager, { cloud, cluster, ...options }: VmGarbageOptions): void {
+  collectGarbage(manager, {
+    ...options,
+    ...GARBAGE,
+    ...{ name: 'vm-gc', metricPrefix: 'vmwright_vm', kind: VM },
+    external: cloudServers(cloud, cluster),
+  });
 }
 
 /** The servers that carry this cluster's ownership labels. */

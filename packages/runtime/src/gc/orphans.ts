@@ -1,19 +1,23 @@
-import { type Client, ForbiddenError, type Kind, type KubeObject } from '@vmwright/runtime';
-import type { ExternalResources } from './external.ts';
+import type { Client } from '../client/client.ts';
+import { ForbiddenError } from '../client/errors.ts';
+import type { Kind } from '../kind/kind.ts';
+import type { KubeObject } from '../kind/object.ts';
+import type { ExternalResources } from './external-resources.ts';
 
-/** What is needed to tell which external resources have no owner. */
-export interface FindOptions<T> {
+/** Input of `findOrphans`. */
+export interface FindOrphansOptions<T> {
   readonly client: Pick<Client, 'pages'>;
   readonly kind: Kind;
   readonly external: Pick<ExternalResources<T>, 'list' | 'ownerOf'>;
-  /** Namespaces that the operator watches; owners in others are unknown here. @default all */
+  /** Namespaces that the program watches; it cannot know owners in others. @default all */
   readonly namespaces?: readonly string[] | undefined;
-  /** UIDs of objects known to exist, which save a list of all objects where they explain everything. @default none */
+  /** UIDs of objects known to exist, which save a list of all objects when they explain every resource. @default none */
   readonly known?: ReadonlySet<string>;
   readonly signal: AbortSignal;
 }
 
-export interface Found<T> {
+/** Result of `findOrphans`. */
+export interface FoundOrphans<T> {
   /** External resources whose owner does not exist. */
   readonly orphans: readonly T[];
   /** Namespaces whose objects may not be listed, and whose external resources are therefore not judged. */
@@ -29,7 +33,7 @@ export interface Found<T> {
  * is requested only after its owner was stored, and UIDs are never reused, so an owner that is missing from the second
  * list does not exist any more.
  */
-export async function findOrphans<T>(options: FindOptions<T>): Promise<Found<T>> {
+export async function findOrphans<T>(options: FindOrphansOptions<T>): Promise<FoundOrphans<T>> {
   const { client, kind, external, namespaces, known = new Set(), signal } = options;
   const all = await external.list(signal);
   const suspects = withoutOwner(external, all, known, namespaces);

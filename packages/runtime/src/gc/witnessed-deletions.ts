@@ -1,5 +1,6 @@
-import type { CacheEvent, KubeObject, World } from '@vmwright/runtime';
-import { deletionPolicyOf, isPaused } from '../annotations.ts';
+import type { World } from '@vmwright/core';
+import type { CacheEvent } from '../cache/cache.ts';
+import type { KubeObject } from '../kind/object.ts';
 
 type Change = Pick<CacheEvent<KubeObject>, 'type' | 'object' | 'before' | 'replaces'>;
 
@@ -7,6 +8,8 @@ export interface WitnessedDeletionsOptions {
   /** The cache of the kind. */
   readonly cache: { subscribe(subscriber: (change: Change) => void): unknown };
   readonly world: Pick<World, 'monotonic'>;
+  /** Whether the deletion of an object was to delete its external resources. */
+  readonly deletesExternal: (object: KubeObject) => boolean;
 }
 
 /** A create that lands later than this after its owner was deleted is reported, not collected. */
@@ -16,21 +19,23 @@ const MOST = 10_000;
 
 /**
  * UIDs of the objects whose deletion this process has witnessed: the last state in its cache had a `deletionTimestamp`,
- * which the API server never takes back, and asked for the machines to be deleted.
+ * which the API server never takes back, and its deletion was to delete its external resources.
  *
  * An object that is only missing from a list is not witnessed: after a restore of etcd, objects that people want are
- * missing, too. Nor is the deletion of an object that was paused, or that orphans its machines: those stay.
+ * missing, too.
  *
- * A restart of the process loses this memory on purpose: what it cannot prove any more is reported to a person. A standby
+ * A restart of the process loses this memory on purpose: what it can no longer prove is reported to a person. A standby
  * replica has its caches running, so a change of leader does not lose it.
  */
 export class WitnessedDeletions {
   readonly #world: Pick<World, 'monotonic'>;
-  /** By UID: when it was seen last; in the order of that. */
+  readonly #deletesExternal: (object: KubeObject) => boolean;
+  /** Time of each deletion by UID, oldest first. */
   readonly #seenAt = new Map<string, number>();
 
-  constructor({ cache, world }: WitnessedDeletionsOptions) {
+  constructor({ cache, world, deletesExternal }: WitnessedDeletionsOptions) {
     this.#world = world;
+    this.#deletesExternal = deletesExternal;
     cache.subscribe((change) => this.#see(change));
   }
 
@@ -39,7 +44,7 @@ export class WitnessedDeletions {
     return seenAt !== undefined && this.#world.monotonic() - seenAt < KEPT_MS;
   }
 
-  /** Keeps a deletion in memory for as long as a machine of the deleted object cannot be removed. */
+  /** Restarts the retention of a deletion, while a resource of the deleted object cannot be removed. */
   touch(uid: string): void {
     if (this.has(uid)) this.#remember(uid);
   }
@@ -48,7 +53,8 @@ export class WitnessedDeletions {
     // Restored with the same UID from a backup that is older than its deletion.
     if (change.type === 'added') this.#seenAt.delete(change.object.metadata.uid ?? '');
     const gone = change.type === 'removed' ? change.object : change.replaces ? change.before : undefined;
-    if (gone?.metadata.uid !== undefined && wasToBeDeleted(gone)) this.#remember(gone.metadata.uid);
+    const isDeleted = gone?.metadata.deletionTimestamp !== undefined && this.#deletesExternal(gone);
+    if (isDeleted) this.#remember(gone.metadata.uid ?? '');
   }
 
   #remember(uid: string): void {
@@ -60,9 +66,4 @@ export class WitnessedDeletions {
       this.#seenAt.delete(oldest);
     }
   }
-}
-
-function wasToBeDeleted(object: KubeObject): boolean {
-  const isDeleted = object.metadata.deletionTimestamp !== undefined;
-  return isDeleted && deletionPolicyOf(object) === 'Delete' && !isPaused(object);
 }

@@ -1,22 +1,27 @@
-import type { CacheEvent, KubeObject } from '@vmwright/runtime';
 import { beforeEach, expect, test } from 'vitest';
-import { WitnessedDeletions } from './deletions.ts';
+import type { CacheEvent } from '../cache/cache.ts';
+import type { KubeObject } from '../kind/object.ts';
+import { WitnessedDeletions } from './witnessed-deletions.ts';
 
 const HOUR_MS = 3_600_000;
 
 let now: number;
 let deletions: WitnessedDeletions;
 type Change = Pick<CacheEvent<KubeObject>, 'type' | 'object' | 'before' | 'replaces'>;
-let tell: (change: Change) => void;
+let notify: (change: Change) => void;
 
 beforeEach(() => {
   now = 0;
   const cache = {
     subscribe: (subscriber: (change: Change) => void) => {
-      tell = subscriber;
+      notify = subscriber;
     },
   };
-  deletions = new WitnessedDeletions({ cache, world: { monotonic: () => now } });
+  deletions = new WitnessedDeletions({
+    cache,
+    world: { monotonic: () => now },
+    deletesExternal: ({ metadata }) => metadata.annotations?.policy !== 'keep',
+  });
 });
 
 function vm(uid: string, isTerminating: boolean, annotations: Record<string, string> = {}): KubeObject {
@@ -25,7 +30,7 @@ function vm(uid: string, isTerminating: boolean, annotations: Record<string, str
 }
 
 function removed(object: KubeObject): void {
-  tell({ type: 'removed', object, before: object, replaces: false });
+  notify({ type: 'removed', object, before: object, replaces: false });
 }
 
 test('an object that was being deleted when it went is witnessed', () => {
@@ -40,21 +45,19 @@ test('an object that is missing without having been deleted is not witnessed', (
 });
 
 test('an object that was replaced by another of its name is witnessed if it was being deleted', () => {
-  tell({ type: 'changed', object: vm('b', false), before: vm('a', true), replaces: true });
-  tell({ type: 'changed', object: vm('d', false), before: vm('c', false), replaces: true });
+  notify({ type: 'changed', object: vm('b', false), before: vm('a', true), replaces: true });
+  notify({ type: 'changed', object: vm('d', false), before: vm('c', false), replaces: true });
   expect(['a', 'b', 'c', 'd'].filter((uid) => deletions.has(uid))).toEqual(['a']);
 });
 
-test('a deletion that was not to delete machines is not witnessed', () => {
-  removed(vm('a', true, { 'vmwright.dev/deletion-policy': 'Orphan' }));
-  removed(vm('b', true, { 'vmwright.dev/deletion-policy': 'orphan' }));
-  removed(vm('c', true, { 'vmwright.dev/paused': 'true' }));
-  expect(['a', 'b', 'c'].filter((uid) => deletions.has(uid))).toEqual([]);
+test('a deletion that was not to delete external resources is not witnessed', () => {
+  removed(vm('a', true, { policy: 'keep' }));
+  expect(deletions.has('a')).toBe(false);
 });
 
 test('an object that is restored with its UID is not witnessed any more', () => {
   removed(vm('a', true));
-  tell({ type: 'added', object: vm('a', false), before: undefined, replaces: false });
+  notify({ type: 'added', object: vm('a', false), before: undefined, replaces: false });
   removed(vm('a', false));
   expect(deletions.has('a')).toBe(false);
 });

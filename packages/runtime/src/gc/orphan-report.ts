@@ -1,12 +1,15 @@
-import type { JobContext, Kind } from '@vmwright/runtime';
-import type { ExternalResources } from './external.ts';
+import type { Kind } from '../kind/kind.ts';
+import type { JobContext } from '../manager/job.ts';
+import type { ExternalResources } from './external-resources.ts';
 
 export interface OrphanReportOptions<T> {
   readonly kind: Kind;
   readonly external: Pick<ExternalResources<T>, 'idOf' | 'describe' | 'ownerOf' | 'isHeld'>;
+  /** How a person lists all orphans. @default nothing */
+  readonly hint?: string | undefined;
 }
 
-/** Orphans that one log line lists, and that get an event of their own in one run. */
+/** Maximum number of orphans that one run lists in its log line and reports by events. */
 const MOST_LISTED = 20;
 
 /** Reports external resources without an owner that are not deleted: once each, by a log line and a Warning event. */
@@ -18,21 +21,21 @@ export class OrphanReport<T> {
     this.#options = options;
   }
 
-  /** @param orphans all that there are now */
+  /** @param orphans all orphans that exist now */
   update(orphans: readonly T[], { log, event }: Pick<JobContext, 'log' | 'event'>): void {
-    const { kind, external } = this.#options;
+    const { kind, external, hint } = this.#options;
     const fresh = orphans.filter((item) => !this.#reported.has(external.idOf(item)));
     this.#reported = new Set(orphans.map((item) => external.idOf(item)));
     if (fresh.length === 0) return;
     const listed = fresh.slice(0, MOST_LISTED);
     log.warn(
       { orphans: orphans.length, new: fresh.length, ids: listed.map((item) => external.idOf(item)) },
-      `Found external resources that belong to no ${kind.kind}; not deleting them, since their ${kind.kind} was not seen being deleted, or people moved them. List them with: vmwright orphans`,
+      `Found external resources that belong to no ${kind.kind}; not deleting them, since their ${kind.kind} was not seen being deleted, or people moved them${hint === undefined ? '' : `. ${hint}`}`,
     );
     for (const item of listed) {
       const owner = external.ownerOf(item);
       if (owner === undefined) continue;
-      // About the object that is missing: the event is in its namespace, where its users look.
+      // Regarding the missing object, so that the event is in its namespace, where its users look.
       const { uid, namespace, name } = owner;
       const why = external.isHeld?.(item)
         ? 'does not exist; it is kept, because people moved it or turned it into a template. Delete it by hand'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isTakenOver } from './strays.ts';
+import { isTakenOver } from './vcenter-resources.ts';
 
 const FOLDER = { type: 'Folder', value: 'group-1' } as const;
 const marks = {

@@ -1,20 +1,33 @@
-import type { JobContext, Kind, KubeObject, Manager, World } from '@vmwright/runtime';
-import { WitnessedDeletions } from './deletions.ts';
-import type { ExternalResources } from './external.ts';
+import type { World } from '@vmwright/core';
+import type { Kind } from '../kind/kind.ts';
+import type { KubeObject } from '../kind/object.ts';
+import type { JobContext } from '../manager/job.ts';
+import type { Manager } from '../manager/manager.ts';
+import type { ExternalResources } from './external-resources.ts';
+import { OrphanReport } from './orphan-report.ts';
 import { findOrphans, uidsOf } from './orphans.ts';
-import { OrphanReport } from './report.ts';
+import { WitnessedDeletions } from './witnessed-deletions.ts';
 
 export interface CollectorOptions<T> {
-  /** In the names of the job and its metrics: `vm`. */
+  /** Name of the job: `vm-gc`. */
   readonly name: string;
+  /** Prefix of its metrics `<prefix>_orphans` and `<prefix>_swept_total`. */
+  readonly metricPrefix: string;
   readonly kind: Kind;
   readonly external: ExternalResources<T>;
   readonly world: Pick<World, 'monotonic'>;
   readonly everyMs: number;
   /** How long an external resource must have had no owner before it is collected or reported. */
   readonly graceMs: number;
-  /** Namespaces that the operator watches. @default all */
+  /** Namespaces that the program watches. @default all */
   readonly namespaces?: readonly string[] | undefined;
+  /**
+   * Whether the deletion of an object was to delete its external resources, by the object's last known state. Resources
+   * of a deleted object for which it returns false are reported and never deleted.
+   */
+  readonly deletesExternal: (object: KubeObject) => boolean;
+  /** How a person lists all orphans; ends the log line about new ones. @default nothing */
+  readonly hint?: string;
 }
 
 /**
@@ -22,31 +35,31 @@ export interface CollectorOptions<T> {
  * its owner was deleted, when no reconcile waits for it any more.
  *
  * Guarantees: an external resource is deleted only when its owner does not exist and the owner's deletion was witnessed by
- * this process (`WitnessedDeletions`)
- * or is recorded on the resource (`outlivedOwner`), and people did not take the resource over (`isHeld`). Everything else
+ * this process (`WitnessedDeletions`) or is recorded on the resource (`outlivedOwner`), and people did not take the resource over (`isHeld`). Everything else
  * without an owner is reported and never deleted: the cluster may have been rebuilt, restored from a backup, or copied,
- * and the owner may come back or live elsewhere. See docs/decisions/015-garbage-collection.md.
+ * and the owner may come back or live elsewhere.
  */
 export function collectGarbage<T>(manager: Manager, options: CollectorOptions<T>): void {
-  const { name, kind, world, everyMs } = options;
-  const deletions = new WitnessedDeletions({ cache: manager.caches.get(kind), world });
+  const { name, metricPrefix, kind, world, everyMs, deletesExternal } = options;
+  const cache = manager.caches.get<KubeObject>(kind);
+  const deletions = new WitnessedDeletions({ cache, world, deletesExternal });
   const metrics = {
     orphans: manager.registry
       .gauge({
-        name: `vmwright_${name}_orphans`,
-        help: `External resources with our ownership labels that belong to no ${kind.kind}, as last seen.`,
+        name: `${metricPrefix}_orphans`,
+        help: `External resources that belong to no ${kind.kind}, as last listed.`,
       })
       .with({}),
     collected: manager.registry
       .counter({
-        name: `vmwright_${name}_swept_total`,
-        help: `External resources that were created after their ${kind.kind} was deleted, and were deleted, too.`,
+        name: `${metricPrefix}_swept_total`,
+        help: `External resources that were created after their ${kind.kind} was deleted, and were deleted by garbage collection.`,
       })
       .with({}),
   };
   const collector = new Collector(options, deletions, metrics);
   manager.job({
-    name: `${name}-sweeper`,
+    name,
     everyMs,
     reads: [kind],
     run: (context) => collector.run(context),
@@ -73,7 +86,7 @@ class Collector<T> {
   readonly #deletions: WitnessedDeletions;
   readonly #metrics: CollectorMetrics;
   readonly #report: OrphanReport<T>;
-  /** By id: since when each has been without an owner. */
+  /** Time since which each resource has had no owner, by its id. */
   #since = new Map<string, number>();
   #loggedForbidden = '';
 
@@ -87,7 +100,7 @@ class Collector<T> {
   async run(context: JobContext): Promise<void> {
     const { kind, external, namespaces } = this.#options;
     const { client, cache, signal } = context;
-    // The cache saves a list where it explains everything. It never decides: it may lack an object that exists.
+    // The cache saves a list when it explains every resource. It never decides: it may lack an object that exists.
     const known = new Set(uidsOf(cache<KubeObject>(kind).list()));
     const found = await findOrphans({ client, kind, external, namespaces, known, signal });
     this.#logForbidden(found.forbidden, context);
@@ -124,8 +137,8 @@ class Collector<T> {
       this.#metrics.collected.inc();
     } catch (error) {
       signal.throwIfAborted();
-      assertLeader(); // a process that must not act any more stops here
-      // One that cannot be deleted does not keep the others.
+      assertLeader(); // ends the run when this process no longer leads
+      // An orphan that cannot be deleted does not block the others.
       log.error({ id, error: String(error) }, `Deleting an orphan of a ${kind.kind} failed, retrying`);
     }
   }
@@ -135,7 +148,7 @@ class Collector<T> {
     if (namespaces !== '' && namespaces !== this.#loggedForbidden)
       log.warn(
         { namespaces },
-        `${this.#options.kind.kind} objects cannot be listed in these namespaces; orphans of theirs are neither collected nor reported`,
+        `${this.#options.kind.kind} objects cannot be listed in these namespaces; their orphans are neither deleted nor reported`,
       );
     this.#loggedForbidden = namespaces;
   }

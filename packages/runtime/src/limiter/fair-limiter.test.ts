@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { FairLimiter, type Permit } from './fair-limiter.ts';
+
+/** Timers that fire when the test says so. */
+class ManualTimers {
+  readonly #callbacks = new Set<() => void>();
+
+  readonly after = (_ms: number, callback: () => void) => {
+    this.#callbacks.add(callback);
+    return { cancel: () => void this.#callbacks.delete(callback) };
+  };
+
+  fire(): void {
+    for (const callback of [...this.#callbacks]) {
+      this.#callbacks.delete(callback);
+      callback();
+    }
+  }
+}
+
+function start(limit: number) {
+  const timers = new ManualTimers();
+  const available: string[] = [];
+  const limiter = new FairLimiter({ world: timers, limit, onAvailable: (key) => available.push(key) });
+  return { limiter, available, timers };
+}
+
+describe('FairLimiter', () => {
+  test('issues permits up to its limit and calls a waiting key when one is free', () => {
+    const { limiter, available } = start(2);
+    const [first, second] = [limiter.acquire('a'), limiter.acquire('a')];
+    expect([first, second].every((permit) => permit !== undefined)).toBe(true);
+    expect(limiter.acquire('a')).toBe(undefined);
+    expect(available).toEqual([]);
+    first?.release();
+    first?.release(); // the second call does nothing
+    expect(available).toEqual(['a']);
+    expect(limiter.acquire('a')).toBeDefined();
+    expect(limiter.acquire('a')).toBe(undefined);
+  });
+
+  test('a key with many operations delays another key by one round at most', () => {
+    const { limiter, available } = start(3);
+    const permits = [1, 2, 3].map(() => limiter.acquire('many'));
+    expect(limiter.acquire('many')).toBe(undefined);
+    expect(limiter.acquire('few')).toBe(undefined);
+    permits[0]?.release();
+    expect(available).toEqual(['many']);
+    limiter.acquire('many');
+    expect(limiter.acquire('many')).toBe(undefined);
+    permits[1]?.release();
+    expect(available).toEqual(['many', 'few']);
+    expect(limiter.acquire('few')).toBeDefined();
+  });
+
+  test('a reserved permit that is not acquired in time goes to the next key', () => {
+    const { limiter, available, timers } = start(1);
+    const only = limiter.acquire('a');
+    limiter.acquire('b');
+    limiter.acquire('c');
+    only?.release();
+    timers.fire();
+    expect(available).toEqual(['b', 'c']);
+    expect(limiter.acquire('c')).toBeDefined();
+  });
+
+  test('cancel gives up the place in the queue and the reserved permit', () => {
+    const { limiter, available } = start(1);
+    const only = limiter.acquire('a');
+    limiter.acquire('b');
+    limiter.acquire('c');
+    only?.release();
+    limiter.cancel('b');
+    expect(available).toEqual(['b', 'c']);
+  });
+
+  test('adopted permits count, also beyond the limit', () => {
+    const { limiter } = start(1);
+    const [one, two] = [limiter.adopt(), limiter.adopt()];
+    expect(limiter.acquire('a')).toBe(undefined);
+    one.release();
+    expect(limiter.acquire('a')).toBe(undefined);
+    two.release();
+    expect(limiter.acquire('a')).toBeDefined();
+  });
+
+  test('any sequence of calls stays within the limit and serves every waiting key', () => {
+    const keys = ['a', 'b', 'c', 'd'];
+    const step = fc.record({
+      key: fc.constantFrom(...keys),
+      call: fc.constantFrom('acquire', 'release', 'cancel', 'expire'),
+    });
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 3 }), fc.array(step, { maxLength: 60 }), (limit, steps) => {
+        const timers = new ManualTimers();
+        const held: Permit[] = [];
+        const available = new Set<string>();
+        const waiting = new Set<string>();
+        const limiter = new FairLimiter({ world: timers, limit, onAvailable: (key) => available.add(key) });
+        for (const { key, call } of steps) {
+          if (call === 'acquire') {
+            const permit = limiter.acquire(key);
+            if (permit === undefined) waiting.add(key);
+            else held.push(permit);
+            available.delete(key);
+            if (permit !== undefined) waiting.delete(key);
+          } else if (call === 'release') held.shift()?.release();
+          else if (call === 'cancel') {
+            limiter.cancel(key);
+            waiting.delete(key);
+            available.delete(key);
+          } else {
+            const late = [...available];
+            available.clear();
+            timers.fire(); // the reservations go to other keys
+            for (const each of late) if (!available.has(each)) waiting.delete(each); // it did not acquire in time
+          }
+          expect(held.length).toBeLessThanOrEqual(limit);
+        }
+        // Once all permits are released, every waiting key is called.
+        for (let rounds = 0; rounds < 20; rounds++) {
+          held.shift()?.release();
+          for (const key of [...available]) {
+            available.delete(key);
+            const permit = limiter.acquire(key);
+            if (permit !== undefined) held.push(permit);
+            waiting.delete(key);
+          }
+        }
+        expect([...waiting]).toEqual([]);
+      }),
+    );
+  });
+});

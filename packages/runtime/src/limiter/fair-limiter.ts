@@ -1,0 +1,93 @@
+import type { Timer, World } from '@vmwright/core';
+
+/** Permission to keep a backend busy with one operation. Released by whoever holds it. */
+export interface Permit extends Disposable {
+  /** Gives the permit back. Calls after the first do nothing. */
+  release(): void;
+}
+
+export interface FairLimiterOptions {
+  readonly world: Pick<World, 'after'>;
+  /** Maximum number of permits at a time. */
+  readonly limit: number;
+  /** Called with a waiting key when a permit is reserved for it. The key has 5 s to call `acquire` again. */
+  readonly onAvailable: (key: string) => void;
+}
+
+/** Time for which a permit stays reserved for a key that does not acquire it. */
+const RESERVED_MS = 5_000;
+
+/**
+ * Limits how many operations run at a time, and shares the permits fairly between keys.
+ *
+ * Guarantees: at most `limit` permits are held or reserved, not counting adopted ones. Waiting keys are served in the
+ * order in which they began to wait; a key that was served and wants another permit queues behind the others, so a key
+ * with many operations delays a key with few by one round at most.
+ */
+export class FairLimiter {
+  readonly #options: FairLimiterOptions;
+  readonly #waiting = new Set<string>();
+  /** Keys with a reserved permit, and the timers that end the reservations. */
+  readonly #reserved = new Map<string, Timer>();
+  #held = 0;
+
+  constructor(options: FairLimiterOptions) {
+    this.#options = options;
+  }
+
+  /** Returns a permit, or undefined when none is free. Then the key waits, and `onAvailable` is called for it. */
+  acquire(key: string): Permit | undefined {
+    const reservation = this.#reserved.get(key);
+    if (reservation !== undefined) {
+      reservation.cancel();
+      this.#reserved.delete(key);
+      return this.#issue();
+    }
+    if (this.#free > 0 && this.#waiting.size === 0) return this.#issue();
+    this.#waiting.add(key);
+    this.#reserve();
+    return undefined;
+  }
+
+  /** Returns a permit for an operation that already runs, also beyond the limit. */
+  adopt(): Permit {
+    return this.#issue();
+  }
+
+  /** Stops waiting, and gives up a reserved permit. */
+  cancel(key: string): void {
+    this.#waiting.delete(key);
+    this.#reserved.get(key)?.cancel();
+    if (this.#reserved.delete(key)) this.#reserve();
+  }
+
+  get #free(): number {
+    return this.#options.limit - this.#held - this.#reserved.size;
+  }
+
+  #issue(): Permit {
+    this.#held += 1;
+    let isReleased = false;
+    const release = () => {
+      if (isReleased) return;
+      isReleased = true;
+      this.#held -= 1;
+      this.#reserve();
+    };
+    return { release, [Symbol.dispose]: release };
+  }
+
+  /** Reserves free permits for the keys that have waited longest. */
+  #reserve(): void {
+    const { world, onAvailable } = this.#options;
+    for (const key of this.#waiting) {
+      if (this.#free <= 0) return;
+      this.#waiting.delete(key);
+      this.#reserved.set(
+        key,
+        world.after(RESERVED_MS, () => this.cancel(key)),
+      );
+      onAvailable(key);
+    }
+  }
+}
