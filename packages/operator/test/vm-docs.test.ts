@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { page, play } from './played.ts';
 import { install } from './with-cloud.ts';
 
-test('the commands of docs/vm.md do what it says', async () => {
-  await using it = await install();
-  expect(await play(page('vm.md'), it.kubectl)).toBe(4);
+test('the commands of docs/vm.md print the documented output', async () => {
+  await using env = await install();
+  expect(await play(page('vm.md'), env.kubectl)).toBe(4);
 }, 180_000);

@@ -77,8 +77,8 @@ describe('make simulate', () => {
     });
   });
 
-  test('does what docs/simulation.md says', { timeout: 300_000 }, () => {
-    const commands = commandsIn('simulation.md').filter(([target]) => target === 'simulate');
+  test('does what docs/internals/simulation.md says', { timeout: 300_000 }, () => {
+    const commands = commandsIn('internals/simulation.md').filter(([target]) => target === 'simulate');
     expect(commands.length).toBeGreaterThan(5);
     for (const [, ...args] of commands) {
       const small = args.map((arg) =>
@@ -94,10 +94,10 @@ describe('make simulate', () => {
 });
 
 describe('make planted', () => {
-  test('finds the bug that docs/simulation.md names, and nothing else is there but that and the whole', {
+  test('finds the bug that docs/internals/simulation.md names, and nothing else is there but that and the whole', {
     timeout: 300_000,
   }, () => {
-    const commands = commandsIn('simulation.md').filter(([target]) => target === 'planted');
+    const commands = commandsIn('internals/simulation.md').filter(([target]) => target === 'planted');
     const [named, whole, ...others] = commands;
     expect([whole, others]).toEqual([['planted'], []]);
     const { status, stdout } = make(...(named ?? []));
@@ -112,8 +112,8 @@ describe('make planted', () => {
     });
   });
 
-  test('and make simulate are all that docs/simulation.md tells to type', () => {
-    expect(new Set(commandsIn('simulation.md').map(([target]) => target))).toEqual(
+  test('and make simulate are all that docs/internals/simulation.md tells to type', () => {
+    expect(new Set(commandsIn('internals/simulation.md').map(([target]) => target))).toEqual(
       new Set(['simulate', 'planted']),
     );
   });

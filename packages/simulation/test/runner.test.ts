@@ -207,11 +207,11 @@ describe('a failing tape', () => {
   });
 });
 
-describe('the example of docs/simulation.md', () => {
+describe('the example of docs/internals/simulation.md', () => {
   const file = new URL('runner-example.ts', import.meta.url);
 
   test('is this one', () => {
-    const docs = readFileSync(new URL('../../../docs/simulation.md', import.meta.url), 'utf8');
+    const docs = readFileSync(new URL('../../../docs/internals/simulation.md', import.meta.url), 'utf8');
     expect(docs).toContain(`\`\`\`ts\n${readFileSync(file, 'utf8')}\`\`\`\n`);
   });
 

@@ -17,7 +17,7 @@ export function exponentialBuckets(start: number, factor: number, count: number)
 
 /**
  * The metrics of a program, written as Prometheus reads them. Own code because the library for it takes ten
- * times as long a use, and brings more than is needed (docs/decisions/006-metrics.md).
+ * times as long a use, and brings more than is needed (docs/internals/decisions/006-metrics.md).
  */
 export class Registry {
   /** Of what `text` gives. */

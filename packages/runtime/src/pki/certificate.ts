@@ -26,7 +26,7 @@ export interface Issued {
 
 /**
  * A certificate authority on ECDSA P-256, enough for webhooks and test clusters: no revocation, no intermediate. Own
- * code because the libraries for it bring a hundred times as much (docs/decisions/002-certificates.md).
+ * code because the libraries for it bring a hundred times as much (docs/internals/decisions/002-certificates.md).
  */
 export class CertificateAuthority {
   readonly certificate: string;

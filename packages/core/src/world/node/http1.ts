@@ -19,7 +19,7 @@ export interface Http1Options {
   readonly connections?: number;
 }
 
-/** Requests over kept connections of HTTP/1.1, one at a time on each, by undici (docs/decisions/016). */
+/** Requests over kept connections of HTTP/1.1, one at a time on each, by undici (docs/internals/decisions/016). */
 export class Http1Pool {
   readonly #pool: InstanceType<typeof Pool>;
   /** Put before each path: a proxy of plain HTTP expects the whole URL. */

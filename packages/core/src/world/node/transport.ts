@@ -14,7 +14,7 @@ export interface TransportOptions {
 }
 
 /**
- * HTTP over kept connections: a few of HTTP/1.1 for requests, which costs both sides less (docs/decisions/016), and one
+ * HTTP over kept connections: a few of HTTP/1.1 for requests, which costs both sides less (docs/internals/decisions/016), and one
  * of HTTP/2 for all watches. Rotated certificates are picked up by new connections, which then replace the old ones: a
  * server checks the expiry of a client's certificate with every request.
  * @throws ProxyError if the settings name a proxy that cannot be used
