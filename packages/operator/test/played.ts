@@ -10,8 +10,8 @@ export function page(name: string): string {
 }
 
 /**
- * Runs the kubectl commands of a page and compares their output with what the page shows.
- * @returns how many there were
+ * Runs the kubectl commands of a page and compares their output with the documented output.
+ * @returns the number of commands
  */
 export async function play(
   text: string,
@@ -23,8 +23,8 @@ export async function play(
       .replace(/(?<=-f )(?=config\/|docs\/)/, ROOT)
       .split(' ')
       .slice(1);
-    const said = (await kubectl(...args)).trimEnd().split('\n');
-    expect(said.map(shapeOf), line).toEqual(output.map(shapeOf));
+    const actual = (await kubectl(...args)).trimEnd().split('\n');
+    expect(actual.map(shapeOf), line).toEqual(output.map(shapeOf));
   }
   return commands.length;
 }

@@ -293,7 +293,7 @@ describe('with --namespaces', () => {
       deletionTimestamp: expect.any(String),
     });
 
-    // As docs/vm.md has it.
+    // The remedy that docs/vm.md documents.
     await cluster.kubectl(page('vm.md').match(RESCUE)?.[0].split(' ').slice(1) ?? []);
     await cluster.waitForGone('/api/v1/namespaces/b', LONG);
     await untilGone(unjudged);

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => it[Symbol.asyncDispose]());
 
-test('the commands of docs/vmgroup.md do what it says', async () => {
+test('the commands of docs/vmgroup.md print the documented output', async () => {
   expect(await play(page('vmgroup.md'), it.kubectl)).toBe(6);
   expect(await it.machines()).toEqual([]);
   await it.kubectl('delete', 'namespace', 'team-a');
