@@ -46,6 +46,8 @@ export interface ControllerOptions<T extends KubeObject> {
   readonly watches?: readonly Watch[];
   /** Kinds whose caches `reconcile` and `finalize` read, without being woken by their changes. */
   readonly reads?: readonly Kind[];
+  /** Called at the start of each leadership term, before sources and reconciles. */
+  readonly onStartedLeading?: () => void;
   /** Events from outside the cluster. */
   readonly sources?: readonly Source[];
   /** How many objects at a time. @default 1 */
@@ -166,7 +168,8 @@ export class Controller<T extends KubeObject> {
 
   /** Works until the signal aborts and what was under way has ended. */
   async run(signal: AbortSignal): Promise<void> {
-    const { sources = [], concurrency = 1 } = this.#options;
+    const { sources = [], concurrency = 1, onStartedLeading } = this.#options;
+    onStartedLeading?.();
     // On a replica that becomes the leader again: what happened meanwhile is in the cache.
     this.queue.open();
     for (const key of this.#cache.keys()) this.#add(key, { priority: LOW });

@@ -39,7 +39,7 @@ export function slotsOf({ status }: StoredObject): readonly Slot[] {
     name: textAt(each, 'name') ?? '',
     instanceUuid: textAt(each, 'instanceUuid') ?? '',
     attempts: numberAt(each, 'attempts') ?? 0,
-    isLeaving: fieldAt(each, ['leaving']) === true,
+    isLeaving: fieldAt(each, ['terminating']) === true,
     power: textAt(each, 'power'),
     task: textAt(each, 'task'),
   }));

@@ -1,4 +1,4 @@
-import { collectVmGroupGarbage, controlVmGroups, Site, Sites } from '@vmwright/operator';
+import { collectVmGroupGarbage, controlVmGroups, VCenter, VCenterPool } from '@vmwright/operator';
 import { Channel } from '@vmwright/runtime';
 import { VcenterClient } from '@vmwright/vsphere';
 import { type Observing, observedManager } from '../scenario/observed-manager.ts';
@@ -28,16 +28,16 @@ export interface VmGroupProgramOptions extends Observing {
 export function vmGroupProgram({ username, password, ...observing }: VmGroupProgramOptions): Program {
   return async (world) => {
     const { manager, log } = observedManager(world, observing);
-    const wakes = new Channel();
-    await using sites = new Sites([
-      new Site({
+    const events = new Channel();
+    await using vcenters = new VCenterPool([
+      new VCenter({
         world,
         log,
         name: SITE,
         placement: {},
         concurrency: CONCURRENCY,
-        wake: (group) => wakes.enqueue(group),
-        vcenter: new VcenterClient({
+        enqueue: (group) => events.enqueue(group),
+        client: new VcenterClient({
           world,
           server: VCENTER,
           credentials: () => ({ username, password }),
@@ -48,8 +48,8 @@ export function vmGroupProgram({ username, password, ...observing }: VmGroupProg
         }),
       }),
     ]);
-    const common = { world, log, cluster: CLUSTER, sites };
-    controlVmGroups(manager, { ...common, wakes, concurrency: 4 });
+    const common = { world, log, cluster: CLUSTER, vcenters };
+    controlVmGroups(manager, { ...common, events, concurrency: 4 });
     collectVmGroupGarbage(manager, { ...common, everyMs: SWEEP_MS, graceMs: GRACE_MS });
     await manager.run(world.stopping);
   };

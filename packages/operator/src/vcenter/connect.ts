@@ -10,14 +10,14 @@ import {
   type World,
 } from '@vmwright/runtime';
 import { isOutage, VcenterClient, type VcenterObserver } from '@vmwright/vsphere';
-import { SettingsError } from './settings/values.ts';
-import type { VcenterSettings, VsphereSettings } from './settings/vsphere.ts';
-import { Site } from './vmgroup/site.ts';
-import { Sites } from './vmgroup/sites.ts';
+import { SettingsError } from '../settings/values.ts';
+import type { VcenterSettings, VsphereSettings } from '../settings/vsphere.ts';
+import { VCenter } from './vcenter.ts';
+import { VCenterPool } from './vcenter-pool.ts';
 
 const { array, boolean, object, optional, string } = schema;
 
-/** Between two answers of a vCenter that has nothing to tell: one that hangs is found out a little later. */
+/** Longest wait of a call for changes. A vCenter that hangs is detected a little later. */
 const WAIT_SECONDS = 30;
 
 const named = optional(string({ minLength: 1 }));
@@ -43,41 +43,42 @@ const FILE = object({
   ),
 });
 
-/** The ways to all vCenters, with metrics of what is asked of them. @throws SettingsError */
+/** Creates the connections to all configured vCenters, with metrics of their calls. @throws SettingsError */
 export async function connectVcenters(
   world: World,
   log: Logger,
   settings: VsphereSettings,
   registry: Registry,
-  wake: (group: string) => void,
-): Promise<Sites> {
+  enqueue: (key: string) => void,
+): Promise<VCenterPool> {
   const { vcenter, file, placement, concurrency, timeoutMs } = settings;
   const all = [...(vcenter ? [vcenter] : []), ...(file === undefined ? [] : await vcentersIn(file))];
   const twice = all.find(({ name }, index) => all.findIndex((each) => each.name === name) < index);
-  if (twice !== undefined) throw new SettingsError(`there are two vCenters called '${twice.name}'`);
+  if (twice !== undefined)
+    throw new SettingsError(`two vCenters are named '${twice.name}'; give each its own name`);
   const observe = observing(registry, log);
-  const sites: Site[] = [];
+  const vcenters: VCenter[] = [];
   for (const each of all) {
     const { name, server, namespaces } = each;
     const templates = {
       folder: each.templateFolder ?? settings.templates.folder,
       allowMachines: each.allowVmAsTemplate ?? settings.templates.allowMachines,
     };
-    // Read once at the start, so that what is wrong is told then; and anew for each login, since both may be replaced.
+    // Read at the start to report problems early, and again for each login, since both files may be replaced.
     await Promise.all([credentialsOf(each), trustOf(each)]).catch((error: unknown) => {
       if (each === vcenter) throw error;
-      log.error({ vcenter: name, error: String(error) }, 'a vCenter cannot be used; the others can'); // its groups say so
+      log.error({ vcenter: name, error: String(error) }, 'vCenter cannot be used'); // its groups report it
     });
     if (each.insecure)
       log.warn(
         { vcenter: name },
-        'whatever certificate vCenter shows is taken (--insecure); but for a trial, give its CA',
+        'TLS certificate of vCenter is not verified (--insecure); set its CA in production',
       );
-    sites.push(
-      new Site({
-        ...{ world, log, name, namespaces, templates, concurrency, wake },
+    vcenters.push(
+      new VCenter({
+        ...{ world, log, name, namespaces, templates, concurrency, enqueue },
         placement: { ...placement, ...each.placement },
-        vcenter: new VcenterClient({
+        client: new VcenterClient({
           ...{ world, server, timeoutMs, maxWaitSeconds: WAIT_SECONDS },
           credentials: () => credentialsOf(each),
           tls: () => trustOf(each),
@@ -86,27 +87,27 @@ export async function connectVcenters(
       }),
     );
   }
-  return new Sites(sites);
+  return new VCenterPool(vcenters);
 }
 
 async function vcentersIn(file: string): Promise<readonly VcenterSettings[]> {
-  const wrong = (why: string) => new SettingsError(`--vcenters names ${file}, ${why}`);
+  const wrong = (why: string) => new SettingsError(`--vcenters: ${file} ${why}`);
   const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new SettingsError(`--vcenters names ${file}, which cannot be read`, { cause });
+    throw new SettingsError(`--vcenters: ${file} cannot be read`, { cause });
   });
   const { parse } = await import('yaml');
   let value: unknown;
   try {
     value = parse(text);
   } catch {
-    throw wrong('which is no YAML');
+    throw wrong('is not YAML');
   }
   const checked = schema.admit(FILE, value);
-  if (!checked.ok) throw wrong(`in which ${checked.problems.map(schema.sentenceOf).join('; ')}`);
+  if (!checked.ok) throw wrong(`is invalid: ${checked.problems.map(schema.sentenceOf).join('; ')}`);
   const withUser = checked.value.vcenters.find(({ server }) => server.includes('@'));
   if (withUser !== undefined)
     throw wrong(
-      `in which the server of '${withUser.name}' has a user or a password in it; these have files of their own`,
+      `is invalid: the server of '${withUser.name}' contains a user or a password; put them into the folder that 'credentials' names`,
     );
   return checked.value.vcenters.map(({ credentials: folder, ...rest }) => ({
     ...rest,
@@ -120,7 +121,7 @@ async function credentialsOf({ name, credentials }: VcenterSettings) {
     try {
       return (await readFile(join(credentials.folder, key), 'utf8')).replace(/\r?\n$/, '');
     } catch (cause) {
-      const sentence = `the credentials of vCenter '${name}' are to be in ${credentials.folder}, where ${key} cannot be read`;
+      const sentence = `the credentials of vCenter '${name}' cannot be read: ${join(credentials.folder, key)}`;
       throw new SettingsError(sentence, { cause });
     }
   };
@@ -136,7 +137,7 @@ async function trustOf({ name, ca, thumbprint, insecure }: VcenterSettings): Pro
     new X509Certificate(pem);
     return { ca: pem };
   } catch (cause) {
-    const sentence = `the authority of vCenter '${name}' is to be in ${ca}, which cannot be read as certificates (PEM)`;
+    const sentence = `the CA of vCenter '${name}' cannot be read as certificates (PEM): ${ca}`;
     throw new SettingsError(sentence, { cause });
   }
 }
@@ -144,12 +145,12 @@ async function trustOf({ name, ca, thumbprint, insecure }: VcenterSettings): Pro
 function observing(registry: Registry, log: Logger): (vcenter: string) => VcenterObserver {
   const requests = registry.counter({
     name: 'vmwright_vsphere_requests_total',
-    help: 'Calls to vCenter.',
+    help: 'Calls to vCenter by method and result.',
     labels: ['vcenter', 'method', 'code'],
   });
   const duration = registry.histogram({
     name: 'vmwright_vsphere_request_duration_seconds',
-    help: 'How long vCenter takes to answer.',
+    help: 'Duration of calls to vCenter.',
     labels: ['vcenter', 'method'],
     buckets: exponentialBuckets(0.001, 2, 18),
   });
@@ -159,7 +160,7 @@ function observing(registry: Registry, log: Logger): (vcenter: string) => Vcente
       duration.with({ vcenter, method }).observe(durationMs / 1000);
     },
     troubled: (error) => {
-      // An outage is logged once, when it begins.
+      // `VcenterHealth` logs an outage once.
       const level = isOutage(error) ? 'debug' : 'warn';
       log[level]({ vcenter, error: String(error) }, 'Inventory watch failed, retrying');
     },

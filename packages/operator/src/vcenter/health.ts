@@ -1,10 +1,13 @@
 import { Availability, type Logger, type World } from '@vmwright/runtime';
 import type { VcenterClient } from '@vmwright/vsphere';
-import { outageOf, type VcenterOutageError } from './trouble.ts';
+import { outageOf, type VcenterOutageError } from './errors.ts';
 
-/** A vCenter that has not answered for this long is unavailable; until then nothing is reported, and nothing is changed. */
-export const BLIND_MS = 10_000;
-/** For one probe: shorter than other calls, since the next one follows soon. */
+/**
+ * Time without a response, or without a current inventory, after which a vCenter is unavailable and Ready becomes
+ * Unknown. A shorter gap only blocks actions.
+ */
+export const STALE_MS = 10_000;
+/** Time for one probe. Shorter than for other calls, since the next probe follows soon. */
 const PROBE_TIMEOUT_MS = 5_000;
 
 export interface VcenterHealthOptions {
@@ -12,12 +15,12 @@ export interface VcenterHealthOptions {
   readonly log: Logger;
   /** Name of the vCenter in messages. */
   readonly name: string;
-  readonly vcenter: VcenterClient;
+  readonly client: VcenterClient;
 }
 
 /**
- * Knows whether a vCenter can be used, and if not, why: a wrong password, a 503 and a silent server keep their own reasons.
- * It learns from every call that is made; `probe` asks while there is a failure and no other call may be made.
+ * Tracks whether a vCenter can be used and, if not, why: a wrong password, a 503 and a silent server keep their own
+ * reasons. It learns from the result of every call; `probe` makes a call while no other one is made.
  */
 export class VcenterHealth {
   readonly #options: VcenterHealthOptions;
@@ -26,15 +29,15 @@ export class VcenterHealth {
   #isProbing = false;
 
   constructor(options: VcenterHealthOptions) {
-    const { world, log, name, vcenter } = options;
+    const { world, log, name, client } = options;
     this.#options = options;
     this.#availability = new Availability({
       clock: world,
       log,
       backend: `vcenter ${name}`,
-      afterMs: BLIND_MS,
+      afterMs: STALE_MS,
     });
-    vcenter.health.listen({
+    client.health.listen({
       answered: () => {
         this.#failure = undefined;
         this.#availability.answered();
@@ -46,28 +49,28 @@ export class VcenterHealth {
     });
   }
 
-  /** Whether vCenter has been unavailable for a while. */
+  /** Whether vCenter has been unavailable for `STALE_MS`. */
   get isDown(): boolean {
     return this.#availability.outage !== undefined;
   }
 
-  /** Whether the last call failed for want of a usable vCenter. */
+  /** Whether the last call failed because vCenter cannot be used. */
   get isFailing(): boolean {
     return this.#failure !== undefined;
   }
 
-  /** What a status says of a vCenter that cannot be used, by what the last call has met. */
+  /** Returns the outage to report, with the cause of the last failed call. */
   outage(): VcenterOutageError {
     return outageOf(this.#options.name, this.#failure?.error ?? this.#availability.outage?.error);
   }
 
-  /** Asks vCenter for a sign of life while the last call has failed. Groups in back-off would not ask for a while. */
+  /** Calls vCenter if the last call failed. Objects that back off would not call it for a while. */
   probe(): void {
     if (this.#failure === undefined || this.#isProbing) return;
     this.#isProbing = true;
     const ended = () => {
       this.#isProbing = false;
     };
-    this.#options.vcenter.ping({ timeoutMs: PROBE_TIMEOUT_MS }).then(ended, ended);
+    this.#options.client.ping({ timeoutMs: PROBE_TIMEOUT_MS }).then(ended, ended);
   }
 }
