@@ -13,7 +13,7 @@ export { type KubeVirt, startKubeVirt } from './kubevirt/kubevirt.ts';
 export { createNode, startKwok } from './kwok/kwok.ts';
 export { installOperator, type OperatorOptions, operatorSays, startOperator } from './operator/operator.ts';
 export { Postgres, startPostgres } from './postgres/postgres.ts';
-export { temporaryFolder } from './process/keeper.ts';
+export { temporaryFolder } from './process/run-supervisor.ts';
 export { Part } from './process/part.ts';
 export { freePort } from './process/ports.ts';
 export { Random } from './random.ts';

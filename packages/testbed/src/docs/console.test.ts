@@ -5,7 +5,7 @@ import { consoleCommands, shapeOf } from './console.ts';
 
 const DOCS = fileURLToPath(new URL('../../../../docs/', import.meta.url));
 
-test('the commands of all console blocks are found, each with its output', () => {
+test('consoleCommands returns the commands of all console blocks with their output', () => {
   const page =
     'a\n```console\n$ one -f x\nfirst\nsecond\n$ two\n```\n```sh\n$ no\n```\n```console\n$ three\n```\n';
   expect(consoleCommands(page)).toEqual([
@@ -15,14 +15,14 @@ test('the commands of all console blocks are found, each with its output', () =>
   ]);
 });
 
-test('rows that differ only in ids, CPU, ages and widths have the same shape; others do not', () => {
+test('shapeOf ignores ids, CPU, ages and column widths, and nothing else', () => {
   const row = 'web    web-1   Running   5f0f5a4e-6b1c-4b73-9d0d-0c2f6e8f3f5e   42    9s';
   expect(shapeOf('web  web-1  Running  00000000-6b1c-4b73-9d0d-0c2f6e8f3f5e  7  1m2s')).toBe(shapeOf(row));
   expect(shapeOf(row.replace('Running', 'Unknown'))).not.toBe(shapeOf(row));
   expect(shapeOf('web RUNNING 3 3 2 1')).not.toBe(shapeOf('web RUNNING 3 5 2 1'));
 });
 
-describe('the manifest that a page shows is the file that its commands apply', () => {
+describe('the manifest on a page equals the file that its commands apply', () => {
   test.each(['vm', 'vmgroup'])('%s', (kind) => {
     const [, shown = ''] = /^```yaml\n(.*?)^```$/ms.exec(readFileSync(`${DOCS}${kind}.md`, 'utf8')) ?? [];
     expect(shown).not.toBe('');

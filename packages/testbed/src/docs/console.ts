@@ -1,10 +1,10 @@
-/** A command of a documentation page, with the output that the page promises. */
+/** A command of a documentation page and the output that the page shows. */
 export interface ConsoleCommand {
   readonly line: string;
   readonly output: readonly string[];
 }
 
-/** The commands of all `console` blocks of a page, in order: lines that begin with `$ `, each followed by its output. */
+/** Returns the commands of all `console` blocks of a page in order: lines that begin with `$ `, each followed by its output. */
 export function consoleCommands(markdown: string): readonly ConsoleCommand[] {
   const blocks = [...markdown.matchAll(/^```console\n(.*?)^```$/gms)].map(([, text = '']) => text);
   return blocks.flatMap((block) =>
@@ -18,7 +18,7 @@ export function consoleCommands(markdown: string): readonly ConsoleCommand[] {
   );
 }
 
-/** An output line with what differs from run to run (ids, CPU, ages, column widths) made equal. */
+/** Normalises the parts of an output line that differ between runs: ids, CPU, ages and column widths. */
 export function shapeOf(line: string): string {
   return line
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<id>')
