@@ -1,6 +1,6 @@
 /**
- * Writes docs/api.md: what `@vmwright/runtime` exports, as its source declares and explains it. Part of `make generate`;
- * `make check` fails when the page is older than the source.
+ * Part of `make generate`: writes docs/api.md, the exports of `@vmwright/runtime` with their declarations and doc comments. With
+ * `--check`, part of `make check`: fails if the page is out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -21,7 +21,7 @@ interface Exported {
 interface Module {
   readonly source: string;
   readonly body: readonly Statement[];
-  /** By the offset of what follows it. */
+  /** Doc comments by the source offset of the declaration that follows. */
   readonly docs: ReadonlyMap<number, string>;
 }
 
@@ -43,7 +43,7 @@ function moduleOf(file: string): Module {
   return parsed;
 }
 
-/** What a module exports, where it is declared. */
+/** Yields the exports of a module with the files that declare them. */
 function* exportsOf(file: string): Generator<Exported> {
   for (const statement of moduleOf(file).body) {
     if (statement.type === 'ExportAllDeclaration') {
@@ -62,7 +62,7 @@ function* exportsOf(file: string): Generator<Exported> {
   }
 }
 
-/** Through modules that only pass it on. */
+/** Finds the declaration of an export, following re-exports. */
 function* declaredIn(file: string, name: string): Generator<Exported> {
   for (const exported of exportsOf(file)) if (exported.name === name) return yield exported;
 }
@@ -75,7 +75,7 @@ function namesOf(declaration: Declaration): string[] {
   return 'id' in declaration && declaration.id?.type === 'Identifier' ? [declaration.id.name] : [];
 }
 
-/** All declarations of a name: a value and a type may share one, a function have several signatures. */
+/** Returns the section of an export. A value and a type may share a name, and a function may have several signatures. */
 function section({ name, file }: Exported): string {
   const { source, body, docs } = moduleOf(file);
   const parts: string[] = [];
@@ -92,7 +92,7 @@ function section({ name, file }: Exported): string {
     texts.push(`A namespace of ${[...new Set(names)].join(', ')}.`);
   }
   const overloaded = parts.length > 1 && parts.every((part) => part.startsWith('function'));
-  const shown = overloaded ? parts.slice(0, -1) : parts; // the last is the implementation's
+  const shown = overloaded ? parts.slice(0, -1) : parts; // the last one is the implementation
   const code = shown.length === 0 ? '' : `\n\n\`\`\`ts\n${shown.join('\n\n')}\n\`\`\``;
   return `#### ${name}\n\n${[...new Set(texts)].join('\n\n')}${code}`.replace('\n\n\n\n', '\n\n');
 }
@@ -134,7 +134,7 @@ function signature(declaration: Declaration, source: string, docs: ReadonlyMap<n
   }
 }
 
-/** A doc comment as Markdown: its tags as a list. */
+/** Converts a doc comment to Markdown. */
 function prose(doc: string): string {
   return doc
     .split('\n')
@@ -161,6 +161,6 @@ const head =
 const text = `${head}\n\n${page}\n`;
 if (process.argv[2] !== '--check') writeFileSync(PAGE, text);
 else if (readFileSync(PAGE, 'utf8') !== text) {
-  console.error(`${PAGE} is not what \`make generate\` writes`);
+  console.error(`${PAGE} is out of date; run \`make generate\` and commit the result`);
   process.exitCode = 1;
 }

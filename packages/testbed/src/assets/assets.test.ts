@@ -8,8 +8,8 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { field } from '../kubernetes/api.ts';
-import { temporaryFolder } from '../process/run-supervisor.ts';
 import { freePort } from '../process/ports.ts';
+import { temporaryFolder } from '../process/run-supervisor.ts';
 import { until } from '../process/until.ts';
 import { Assets } from './assets.ts';
 import { toolsFolder } from './cache.ts';
@@ -27,7 +27,10 @@ async function folder(): Promise<string> {
 }
 
 /** Starts a mirror of the upstream servers that records the requested paths. */
-async function startMirror(contentOf: (path: string) => string | Buffer | undefined, serve?: RequestListener) {
+async function startMirror(
+  contentOf: (path: string) => string | Buffer | undefined,
+  serve?: RequestListener,
+) {
   const requested: string[] = [];
   const server = createServer((request, response) => {
     const path = request.url ?? '';

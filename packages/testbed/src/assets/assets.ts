@@ -58,7 +58,9 @@ export class Assets {
   async #fillCache(bundle: Bundle, program: Program, reasons: string[]): Promise<void> {
     reasons.push(`cache: not in ${this.#cache.root}`);
     // Printed first, because it can take a while until a download shows progress.
-    process.stderr.write(`${bundle.name} ${bundle.version} is not in ${this.#cache.root}; downloading or building it\n`);
+    process.stderr.write(
+      `${bundle.name} ${bundle.version} is not in ${this.#cache.root}; downloading or building it\n`,
+    );
     const make = async (folder: string) => {
       if (await this.#download(bundle, folder, reasons)) return;
       try {
@@ -70,7 +72,9 @@ export class Assets {
       }
     };
     await this.#cache.fill(bundle, make, () => {
-      process.stderr.write(`waiting for another run that downloads or builds ${bundle.name} ${bundle.version}\n`);
+      process.stderr.write(
+        `waiting for another run that downloads or builds ${bundle.name} ${bundle.version}\n`,
+      );
     });
   }
 

@@ -1,8 +1,8 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TestbedError } from '../errors.ts';
-import { RunSupervisor } from '../process/run-supervisor.ts';
 import { tryRun } from '../process/run.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 import { toolsFolder } from './cache.ts';
 import type { Bundle } from './catalog.ts';
 import { ProgressLine } from './progress.ts';
@@ -40,10 +40,13 @@ export async function build(bundle: Bundle, folder: string, env: NodeJS.ProcessE
   }, 1_000);
   const exit = await compiler.waitForExit();
   clearInterval(watch);
-  const output = await readFile(log, 'utf8');
+  const buildLog = await readFile(log, 'utf8');
   await rm(dir, { recursive: true, force: true });
   if (exit.code !== 0) {
-    throw new TestbedError('BUILD_FAILED', `\`go build\` in tools/${bundle.name} failed: ${errorIn(output)}`);
+    throw new TestbedError(
+      'BUILD_FAILED',
+      `\`go build\` in tools/${bundle.name} failed: ${errorIn(buildLog)}`,
+    );
   }
 }
 

@@ -1,10 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { healthy } from '../process/healthy.ts';
-import { RunSupervisor } from '../process/run-supervisor.ts';
 import { Part } from '../process/part.ts';
 import { portFor } from '../process/ports.ts';
 import { programOf } from '../process/program.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 
 export interface CloudOptions {
   /** @default a free port */

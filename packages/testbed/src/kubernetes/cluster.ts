@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Assets } from '../assets/assets.ts';
 import { systemCode, TestbedError } from '../errors.ts';
-import { RunSupervisor } from '../process/run-supervisor.ts';
 import { type Result, run, tryRun } from '../process/run.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 import { Api, ApiError, type KubeObject } from './api.ts';
 import { type Access, readKubeconfig, writeKubeconfig } from './kubeconfig.ts';
 

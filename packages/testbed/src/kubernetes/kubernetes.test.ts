@@ -82,10 +82,7 @@ test('deleting a namespace removes its content', async ({ cluster }) => {
   await cluster.waitForGone(`/api/v1/namespaces/${namespace.name}`);
 });
 
-test('a service account can list config maps only with a role binding', async ({
-  cluster,
-  namespace,
-}) => {
+test('a service account can list config maps only with a role binding', async ({ cluster, namespace }) => {
   const kubeconfig = await cluster.kubeconfigFor({ namespace, name: 'default' });
   const get = ['-n', namespace, 'get', 'configmaps'];
 

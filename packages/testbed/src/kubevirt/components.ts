@@ -6,9 +6,9 @@ import type { Cluster } from '../kubernetes/cluster.ts';
 import type { Pki } from '../kubernetes/pki.ts';
 import { readManifest } from '../manifests/load.ts';
 import { healthy } from '../process/healthy.ts';
-import { RunSupervisor } from '../process/run-supervisor.ts';
 import { Part } from '../process/part.ts';
 import { freePort } from '../process/ports.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 
 /** Serving certificate of the virt components. */
 export interface Certificates {

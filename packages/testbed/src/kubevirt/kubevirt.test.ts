@@ -18,7 +18,10 @@ test('virt-controller starts and stops a machine', async ({ kubevirt, namespace 
   expect(observed.statuses.slice(from)).toEqual(['Starting', 'Running', 'Stopping', 'Stopped']);
 });
 
-test('a machine with a data volume is Provisioning until the import is done', async ({ kubevirt, namespace }) => {
+test('a machine with a data volume is Provisioning until the import is done', async ({
+  kubevirt,
+  namespace,
+}) => {
   using observed = await observeStatus(kubevirt, namespace, 'on-volume');
   await kubevirt.apply(machine(namespace, 'on-volume', { import: 'hang' }));
   const volume = `/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/datavolumes/on-volume-root`;
@@ -32,10 +35,7 @@ test('a machine with a data volume is Provisioning until the import is done', as
   expect(withoutStopped).toEqual(['Provisioning', 'Starting', 'Running']);
 });
 
-test('a machine runs on storage that binds on first consumer', async ({
-  kubevirt,
-  namespace,
-}) => {
+test('a machine runs on storage that binds on first consumer', async ({ kubevirt, namespace }) => {
   await kubevirt.apply(machine(namespace, 'late-bound', { storageClass: 'wait-for-first-consumer' }));
   await waitForStatus(kubevirt, namespace, 'late-bound', 'Running');
 });
@@ -57,7 +57,10 @@ test('a guest that crashes during boot is reported as CrashLoopBackOff', async (
   await waitForStatus(kubevirt, namespace, 'crashing', 'CrashLoopBackOff');
 });
 
-test('the boot time of a guest is configurable, and a guest can power itself off', async ({ kubevirt, namespace }) => {
+test('the boot time of a guest is configurable, and a guest can power itself off', async ({
+  kubevirt,
+  namespace,
+}) => {
   await kubevirt.apply(
     machine(namespace, 'slow', { runStrategy: 'RerunOnFailure', annotations: { 'boot-time': '2s' } }),
   );

@@ -4,9 +4,9 @@ import { Assets } from '../assets/assets.ts';
 import { condition } from '../kubernetes/api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import { healthy } from '../process/healthy.ts';
-import { RunSupervisor } from '../process/run-supervisor.ts';
 import { Part } from '../process/part.ts';
 import { freePort } from '../process/ports.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 
 /** Names of the stage files in `packages/testbed/stages`, which define what kwok simulates besides Nodes and Pods. */
 export type Stages = 'virt-handler' | 'csi-snapshotter' | 'kubevirt-imitation';

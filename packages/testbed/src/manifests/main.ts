@@ -1,8 +1,8 @@
 /** Part of `make generate`: writes the manifests. With `--check`, part of `make check`: fails if they are out of date. */
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { temporaryFolder } from '../process/run-supervisor.ts';
 import { tryRun } from '../process/run.ts';
+import { temporaryFolder } from '../process/run-supervisor.ts';
 import { generateManifests } from './generate.ts';
 import { manifestsFolder } from './load.ts';
 

@@ -2,8 +2,8 @@ import { chmod, constants, cp, lchown, readdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { messageOf, TestbedError } from '../errors.ts';
-import { supervisedCommand } from './supervised-command.ts';
 import type { ServerUser } from './server-user.ts';
+import { supervisedCommand } from './supervised-command.ts';
 import { hydrateSymlinks } from './symlinks.ts';
 
 /** Paths of PostgreSQL's programs. */

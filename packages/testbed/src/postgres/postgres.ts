@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { chmod, chown, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TestbedError } from '../errors.ts';
-import { RunSupervisor } from '../process/run-supervisor.ts';
 import { Part } from '../process/part.ts';
 import { portFor } from '../process/ports.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 import { type Binaries, installedNative, usableBinaries } from './binaries.ts';
 import { type Address, acceptsClients } from './handshake.ts';
-import { supervisedCommand } from './supervised-command.ts';
 import { type ServerUser, serverUser } from './server-user.ts';
+import { supervisedCommand } from './supervised-command.ts';
 
 export interface PostgresOptions {
   /** @default a free port */

@@ -2,8 +2,8 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf, TestbedError } from '../errors.ts';
-import { RunSupervisor, type SupervisedProcess } from './run-supervisor.ts';
 import type { Exit } from './protocol.ts';
+import { RunSupervisor, type SupervisedProcess } from './run-supervisor.ts';
 import { until } from './until.ts';
 
 export interface PartOptions {
@@ -106,9 +106,13 @@ export class Part implements AsyncDisposable {
       const what = exit
         ? `exited before it was ready (${describe(exit)})`
         : `is not ready: ${messageOf(error)}`;
-      throw new TestbedError('PART_DIED', `${name} ${what}. Last lines of its log:\n${await this.logTail()}`, {
-        cause: error,
-      });
+      throw new TestbedError(
+        'PART_DIED',
+        `${name} ${what}. Last lines of its log:\n${await this.logTail()}`,
+        {
+          cause: error,
+        },
+      );
     }
   }
 

@@ -77,7 +77,9 @@ describe('every process and folder is removed when the program ends', () => {
     const runner = await startRunner(tmp);
     process.kill(runner.supervisor, 'SIGKILL');
     runner.process.kill('SIGKILL');
-    await until(async () => processIdentity(runner.supervisor) === undefined, { what: 'the run supervisor exits' });
+    await until(async () => processIdentity(runner.supervisor) === undefined, {
+      what: 'the run supervisor exits',
+    });
     expect(remainsOf(runner)).toEqual({ alive: [...runner.parts], dir: true });
     const next = await startRunner(tmp);
     await expectNothingLeft(runner);

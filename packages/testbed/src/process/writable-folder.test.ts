@@ -23,7 +23,8 @@ function disk(fails: Partial<Record<keyof ProbedFiles, string>>, ...existing: re
     isFolder: async (path) => folders.has(path),
     mkdir: async (path) => {
       failIfConfigured('mkdir');
-      if (dirname(path) !== '/' && !folders.has(dirname(path))) throw new Error(`${path}: its parent does not exist`);
+      if (dirname(path) !== '/' && !folders.has(dirname(path)))
+        throw new Error(`${path}: its parent does not exist`);
       folders.add(path);
     },
     write: async () => failIfConfigured('write'),

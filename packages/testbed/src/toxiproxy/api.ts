@@ -40,7 +40,11 @@ export class Api {
     if (!response.ok) throw requestError(method, path, response);
   }
 
-  async #send(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<ApiResponse> {
+  async #send(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: object,
+  ): Promise<ApiResponse> {
     const response = await request(this.#url + path, {
       method,
       reset: true, // no keep-alive: tests kill the server, and a stale connection would fail the next request

@@ -42,12 +42,7 @@ export async function watchCluster(cluster: Cluster, signal: AbortSignal, print:
   await Promise.all([events, ...OWN_KINDS.map((own) => watchStatus(cluster, own, signal, print))]);
 }
 
-async function watchStatus(
-  cluster: Cluster,
-  own: OwnKind,
-  signal: AbortSignal,
-  print: Print,
-): Promise<void> {
+async function watchStatus(cluster: Cluster, own: OwnKind, signal: AbortSignal, print: Print): Promise<void> {
   const lastLines = new Map<string, string>();
   await watchForever(cluster, own.path, signal, ({ type, object }) => {
     const { uid } = object.metadata;

@@ -2,8 +2,8 @@ import { copyFile, mkdir, readFile, rm, rmdir, symlink, writeFile } from 'node:f
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TestbedError } from '../errors.ts';
-import { RunSupervisor } from '../process/run-supervisor.ts';
 import { processIdentity } from '../process/process-identity.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 import { requireWritableFolder } from '../process/writable-folder.ts';
 
 /** Files that `make up` publishes in its folder. */
@@ -60,7 +60,8 @@ export class UpFolder implements AsyncDisposable {
     }
     const use = { purpose: 'the folder of `make up`', variable: 'VMWRIGHT_UP_DIR' };
     const created = await requireWritableFolder(this.path, use);
-    for (const path of created === undefined ? this.#contents : [created]) RunSupervisor.shared.removeAtEnd(path);
+    for (const path of created === undefined ? this.#contents : [created])
+      RunSupervisor.shared.removeAtEnd(path);
     for (const path of this.#contents) await rm(path, { recursive: true, force: true }); // left by a killed `make up`
     for (const folder of [this.bin, this.logs, this.requests]) await mkdir(folder);
   }

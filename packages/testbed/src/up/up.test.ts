@@ -16,9 +16,9 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { Assets } from '../assets/assets.ts';
 import { bundles } from '../assets/catalog.ts';
 import { consoleCommands, shapeOf } from '../docs/console.ts';
-import { temporaryFolder } from '../process/run-supervisor.ts';
 import { freePort } from '../process/ports.ts';
 import { run, tryRun } from '../process/run.ts';
+import { temporaryFolder } from '../process/run-supervisor.ts';
 import { until } from '../process/until.ts';
 
 /** PATH without the entries that npm and make add, such as our Node. */
@@ -55,7 +55,9 @@ async function start(env: Record<string, string | undefined> = {}): Promise<Up> 
   const exit = once(child, 'close'); // exited, and all its output was read
   onTestFinished(async () => {
     signal(child, 'SIGKILL');
-    await until(async () => readdirSync(tmp).length === 0, { what: 'everything that `make up` started is gone' });
+    await until(async () => readdirSync(tmp).length === 0, {
+      what: 'everything that `make up` started is gone',
+    });
     rmSync(work, { recursive: true });
   });
   return { process: child, dir, tmp, port, output: () => output, exit };
@@ -299,7 +301,9 @@ describe('make up exits with code 1 and the remedy, and leaves nothing behind', 
 
 test('Ctrl-C during startup leaves nothing behind', async () => {
   const up = await start();
-  await until(async () => up.output().includes('kubernetes is ready'), { what: 'the control plane is started' });
+  await until(async () => up.output().includes('kubernetes is ready'), {
+    what: 'the control plane is started',
+  });
   signal(up.process, 'SIGINT');
   await up.exit;
   await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left behind' });

@@ -70,7 +70,10 @@ function currentTime(): Promise<SoapResponse> {
 }
 
 /** Calls WaitForUpdatesEx and waits until the simulator has received the call. */
-async function waitForUpdates(collector: Ref, version: string): Promise<{ readonly response: Promise<SoapResponse> }> {
+async function waitForUpdates(
+  collector: Ref,
+  version: string,
+): Promise<{ readonly response: Promise<SoapResponse> }> {
   const before = (await vcsim.control.calls()).WaitForUpdatesEx ?? 0;
   const response = client.updates(collector, version);
   response.catch(() => undefined); // not an unhandled rejection before the caller awaits it
@@ -306,7 +309,9 @@ test('a cancelled delayed task stays cancelled, and one with a destroyed object 
 test('idle sessions expire', async () => {
   await vcsim.control.sessionTimeout(20);
   await using idle = await loggedIn();
-  await until(async () => (await vcsim.control.sessions()).length === 1, { what: 'the idle session has expired' });
+  await until(async () => (await vcsim.control.sessions()).length === 1, {
+    what: 'the idle session has expired',
+  });
   expect(faultOf(await idle.call('CurrentTime', serviceInstance))).toBe('NotAuthenticated');
   await vcsim.control.sessionTimeout(HOUR);
 });

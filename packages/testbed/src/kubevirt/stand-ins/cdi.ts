@@ -67,7 +67,9 @@ export function startCdi({ api }: Cluster): Disposable {
       const isSource = ({ metadata }: KubeObject) =>
         metadata.name === field(source, 'snapshot', 'name') &&
         metadata.namespace === field(source, 'snapshot', 'namespace');
-      await snapshots.until(() => field(snapshots.find(isSource), 'status', 'readyToUse') === true || !exists());
+      await snapshots.until(
+        () => field(snapshots.find(isSource), 'status', 'readyToUse') === true || !exists(),
+      );
     } else if (field(source, 'blank') === undefined) {
       await report('ImportScheduled');
       await step();
