@@ -116,7 +116,7 @@ func (s *sessions) expire() int {
 	return len(users)
 }
 
-// prune cleans up after sessions that timed out, of which the simulator removes only the key.
+// prune cleans up after sessions that timed out; the simulator itself removes only their keys.
 func (s *sessions) prune() {
 	s.mu.Lock()
 	expired := maps.Clone(s.known)
