@@ -1,5 +1,5 @@
-// Command vim25 writes what packages/vsphere knows of the vSphere API, from govmomi's types: as JSON, a file name and
-// its text each, for tools/vim25/main.ts to format and put in place.
+// Command vim25 generates the vim25 types of packages/vsphere from govmomi's types. It prints a JSON object that maps file names to
+// their content, which tools/vim25/main.ts formats and writes.
 package main
 
 import (
@@ -58,25 +58,25 @@ func run() error {
 	})
 }
 
-// call notes a method's arguments and answer as types of their own, under names that no type can have.
+// call defines a method's arguments and response as types, under names that no vim25 type can have.
 func (s *schema) call(body any) call {
 	t := reflect.TypeOf(body)
 	made := call{name: strings.TrimSuffix(t.Name(), "Body")}
 	request, _ := t.FieldByName("Req")
 	args := s.define(request.Type.Elem())
 	s.types["$"+made.name] = &args
-	made.args = args.fields[1:] // without _this, which is never among the arguments
+	made.args = args.fields[1:] // without _this
 
 	response, _ := t.FieldByName("Res")
-	answer := s.define(response.Type.Elem())
-	s.types["$"+made.name+"Response"] = &answer
-	if len(answer.fields) > 0 {
-		made.result = &answer.fields[0]
+	result := s.define(response.Type.Elem())
+	s.types["$"+made.name+"Response"] = &result
+	if len(result.fields) > 0 {
+		made.result = &result.fields[0]
 	}
 	return made
 }
 
-// others are the types that may come in place of one that is known, by the nearest that is.
+// others returns the unsupported subtypes by their nearest supported base type.
 func (s *schema) others(names []string) map[string][]string {
 	found := map[string][]string{}
 	for _, name := range names {

@@ -5,13 +5,13 @@ export interface ManagedObjectReference<Type extends string = string> {
   readonly value: string;
 }
 
-/** What every type is a kind of. */
+/** Base of all data types. */
 export interface DataObject {
-  /** Its type, where that is not the declared one. */
+  /** Type name, if it differs from the declared type. */
   readonly _type?: string;
 }
 
-/** The types by name: `Vim25['VirtualMachineCloneSpec']`. */
+/** All types by name, for example `Vim25['VirtualMachineCloneSpec']`. */
 export interface Vim25 {
   readonly AboutInfo: AboutInfo;
   readonly AlreadyExists: AlreadyExists;
@@ -256,7 +256,7 @@ export interface Vim25 {
   readonly VirtualSCSISharing: VirtualSCSISharing;
 }
 
-/** The arguments of a method and what it gives. */
+/** Arguments and result of each method. */
 export interface Calls {
   readonly RetrieveServiceContent: { readonly args: Record<string, never>; readonly result: ServiceContent };
   readonly CurrentTime: { readonly args: Record<string, never>; readonly result: Date };
@@ -423,7 +423,7 @@ export interface Calls {
   };
 }
 
-/** The properties of managed objects, by type and path. */
+/** Properties of managed objects, by type and path. */
 export interface Properties {
   readonly VirtualMachine: {
     readonly name: string;

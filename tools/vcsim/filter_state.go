@@ -11,21 +11,21 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// telling is what a client was told by one filter: the objects, and the properties of each.
+// filterState is what one filter has reported to the client: the objects and their properties.
 //
-// The simulator's own collector goes through all that a filter selects once for every change of any object, whatever it
-// is of, and copies each object by writing and reading it as XML: with fifty machines an answer is seconds late. Here
-// an answer takes one walk, which copies nothing, and one look at each object that is new or was touched.
-type telling map[types.ManagedObjectReference]map[string]types.AnyType
+// The simulator's own collector traverses everything that a filter selects for every change of any object and copies each object
+// through XML; with fifty VMs a response takes seconds. Here a response needs one traversal without copies and one read of each
+// new or changed object.
+type filterState map[types.ManagedObjectReference]map[string]types.AnyType
 
-// isTouched says whether a filter may have something to tell: of what it has told, or of what its way leads over.
-func (t telling) isTouched(spec types.PropertyFilterSpec, refs map[types.ManagedObjectReference]struct{}) bool {
+// isAffected returns whether a change may affect the filter: the object was reported, or the traversal may pass through it.
+func (s filterState) isAffected(spec types.PropertyFilterSpec, refs map[types.ManagedObjectReference]struct{}) bool {
 	for ref := range refs {
-		if _, told := t[ref]; told {
+		if _, reported := s[ref]; reported {
 			return true
 		}
 		for _, object := range spec.ObjectSet {
-			if object.Obj == ref || leadsOver(object.SelectSet, ref.Type) {
+			if object.Obj == ref || traverses(object.SelectSet, ref.Type) {
 				return true
 			}
 		}
@@ -33,67 +33,68 @@ func (t telling) isTouched(spec types.PropertyFilterSpec, refs map[types.Managed
 	return false
 }
 
-func leadsOver(selects []types.BaseSelectionSpec, kind string) bool {
+func traverses(selects []types.BaseSelectionSpec, kind string) bool {
 	return slices.ContainsFunc(selects, func(each types.BaseSelectionSpec) bool {
 		step, ok := each.(*types.TraversalSpec)
-		// A step may name a base: ComputeResource is one of ClusterComputeResource, ManagedEntity of all.
-		return ok && (strings.HasSuffix(kind, step.Type) || step.Type == "ManagedEntity" || leadsOver(step.SelectSet, kind))
+		// A traversal may name a base type: ComputeResource for ClusterComputeResource, ManagedEntity for all.
+		return ok && (strings.HasSuffix(kind, step.Type) || step.Type == "ManagedEntity" || traverses(step.SelectSet, kind))
 	})
 }
 
-// next gives what the client does not know yet, and takes it for told.
-func (t telling) next(
-	look func(types.PropertyFilterSpec) ([]types.ObjectContent, *soap.Fault),
+// update returns the updates since the last call and records them as reported.
+func (s filterState) update(
+	read func(types.PropertyFilterSpec) ([]types.ObjectContent, *soap.Fault),
 	spec types.PropertyFilterSpec,
-	touched *touched,
+	changed *changedObjects,
 	refs map[types.ManagedObjectReference]struct{},
 ) ([]types.ObjectUpdate, *soap.Fault) {
-	selected, fault := look(bare(spec))
+	selected, fault := read(withoutProperties(spec))
 	if fault != nil {
 		return nil, fault
 	}
 	var updates []types.ObjectUpdate
-	there := map[types.ManagedObjectReference]struct{}{}
+	present := map[types.ManagedObjectReference]struct{}{}
 	var wanted []types.ObjectSpec
 	for _, object := range selected {
-		if touched.isRemoved(object.Obj) {
+		if changed.isRemoved(object.Obj) {
 			continue
 		}
-		there[object.Obj] = struct{}{}
-		_, isTold := t[object.Obj]
-		_, isTouched := refs[object.Obj]
-		if !isTold || isTouched {
+		present[object.Obj] = struct{}{}
+		_, isReported := s[object.Obj]
+		_, isChanged := refs[object.Obj]
+		if !isReported || isChanged {
 			wanted = append(wanted, types.ObjectSpec{Obj: object.Obj})
 		}
 	}
-	for ref := range t {
-		if _, stays := there[ref]; !stays {
-			delete(t, ref)
+	for ref := range s {
+		if _, isPresent := present[ref]; !isPresent {
+			delete(s, ref)
 			updates = append(updates, types.ObjectUpdate{Kind: types.ObjectUpdateKindLeave, Obj: ref})
 		}
 	}
 	if len(wanted) == 0 {
 		return updates, nil
 	}
-	seen, fault := look(types.PropertyFilterSpec{
+	objects, fault := read(types.PropertyFilterSpec{
 		PropSet: spec.PropSet, ObjectSet: wanted, ReportMissingObjectsInResults: types.NewBool(true),
 	})
 	if fault != nil {
 		return nil, fault
 	}
-	for _, object := range seen {
-		if update := t.tell(object); update != nil {
+	for _, object := range objects {
+		if update := s.report(object); update != nil {
 			updates = append(updates, *update)
 		}
 	}
 	return updates, nil
 }
 
-func (t telling) tell(object types.ObjectContent) *types.ObjectUpdate {
-	before, isTold := t[object.Obj]
+// report records the object's properties and returns what changed, or nil.
+func (s filterState) report(object types.ObjectContent) *types.ObjectUpdate {
+	before, isReported := s[object.Obj]
 	after := make(map[string]types.AnyType, len(object.PropSet))
 	update := &types.ObjectUpdate{Kind: types.ObjectUpdateKindEnter, Obj: object.Obj}
-	if isTold {
+	if isReported {
 		update.Kind = types.ObjectUpdateKindModify
 	}
 	for _, property := range object.PropSet {
@@ -107,8 +108,8 @@ func (t telling) tell(object types.ObjectContent) *types.ObjectUpdate {
 			update.ChangeSet = append(update.ChangeSet, assign(name, nil))
 		}
 	}
-	t[object.Obj] = after
-	if isTold && len(update.ChangeSet) == 0 {
+	s[object.Obj] = after
+	if isReported && len(update.ChangeSet) == 0 {
 		return nil
 	}
 	return update
@@ -118,8 +119,8 @@ func assign(name string, value types.AnyType) types.PropertyChange {
 	return types.PropertyChange{Name: name, Op: types.PropertyChangeOpAssign, Val: value}
 }
 
-// bare selects the same objects, without their properties.
-func bare(spec types.PropertyFilterSpec) types.PropertyFilterSpec {
+// withoutProperties returns a spec that selects the same objects without their properties.
+func withoutProperties(spec types.PropertyFilterSpec) types.PropertyFilterSpec {
 	kinds := make([]types.PropertySpec, 0, len(spec.PropSet))
 	for _, each := range spec.PropSet {
 		kinds = append(kinds, types.PropertySpec{Type: each.Type})
@@ -128,8 +129,8 @@ func bare(spec types.PropertyFilterSpec) types.PropertyFilterSpec {
 	return spec
 }
 
-// look reads in the name of the client that has the collector.
-func (c *collector) look(ctx *simulator.Context) func(types.PropertyFilterSpec) ([]types.ObjectContent, *soap.Fault) {
+// reader returns a function that reads properties with the client's session.
+func (c *collector) reader(ctx *simulator.Context) func(types.PropertyFilterSpec) ([]types.ObjectContent, *soap.Fault) {
 	return func(spec types.PropertyFilterSpec) ([]types.ObjectContent, *soap.Fault) {
 		body := c.RetrievePropertiesEx(ctx, &types.RetrievePropertiesEx{
 			This: c.Self, SpecSet: []types.PropertyFilterSpec{spec},

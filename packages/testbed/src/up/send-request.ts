@@ -1,4 +1,4 @@
-/** `make restart PART=…` and `make stop PART=…`: a request to the `make up` that is running. */
+/** `make restart PART=…` and `make stop PART=…`: sends a request to the running `make up`. */
 import { readdir } from 'node:fs/promises';
 import { messageOf } from '@vmwright/core';
 import { TestbedError } from '../errors.ts';
@@ -7,24 +7,24 @@ import { Requests, VERBS } from './requests.ts';
 
 const [verb, part = ''] = process.argv.slice(2);
 try {
-  await ask();
+  await sendRequest();
 } catch (error) {
   process.stderr.write(`${messageOf(error)}\n`);
   process.exitCode = 1;
 }
 
-async function ask(): Promise<void> {
+async function sendRequest(): Promise<void> {
   const known = VERBS.find((each) => each === verb);
-  if (known === undefined) throw new Error(`${verb} is not one of ${VERBS.join(', ')}`);
+  if (known === undefined) throw new Error(`unknown request "${verb}"; use one of ${VERBS.join(', ')}`);
   const folder = new UpFolder(process.env.VMWRIGHT_UP_DIR);
   if ((await folder.owner()) === undefined) {
     throw new TestbedError(
       'PART_NOT_READY',
-      `no \`make up\` is ready in ${folder.path}; run \`make up\` first, in another shell`,
+      `no \`make up\` is running in ${folder.path}; start it in another shell first`,
     );
   }
   const parts = (await readdir(folder.logs)).map((log) => log.replace(/\.log$/, ''));
-  if (!parts.includes(part)) throw new Error(`PART=${part} must be one of ${parts.join(', ')}`);
+  if (!parts.includes(part)) throw new Error(`PART=${part} is not a part; use one of ${parts.join(', ')}`);
   await new Requests(folder.requests).send(known, part);
-  process.stdout.write(`${part}: ${known} done\n`);
+  process.stdout.write(`${part} ${known === 'stop' ? 'stopped' : 'restarted'}\n`);
 }

@@ -8,17 +8,17 @@ import { TestbedError } from '../errors.ts';
 import type { Command, Exit, Report, Request } from './protocol.ts';
 import { clearAbandonedRuns, RUN_PREFIX } from './run-record.ts';
 
-/** A folder for now: removed at the latest when the program has ended, however it ends. */
+/** Creates an empty folder that is removed when the program ends, even if it is killed. */
 export function temporaryFolder(name: string): Promise<string> {
-  return Keeper.shared.folder(name);
+  return RunSupervisor.shared.folder(name);
 }
 
-/** A process that the keeper started for us. */
-export interface KeptProcess {
+/** A process started through the run supervisor. */
+export interface SupervisedProcess {
   readonly pid: number;
-  /** Settles at its end; does not keep the program from ending. */
+  /** Resolves when the process exits. Does not keep the event loop alive. */
   readonly exited: Promise<Exit>;
-  /** The same for one who waits and does nothing else. */
+  /** Like `exited`, but keeps the event loop alive until the process exits. */
   waitForExit(): Promise<Exit>;
   signal(signal: NodeJS.Signals): void;
 }
@@ -29,16 +29,16 @@ interface Pending {
 }
 
 /**
- * This program's side of its keeper process (see `keeper-main.ts`): starts processes and hands out folders that are
- * certain to be gone after the program is, however it ends. One a program, started when first needed, never disposed:
- * the end of the program is what it waits for.
+ * Client of the run supervisor process (`run-supervisor-main.ts`). Starts processes and creates folders that are cleaned up
+ * when the program ends, however it ends. Each program has one instance, started on first use. It is never disposed, because
+ * the end of the program is what triggers the cleanup.
  */
-export class Keeper {
-  static #shared: Keeper | undefined;
+export class RunSupervisor {
+  static #shared: RunSupervisor | undefined;
 
-  static get shared(): Keeper {
-    Keeper.#shared ??= new Keeper();
-    return Keeper.#shared;
+  static get shared(): RunSupervisor {
+    RunSupervisor.#shared ??= new RunSupervisor();
+    return RunSupervisor.#shared;
   }
 
   readonly #dir: string;
@@ -55,21 +55,21 @@ export class Keeper {
       process.execPath,
       [
         '--disable-warning=ExperimentalWarning',
-        fileURLToPath(new URL('keeper-main.ts', import.meta.url)),
+        fileURLToPath(new URL('run-supervisor-main.ts', import.meta.url)),
         this.#dir,
       ],
       { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] },
     );
-    this.#process.on('message', (report: Report) => this.#take(report));
-    this.#process.once('exit', () => this.#lose());
-    // Neither the process nor the channel keeps the program from ending: its end is the keeper's cue.
+    this.#process.on('message', (report: Report) => this.#handle(report));
+    this.#process.once('exit', () => this.#onLost());
+    // Neither the process nor its channel may keep the program alive: the supervisor waits for the program to end.
     this.#process.unref();
     this.#process.channel?.unref();
   }
 
-  /** A new empty folder, removed at the latest when the program has ended. */
+  /** Creates an empty folder that is removed when the program ends. */
   async folder(name: string): Promise<string> {
-    // Others may pass through but not look around: PostgreSQL, run as another user, has its data in here.
+    // Other users may traverse the folder but not list it: PostgreSQL runs as another user and has its data inside.
     await chmod(this.#dir, 0o711);
     this.#lastFolder += 1;
     const path = join(this.#dir, `${name}-${this.#lastFolder}`);
@@ -77,28 +77,29 @@ export class Keeper {
     return path;
   }
 
-  /** A folder elsewhere that must not stay behind either. */
+  /** Registers a path outside the run's folder for removal when the program ends. */
   removeAtEnd(path: string): void {
-    this.#ask({ do: 'remove-at-end', path });
+    this.#send({ type: 'remove-at-end', path });
   }
 
-  async start(command: Command): Promise<KeptProcess> {
+  /** Starts a process. Rejects with `PART_DIED` if it cannot be started. */
+  async start(command: Command): Promise<SupervisedProcess> {
     this.#lastId += 1;
     const id = this.#lastId;
     const pending: Pending = { started: Promise.withResolvers(), exited: Promise.withResolvers() };
     this.#pending.set(id, pending);
-    this.#ask({ do: 'start', id, ...command });
+    this.#send({ type: 'start', id, ...command });
     const pid = await this.#waitFor(pending.started.promise);
     const exited = pending.exited.promise;
     return {
       pid,
       exited,
       waitForExit: () => this.#waitFor(exited),
-      signal: (signal) => this.#ask({ do: 'signal', id, signal }),
+      signal: (signal) => this.#send({ type: 'signal', id, signal }),
     };
   }
 
-  /** The channel is all that such a promise hangs on, so it must keep the program alive meanwhile. */
+  /** Awaits a promise that only a message can settle, and keeps the event loop alive until then. */
   async #waitFor<T>(promise: Promise<T>): Promise<T> {
     this.#waiting += 1;
     this.#process.channel?.ref();
@@ -110,16 +111,16 @@ export class Keeper {
     }
   }
 
-  #ask(request: Request): void {
+  #send(request: Request): void {
     this.#process.send(request, (error) => {
-      if (error !== null) this.#lose();
+      if (error !== null) this.#onLost();
     });
   }
 
-  #take(report: Report): void {
+  #handle(report: Report): void {
     const pending = this.#pending.get(report.id);
     if (pending === undefined) return;
-    switch (report.is) {
+    switch (report.type) {
       case 'started':
         pending.started.resolve(report.pid);
         break;
@@ -134,13 +135,14 @@ export class Keeper {
     }
   }
 
-  /** The keeper itself was killed: nothing can be said of its processes any more, so everyone who waits is told. */
-  #lose(): void {
+  /** Handles the loss of the supervisor process: the state of its children is unknown, so every pending wait ends. */
+  #onLost(): void {
     for (const { started, exited } of this.#pending.values()) {
-      started.reject(new TestbedError('PART_DIED', 'the process that keeps the testbed was killed'));
+      started.reject(new TestbedError('PART_DIED', 'the run supervisor process was killed'));
       exited.resolve({ code: null, signal: 'SIGKILL' });
     }
     this.#pending.clear();
-    if (Keeper.#shared === this) Keeper.#shared = undefined; // the next one clears up what this one left
+    // The next use starts a new supervisor, which cleans up what this one left behind.
+    if (RunSupervisor.#shared === this) RunSupervisor.#shared = undefined;
   }
 }

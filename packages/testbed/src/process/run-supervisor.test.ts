@@ -10,10 +10,10 @@ import { Part } from './part.ts';
 import { processIdentity } from './process-identity.ts';
 import { until } from './until.ts';
 
-/** A program that starts two parts by the testbed's own means, tells of them, and waits. */
+/** A program that starts two parts through the testbed, prints their process ids, and waits. */
 interface Runner {
   readonly process: ChildProcess;
-  readonly keeper: number;
+  readonly supervisor: number;
   readonly parts: readonly number[];
   readonly dir: string;
 }
@@ -31,33 +31,33 @@ async function startRunner(tmp = tmpdir()): Promise<Runner> {
   });
   runners.push(child);
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
-  const told: unknown = JSON.parse(String(line));
-  if (!isTold(told)) throw new Error(`the runner said ${line}`);
-  return { process: child, ...told };
+  const ids: unknown = JSON.parse(String(line));
+  if (!isRunnerIds(ids)) throw new Error(`unexpected output of the runner: ${line}`);
+  return { process: child, ...ids };
 }
 
-function isTold(value: unknown): value is Omit<Runner, 'process'> {
+function isRunnerIds(value: unknown): value is Omit<Runner, 'process'> {
   return (
-    typeof value === 'object' && value !== null && 'keeper' in value && 'parts' in value && 'dir' in value
+    typeof value === 'object' && value !== null && 'supervisor' in value && 'parts' in value && 'dir' in value
   );
 }
 
-function leftOf({ keeper, parts, dir }: Runner) {
-  const alive = [keeper, ...parts].filter((pid) => processIdentity(pid) !== undefined);
+function remainsOf({ supervisor, parts, dir }: Runner) {
+  const alive = [supervisor, ...parts].filter((pid) => processIdentity(pid) !== undefined);
   return { alive, dir: existsSync(dir) };
 }
 
 async function expectNothingLeft(runner: Runner): Promise<void> {
-  await until(async () => leftOf(runner).alive.length === 0 && !leftOf(runner).dir, {
-    what: 'nothing is left',
+  await until(async () => remainsOf(runner).alive.length === 0 && !remainsOf(runner).dir, {
+    what: 'every process and folder is gone',
   });
 }
 
-describe('after the program that started them has ended, no process and no folder is left', () => {
+describe('every process and folder is removed when the program ends', () => {
   for (const signal of ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    test(`by ${signal}`, async () => {
+    test(`on ${signal}`, async () => {
       const runner = await startRunner();
-      expect(leftOf(runner)).toEqual({ alive: [runner.keeper, ...runner.parts], dir: true });
+      expect(remainsOf(runner)).toEqual({ alive: [runner.supervisor, ...runner.parts], dir: true });
       runner.process.kill(signal);
       await expectNothingLeft(runner);
     });
@@ -70,18 +70,20 @@ describe('after the program that started them has ended, no process and no folde
     await expectNothingLeft(runner);
   });
 
-  test('together with its keeper, once the next run starts', async () => {
-    // A folder of its own: any other test's first part would be that next run, at any moment.
+  test('when the next run starts, if the supervisor was killed as well', async () => {
+    // A private TMPDIR: otherwise any test that starts its first part concurrently would be the next run.
     const tmp = mkdtempSync(join(tmpdir(), 'vmwright-test-'));
     onTestFinished(() => rmSync(tmp, { recursive: true }));
     const runner = await startRunner(tmp);
-    process.kill(runner.keeper, 'SIGKILL');
+    process.kill(runner.supervisor, 'SIGKILL');
     runner.process.kill('SIGKILL');
-    await until(async () => processIdentity(runner.keeper) === undefined, { what: 'the keeper is gone' });
-    expect(leftOf(runner)).toEqual({ alive: [...runner.parts], dir: true });
+    await until(async () => processIdentity(runner.supervisor) === undefined, {
+      what: 'the run supervisor exits',
+    });
+    expect(remainsOf(runner)).toEqual({ alive: [...runner.parts], dir: true });
     const next = await startRunner(tmp);
     await expectNothingLeft(runner);
-    expect(leftOf(next)).toEqual({ alive: [next.keeper, ...next.parts], dir: true });
+    expect(remainsOf(next)).toEqual({ alive: [next.supervisor, ...next.parts], dir: true });
     next.process.kill('SIGKILL');
     await expectNothingLeft(next);
   });
@@ -90,7 +92,7 @@ describe('after the program that started them has ended, no process and no folde
 describe('a part', () => {
   const options = { name: 'sleeper', command: 'sleep', args: ['1000'], ready: async () => true };
 
-  test('is gone with its folder when disposed', async () => {
+  test('is killed and its folder removed when disposed', async () => {
     const part = await Part.start(options);
     const { pid, dir } = part;
     await part[Symbol.asyncDispose]();
@@ -108,13 +110,13 @@ describe('a part', () => {
     expect(part.pid).not.toBe(first);
   });
 
-  test('that stops itself is known to be stopped', async () => {
+  test('that exits by itself is reported as not running', async () => {
     await using part = await Part.start({ ...options, args: ['0.2'] });
     expect(await part.exited()).toEqual({ code: 0, signal: null });
     expect(part.running).toBe(false);
   });
 
-  test('that dies before it is ready says so with the end of its log', async () => {
+  test('that exits before it is ready fails with the tail of its log', async () => {
     const start = Part.start({
       ...options,
       name: 'doomed',
@@ -123,18 +125,18 @@ describe('a part', () => {
       ready: async () => false,
     });
     await expect(start).rejects.toThrow(
-      /doomed ended before it was ready \(exit code 3\).*the disk is on fire/s,
+      /doomed exited before it was ready \(exit code 3\).*the disk is on fire/s,
     );
   });
 
-  test('whose program is missing says so', async () => {
+  test('with a missing executable fails with ENOENT', async () => {
     const start = Part.start({ ...options, name: 'ghost', command: '/nowhere/ghost' });
     await expect(start).rejects.toThrow(/ghost cannot be started: .*ENOENT/);
   });
 
   test('that ignores its stop signal is killed', async () => {
-    const deaf = ['-c', 'trap "" TERM; while :; do sleep 1; done'];
-    await using part = await Part.start({ ...options, command: 'sh', args: deaf, stopGraceMs: 300 });
+    const ignoresTerm = ['-c', 'trap "" TERM; while :; do sleep 1; done'];
+    await using part = await Part.start({ ...options, command: 'sh', args: ignoresTerm, stopGraceMs: 300 });
     const { pid } = part;
     await part.stop();
     expect(processIdentity(pid)).toBeUndefined();
