@@ -1,4 +1,4 @@
-/** The private cloud's client. The server is in `@vmwright/cloud/server`: who talks to it does not load it. */
+/** Client of the private cloud. The server is a separate entry point, `@vmwright/cloud/server`, so that clients do not load it. */
 export type { LabelChanges, Labels, NewServer, Server, ServerState, ServerStatus } from './api/server.ts';
 export {
   type CallOptions,

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { freePort, temporaryFolder } from '@vmwright/testbed';
 import { expect, onTestFinished, test } from 'vitest';
-import { settingsFrom } from '../src/server/index.ts';
-import { ruleIn } from '../src/server/names/rule.ts';
+import { parseSettings } from '../src/server/index.ts';
+import { parseRule } from '../src/server/names/rule.ts';
 import { MAIN } from './cloud-process.ts';
 
 const docs = readFileSync(new URL('../../../docs/cloud.md', import.meta.url), 'utf8');
@@ -24,20 +24,20 @@ const blocks: Block[] = [...docs.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(
   }),
 );
 
-/** Without what is another each time. */
-function plain(text: string): string {
+/** Replaces ids and times, which differ on each run. */
+function normalize(text: string): string {
   return text
     .trim()
     .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, 'UUID')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME');
 }
 
-test('every command of docs/cloud.md does what it says', async () => {
+test('every command of docs/cloud.md prints the documented output', async () => {
   const dir = await temporaryFolder('docs');
   const port = await freePort();
   mkdirSync(join(dir, 'bin'));
   const program = join(dir, 'bin', 'vmwright-cloud');
-  // On a port of this test's own, and with machines that stay as they are while the page is read.
+  // Uses a free port, and machines that keep building for the whole test.
   writeFileSync(join(dir, 'config.json'), '{"simulated":{"bootMs":{"min":3600000,"max":3600000}}}');
   writeFileSync(
     program,
@@ -60,16 +60,16 @@ test('every command of docs/cloud.md does what it says', async () => {
   });
   const ended = once(shell, 'exit');
   const output = Buffer.concat(await shell.stdout.toArray()).toString();
-  const said = output.split(/^=== \d+$/m).map(plain);
+  const outputs = output.split(/^=== \d+$/m).map(normalize);
   expect((await ended)[0], output).toBe(0);
-  let shown = 0;
+  let compared = 0;
   for (const [at, command] of commands.entries()) {
-    const answer = blocks[blocks.indexOf(command) + 1];
-    if (answer?.language !== 'json') continue;
-    shown += 1;
-    expect(JSON.parse(said[at] ?? ''), command.text).toEqual(JSON.parse(plain(answer.text)));
+    const documented = blocks[blocks.indexOf(command) + 1];
+    if (documented?.language !== 'json') continue;
+    compared += 1;
+    expect(JSON.parse(outputs[at] ?? ''), command.text).toEqual(JSON.parse(normalize(documented.text)));
   }
-  expect(shown).toBeGreaterThan(6);
+  expect(compared).toBeGreaterThan(6);
 });
 
 test('in a checkout, the first command of docs/cloud.md puts the program and its Node on the PATH', async () => {
@@ -81,12 +81,12 @@ test('in a checkout, the first command of docs/cloud.md puts the program and its
   expect(stdout).toMatch(/^v24\.\d+\.\d+\nvmwright-cloud serve /);
 });
 
-test('the config of docs/cloud.md is all there is, with the defaults', async () => {
+test('the config of docs/cloud.md lists every setting with its default', async () => {
   const [config] = blocks.filter(({ language }) => language === 'jsonc');
   const file = join(await temporaryFolder('docs'), 'config.json');
   writeFileSync(file, (config?.text ?? '').replaceAll(/\/\/.*$/gm, ''));
-  const given = settingsFrom(['serve', '--config', file], {});
-  expect(given).toEqual(settingsFrom(['serve'], {}));
+  const given = parseSettings(['serve', '--config', file], {});
+  expect(given).toEqual(parseSettings(['serve'], {}));
   const names = (value: object | undefined): string[] =>
     Object.entries(value ?? {}).flatMap(([name, each]) => [
       name,
@@ -97,11 +97,11 @@ test('the config of docs/cloud.md is all there is, with the defaults', async () 
     expect(config?.text).toContain(`"${name}":`);
 });
 
-test('the prohibited names of docs/cloud.md are rules', () => {
+test('the prohibited names of docs/cloud.md are valid rules', () => {
   const block = blocks.find(({ text }) => text.startsWith('root '));
-  const rules = (block?.text ?? '').trim().split('\n').map(ruleIn);
+  const rules = (block?.text ?? '').trim().split('\n').map(parseRule);
   expect(rules.map(({ reason }) => reason)).toEqual([
-    "it is the superuser's",
+    'reserved for the superuser',
     'kept for the production network',
     undefined,
   ]);

@@ -1,6 +1,6 @@
-/** What keeps the cloud from starting, as a sentence for who starts it. */
+/** Thrown when the cloud cannot start. The message is printed to the user. */
 export class StartError extends Error {
-  /** Stable, for programs: which part it is about. */
+  /** Stable code of the part that failed. */
   readonly code: 'SETTINGS' | 'KEYS' | 'NAMES' | 'STORE' | 'DRIVER' | 'LISTEN';
 
   constructor(code: StartError['code'], message: string, options?: ErrorOptions) {
@@ -15,7 +15,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message || error.name : String(error);
 }
 
-/** `ENOENT` and its like, of what the system has refused. */
+/** Returns the `code` of a Node.js error, such as `ENOENT`. */
 export function systemCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

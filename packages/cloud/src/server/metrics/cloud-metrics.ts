@@ -1,29 +1,28 @@
 import { SERVER_STATES, type ServerState } from '../../api/server.ts';
 import { Registry } from './registry.ts';
 
-/** Seconds. */
-const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What the cloud tells of itself. The names are a contract with dashboards. */
+/** Metrics of the cloud. Their names are stable, because dashboards and alerts use them. */
 export class CloudMetrics {
   readonly #registry = new Registry();
   readonly #requests = this.#registry.histogram(
     'vmwright_cloud_http_request_duration_seconds',
-    'How long requests took to answer, by route, method and code; a code of 0 is an answer that was not delivered',
-    BUCKETS,
+    'Duration of HTTP requests by route, method and status code; code 0 means that the response was not delivered.',
+    BUCKETS_SECONDS,
   );
   readonly #operations = this.#registry.counter(
     'vmwright_cloud_driver_operations_total',
-    'What was asked of the driver of machines, by how it ended',
+    'Machine driver operations by operation and result.',
   );
-  readonly #servers = this.#registry.gauge('vmwright_cloud_servers', 'How many servers are in which state');
+  readonly #servers = this.#registry.gauge('vmwright_cloud_servers', 'Number of servers by state.');
 
-  /** @param route as the API's document has it, or `other`: never the path itself, which has no end of values */
-  answered(route: string, method: string, code: number, seconds: number): void {
+  /** @param route path template of the OpenAPI document, or `other`; never the path itself, whose values are unbounded */
+  requestHandled(route: string, method: string, code: number, seconds: number): void {
     this.#requests.observe({ route, method, code: String(code) }, seconds);
   }
 
-  operated(operation: 'start' | 'stop', result: 'success' | 'error'): void {
+  operationFinished(operation: 'start' | 'stop', result: 'success' | 'error'): void {
     this.#operations.add({ operation, result });
   }
 

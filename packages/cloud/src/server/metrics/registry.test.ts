@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { CloudMetrics } from './cloud-metrics.ts';
 import { Registry } from './registry.ts';
 
-test('metrics are written as Prometheus reads them', () => {
+test('metrics are written in the Prometheus text format', () => {
   const registry = new Registry();
   const counter = registry.counter('a_total', 'Some');
   counter.add({});
@@ -23,7 +23,7 @@ b_seconds_count{route="/x"} 3
 `);
 });
 
-test('every state of servers is told, also when nobody is in it', () => {
+test('the servers gauge has a series for every state, including those without servers', () => {
   const text = new CloudMetrics().text(new Map([['running', 2]]));
   expect(text.match(/^vmwright_cloud_servers.*$/gm)).toEqual([
     'vmwright_cloud_servers{state="building"} 0',
