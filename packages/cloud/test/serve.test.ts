@@ -153,6 +153,8 @@ describe('SIGHUP', () => {
     writeFileSync(file, 'short\n');
     writeFileSync(cloud.prohibited, 'a/b\n');
     cloud.signal('SIGHUP');
+    // The names are also polled, so their error may be logged before the signal is handled.
+    await cloud.logged(/Reloading API keys failed/);
     await cloud.logged(/Reloading prohibited names failed/);
     expect(cloud.log).toContain(`${file}:1: a key must have at least 16 characters; this one has 5`);
     const headers = { authorization: 'Bearer the-old-key-0123456789' };
