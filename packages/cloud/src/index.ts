@@ -1,4 +1,4 @@
-/** Client of the private cloud. The server is a separate entry point, `@vmwright/cloud/server`, so that clients do not load it. */
+/** Client of the private cloud. The server has its own entry point, `@vmwright/cloud/server`, which clients do not load. */
 export type { LabelChanges, Labels, NewServer, Server, ServerState, ServerStatus } from './api/server.ts';
 export {
   type CallOptions,

@@ -87,14 +87,14 @@ export class VirtualWorld implements CloudWorld {
   connect(address: ServerAddress): Transport {
     this.addresses.push(address);
     return {
-      request: (request) => this.#answer(request),
+      request: (request) => this.#respond(request),
       close: async () => {
         this.closed += 1;
       },
     };
   }
 
-  async #answer(request: TransportRequest): ReturnType<Transport['request']> {
+  async #respond(request: TransportRequest): ReturnType<Transport['request']> {
     this.sent.push(request);
     this.sentAt.push(this.#time);
     for (const resolve of this.#requestListeners) resolve();

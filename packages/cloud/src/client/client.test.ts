@@ -132,7 +132,7 @@ describe('requests', () => {
     expect(create).toThrow(message);
   });
 
-  test('with a key that contains a line break are rejected when the client is created, and the error does not contain the key', () => {
+  test('with a line break in the key are rejected when the client is created, without the key in the error', () => {
     const create = () =>
       new CloudClient({ world: new VirtualWorld(), url: 'http://cloud', apiKey: 's3cret\r\nx: y' });
     expect(create).toThrow('the API key is empty or contains whitespace or non-ASCII characters');
@@ -328,14 +328,14 @@ describe('Retry-After', () => {
   });
 });
 
-describe('an API key that the cloud rejects', () => {
+describe('an API key', () => {
   function startWith(key: () => string, ...script: Scripted[]) {
     const world = new VirtualWorld(...script);
     return { world, client: new CloudClient({ world, url: 'http://cloud:8480/', apiKey: key }) };
   }
   const unauthorized = problem(401, 'UNAUTHORIZED');
 
-  test('is not sent again for one second; all calls throw UnauthorizedError', async () => {
+  test('that the cloud rejects is not sent again for one second; all calls throw UnauthorizedError', async () => {
     const { world, client } = start(unauthorized, unauthorized);
     for (const id of ['a', 'b', 'c']) {
       const error = await errorOf(world, client.get(id));
@@ -348,7 +348,7 @@ describe('an API key that the cloud rejects', () => {
     expect(world.sent).toHaveLength(2);
   });
 
-  test('does not delay requests once it is replaced', async () => {
+  test('that was rejected does not delay requests once it is replaced', async () => {
     let key = 'old';
     const { world, client } = startWith(() => key, unauthorized, { status: 200, body: server });
     await errorOf(world, client.get('a'));
@@ -358,7 +358,7 @@ describe('an API key that the cloud rejects', () => {
     expect(world.sentAt[1]).toBe(world.sentAt[0]);
   });
 
-  test('that cannot be read: the call throws the read error, and a key that disappears during the request is still redacted', async () => {
+  test('that cannot be read throws the read error, and one that disappears during the request is redacted', async () => {
     const missing = new Error('no key');
     const { world, client } = startWith(() => {
       throw missing;

@@ -23,7 +23,7 @@ export interface CloudClientOptions {
 export interface CallScope {
   /** Aborts the calls, unless a call has its own signal. */
   readonly signal?: AbortSignal;
-  /** Called right before each attempt of a write; throws when the write must not be sent, for example after leadership was lost. */
+  /** Called right before each attempt of a write; throws when it must not be sent, for example after leadership was lost. */
   allow(): void;
 }
 

@@ -20,7 +20,7 @@ import { Store } from './store/store.ts';
 /** A running cloud. */
 export interface Cloud {
   readonly url: string;
-  /** Reloads API keys, prohibited names and the TLS certificate. Logs errors and keeps the previous value of each that failed. */
+  /** Reloads API keys, prohibited names and the TLS certificate. Logs an invalid file and keeps its previous content. */
   reload(): void;
   /** Stops accepting connections, finishes pending requests and closes the database. Machines keep running. */
   close(): Promise<void>;

@@ -218,7 +218,7 @@ describe('a list', () => {
     expect(names('a', { key: 'zone', value: '2' })).toEqual([]);
   });
 
-  test('has each server that exists throughout exactly once, while others are created and deleted between pages (200 seeds)', async () => {
+  test('has each lasting server exactly once while others are created and deleted between pages (200 seeds)', async () => {
     const path = await temporaryFile();
     const { store } = open(path);
     for (let seed = 1; seed <= 200; seed++) {
