@@ -21,7 +21,7 @@ const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 const madeAnewAt = (vm: KubeObject) => Date.parse(String(status(vm, 'recreatedAt')));
 const NO_DELETES = { errorRate: 1, routes: ['deleteServer'], seed: 1 };
-const WHY = 'The machine has failed (the simulated boot has failed).';
+const WHY = 'The machine has failed (simulated boot failure).';
 
 test('a machine that has failed and cannot be removed for another is told so', async () => {
   await it.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(NO_DELETES) });

@@ -170,7 +170,7 @@ export class Cloud implements ModelServer {
     throw new Problem(
       404,
       'NO_SUCH_PATH',
-      'There is nothing at this path. GET /openapi.json says what there is.',
+      'No operation exists at this path. GET /openapi.json lists all operations.',
     );
   }
 
@@ -203,13 +203,13 @@ export class Cloud implements ModelServer {
       throw new Problem(
         422,
         'IDEMPOTENCY_KEY_REUSED',
-        'This Idempotency-Key came with another body before. A key stands for one server: take a new key for another.',
+        'This Idempotency-Key was already used with a different body. Use a new key to create another server.',
       );
     if (known !== undefined)
       throw new Problem(
         410,
         'SERVER_GONE',
-        `The server ${known.id} of this Idempotency-Key was deleted. Take a new key for a new server.`,
+        `Server ${known.id}, created with this Idempotency-Key, was deleted. Use a new key to create a new server.`,
         known.id,
       );
     this.#check(wanted.name);
@@ -219,7 +219,7 @@ export class Cloud implements ModelServer {
     after(bootMs(), () => {
       const now = this.servers.get(server.id);
       if (now?.state !== 'building') return;
-      if (fails) this.fail(now.id, 'the simulated boot has failed', 'itself');
+      if (fails) this.fail(now.id, 'simulated boot failure', 'itself');
       else this.servers.replace(now, { ...now, state: 'running' }, 'itself');
     });
     return answer(201, this.shown(server));

@@ -20,7 +20,7 @@ export function problemAnswer({ status, code, message, serverId }: Problem): Who
 }
 
 export function notFound(id: string): Problem {
-  const detail = `There is no server ${id}. It may have been deleted; GET /servers lists those there are.`;
+  const detail = `Server ${id} does not exist. It may have been deleted; GET /servers lists the existing servers.`;
   return new Problem(404, 'NOT_FOUND', detail);
 }
 

@@ -18,8 +18,8 @@ export function checkedName(name: unknown): string {
   if (typeof name !== 'string') throw invalid('The body: name must be string.');
   if (NAME.test(name)) return name;
   const shown = name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}…` : name;
-  const rule = 'a name has 1 to 63 letters, digits, hyphens, underscores and dots';
-  throw new Problem(422, 'INVALID_NAME', `${JSON.stringify(shown)} is no name for a server: ${rule}.`);
+  const rule = 'a name has 1 to 63 characters, each a letter, digit, hyphen, underscore or dot';
+  throw new Problem(422, 'INVALID_NAME', `${JSON.stringify(shown)} is not a valid server name: ${rule}.`);
 }
 
 export function checkedKey(key: string | undefined): string | undefined {
@@ -43,7 +43,7 @@ export function relabellingIn(body: string | undefined): Readonly<Record<string,
 
 export function checkedCount(labels: Labels): Labels {
   if (Object.keys(labels).length > MOST_LABELS)
-    throw invalid(`A server has at most ${MOST_LABELS} labels. Take some away first.`);
+    throw invalid(`A server has at most ${MOST_LABELS} labels. Remove some labels first.`);
   return labels;
 }
 
@@ -116,7 +116,7 @@ function fieldsIn(body: string | undefined): Json {
   try {
     value = JSON.parse(body ?? '');
   } catch {
-    throw new Problem(400, 'MALFORMED_REQUEST', 'The body is no JSON.');
+    throw new Problem(400, 'MALFORMED_REQUEST', 'The body is not valid JSON.');
   }
   if (!isJson(value)) throw invalid('The body must be object.');
   return value;

@@ -198,8 +198,8 @@ export const VM_BUGS: readonly Planted[] = [
   {
     name: 'what a proxy says is told with the key in it',
     file: `${CLIENT}/requests.ts`,
-    find: '(said) => withoutKey(said, key)',
-    replace: '(said) => said',
+    find: '(part) => redactKey(part, key)',
+    replace: '(part) => part',
     why: 'some repeat what they were sent',
     scenario,
   },

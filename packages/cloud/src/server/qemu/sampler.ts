@@ -2,76 +2,78 @@ import type { Clock } from '@vmwright/core';
 import type { Machine, Observation } from '../machines/driver.ts';
 import { cpuSecondsOf } from './processes.ts';
 
-/** What a look at a machine shows. */
-interface Look {
+/** State of a machine at one point in time. */
+interface Inspection {
   readonly pid: number | undefined;
   readonly state: Observation['state'];
   readonly message?: string;
 }
 
-export interface SamplesOptions {
+export interface SamplerOptions {
   readonly clock: Clock;
-  /** The machine's: one that has two and uses both is at 100 percent. */
+  /** CPUs per machine. A machine that uses all of them is at 100 percent. */
   readonly cpus: number;
-  /** What it throws means "cannot be said just now". */
-  readonly look: (machine: Machine, signal: AbortSignal) => Promise<Look>;
+  /** Inspects a machine. If it throws, the previous sample is kept. */
+  readonly inspect: (machine: Machine, signal: AbortSignal) => Promise<Inspection>;
 }
 
 interface Sample {
   observation: Observation;
-  /** Used up to when. */
+  /** CPU time used by the process up to `at`. */
   cpu: { readonly pid: number; readonly seconds: number; readonly at: number } | undefined;
-  readonly ended: AbortController;
+  readonly stopped: AbortController;
   timer: { cancel(): void } | undefined;
 }
 
-const EVERY_MS = 1_000;
+const INTERVAL_MS = 1_000;
 
-/** Looks at each machine that somebody has asked for once a second, so that asking costs nothing. */
-export class Samples {
-  readonly #options: SamplesOptions;
+/** Samples each machine once a second, starting with its first `get`, so that `get` is cheap. */
+export class Sampler {
+  readonly #options: SamplerOptions;
   readonly #samples = new Map<string, Sample>();
 
-  constructor(options: SamplesOptions) {
+  constructor(options: SamplerOptions) {
     this.#options = options;
   }
 
-  of(machine: Machine): Observation {
+  /** Returns the last sample of a machine. */
+  get(machine: Machine): Observation {
     const known = this.#samples.get(machine.id);
     if (known !== undefined) return known.observation;
     const sample: Sample = {
       observation: { state: 'building', cpuUtilization: 0 },
       cpu: undefined,
-      ended: new AbortController(),
+      stopped: new AbortController(),
       timer: undefined,
     };
     this.#samples.set(machine.id, sample);
-    void this.#take(machine, sample);
+    void this.#sample(machine, sample);
     return sample.observation;
   }
 
-  drop(id: string): void {
+  /** Stops sampling a machine. */
+  stop(id: string): void {
     const sample = this.#samples.get(id);
-    sample?.ended.abort(new Error('the machine is stopped'));
+    sample?.stopped.abort(new Error('sampling was stopped'));
     sample?.timer?.cancel();
     this.#samples.delete(id);
   }
 
   async close(): Promise<void> {
-    for (const id of [...this.#samples.keys()]) this.drop(id);
+    for (const id of [...this.#samples.keys()]) this.stop(id);
   }
 
-  async #take(machine: Machine, sample: Sample): Promise<void> {
-    const { look, clock } = this.#options;
+  async #sample(machine: Machine, sample: Sample): Promise<void> {
+    const { inspect, clock } = this.#options;
     try {
-      const { pid, state, message } = await look(machine, sample.ended.signal);
+      const { pid, state, message } = await inspect(machine, sample.stopped.signal);
       const cpuUtilization = this.#utilization(pid, sample);
       sample.observation = { state, cpuUtilization, ...(message !== undefined && { message }) };
     } catch {
-      // A monitor that is busy says nothing about the machine: the last look stands.
+      // A busy QMP monitor says nothing about the machine: keep the previous sample.
     }
-    if (sample.ended.signal.aborted) return;
-    sample.timer = clock.after(EVERY_MS, () => void this.#take(machine, sample));
+    if (sample.stopped.signal.aborted) return;
+    sample.timer = clock.after(INTERVAL_MS, () => void this.#sample(machine, sample));
   }
 
   #utilization(pid: number | undefined, sample: Sample): number {

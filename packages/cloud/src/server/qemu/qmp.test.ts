@@ -3,15 +3,15 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { temporaryFolder } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
-import { askMonitor } from './monitor.ts';
+import { executeQmp } from './qmp.ts';
 
-test('who gives up before it is connected ends nothing but the question', async () => {
+test('an abort before the connection is established only rejects the command', async () => {
   const path = join(await temporaryFolder('monitor'), 'socket');
   const monitor = createServer().listen(path);
   await once(monitor, 'listening');
-  const given = new AbortController();
-  const answer = askMonitor(path, 'query-status', given.signal);
-  given.abort(); // an error that nobody listens for would end the process, and fails this run
-  await expect(answer).rejects.toThrow();
+  const controller = new AbortController();
+  const result = executeQmp(path, 'query-status', controller.signal);
+  controller.abort(); // an unhandled socket error would end the process and fail the test run
+  await expect(result).rejects.toThrow();
   await once(monitor.close(), 'close');
 });

@@ -1,32 +1,32 @@
 #!/usr/bin/env node
 /**
- * An imitation of QEMU, for where there is none: it takes the arguments that the driver gives, goes to the background,
- * locks its pid file, writes to its console and speaks as much QMP as the driver does. It runs no machine.
+ * Fake QEMU for hosts without one: accepts the arguments of the driver, daemonizes, locks its pid file, writes to its console
+ * and implements the QMP commands that the driver uses. It runs no machine.
  *
- * QEMU_IMITATION: `dies` ends soon after its start, `refuses` says what QEMU says of a disk it cannot read, `deaf` does
- * not quit when asked to, `paused` is a machine that does not run.
+ * FAKE_QEMU selects a behaviour: `exits` exits soon after the start, `fails` fails to start with QEMU's error for an
+ * unreadable disk, `ignores-quit` does not quit, `paused` reports a paused machine.
  */
 import { spawn } from 'node:child_process';
 import { appendFileSync, copyFileSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
 const args = process.argv.slice(2);
-/** A test that was killed leaves it behind, and nobody else would end it. */
-const LONGEST_LIFE_MS = 120_000;
-const behaviour = process.env.QEMU_IMITATION ?? '';
-const after = (name: string) => args[args.indexOf(name) + 1] ?? '';
+/** Maximum lifetime, because a killed test does not stop its processes. */
+const MAX_LIFETIME_MS = 120_000;
+const behaviour = process.env.FAKE_QEMU ?? '';
+const argumentOf = (name: string) => args[args.indexOf(name) + 1] ?? '';
 
 function fail(message: string): never {
-  process.stderr.write(`qemu-imitation: ${message}\n`);
+  process.stderr.write(`fake-qemu: ${message}\n`);
   process.exit(1);
 }
 
 if (args.includes('--version')) {
-  process.stdout.write('QEMU emulator version 0.0 (an imitation)\n');
-} else if (after('-qmp') === 'stdio') {
-  fail('KVM is not imitated');
+  process.stdout.write('QEMU emulator version 0.0 (fake)\n');
+} else if (argumentOf('-qmp') === 'stdio') {
+  fail('KVM is not supported');
 } else if (args.includes('-daemonize')) {
-  if (behaviour === 'refuses') fail('-drive: Could not open the disk');
+  if (behaviour === 'fails') fail('-drive: Could not open the disk');
   const rest = args.filter((arg) => arg !== '-daemonize');
   const child = spawn(process.execPath, [import.meta.filename, ...rest], {
     detached: true,
@@ -37,21 +37,21 @@ if (args.includes('--version')) {
     child.unref();
     if (message !== 'ready') fail(String(message));
   });
-  child.once('exit', () => fail('it has ended'));
+  child.once('exit', () => fail('the process exited'));
 } else {
   run();
 }
 
 function run(): void {
   try {
-    claim(after('-pidfile'));
+    acquirePidFile(argumentOf('-pidfile'));
   } catch {
     process.send?.('cannot create PID file: Cannot lock pid file');
     return;
   }
-  const [, console = ''] = /path=([^,]+)/.exec(after('-chardev')) ?? [];
-  appendFileSync(console, `booted ${after('-name')}\n`);
-  const [, socket = ''] = /^unix:([^,]+)/.exec(after('-qmp')) ?? [];
+  const [, console = ''] = /path=([^,]+)/.exec(argumentOf('-chardev')) ?? [];
+  appendFileSync(console, `booted ${argumentOf('-name')}\n`);
+  const [, socket = ''] = /^unix:([^,]+)/.exec(argumentOf('-qmp')) ?? [];
   const status = behaviour === 'paused' ? 'paused' : 'running';
   const monitor = createServer((connection) => {
     connection.on('error', () => undefined);
@@ -61,21 +61,21 @@ function run(): void {
         const { execute } = JSON.parse(line);
         connection.write('{"event": "SOMETHING", "data": {}}\n');
         connection.write(`${JSON.stringify({ return: execute === 'query-status' ? { status } : {} })}\n`);
-        if (execute === 'quit' && behaviour !== 'deaf') process.exit(0);
+        if (execute === 'quit' && behaviour !== 'ignores-quit') process.exit(0);
       }
     });
   });
   process.on('SIGTERM', () => undefined);
-  setTimeout(() => process.exit(1), LONGEST_LIFE_MS);
+  setTimeout(() => process.exit(1), MAX_LIFETIME_MS);
   monitor.listen(socket, () => {
     process.send?.('ready', () => process.disconnect());
-    if (behaviour === 'dies') setTimeout(() => process.exit(1), 300);
-    else busy();
+    if (behaviour === 'exits') setTimeout(() => process.exit(1), 300);
+    else useCpu();
   });
 }
 
-/** As QEMU does by a lock: only one process has the file. It comes with its content, so that nobody sees it without. */
-function claim(file: string): void {
+/** Creates the pid file or throws, as QEMU does by locking. Links a complete file, so that readers never see it empty. */
+function acquirePidFile(file: string): void {
   const own = `${file}.${process.pid}`;
   writeFileSync(own, `${process.pid}\n`);
   try {
@@ -97,8 +97,8 @@ function isAlive(pid: number): boolean {
 }
 
 /** Uses about a third of a CPU. */
-function busy(): void {
+function useCpu(): void {
   const end = performance.now() + 30;
   while (performance.now() < end);
-  setTimeout(busy, 60);
+  setTimeout(useCpu, 60);
 }
