@@ -15,31 +15,33 @@ import {
 import type { Cause, CloudServer } from './server.ts';
 import { Servers } from './servers.ts';
 
+/** Clock, timers and random behaviour of the model. */
 export interface CloudEnvironment {
   /** Milliseconds since 1970. */
   now(): number;
   uuid(): string;
   after(ms: number, act: () => void): void;
-  /** How long the disk takes to make a machine … */
+  /** Time from the create request until the server runs. */
   bootMs(): number;
-  /** … and to wipe it. */
+  /** Time from the delete request until the server is gone. */
   wipeMs(): number;
-  /** Whether a machine that is made does not come up. */
+  /** Whether the next created server fails to boot. */
   bootFails(): boolean;
-  /** How old the state is that a list shows. */
+  /** Age of the state that a list shows. */
   lagMs(): number;
-  /** Beyond which a page never goes, whatever is asked for. The real cloud has 1,000. */
+  /** Maximum page size, whatever limit the request has. 1,000 in the real cloud. */
   readonly longestPage: number;
+  /** Adds an entry to the trace. */
   note(what: string): void;
 }
 
 export interface CloudOptions {
   readonly environment: CloudEnvironment;
-  /** That every request must carry. */
+  /** API key that every request must carry. */
   readonly apiKey: string;
 }
 
-/** How long the use of a CPU stays the same, while it changes at all. */
+/** Interval between changes of a server's CPU utilization. */
 const CPU_MS = 20_000;
 
 const SERVER = /^\/servers\/([^/]+)$/;
@@ -47,16 +49,16 @@ const STATUS = /^\/servers\/([^/]+)\/status$/;
 const CHECK = /^\/check\/([^/]+)$/;
 
 /**
- * A model of the private cloud, behind its own HTTP and JSON. Held to the real one by `test/cloud-differential`: the same
- * requests of the real client get the same answers and leave the same servers.
+ * Model of the private cloud's HTTP API. `test/cloud-differential` checks that the same requests of the real client get
+ * the same responses as from the real cloud and leave the same servers.
  *
- * Beyond the real one, lists may show what was some seconds ago, as those of large clouds do.
- * Left out: TLS, metrics, its document, `/faults`, keys that expire after a week, what a machine says of a deletion that
- * does not succeed, and the words for what breaks a rule of its schemas.
+ * Unlike the real cloud, lists may show state that is some seconds old, as those of large clouds do.
+ * Not modelled: TLS, metrics, the OpenAPI document, `/faults`, the expiry of idempotency keys after a week, the message
+ * of a failed deletion, and the texts of schema violations.
  */
 export class Cloud implements ModelServer {
   readonly servers: Servers;
-  /** Whether somebody in front of it answers that it cannot be reached. */
+  /** Whether a proxy answers every request with 502, as if the cloud were unreachable. */
   outOfOrder = false;
   readonly #environment: CloudEnvironment;
   readonly #authorization: string;
@@ -75,7 +77,7 @@ export class Cloud implements ModelServer {
     });
   }
 
-  /** From now on nobody may have the name, in whatever case. */
+  /** Rejects new servers of this name, ignoring case, until `allow`. */
   prohibit(name: string, reason?: string): void {
     this.#prohibited.set(name.toLowerCase(), reason);
   }
@@ -88,17 +90,17 @@ export class Cloud implements ModelServer {
     return this.#prohibited.has(name.toLowerCase());
   }
 
-  /** From now on all machines use as much of their CPU as they do now. */
+  /** Freezes the CPU utilization of all servers at its current value. */
   keepStill(): void {
     this.#stillFromMs = this.#environment.now();
   }
 
-  /** Puts a server there that runs, as somebody else would. */
+  /** Adds a running server, as another client would. */
   add(wanted: NewServer): CloudServer {
     return this.servers.add(this.#environment.uuid(), wanted, undefined, 'running', 'somebody');
   }
 
-  /** What it shows of a server now. */
+  /** Returns the API representation of a server. */
   shown(server: CloudServer): Server {
     return shown(server, cpuOf(server, Math.min(this.#environment.now(), this.#stillFromMs)));
   }
@@ -118,11 +120,11 @@ export class Cloud implements ModelServer {
       const answer = problemAnswer(new Problem(429, 'TOO_MANY_REQUESTS', 'Too many requests.'));
       return { ...answer, headers: { 'retry-after': String(retryAfterSeconds) } };
     }
-    // As proxies do that tell a stranger what they were asked: it must not come any further.
+    // Some proxies echo request headers in their error pages. The client must not pass the API key on.
     return { status: 502, body: `<h1>Bad gateway</h1><pre>authorization: ${this.#authorization}</pre>` };
   }
 
-  /** Begins a deletion. @param cause whose it is */
+  /** Starts the deletion of a server. @param cause what initiated it */
   beginDelete(id: string, cause: Cause): void {
     const server = this.#existing(id);
     if (server.state === 'deleting') return;
@@ -196,7 +198,7 @@ export class Cloud implements ModelServer {
   }
 
   #create(wanted: NewServer, key: string | undefined): WholeAnswer {
-    // Before the name is looked at: a repetition finds its own server there, and gets what it got before.
+    // Checked before the name: a retried create finds its own server and gets the same response again.
     const known = key === undefined ? undefined : this.servers.known(key, wanted);
     if (known?.is === 'same') return answer(200, this.shown(known.server));
     if (known?.is === 'reused')
@@ -225,7 +227,7 @@ export class Cloud implements ModelServer {
     return answer(201, this.shown(server));
   }
 
-  /** The machine of a server comes to its end, and the server stays. */
+  /** Marks a server as failed. It keeps existing. */
   fail(id: string, message: string, cause: Cause): void {
     const server = this.#existing(id);
     this.servers.replace(server, { ...server, state: 'failed', message }, cause);
@@ -236,7 +238,7 @@ export class Cloud implements ModelServer {
     if (refusal !== undefined) throw refusal;
   }
 
-  /** Why a name cannot be had now. */
+  /** Returns why a name is not available now, or undefined if it is. */
   refusalOf(name: string): Problem | undefined {
     if (this.isProhibited(name)) {
       const reason = this.#prohibited.get(name.toLowerCase());

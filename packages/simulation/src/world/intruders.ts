@@ -1,16 +1,17 @@
 /**
- * Errors that nobody catches while a simulation runs: they are the simulated code's, and go to the run instead of to
- * those who otherwise listen (a test runner would take them for its own). One simulation at a time can have them.
+ * Redirects uncaught exceptions and unhandled rejections to the running simulation until disposed. They come from the
+ * simulated code; the process's own listeners (for example the test runner's) would treat them as their own failures.
+ * Only one simulation may run at a time.
  */
 export class Intruders implements Disposable {
-  readonly #tell: (error: unknown) => void;
+  readonly #report: (error: unknown) => void;
   readonly #rejections = process.listeners('unhandledRejection');
   readonly #exceptions = process.listeners('uncaughtException');
 
-  constructor(tell: (error: unknown) => void) {
-    this.#tell = tell;
-    process.removeAllListeners('unhandledRejection').on('unhandledRejection', this.#tell);
-    process.removeAllListeners('uncaughtException').on('uncaughtException', this.#tell);
+  constructor(report: (error: unknown) => void) {
+    this.#report = report;
+    process.removeAllListeners('unhandledRejection').on('unhandledRejection', this.#report);
+    process.removeAllListeners('uncaughtException').on('uncaughtException', this.#report);
   }
 
   [Symbol.dispose](): void {

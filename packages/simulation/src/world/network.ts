@@ -11,12 +11,12 @@ import type { Trace } from './trace.ts';
 import { ENDED_TERM, isOfAnEndedTerm } from './work.ts';
 
 /**
- * On its way where nothing goes wrong: as usual, and one in so many for up to two seconds. With the twelve seconds of bad times,
- * leaders would go on losing their leases, and whatever is not noticed would be seen by the next one who comes to lead.
+ * Delay bounds while `faulty` is off. With the 12 s maximum of faulty times, leaders would keep losing their leases, and
+ * each new leader would find, and so hide, changes that the previous one missed.
  */
 const USUAL_MS = 50;
 const LONGEST_CALM_MS = 2_000;
-/** How long a late request is on its way, beside its usual delay. */
+/** Maximum extra delay of a late request. */
 const LATE_MS = 30_000;
 
 export interface NetworkParts {
@@ -32,30 +32,31 @@ interface Served {
 }
 
 /**
- * The way from processes to servers: each request and answer takes its time, and some go wrong (see `faults.ts`).
+ * The simulated network between processes and servers. Each request and response has a delay, and some are hit by a
+ * fault (see `faults.ts`).
  *
- * Guarantees: what a client has sent may arrive long after it gave up, also after it crashed. A client that sees no
- * answer knows nothing. Lines of one stream come in order.
+ * Guarantees: a request may arrive long after its client timed out or crashed. A client without a response cannot know
+ * whether the request was executed. The lines of one stream arrive in order.
  */
 export class Network {
   readonly #parts: NetworkParts;
   readonly #servers = new Map<string, Served>();
   readonly #partitions = new Set<string>();
-  /** Streams by the origin that they come from. */
+  /** Open streams by the origin of their server. */
   readonly #streams = new Map<string, Set<Stream>>();
-  /** Whether things go wrong at all. Delays are there in any case, if shorter. */
+  /** Whether faults are injected. Without faults, delays remain but are shorter. */
   faulty = false;
 
   constructor(parts: NetworkParts) {
     this.#parts = parts;
   }
 
-  /** Puts a server at an origin: `https://api.simulated`. */
+  /** Registers a server at an origin such as `https://api.simulated`. */
   serve(origin: string, server: ModelServer, faults: FaultRates = USUAL_FAULTS): void {
     this.#servers.set(origin, { server, faults });
   }
 
-  /** Nothing gets from this process to that server and back any more, silently, until `mend`. */
+  /** Silently drops all traffic between a process and a server until `mend`. */
   part(process: string, origin: string): void {
     this.#partitions.add(`${process} ${origin}`);
   }
@@ -64,7 +65,7 @@ export class Network {
     this.#partitions.delete(`${process} ${origin}`);
   }
 
-  /** Breaks all streams of a server, as when it is started anew. */
+  /** Breaks all streams of a server, as a restart does. */
   cut(origin: string): void {
     for (const stream of this.#streams.get(origin) ?? []) stream.break();
   }
@@ -91,7 +92,7 @@ export class Network {
     const served = this.#servers.get(origin);
     if (served === undefined) return Promise.reject(new Error(`getaddrinfo ENOTFOUND ${origin}`));
     const { schedule, choices } = this.#parts;
-    // Reads of vCenter are POSTs too; a change is what asks a fence right before it is sent.
+    // vCenter's reads are POSTs too; only a change has `beforeSend`, the fence check.
     const isChange = request.method !== 'GET' && request.beforeSend !== undefined;
     if (isChange && isOfAnEndedTerm())
       schedule.fail(new InvariantError(ENDED_TERM, `${process.name} sends ${nameOf(request)}`));
@@ -101,7 +102,7 @@ export class Network {
       : this.faulty
         ? requestFault(choices, served.faults)
         : undefined;
-    if (fault !== undefined) this.#tell(process, `${fault}: ${nameOf(request)}`, `request ${fault}`);
+    if (fault !== undefined) this.#note(process, `${fault}: ${nameOf(request)}`, `request ${fault}`);
     switch (fault) {
       case 'half-open':
         break;
@@ -127,11 +128,11 @@ export class Network {
     const { counts } = this.#parts;
     if (this.#isParted(process, origin)) return;
     if (exchange.isOver) {
-      if (request.method === 'GET') return; // nobody hears the answer, and it changes nothing
+      if (request.method === 'GET') return; // no client is waiting, and a GET has no effect
       counts.add(process.gone ? 'request arrived after a crash' : 'request arrived after the client gave up');
     }
     const answer = answerTo(server, request, fault, () => 1 + this.#parts.choices.pick(3));
-    this.#tell(process, `${nameOf(request)} → ${answer.status}`);
+    this.#note(process, `${nameOf(request)} → ${answer.status}`);
     if (fault === 'answer lost') return;
     const error = fault === 'reset' ? new Error('read ECONNRESET') : undefined;
     this.#answer(exchange, origin, answer, faults, error);
@@ -162,7 +163,7 @@ export class Network {
         if (this.#isParted(process, origin)) return 'stalled';
         const found = this.faulty ? streamFault(choices, faults) : undefined;
         if (found !== undefined)
-          this.#tell(process, `${found}: ${nameOf(exchange.request)}`, `stream ${found}`);
+          this.#note(process, `${found}: ${nameOf(exchange.request)}`, `stream ${found}`);
         return found;
       },
     });
@@ -192,14 +193,14 @@ export class Network {
     return this.#partitions.size > 0 && this.#partitions.has(`${process.name} ${origin}`);
   }
 
-  #tell({ name }: SimulatedProcess, what: string, counted?: string): void {
+  #note({ name }: SimulatedProcess, what: string, counted?: string): void {
     const { schedule, trace, counts } = this.#parts;
     trace.note(schedule.now, name, what);
     if (counted !== undefined) counts.add(counted);
   }
 }
 
-/** A request of a process, until it is answered for good or given up. */
+/** A request of a process, until it has its full response, failed or was aborted. */
 class Exchange {
   readonly process: SimulatedProcess;
   readonly request: TransportRequest;
@@ -219,7 +220,7 @@ class Exchange {
     this.answered = this.#settle.promise;
     request.signal?.addEventListener('abort', this.#aborted, { once: true });
     this.#forget = process.onCrash(() => {
-      this.onFail?.(new Error('the process has crashed')); // its socket closes, and the server stops sending
+      this.onFail?.(new Error('the process crashed')); // its socket closes, and the server stops sending
       this.#end();
     });
     open.add(this);
@@ -229,7 +230,7 @@ class Exchange {
     return this.#over;
   }
 
-  /** @param lasting its body is still to come */
+  /** @param lasting the body is streamed and still to come */
   resolve(response: TransportResponse, lasting = false): void {
     this.process.enter(() => {
       if (this.#over) return;

@@ -3,10 +3,10 @@ import type { TransportRequest } from '@vmwright/runtime';
 /** A request as it arrives at a server. */
 export type Arrived = Pick<TransportRequest, 'method' | 'path' | 'headers' | 'body'>;
 
-/** A server of the simulated world. It acts at once; what takes time in the real one, the network adds. */
+/** A model of a server. It acts immediately; the network adds the delays. */
 export interface ModelServer {
   receive(request: Arrived): Answer;
-  /** Says no without having acted, in this server's own form. */
+  /** Returns this server's error response for a request that it does not execute. */
   refuse(status: 429 | 500, retryAfterSeconds?: number): WholeAnswer;
 }
 
@@ -18,16 +18,16 @@ export interface WholeAnswer {
   readonly body: string;
 }
 
-/** An answer whose lines come when there is something to tell. */
+/** A response that the server streams line by line. */
 export interface StreamedAnswer {
   readonly status: number;
-  /** Called once; from then on the server may send. @returns called when the reader is gone */
+  /** Called once when the stream opens. @returns a function the network calls when the reader is gone */
   open(stream: ServerStream): () => void;
 }
 
 /** The server's end of a stream. */
 export interface ServerStream {
   send(line: string): void;
-  /** After all lines that were sent. */
+  /** Ends the stream after the lines already sent. */
   end(): void;
 }

@@ -3,23 +3,23 @@ import type { SimulatedProcess } from './process.ts';
 import type { Schedule } from './schedule.ts';
 import type { ServerStream } from './server.ts';
 
-/** Decides how a line travels: when it arrives, or that nothing does any more. */
+/** Decides the delay and the fault of each line of a stream. */
 export interface Travel {
-  /** Milliseconds on the way. */
+  /** Delay of the next line in milliseconds. */
   delay(): number;
-  /** `stalled`: this and all later lines are lost in silence; `cut`: the reader sees a broken connection instead. */
+  /** `stalled` silently drops this and all later lines; `cut` gives the reader a connection error instead. */
   fault(): 'cut' | 'stalled' | undefined;
 }
 
 interface Travelling {
   readonly at: number;
-  /** A line; undefined for the end in good order, an error for a break. */
+  /** A line, undefined for a normal end, or an error for a broken connection. */
   readonly what: string | undefined | Error;
 }
 
 /**
- * Lines on their way from a server to a process, in their order: none overtakes another, however long it takes. What has
- * arrived waits in a buffer like that of a socket, so a process that was paused finds it there.
+ * A stream of lines from a server to a process. Lines arrive in the order they were sent, whatever their delays. Arrived
+ * lines wait in a buffer, like a socket's, until the process reads them.
  */
 export class Stream implements ServerStream {
   readonly #schedule: Schedule;
@@ -41,7 +41,7 @@ export class Stream implements ServerStream {
     this.#travel = travel;
   }
 
-  /** Called when the reader is gone. */
+  /** Callback for when the stream no longer sends: it ended, broke, or the reader closed it. */
   set onClose(closed: () => void) {
     if (this.#sending) this.#closed = closed;
     else closed();
@@ -60,20 +60,20 @@ export class Stream implements ServerStream {
     this.#stopSending();
   }
 
-  /** From the server's side: it is gone, and the reader sees a broken connection after what was sent before. */
+  /** Breaks the stream at the server: the reader gets a connection error after the lines already sent. */
   break(): void {
     if (!this.#sending) return;
     this.#put(new Error('read ECONNRESET'));
     this.#stopSending();
   }
 
-  /** From the reader's side: it has left, or has been told to. Nothing of it is to come. */
+  /** Closes the stream at the reader: lines in transit are dropped and the reader gets `error`. */
   fail(error: Error): void {
     this.#stopSending();
     if (this.#arrival !== undefined) this.#arrival.cancelled = true;
     this.#travelling = [];
     this.#error ??= error;
-    this.#process.enter(() => this.#wakeReader()); // a crashed one hears nothing of it
+    this.#process.enter(() => this.#wakeReader()); // ignored by a crashed process
   }
 
   async *lines(): AsyncGenerator<string, void, undefined> {
@@ -91,7 +91,7 @@ export class Stream implements ServerStream {
         yield* lines;
       }
     } finally {
-      this.fail(new Error('the reader has left'));
+      this.fail(new Error('the reader closed the stream'));
     }
   }
 

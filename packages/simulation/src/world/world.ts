@@ -5,10 +5,10 @@ import type { SimulatedProcess } from './process.ts';
 import type { Schedule } from './schedule.ts';
 import { Work } from './work.ts';
 
-/** 1 January 2026: when every simulation begins, by a clock that is right. */
+/** Start time of every simulation by a correct clock: 1 January 2026. */
 export const EPOCH_MS = Date.UTC(2026, 0, 1);
 
-/** A timer that is late, as on a busy machine: one in so many, by up to so many milliseconds. */
+/** One timer in `oneIn` fires up to `ms` milliseconds late, as on a busy machine. */
 const LATE_TIMER = { oneIn: 24, ms: 500 };
 
 export interface WorldParts {
@@ -18,10 +18,10 @@ export interface WorldParts {
   readonly uuid: () => string;
 }
 
-/** The world as one simulated process sees it. */
+/** The `World` of one simulated process. */
 export class SimulatedWorld implements World {
   readonly process: SimulatedProcess;
-  /** Of the process's controllers and jobs. */
+  /** Tracks the process's controllers and jobs. */
   readonly work: Work;
   readonly #parts: WorldParts;
 
@@ -45,7 +45,7 @@ export class SimulatedWorld implements World {
     let cancelled = false;
     const planned = schedule.after(
       Math.max(ms, 0) + late,
-      // Held back while the process is paused, and perhaps cancelled then by what comes before it.
+      // While the process is paused the callback is held back, and an earlier callback may then cancel it.
       () => this.process.enter(() => cancelled || callback()),
       this.process,
     );
