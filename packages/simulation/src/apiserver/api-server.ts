@@ -25,29 +25,29 @@ import { keyOf, type Target, Writes } from './writes.ts';
 
 export interface ApiServerOptions {
   readonly environment: ServerEnvironment;
-  /** Whether answers have `metadata.managedFields`, which the runtime drops; they are kept in any case. @default false */
+  /** Whether responses include `metadata.managedFields`. They are tracked in any case. @default false */
   readonly managedFields?: boolean;
 }
 
 /**
- * A model of the Kubernetes API server, as far as controllers use it, behind the same HTTP and JSON.
+ * Model of the Kubernetes API server's HTTP API, as far as controllers use it.
  *
- * Held to the real one by `test/differential.test.ts`: the same operations get the same answers and leave the same
- * objects. What is asked of it beyond that is answered with 501 and told to the environment, which ends the run: no
- * guess of the model is ever taken for Kubernetes.
+ * `test/differential` checks that the same operations get the same responses as from a real API server and leave the same
+ * objects. A request that the model does not support gets 501 and ends the run through `environment.unmodelled`, so that
+ * a guess of the model is never taken for the behaviour of Kubernetes.
  *
- * Left out, and answered with 501 where it would show: PUT, strategic merge patches, deletecollection, subresources other
- * than status and scale, versions of a kind other than the one in which it is stored, names and labels that are invalid in
- * rare ways, applies of undeclared fields or wrong types, CEL rules (see `declaredResource`).
- * Left out without a sign: namespaces as objects (every namespace is there), authentication and RBAC, webhooks, size
- * limits and quotas, more than ten managers that update, validation ratcheting, clashes of generated names, TTLs of Events
- * and what the API server checks about Events, the number of remaining items in pages, and who owns the replicas after a
- * write to the scale (where the real server keeps one of two owners of the same name).
- * Resource versions are numbers that count by one. Bookmarks come every minute, and what is not compacted is all there.
+ * Not modelled, answered with 501: PUT, strategic merge patches, deletecollection, subresources other than status and
+ * scale, versions of a kind other than the storage version, rare kinds of invalid names and labels, applies of undeclared
+ * fields or wrong types, CEL rules (see `declaredResource`).
+ * Silently not modelled: Namespace objects (every namespace exists), authentication and RBAC, webhooks, size limits and
+ * quotas, more than ten updating managers, validation ratcheting, collisions of generated names, TTL and validation of
+ * Events, `remainingItemCount`, and the owner of the replicas field after a write to scale (the real server keeps one of
+ * two managers of the same name).
+ * Resource versions increase by one. Bookmarks are sent every minute, and all history since the last compaction is kept.
  */
 export class ApiServer implements ModelServer {
   readonly #environment: ServerEnvironment;
-  readonly #shown: boolean;
+  readonly #showManagedFields: boolean;
   readonly #resources = new Map<string, Resource>();
   readonly #store = new Store();
   readonly #writes: Writes;
@@ -57,7 +57,7 @@ export class ApiServer implements ModelServer {
 
   constructor({ environment, managedFields = false }: ApiServerOptions) {
     this.#environment = environment;
-    this.#shown = managedFields;
+    this.#showManagedFields = managedFields;
     const store = this.#store;
     store.listen(({ resource, key, number, before, after }) => {
       const what = after === undefined ? 'deleted' : before === undefined ? 'created' : 'changed';
@@ -71,7 +71,7 @@ export class ApiServer implements ModelServer {
     for (const rules of BUILTIN) this.serveResource(rules);
   }
 
-  /** Serves a kind as its CRD would have it. @param check the kind's CEL rules, in TypeScript */
+  /** Serves a kind as its CRD declares it. @param check the kind's CEL rules as a TypeScript function */
   serve(kind: AnyDeclaredKind, check?: ResourceRules['check']): void {
     this.serveResource(declaredResource(kind, check));
   }
@@ -81,15 +81,15 @@ export class ApiServer implements ModelServer {
     this.#resources.set(resource.id, resource);
   }
 
-  /** Forgets the history: watches from before, and lists that are continued, get a 410. */
+  /** Drops the history: watches from older versions and continued lists get 410. */
   compact(): void {
     this.#store.compact();
   }
 
   /**
-   * Restores a backup as far as it lacks objects, and restarts: those of the kind that are not in it are gone.
-   * @param backup the UIDs of the objects in it
-   * @returns the keys of the objects that are gone
+   * Simulates the restore of a backup: removes the objects of a kind that the backup lacks, and ends all watches.
+   * @param backup UIDs of the objects in the backup
+   * @returns the keys of the removed objects
    */
   restore(
     kind: { readonly group: string; readonly plural: string },
@@ -100,12 +100,12 @@ export class ApiServer implements ModelServer {
     const lost = [...this.#store.list(resource)]
       .filter(([, { object }]) => !backup.has(object.metadata.uid ?? ''))
       .map(([key]) => key);
-    this.#store.lose(resource, lost);
+    this.#store.removeSilently(resource, lost);
     this.#watches.endAll();
     return lost;
   }
 
-  /** The truth, for invariants: all objects of a kind, as they are stored. */
+  /** Returns all stored objects of a kind. */
   *objects(kind: {
     readonly group: string;
     readonly plural: string;
@@ -114,12 +114,12 @@ export class ApiServer implements ModelServer {
     if (resource !== undefined) for (const [, { object }] of this.#store.list(resource)) yield object;
   }
 
-  /** Told of each change, in order, at the moment of it. */
+  /** Registers a listener that is called synchronously for each change, in order. */
   listen(listener: Listener): void {
     this.#store.listen(listener);
   }
 
-  /** How many changes there have been, and so whether anybody has written since. */
+  /** The newest resource version. It grows with every write. */
   get resourceVersion(): number {
     return this.#store.number;
   }
@@ -175,7 +175,7 @@ export class ApiServer implements ModelServer {
   #resourceOf({ place: { group, version, plural, namespace, name } }: ApiRequest): Resource {
     const resource = this.#resources.get(`${group}/${plural}`);
     if (resource === undefined || resource.kind.version !== version)
-      throw new Unmodelled(`${plural} of ${group}/${version}: tell it by serve()`);
+      throw new Unmodelled(`${plural} of ${group}/${version}: register it with serve()`);
     const isNamespaced = resource.kind.scope === 'Namespaced';
     if (isNamespaced && name !== undefined && namespace === undefined)
       throw new Unmodelled(`an object of ${plural} without a namespace`);
@@ -191,7 +191,7 @@ export class ApiServer implements ModelServer {
   #found(version: Version, metadataOnly: boolean): WholeAnswer {
     return {
       status: 200,
-      body: metadataOnly ? version.metadataText(this.#shown) : version.text(this.#shown),
+      body: metadataOnly ? version.metadataText(this.#showManagedFields) : version.text(this.#showManagedFields),
     };
   }
 
@@ -200,7 +200,7 @@ export class ApiServer implements ModelServer {
       throw new Unmodelled('a create without a namespace');
     const target = { resource, namespace, manager: managerIn(query), dryRun: isDryRun(query) };
     const { version } = this.#writes.create(target, parsed(body));
-    return { status: 201, body: version.text(this.#shown) };
+    return { status: 201, body: version.text(this.#showManagedFields) };
   }
 
   #patched(resource: Resource, name: string, request: ApiRequest): WholeAnswer {
@@ -219,12 +219,12 @@ export class ApiServer implements ModelServer {
       contentType === 'application/apply-patch+yaml'
         ? this.#writes.apply(target, patch, query.get('force') === 'true')
         : this.#writes.update(target, (current) => patchedBy(contentType, current, patch));
-    return { status: written.created ? 201 : 200, body: written.version.text(this.#shown) };
+    return { status: written.created ? 201 : 200, body: written.version.text(this.#showManagedFields) };
   }
 
   #deleted(resource: Resource, name: string, { place: { namespace }, body }: ApiRequest): WholeAnswer {
     const outcome = this.#deletes.delete(resource, namespace, name, deleteOptions(parsed(body ?? '{}')));
-    if ('held' in outcome) return { status: 200, body: outcome.held.text(this.#shown) };
+    if ('held' in outcome) return { status: 200, body: outcome.held.text(this.#showManagedFields) };
     const { group, plural } = resource.kind;
     const details = { name, ...(group !== '' && { group }), kind: plural, uid: outcome.uid };
     const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details };

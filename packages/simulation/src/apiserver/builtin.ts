@@ -6,8 +6,8 @@ import type { Wrong } from './refusal.ts';
 import type { ResourceRules } from './resource.ts';
 
 /*
- * Kinds of Kubernetes itself, as far as controllers use them. Their objects are structs in the API server, where an empty
- * map or string is as good as none.
+ * Built-in kinds that controllers use. The real API server decodes them into structs, where an empty map or string equals
+ * a missing one.
  */
 
 const { object, optional, map, string, integer, boolean, anything } = schema;
@@ -90,7 +90,7 @@ function leaseProblems({ spec }: Json): Wrong[] {
   return problems;
 }
 
-/** Written by recorders and read by people: kept as it comes, and not held to the real server's rules. */
+/** Events are stored as sent, without the real server's validation. */
 const EventRules: ResourceRules = {
   kind: Event,
   schema: object({

@@ -4,20 +4,20 @@ import type { Selection } from './selection.ts';
 import type { Store } from './store.ts';
 import type { Version } from './version.ts';
 
-/** Where a list goes on: as of which version, and after which key. */
+/** Decoded continue token: the resource version of the list and the last key returned. */
 interface Continuation {
   readonly number: number;
   readonly after: string;
 }
 
-/** Answers lists: of the newest state, of one at least as new as asked, or page by page as of the same moment. */
+/** Serves lists: of the newest state, of an exact version, or page by page as of one version. */
 export class Lists {
   readonly #store: Store;
-  readonly #shown: boolean;
+  readonly #showManagedFields: boolean;
 
-  constructor(store: Store, managedFieldsShown: boolean) {
+  constructor(store: Store, showManagedFields: boolean) {
     this.#store = store;
-    this.#shown = managedFieldsShown;
+    this.#showManagedFields = showManagedFields;
   }
 
   list(selection: Selection, query: URLSearchParams): WholeAnswer {
@@ -32,7 +32,7 @@ export class Lists {
     for (const [key, version] of all) {
       if (key <= from.after || !isWithin(selection, version)) continue;
       if (limit > 0 && page.length === limit) {
-        more = true; // perhaps none that matches: the server does not look ahead, and the last page may be empty
+        more = true; // the real server does not look ahead for a match, so the last page may be empty
         break;
       }
       if (!matches(version.object)) continue;
@@ -40,7 +40,7 @@ export class Lists {
       last = key;
     }
     const texts = page.map((version) =>
-      metadataOnly ? version.metadataText(this.#shown) : version.text(this.#shown),
+      metadataOnly ? version.metadataText(this.#showManagedFields) : version.text(this.#showManagedFields),
     );
     const metadata = {
       resourceVersion: String(from.number),

@@ -11,7 +11,7 @@ const NAME_RULE =
 const LABEL_RULE =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/** What is wrong with an object's metadata, in the API server's words. */
+/** Returns the validation errors of an object's metadata, with the API server's texts. */
 export function metadataProblems(metadata: DraftMeta): Wrong[] {
   const { name = '', labels = {}, annotations = {}, finalizers = [], ownerReferences = [] } = metadata;
   const problems: Wrong[] = [];
@@ -38,7 +38,7 @@ export function metadataProblems(metadata: DraftMeta): Wrong[] {
   return problems;
 }
 
-/** What is wrong with a change of it. */
+/** Returns the validation errors of a change of an object's metadata. */
 export function metadataChangeProblems(before: StoredMeta, after: DraftMeta): Wrong[] {
   const problems: Wrong[] = [];
   if (before.deletionTimestamp !== undefined) {

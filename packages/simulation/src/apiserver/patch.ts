@@ -1,7 +1,7 @@
 import { isJson, type Json, same } from './json.ts';
 import { Refusal, Unmodelled } from './refusal.ts';
 
-/** JSON merge patch (RFC 7386). */
+/** Applies a JSON merge patch (RFC 7386). */
 export function mergePatched(target: unknown, patch: unknown): unknown {
   if (!isJson(patch)) return patch;
   const result: Record<string, unknown> = isJson(target) ? { ...target } : {};
@@ -13,12 +13,12 @@ export function mergePatched(target: unknown, patch: unknown): unknown {
   return result;
 }
 
-/** JSON patch (RFC 6902): add, remove, replace, test. */
+/** Applies a JSON patch (RFC 6902) with the operations add, remove, replace and test. */
 export function jsonPatched(target: unknown, operations: unknown): unknown {
-  if (!Array.isArray(operations)) throw new Unmodelled('a JSON patch that is no list');
+  if (!Array.isArray(operations)) throw new Unmodelled('a JSON patch that is not a list');
   let result = target;
   for (const operation of operations) {
-    if (!isJson(operation) || typeof operation.path !== 'string') throw new Unmodelled('such a JSON patch');
+    if (!isJson(operation) || typeof operation.path !== 'string') throw new Unmodelled('a JSON patch operation without a path');
     const path = operation.path.split('/').slice(1).map(unescaped);
     result = changed(result, path, operation, operation.path);
   }
@@ -42,7 +42,7 @@ function changed(value: unknown, path: readonly string[], operation: Json, whole
   }
   switch (op) {
     case 'add':
-    case 'replace': // the server's library replaces what is not there
+    case 'replace': // the API server's library accepts a replace of a missing field
       return { ...value, [step]: operation.value };
     case 'remove': {
       if (!has) throw failed(op, whole, 'missing key');
@@ -84,7 +84,7 @@ function changedList(
   }
 }
 
-/** The server's sentence repeats the patch and its library's words; nobody reads it, and the reason is what counts. */
+/** The text differs from the API server's, which repeats the patch and its library's error; only code and reason match. */
 function failed(op: unknown, path: string, why: string): Refusal {
   return new Refusal(
     422,

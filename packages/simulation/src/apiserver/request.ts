@@ -1,7 +1,7 @@
 import type { Arrived } from '../world/server.ts';
 import { Unmodelled } from './refusal.ts';
 
-/** What a path with its query says. */
+/** Parsed path and query of a request. */
 interface Place {
   readonly group: string;
   readonly version: string;
@@ -12,7 +12,7 @@ interface Place {
   readonly query: URLSearchParams;
 }
 
-/** A request to the API server, taken apart. */
+/** A parsed request to the API server. */
 export interface ApiRequest {
   readonly method: Arrived['method'];
   readonly place: Place;
@@ -21,27 +21,27 @@ export interface ApiRequest {
   readonly body: string | undefined;
 }
 
-/** Paths that are kept, for all servers: histories ask for the same ones again and again. */
-const MOST_KEPT = 5_000;
-const PLACES = new Map<string, Place>();
+/** Cache of parsed paths, shared by all servers: runs request the same paths over and over. */
+const MAX_CACHED = 5_000;
+const CACHE = new Map<string, Place>();
 
-/** Takes a request apart. */
+/** Parses a request. */
 export function readRequest({ method, path, headers, body }: Arrived): ApiRequest {
   return {
     method,
-    place: keptPlace(path),
+    place: cachedPlace(path),
     contentType: headers['content-type'] ?? '',
     metadataOnly: headers.accept?.includes('as=PartialObjectMetadata') ?? false,
     body,
   };
 }
 
-function keptPlace(path: string): Place {
-  const kept = PLACES.get(path);
-  if (kept !== undefined) return kept;
-  if (PLACES.size >= MOST_KEPT) PLACES.clear();
+function cachedPlace(path: string): Place {
+  const cached = CACHE.get(path);
+  if (cached !== undefined) return cached;
+  if (CACHE.size >= MAX_CACHED) CACHE.clear();
   const place = placeOf(path);
-  PLACES.set(path, place);
+  CACHE.set(path, place);
   return place;
 }
 

@@ -12,7 +12,7 @@ export function labelSelector(text: string): Selector {
   }
 }
 
-/** `metadata.name=a,metadata.namespace=b`, and the fields that the kind declares selectable. */
+/** Parses a field selector on `metadata.name`, `metadata.namespace` and the kind's selectable fields. */
 export function fieldSelector({ kind, selectable = [] }: Resource, text: string): Selector {
   for (const term of text.split(',')) {
     const [field = ''] = term.split(/[=!]/, 1);

@@ -20,7 +20,7 @@ import type { Resource } from './resource.ts';
 import type { Store } from './store.ts';
 import { Version } from './version.ts';
 
-/** Which object is written, how, and by whom. */
+/** Target and field manager of a write. */
 export interface Target {
   readonly resource: Resource;
   readonly namespace: string | undefined;
@@ -35,10 +35,10 @@ export interface Written {
   readonly version: Version;
 }
 
-/** Letters and digits without those that make words. */
+/** Characters of generated name suffixes; without vowels, as in Kubernetes, so that they form no words. */
 const SUFFIX = 'bcdfghjklmnpqrstvwxz2456789';
 
-/** How the API server stores what somebody sends: the order of its steps decides which refusal one gets. */
+/** Write path of the API server. The order of the steps decides which error a client gets. */
 export class Writes {
   readonly #store: Store;
   readonly #environment: ServerEnvironment;
@@ -66,7 +66,7 @@ export class Writes {
     return this.#add({ ...target, name, subresource: '' }, full, owners);
   }
 
-  /** Changes what is there by what `patched` makes of it. */
+  /** Replaces an object with the result of `patched`. */
   update(target: Target, patched: (current: Json) => unknown): Written {
     const { resource } = target;
     const current = this.#current(target);
@@ -75,12 +75,12 @@ export class Writes {
     const change = this.#change(resource, manager);
     this.#checkIdentity(target, draft);
     const full = this.#filled(resource, this.#writable(target, current.object, draft), target.subresource);
-    // What is sent to `status` beside the status is dropped, and its ownership recorded all the same.
-    const elsewhere =
+    // A write to `status` drops changes of other fields but still records their ownership.
+    const changesOtherFields =
       target.subresource === 'status' && !same(besidesStatus(draft), besidesStatus(current.object));
-    const made = elsewhere ? this.#filled(resource, draft) : full;
-    const owners = () => afterUpdate(resource.ownership, current.owners, current.object, made.object, change);
-    return this.#replace(target, current, full, owners, elsewhere);
+    const written = changesOtherFields ? this.#filled(resource, draft) : full;
+    const owners = () => afterUpdate(resource.ownership, current.owners, current.object, written.object, change);
+    return this.#replace(target, current, full, owners, changesOtherFields);
   }
 
   apply(target: Target, body: unknown, force: boolean): Written {
@@ -89,7 +89,7 @@ export class Writes {
     const metadata = this.#placed(sent.metadata, namespace);
     const config: Draft = { ...sent, metadata };
     checkApplicable(resource, config);
-    if (isJson(body)) checkEmptied(resource, body.metadata);
+    if (isJson(body)) checkNoEmptyMetadata(resource, body.metadata);
     const current = this.#store.get(resource, keyOf(namespace, name));
     if (current === undefined && subresource !== '') throw refusal.notFound(resource.kind, name);
     const change = this.#change(resource, { name: target.manager, operation: 'Apply', subresource });
@@ -161,7 +161,7 @@ export class Writes {
     const { metadata: given } = full.object;
     if (given.resourceVersion !== undefined && given.resourceVersion !== before.metadata.resourceVersion)
       throw refusal.conflict(resource.kind, name, refusal.CHANGED_MEANWHILE);
-    const counts =
+    const contentChanged =
       resource.custom && target.subresource === '' && !same(contentOf(before), contentOf(full.object));
     const { generation = 0 } = before.metadata;
     const metadata = {
@@ -170,12 +170,12 @@ export class Writes {
       uid: given.uid ?? before.metadata.uid ?? '',
       resourceVersion: before.metadata.resourceVersion ?? '',
       creationTimestamp: before.metadata.creationTimestamp ?? '',
-      ...keptOf(before.metadata),
-      ...(resource.custom && { generation: counts ? generation + 1 : generation }),
+      ...deletionFieldsOf(before.metadata),
+      ...(resource.custom && { generation: contentChanged ? generation + 1 : generation }),
     };
     const after: StoredObject = { ...full.object, metadata };
     const problems = [
-      // What is as it was has been looked at before.
+      // Unchanged metadata was validated before.
       ...(sameParts(before.metadata, metadata) ? [] : metadataProblems(metadata)),
       ...metadataChangeProblems(before.metadata, metadata),
       ...this.#problems(resource, full, before),
@@ -184,7 +184,7 @@ export class Writes {
     const created = false;
     if (isBeingDeleted(before) && (metadata.finalizers ?? []).length === 0) {
       if (!target.dryRun) this.#store.delete(resource, keyOf(target.namespace, name));
-      // The one who took the last finalizer away sees the object as he has made it, under its old version.
+      // The client that removes the last finalizer gets the object as it wrote it, under the old version.
       return { created, version: new Version(resource, after, current.number, owners) };
     }
     if (!newOwners && same(before, after)) return { created, version: current };
@@ -192,21 +192,21 @@ export class Writes {
     return { created, version: this.#store.put(resource, keyOf(target.namespace, name), after, owners) };
   }
 
-  /** What of a draft can be written this way; the rest stays as it is. */
+  /** Returns the draft limited to the fields that this endpoint can write; other fields keep their current values. */
   #writable({ resource, subresource }: Target, current: StoredObject | undefined, draft: Draft): Draft {
     if (subresource === 'status' && current !== undefined) return statusOnly(current, draft);
     if (!resource.status) return draft;
-    if (draft.status !== undefined && draft.status !== current?.status) checkDropped(resource, draft.status);
+    if (draft.status !== undefined && draft.status !== current?.status) checkDroppedStatus(resource, draft.status);
     return withStatusOf(current, draft);
   }
 
-  /** With unknown fields dropped and defaults filled in. */
+  /** Drops unknown fields and sets defaults. */
   #filled(resource: Resource, draft: Draft, subresource: Target['subresource'] = ''): Filled {
     const { apiVersion, kind, metadata, ...content } = draft;
     const admitted = fits(resource.schema, content)
       ? ({ ok: true, value: content } as const)
       : schema.admit(resource.schema, content);
-    // What breaks the schema is kept as it came: it is refused before anybody sees it, but not before a conflict is.
+    // An invalid object is kept as sent: it is rejected later, after the check for conflicts.
     const filled = admitted.ok ? jsonIn(admitted.value) : content;
     const object: Draft = { ...filled, apiVersion: resource.apiVersion, kind: resource.kind.kind, metadata };
     return {
@@ -214,7 +214,7 @@ export class Writes {
       problems: admitted.ok
         ? []
         : subresource === 'status'
-          ? admitted.problems.map(apart)
+          ? admitted.problems.map(relativeToStatus)
           : admitted.problems,
     };
   }
@@ -265,7 +265,7 @@ export class Writes {
 
 interface Filled {
   readonly object: Draft;
-  /** What the schema has against it. */
+  /** Schema violations. */
   readonly problems: readonly refusal.Wrong[];
 }
 
@@ -273,7 +273,7 @@ export function keyOf(namespace: string | undefined, name: string): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
-/** What is of no use to apply gets an answer from deep inside the server, which is not modelled. */
+/** Rejects applies of undeclared fields or wrong types; the errors of the real server's internals are not modelled. */
 function checkApplicable(
   resource: Resource,
   { apiVersion: _, kind: __, metadata: ___, ...content }: Draft,
@@ -289,25 +289,25 @@ function checkApplicable(
 }
 
 /**
- * Empty parts of the metadata: an empty map has an owner, and an empty list of a custom kind is stored, unseen, until the
- * next write drops it, which then counts as a change.
+ * Rejects applies of empty metadata fields, which are not modelled: an empty map has an owner, and an empty list of a
+ * custom kind is stored but not shown until the next write drops it, which then counts as a change.
  */
-function checkEmptied({ custom }: Resource, metadata: unknown): void {
+function checkNoEmptyMetadata({ custom }: Resource, metadata: unknown): void {
   for (const [name, part] of Object.entries(isJson(metadata) ? metadata : {})) {
     const isBare = Array.isArray(part) ? custom && part.length === 0 : isJson(part) && isEmpty(part);
     if (isBare) throw new refusal.Unmodelled(`an apply of an empty metadata.${name}`);
   }
 }
 
-/** A status is dropped here; one that breaks its schema takes the record of owners with it. */
-function checkDropped({ schema: { properties } }: Resource, status: unknown): void {
+/** Rejects an invalid status in a write that drops it: in the real server it loses the field owners too. */
+function checkDroppedStatus({ schema: { properties } }: Resource, status: unknown): void {
   const [wrong] =
     properties?.status === undefined ? [] : schema.validate(properties.status, status, 'status');
   if (wrong !== undefined)
-    throw new refusal.Unmodelled(`a broken status beside the rest: ${wrong.field}: ${wrong.message}`);
+    throw new refusal.Unmodelled(`an invalid status in a write to the main resource: ${wrong.field}: ${wrong.message}`);
 }
 
-/** What is changed here leaves the status as it is. */
+/** Returns the draft with the current status. */
 function withStatusOf(current: StoredObject | undefined, draft: Draft): Draft {
   if (current?.status !== undefined) return { ...draft, status: current.status };
   if (draft.status === undefined) return draft;
@@ -315,38 +315,38 @@ function withStatusOf(current: StoredObject | undefined, draft: Draft): Draft {
   return rest;
 }
 
-/** The object as it is, with another status. A version that was named is still compared. */
+/** Returns the current object with the draft's status, and its resourceVersion for the conflict check. */
 function statusOnly(current: StoredObject, { metadata: { resourceVersion }, status }: Draft): Draft {
   const metadata = { ...current.metadata, ...(resourceVersion !== undefined && { resourceVersion }) };
   const { status: _, ...rest } = current;
   return { ...rest, metadata, ...(status !== undefined && { status }) };
 }
 
-/** Where the status alone is checked, sentences name its fields as seen from there. */
-function apart({ field, reason, message }: refusal.Wrong): refusal.Wrong {
+/** Shortens the field name in the message: when validating only the status, the API server names fields relative to it. */
+function relativeToStatus({ field, reason, message }: refusal.Wrong): refusal.Wrong {
   const inner = field.replace(/^status\.?/, '');
   return { field, reason, message: message.replace(`${field} in body`, `${inner} in body`) };
 }
 
-/** All that a write to the status does not change. */
+/** Returns the fields that a write to the status must not change. */
 function besidesStatus(object: Json): Json {
   return without(object, 'status', 'spec');
 }
 
-/** All but the metadata: what a generation counts. */
+/** Returns the object without its metadata; a change of it increments the generation. */
 function contentOf(object: Json): Json {
   return without(object, 'metadata');
 }
 
-/** What no update can take away. */
-function keptOf({ deletionTimestamp, deletionGracePeriodSeconds }: DraftMeta): Json {
+/** Returns the deletion fields, which no update can remove. */
+function deletionFieldsOf({ deletionTimestamp, deletionGracePeriodSeconds }: DraftMeta): Json {
   return {
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     ...(deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds }),
   };
 }
 
-/** The very same, not only equal: patches leave alone what they do not name. */
+/** Compares by identity, which suffices because patches keep the values that they do not touch. */
 function sameParts(before: DraftMeta, after: DraftMeta): boolean {
   return (
     before.name === after.name &&
