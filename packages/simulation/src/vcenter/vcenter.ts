@@ -18,7 +18,7 @@ export interface VcenterOptions {
   readonly username: string;
   readonly password: string;
   readonly environment: VcenterEnvironment;
-  /** @default always the same */
+  /** @default a fixed UUID */
   readonly instanceUuid?: string;
 }
 
@@ -40,8 +40,8 @@ const contentFor = (instanceUuid: string) =>
   reference('searchIndex', SERVICES.search);
 
 /**
- * A vCenter, as far as our client uses one: sessions, look-ups, folders, custom attributes, machines, tasks, and
- * collectors that tell of changes. It knows no hosts' limits, permissions, networks or storage.
+ * Model of vCenter, as far as our client uses it: sessions, lookups, folders, custom attributes, machines, tasks and
+ * property collectors. Not modelled: host capacity, permissions, networks and storage.
  */
 export class Vcenter implements ModelServer {
   readonly registry = new Registry();
@@ -50,15 +50,14 @@ export class Vcenter implements ModelServer {
   readonly tasks: Tasks;
   readonly operations: Operations;
   readonly place: Place;
-  /** Its identity. */
   readonly instanceUuid: string;
-  /** Whether somebody else answers in its place, who knows nothing: as while it starts. */
+  /** Whether every request gets 503 from the proxy in front of vCenter, as during its start. */
   outOfOrder = false;
   readonly #options: VcenterOptions;
   readonly #sessions = new Map<string, Session>();
   #pages = 0;
-  /** The session of the request that is being answered. */
-  #asking: Session | undefined;
+  /** Session of the request in progress. */
+  #requestSession: Session | undefined;
 
   constructor(options: VcenterOptions) {
     this.#options = options;
@@ -103,12 +102,12 @@ export class Vcenter implements ModelServer {
     }
   }
 
-  /** What stands before vCenter says so, not vCenter. */
+  /** Returns the error page of the proxy in front of vCenter. */
   refuse(_: 429 | 500): WholeAnswer {
     return { status: 503, body: '<html><body>503 Service Unavailable</body></html>' };
   }
 
-  /** A session ends before its time. */
+  /** Terminates a session. */
   kill(key: string): void {
     this.#sessions.get(key)?.end();
     this.#sessions.delete(key);
@@ -119,14 +118,17 @@ export class Vcenter implements ModelServer {
     if (method === 'RetrieveServiceContent')
       return ok(response(method, returnval(contentFor(this.instanceUuid))));
     if (method === 'Login') return this.#logIn(args, userAgent);
-    if (session === undefined) return this.#unknown(call);
-    this.#asking = session;
+    if (session === undefined) return this.#withoutSession(call);
+    this.#requestSession = session;
     if (method === 'WaitForUpdatesEx') return this.#wait(call, session);
     return ok(response(method, this.#inSession(call, session) ?? this.#change(call)));
   }
 
-  /** Who has no session is refused; but of properties he is told that each is missing. */
-  #unknown({ method, args }: Call): Answer {
+  /**
+   * Handles a call without a session. It fails with NotAuthenticated, except that RetrievePropertiesEx lists each property
+   * as missing.
+   */
+  #withoutSession({ method, args }: Call): Answer {
     if (method !== 'RetrievePropertiesEx') throw notAuthenticated();
     const [spec] = args.each('specSet');
     if (spec?.each('objectSet').some((each) => each.ref('obj')?.type.endsWith('View')))
@@ -161,7 +163,7 @@ export class Vcenter implements ModelServer {
     return session.collector(self).wait(args.text('version') ?? '', options.number('maxWaitSeconds'), most);
   }
 
-  /** What is answered at once and changes nothing but the session. */
+  /** Handles calls that change nothing but the session. @returns undefined for other methods */
   #inSession({ method, self, args }: Call, session: Session): string | undefined {
     switch (method) {
       case 'CurrentTime':
@@ -173,17 +175,17 @@ export class Vcenter implements ModelServer {
         for (const key of args.texts('sessionId')) this.kill(key);
         return NOTHING;
       case 'CreateContainerView':
-        return told(session.viewContainer(args.ref('container') ?? self, args.texts('type')));
+        return returnRef(session.viewContainer(args.ref('container') ?? self, args.texts('type')));
       case 'DestroyView':
         session.destroyView(self);
         return NOTHING;
       case 'CreatePropertyCollector':
-        return told(session.collect());
+        return returnRef(session.collect());
       case 'DestroyPropertyCollector':
         session.destroyCollector(self);
         return NOTHING;
       case 'CreateFilter':
-        return told(session.filter(self, args.inner('spec')));
+        return returnRef(session.filter(self, args.inner('spec')));
       case 'DestroyPropertyFilter':
         session.destroyFilter(self);
         return NOTHING;
@@ -200,11 +202,11 @@ export class Vcenter implements ModelServer {
         return this.#page(session, objects, undefined);
       }
       case 'FindChild':
-        return toldIfThere(this.#entity(args.ref('entity')).child(args.text('name') ?? '')?.ref);
+        return returnRefIfFound(this.#entity(args.ref('entity')).child(args.text('name') ?? '')?.ref);
       case 'FindByUuid': {
         const uuid = args.text('uuid');
         for (const { id, instanceUuid } of this.machines.all())
-          if (instanceUuid === uuid) return told({ type: 'VirtualMachine', value: id });
+          if (instanceUuid === uuid) return returnRef({ type: 'VirtualMachine', value: id });
         return NOTHING;
       }
     }
@@ -217,28 +219,28 @@ export class Vcenter implements ModelServer {
     environment.note(`${method} on ${self.value} ${args.text('name') ?? ''}`);
     switch (method) {
       case 'CreateFolder':
-        return told(this.folders.make(this.#entity(self), args.text('name') ?? '', 'request').ref);
+        return returnRef(this.folders.make(this.#entity(self), args.text('name') ?? '', 'request').ref);
       case 'CloneVM_Task': {
         const source = this.#machine(self);
         const folder = this.#entity(args.ref('folder'));
-        return told(operations.clone(source, folder, args.text('name') ?? '', args.inner('spec')));
+        return returnRef(operations.clone(source, folder, args.text('name') ?? '', args.inner('spec')));
       }
       case 'ReconfigVM_Task':
-        return told(operations.reconfigure(this.#machine(self), args.inner('spec')));
+        return returnRef(operations.reconfigure(this.#machine(self), args.inner('spec')));
       case 'PowerOnVM_Task':
-        return told(operations.power(this.#machine(self), 'poweredOn'));
+        return returnRef(operations.power(this.#machine(self), 'poweredOn'));
       case 'PowerOffVM_Task':
-        return told(operations.power(this.#machine(self), 'poweredOff'));
+        return returnRef(operations.power(this.#machine(self), 'poweredOff'));
       case 'ShutdownGuest':
         operations.shutDown(this.#machine(self));
         return NOTHING;
       case 'Destroy_Task': {
         const entity = this.#entity(self);
         const machine = this.machines.get(self.value);
-        return told(machine ? operations.destroyMachine(machine) : operations.destroyFolder(entity));
+        return returnRef(machine ? operations.destroyMachine(machine) : operations.destroyFolder(entity));
       }
       case 'UnregisterAndDestroy_Task':
-        return told(operations.unregisterFolder(this.#entity(self)));
+        return returnRef(operations.unregisterFolder(this.#entity(self)));
       case 'AddCustomFieldDef': {
         const name = args.text('name') ?? '';
         const key = this.folders.define(name);
@@ -247,17 +249,17 @@ export class Vcenter implements ModelServer {
       }
       case 'SetField': {
         const entity = this.#entity(args.ref('entity'));
-        const isMarked = this.folders.mark(
+        const isSet = this.folders.mark(
           entity,
           args.number('key') ?? 0,
           args.text('value') ?? '',
           'request',
         );
-        if (!isMarked) throw invalidArgument('key');
+        if (!isSet) throw invalidArgument('key');
         return NOTHING;
       }
     }
-    environment.unmodelled(`nobody has modelled what vCenter answers to ${method}`);
+    environment.unmodelled(`the vCenter model does not support ${method}`);
     throw new VimFault('NotSupported');
   }
 
@@ -283,7 +285,7 @@ export class Vcenter implements ModelServer {
   }
 
   #currentSession(): string {
-    return `<val xsi:type="UserSession">${this.#asking?.xml ?? ''}</val>`;
+    return `<val xsi:type="UserSession">${this.#requestSession?.xml ?? ''}</val>`;
   }
 
   #sessionList(): string {
@@ -296,19 +298,19 @@ export class Vcenter implements ModelServer {
 
 const NOTHING = '';
 
-function told(ref: Ref): string {
+function returnRef(ref: Ref): string {
   return reference('returnval', ref);
 }
 
-function toldIfThere(ref: Ref | undefined): string {
-  return ref === undefined ? NOTHING : told(ref);
+function returnRefIfFound(ref: Ref | undefined): string {
+  return ref === undefined ? NOTHING : returnRef(ref);
 }
 
 function ok(body: string): WholeAnswer {
   return { status: 200, body };
 }
 
-/** Each object with its properties. One that is unset is not there. */
+/** Returns the ObjectContent of each selected object. Unset properties are left out. */
 function contentOf(selection: Selection): readonly string[] {
   const objects: string[] = [];
   for (const entity of selection.entities()) {

@@ -2,17 +2,17 @@ import { type Entity, isOfType } from './entity.ts';
 import type { Registry } from './registry.ts';
 import type { Ref } from './xml.ts';
 
-/** Objects that are looked at together. */
+/** A set of objects that a filter can select. */
 export interface View {
   readonly ref: Ref;
   members(): Iterable<Entity>;
-  /** The change with which an object has come into view, where that is not its birth. */
+  /** Serial of the change with which an object entered the view; 0 if it entered when it was added to the registry. */
   sinceOf(id: string): number;
-  /** What has left since a change, and is there or not. */
+  /** Yields the objects that left the view after the change `since` and up to `until`, whether they still exist or not. */
   left(since: number, until: number): Iterable<Ref>;
 }
 
-/** All objects of some types below one. */
+/** All descendants of an object that have one of the given types. */
 export class ContainerView implements View {
   readonly ref: Ref;
   readonly #registry: Registry;
@@ -28,7 +28,7 @@ export class ContainerView implements View {
 
   *members(): Generator<Entity, void, undefined> {
     if (this.#registry.get(this.#container.ref) === undefined) return;
-    for (const each of this.#container.below()) if (this.#shows(each)) yield each;
+    for (const each of this.#container.below()) if (this.#selects(each)) yield each;
   }
 
   sinceOf(): number {
@@ -41,7 +41,7 @@ export class ContainerView implements View {
       const grave = graves[at];
       if (grave === undefined || grave.diedAt <= since) return;
       const { entity, diedAt } = grave;
-      if (diedAt > until || !this.#shows(entity) || !this.#contains(entity)) continue;
+      if (diedAt > until || !this.#selects(entity) || !this.#contains(entity)) continue;
       const moved = this.#registry.get(entity.ref);
       const isBack = moved !== undefined && moved.bornAt <= until && this.#contains(moved);
       if (!isBack) yield entity.ref;
@@ -52,12 +52,12 @@ export class ContainerView implements View {
     return entity.isBelow(this.#container.ref.value);
   }
 
-  #shows({ ref }: Entity): boolean {
+  #selects({ ref }: Entity): boolean {
     return this.#types.length === 0 || this.#types.some((type) => isOfType(ref.type, type));
   }
 }
 
-/** Objects that come and go by name. */
+/** Objects that are added and removed explicitly. */
 export class ListView implements View {
   readonly ref: Ref;
   readonly #registry: Registry;
@@ -91,7 +91,7 @@ export class ListView implements View {
   }
 }
 
-/** One object. */
+/** A single object. */
 export class SingleView implements View {
   readonly ref: Ref;
   readonly #registry: Registry;
