@@ -191,7 +191,9 @@ export class ApiServer implements ModelServer {
   #found(version: Version, metadataOnly: boolean): WholeAnswer {
     return {
       status: 200,
-      body: metadataOnly ? version.metadataText(this.#showManagedFields) : version.text(this.#showManagedFields),
+      body: metadataOnly
+        ? version.metadataText(this.#showManagedFields)
+        : version.text(this.#showManagedFields),
     };
   }
 

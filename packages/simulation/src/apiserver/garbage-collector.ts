@@ -62,7 +62,8 @@ export class GarbageCollector {
       after === undefined ||
       (isBeingDeleted(object) && before?.object.metadata.deletionTimestamp === undefined);
     if (deletionStarted)
-      for (const dependent of this.#dependentsOf(uid)) this.#enqueue(dependent.resource, dependent.object, true);
+      for (const dependent of this.#dependentsOf(uid))
+        this.#enqueue(dependent.resource, dependent.object, true);
     if (after !== undefined && (ownerReferences !== undefined || isWaiting(finalizers)))
       this.#enqueue(resource, object);
   }

@@ -18,7 +18,8 @@ export function jsonPatched(target: unknown, operations: unknown): unknown {
   if (!Array.isArray(operations)) throw new Unmodelled('a JSON patch that is not a list');
   let result = target;
   for (const operation of operations) {
-    if (!isJson(operation) || typeof operation.path !== 'string') throw new Unmodelled('a JSON patch operation without a path');
+    if (!isJson(operation) || typeof operation.path !== 'string')
+      throw new Unmodelled('a JSON patch operation without a path');
     const path = operation.path.split('/').slice(1).map(unescaped);
     result = changed(result, path, operation, operation.path);
   }

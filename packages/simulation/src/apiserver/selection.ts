@@ -22,5 +22,10 @@ export function selectionOf(
   const fields = query.get('fieldSelector');
   if (labels !== null && labels !== '') selectors.push(labelSelector(labels));
   if (fields !== null && fields !== '') selectors.push(fieldSelector(resource, fields));
-  return { resource, namespace, matches: (object) => selectors.every((selects) => selects(object)), metadataOnly };
+  return {
+    resource,
+    namespace,
+    matches: (object) => selectors.every((selects) => selects(object)),
+    metadataOnly,
+  };
 }

@@ -56,7 +56,8 @@ export class Watches {
     const bookmarks = query.get('allowWatchBookmarks') === 'true';
     return {
       status: 200,
-      open: (stream) => this.#open({ selection, stream, sentUpTo: 0 }, version, { initial, bookmarks, seconds }),
+      open: (stream) =>
+        this.#open({ selection, stream, sentUpTo: 0 }, version, { initial, bookmarks, seconds }),
     };
   }
 
@@ -76,12 +77,15 @@ export class Watches {
       watcher.sentUpTo = numberIn(version);
       if (watcher.sentUpTo < this.#store.compacted) {
         this.#environment.count(said(410));
-        const { status } = expired(`too old resource version: ${watcher.sentUpTo} (${this.#store.compacted})`);
+        const { status } = expired(
+          `too old resource version: ${watcher.sentUpTo} (${this.#store.compacted})`,
+        );
         stream.send(JSON.stringify({ type: 'ERROR', object: status }));
         stream.end();
         return () => undefined;
       }
-      for (const change of this.#store.changesSince(resource, watcher.sentUpTo)) this.#notify(watcher, change);
+      for (const change of this.#store.changesSince(resource, watcher.sentUpTo))
+        this.#notify(watcher, change);
     }
     return this.#register(watcher, bookmarks, seconds);
   }
@@ -123,7 +127,9 @@ export class Watches {
   }
 
   #event({ metadataOnly }: Selection, type: string, version: Version): string {
-    const text = metadataOnly ? version.metadataText(this.#showManagedFields) : version.text(this.#showManagedFields);
+    const text = metadataOnly
+      ? version.metadataText(this.#showManagedFields)
+      : version.text(this.#showManagedFields);
     return `{"type":"${type}","object":${text}}`;
   }
 

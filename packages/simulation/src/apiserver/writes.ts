@@ -79,7 +79,8 @@ export class Writes {
     const changesOtherFields =
       target.subresource === 'status' && !same(besidesStatus(draft), besidesStatus(current.object));
     const written = changesOtherFields ? this.#filled(resource, draft) : full;
-    const owners = () => afterUpdate(resource.ownership, current.owners, current.object, written.object, change);
+    const owners = () =>
+      afterUpdate(resource.ownership, current.owners, current.object, written.object, change);
     return this.#replace(target, current, full, owners, changesOtherFields);
   }
 
@@ -196,7 +197,8 @@ export class Writes {
   #writable({ resource, subresource }: Target, current: StoredObject | undefined, draft: Draft): Draft {
     if (subresource === 'status' && current !== undefined) return statusOnly(current, draft);
     if (!resource.status) return draft;
-    if (draft.status !== undefined && draft.status !== current?.status) checkDroppedStatus(resource, draft.status);
+    if (draft.status !== undefined && draft.status !== current?.status)
+      checkDroppedStatus(resource, draft.status);
     return withStatusOf(current, draft);
   }
 
@@ -304,7 +306,9 @@ function checkDroppedStatus({ schema: { properties } }: Resource, status: unknow
   const [wrong] =
     properties?.status === undefined ? [] : schema.validate(properties.status, status, 'status');
   if (wrong !== undefined)
-    throw new refusal.Unmodelled(`an invalid status in a write to the main resource: ${wrong.field}: ${wrong.message}`);
+    throw new refusal.Unmodelled(
+      `an invalid status in a write to the main resource: ${wrong.field}: ${wrong.message}`,
+    );
 }
 
 /** Returns the draft with the current status. */

@@ -64,7 +64,8 @@ export interface ListQuery {
 export function listQueryIn(text: string): ListQuery {
   const query = new URLSearchParams(text);
   for (const name of query.keys())
-    if (!['limit', 'cursor', 'name', 'label'].includes(name)) throw invalid(`The query has an unknown parameter "${name}".`);
+    if (!['limit', 'cursor', 'name', 'label'].includes(name))
+      throw invalid(`The query has an unknown parameter "${name}".`);
   // In the order of the real cloud's schema, because only the first of several errors is reported.
   const limit = limitIn(query.get('limit') ?? '100');
   const cursor = query.get('cursor');

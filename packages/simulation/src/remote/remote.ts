@@ -90,7 +90,8 @@ export class Remote implements ModelServer {
   }
 
   receive({ method, path, headers, body }: Arrived): Answer {
-    if (headers.authorization !== `Bearer ${this.#token}`) return problem(401, 'invalid or missing bearer token');
+    if (headers.authorization !== `Bearer ${this.#token}`)
+      return problem(401, 'invalid or missing bearer token');
     const id = MACHINE.exec(path)?.[1];
     if (id !== undefined) return this.#one(method, id, body);
     const key = KEY.exec(path)?.[1];

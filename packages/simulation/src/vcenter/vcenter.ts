@@ -249,12 +249,7 @@ export class Vcenter implements ModelServer {
       }
       case 'SetField': {
         const entity = this.#entity(args.ref('entity'));
-        const isSet = this.folders.mark(
-          entity,
-          args.number('key') ?? 0,
-          args.text('value') ?? '',
-          'request',
-        );
+        const isSet = this.folders.mark(entity, args.number('key') ?? 0, args.text('value') ?? '', 'request');
         if (!isSet) throw invalidArgument('key');
         return NOTHING;
       }

@@ -51,7 +51,8 @@ export class Work {
     const control = manager.control.bind(manager);
     const job = manager.job.bind(manager);
     manager.control = (options) => control(this.#wrap(options));
-    manager.job = (options) => job({ ...options, run: (context) => this.#runInTerm(() => options.run(context)) });
+    manager.job = (options) =>
+      job({ ...options, run: (context) => this.#runInTerm(() => options.run(context)) });
   }
 
   #wrap<T extends KubeObject>(options: ControllerOptions<T>): ControllerOptions<T> {

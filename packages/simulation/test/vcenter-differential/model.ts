@@ -4,7 +4,7 @@ import type { Draft } from '../../src/vcenter/machines.ts';
 import { Vcenter } from '../../src/vcenter/vcenter.ts';
 import type { ServerStream } from '../../src/world/server.ts';
 
-/** As the simulator has its machines. */
+/** Defaults of a machine, as in vcsim. */
 export const MACHINE: Omit<Draft, 'name' | 'folder' | 'instanceUuid'> = {
   isTemplate: true,
   power: 'poweredOff',
@@ -17,7 +17,7 @@ export const MACHINE: Omit<Draft, 'name' | 'folder' | 'instanceUuid'> = {
   ip: undefined,
 };
 
-/** The model without a simulated world around it: in real time, where everything takes none. */
+/** The model without a simulation: it runs in real time without any delays. */
 export class DirectVcenter {
   readonly world: VsphereWorld;
   readonly vcenter: Vcenter;
@@ -27,9 +27,9 @@ export class DirectVcenter {
       ...user,
       environment: {
         after: (ms, act) => {
-          const planned = { cancelled: false };
-          nodeWorld.after(ms, () => planned.cancelled || act());
-          return planned;
+          const event = { cancelled: false };
+          nodeWorld.after(ms, () => event.cancelled || act());
+          return event;
         },
         uuid: () => nodeWorld.uuid(),
         taskMs: () => 0,
@@ -40,8 +40,8 @@ export class DirectVcenter {
         recentTasks: 200,
         longestPage: 3,
         note: () => undefined,
-        unmodelled: (sentence) => {
-          throw new Error(sentence);
+        unmodelled: (message) => {
+          throw new Error(message);
         },
       },
     });
@@ -54,10 +54,10 @@ export class DirectVcenter {
       connect: () => ({
         request: async ({ signal, ...request }) => {
           signal?.throwIfAborted();
-          const answer = vcenter.receive(request);
-          const { headers = {} } = 'headers' in answer ? answer : {};
-          const body = 'body' in answer ? answer.body : await whole(answer.open, signal);
-          return { status: answer.status, header: (name) => headers[name], text: async () => body };
+          const response = vcenter.receive(request);
+          const { headers = {} } = 'headers' in response ? response : {};
+          const body = 'body' in response ? response.body : await readAll(response.open, signal);
+          return { status: response.status, header: (name) => headers[name], text: async () => body };
         },
         close: async () => undefined,
       }),
@@ -65,7 +65,10 @@ export class DirectVcenter {
   }
 }
 
-function whole(open: (stream: ServerStream) => () => void, signal: AbortSignal | undefined): Promise<string> {
+function readAll(
+  open: (stream: ServerStream) => () => void,
+  signal: AbortSignal | undefined,
+): Promise<string> {
   const ended = Promise.withResolvers<string>();
   let body = '';
   const close = open({
