@@ -1,4 +1,4 @@
-import type { Arrived, ModelServer, Scenario, SimulatedWorld, Violation } from '@vmwright/simulation';
+import type { ModelRequest, ModelServer, Scenario, SimulatedWorld, Violation } from '@vmwright/simulation';
 
 const BELL = 'https://bell.simulated';
 
@@ -7,14 +7,14 @@ class Bell implements ModelServer {
   rung = 0;
   readonly #keys = new Set<string>();
 
-  receive({ headers }: Arrived) {
+  receive({ headers }: ModelRequest) {
     const key = headers['idempotency-key'] ?? '';
     if (!this.#keys.has(key)) this.rung += 1;
     if (key !== '') this.#keys.add(key);
     return { status: 200, body: 'rung' };
   }
 
-  refuse(status: 429 | 500, seconds = 1) {
+  reject(status: 429 | 500, seconds = 1) {
     return { status, headers: { 'retry-after': String(seconds) }, body: 'not now' };
   }
 }

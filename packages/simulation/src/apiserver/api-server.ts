@@ -1,13 +1,13 @@
-import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse, ModelRequest, ModelResponse, ModelServer } from '../world/server.ts';
 import { BUILTIN } from './builtin.ts';
 import { type DeleteOptions, Deletes, type Propagation } from './deletes.ts';
 import type { ServerEnvironment } from './environment.ts';
+import { ApiError, errorCount, notFound, UnmodelledError } from './errors.ts';
 import { GarbageCollector } from './garbage-collector.ts';
 import { isJson, type Json } from './json.ts';
 import { Lists } from './lists.ts';
 import type { StoredObject } from './object.ts';
 import { jsonPatched, mergePatched } from './patch.ts';
-import { notFound, Refusal, said, Unmodelled } from './refusal.ts';
 import { type ApiRequest, readRequest } from './request.ts';
 import {
   type AnyDeclaredKind,
@@ -128,38 +128,39 @@ export class ApiServer implements ModelServer {
     return this.#watches.size;
   }
 
-  receive(arrived: Arrived): Answer {
+  receive(arrived: ModelRequest): ModelResponse {
     try {
-      return this.#answer(readRequest(arrived));
+      return this.#respond(readRequest(arrived));
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      this.#environment.count(said(error.code));
-      if (error instanceof Unmodelled)
+      if (!(error instanceof ApiError)) throw error;
+      this.#environment.count(errorCount(error.code));
+      if (error instanceof UnmodelledError)
         this.#environment.unmodelled(`${arrived.method} ${arrived.path}: ${error.message}`);
-      return error.answer;
+      return error.response;
     }
   }
 
-  refuse(status: 429 | 500, retryAfterSeconds = 1): WholeAnswer {
-    if (status === 500) return new Refusal(500, 'InternalError', 'Internal error occurred: simulated').answer;
+  reject(status: 429 | 500, retryAfterSeconds = 1): BufferedResponse {
+    if (status === 500)
+      return new ApiError(500, 'InternalError', 'Internal error occurred: simulated').response;
     const message = 'the server has received too many requests and has asked us to try again later';
-    return new Refusal(429, 'TooManyRequests', message, { retryAfterSeconds }).answer;
+    return new ApiError(429, 'TooManyRequests', message, { retryAfterSeconds }).response;
   }
 
-  #answer(request: ApiRequest): Answer {
+  #respond(request: ApiRequest): ModelResponse {
     const resource = this.#resourceOf(request);
     const { method, metadataOnly } = request;
-    const { name, namespace, query, subresource } = request.place;
+    const { name, namespace, query, subresource } = request.parsedPath;
     if (name === undefined) {
       if (method === 'POST') return this.#created(resource, request);
-      if (method !== 'GET') throw new Unmodelled(`${method} of a whole kind`);
+      if (method !== 'GET') throw new UnmodelledError(`${method} of a whole kind`);
       const selection = selectionOf(resource, namespace, query, metadataOnly);
       const isWatch = query.get('watch') === 'true';
       return isWatch ? this.#watches.watch(selection, query) : this.#lists.list(selection, query);
     }
     if (subresource === 'scale') return this.#scale(resource, name, request);
     if (subresource === 'status' ? !resource.status : subresource !== '')
-      throw new Unmodelled(`the subresource ${subresource} of ${resource.id}`);
+      throw new UnmodelledError(`the subresource ${subresource} of ${resource.id}`);
     switch (method) {
       case 'GET':
         return this.#found(this.#get(resource, namespace, name), metadataOnly);
@@ -168,17 +169,17 @@ export class ApiServer implements ModelServer {
       case 'DELETE':
         return this.#deleted(resource, name, request);
       default:
-        throw new Unmodelled(`${method} of an object`);
+        throw new UnmodelledError(`${method} of an object`);
     }
   }
 
-  #resourceOf({ place: { group, version, plural, namespace, name } }: ApiRequest): Resource {
+  #resourceOf({ parsedPath: { group, version, plural, namespace, name } }: ApiRequest): Resource {
     const resource = this.#resources.get(`${group}/${plural}`);
     if (resource === undefined || resource.kind.version !== version)
-      throw new Unmodelled(`${plural} of ${group}/${version}: register it with serve()`);
+      throw new UnmodelledError(`${plural} of ${group}/${version}: register it with serve()`);
     const isNamespaced = resource.kind.scope === 'Namespaced';
     if (isNamespaced && name !== undefined && namespace === undefined)
-      throw new Unmodelled(`an object of ${plural} without a namespace`);
+      throw new UnmodelledError(`an object of ${plural} without a namespace`);
     return resource;
   }
 
@@ -188,7 +189,7 @@ export class ApiServer implements ModelServer {
     return version;
   }
 
-  #found(version: Version, metadataOnly: boolean): WholeAnswer {
+  #found(version: Version, metadataOnly: boolean): BufferedResponse {
     return {
       status: 200,
       body: metadataOnly
@@ -197,17 +198,17 @@ export class ApiServer implements ModelServer {
     };
   }
 
-  #created(resource: Resource, { place: { namespace, query }, body }: ApiRequest): WholeAnswer {
+  #created(resource: Resource, { parsedPath: { namespace, query }, body }: ApiRequest): BufferedResponse {
     if (resource.kind.scope === 'Namespaced' && namespace === undefined)
-      throw new Unmodelled('a create without a namespace');
+      throw new UnmodelledError('a create without a namespace');
     const target = { resource, namespace, manager: managerIn(query), dryRun: isDryRun(query) };
     const { version } = this.#writes.create(target, parsed(body));
     return { status: 201, body: version.text(this.#showManagedFields) };
   }
 
-  #patched(resource: Resource, name: string, request: ApiRequest): WholeAnswer {
+  #patched(resource: Resource, name: string, request: ApiRequest): BufferedResponse {
     const { contentType, body } = request;
-    const { namespace, query, subresource } = request.place;
+    const { namespace, query, subresource } = request.parsedPath;
     const target: Target = {
       resource,
       namespace,
@@ -224,7 +225,11 @@ export class ApiServer implements ModelServer {
     return { status: written.created ? 201 : 200, body: written.version.text(this.#showManagedFields) };
   }
 
-  #deleted(resource: Resource, name: string, { place: { namespace }, body }: ApiRequest): WholeAnswer {
+  #deleted(
+    resource: Resource,
+    name: string,
+    { parsedPath: { namespace }, body }: ApiRequest,
+  ): BufferedResponse {
     const outcome = this.#deletes.delete(resource, namespace, name, deleteOptions(parsed(body ?? '{}')));
     if ('held' in outcome) return { status: 200, body: outcome.held.text(this.#showManagedFields) };
     const { group, plural } = resource.kind;
@@ -233,26 +238,26 @@ export class ApiServer implements ModelServer {
     return { status: 200, body: JSON.stringify(status) };
   }
 
-  #scale(resource: Resource, name: string, request: ApiRequest): WholeAnswer {
+  #scale(resource: Resource, name: string, request: ApiRequest): BufferedResponse {
     const { method, contentType, body } = request;
-    const { namespace, query } = request.place;
+    const { namespace, query } = request.parsedPath;
     const paths = resource.scale;
-    if (paths === undefined) throw new Unmodelled(`the scale of ${resource.id}`);
-    const answer = ({ object }: Version) => ({ status: 200, body: JSON.stringify(scaleOf(object, paths)) });
+    if (paths === undefined) throw new UnmodelledError(`the scale of ${resource.id}`);
+    const respond = ({ object }: Version) => ({ status: 200, body: JSON.stringify(scaleOf(object, paths)) });
     const current = this.#get(resource, namespace, name);
-    if (method === 'GET') return answer(current);
-    if (method !== 'PATCH') throw new Unmodelled(`${method} of a scale`);
+    if (method === 'GET') return respond(current);
+    if (method !== 'PATCH') throw new UnmodelledError(`${method} of a scale`);
     const changed = patchedBy(contentType, scaleOf(current.object, paths), parsed(body));
     const manager = managerIn(query);
     const target: Target = { resource, namespace, name, subresource: '', manager, dryRun: isDryRun(query) };
-    return answer(this.#writes.update(target, (object) => scaled(object, changed, paths)).version);
+    return respond(this.#writes.update(target, (object) => scaled(object, changed, paths)).version);
   }
 }
 
 function patchedBy(contentType: string, current: Json, patch: unknown): unknown {
   if (contentType === 'application/merge-patch+json') return mergePatched(current, patch);
   if (contentType === 'application/json-patch+json') return jsonPatched(current, patch);
-  throw new Unmodelled(`patches of type ${contentType}`);
+  throw new UnmodelledError(`patches of type ${contentType}`);
 }
 
 function managerIn(query: URLSearchParams): string {

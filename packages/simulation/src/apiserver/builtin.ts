@@ -1,8 +1,8 @@
 import { Event, foreignKind, type KubeObject, Lease, schema } from '@vmwright/runtime';
+import type { FieldError } from './errors.ts';
 import { isEmpty, isJson, type Json } from './json.ts';
 import { rejected } from './metadata-rules.ts';
 import type { Draft } from './object.ts';
-import type { Wrong } from './refusal.ts';
 import type { ResourceRules } from './resource.ts';
 
 /*
@@ -19,7 +19,7 @@ const DATA_KEY = /^[-._a-zA-Z0-9]+$/;
 const DATA_KEY_RULE =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
-function dataProblems({ data }: Json): Wrong[] {
+function dataProblems({ data }: Json): FieldError[] {
   return Object.keys(isJson(data) ? data : {}).flatMap((key) =>
     DATA_KEY.test(key) ? [] : [rejected(`data[${key}]`, key, DATA_KEY_RULE)],
   );
@@ -80,9 +80,9 @@ const LeaseRules: ResourceRules = {
   check: leaseProblems,
 };
 
-function leaseProblems({ spec }: Json): Wrong[] {
+function leaseProblems({ spec }: Json): FieldError[] {
   const { leaseDurationSeconds: seconds, leaseTransitions: transitions } = isJson(spec) ? spec : {};
-  const problems: Wrong[] = [];
+  const problems: FieldError[] = [];
   if (typeof seconds === 'number' && seconds <= 0)
     problems.push(rejected('spec.leaseDurationSeconds', seconds, 'must be greater than 0'));
   if (typeof transitions === 'number' && transitions < 0)

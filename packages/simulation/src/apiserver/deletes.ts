@@ -1,6 +1,6 @@
 import type { ServerEnvironment } from './environment.ts';
+import * as errors from './errors.ts';
 import { type StoredMeta, type StoredObject, timeOf } from './object.ts';
-import * as refusal from './refusal.ts';
 import type { Resource } from './resource.ts';
 import type { Store } from './store.ts';
 import { Version } from './version.ts';
@@ -34,7 +34,7 @@ export class Deletes {
   delete(resource: Resource, namespace: string | undefined, name: string, options: DeleteOptions): Deleted {
     const key = keyOf(namespace, name);
     const current = this.#store.get(resource, key);
-    if (current === undefined) throw refusal.notFound(resource.kind, name);
+    if (current === undefined) throw errors.notFound(resource.kind, name);
     const { metadata } = current.object;
     checkPreconditions(resource, metadata, options);
     const finalizers = finalizersFor(metadata.finalizers ?? [], options.propagation);
@@ -72,13 +72,13 @@ export class Deletes {
 function checkPreconditions({ kind }: Resource, metadata: StoredMeta, options: DeleteOptions): void {
   const { uid, resourceVersion } = options;
   if (uid !== undefined && uid !== metadata.uid)
-    throw refusal.preconditionFailed(
+    throw errors.preconditionFailed(
       kind,
       metadata.name,
       `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
     );
   if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion)
-    throw refusal.preconditionFailed(
+    throw errors.preconditionFailed(
       kind,
       metadata.name,
       `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,

@@ -1,8 +1,8 @@
 import type { OwnerReference } from '@vmwright/runtime';
 import { type DeleteOptions, Deletes, FOREGROUND, ORPHAN } from './deletes.ts';
 import type { ServerEnvironment } from './environment.ts';
+import { ApiError } from './errors.ts';
 import { isBeingDeleted, type StoredObject } from './object.ts';
-import { Refusal } from './refusal.ts';
 import type { Resource } from './resource.ts';
 import type { Change, Store } from './store.ts';
 import { keyOf, type Writes } from './writes.ts';
@@ -199,7 +199,7 @@ export class GarbageCollector {
     try {
       act();
     } catch (error) {
-      if (!(error instanceof Refusal) || (error.code !== 404 && error.code !== 409)) throw error;
+      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
     }
   }
 }

@@ -1,5 +1,5 @@
-import type { WholeAnswer } from '../world/server.ts';
-import { badRequest, expired, Refusal, Unmodelled } from './refusal.ts';
+import type { BufferedResponse } from '../world/server.ts';
+import { ApiError, badRequest, expired, UnmodelledError } from './errors.ts';
 import type { Selection } from './selection.ts';
 import type { Store } from './store.ts';
 import type { Version } from './version.ts';
@@ -20,7 +20,7 @@ export class Lists {
     this.#showManagedFields = showManagedFields;
   }
 
-  list(selection: Selection, query: URLSearchParams): WholeAnswer {
+  list(selection: Selection, query: URLSearchParams): BufferedResponse {
     const from = this.#from(query);
     const limit = Number(query.get('limit') ?? 0);
     const { resource, matches, metadataOnly } = selection;
@@ -81,7 +81,7 @@ export class Lists {
       if (number <= this.#store.number) return { number, after: '' };
     }
     if (number > this.#store.number)
-      throw new Refusal(
+      throw new ApiError(
         504,
         'Timeout',
         `Timeout: Too large resource version: ${number}, current: ${this.#store.number}`,
@@ -91,15 +91,15 @@ export class Lists {
         },
       );
     if (match === '' && query.has('limit') && number !== 0)
-      throw new Unmodelled('a list with limit and resourceVersion and without resourceVersionMatch');
+      throw new UnmodelledError('a list with limit and resourceVersion and without resourceVersionMatch');
     return newest;
   }
 }
 
-function badMatch(why: string): Refusal {
+function badMatch(why: string): ApiError {
   const field = 'resourceVersionMatch';
   const message = `Forbidden: ${why}`;
-  return new Refusal(422, 'Invalid', `ListOptions.meta.k8s.io "" is invalid: ${field}: ${message}`, {
+  return new ApiError(422, 'Invalid', `ListOptions.meta.k8s.io "" is invalid: ${field}: ${message}`, {
     group: 'meta.k8s.io',
     kind: 'ListOptions',
     causes: [{ reason: 'FieldValueForbidden', message, field }],
@@ -113,7 +113,7 @@ function isWithin({ namespace }: Selection, { object }: Version): boolean {
 export function numberIn(resourceVersion: string): number {
   const number = Number(resourceVersion);
   if (!Number.isInteger(number) || number < 0)
-    throw new Unmodelled(`the resource version ${resourceVersion}`);
+    throw new UnmodelledError(`the resource version ${resourceVersion}`);
   return number;
 }
 

@@ -1,6 +1,6 @@
 import type { KubeObject, ObjectMeta, OwnerReference } from '@vmwright/runtime';
+import { UnmodelledError } from './errors.ts';
 import { isEmpty, isJson, type Json } from './json.ts';
-import { Unmodelled } from './refusal.ts';
 
 /** An object as stored, without its managed fields, which `Version` holds. Immutable. */
 export interface StoredObject extends KubeObject {
@@ -33,38 +33,38 @@ const MAPS = ['labels', 'annotations'];
 
 /** Decodes an object as the API server does: drops unknown and empty metadata fields. */
 export function draftOf(value: unknown): Draft {
-  if (!isJson(value)) throw new Unmodelled('a body that is not an object');
+  if (!isJson(value)) throw new UnmodelledError('a body that is not an object');
   const metadata = metadataOf(value.metadata ?? {});
   return { ...value, metadata };
 }
 
 function metadataOf(value: unknown): DraftMeta {
-  if (!isJson(value)) throw new Unmodelled('metadata that is not an object');
+  if (!isJson(value)) throw new UnmodelledError('metadata that is not an object');
   const metadata: Record<string, unknown> = {};
   for (const name of STRINGS) {
     const part = value[name];
     if (typeof part === 'string' && part !== '') metadata[name] = part;
-    else if (!isUnset(part)) throw new Unmodelled(`metadata.${name} that is not a string`);
+    else if (!isUnset(part)) throw new UnmodelledError(`metadata.${name} that is not a string`);
   }
   for (const name of NUMBERS) {
     const part = value[name];
     if (typeof part === 'number' && (part !== 0 || name !== 'generation')) metadata[name] = part;
-    else if (!isUnset(part)) throw new Unmodelled(`metadata.${name} that is not a number`);
+    else if (!isUnset(part)) throw new UnmodelledError(`metadata.${name} that is not a number`);
   }
   for (const name of MAPS) {
     const part = value[name];
     if (isUnset(part)) continue;
     if (!isJson(part) || Object.values(part).some((each) => typeof each !== 'string'))
-      throw new Unmodelled(`metadata.${name} that is not a map of strings`);
+      throw new UnmodelledError(`metadata.${name} that is not a map of strings`);
     if (!isEmpty(part)) metadata[name] = part;
   }
   const { finalizers, ownerReferences } = value;
   if (Array.isArray(finalizers) && finalizers.every((each) => typeof each === 'string')) {
     if (finalizers.length > 0) metadata.finalizers = finalizers;
-  } else if (!isUnset(finalizers)) throw new Unmodelled('finalizers that are not a list of strings');
+  } else if (!isUnset(finalizers)) throw new UnmodelledError('finalizers that are not a list of strings');
   if (Array.isArray(ownerReferences) && ownerReferences.every(isOwnerReference)) {
     if (ownerReferences.length > 0) metadata.ownerReferences = ownerReferences;
-  } else if (!isUnset(ownerReferences)) throw new Unmodelled('incomplete owner references');
+  } else if (!isUnset(ownerReferences)) throw new UnmodelledError('incomplete owner references');
   return metadata;
 }
 

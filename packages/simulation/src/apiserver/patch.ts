@@ -1,5 +1,5 @@
+import { ApiError, UnmodelledError } from './errors.ts';
 import { isJson, type Json, same } from './json.ts';
-import { Refusal, Unmodelled } from './refusal.ts';
 
 /** Applies a JSON merge patch (RFC 7386). */
 export function mergePatched(target: unknown, patch: unknown): unknown {
@@ -15,11 +15,11 @@ export function mergePatched(target: unknown, patch: unknown): unknown {
 
 /** Applies a JSON patch (RFC 6902) with the operations add, remove, replace and test. */
 export function jsonPatched(target: unknown, operations: unknown): unknown {
-  if (!Array.isArray(operations)) throw new Unmodelled('a JSON patch that is not a list');
+  if (!Array.isArray(operations)) throw new UnmodelledError('a JSON patch that is not a list');
   let result = target;
   for (const operation of operations) {
     if (!isJson(operation) || typeof operation.path !== 'string')
-      throw new Unmodelled('a JSON patch operation without a path');
+      throw new UnmodelledError('a JSON patch operation without a path');
     const path = operation.path.split('/').slice(1).map(unescaped);
     result = changed(result, path, operation, operation.path);
   }
@@ -32,7 +32,7 @@ function unescaped(step: string): string {
 
 function changed(value: unknown, path: readonly string[], operation: Json, whole: string): unknown {
   const [step, ...rest] = path;
-  if (step === undefined) throw new Unmodelled('a JSON patch of the whole object');
+  if (step === undefined) throw new UnmodelledError('a JSON patch of the whole object');
   if (Array.isArray(value)) return changedList(value, step, rest, operation, whole);
   const { op } = operation;
   if (!isJson(value)) throw failed(op, whole, 'missing path');
@@ -54,7 +54,7 @@ function changed(value: unknown, path: readonly string[], operation: Json, whole
       if (!same(value[step] ?? null, operation.value ?? null)) throw failed(op, whole, 'test failed');
       return value;
     default:
-      throw new Unmodelled(`the JSON patch operation ${op}`);
+      throw new UnmodelledError(`the JSON patch operation ${op}`);
   }
 }
 
@@ -81,13 +81,13 @@ function changedList(
       if (!same(list[index], value)) throw failed(op, whole, 'test failed');
       return list;
     default:
-      throw new Unmodelled(`the JSON patch operation ${op}`);
+      throw new UnmodelledError(`the JSON patch operation ${op}`);
   }
 }
 
 /** The text differs from the API server's, which repeats the patch and its library's error; only code and reason match. */
-function failed(op: unknown, path: string, why: string): Refusal {
-  return new Refusal(
+function failed(op: unknown, path: string, why: string): ApiError {
+  return new ApiError(
     422,
     'Invalid',
     `the server rejected our request due to an error in our request: ${op} of ${path}: ${why}`,

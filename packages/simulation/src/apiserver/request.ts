@@ -1,8 +1,8 @@
-import type { Arrived } from '../world/server.ts';
-import { Unmodelled } from './refusal.ts';
+import type { ModelRequest } from '../world/server.ts';
+import { UnmodelledError } from './errors.ts';
 
 /** Parsed path and query of a request. */
-interface Place {
+interface ParsedPath {
   readonly group: string;
   readonly version: string;
   readonly plural: string;
@@ -14,8 +14,8 @@ interface Place {
 
 /** A parsed request to the API server. */
 export interface ApiRequest {
-  readonly method: Arrived['method'];
-  readonly place: Place;
+  readonly method: ModelRequest['method'];
+  readonly parsedPath: ParsedPath;
   readonly contentType: string;
   readonly metadataOnly: boolean;
   readonly body: string | undefined;
@@ -23,29 +23,29 @@ export interface ApiRequest {
 
 /** Cache of parsed paths, shared by all servers: runs request the same paths over and over. */
 const MAX_CACHED = 5_000;
-const CACHE = new Map<string, Place>();
+const CACHE = new Map<string, ParsedPath>();
 
 /** Parses a request. */
-export function readRequest({ method, path, headers, body }: Arrived): ApiRequest {
+export function readRequest({ method, path, headers, body }: ModelRequest): ApiRequest {
   return {
     method,
-    place: cachedPlace(path),
+    parsedPath: cachedPath(path),
     contentType: headers['content-type'] ?? '',
     metadataOnly: headers.accept?.includes('as=PartialObjectMetadata') ?? false,
     body,
   };
 }
 
-function cachedPlace(path: string): Place {
+function cachedPath(path: string): ParsedPath {
   const cached = CACHE.get(path);
   if (cached !== undefined) return cached;
   if (CACHE.size >= MAX_CACHED) CACHE.clear();
-  const place = placeOf(path);
+  const place = parsePath(path);
   CACHE.set(path, place);
   return place;
 }
 
-function placeOf(path: string): Place {
+function parsePath(path: string): ParsedPath {
   const cut = path.indexOf('?');
   const query = new URLSearchParams(cut === -1 ? '' : path.slice(cut + 1));
   const [root, ...steps] = (cut === -1 ? path : path.slice(0, cut)).split('/').slice(1);
@@ -55,7 +55,7 @@ function placeOf(path: string): Place {
   const [, namespace] = isNamespaced ? steps.splice(0, 2) : [];
   const [plural = '', name, subresource = '', ...more] = steps;
   if ((root !== 'api' && root !== 'apis') || plural === '' || more.length > 0)
-    throw new Unmodelled(`the path ${path}`);
+    throw new UnmodelledError(`the path ${path}`);
   return {
     group,
     version,

@@ -1,9 +1,9 @@
 import type { DeclaredKind, Kind, KubeObject, schema } from '@vmwright/runtime';
+import type { FieldError } from './errors.ts';
 import type { Json } from './json.ts';
 import type { Draft } from './object.ts';
 import type { OwnershipRules } from './ownership/managers.ts';
 import { objectShape } from './ownership/shape.ts';
-import type { Wrong } from './refusal.ts';
 import { type ScalePaths, scaleProblems } from './scale.ts';
 
 /** Definition of a served kind. */
@@ -23,7 +23,7 @@ export interface ResourceRules {
   /** Converts an admitted object to its stored form. */
   readonly canonical?: (object: Draft) => Draft;
   /** Validation beyond the schema: CEL rules in TypeScript, and checks that Kubernetes does in code. */
-  readonly check?: (object: Json, before: Json | undefined) => readonly Wrong[];
+  readonly check?: (object: Json, before: Json | undefined) => readonly FieldError[];
 }
 
 /** A served kind. */

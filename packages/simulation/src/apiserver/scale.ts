@@ -1,6 +1,6 @@
+import { ApiError, type FieldError, UnmodelledError } from './errors.ts';
 import { fieldAt, isJson, type Json, withFieldAt } from './json.ts';
 import type { StoredObject } from './object.ts';
-import { Refusal, Unmodelled, type Wrong } from './refusal.ts';
 
 /** Paths of the fields behind the scale subresource. */
 export interface ScalePaths {
@@ -15,7 +15,7 @@ export function scaleOf(object: StoredObject, { spec, status, selector }: ScaleP
   const selected = selector && fieldAt(object, selector);
   const wanted = fieldAt(object, spec);
   if (wanted === undefined)
-    throw new Refusal(
+    throw new ApiError(
       500,
       'InternalError',
       `Internal error occurred: the spec replicas field "${spec.join('.')}" does not exist`,
@@ -44,12 +44,12 @@ export function scaled(object: Json, changed: unknown, { spec }: ScalePaths): Js
   const { resourceVersion } = isJson(metadata) ? metadata : {};
   const { replicas = 0 } = isJson(wanted) ? wanted : {};
   if (typeof replicas !== 'number' || !Number.isInteger(replicas))
-    throw new Unmodelled('replicas that are not an integer');
+    throw new UnmodelledError('replicas that are not an integer');
   return withFieldAt(withFieldAt(object, ['metadata', 'resourceVersion'], resourceVersion), spec, replicas);
 }
 
 /** Returns the validation errors of the replica counts, beyond the schema. */
-export function scaleProblems(object: Json, { spec, status }: ScalePaths): Wrong[] {
+export function scaleProblems(object: Json, { spec, status }: ScalePaths): FieldError[] {
   return [spec, status].flatMap((path) => {
     const value = fieldAt(object, path);
     const field = `.${path.join('.')}`;

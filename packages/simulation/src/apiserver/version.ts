@@ -1,5 +1,5 @@
 import type { StoredObject } from './object.ts';
-import { managedFields, NOBODY, type Owners } from './ownership/managers.ts';
+import { managedFields, NO_OWNERS, type Owners } from './ownership/managers.ts';
 import type { Resource } from './resource.ts';
 
 /**
@@ -19,7 +19,7 @@ export class Version {
     resource: Resource,
     object: StoredObject,
     number: number,
-    owners: Owners | (() => Owners) = NOBODY,
+    owners: Owners | (() => Owners) = NO_OWNERS,
   ) {
     this.#resource = resource;
     this.object = object;

@@ -1,7 +1,7 @@
-import type { ServerStream, StreamedAnswer } from '../world/server.ts';
+import type { ServerStream, StreamedResponse } from '../world/server.ts';
 import type { ServerEnvironment } from './environment.ts';
+import { ApiError, errorCount, expired, UnmodelledError } from './errors.ts';
 import { numberIn } from './lists.ts';
-import { expired, Refusal, said, Unmodelled } from './refusal.ts';
 import type { Selection } from './selection.ts';
 import type { Change, Store } from './store.ts';
 import type { Version } from './version.ts';
@@ -46,12 +46,12 @@ export class Watches {
     for (const watchers of this.#watchers.values()) for (const { stream } of [...watchers]) stream.end();
   }
 
-  watch(selection: Selection, query: URLSearchParams): StreamedAnswer {
+  watch(selection: Selection, query: URLSearchParams): StreamedResponse {
     const version = query.get('resourceVersion') ?? '';
     const initial = query.get('sendInitialEvents') === 'true';
     if (initial && query.get('resourceVersionMatch') !== 'NotOlderThan')
-      throw new Refusal(422, 'Invalid', 'ListOptions.meta.k8s.io "" is invalid', {});
-    if (initial && version !== '') throw new Unmodelled('a streamed list that names a resource version');
+      throw new ApiError(422, 'Invalid', 'ListOptions.meta.k8s.io "" is invalid', {});
+    if (initial && version !== '') throw new UnmodelledError('a streamed list that names a resource version');
     const seconds = Number(query.get('timeoutSeconds') ?? DEFAULT_TIMEOUT_SECONDS);
     const bookmarks = query.get('allowWatchBookmarks') === 'true';
     return {
@@ -76,7 +76,7 @@ export class Watches {
     } else {
       watcher.sentUpTo = numberIn(version);
       if (watcher.sentUpTo < this.#store.compacted) {
-        this.#environment.count(said(410));
+        this.#environment.count(errorCount(410));
         const { status } = expired(
           `too old resource version: ${watcher.sentUpTo} (${this.#store.compacted})`,
         );

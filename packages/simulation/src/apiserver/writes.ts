@@ -1,5 +1,6 @@
 import { schema } from '@vmwright/runtime';
 import type { ServerEnvironment } from './environment.ts';
+import * as errors from './errors.ts';
 import { fits } from './fits.ts';
 import { isEmpty, isJson, type Json, same, without } from './json.ts';
 import { metadataChangeProblems, metadataProblems } from './metadata-rules.ts';
@@ -10,12 +11,11 @@ import {
   afterUpdate,
   type Change,
   type Manager,
-  NOBODY,
+  NO_OWNERS,
   type Owners,
   sameOwners,
 } from './ownership/managers.ts';
 import { undeclared } from './ownership/shape.ts';
-import * as refusal from './refusal.ts';
 import type { Resource } from './resource.ts';
 import type { Store } from './store.ts';
 import { Version } from './version.ts';
@@ -55,14 +55,15 @@ export class Writes {
     const metadata = this.#placed(sent.metadata, namespace);
     const { generateName = '', name = generateName === '' ? '' : this.#generate(generateName) } = metadata;
     if (metadata.resourceVersion !== undefined)
-      throw new refusal.Refusal(500, '', 'resourceVersion should not be set on objects to be created');
+      throw new errors.ApiError(500, '', 'resourceVersion should not be set on objects to be created');
     const draft = { ...sent, metadata: { ...metadata, ...(name !== '' && { name }) } };
     const change = this.#change(resource, { name: manager, operation: 'Update', subresource: '' });
     const full = this.#filled(
       resource,
       this.#writable({ ...target, name, subresource: '' }, undefined, draft),
     );
-    const owners = () => afterUpdate(resource.ownership, NOBODY, resource.empty ?? {}, full.object, change);
+    const owners = () =>
+      afterUpdate(resource.ownership, NO_OWNERS, resource.empty ?? {}, full.object, change);
     return this.#add({ ...target, name, subresource: '' }, full, owners);
   }
 
@@ -92,17 +93,17 @@ export class Writes {
     checkApplicable(resource, config);
     if (isJson(body)) checkNoEmptyMetadata(resource, body.metadata);
     const current = this.#store.get(resource, keyOf(namespace, name));
-    if (current === undefined && subresource !== '') throw refusal.notFound(resource.kind, name);
+    if (current === undefined && subresource !== '') throw errors.notFound(resource.kind, name);
     const change = this.#change(resource, { name: target.manager, operation: 'Apply', subresource });
     const live = current?.object ?? resource.empty ?? {};
-    const owners = current?.owners ?? NOBODY;
+    const owners = current?.owners ?? NO_OWNERS;
     const applied = afterApply(resource.ownership, owners, live, config, change, force);
-    if (!applied.ok) throw refusal.applyConflict(applied.conflicts, resource.apiVersion);
+    if (!applied.ok) throw errors.applyConflict(applied.conflicts, resource.apiVersion);
     const draft = draftOf(applied.object);
     const nulls = resource.custom ? nullProblems(resource.schema, applied.object, subresource) : [];
     if (current === undefined) {
       if (metadata.uid !== undefined)
-        throw refusal.conflict(
+        throw errors.conflict(
           resource.kind,
           name,
           `uid mismatch: the provided object specified uid ${metadata.uid}, and no existing object was found`,
@@ -131,10 +132,10 @@ export class Writes {
     const { kind } = resource;
     const { object } = full;
     const problems = [...metadataProblems(object.metadata), ...this.#problems(resource, full, undefined)];
-    if (problems.length > 0) throw refusal.invalid(kind, name, problems);
+    if (problems.length > 0) throw errors.invalid(kind, name, problems);
     const key = keyOf(namespace, name);
     const known = this.#store.get(resource, key);
-    if (known !== undefined) throw refusal.alreadyExists(kind, name, isBeingDeleted(known.object));
+    if (known !== undefined) throw errors.alreadyExists(kind, name, isBeingDeleted(known.object));
     const { deletionTimestamp: _, deletionGracePeriodSeconds: __, ...given } = object.metadata;
     const metadata = {
       ...given,
@@ -161,7 +162,7 @@ export class Writes {
     const before = current.object;
     const { metadata: given } = full.object;
     if (given.resourceVersion !== undefined && given.resourceVersion !== before.metadata.resourceVersion)
-      throw refusal.conflict(resource.kind, name, refusal.CHANGED_MEANWHILE);
+      throw errors.conflict(resource.kind, name, errors.OBJECT_MODIFIED);
     const contentChanged =
       resource.custom && target.subresource === '' && !same(contentOf(before), contentOf(full.object));
     const { generation = 0 } = before.metadata;
@@ -181,7 +182,7 @@ export class Writes {
       ...metadataChangeProblems(before.metadata, metadata),
       ...this.#problems(resource, full, before),
     ];
-    if (problems.length > 0) throw refusal.invalid(resource.kind, name, problems);
+    if (problems.length > 0) throw errors.invalid(resource.kind, name, problems);
     const created = false;
     if (isBeingDeleted(before) && (metadata.finalizers ?? []).length === 0) {
       if (!target.dryRun) this.#store.delete(resource, keyOf(target.namespace, name));
@@ -225,19 +226,19 @@ export class Writes {
     { check }: Resource,
     { object, problems }: Filled,
     before: Json | undefined,
-  ): readonly refusal.Wrong[] {
+  ): readonly errors.FieldError[] {
     return check === undefined ? problems : [...problems, ...check(object, before)];
   }
 
   #current({ resource, namespace, name }: Target): Version {
     const current = this.#store.get(resource, keyOf(namespace, name));
-    if (current === undefined) throw refusal.notFound(resource.kind, name);
+    if (current === undefined) throw errors.notFound(resource.kind, name);
     return current;
   }
 
   #checkIdentity({ name, namespace }: Target, { metadata }: Draft): void {
     if (metadata.name !== undefined && metadata.name !== name)
-      throw refusal.badRequest(
+      throw errors.badRequest(
         `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,
       );
     this.#placed(metadata, namespace);
@@ -245,7 +246,7 @@ export class Writes {
 
   #placed(metadata: DraftMeta, namespace: string | undefined): DraftMeta {
     if (metadata.namespace !== undefined && metadata.namespace !== namespace)
-      throw refusal.badRequest(
+      throw errors.badRequest(
         'the namespace of the provided object does not match the namespace sent on the request',
       );
     return namespace === undefined ? metadata : { ...metadata, namespace };
@@ -268,7 +269,7 @@ export class Writes {
 interface Filled {
   readonly object: Draft;
   /** Schema violations. */
-  readonly problems: readonly refusal.Wrong[];
+  readonly problems: readonly errors.FieldError[];
 }
 
 export function keyOf(namespace: string | undefined, name: string): string {
@@ -282,12 +283,13 @@ function checkApplicable(
 ): void {
   if (fits(resource.schema, content)) return;
   const unknown = undeclared(resource.ownership.shape, content);
-  if (unknown !== undefined) throw new refusal.Unmodelled(`an apply of ${unknown}, which is not declared`);
+  if (unknown !== undefined)
+    throw new errors.UnmodelledError(`an apply of ${unknown}, which is not declared`);
   const wrong = schema
     .validate(resource.schema, content)
     .find(({ reason }) => reason === 'FieldValueTypeInvalid');
   if (wrong !== undefined)
-    throw new refusal.Unmodelled(`an apply of a wrong type: ${wrong.field}: ${wrong.message}`);
+    throw new errors.UnmodelledError(`an apply of a wrong type: ${wrong.field}: ${wrong.message}`);
 }
 
 /**
@@ -297,7 +299,7 @@ function checkApplicable(
 function checkNoEmptyMetadata({ custom }: Resource, metadata: unknown): void {
   for (const [name, part] of Object.entries(isJson(metadata) ? metadata : {})) {
     const isBare = Array.isArray(part) ? custom && part.length === 0 : isJson(part) && isEmpty(part);
-    if (isBare) throw new refusal.Unmodelled(`an apply of an empty metadata.${name}`);
+    if (isBare) throw new errors.UnmodelledError(`an apply of an empty metadata.${name}`);
   }
 }
 
@@ -306,7 +308,7 @@ function checkDroppedStatus({ schema: { properties } }: Resource, status: unknow
   const [wrong] =
     properties?.status === undefined ? [] : schema.validate(properties.status, status, 'status');
   if (wrong !== undefined)
-    throw new refusal.Unmodelled(
+    throw new errors.UnmodelledError(
       `an invalid status in a write to the main resource: ${wrong.field}: ${wrong.message}`,
     );
 }
@@ -327,7 +329,7 @@ function statusOnly(current: StoredObject, { metadata: { resourceVersion }, stat
 }
 
 /** Shortens the field name in the message: when validating only the status, the API server names fields relative to it. */
-function relativeToStatus({ field, reason, message }: refusal.Wrong): refusal.Wrong {
+function relativeToStatus({ field, reason, message }: errors.FieldError): errors.FieldError {
   const inner = field.replace(/^status\.?/, '');
   return { field, reason, message: message.replace(`${field} in body`, `${inner} in body`) };
 }

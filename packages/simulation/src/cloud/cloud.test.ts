@@ -104,9 +104,9 @@ describe('Cloud', () => {
   test('the client does not repeat the API key that a proxy echoes in its error page', async () => {
     const { simulation, client, cloud } = setup();
     cloud.outOfOrder = true;
-    const answer = during(simulation, client.check('a'));
-    await expect(answer).rejects.toThrow(UnavailableError);
-    await expect(answer).rejects.toThrow(/^(?!.*a-key-of-the-cloud).*Bad gateway/);
+    const result = during(simulation, client.check('a'));
+    await expect(result).rejects.toThrow(UnavailableError);
+    await expect(result).rejects.toThrow(/^(?!.*a-key-of-the-cloud).*Bad gateway/);
   });
 
   test('lists are old only while the network is faulty', async () => {

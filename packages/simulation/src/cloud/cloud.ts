@@ -1,7 +1,7 @@
 import type { NewServer, Server } from '@vmwright/cloud';
 import { same } from '../apiserver/json.ts';
-import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
-import { notFound, Problem, problemAnswer } from './problem.ts';
+import type { BufferedResponse, ModelRequest, ModelResponse, ModelServer } from '../world/server.ts';
+import { notFound, Problem, problemResponse } from './problem.ts';
 import {
   checkedCount,
   checkedKey,
@@ -101,24 +101,24 @@ export class Cloud implements ModelServer {
   }
 
   /** Returns the API representation of a server. */
-  shown(server: CloudServer): Server {
-    return shown(server, cpuOf(server, Math.min(this.#environment.now(), this.#stillFromMs)));
+  representation(server: CloudServer): Server {
+    return representationOf(server, cpuOf(server, Math.min(this.#environment.now(), this.#stillFromMs)));
   }
 
-  receive({ method, path, headers, body }: Arrived): Answer {
-    if (this.outOfOrder) return this.refuse(500);
+  receive({ method, path, headers, body }: ModelRequest): ModelResponse {
+    if (this.outOfOrder) return this.reject(500);
     try {
-      return this.#answer(method, path, headers, body);
+      return this.#respond(method, path, headers, body);
     } catch (error) {
-      if (error instanceof Problem) return problemAnswer(error);
+      if (error instanceof Problem) return problemResponse(error);
       throw error;
     }
   }
 
-  refuse(status: 429 | 500, retryAfterSeconds = 1): WholeAnswer {
+  reject(status: 429 | 500, retryAfterSeconds = 1): BufferedResponse {
     if (status === 429) {
-      const answer = problemAnswer(new Problem(429, 'TOO_MANY_REQUESTS', 'Too many requests.'));
-      return { ...answer, headers: { 'retry-after': String(retryAfterSeconds) } };
+      const response = problemResponse(new Problem(429, 'TOO_MANY_REQUESTS', 'Too many requests.'));
+      return { ...response, headers: { 'retry-after': String(retryAfterSeconds) } };
     }
     // Some proxies echo request headers in their error pages. The client must not pass the API key on.
     return { status: 502, body: `<h1>Bad gateway</h1><pre>authorization: ${this.#authorization}</pre>` };
@@ -136,7 +136,12 @@ export class Cloud implements ModelServer {
     });
   }
 
-  #answer(method: string, path: string, headers: Arrived['headers'], body: string | undefined): WholeAnswer {
+  #respond(
+    method: string,
+    path: string,
+    headers: ModelRequest['headers'],
+    body: string | undefined,
+  ): BufferedResponse {
     const [place = '', query = ''] = path.split('?', 2);
     const authorize = () => {
       if (headers.authorization === this.#authorization) return;
@@ -145,7 +150,7 @@ export class Cloud implements ModelServer {
     };
     if (place === '/servers' && method === 'GET') {
       authorize();
-      return answer(200, this.#page(listQueryIn(query)));
+      return jsonResponse(200, this.#page(listQueryIn(query)));
     }
     if (place === '/servers' && method === 'POST') {
       authorize();
@@ -159,15 +164,17 @@ export class Cloud implements ModelServer {
     const observed = STATUS.exec(place)?.[1];
     if (observed !== undefined && method === 'GET') {
       authorize();
-      const { state, cpuUtilization, message } = this.shown(this.#existing(decodeURIComponent(observed)));
-      return answer(200, { state, cpuUtilization, message });
+      const { state, cpuUtilization, message } = this.representation(
+        this.#existing(decodeURIComponent(observed)),
+      );
+      return jsonResponse(200, { state, cpuUtilization, message });
     }
     const name = CHECK.exec(place)?.[1];
     if (name !== undefined && method === 'GET') {
       authorize();
       const wanted = checkedName(decodeURIComponent(name));
       this.#check(wanted);
-      return answer(200, { name: wanted, available: true });
+      return jsonResponse(200, { name: wanted, available: true });
     }
     throw new Problem(
       404,
@@ -176,13 +183,13 @@ export class Cloud implements ModelServer {
     );
   }
 
-  #one(method: 'GET' | 'DELETE' | 'PATCH', id: string, body: string | undefined): WholeAnswer {
+  #one(method: 'GET' | 'DELETE' | 'PATCH', id: string, body: string | undefined): BufferedResponse {
     if (method === 'DELETE') {
       this.beginDelete(id, 'request');
       return { status: 204, body: '' };
     }
     if (method === 'PATCH') this.#relabel(id, body);
-    return answer(200, this.shown(this.#existing(id)));
+    return jsonResponse(200, this.representation(this.#existing(id)));
   }
 
   #relabel(id: string, body: string | undefined): void {
@@ -197,10 +204,10 @@ export class Cloud implements ModelServer {
       this.servers.replace(server, { ...server, labels: checkedCount(labels) }, 'request');
   }
 
-  #create(wanted: NewServer, key: string | undefined): WholeAnswer {
+  #create(wanted: NewServer, key: string | undefined): BufferedResponse {
     // Checked before the name: a retried create finds its own server and gets the same response again.
     const known = key === undefined ? undefined : this.servers.known(key, wanted);
-    if (known?.is === 'same') return answer(200, this.shown(known.server));
+    if (known?.is === 'same') return jsonResponse(200, this.representation(known.server));
     if (known?.is === 'reused')
       throw new Problem(
         422,
@@ -224,7 +231,7 @@ export class Cloud implements ModelServer {
       if (fails) this.fail(now.id, 'the simulated boot has failed', 'itself');
       else this.servers.replace(now, { ...now, state: 'running' }, 'itself');
     });
-    return answer(201, this.shown(server));
+    return jsonResponse(201, this.representation(server));
   }
 
   /** Marks a server as failed. It keeps existing. */
@@ -234,12 +241,12 @@ export class Cloud implements ModelServer {
   }
 
   #check(name: string): void {
-    const refusal = this.refusalOf(name);
-    if (refusal !== undefined) throw refusal;
+    const problem = this.nameProblem(name);
+    if (problem !== undefined) throw problem;
   }
 
   /** Returns why a name is not available now, or undefined if it is. */
-  refusalOf(name: string): Problem | undefined {
+  nameProblem(name: string): Problem | undefined {
     if (this.isProhibited(name)) {
       const reason = this.#prohibited.get(name.toLowerCase());
       const why = reason === undefined ? '' : `: ${reason}`;
@@ -269,7 +276,7 @@ export class Cloud implements ModelServer {
       )
         continue;
       if (items.length === most) return { items, next: cursorOf(last) };
-      items.push(shown(server, cpuOf(server, Math.min(then, this.#stillFromMs))));
+      items.push(representationOf(server, cpuOf(server, Math.min(then, this.#stillFromMs))));
       last = server.seq;
     }
     return { items };
@@ -286,10 +293,13 @@ function cpuOf({ seq, state }: CloudServer, atMs: number): number {
   return state === 'running' ? (seq * 37 + Math.floor(atMs / CPU_MS) * 29) % 101 : 0;
 }
 
-function shown({ id, name, labels, state, message, createdAt }: CloudServer, cpuUtilization: number): Server {
+function representationOf(
+  { id, name, labels, state, message, createdAt }: CloudServer,
+  cpuUtilization: number,
+): Server {
   return { id, name, labels, state, ...(message !== undefined && { message }), cpuUtilization, createdAt };
 }
 
-function answer(status: number, content: unknown): WholeAnswer {
+function jsonResponse(status: number, content: unknown): BufferedResponse {
   return { status, body: JSON.stringify(content) };
 }

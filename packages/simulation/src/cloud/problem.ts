@@ -1,4 +1,4 @@
-import type { WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse } from '../world/server.ts';
 
 /**
  * Error response of the modelled cloud. The texts equal the real cloud's, because controllers copy them into a status and
@@ -18,7 +18,7 @@ export class Problem extends Error {
   }
 }
 
-export function problemAnswer({ status, code, message, serverId }: Problem): WholeAnswer {
+export function problemResponse({ status, code, message, serverId }: Problem): BufferedResponse {
   return { status, body: JSON.stringify({ status, code, detail: message, serverId }) };
 }
 

@@ -10,8 +10,8 @@ const LABEL_KEY = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,126}[A-Za-z0-9])?$/;
 const LABEL_VALUE = /^[^\p{Cc}\p{Cs}]{0,255}$/u;
 const SELECTOR = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,126}[A-Za-z0-9])?(?:=[^\p{Cc}\p{Cs}]{0,255})?$/u;
 const CURSOR = /^[0-9]{1,15}$/;
-const MOST_LABELS = 64;
-const MOST_SELECTORS = 16;
+const MAX_LABELS = 64;
+const MAX_SELECTORS = 16;
 const LONGEST_SHOWN = 100;
 
 export function checkedName(name: unknown): string {
@@ -42,8 +42,8 @@ export function relabellingIn(body: string | undefined): Readonly<Record<string,
 }
 
 export function checkedCount(labels: Labels): Labels {
-  if (Object.keys(labels).length > MOST_LABELS)
-    throw invalid(`A server has at most ${MOST_LABELS} labels. Take some away first.`);
+  if (Object.keys(labels).length > MAX_LABELS)
+    throw invalid(`A server has at most ${MAX_LABELS} labels. Take some away first.`);
   return labels;
 }
 
@@ -73,7 +73,7 @@ export function listQueryIn(text: string): ListQuery {
   const given = query.get('name');
   const name = given === null ? undefined : checkedName(given);
   const labels = query.getAll('label');
-  if (labels.length > MOST_SELECTORS || !labels.every((label) => SELECTOR.test(label)))
+  if (labels.length > MAX_SELECTORS || !labels.every((label) => SELECTOR.test(label)))
     throw invalid('The query: label is invalid, or there are too many.');
   return { limit, after: placeIn(cursor), name, selectors: labels.map(selectorIn) };
 }
@@ -108,7 +108,7 @@ function checkedLabels(labels: unknown, nulls: boolean): Readonly<Record<string,
       throw invalid(`The body: labels.${key} has an invalid value.`);
     checked[key] = value;
   }
-  if (Object.keys(checked).length > MOST_LABELS) throw invalid('The body: labels has too many entries.');
+  if (Object.keys(checked).length > MAX_LABELS) throw invalid('The body: labels has too many entries.');
   return checked;
 }
 

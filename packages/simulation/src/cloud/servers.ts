@@ -2,13 +2,13 @@ import type { Labels, NewServer } from '@vmwright/cloud';
 import type { Cause, CloudChange, CloudServer } from './server.ts';
 
 /** The create request of an idempotency key. */
-interface Kept {
+interface CreateRecord {
   readonly fingerprint: string;
   readonly id: string;
 }
 
 /** Result of looking up a create request by its idempotency key. */
-export type Known =
+export type KeyLookup =
   | { readonly is: 'same'; readonly server: CloudServer }
   | { readonly is: 'reused' | 'gone'; readonly id: string };
 
@@ -16,7 +16,7 @@ export type Known =
 export class Servers {
   readonly #now: () => number;
   readonly #servers = new Map<string, CloudServer>();
-  readonly #keys = new Map<string, Kept>();
+  readonly #keys = new Map<string, CreateRecord>();
   readonly #history: CloudChange[] = [];
   readonly #listeners: ((change: CloudChange) => void)[] = [];
   #seq = 0;
@@ -62,7 +62,7 @@ export class Servers {
   }
 
   /** Looks up a create request by its idempotency key. @returns undefined for a new key */
-  known(key: string, wanted: NewServer): Known | undefined {
+  known(key: string, wanted: NewServer): KeyLookup | undefined {
     const kept = this.#keys.get(key);
     if (kept === undefined) return undefined;
     const { id, fingerprint } = kept;

@@ -1,5 +1,5 @@
 /** Ownership of a machine. */
-export interface Mark {
+export interface Ownership {
   /** System that created the machine. */
   readonly manager: string;
   /** UID of the Kubernetes object that the machine belongs to. */
@@ -11,7 +11,7 @@ export interface RemoteMachine {
   readonly id: string;
   readonly size: number;
   readonly state: 'creating' | 'ready' | 'deleting';
-  readonly owner?: Mark;
+  readonly owner?: Ownership;
   /** Idempotency key: while the machine exists, another create with this key returns it. */
   readonly key?: string;
   /** Milliseconds since 1970, by the backend's clock. */

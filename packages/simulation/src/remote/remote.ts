@@ -1,6 +1,6 @@
 import { isJson, type Json } from '../apiserver/json.ts';
 import { type FaultRates, REQUEST_FAULTS, USUAL_FAULTS } from '../world/faults.ts';
-import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse, ModelRequest, ModelResponse, ModelServer } from '../world/server.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { EPOCH_MS } from '../world/world.ts';
 import type { MachineDraft, RemoteMachine } from './machine.ts';
@@ -84,68 +84,68 @@ export class Remote implements ModelServer {
 
   /** Adds a ready machine, as another client would. */
   add(draft: MachineDraft): RemoteMachine {
-    const machine = this.#made(draft, 'ready');
+    const machine = this.#newMachine(draft, 'ready');
     this.#put(undefined, machine);
     return machine;
   }
 
-  receive({ method, path, headers, body }: Arrived): Answer {
+  receive({ method, path, headers, body }: ModelRequest): ModelResponse {
     if (headers.authorization !== `Bearer ${this.#token}`)
-      return problem(401, 'invalid or missing bearer token');
+      return errorResponse(401, 'invalid or missing bearer token');
     const id = MACHINE.exec(path)?.[1];
     if (id !== undefined) return this.#one(method, id, body);
     const key = KEY.exec(path)?.[1];
     if (key !== undefined && method === 'GET')
       return found(this.#byKey(key), `no machine with the key ${key}`);
-    if (path !== '/machines') return problem(404, `no such path: ${path}`);
+    if (path !== '/machines') return errorResponse(404, `no such path: ${path}`);
     if (method === 'GET') return this.#list();
-    return method === 'POST' ? this.#create(body) : problem(405, `${method} is not allowed on ${path}`);
+    return method === 'POST' ? this.#create(body) : errorResponse(405, `${method} is not allowed on ${path}`);
   }
 
-  refuse(status: 429 | 500): WholeAnswer {
-    return problem(status, status === 429 ? 'slow down' : 'out of order');
+  reject(status: 429 | 500): BufferedResponse {
+    return errorResponse(status, status === 429 ? 'slow down' : 'out of order');
   }
 
-  #one(method: string, id: string, body: string | undefined): WholeAnswer {
+  #one(method: string, id: string, body: string | undefined): BufferedResponse {
     const machine = this.#machines.get(id);
-    if (machine === undefined) return problem(404, `no machine ${id}`);
-    if (method === 'GET') return answer(200, machine);
+    if (machine === undefined) return errorResponse(404, `no machine ${id}`);
+    if (method === 'GET') return jsonResponse(200, machine);
     if (method === 'DELETE') return this.#delete(machine);
-    if (method !== 'PATCH') return problem(405, `${method} is not allowed on a machine`);
-    if (machine.state !== 'ready') return problem(409, `${id} is ${machine.state}`);
+    if (method !== 'PATCH') return errorResponse(405, `${method} is not allowed on a machine`);
+    if (machine.state !== 'ready') return errorResponse(409, `${id} is ${machine.state}`);
     const { size } = parsed(body);
-    if (typeof size !== 'number') return problem(422, 'size must be a number');
+    if (typeof size !== 'number') return errorResponse(422, 'size must be a number');
     if (size !== machine.size) this.#put(machine, { ...machine, size });
-    return answer(200, this.#machines.get(id));
+    return jsonResponse(200, this.#machines.get(id));
   }
 
-  #create(body: string | undefined): WholeAnswer {
+  #create(body: string | undefined): BufferedResponse {
     const draft = draftIn(parsed(body));
-    if (draft === undefined) return problem(422, 'size is required and must be a number');
+    if (draft === undefined) return errorResponse(422, 'size is required and must be a number');
     const known = draft.key === undefined ? undefined : this.#byKey(draft.key);
-    if (known !== undefined) return answer(200, known);
-    const machine = this.#made(draft, 'creating');
+    if (known !== undefined) return jsonResponse(200, known);
+    const machine = this.#newMachine(draft, 'creating');
     this.#put(undefined, machine);
     this.#environment.after(this.#environment.diskMs(), () => {
       const now = this.#machines.get(machine.id);
       if (now?.state === 'creating') this.#put(now, { ...now, state: 'ready' });
     });
-    return answer(201, machine);
+    return jsonResponse(201, machine);
   }
 
-  #delete(machine: RemoteMachine): WholeAnswer {
-    if (machine.state === 'deleting') return answer(202, machine);
+  #delete(machine: RemoteMachine): BufferedResponse {
+    if (machine.state === 'deleting') return jsonResponse(202, machine);
     const deleting: RemoteMachine = { ...machine, state: 'deleting' };
     this.#put(machine, deleting);
     this.#environment.after(this.#environment.diskMs(), () => this.#put(deleting, undefined));
-    return answer(202, deleting);
+    return jsonResponse(202, deleting);
   }
 
-  #list(): WholeAnswer {
+  #list(): BufferedResponse {
     const lag = this.#environment.lagMs();
     const now = this.#environment.now();
     const items = lag === 0 ? [...this.#machines.values()] : this.at(now - lag);
-    return answer(200, { now, items });
+    return jsonResponse(200, { now, items });
   }
 
   #byKey(key: string): RemoteMachine | undefined {
@@ -153,7 +153,7 @@ export class Remote implements ModelServer {
     return undefined;
   }
 
-  #made({ size, owner, key }: MachineDraft, state: RemoteMachine['state']): RemoteMachine {
+  #newMachine({ size, owner, key }: MachineDraft, state: RemoteMachine['state']): RemoteMachine {
     this.#ids += 1;
     const createdMs = this.#environment.now();
     return { id: `m-${this.#ids}`, size, state, ...(owner && { owner }), ...(key && { key }), createdMs };
@@ -193,16 +193,16 @@ export function startRemote(simulation: Simulation, token: string): Remote {
   return remote;
 }
 
-function answer(status: number, content: unknown): WholeAnswer {
+function jsonResponse(status: number, content: unknown): BufferedResponse {
   return { status, body: JSON.stringify(content) };
 }
 
-function problem(status: number, message: string): WholeAnswer {
-  return answer(status, { message });
+function errorResponse(status: number, message: string): BufferedResponse {
+  return jsonResponse(status, { message });
 }
 
-function found(machine: RemoteMachine | undefined, message: string): WholeAnswer {
-  return machine === undefined ? problem(404, message) : answer(200, machine);
+function found(machine: RemoteMachine | undefined, message: string): BufferedResponse {
+  return machine === undefined ? errorResponse(404, message) : jsonResponse(200, machine);
 }
 
 function parsed(body: string | undefined): Json {

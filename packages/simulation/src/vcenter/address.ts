@@ -1,4 +1,4 @@
-import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse, ModelRequest, ModelResponse, ModelServer } from '../world/server.ts';
 import { methodIn } from './request.ts';
 import type { Vcenter } from './vcenter.ts';
 
@@ -10,9 +10,9 @@ const LOGGING_IN: ReadonlySet<string> = new Set([
   'RetrievePropertiesEx',
 ]);
 
-/** An address that resolves to one vCenter and, while `isElsewhere`, to another, as after a DNS mistake. */
+/** An address that resolves to one vCenter and, while `isRedirected`, to another, as after a DNS mistake. */
 export class Address implements ModelServer {
-  isElsewhere = false;
+  isRedirected = false;
   readonly #home: Vcenter;
   readonly #other: Vcenter;
   /**
@@ -26,18 +26,18 @@ export class Address implements ModelServer {
     this.#other = other;
   }
 
-  receive(request: Arrived): Answer {
-    if (this.isElsewhere)
+  receive(request: ModelRequest): ModelResponse {
+    if (this.isRedirected)
       return this.#connected.has(request.headers['user-agent'] ?? '')
         ? this.#other.receive(request)
-        : this.refuse(500);
+        : this.reject(500);
     const agent = request.headers['user-agent'] ?? '';
     const isLoggedIn = this.#home.sessions.some(({ userAgent }) => userAgent === agent);
     if (isLoggedIn && !LOGGING_IN.has(methodIn(request.body ?? ''))) this.#connected.add(agent);
     return this.#home.receive(request);
   }
 
-  refuse(status: 429 | 500): WholeAnswer {
-    return this.#home.refuse(status);
+  reject(status: 429 | 500): BufferedResponse {
+    return this.#home.reject(status);
   }
 }

@@ -1,4 +1,4 @@
-import type { ServerStream, StreamedAnswer, WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse, ServerStream, StreamedResponse } from '../world/server.ts';
 import type { Entity } from './entity.ts';
 import type { VcenterEnvironment } from './environment.ts';
 import { VimFault } from './fault.ts';
@@ -62,7 +62,7 @@ export class Collector {
   }
 
   /** Called after each change; makes it visible now or after the lag. */
-  notice(): void {
+  onChange(): void {
     const { serial } = this.#registry;
     const lagMs = this.#environment.lagMs();
     if (lagMs === 0) this.#advance(serial);
@@ -70,12 +70,12 @@ export class Collector {
   }
 
   /** @throws VimFault */
-  wait(version: string, seconds: number | undefined, most: number): WholeAnswer | StreamedAnswer {
+  wait(version: string, seconds: number | undefined, most: number): BufferedResponse | StreamedResponse {
     const from = this.#from(version);
     this.#end(new VimFault('RequestCanceled').body); // a new call cancels the previous one
     if (version === '') this.#visible = this.#registry.serial;
-    const answer = this.#answer(from, most);
-    if (answer !== undefined || seconds === 0) return { status: 200, body: answer ?? NO_UPDATES };
+    const updates = this.#updatesSince(from, most);
+    if (updates !== undefined || seconds === 0) return { status: 200, body: updates ?? NO_UPDATES };
     return {
       status: 200,
       open: (stream) => {
@@ -108,8 +108,8 @@ export class Collector {
   #advance(serial: number): void {
     if (serial > this.#visible) this.#visible = serial;
     if (this.#waiting === undefined) return;
-    const answer = this.#answer(this.#waiting.from, this.#waiting.most);
-    if (answer !== undefined) this.#end(answer);
+    const updates = this.#updatesSince(this.#waiting.from, this.#waiting.most);
+    if (updates !== undefined) this.#end(updates);
   }
 
   #end(body: string): void {
@@ -122,7 +122,7 @@ export class Collector {
   }
 
   /** Returns the updates since a version as a response with a new version, or undefined if there are none. */
-  #answer(from: Version, most: number): string | undefined {
+  #updatesSince(from: Version, most: number): string | undefined {
     const sent = new Map(from.sent);
     let remaining = most;
     let isTruncated = false;
@@ -170,17 +170,17 @@ export class Collector {
         if (xml !== undefined) yield { id: value, xml };
       }
       if (base === 0 && sent === undefined) continue; // nothing was sent before, so nothing can leave
-      for (const ref of view.left(base, this.#visible))
+      for (const ref of view.removedBetween(base, this.#visible))
         if ((sent?.get(`${id} ${ref.value}`) ?? base) !== this.#visible || sent === undefined)
           yield { id: ref.value, xml: `<objectSet><kind>leave</kind>${reference('obj', ref)}</objectSet>` };
     }
   }
 
   #update(view: View, entity: Entity, paths: readonly string[], since: number): string | undefined {
-    const enteredAt = Math.max(entity.bornAt, view.sinceOf(entity.ref.value));
+    const enteredAt = Math.max(entity.addedAt, view.enteredAt(entity.ref.value));
     if (enteredAt > this.#visible) return undefined;
     const isNew = enteredAt > since;
-    if (!isNew && entity.lastAt <= since) return undefined;
+    if (!isNew && entity.lastChangeAt <= since) return undefined;
     let changes = '';
     for (const path of paths) {
       const at = entity.changedAt(path);

@@ -4,7 +4,7 @@ import type { Ref } from './xml.ts';
 export class Entity {
   readonly ref: Ref;
   /** Serial of the change that added the object. */
-  readonly bornAt: number;
+  readonly addedAt: number;
   readonly parent: Entity | undefined;
   readonly children = new Set<Entity>();
   name: string;
@@ -13,20 +13,20 @@ export class Entity {
   readonly #values = new Map<string, string>();
   readonly #changedAt = new Map<string, number>();
   /** Serial of the last change. */
-  lastAt: number;
+  lastChangeAt: number;
 
   constructor(options: {
     readonly ref: Ref;
     readonly name: string;
-    readonly bornAt: number;
+    readonly addedAt: number;
     readonly parent?: Entity | undefined;
     readonly computed?: Readonly<Record<string, () => string>>;
   }) {
-    const { ref, name, bornAt, parent, computed = {} } = options;
+    const { ref, name, addedAt, parent, computed = {} } = options;
     this.ref = ref;
     this.name = name;
-    this.bornAt = bornAt;
-    this.lastAt = bornAt;
+    this.addedAt = addedAt;
+    this.lastChangeAt = addedAt;
     this.parent = parent;
     this.#computed = computed;
     parent?.children.add(this);
@@ -46,7 +46,7 @@ export class Entity {
     if (value === undefined) this.#values.delete(path);
     else this.#values.set(path, value);
     this.#changedAt.set(path, at);
-    this.lastAt = at;
+    this.lastChangeAt = at;
     return true;
   }
 

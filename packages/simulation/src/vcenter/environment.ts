@@ -1,9 +1,9 @@
-import type { Planned } from '../world/agenda.ts';
+import type { ScheduledEvent } from '../world/event-heap.ts';
 import type { VimFault } from './fault.ts';
 
 /** Timers, ids, random behaviour and reporting for the vCenter model. */
 export interface VcenterEnvironment {
-  after(ms: number, act: () => void): Pick<Planned, 'cancelled'>;
+  after(ms: number, act: () => void): Pick<ScheduledEvent, 'cancelled'>;
   uuid(): string;
   /** Duration of a task or of a part of one. @param what the method without `_Task` */
   taskMs(what: string): number;

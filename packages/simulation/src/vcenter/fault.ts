@@ -26,7 +26,7 @@ export function notAuthenticated(): VimFault {
   return new VimFault('NotAuthenticated', '<privilegeId>System.View</privilegeId>');
 }
 
-export function gone(ref: Ref): VimFault {
+export function managedObjectNotFound(ref: Ref): VimFault {
   return new VimFault('ManagedObjectNotFound', reference('obj', ref));
 }
 

@@ -24,11 +24,11 @@ export class Folders {
   }
 
   /** Creates a folder. @throws VimFault if the name is taken */
-  make(parent: Entity, name: string, cause: Cause): Entity {
+  create(parent: Entity, name: string, cause: Cause): Entity {
     const taken = parent.child(name);
     if (taken !== undefined) throw duplicateName(name, taken.ref);
     const registry = this.#registry;
-    return registry.together(() => {
+    return registry.batch(() => {
       const ref = { type: 'Folder', value: registry.newId('group-v') };
       const folder: Entity = registry.add(ref, name, parent, { childEntity: () => childrenOf(folder) });
       registry.set(folder, 'name', val.string(name));
@@ -40,18 +40,18 @@ export class Folders {
 
   remove(folder: Entity, cause: Cause): void {
     this.#values.delete(folder.ref.value);
-    this.#registry.together(() => this.#registry.remove(folder));
+    this.#registry.batch(() => this.#registry.remove(folder));
     this.#notify({ id: folder.ref.value, name: folder.name, what: 'removed', cause });
   }
 
   /** Defines a custom attribute. @returns its key, or undefined if the name is taken */
-  define(name: string): number | undefined {
+  defineAttribute(name: string): number | undefined {
     if (this.#attributes.includes(name)) return undefined;
     return FIRST_KEY + this.#attributes.push(name) - 1;
   }
 
   /** Sets a custom attribute of an object. @returns false if no attribute has this key */
-  mark(entity: Entity, key: number, value: string, cause: Cause): boolean {
+  setAttribute(entity: Entity, key: number, value: string, cause: Cause): boolean {
     if (this.#attributes[key - FIRST_KEY] === undefined) return false;
     const values = this.#values.get(entity.ref.value) ?? new Map<number, string>();
     this.#values.set(entity.ref.value, values.set(key, value));
@@ -59,7 +59,7 @@ export class Folders {
       ([each, current]) =>
         `<CustomFieldValue xsi:type="CustomFieldStringValue"><key>${each}</key><value>${text(current)}</value></CustomFieldValue>`,
     );
-    this.#registry.together(() =>
+    this.#registry.batch(() =>
       this.#registry.set(entity, 'customValue', val.list('CustomFieldValue', all.join(''))),
     );
     this.#notify({ id: entity.ref.value, name: entity.name, what: 'marked', cause });
@@ -67,7 +67,7 @@ export class Folders {
   }
 
   /** Returns the value of a custom attribute of an object; empty if it is not set. */
-  markOf({ ref }: Entity, attribute: string): string {
+  attributeOf({ ref }: Entity, attribute: string): string {
     return this.#values.get(ref.value)?.get(FIRST_KEY + this.#attributes.indexOf(attribute)) ?? '';
   }
 

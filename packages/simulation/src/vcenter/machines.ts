@@ -25,7 +25,7 @@ export class Machines {
 
   add(draft: Draft, cause: Cause, task?: string): Machine {
     const registry = this.#registry;
-    return registry.together(() => {
+    return registry.batch(() => {
       const machine = { ...draft, id: registry.newId('vm') };
       const parent = registry.get({ type: 'Folder', value: draft.folder });
       registry.add({ type: 'VirtualMachine', value: machine.id }, machine.name, parent);
@@ -41,7 +41,7 @@ export class Machines {
     if (before === undefined) return undefined;
     const after = { ...before, ...changes };
     if (same(before, after)) return before;
-    return this.#registry.together(() => {
+    return this.#registry.batch(() => {
       this.#put(after);
       this.#notify({ before, after, cause, task });
       return after;
@@ -53,7 +53,7 @@ export class Machines {
     const before = this.#machines.get(id);
     const entity = this.#registry.get({ type: 'VirtualMachine', value: id });
     if (before === undefined || entity === undefined) return;
-    this.#registry.together(() => {
+    this.#registry.batch(() => {
       this.#registry.remove(entity); // views of the old folder report that it left
       this.#registry.add(entity.ref, before.name, folder);
       const after = { ...before, folder: folder.ref.value };
@@ -67,7 +67,7 @@ export class Machines {
     const before = this.#machines.get(id);
     const entity = this.#registry.get({ type: 'VirtualMachine', value: id });
     if (before === undefined || entity === undefined) return;
-    this.#registry.together(() => {
+    this.#registry.batch(() => {
       this.#machines.delete(id);
       this.#registry.remove(entity);
       this.#notify({ before, after: undefined, cause, task, isUnregistered });

@@ -2,9 +2,9 @@ import type { Entity } from './entity.ts';
 import type { VcenterEnvironment } from './environment.ts';
 import {
   duplicateName,
-  gone,
   invalidArgument,
   invalidPowerState,
+  managedObjectNotFound,
   taskInProgress,
   VimFault,
 } from './fault.ts';
@@ -97,7 +97,7 @@ export class Operations {
     const { tasks, registry } = this.#parts;
     const task = tasks.begin('Destroy', folder.ref);
     this.#runLater(task, () => {
-      if (registry.get(folder.ref) === undefined) return tasks.fail(task, gone(folder.ref));
+      if (registry.get(folder.ref) === undefined) return tasks.fail(task, managedObjectNotFound(folder.ref));
       this.remove(folder, task);
       tasks.succeed(task);
     });
@@ -109,7 +109,7 @@ export class Operations {
     const { tasks, registry, machines } = this.#parts;
     const task = tasks.begin('Destroy', folder.ref);
     this.#runLater(task, () => {
-      if (registry.get(folder.ref) === undefined) return tasks.fail(task, gone(folder.ref));
+      if (registry.get(folder.ref) === undefined) return tasks.fail(task, managedObjectNotFound(folder.ref));
       const isOn = [...folder.children].some(({ ref }) => machines.get(ref.value)?.power === 'poweredOn');
       if (isOn) return tasks.fail(task, new VimFault('InvalidState'));
       for (const { ref } of [...folder.children]) machines.remove(ref.value, 'request', task.ref.value, true);
@@ -154,7 +154,7 @@ export class Operations {
     tasks.lock(machine.id, task);
     environment.after(environment.taskMs('PowerOnVM'), () => {
       const found = machines.get(machine.id);
-      if (found === undefined) tasks.fail(task, gone(clone));
+      if (found === undefined) tasks.fail(task, managedObjectNotFound(clone));
       else if (lateFault !== undefined) tasks.fail(task, lateFault);
       else {
         if (found.power !== 'poweredOn')
@@ -167,8 +167,8 @@ export class Operations {
   /** Returns the fault if source, folder or name became unavailable since the clone was requested. */
   #cloneFault({ id }: Machine, folder: Entity, name: string): VimFault | undefined {
     const { registry, machines } = this.#parts;
-    if (registry.get(folder.ref) === undefined) return gone(folder.ref);
-    if (machines.get(id) === undefined) return gone({ type: 'VirtualMachine', value: id });
+    if (registry.get(folder.ref) === undefined) return managedObjectNotFound(folder.ref);
+    if (machines.get(id) === undefined) return managedObjectNotFound({ type: 'VirtualMachine', value: id });
     const taken = folder.child(name);
     return taken && duplicateName(name, taken.ref);
   }
@@ -205,7 +205,7 @@ export class Operations {
     else
       this.#runLater(task, () => {
         const machine = machines.get(id);
-        if (machine === undefined) tasks.fail(task, gone(ref));
+        if (machine === undefined) tasks.fail(task, managedObjectNotFound(ref));
         else act(task, machine);
       });
     return task.ref;

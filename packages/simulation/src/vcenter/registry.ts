@@ -2,21 +2,21 @@ import { Entity } from './entity.ts';
 import type { Ref } from './xml.ts';
 
 /** A removed object, kept so that views can report that it left. */
-interface Grave {
+interface RemovedEntity {
   readonly entity: Entity;
-  readonly diedAt: number;
+  readonly removedAt: number;
 }
 
 type ComputedProperties = Readonly<Record<string, () => string>>;
 
 /** All managed objects by reference. Each change has a serial number, with which collectors track what they have sent. */
 export class Registry {
-  readonly graves: Grave[] = [];
+  readonly removed: RemovedEntity[] = [];
   readonly #entities = new Map<string, Entity>();
   readonly #listeners: (() => void)[] = [];
   #serial = 0;
   #ids = 0;
-  /** Nesting depth of `together`. */
+  /** Nesting depth of `batch`. */
   #depth = 0;
   #changed = false;
 
@@ -42,7 +42,7 @@ export class Registry {
   }
 
   add(ref: Ref, name: string, parent?: Entity, computed?: ComputedProperties): Entity {
-    const entity = new Entity({ ref, name, bornAt: this.next(), parent, ...(computed && { computed }) });
+    const entity = new Entity({ ref, name, addedAt: this.next(), parent, ...(computed && { computed }) });
     this.#entities.set(ref.value, entity);
     return entity;
   }
@@ -54,7 +54,7 @@ export class Registry {
   remove(entity: Entity): void {
     entity.parent?.children.delete(entity);
     this.#entities.delete(entity.ref.value);
-    this.graves.push({ entity, diedAt: this.next() });
+    this.removed.push({ entity, removedAt: this.next() });
   }
 
   /** Registers a listener that is called once after each batch of changes. */
@@ -63,7 +63,7 @@ export class Registry {
   }
 
   /** Runs several changes as one batch, and notifies the listeners once at its end. */
-  together<T>(work: () => T): T {
+  batch<T>(work: () => T): T {
     this.#depth += 1;
     try {
       return work();

@@ -1,5 +1,5 @@
 import { type Entity, isOfType } from './entity.ts';
-import { gone } from './fault.ts';
+import { managedObjectNotFound } from './fault.ts';
 import type { Registry } from './registry.ts';
 import type { Fields } from './request.ts';
 import { SingleView, type View } from './view.ts';
@@ -18,7 +18,7 @@ export class Selection {
       const ref = each.ref('obj') ?? { type: '', value: '' };
       const view = views.get(ref.value);
       if (view !== undefined) return view;
-      if (registry.get(ref) === undefined) throw gone(ref);
+      if (registry.get(ref) === undefined) throw managedObjectNotFound(ref);
       return new SingleView(ref, registry);
     });
   }

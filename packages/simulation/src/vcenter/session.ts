@@ -1,6 +1,6 @@
 import { Collector } from './collector.ts';
 import type { VcenterEnvironment } from './environment.ts';
-import { gone, notAuthenticated, VimFault } from './fault.ts';
+import { managedObjectNotFound, notAuthenticated, VimFault } from './fault.ts';
 import type { Registry } from './registry.ts';
 import type { Fields } from './request.ts';
 import { Selection } from './selection.ts';
@@ -48,14 +48,14 @@ export class Session {
 
   viewContainer(container: Ref, types: readonly string[]): Ref {
     const entity = this.#registry.get(container);
-    if (entity === undefined) throw gone(container);
+    if (entity === undefined) throw managedObjectNotFound(container);
     const ref = { type: 'ContainerView', value: this.#registry.newId(`session[${this.key}]view`) };
     this.views.set(ref.value, new ContainerView(ref, this.#registry, entity, types));
     return ref;
   }
 
   destroyView(ref: Ref): void {
-    if (!this.views.delete(ref.value)) throw gone(ref);
+    if (!this.views.delete(ref.value)) throw managedObjectNotFound(ref);
   }
 
   collect(): Ref {
@@ -66,7 +66,7 @@ export class Session {
 
   collector(ref: Ref): Collector {
     const collector = this.collectors.get(ref.value);
-    if (collector === undefined) throw gone(ref);
+    if (collector === undefined) throw managedObjectNotFound(ref);
     return collector;
   }
 
@@ -78,7 +78,7 @@ export class Session {
 
   destroyFilter(ref: Ref): void {
     const exists = [...this.collectors.values()].some((collector) => collector.removeFilter(ref.value));
-    if (!exists) throw gone(ref);
+    if (!exists) throw managedObjectNotFound(ref);
   }
 
   select(spec: Fields): Selection {

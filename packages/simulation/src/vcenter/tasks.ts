@@ -36,7 +36,7 @@ export class Tasks {
 
   begin(what: string, on: Ref): Task {
     const registry = this.#registry;
-    return registry.together(() => {
+    return registry.batch(() => {
       const ref = { type: 'Task', value: registry.newId('task') };
       const task: Task = { ref, what, on, state: 'running', fault: undefined };
       const entity = registry.add(ref, ref.value);
@@ -81,7 +81,7 @@ export class Tasks {
     if (task.state !== 'running') return;
     task.state = state;
     for (const [id, holder] of this.#locks) if (holder === task) this.#locks.delete(id);
-    this.#registry.together(() => {
+    this.#registry.batch(() => {
       const entity = this.#registry.get(task.ref);
       if (entity === undefined) return;
       for (const path in values) this.#registry.set(entity, path, values[path]);

@@ -1,8 +1,15 @@
-import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse, ModelRequest, ModelResponse, ModelServer } from '../world/server.ts';
 import type { Entity } from './entity.ts';
 import type { VcenterEnvironment } from './environment.ts';
-import { duplicateName, gone, invalidArgument, notAuthenticated, VimFault } from './fault.ts';
+import {
+  duplicateName,
+  invalidArgument,
+  managedObjectNotFound,
+  notAuthenticated,
+  VimFault,
+} from './fault.ts';
 import { definitionOf, Folders } from './folders.ts';
+import { buildInventory, type Place, SERVICES } from './initial-inventory.ts';
 import type { Machine } from './machine.ts';
 import { Machines } from './machines.ts';
 import { Operations } from './operations.ts';
@@ -10,7 +17,6 @@ import { Registry } from './registry.ts';
 import { type Call, callIn, type Fields } from './request.ts';
 import { Selection } from './selection.ts';
 import { Session } from './session.ts';
-import { build, type Place, SERVICES } from './site.ts';
 import { Tasks } from './tasks.ts';
 import { type Ref, reference, response, returnval, val } from './xml.ts';
 
@@ -66,7 +72,7 @@ export class Vcenter implements ModelServer {
     const { environment } = options;
     const tasks = new Tasks(registry, SERVICES.tasks, environment.recentTasks);
     this.tasks = tasks;
-    this.place = build(registry, folders);
+    this.place = buildInventory(registry, folders);
     const { hosts } = this.place;
     this.operations = new Operations({ registry, folders, machines, tasks, environment, hosts });
     registry.add(SERVICES.sessions, 'SessionManager', undefined, {
@@ -79,7 +85,7 @@ export class Vcenter implements ModelServer {
     registry.add(SERVICES.attributes, 'CustomFieldsManager', undefined, { field: () => folders.attributes });
     registry.listen(() => {
       for (const { collectors } of this.#sessions.values())
-        for (const collector of collectors.values()) collector.notice();
+        for (const collector of collectors.values()) collector.onChange();
     });
   }
 
@@ -87,15 +93,15 @@ export class Vcenter implements ModelServer {
     return [...this.#sessions.values()];
   }
 
-  receive({ method, path, headers, body = '' }: Arrived): Answer {
-    if (this.outOfOrder) return this.refuse(500);
+  receive({ method, path, headers, body = '' }: ModelRequest): ModelResponse {
+    if (this.outOfOrder) return this.reject(500);
     if (method === 'GET') return path.endsWith('Versions.xml') ? ok(VERSIONS) : { status: 404, body: '' };
     try {
       const call = callIn(body);
       const session = this.#sessions.get(
         /vmware_soap_session=([^;,\s]+)/.exec(headers.cookie ?? '')?.[1] ?? '',
       );
-      return this.#answer(call, session, headers['user-agent'] ?? '');
+      return this.#respond(call, session, headers['user-agent'] ?? '');
     } catch (error) {
       if (!(error instanceof VimFault)) throw error;
       return { status: 500, body: error.body };
@@ -103,7 +109,7 @@ export class Vcenter implements ModelServer {
   }
 
   /** Returns the error page of the proxy in front of vCenter. */
-  refuse(_: 429 | 500): WholeAnswer {
+  reject(_: 429 | 500): BufferedResponse {
     return { status: 503, body: '<html><body>503 Service Unavailable</body></html>' };
   }
 
@@ -113,7 +119,7 @@ export class Vcenter implements ModelServer {
     this.#sessions.delete(key);
   }
 
-  #answer(call: Call, session: Session | undefined, userAgent: string): Answer {
+  #respond(call: Call, session: Session | undefined, userAgent: string): ModelResponse {
     const { method, args } = call;
     if (method === 'RetrieveServiceContent')
       return ok(response(method, returnval(contentFor(this.instanceUuid))));
@@ -128,7 +134,7 @@ export class Vcenter implements ModelServer {
    * Handles a call without a session. It fails with NotAuthenticated, except that RetrievePropertiesEx lists each property
    * as missing.
    */
-  #withoutSession({ method, args }: Call): Answer {
+  #withoutSession({ method, args }: Call): ModelResponse {
     if (method !== 'RetrievePropertiesEx') throw notAuthenticated();
     const [spec] = args.each('specSet');
     if (spec?.each('objectSet').some((each) => each.ref('obj')?.type.endsWith('View')))
@@ -144,7 +150,7 @@ export class Vcenter implements ModelServer {
     return ok(response(method, returnval(objects.join(''))));
   }
 
-  #logIn(args: Fields, userAgent: string): Answer {
+  #logIn(args: Fields, userAgent: string): ModelResponse {
     const { username, password, environment } = this.#options;
     const userName = args.text('userName') ?? '';
     if (userName !== username || args.text('password') !== password) throw new VimFault('InvalidLogin');
@@ -156,7 +162,7 @@ export class Vcenter implements ModelServer {
     return { status: 200, headers, body: response('Login', returnval(session.xml)) };
   }
 
-  #wait({ self, args }: Call, session: Session): Answer {
+  #wait({ self, args }: Call, session: Session): ModelResponse {
     const options = args.inner('options');
     const { longestPage } = this.#options.environment;
     const most = options.number('maxObjectUpdates') ?? longestPage;
@@ -219,7 +225,7 @@ export class Vcenter implements ModelServer {
     environment.note(`${method} on ${self.value} ${args.text('name') ?? ''}`);
     switch (method) {
       case 'CreateFolder':
-        return returnRef(this.folders.make(this.#entity(self), args.text('name') ?? '', 'request').ref);
+        return returnRef(this.folders.create(this.#entity(self), args.text('name') ?? '', 'request').ref);
       case 'CloneVM_Task': {
         const source = this.#machine(self);
         const folder = this.#entity(args.ref('folder'));
@@ -243,13 +249,18 @@ export class Vcenter implements ModelServer {
         return returnRef(operations.unregisterFolder(this.#entity(self)));
       case 'AddCustomFieldDef': {
         const name = args.text('name') ?? '';
-        const key = this.folders.define(name);
+        const key = this.folders.defineAttribute(name);
         if (key === undefined) throw duplicateName(name, SERVICES.attributes);
         return returnval(definitionOf(key, name));
       }
       case 'SetField': {
         const entity = this.#entity(args.ref('entity'));
-        const isSet = this.folders.mark(entity, args.number('key') ?? 0, args.text('value') ?? '', 'request');
+        const isSet = this.folders.setAttribute(
+          entity,
+          args.number('key') ?? 0,
+          args.text('value') ?? '',
+          'request',
+        );
         if (!isSet) throw invalidArgument('key');
         return NOTHING;
       }
@@ -260,13 +271,13 @@ export class Vcenter implements ModelServer {
 
   #entity(ref: Ref | undefined): Entity {
     const found = ref && this.registry.get(ref);
-    if (found === undefined) throw gone(ref ?? { type: 'ManagedEntity', value: '' });
+    if (found === undefined) throw managedObjectNotFound(ref ?? { type: 'ManagedEntity', value: '' });
     return found;
   }
 
   #machine(ref: Ref): Machine {
     const found = this.machines.get(ref.value);
-    if (found === undefined) throw gone(ref);
+    if (found === undefined) throw managedObjectNotFound(ref);
     return found;
   }
 
@@ -301,7 +312,7 @@ function returnRefIfFound(ref: Ref | undefined): string {
   return ref === undefined ? NOTHING : returnRef(ref);
 }
 
-function ok(body: string): WholeAnswer {
+function ok(body: string): BufferedResponse {
   return { status: 200, body };
 }
 

@@ -7,9 +7,9 @@ export interface View {
   readonly ref: Ref;
   members(): Iterable<Entity>;
   /** Serial of the change with which an object entered the view; 0 if it entered when it was added to the registry. */
-  sinceOf(id: string): number;
+  enteredAt(id: string): number;
   /** Yields the objects that left the view after the change `since` and up to `until`, whether they still exist or not. */
-  left(since: number, until: number): Iterable<Ref>;
+  removedBetween(since: number, until: number): Iterable<Ref>;
 }
 
 /** All descendants of an object that have one of the given types. */
@@ -31,19 +31,19 @@ export class ContainerView implements View {
     for (const each of this.#container.below()) if (this.#selects(each)) yield each;
   }
 
-  sinceOf(): number {
+  enteredAt(): number {
     return 0;
   }
 
-  *left(since: number, until: number): Generator<Ref, void, undefined> {
-    const { graves } = this.#registry;
-    for (let at = graves.length - 1; at >= 0; at--) {
-      const grave = graves[at];
-      if (grave === undefined || grave.diedAt <= since) return;
-      const { entity, diedAt } = grave;
-      if (diedAt > until || !this.#selects(entity) || !this.#contains(entity)) continue;
+  *removedBetween(since: number, until: number): Generator<Ref, void, undefined> {
+    const { removed } = this.#registry;
+    for (let at = removed.length - 1; at >= 0; at--) {
+      const grave = removed[at];
+      if (grave === undefined || grave.removedAt <= since) return;
+      const { entity, removedAt } = grave;
+      if (removedAt > until || !this.#selects(entity) || !this.#contains(entity)) continue;
       const moved = this.#registry.get(entity.ref);
-      const isBack = moved !== undefined && moved.bornAt <= until && this.#contains(moved);
+      const isBack = moved !== undefined && moved.addedAt <= until && this.#contains(moved);
       if (!isBack) yield entity.ref;
     }
   }
@@ -81,11 +81,11 @@ export class ListView implements View {
     for (const { entity } of this.#members.values()) yield entity;
   }
 
-  sinceOf(id: string): number {
+  enteredAt(id: string): number {
     return this.#members.get(id)?.since ?? 0;
   }
 
-  *left(since: number, until: number): Generator<Ref, void, undefined> {
+  *removedBetween(since: number, until: number): Generator<Ref, void, undefined> {
     for (const { ref, at } of this.#removed)
       if (at > since && at <= until && !this.#members.has(ref.value)) yield ref;
   }
@@ -106,12 +106,12 @@ export class SingleView implements View {
     if (entity !== undefined) yield entity;
   }
 
-  sinceOf(): number {
+  enteredAt(): number {
     return 0;
   }
 
-  *left(since: number, until: number): Generator<Ref, void, undefined> {
-    for (const { entity, diedAt } of this.#registry.graves)
-      if (entity.ref.value === this.ref.value && diedAt > since && diedAt <= until) yield this.ref;
+  *removedBetween(since: number, until: number): Generator<Ref, void, undefined> {
+    for (const { entity, removedAt } of this.#registry.removed)
+      if (entity.ref.value === this.ref.value && removedAt > since && removedAt <= until) yield this.ref;
   }
 }

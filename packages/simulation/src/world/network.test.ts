@@ -2,7 +2,7 @@ import type { TransportResponse } from '@vmwright/runtime';
 import { describe, expect, test } from 'vitest';
 import { Choices } from './choices.ts';
 import type { FaultRates, RequestFault, StreamFault } from './faults.ts';
-import type { Answer, ServerStream } from './server.ts';
+import type { ModelResponse, ServerStream } from './server.ts';
 import { Simulation } from './simulation.ts';
 
 const ORIGIN = 'https://server';
@@ -13,7 +13,7 @@ function start(choices: Choices, faults: Partial<FaultRates> = {}) {
   const arrived: string[] = [];
   const streams: ServerStream[] = [];
   let closed = 0;
-  const receive = ({ method, path }: { method: string; path: string }): Answer => {
+  const receive = ({ method, path }: { method: string; path: string }): ModelResponse => {
     arrived.push(`${method} ${path}`);
     if (path !== '/stream') return { status: 200, body: 'done' };
     return {
@@ -26,7 +26,7 @@ function start(choices: Choices, faults: Partial<FaultRates> = {}) {
       },
     };
   };
-  const refuse = (status: number, seconds?: number) => ({
+  const reject = (status: number, seconds?: number) => ({
     status,
     body: 'no',
     headers: { 'retry-after': String(seconds) },
@@ -38,7 +38,7 @@ function start(choices: Choices, faults: Partial<FaultRates> = {}) {
     streamFaults: ['cut'],
     ...faults,
   };
-  simulation.network.serve(ORIGIN, { receive, refuse }, rates);
+  simulation.network.serve(ORIGIN, { receive, reject }, rates);
   simulation.network.faulty = true;
   const world = simulation.start('client');
   const transport = world.connect({ origin: ORIGIN });
@@ -115,11 +115,11 @@ describe('a request', () => {
     const other = simulation.start('other').connect({ origin: ORIGIN });
     const send = (from: typeof transport, path: string) =>
       void from.request({ method: 'POST', path, headers: {} }).catch(() => undefined);
-    simulation.network.part('client', ORIGIN);
+    simulation.network.partition('client', ORIGIN);
     send(transport, '/partitioned');
     send(other, '/other');
     await simulation.run({ until: 60_000 });
-    simulation.network.mend('client', ORIGIN);
+    simulation.network.heal('client', ORIGIN);
     send(transport, '/healed');
     await simulation.run({ until: 120_000 });
     expect(arrived).toEqual(['POST /other', 'POST /healed']);

@@ -5,10 +5,10 @@ import { type FaultRates, type RequestFault, requestFault, streamFault, USUAL_FA
 import { InvariantError } from './invariant-error.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Schedule } from './schedule.ts';
-import type { Answer, ModelServer, WholeAnswer } from './server.ts';
+import type { BufferedResponse, ModelResponse, ModelServer } from './server.ts';
 import { Stream } from './stream.ts';
 import type { Trace } from './trace.ts';
-import { ENDED_TERM, isOfAnEndedTerm } from './work.ts';
+import { ENDED_TERM, isInEndedTerm } from './work-tracker.ts';
 
 /**
  * Delay bounds while `faulty` is off. With the 12 s maximum of faulty times, leaders would keep losing their leases, and
@@ -56,12 +56,12 @@ export class Network {
     this.#servers.set(origin, { server, faults });
   }
 
-  /** Silently drops all traffic between a process and a server until `mend`. */
-  part(process: string, origin: string): void {
+  /** Silently drops all traffic between a process and a server until `heal`. */
+  partition(process: string, origin: string): void {
     this.#partitions.add(`${process} ${origin}`);
   }
 
-  mend(process: string, origin: string): void {
+  heal(process: string, origin: string): void {
     this.#partitions.delete(`${process} ${origin}`);
   }
 
@@ -94,10 +94,10 @@ export class Network {
     const { schedule, choices } = this.#parts;
     // vCenter's reads are POSTs too; only a change has `beforeSend`, the fence check.
     const isChange = request.method !== 'GET' && request.beforeSend !== undefined;
-    if (isChange && isOfAnEndedTerm())
+    if (isChange && isInEndedTerm())
       schedule.fail(new InvariantError(ENDED_TERM, `${process.name} sends ${nameOf(request)}`));
     const exchange = new Exchange(process, request, open);
-    const fault = this.#isParted(process, origin)
+    const fault = this.#isPartitioned(process, origin)
       ? choices.one(['half-open', 'lost'] as const)
       : this.faulty
         ? requestFault(choices, served.faults)
@@ -115,7 +115,7 @@ export class Network {
         schedule.after(late + this.#delay(), arrive);
       }
     }
-    return exchange.answered;
+    return exchange.response;
   }
 
   #arrive(
@@ -126,33 +126,33 @@ export class Network {
   ): void {
     const { request, process } = exchange;
     const { counts } = this.#parts;
-    if (this.#isParted(process, origin)) return;
+    if (this.#isPartitioned(process, origin)) return;
     if (exchange.isOver) {
       if (request.method === 'GET') return; // no client is waiting, and a GET has no effect
       counts.add(process.gone ? 'request arrived after a crash' : 'request arrived after the client gave up');
     }
-    const answer = answerTo(server, request, fault, () => 1 + this.#parts.choices.pick(3));
-    this.#note(process, `${nameOf(request)} → ${answer.status}`);
+    const response = respond(server, request, fault, () => 1 + this.#parts.choices.pick(3));
+    this.#note(process, `${nameOf(request)} → ${response.status}`);
     if (fault === 'answer lost') return;
     const error = fault === 'reset' ? new Error('read ECONNRESET') : undefined;
-    this.#answer(exchange, origin, answer, faults, error);
+    this.#deliver(exchange, origin, response, faults, error);
   }
 
-  #answer(
+  #deliver(
     exchange: Exchange,
     origin: string,
-    answer: Answer,
+    response: ModelResponse,
     faults: FaultRates,
     error: Error | undefined,
   ): void {
     const { schedule, choices } = this.#parts;
     const { process } = exchange;
     if (exchange.isOver) return;
-    if (error !== undefined || !('open' in answer)) {
+    if (error !== undefined || !('open' in response)) {
       const arrive = () => {
-        if (this.#isParted(process, origin)) return;
+        if (this.#isPartitioned(process, origin)) return;
         if (error !== undefined) exchange.fail(error);
-        else if ('body' in answer) exchange.resolve(responseOf(answer));
+        else if ('body' in response) exchange.resolve(transportResponseOf(response));
       };
       schedule.after(this.#delay(), arrive, process);
       return;
@@ -160,7 +160,7 @@ export class Network {
     const stream = new Stream(schedule, process, {
       delay: () => this.#delay(),
       fault: () => {
-        if (this.#isParted(process, origin)) return 'stalled';
+        if (this.#isPartitioned(process, origin)) return 'stalled';
         const found = this.faulty ? streamFault(choices, faults) : undefined;
         if (found !== undefined)
           this.#note(process, `${found}: ${nameOf(exchange.request)}`, `stream ${found}`);
@@ -170,13 +170,13 @@ export class Network {
     exchange.onFail = (reason) => stream.fail(reason);
     const streams = this.#streams.get(origin) ?? new Set();
     this.#streams.set(origin, streams.add(stream));
-    const close = answer.open(stream);
+    const close = response.open(stream);
     stream.onClose = () => {
       streams.delete(stream);
       close();
     };
     const head = {
-      status: answer.status,
+      status: response.status,
       header: () => undefined,
       text: () => wholeOf(stream),
       lines: () => stream.lines(),
@@ -189,7 +189,7 @@ export class Network {
     return this.faulty ? choices.delay() : choices.delay(USUAL_MS, LONGEST_CALM_MS);
   }
 
-  #isParted(process: SimulatedProcess, origin: string): boolean {
+  #isPartitioned(process: SimulatedProcess, origin: string): boolean {
     return this.#partitions.size > 0 && this.#partitions.has(`${process.name} ${origin}`);
   }
 
@@ -204,22 +204,22 @@ export class Network {
 class Exchange {
   readonly process: SimulatedProcess;
   readonly request: TransportRequest;
-  readonly answered: Promise<TransportResponse>;
+  readonly response: Promise<TransportResponse>;
   onFail: ((reason: Error) => void) | undefined;
   readonly #open: Set<Exchange>;
   readonly #settle: PromiseWithResolvers<TransportResponse>;
-  readonly #aborted = () => this.#fail(toError(this.request.signal?.reason));
-  readonly #forget: () => void;
-  #over = false;
+  readonly #onAbort = () => this.#fail(toError(this.request.signal?.reason));
+  readonly #unregister: () => void;
+  #isSettled = false;
 
   constructor(process: SimulatedProcess, request: TransportRequest, open: Set<Exchange>) {
     this.process = process;
     this.request = request;
     this.#open = open;
     this.#settle = Promise.withResolvers();
-    this.answered = this.#settle.promise;
-    request.signal?.addEventListener('abort', this.#aborted, { once: true });
-    this.#forget = process.onCrash(() => {
+    this.response = this.#settle.promise;
+    request.signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#unregister = process.onCrash(() => {
       this.onFail?.(new Error('the process crashed')); // its socket closes, and the server stops sending
       this.#end();
     });
@@ -227,13 +227,13 @@ class Exchange {
   }
 
   get isOver(): boolean {
-    return this.#over;
+    return this.#isSettled;
   }
 
   /** @param lasting the body is streamed and still to come */
   resolve(response: TransportResponse, lasting = false): void {
     this.process.enter(() => {
-      if (this.#over) return;
+      if (this.#isSettled) return;
       if (!lasting) this.#end();
       this.#settle.resolve(response);
     });
@@ -244,32 +244,32 @@ class Exchange {
   }
 
   #fail(error: Error): void {
-    if (this.#over) return;
+    if (this.#isSettled) return;
     this.#end();
     this.onFail?.(error);
     this.#settle.reject(error);
   }
 
   #end(): void {
-    this.#over = true;
+    this.#isSettled = true;
     this.#open.delete(this);
-    this.#forget();
-    this.request.signal?.removeEventListener('abort', this.#aborted);
+    this.#unregister();
+    this.request.signal?.removeEventListener('abort', this.#onAbort);
   }
 }
 
-function answerTo(
+function respond(
   server: ModelServer,
   request: TransportRequest,
   fault: RequestFault | undefined,
   retryAfterSeconds: () => number,
-): Answer {
-  if (fault === 'refused') return server.refuse(500);
-  if (fault === 'throttled') return server.refuse(429, retryAfterSeconds());
+): ModelResponse {
+  if (fault === 'refused') return server.reject(500);
+  if (fault === 'throttled') return server.reject(429, retryAfterSeconds());
   return server.receive(request);
 }
 
-function responseOf({ status, headers = {}, body }: WholeAnswer): TransportResponse {
+function transportResponseOf({ status, headers = {}, body }: BufferedResponse): TransportResponse {
   return {
     status,
     header: (name) => headers[name],

@@ -1,4 +1,4 @@
-import type { Owner } from './agenda.ts';
+import type { Owner } from './event-heap.ts';
 import type { Schedule } from './schedule.ts';
 
 /**

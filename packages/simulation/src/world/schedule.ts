@@ -1,6 +1,6 @@
-import { Agenda, type Owner, type Planned } from './agenda.ts';
 import type { Choices } from './choices.ts';
-import { Intruders } from './intruders.ts';
+import { EventHeap, type Owner, type ScheduledEvent } from './event-heap.ts';
+import { UncaughtErrors } from './uncaught-errors.ts';
 
 /** Steps queued on the event loop at a time. Starts small because steps queued beyond the end of a run are wasted. */
 const FIRST_BATCH = 8;
@@ -22,10 +22,10 @@ export interface RunOptions {
  */
 export class Schedule {
   readonly #choices: Choices;
-  readonly #agenda = new Agenda();
+  readonly #events = new EventHeap();
   readonly #checks: (() => void)[] = [];
   #now = 0;
-  #order = 0;
+  #nextOrder = 0;
   #steps = 0;
   #failure: { readonly error: unknown } | undefined;
 
@@ -44,9 +44,15 @@ export class Schedule {
   }
 
   /** Schedules an event in `ms` milliseconds. @returns the event; set its `cancelled` to cancel it */
-  after(ms: number, act: () => void, owner?: Owner): Planned {
-    const planned = { at: this.#now + Math.max(ms, 0), order: this.#order++, act, owner, cancelled: false };
-    this.#agenda.add(planned);
+  after(ms: number, act: () => void, owner?: Owner): ScheduledEvent {
+    const planned = {
+      at: this.#now + Math.max(ms, 0),
+      order: this.#nextOrder++,
+      act,
+      owner,
+      cancelled: false,
+    };
+    this.#events.add(planned);
     return planned;
   }
 
@@ -65,7 +71,7 @@ export class Schedule {
    * @throws the first error of the simulated code or of a check
    */
   async run(options: RunOptions): Promise<void> {
-    using _ = new Intruders((error) => this.fail(error));
+    using _ = new UncaughtErrors((error) => this.fail(error));
     await this.#loop(options);
     if (this.#failure !== undefined) throw this.#failure.error;
   }
@@ -111,25 +117,25 @@ export class Schedule {
     }
   }
 
-  #next(until: number): Planned | undefined {
-    const first = this.#agenda.peek();
+  #next(until: number): ScheduledEvent | undefined {
+    const first = this.#events.peek();
     if (first === undefined || first.at > until) {
       if (Number.isFinite(until)) this.#now = Math.max(this.#now, until);
       return undefined;
     }
-    this.#agenda.take();
-    if (this.#agenda.peek()?.at !== first.at) return first;
+    this.#events.take();
+    if (this.#events.peek()?.at !== first.at) return first;
     const due = [first];
-    while (this.#agenda.peek()?.at === first.at) {
-      const tied = this.#agenda.take();
+    while (this.#events.peek()?.at === first.at) {
+      const tied = this.#events.take();
       if (tied !== undefined) due.push(tied);
     }
     const chosen = this.#choices.pick(due.length);
-    for (const [index, planned] of due.entries()) if (index !== chosen) this.#agenda.add(planned);
+    for (const [index, planned] of due.entries()) if (index !== chosen) this.#events.add(planned);
     return due[chosen];
   }
 
-  #execute({ at, act }: Planned): void {
+  #execute({ at, act }: ScheduledEvent): void {
     this.#now = at;
     this.#steps += 1;
     try {

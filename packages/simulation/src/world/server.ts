@@ -1,25 +1,25 @@
 import type { TransportRequest } from '@vmwright/runtime';
 
 /** A request as it arrives at a server. */
-export type Arrived = Pick<TransportRequest, 'method' | 'path' | 'headers' | 'body'>;
+export type ModelRequest = Pick<TransportRequest, 'method' | 'path' | 'headers' | 'body'>;
 
 /** A model of a server. It acts immediately; the network adds the delays. */
 export interface ModelServer {
-  receive(request: Arrived): Answer;
+  receive(request: ModelRequest): ModelResponse;
   /** Returns this server's error response for a request that it does not execute. */
-  refuse(status: 429 | 500, retryAfterSeconds?: number): WholeAnswer;
+  reject(status: 429 | 500, retryAfterSeconds?: number): BufferedResponse;
 }
 
-export type Answer = WholeAnswer | StreamedAnswer;
+export type ModelResponse = BufferedResponse | StreamedResponse;
 
-export interface WholeAnswer {
+export interface BufferedResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
 /** A response that the server streams line by line. */
-export interface StreamedAnswer {
+export interface StreamedResponse {
   readonly status: number;
   /** Called once when the stream opens. @returns a function the network calls when the reader is gone */
   open(stream: ServerStream): () => void;

@@ -1,20 +1,20 @@
-import type { Planned } from './agenda.ts';
+import type { ScheduledEvent } from './event-heap.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Schedule } from './schedule.ts';
 import type { ServerStream } from './server.ts';
 
 /** Decides the delay and the fault of each line of a stream. */
-export interface Travel {
+export interface Delivery {
   /** Delay of the next line in milliseconds. */
   delay(): number;
   /** `stalled` silently drops this and all later lines; `cut` gives the reader a connection error instead. */
   fault(): 'cut' | 'stalled' | undefined;
 }
 
-interface Travelling {
+interface InTransit {
   readonly at: number;
   /** A line, undefined for a normal end, or an error for a broken connection. */
-  readonly what: string | undefined | Error;
+  readonly content: string | undefined | Error;
 }
 
 /**
@@ -24,21 +24,21 @@ interface Travelling {
 export class Stream implements ServerStream {
   readonly #schedule: Schedule;
   readonly #process: SimulatedProcess;
-  readonly #travel: Travel;
-  #travelling: Travelling[] = [];
-  #arrival: Planned | undefined;
+  readonly #delivery: Delivery;
+  #inTransit: InTransit[] = [];
+  #arrival: ScheduledEvent | undefined;
   #lastAt = 0;
   #sending = true;
   #arrived: string[] = [];
   #ended = false;
   #error: Error | undefined;
-  #wake: (() => void) | undefined;
+  #wakeUp: (() => void) | undefined;
   #closed: (() => void) | undefined;
 
-  constructor(schedule: Schedule, process: SimulatedProcess, travel: Travel) {
+  constructor(schedule: Schedule, process: SimulatedProcess, travel: Delivery) {
     this.#schedule = schedule;
     this.#process = process;
-    this.#travel = travel;
+    this.#delivery = travel;
   }
 
   /** Callback for when the stream no longer sends: it ended, broke, or the reader closed it. */
@@ -49,7 +49,7 @@ export class Stream implements ServerStream {
 
   send(line: string): void {
     if (!this.#sending) return;
-    const fault = this.#travel.fault();
+    const fault = this.#delivery.fault();
     if (fault !== 'stalled') this.#put(fault === 'cut' ? new Error('read ECONNRESET') : line);
     if (fault !== undefined) this.#stopSending();
   }
@@ -71,7 +71,7 @@ export class Stream implements ServerStream {
   fail(error: Error): void {
     this.#stopSending();
     if (this.#arrival !== undefined) this.#arrival.cancelled = true;
-    this.#travelling = [];
+    this.#inTransit = [];
     this.#error ??= error;
     this.#process.enter(() => this.#wakeReader()); // ignored by a crashed process
   }
@@ -83,7 +83,7 @@ export class Stream implements ServerStream {
           if (this.#error !== undefined) throw this.#error;
           if (this.#ended) return;
           await new Promise<void>((resolve) => {
-            this.#wake = resolve;
+            this.#wakeUp = resolve;
           });
         }
         const lines = this.#arrived;
@@ -95,11 +95,11 @@ export class Stream implements ServerStream {
     }
   }
 
-  #put(what: Travelling['what']): void {
-    const at = Math.max(this.#schedule.now + this.#travel.delay(), this.#lastAt);
+  #put(content: InTransit['content']): void {
+    const at = Math.max(this.#schedule.now + this.#delivery.delay(), this.#lastAt);
     this.#lastAt = at;
-    this.#travelling.push({ at, what });
-    if (this.#travelling.length === 1) this.#awaitFirst(at);
+    this.#inTransit.push({ at, content });
+    if (this.#inTransit.length === 1) this.#awaitFirst(at);
   }
 
   #awaitFirst(at: number): void {
@@ -108,22 +108,22 @@ export class Stream implements ServerStream {
 
   #arrive(): void {
     let count = 0;
-    for (const { at, what } of this.#travelling) {
+    for (const { at, content } of this.#inTransit) {
       if (at > this.#schedule.now) break;
       count += 1;
-      if (typeof what === 'string') this.#arrived.push(what);
-      else if (what === undefined) this.#ended = true;
-      else this.#error = what;
+      if (typeof content === 'string') this.#arrived.push(content);
+      else if (content === undefined) this.#ended = true;
+      else this.#error = content;
     }
-    this.#travelling.splice(0, count);
-    const [next] = this.#travelling;
+    this.#inTransit.splice(0, count);
+    const [next] = this.#inTransit;
     if (next !== undefined) this.#awaitFirst(next.at);
     this.#process.enter(() => this.#wakeReader());
   }
 
   #wakeReader(): void {
-    this.#wake?.();
-    this.#wake = undefined;
+    this.#wakeUp?.();
+    this.#wakeUp = undefined;
   }
 
   #stopSending(): void {

@@ -63,7 +63,7 @@ export class Trace {
 }
 
 /** Formats a trace for reading, one line per entry. */
-export function told(story: readonly StoryLine[]): string {
+export function formatStory(story: readonly StoryLine[]): string {
   return story
     .map(({ at, who, what }) => `${(at / 1_000).toFixed(3).padStart(10)} s  ${who.padEnd(12)} ${what}`)
     .join('\n');

@@ -3,7 +3,7 @@ import type { Choices } from './choices.ts';
 import type { Network } from './network.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Schedule } from './schedule.ts';
-import { Work } from './work.ts';
+import { WorkTracker } from './work-tracker.ts';
 
 /** Start time of every simulation by a correct clock: 1 January 2026. */
 export const EPOCH_MS = Date.UTC(2026, 0, 1);
@@ -22,12 +22,12 @@ export interface WorldParts {
 export class SimulatedWorld implements World {
   readonly process: SimulatedProcess;
   /** Tracks the process's controllers and jobs. */
-  readonly work: Work;
+  readonly work: WorkTracker;
   readonly #parts: WorldParts;
 
   constructor(process: SimulatedProcess, parts: WorldParts) {
     this.process = process;
-    this.work = new Work(process.name, parts.schedule);
+    this.work = new WorkTracker(process.name, parts.schedule);
     this.#parts = parts;
   }
 

@@ -21,7 +21,7 @@ interface Owned {
 /** Field owners of an object, by manager id. */
 export type Owners = ReadonlyMap<string, Owned>;
 
-export const NOBODY: Owners = new Map();
+export const NO_OWNERS: Owners = new Map();
 
 /** Properties of a kind that determine field ownership. */
 export interface OwnershipRules {

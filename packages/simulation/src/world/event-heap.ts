@@ -1,5 +1,5 @@
 /** An event scheduled at a virtual time. */
-export interface Planned {
+export interface ScheduledEvent {
   readonly at: number;
   readonly order: number;
   readonly act: () => void;
@@ -17,14 +17,14 @@ export interface Owner {
  * reaches the top: most cancelled events are request deadlines, and removing one from the middle costs more than
  * skipping it.
  */
-export class Agenda {
-  readonly #heap: Planned[] = [];
+export class EventHeap {
+  readonly #heap: ScheduledEvent[] = [];
 
   get size(): number {
     return this.#heap.length;
   }
 
-  add(planned: Planned): void {
+  add(planned: ScheduledEvent): void {
     const heap = this.#heap;
     let slot = heap.length;
     heap.push(planned);
@@ -39,7 +39,7 @@ export class Agenda {
   }
 
   /** Returns the next live event without removing it. Drops cancelled events from the top of the heap. */
-  peek(): Planned | undefined {
+  peek(): ScheduledEvent | undefined {
     for (let first = this.#heap[0]; first !== undefined; first = this.#heap[0]) {
       if (!first.cancelled && !first.owner?.gone) return first;
       this.#removeFirst();
@@ -47,7 +47,7 @@ export class Agenda {
     return undefined;
   }
 
-  take(): Planned | undefined {
+  take(): ScheduledEvent | undefined {
     const first = this.peek();
     if (first !== undefined) this.#removeFirst();
     return first;
@@ -72,6 +72,6 @@ export class Agenda {
   }
 }
 
-function isBefore(a: Planned, b: Planned): boolean {
+function isBefore(a: ScheduledEvent, b: ScheduledEvent): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order);
 }

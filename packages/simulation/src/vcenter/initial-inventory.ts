@@ -13,7 +13,7 @@ export interface Place {
 const DATACENTER = 'DC0';
 const CLUSTER = 'DC0_C0';
 
-export function build(registry: Registry, folders: Folders): Place {
+export function buildInventory(registry: Registry, folders: Folders): Place {
   const add = (type: string, value: string, name: string, parent?: Entity) => {
     const entity = registry.add({ type, value }, name, parent);
     registry.set(entity, 'name', val.string(name));
@@ -23,7 +23,7 @@ export function build(registry: Registry, folders: Folders): Place {
   const root = add('Folder', 'group-d1', 'Datacenters');
   const datacenter = add('Datacenter', 'datacenter-2', DATACENTER, root);
   const addFolder = (name: string, path: string) => {
-    const folder = folders.make(datacenter, name, 'itself');
+    const folder = folders.create(datacenter, name, 'itself');
     registry.set(datacenter, path, val.ref(folder.ref));
     return folder;
   };

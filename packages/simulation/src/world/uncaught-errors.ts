@@ -3,7 +3,7 @@
  * simulated code; the process's own listeners (for example the test runner's) would treat them as their own failures.
  * Only one simulation may run at a time.
  */
-export class Intruders implements Disposable {
+export class UncaughtErrors implements Disposable {
   readonly #report: (error: unknown) => void;
   readonly #rejections = process.listeners('unhandledRejection');
   readonly #exceptions = process.listeners('uncaughtException');

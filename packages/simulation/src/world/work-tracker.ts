@@ -35,7 +35,7 @@ const current = new AsyncLocalStorage<Term>();
  *
  * A term is recognised by the start of event sources rather than by the fence, because the fence is under test.
  */
-export class Work {
+export class WorkTracker {
   readonly #process: string;
   readonly #schedule: Schedule;
   readonly #windows = new Map<string, { since: number; count: number }>();
@@ -111,6 +111,6 @@ export class Work {
 }
 
 /** Whether the calling code was started in a leadership term that has ended. */
-export function isOfAnEndedTerm(): boolean {
+export function isInEndedTerm(): boolean {
   return current.getStore()?.isOver ?? false;
 }
