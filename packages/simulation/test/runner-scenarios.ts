@@ -51,7 +51,7 @@ export const unsound: readonly Scenario[] = [
     }),
   ),
   scenario('rejects', (simulation) =>
-    runEvent(simulation, () => void Promise.reject(new Error('nobody wants it'))),
+    runEvent(simulation, () => void Promise.reject(new Error('not handled'))),
   ),
   scenario('rejects-last', async () => {
     void Promise.reject(new Error('in the last moment'));

@@ -30,7 +30,7 @@ describe('one seed', () => {
 
   test.for([
     ['throws', 'nobody caught TypeError: it is broken'],
-    ['rejects', 'nobody caught Error: nobody wants it'],
+    ['rejects', 'nobody caught Error: not handled'],
     ['rejects-last', 'nobody caught Error: in the last moment'],
   ] as const)('a scenario that %s violates NOTHING_THROWN', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1);

@@ -67,8 +67,8 @@ function changedList(
 ): unknown {
   const { op, value } = operation;
   const index = step === '-' ? list.length : Number(step);
-  const most = op === 'add' && rest.length === 0 ? list.length : list.length - 1;
-  if (!Number.isInteger(index) || index < 0 || index > most) throw failed(op, whole, 'no such index');
+  const lastIndex = op === 'add' && rest.length === 0 ? list.length : list.length - 1;
+  if (!Number.isInteger(index) || index < 0 || index > lastIndex) throw failed(op, whole, 'no such index');
   if (rest.length > 0) return list.with(index, changed(list[index], rest, operation, whole));
   switch (op) {
     case 'add':

@@ -30,7 +30,7 @@ function setup(lag: () => number = () => 0): Env {
       wipeMs: () => 2_000,
       bootFails: () => false,
       lagMs: lag,
-      longestPage: 2,
+      maxPageSize: 2,
       note: () => undefined,
     },
   });

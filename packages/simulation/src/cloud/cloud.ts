@@ -30,7 +30,7 @@ export interface CloudEnvironment {
   /** Age of the state that a list shows. */
   lagMs(): number;
   /** Maximum page size, whatever limit the request has. 1,000 in the real cloud. */
-  readonly longestPage: number;
+  readonly maxPageSize: number;
   /** Adds an entry to the trace. */
   note(what: string): void;
 }
@@ -193,10 +193,10 @@ export class Cloud implements ModelServer {
   }
 
   #relabel(id: string, body: string | undefined): void {
-    const asked = relabellingIn(body);
+    const changes = relabellingIn(body);
     const server = this.#existing(id);
     const labels: Record<string, string> = { ...server.labels };
-    for (const [key, value] of Object.entries(asked)) {
+    for (const [key, value] of Object.entries(changes)) {
       if (value === null) delete labels[key];
       else labels[key] = value;
     }
@@ -263,7 +263,7 @@ export class Cloud implements ModelServer {
   #page({ limit, after, name, selectors }: ListQuery): object {
     const lag = this.#environment.lagMs();
     const then = this.#environment.now() - lag;
-    const most = Math.min(limit, this.#environment.longestPage);
+    const pageSize = Math.min(limit, this.#environment.maxPageSize);
     const items: Server[] = [];
     let last = 0;
     for (const server of lag === 0 ? this.servers.all() : this.servers.at(then)) {
@@ -275,7 +275,7 @@ export class Cloud implements ModelServer {
         )
       )
         continue;
-      if (items.length === most) return { items, next: cursorOf(last) };
+      if (items.length === pageSize) return { items, next: cursorOf(last) };
       items.push(representationOf(server, cpuOf(server, Math.min(then, this.#stillFromMs))));
       last = server.seq;
     }

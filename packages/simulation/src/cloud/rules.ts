@@ -12,12 +12,12 @@ const SELECTOR = /^[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,126}[A-Za-z0-9])?(?:=[^\p{Cc}
 const CURSOR = /^[0-9]{1,15}$/;
 const MAX_LABELS = 64;
 const MAX_SELECTORS = 16;
-const LONGEST_SHOWN = 100;
+const MAX_SHOWN_LENGTH = 100;
 
 export function checkedName(name: unknown): string {
   if (typeof name !== 'string') throw invalid('The body: name must be string.');
   if (NAME.test(name)) return name;
-  const shown = name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}…` : name;
+  const shown = name.length > MAX_SHOWN_LENGTH ? `${name.slice(0, MAX_SHOWN_LENGTH)}…` : name;
   const rule = 'a name has 1 to 63 letters, digits, hyphens, underscores and dots';
   throw new Problem(422, 'INVALID_NAME', `${JSON.stringify(shown)} is no name for a server: ${rule}.`);
 }

@@ -6,7 +6,7 @@ import { Cloud } from './cloud.ts';
 export const CLOUD = 'https://cloud.simulated';
 
 /** Maximum age of the state that a list shows. */
-export const LONGEST_LAG_MS = 5_000;
+export const MAX_LAG_MS = 5_000;
 
 /** Higher than the API server's fault rates. Late requests are weighted up because they do the most harm. */
 export const CLOUD_FAULTS: FaultRates = {
@@ -16,7 +16,7 @@ export const CLOUD_FAULTS: FaultRates = {
 };
 
 /** Small, so that lists have several pages although a run has few servers. */
-const LONGEST_PAGE = 3;
+const MAX_PAGE_SIZE = 3;
 /** One server in 16 fails to boot. */
 const FAILING = 16;
 
@@ -33,11 +33,11 @@ export function simulatedCloud(simulation: Simulation, apiKey: string): Cloud {
       wipeMs: () => choices.delay(3_000, 10_000),
       bootFails: () => network.faulty && choices.oneIn(FAILING),
       lagMs: () => {
-        const lag = network.faulty && choices.oneIn(2) ? choices.pick(LONGEST_LAG_MS) : 0;
+        const lag = network.faulty && choices.oneIn(2) ? choices.pick(MAX_LAG_MS) : 0;
         if (lag > 0) counts.add('a list was old');
         return lag;
       },
-      longestPage: LONGEST_PAGE,
+      maxPageSize: MAX_PAGE_SIZE,
       note: (what) => simulation.note('cloud', what),
     },
   });

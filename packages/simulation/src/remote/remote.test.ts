@@ -65,7 +65,7 @@ describe('Remote', () => {
 
   test('rejects a request with a wrong token, and the error contains no token', async () => {
     const { simulation } = setup();
-    const client = new RemoteClient({ world: simulation.start('stranger'), token: 'guess' });
+    const client = new RemoteClient({ world: simulation.start('unauthorized'), token: 'guess' });
     const rejected = settled(simulation, client.list(signal));
     await expect(rejected).rejects.toThrow(RemoteError);
     await expect(rejected).rejects.toMatchObject({ status: 401, code: 'REMOTE' });

@@ -24,7 +24,7 @@ interface Version {
 interface Waiting {
   readonly stream: ServerStream;
   readonly from: Version;
-  readonly most: number;
+  readonly maxUpdates: number;
   readonly timer: { cancelled: boolean };
 }
 
@@ -70,17 +70,21 @@ export class Collector {
   }
 
   /** @throws VimFault */
-  wait(version: string, seconds: number | undefined, most: number): BufferedResponse | StreamedResponse {
+  wait(
+    version: string,
+    seconds: number | undefined,
+    maxUpdates: number,
+  ): BufferedResponse | StreamedResponse {
     const from = this.#from(version);
     this.#end(new VimFault('RequestCanceled').body); // a new call cancels the previous one
     if (version === '') this.#visible = this.#registry.serial;
-    const updates = this.#updatesSince(from, most);
+    const updates = this.#updatesSince(from, maxUpdates);
     if (updates !== undefined || seconds === 0) return { status: 200, body: updates ?? NO_UPDATES };
     return {
       status: 200,
       open: (stream) => {
         const timer = this.#environment.after((seconds ?? 3_600) * 1_000, () => this.#end(NO_UPDATES));
-        const waiting = { stream, from, most, timer };
+        const waiting = { stream, from, maxUpdates, timer };
         this.#waiting = waiting;
         this.#advance(this.#visible); // changes may have arrived before the stream was open
         return () => {
@@ -108,7 +112,7 @@ export class Collector {
   #advance(serial: number): void {
     if (serial > this.#visible) this.#visible = serial;
     if (this.#waiting === undefined) return;
-    const updates = this.#updatesSince(this.#waiting.from, this.#waiting.most);
+    const updates = this.#updatesSince(this.#waiting.from, this.#waiting.maxUpdates);
     if (updates !== undefined) this.#end(updates);
   }
 
@@ -122,9 +126,9 @@ export class Collector {
   }
 
   /** Returns the updates since a version as a response with a new version, or undefined if there are none. */
-  #updatesSince(from: Version, most: number): string | undefined {
+  #updatesSince(from: Version, maxUpdates: number): string | undefined {
     const sent = new Map(from.sent);
-    let remaining = most;
+    let remaining = maxUpdates;
     let isTruncated = false;
     let sets = '';
     for (const [id, selection] of this.#filters) {

@@ -18,7 +18,7 @@ export interface VcenterEnvironment {
   /** Number of finished tasks that `recentTask` keeps. */
   readonly recentTasks: number;
   /** Maximum number of objects in a response. */
-  readonly longestPage: number;
+  readonly maxPageSize: number;
   /** Adds an entry to the trace. */
   note(what: string): void;
   /** Called for each method that the model does not support. The run must end, since its result means nothing. */

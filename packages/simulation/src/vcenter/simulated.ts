@@ -13,11 +13,11 @@ export const VCENTER_FAULTS: FaultRates = {
 };
 
 /** Maximum delay with which a collector reports a change. */
-const LONGEST_LAG_MS = 4_000;
+const MAX_LAG_MS = 4_000;
 /** One task in 14 fails. */
 const FAILING = 14;
 /** Small, so that responses have several pages although a run has few objects. */
-const LONGEST_PAGE = 3;
+const MAX_PAGE_SIZE = 3;
 /** Far fewer than vCenter's 200, so that some tasks leave the list before a client has seen them finished. */
 const RECENT_TASKS = 3;
 
@@ -67,7 +67,7 @@ export function simulatedVcenter(
       },
       shutdownMs: () => choices.one([500, 3_000, Number.POSITIVE_INFINITY, undefined] as const),
       lagMs: () => {
-        const lag = network.faulty && choices.oneIn(6) ? choices.pick(LONGEST_LAG_MS) : 0;
+        const lag = network.faulty && choices.oneIn(6) ? choices.pick(MAX_LAG_MS) : 0;
         if (lag > 0) counts.add('an update was late');
         return lag;
       },
@@ -77,7 +77,7 @@ export function simulatedVcenter(
         return isForgotten;
       },
       recentTasks: RECENT_TASKS,
-      longestPage: LONGEST_PAGE,
+      maxPageSize: MAX_PAGE_SIZE,
       note: (what) => {
         simulation.note(instanceUuid === undefined ? 'vcenter' : 'another vcenter', what);
         onChange?.(what);

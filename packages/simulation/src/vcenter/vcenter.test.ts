@@ -37,7 +37,7 @@ async function setup(environment: Partial<VcenterEnvironment> = {}): Promise<Env
       lagMs: () => 0,
       forgetsVersions: () => false,
       recentTasks: 10,
-      longestPage: 2,
+      maxPageSize: 2,
       note: () => undefined,
       unmodelled: (message) => schedule.fail(new Error(message)),
       ...environment,

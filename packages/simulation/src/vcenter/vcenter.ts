@@ -164,9 +164,11 @@ export class Vcenter implements ModelServer {
 
   #wait({ self, args }: Call, session: Session): ModelResponse {
     const options = args.inner('options');
-    const { longestPage } = this.#options.environment;
-    const most = options.number('maxObjectUpdates') ?? longestPage;
-    return session.collector(self).wait(args.text('version') ?? '', options.number('maxWaitSeconds'), most);
+    const { maxPageSize } = this.#options.environment;
+    const maxUpdates = options.number('maxObjectUpdates') ?? maxPageSize;
+    return session
+      .collector(self)
+      .wait(args.text('version') ?? '', options.number('maxWaitSeconds'), maxUpdates);
   }
 
   /** Handles calls that change nothing but the session. @returns undefined for other methods */
@@ -282,12 +284,12 @@ export class Vcenter implements ModelServer {
   }
 
   #page(session: Session, objects: readonly string[], wanted: number | undefined): string {
-    const most = wanted ?? this.#options.environment.longestPage;
-    if (objects.length <= most) return objects.length === 0 ? NOTHING : returnval(objects.join(''));
+    const limit = wanted ?? this.#options.environment.maxPageSize;
+    if (objects.length <= limit) return objects.length === 0 ? NOTHING : returnval(objects.join(''));
     this.#pages += 1;
     const token = `page-${this.#pages}`;
-    session.pages.set(token, objects.slice(most));
-    return returnval(`<token>${token}</token>${objects.slice(0, most).join('')}`);
+    session.pages.set(token, objects.slice(limit));
+    return returnval(`<token>${token}</token>${objects.slice(0, limit).join('')}`);
   }
 
   #currentSession(): string {

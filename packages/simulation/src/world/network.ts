@@ -15,7 +15,7 @@ import { ENDED_TERM, isInEndedTerm } from './work-tracker.ts';
  * each new leader would find, and so hide, changes that the previous one missed.
  */
 const USUAL_MS = 50;
-const LONGEST_CALM_MS = 2_000;
+const MAX_CALM_MS = 2_000;
 /** Maximum extra delay of a late request. */
 const LATE_MS = 30_000;
 
@@ -186,7 +186,7 @@ export class Network {
 
   #delay(): number {
     const { choices } = this.#parts;
-    return this.faulty ? choices.delay() : choices.delay(USUAL_MS, LONGEST_CALM_MS);
+    return this.faulty ? choices.delay() : choices.delay(USUAL_MS, MAX_CALM_MS);
   }
 
   #isPartitioned(process: SimulatedProcess, origin: string): boolean {

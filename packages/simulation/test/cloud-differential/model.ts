@@ -27,7 +27,7 @@ export class DirectCloud {
         wipeMs: () => (stops === 'never' ? Number.POSITIVE_INFINITY : 0),
         bootFails: () => boots === 'fails',
         lagMs: () => 0,
-        longestPage: 1_000,
+        maxPageSize: 1_000,
         note: () => undefined,
       },
     });

@@ -73,7 +73,7 @@ export type Operation =
       readonly ref: Ref;
       readonly owner: Ref;
       readonly blocks: boolean;
-      readonly gone: boolean;
+      readonly missingOwner: boolean;
     };
 
 export interface JsonOperation {
@@ -169,7 +169,7 @@ function operation(choices: Choices, kind: KindName, owning: boolean, blocking: 
           ref: { kind, name: choices.one(['b', 'c']) },
           owner: { kind, name: 'a' },
           blocks: blocking,
-          gone: choices.oneIn(6),
+          missingOwner: choices.oneIn(6),
         }
       : deletion(choices, ref, dryRun);
   switch (choices.pick(kind === 'thing' ? 14 : 10)) {

@@ -228,14 +228,14 @@ export class Side {
         return client.setScale(kindOf(ref.kind), this.#ref(ref), replicas, { dryRun });
       }
       case 'own': {
-        const { ref, owner, blocks, gone } = operation;
+        const { ref, owner, blocks, missingOwner } = operation;
         const { uid = NO_UID } = this.#uid(owner, { back: 0 });
-        const name = gone ? 'never-was' : this.#ref(owner).name;
+        const name = missingOwner ? 'never-was' : this.#ref(owner).name;
         const reference = {
           apiVersion: 'v1',
           kind: 'ConfigMap',
           name,
-          uid: gone ? NO_UID : uid,
+          uid: missingOwner ? NO_UID : uid,
           ...(blocks && { blockOwnerDeletion: true }),
         };
         const patch = { metadata: { ownerReferences: [reference] } };

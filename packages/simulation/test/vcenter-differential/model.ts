@@ -38,7 +38,7 @@ export class DirectVcenter {
         lagMs: () => 0,
         forgetsVersions: () => false,
         recentTasks: 200,
-        longestPage: 3,
+        maxPageSize: 3,
         note: () => undefined,
         unmodelled: (message) => {
           throw new Error(message);

@@ -161,12 +161,12 @@ function shapeAt(shape: Shape, step: string): Shape {
 }
 
 function comparison(shape: MapShape, before: Json, after: Json, ignored: string | undefined) {
-  const { added, modified, removed: gone } = compare(shape, before, after);
-  if (ignored === undefined) return { added, modified, removed: gone };
+  const { added, modified, removed: removedFields } = compare(shape, before, after);
+  if (ignored === undefined) return { added, modified, removed: removedFields };
   return {
     added: added.withoutField(ignored),
     modified: modified.withoutField(ignored),
-    removed: gone.withoutField(ignored),
+    removed: removedFields.withoutField(ignored),
   };
 }
 
