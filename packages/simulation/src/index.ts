@@ -25,7 +25,7 @@ export {
 export type { Outside, OutsideChange, OutsideResource } from './invariants/outside.ts';
 export { emptyQueue } from './invariants/queues.ts';
 export { RemoteClient, type RemoteClientOptions, RemoteError, type RemoteList } from './remote/client.ts';
-export type { MachineDraft, Mark, RemoteMachine } from './remote/machine.ts';
+export type { MachineDraft, Ownership, RemoteMachine } from './remote/machine.ts';
 export {
   REMOTE,
   REMOTE_FAULTS,
@@ -73,13 +73,13 @@ export { Network } from './world/network.ts';
 export { SimulatedProcess } from './world/process.ts';
 export { type RunOptions, Schedule } from './world/schedule.ts';
 export type {
-  Answer,
-  Arrived,
+  BufferedResponse,
+  ModelRequest,
+  ModelResponse,
   ModelServer,
   ServerStream,
-  StreamedAnswer,
-  WholeAnswer,
+  StreamedResponse,
 } from './world/server.ts';
 export { Simulation, type SimulationOptions, seeded } from './world/simulation.ts';
-export { type StoryLine, Trace, told } from './world/trace.ts';
+export { formatStory, type StoryLine, Trace } from './world/trace.ts';
 export { EPOCH_MS, SimulatedWorld } from './world/world.ts';

@@ -16,12 +16,12 @@ import { keptLines } from '../src/runner/report.ts';
 import * as own from './runner-scenarios.ts';
 
 describe('kept seeds', () => {
-  test('hold: what they once found is still mended', { timeout: 300_000 }, async () => {
+  test('the bugs that kept seeds once found stay fixed', { timeout: 300_000 }, async () => {
     const outcomes = await runKept(keptSeeds(), registry);
     expect(keptLines(outcomes.filter(({ violations }) => violations.length > 0))).toEqual([]);
   });
 
-  test('are told with what they found, and a violating one with the command', async () => {
+  test('are reported with the bug they once found, and a violating one with its replay command', async () => {
     const why = 'a tenth that was lost';
     const outcomes = await runKept(
       Array.from({ length: 40 }, (_, seed) => ({ scenario: seed === 0 ? 'calm' : 'tenth', seed, why })),
@@ -34,7 +34,7 @@ describe('kept seeds', () => {
     );
   });
 
-  test('of a scenario that is gone, or in another form, are refused with a sentence', async () => {
+  test('a kept seed of an unknown scenario and a malformed file are rejected', async () => {
     const file = join(await temporaryFolder('kept'), 'seeds.json');
     const keep = (kept: unknown) => writeFileSync(file, JSON.stringify(kept));
     keep([{ scenario: 'gone', seed: 3, why: 'x' }]);
@@ -48,7 +48,7 @@ describe('kept seeds', () => {
   });
 });
 
-/** The most of those in which planted bugs are found; at least `MANY_SEEDS` together. */
+/** Seeds to run per scenario; scenarios in which mutants are found get the most. At least `MANY_SEEDS` in total. */
 const SHARES: Readonly<Record<string, number>> = {
   greeter: 200,
   runtime: 900,
@@ -62,19 +62,19 @@ describe('many seeds', () => {
   const crew = new Crew();
   afterAll(() => crew[Symbol.asyncDispose]());
 
-  test('are shared out among all sound scenarios', () => {
+  test('every sound scenario has a share', () => {
     expect(Object.keys(SHARES).sort()).toEqual(registry.scenarios.map(({ name }) => name).sort());
     const sum = Object.values(SHARES).reduce((all, count) => all + count);
     expect(sum).toBeGreaterThanOrEqual(MANY_SEEDS);
   });
 
   test.for(Object.entries(SHARES))(
-    'of %s violate nothing, and all that must happen does: %i',
+    '%s: no violation in %i seeds, and every required event occurs',
     { timeout: 600_000 },
     async ([name, count]) => {
       const scenario = scenarioNamed(name, registry);
-      // A counter that stays at zero is a fault that nothing shows to be endured. Stricter than `make simulate`, which
-      // lets it pass below 2,000 seeds.
+      // A counter at zero means that a fault was never tested. Stricter than `make simulate`, which allows it below
+      // 2,000 seeds.
       const result = await runSeeds(name, { count, crew });
       expect(complaints(scenario, result, count)).toEqual([]);
     },

@@ -10,15 +10,15 @@ import { readable } from '../src/runner/readable.ts';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 function run(program: string, args: readonly string[]) {
-  const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // else make takes itself for a part of `make test`
+  const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // otherwise make runs as a sub-make of `make test`
   const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: 'utf8', env });
   return { status, stdout, stderr };
 }
 
-/** `-o`: never install from within a test. */
+/** Runs make. `-o` keeps it from installing packages during a test. */
 const make = (...args: string[]) => run('make', ['-o', 'node_modules/.package-lock.json', ...args]);
 
-/** What a docs page tells to type, without its comments: `['simulate', 'SEEDS=10']`. */
+/** Returns the make arguments of the commands in a docs page, such as `['simulate', 'SEEDS=10']`. */
 function commandsIn(page: string): readonly (readonly string[])[] {
   const docs = readFileSync(`${root}docs/${page}`, 'utf8');
   const blocks = [...docs.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, text = '']) => text);
@@ -36,7 +36,7 @@ const simulate = (...args: string[]) =>
   run(process.execPath, ['packages/simulation/src/main.ts', 'WORKERS=2', ...args]);
 
 describe('make simulate', () => {
-  test('tells what many seeds came to', () => {
+  test('prints a summary of many seeds', () => {
     const { status, stdout } = simulate('SCENARIO=greeter', 'SEEDS=100');
     expect(stdout).toMatch(/^greeter: 100 seeds from 1 in .* on 2 threads, .*\/s a core; /m);
     expect(stdout).toMatch(/^ +\d+ {2}request lost$/m);
@@ -44,7 +44,7 @@ describe('make simulate', () => {
     expect(status).toBe(0);
   });
 
-  test('ends with 1 on a violation, and with a command that replays it', () => {
+  test('exits with 1 on a violation and prints a command that replays it', () => {
     const { status, stdout } = simulate('SCENARIO=careless-greeter', 'SEEDS=100');
     expect(stdout).toMatch(
       /^ +\d+ {2}seeds violate "every greeting is answered once the faults have stopped", first /m,
@@ -64,7 +64,7 @@ describe('make simulate', () => {
     expect(shrunk.stdout.length).toBeLessThan(replayed.stdout.length);
   });
 
-  test('answers what it does not understand with a sentence', () => {
+  test('rejects an unknown scenario and an invalid number with an error message', () => {
     expect(simulate('SCENARIO=gretter')).toMatchObject({
       status: 2,
       stdout: '',
@@ -77,7 +77,7 @@ describe('make simulate', () => {
     });
   });
 
-  test('does what docs/internals/simulation.md says', { timeout: 300_000 }, () => {
+  test('every command in docs/internals/simulation.md works', { timeout: 300_000 }, () => {
     const commands = commandsIn('internals/simulation.md').filter(([target]) => target === 'simulate');
     expect(commands.length).toBeGreaterThan(5);
     for (const [, ...args] of commands) {
@@ -94,7 +94,7 @@ describe('make simulate', () => {
 });
 
 describe('make planted', () => {
-  test('finds the bug that docs/internals/simulation.md names, and nothing else is there but that and the whole', {
+  test('the two commands in docs/internals/simulation.md are one mutant, which is found, and all mutants', {
     timeout: 300_000,
   }, () => {
     const commands = commandsIn('internals/simulation.md').filter(([target]) => target === 'planted');
@@ -105,14 +105,14 @@ describe('make planted', () => {
     expect(status).toBe(0);
   });
 
-  test('ends with a sentence when there is no such bug', () => {
-    expect(make('planted', 'ONLY=a bug that nobody planted')).toMatchObject({
+  test('rejects an unknown mutant with an error message', () => {
+    expect(make('planted', 'ONLY=an unknown bug')).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('no planted bug is called "a bug that nobody planted"'),
+      stderr: expect.stringContaining('no planted bug is called "an unknown bug"'),
     });
   });
 
-  test('and make simulate are all that docs/internals/simulation.md tells to type', () => {
+  test('docs/internals/simulation.md uses no other make targets than simulate and planted', () => {
     expect(new Set(commandsIn('internals/simulation.md').map(([target]) => target))).toEqual(
       new Set(['simulate', 'planted']),
     );
@@ -120,7 +120,7 @@ describe('make planted', () => {
 });
 
 describe('arguments', () => {
-  test('come from the command line before the environment', () => {
+  test('the command line takes precedence over the environment', () => {
     expect(parse([], {})).toEqual({ from: 1, count: 10_000, shrink: false });
     expect(parse(['SEEDS=5', 'FROM=9'], { SEEDS: '7', SCENARIO: 'a', PATH: 'x', SEED: '' })).toEqual({
       scenario: 'a',
@@ -149,21 +149,21 @@ describe('arguments', () => {
     [['SEED=1', 'FROM=1'], 'SEED replays one seed; FROM is for many: give one of them'],
     [['seed=1'], '"seed=1" means nothing here; there are: SCENARIO=, SEED=, '],
     [['--help'], '"--help" means nothing here'],
-  ] as const)('%j are refused: %s', ([args, sentence]) => {
-    expect(() => parse(args, {})).toThrow(sentence);
+  ] as const)('%j is rejected: %s', ([args, message]) => {
+    expect(() => parse(args, {})).toThrow(message);
   });
 });
 
 describe('progress', () => {
   const progress = { seeds: 25_000, violating: 3, elapsedMs: 50_000, part: 0.25 };
 
-  test('has a bar, the rate, the violations and the time that is left', () => {
+  test('shows a bar, the rate, the violations and the remaining time', () => {
     expect(lineOf('greeter', progress)).toBe(
       'greeter [██████░░░░░░░░░░░░░░░░░░] 25 % · 25,000 seeds · 500/s · 3 violating · 2 min 30 s left',
     );
   });
 
-  test('moves in one line on a terminal, and is a line now and then elsewhere', () => {
+  test('updates one line on a terminal, and prints a line from time to time elsewhere', () => {
     for (const [isTTY, lines] of [
       [true, 100],
       [false, 2],
@@ -177,7 +177,7 @@ describe('progress', () => {
     }
   });
 
-  test('says times as people do', () => {
+  test('formats durations', () => {
     expect([400, 42_000, 60_000, 200_000, 18_720_000, 273_600_000].map(duration)).toEqual([
       '0.4 s',
       '42 s',
@@ -205,6 +205,6 @@ test.for([
   ['POST /api/v1/namespaces/a/pods → 201', 'create pods in a → 201'],
   ['POST /machines → 201', 'POST /machines → 201'],
   ['crashes and comes back', 'crashes and comes back'],
-] as const)('%s reads: %s', ([line, reads]) => {
-  expect(readable(line)).toBe(reads);
+] as const)('%s is shown as: %s', ([line, shown]) => {
+  expect(readable(line)).toBe(shown);
 });

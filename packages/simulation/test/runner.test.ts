@@ -19,7 +19,7 @@ const registry = new URL('runner-scenarios.ts', import.meta.url).href;
 const named = (name: string) => scenarioNamed(name, own);
 
 describe('one seed', () => {
-  test('tells what became of it', async () => {
+  test('runSeed returns violations, counts, trace and hash', async () => {
     const outcome = await runSeed(named('calm'), 7, { story: true });
     expect(outcome).toMatchObject({ seed: 7, violations: [], virtualMs: 20_000, steps: 5 });
     expect(outcome.counts).toEqual({ 'something happened': 5 });
@@ -30,9 +30,9 @@ describe('one seed', () => {
 
   test.for([
     ['throws', 'nobody caught TypeError: it is broken'],
-    ['rejects', 'nobody caught Error: nobody wants it'],
+    ['rejects', 'nobody caught Error: not handled'],
     ['rejects-last', 'nobody caught Error: in the last moment'],
-  ] as const)('that %s violates that what is thrown is caught', async ([name, detail]) => {
+  ] as const)('a scenario that %s violates NOTHING_THROWN', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1);
     expect(violations).toEqual([{ invariant: NOTHING_THROWN, atMs: expect.any(Number), detail }]);
   });
@@ -40,15 +40,15 @@ describe('one seed', () => {
   test.for([
     ['endless', 'it still went on after 604800 s of virtual time'],
     ['stands-still', 'it still went on after 2000 events'],
-  ] as const)('that is %s violates that a history comes to an end', async ([name, detail]) => {
+  ] as const)('the scenario %s violates ENDS', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1, { bounds: { steps: 2_000 } });
     expect(violations).toEqual([{ invariant: ENDS, atMs: expect.any(Number), detail }]);
   });
 });
 
 describe('many seeds', () => {
-  test('come to the same tally on one thread and on three', async () => {
-    const on = async (workers: number) => {
+  test('give the same tally on one thread and on three', async () => {
+    const tallyOn = async (workers: number) => {
       const {
         cpuMs,
         elapsedMs,
@@ -58,7 +58,7 @@ describe('many seeds', () => {
       expect(cpuMs).toBeGreaterThan(0);
       return tally;
     };
-    const tally = await on(1);
+    const tally = await tallyOn(1);
     expect(tally.seeds).toBe(300);
     expect(tally.violating).toBeGreaterThan(10);
     expect(tally.counts['something happened']).toBe(1_500);
@@ -68,10 +68,10 @@ describe('many seeds', () => {
     for (let seed = 1; violating.length < first.length; seed++)
       if ((await runSeed(named('tenth'), seed)).violations.length > 0) violating.push(seed);
     expect(first.map(({ seed }) => seed)).toEqual(violating);
-    expect(await on(3)).toEqual(tally);
+    expect(await tallyOn(3)).toEqual(tally);
   });
 
-  test('can end at the first that violates something, the same one on any number of threads', async () => {
+  test('stopAtFirst stops at the same violating seed on any number of threads', async () => {
     const firstOn = async (workers: number) =>
       firstViolation(
         await runSeeds('tenth', { from: 50, count: 1_000, workers, registry, stopAtFirst: true }),
@@ -81,7 +81,7 @@ describe('many seeds', () => {
     expect(await firstOn(3)).toEqual(first);
   });
 
-  test('go on until the time is up, or until they are told to stop', async () => {
+  test('run until the time is up or the signal aborts', async () => {
     const timed = await runSeeds('calm', { minutes: 0.01, registry });
     expect(timed.elapsedMs).toBeGreaterThanOrEqual(600);
     expect(timed.seeds).toBeGreaterThan(0);
@@ -99,7 +99,7 @@ describe('many seeds', () => {
     ['loops', 'no event within 1 s of CPU time'],
     ['waits', 'it waited for 1 s for what is not in its world'],
     ['exits', 'it ended its thread with the code 7'],
-  ] as const)('go on when one of them %s, which is a violation', async ([name, detail]) => {
+  ] as const)('a seed that %s is a violation, and the other seeds still run', async ([name, detail]) => {
     const tenths: number[] = [];
     for (let seed = 1; tenths.length < 2; seed++)
       if ((await runSeed(named('tenth'), seed)).violations.length > 0) tenths.push(seed);
@@ -115,7 +115,7 @@ describe('many seeds', () => {
     expect(broken[ENDS]?.first[0]?.detail).toBe(detail);
   });
 
-  test('of a scenario that is not there are refused with a sentence', async () => {
+  test('an unknown scenario or registry is rejected with an error message', async () => {
     await using crew = new Crew({ registry });
     await expect(runSeeds('clam', { count: 10, crew })).rejects.toThrow(
       'no scenario is called clam; there are: calm, boring, tenth,',
@@ -126,8 +126,8 @@ describe('many seeds', () => {
     );
   });
 
-  test('have in their threads what was loaded before all else', async () => {
-    // Of ten, the tenth is chosen from now on.
+  test('modules in `before` are loaded first in every thread', async () => {
+    // Makes every choice among ten pick the last.
     const before = ['data:text/javascript,Math.floor=()=>9'];
     const plain = await runSeeds('tenth', { count: 100, registry });
     const changed = await runSeeds('tenth', { count: 100, registry, before });
@@ -135,14 +135,14 @@ describe('many seeds', () => {
     expect(changed.violating).toBe(100);
   });
 
-  test('do not begin when a thread ends before that', async () => {
+  test('runSeeds rejects when a thread exits before it starts', async () => {
     const before = ['data:text/javascript,process.exit(3)'];
     await expect(runSeeds('calm', { count: 10, registry, before })).rejects.toThrow(
       'a thread of the simulation ended with 3 before it began',
     );
   });
 
-  test('are complained about with the seed, the command, and what never happened', async () => {
+  test('complaints name the seed, the replay command and required events that never occurred', async () => {
     const tenth = await runSeeds('tenth', { count: 100, registry });
     const seed = firstViolation(tenth)?.seed;
     expect(complaints(named('tenth'), tenth)).toEqual([
@@ -153,12 +153,12 @@ describe('many seeds', () => {
     expect(complaints(named('boring'), await boring(2_000))).toEqual([
       'boring: "a miracle" never happened in 2,000 seeds, so nothing shows it is endured.',
     ]);
-    expect(complaints(named('boring'), await boring(100))).toEqual([]); // too few to tell
+    expect(complaints(named('boring'), await boring(100))).toEqual([]); // too few seeds to expect it
   });
 });
 
 describe('a failing tape', () => {
-  test('shrinks to what matters, and a shorter one does not show it', async () => {
+  test('shrinks to the choices that matter', async () => {
     const tape = Array.from({ length: 500 }, (_, at) => (at * 7_919) % 1_000);
     const shows = async (candidate: readonly number[]) =>
       (candidate[3] ?? 0) > 600 && candidate.includes(17) ? candidate.length : undefined;
@@ -169,7 +169,7 @@ describe('a failing tape', () => {
     expect(tries).toBeLessThan(3_000);
   });
 
-  test('is as short as it has become when it is told to stop', async () => {
+  test('an aborted shrink returns the shortest tape so far', async () => {
     const stop = new AbortController();
     const { tape, tries } = await shrink(
       [5, 5, 5, 5, 5, 5, 5, 5],
@@ -183,11 +183,11 @@ describe('a failing tape', () => {
     expect(tries).toBe(2);
   });
 
-  test('that shows nothing stays as it is', async () => {
+  test('a tape that does not fail is returned unchanged', async () => {
     expect((await shrink([1, 2, 3], async () => undefined)).tape).toEqual([1, 2, 3]);
   });
 
-  test('of a history shrinks to a short story with the same violation', async () => {
+  test('the tape of a run shrinks to a short trace with the same violation', async () => {
     const scenario = scenarioNamed('bell-without-key', example);
     const first = firstViolation(
       await runSeeds(scenario.name, {
@@ -210,12 +210,12 @@ describe('a failing tape', () => {
 describe('the example of docs/internals/simulation.md', () => {
   const file = new URL('runner-example.ts', import.meta.url);
 
-  test('is this one', () => {
+  test('equals test/runner-example.ts', () => {
     const docs = readFileSync(new URL('../../../docs/internals/simulation.md', import.meta.url), 'utf8');
     expect(docs).toContain(`\`\`\`ts\n${readFileSync(file, 'utf8')}\`\`\`\n`);
   });
 
-  test('holds with the key, and is found out without it', async () => {
+  test('holds with the idempotency key, and is violated without it', async () => {
     await using crew = new Crew({ registry: file.href });
     const sound = scenarioNamed('bell', example);
     expect(complaints(sound, await runSeeds(sound.name, { count: 2_000, crew }))).toEqual([]);

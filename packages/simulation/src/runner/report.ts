@@ -1,5 +1,5 @@
 import type { Scenario, Violation } from '../scenario/scenario.ts';
-import { type StoryLine, told } from '../world/trace.ts';
+import { formatStory, type StoryLine } from '../world/trace.ts';
 import type { KeptOutcome } from './kept.ts';
 import { duration, grouped } from './numbers.ts';
 import { readable } from './readable.ts';
@@ -73,7 +73,7 @@ export function retold(title: string, { story, violations, steps, virtualMs, has
   return [
     `${title}: ${grouped(steps)} events in ${duration(virtualMs)} of virtual time, trace ${hash}`,
     '',
-    told(untilViolated(story, violations).map((line) => ({ ...line, what: readable(line.what) }))),
+    formatStory(untilViolated(story, violations).map((line) => ({ ...line, what: readable(line.what) }))),
     '',
     ...violations.map(
       ({ invariant, atMs, detail }) =>

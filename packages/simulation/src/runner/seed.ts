@@ -1,9 +1,9 @@
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Choices } from '../world/choices.ts';
-import { Intruders } from '../world/intruders.ts';
 import { InvariantError } from '../world/invariant-error.ts';
 import { Simulation } from '../world/simulation.ts';
 import type { StoryLine } from '../world/trace.ts';
+import { UncaughtErrors } from '../world/uncaught-errors.ts';
 
 /** Promises that every scenario makes, beside its own. */
 export const NOTHING_THROWN = 'what is thrown is caught';
@@ -92,7 +92,7 @@ async function play(
   const violations: Violation[] = [];
   const tell = (error: unknown) => void violations.push(violationOf(error, schedule.now, story));
   {
-    using _ = new Intruders(tell); // the schedule has its own while it runs; this one is for what lies between
+    using _ = new UncaughtErrors(tell); // the schedule has its own while it runs; this one is for what lies between
     try {
       violations.push(...(await scenario.run(simulation)));
       checkBounds();

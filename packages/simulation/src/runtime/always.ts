@@ -1,4 +1,4 @@
-import { said } from '../apiserver/refusal.ts';
+import { errorCount } from '../apiserver/errors.ts';
 import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
 
 /** What must happen in every scenario of the runtime. */
@@ -7,7 +7,7 @@ export const ALWAYS: readonly string[] = [
   ...STREAM_FAULTS.map((fault) => `stream ${fault}`),
   'request arrived after a crash',
   'request arrived after the client gave up',
-  said(409),
+  errorCount(409),
   'streams stayed silent',
   'a replica crashed',
   'a replica was stopped',

@@ -1,7 +1,7 @@
 import type { ApiServer } from '../apiserver/api-server.ts';
 import type { Change } from '../apiserver/store.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { ENDED_TERM, isOfAnEndedTerm } from '../world/work.ts';
+import { ENDED_TERM, isInEndedTerm } from '../world/work-tracker.ts';
 import type { Findings } from './findings.ts';
 import { FINALIZER, Widget } from './kinds.ts';
 import type { Life } from './life.ts';
@@ -70,7 +70,7 @@ export class Outside {
   late(life: Life, what: string): void {
     this.#simulation.counts.add('an operation ended after its reconcile');
     this.#onCall(life, what);
-    if (isOfAnEndedTerm()) this.#findings.add(ENDED_TERM, `${life.name} ${what}`);
+    if (isInEndedTerm()) this.#findings.add(ENDED_TERM, `${life.name} ${what}`);
   }
 
   isMade(uid: string): boolean {

@@ -138,7 +138,7 @@ export class Replicas {
     if (this.#healed || !life?.isAlive) return;
     this.#tell(life, 'a replica was cut off');
     life.disturb();
-    network.part(`r${which}`, API_SERVER);
+    network.partition(`r${which}`, API_SERVER);
     schedule.after(choices.pick(45_000), () => this.#mend(which));
   }
 
@@ -202,7 +202,7 @@ export class Replicas {
   }
 
   #mend(which: number): void {
-    this.#options.simulation.network.mend(`r${which}`, API_SERVER);
+    this.#options.simulation.network.heal(`r${which}`, API_SERVER);
     this.#lives[which]?.disturb();
   }
 

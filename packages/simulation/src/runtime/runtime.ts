@@ -1,5 +1,5 @@
 import { Client, type Manager } from '@vmwright/runtime';
-import { said } from '../apiserver/refusal.ts';
+import { errorCount } from '../apiserver/errors.ts';
 import { API_SERVER, accessTo, startApiServer } from '../apiserver/simulated.ts';
 import type { Scenario } from '../scenario/scenario.ts';
 import { USUAL_FAULTS } from '../world/faults.ts';
@@ -52,8 +52,8 @@ export const runtime: Scenario = {
     'an operation was cancelled with its term',
     'a child was deleted by its controller',
     CAME_BACK,
-    said(404),
-    said(410),
+    errorCount(404),
+    errorCount(410),
     ...ALWAYS,
     ...OF_THE_LEAD,
   ],

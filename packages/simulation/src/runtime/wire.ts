@@ -1,6 +1,6 @@
 import type { Transport, TransportRequest, World } from '@vmwright/runtime';
 import type { ApiServer } from '../apiserver/api-server.ts';
-import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse, ModelRequest, ModelResponse, ModelServer } from '../world/server.ts';
 import type { SimulatedWorld } from '../world/world.ts';
 
 /** A request, and who has sent it. */
@@ -49,7 +49,7 @@ export class Wire<S> implements ModelServer {
     };
   }
 
-  receive(request: Arrived): Answer {
+  receive(request: ModelRequest): ModelResponse {
     const mark = request.headers[MARK] ?? '';
     this.current = this.#sent.get(mark);
     this.#sent.delete(mark);
@@ -61,8 +61,8 @@ export class Wire<S> implements ModelServer {
     }
   }
 
-  refuse(status: 429 | 500, retryAfterSeconds?: number): WholeAnswer {
-    return this.#server.refuse(status, retryAfterSeconds);
+  reject(status: 429 | 500, retryAfterSeconds?: number): BufferedResponse {
+    return this.#server.reject(status, retryAfterSeconds);
   }
 
   #marking(transport: Transport, sender: S): Transport {

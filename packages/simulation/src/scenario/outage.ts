@@ -7,9 +7,9 @@ export function cutOff(
   origin: string,
   mostMs: number,
 ): void {
-  for (const name of names) network.part(name, origin);
+  for (const name of names) network.partition(name, origin);
   schedule.after(1_000 + choices.pick(mostMs), () => {
-    for (const name of names) network.mend(name, origin);
+    for (const name of names) network.heal(name, origin);
   });
 }
 

@@ -1,5 +1,5 @@
 import type { ServerAddress, Timer, Transport, World } from '@vmwright/runtime';
-import type { Work } from '../world/work.ts';
+import type { WorkTracker } from '../world/work-tracker.ts';
 import type { SimulatedWorld } from '../world/world.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -19,7 +19,7 @@ export class ReplicaWorld implements World {
     this.#traffic = traffic;
   }
 
-  get work(): Work {
+  get work(): WorkTracker {
     return this.#world.work;
   }
 

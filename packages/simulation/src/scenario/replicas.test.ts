@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Answer } from '../world/server.ts';
+import type { ModelResponse } from '../world/server.ts';
 import { type Simulation, seeded } from '../world/simulation.ts';
 import type { ReplicaWorld } from './replica-world.ts';
 import { type Program, Replicas } from './replicas.ts';
@@ -12,13 +12,13 @@ const OTHER = 'https://other.simulated';
 /** A server that counts who wrote to it. */
 function serving(traffic: Traffic, origin: string): string[] {
   const landed: string[] = [];
-  const yes: Answer = { status: 200, body: '{}' };
+  const yes: ModelResponse = { status: 200, body: '{}' };
   traffic.serve(origin, {
     receive: ({ body = '' }) => {
       landed.push(body);
       return yes;
     },
-    refuse: (status) => ({ status, body: '{}' }),
+    reject: (status) => ({ status, body: '{}' }),
   });
   return landed;
 }

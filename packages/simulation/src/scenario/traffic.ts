@@ -63,7 +63,7 @@ export class Traffic {
           this.#landing = undefined;
         }
       },
-      refuse: (status, retryAfterSeconds) => server.refuse(status, retryAfterSeconds),
+      reject: (status, retryAfterSeconds) => server.reject(status, retryAfterSeconds),
     };
     this.#simulation.network.serve(origin, observed, faults);
   }

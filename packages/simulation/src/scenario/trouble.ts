@@ -56,8 +56,8 @@ export class Trouble {
       const origin = choices.one(origins);
       counts.add(`a replica was cut off from ${origin}`);
       simulation.note(name, `is cut off from ${origin}`);
-      network.part(name, origin);
-      this.#last(() => network.mend(name, origin));
+      network.partition(name, origin);
+      this.#last(() => network.heal(name, origin));
     };
     choices.one([
       () => replicas.crash(name),

@@ -178,7 +178,7 @@ export function counted(truth: Pick<Truth, 'simulation' | 'server' | 'kind'>, cl
           add('a name was taken by the very machine that was asked for');
       return answer;
     },
-    refuse: (status, seconds) => cloud.refuse(status, seconds),
+    reject: (status, seconds) => cloud.reject(status, seconds),
   };
 }
 

@@ -2,7 +2,7 @@ import { same } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Cloud } from '../cloud/cloud.ts';
 import type { CloudServer } from '../cloud/server.ts';
-import { LONGEST_LAG_MS } from '../cloud/simulated.ts';
+import { MAX_LAG_MS } from '../cloud/simulated.ts';
 import { deletedUids } from '../invariants/garbage.ts';
 import type { Invariant } from '../invariants/invariant.ts';
 import { objectOf } from '../invariants/machines.ts';
@@ -159,7 +159,7 @@ export function machineGoesFirst(cloud: Cloud): Invariant {
       onVmChange(truth, (before, after) => {
         if (before === undefined || after !== undefined) return;
         const { uid = '', name, deletionTimestamp = '' } = before.metadata;
-        const since = Date.parse(deletionTimestamp) - LONGEST_LAG_MS;
+        const since = Date.parse(deletionTimestamp) - MAX_LAG_MS;
         for (const { id, state } of serversOf(cloud, uid))
           if (markedAt(id) < since) violated(`${name} (${uid}) is gone, and ${id} is ${state}`);
       });
@@ -188,7 +188,7 @@ export function letGoOnlyWhenAsked(cloud: Cloud): Invariant {
         const { uid = '', deletionTimestamp } = after?.metadata ?? {};
         if (after === undefined || deletionTimestamp === undefined) return;
         if (before?.metadata.deletionTimestamp === undefined && isOrphaned(after))
-          letGo.set(uid, Date.parse(deletionTimestamp) - LONGEST_LAG_MS);
+          letGo.set(uid, Date.parse(deletionTimestamp) - MAX_LAG_MS);
       });
       cloud.servers.listen(({ before, after, cause }) => {
         const owner = before && ownerIn(before.labels);

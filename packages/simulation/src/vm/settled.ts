@@ -19,7 +19,7 @@ export function problemOf(object: StoredObject, cloud: Cloud): string | undefine
 
 function withMachine(object: StoredObject, machine: CloudServer, cloud: Cloud): string | undefined {
   if (vmIdOf(object) !== machine.id) return `its machine is ${machine.id}`;
-  const { cpuUtilization, state } = cloud.shown(machine);
+  const { cpuUtilization, state } = cloud.representation(machine);
   const ready = conditionsOf(object).get('Ready');
   if (conditionsOf(object).has('VmLost')) return 'its machine is not lost';
   switch (state) {
@@ -53,7 +53,7 @@ function withoutMachine(object: StoredObject, cloud: Cloud): string | undefined 
     const isTold = opStatusOf(object) === 'Unknown' && conditions.get('VmLost')?.status === 'True';
     return isTold ? undefined : 'its machine is gone';
   }
-  const refusal = cloud.refusalOf(vmnameOf(object));
+  const refusal = cloud.nameProblem(vmnameOf(object));
   if (refusal === undefined) return 'it has no machine';
   const why = refusal.status === 403 ? 'Prohibited' : 'Taken';
   const isTold =

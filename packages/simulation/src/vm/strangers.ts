@@ -91,7 +91,7 @@ export class Strangers {
     const { choices } = this.#simulation;
     this.#cloud.keepStill();
     this.#cloud.outOfOrder = false;
-    for (const name of this.#replicas.names) this.#simulation.network.mend(name, CLOUD);
+    for (const name of this.#replicas.names) this.#simulation.network.heal(name, CLOUD);
     if (choices.oneIn(2)) return; // what is prohibited stays so
     for (const name of WANTED) this.#cloud.allow(name);
   }

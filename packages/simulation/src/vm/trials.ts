@@ -69,10 +69,10 @@ export class Trials {
     counts.add('the cloud was silent in a calm time');
     this.#truth.simulation.note('world', 'the cloud is silent');
     this.#silentAt = silentAt;
-    for (const name of this.#replicas.names) network.part(name, CLOUD);
+    for (const name of this.#replicas.names) network.partition(name, CLOUD);
     schedule.after(SILENCE_MS, () => {
       this.#silentAt = undefined;
-      for (const name of this.#replicas.names) network.mend(name, CLOUD);
+      for (const name of this.#replicas.names) network.heal(name, CLOUD);
     });
   }
 

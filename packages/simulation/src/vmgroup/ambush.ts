@@ -125,8 +125,8 @@ function blindTheNext(truth: Truth, { user, replicas }: Ambushers): void {
     if (group === FRESH || leader === undefined || !choices.oneIn(BLINDED)) return;
     for (const name of replicas.names) {
       if (name === leader) continue;
-      network.part(name, API_SERVER);
-      schedule.after(BLIND_MS, () => network.mend(name, API_SERVER));
+      network.partition(name, API_SERVER);
+      schedule.after(BLIND_MS, () => network.heal(name, API_SERVER));
     }
     schedule.after(MADE_MS + choices.pick(MADE_MS), () => {
       if (network.faulty) replicas.crash(leader);

@@ -12,7 +12,7 @@ import { isClone, ownerAsked } from './requests.ts';
 /** What is counted here and in the model, and must have happened over many seeds. */
 export const INTERESTING = [
   'a task failed',
-  'an update was told late',
+  'an update was late',
   'an answer was repeated',
   'a version was forgotten',
   'a clone landed after its object was gone',

@@ -41,7 +41,7 @@ export function machinesOf(vcenter: Vcenter, uid: string): readonly Machine[] {
 
 /** The UID of the group that a folder is marked with. One that stays because of what others have in it is nobody's. */
 export function folderOwnerOf(vcenter: Vcenter, folder: Entity): string | undefined {
-  const [cluster, uid, , ...words] = vcenter.folders.markOf(folder, FOLDER_OWNER).split(' ');
+  const [cluster, uid, , ...words] = vcenter.folders.attributeOf(folder, FOLDER_OWNER).split(' ');
   if (words.includes('kept') && folder.children.size > 0) return undefined;
   return cluster === CLUSTER && uid !== '' ? uid : undefined;
 }

@@ -72,8 +72,8 @@ export class Strangers {
   /** A folder for a group, made by people before the group. */
   #prepareFolder(): void {
     const { folders, place } = this.#vcenter;
-    const root = folders.make(place.vmFolder, ROOT, 'somebody');
-    folders.make(root, 'default-web', 'somebody');
+    const root = folders.create(place.vmFolder, ROOT, 'somebody');
+    folders.create(root, 'default-web', 'somebody');
     this.#tell('a folder was made by people', 'default-web');
   }
 
@@ -132,8 +132,8 @@ export class Strangers {
   /** From now on nothing of theirs changes. */
   rest(): void {
     this.#vcenter.outOfOrder = false;
-    this.#address.isElsewhere = false;
-    for (const name of this.#replicas.names) this.#simulation.network.mend(name, VCENTER);
+    this.#address.isRedirected = false;
+    for (const name of this.#replicas.names) this.#simulation.network.heal(name, VCENTER);
     for (const name of TEMPLATES) this.#bring(name);
     for (const id of this.#moved.keys()) this.#moveBack(id);
     for (const { id, isTemplate } of this.#vcenter.machines.all()) if (isTemplate) this.#turnIntoMachine(id);
@@ -273,9 +273,9 @@ export class Strangers {
   #leadElsewhere(): void {
     const { schedule, choices } = this.#simulation;
     this.#tell('the address led to another vCenter', 'for all');
-    this.#address.isElsewhere = true;
+    this.#address.isRedirected = true;
     schedule.after(1_000 + choices.pick(OUTAGE_MS), () => {
-      this.#address.isElsewhere = false;
+      this.#address.isRedirected = false;
     });
   }
 

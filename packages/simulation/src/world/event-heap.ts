@@ -1,9 +1,9 @@
-/** Something that is to happen. */
-export interface Planned {
+/** An event scheduled at a virtual time. */
+export interface ScheduledEvent {
   readonly at: number;
   readonly order: number;
   readonly act: () => void;
-  /** Whose it is; what belongs to one who is gone does not happen. */
+  /** Process the event belongs to. Events of a crashed process are skipped. */
   readonly owner: Owner | undefined;
   cancelled: boolean;
 }
@@ -13,17 +13,18 @@ export interface Owner {
 }
 
 /**
- * What is to happen, by time: a binary heap. What is cancelled stays in it until its turn, since most of it is the
- * deadlines of requests, and taking one out of the middle costs more than passing over it.
+ * Binary heap of scheduled events, ordered by time and then by insertion. A cancelled event stays in the heap until it
+ * reaches the top: most cancelled events are request deadlines, and removing one from the middle costs more than
+ * skipping it.
  */
-export class Agenda {
-  readonly #heap: Planned[] = [];
+export class EventHeap {
+  readonly #heap: ScheduledEvent[] = [];
 
   get size(): number {
     return this.#heap.length;
   }
 
-  add(planned: Planned): void {
+  add(planned: ScheduledEvent): void {
     const heap = this.#heap;
     let slot = heap.length;
     heap.push(planned);
@@ -37,8 +38,8 @@ export class Agenda {
     heap[slot] = planned;
   }
 
-  /** The next that is still to happen, left in its place. */
-  peek(): Planned | undefined {
+  /** Returns the next live event without removing it. Drops cancelled events from the top of the heap. */
+  peek(): ScheduledEvent | undefined {
     for (let first = this.#heap[0]; first !== undefined; first = this.#heap[0]) {
       if (!first.cancelled && !first.owner?.gone) return first;
       this.#removeFirst();
@@ -46,7 +47,7 @@ export class Agenda {
     return undefined;
   }
 
-  take(): Planned | undefined {
+  take(): ScheduledEvent | undefined {
     const first = this.peek();
     if (first !== undefined) this.#removeFirst();
     return first;
@@ -71,6 +72,6 @@ export class Agenda {
   }
 }
 
-function isBefore(a: Planned, b: Planned): boolean {
+function isBefore(a: ScheduledEvent, b: ScheduledEvent): boolean {
   return a.at < b.at || (a.at === b.at && a.order < b.order);
 }

@@ -3,7 +3,7 @@ import type { Folders } from './folders.ts';
 import type { Registry } from './registry.ts';
 import { type Ref, val } from './xml.ts';
 
-/** What every vCenter has from the start: one datacenter, with one cluster of a few hosts. */
+/** The initial inventory of a vCenter: one datacenter with one cluster of two hosts. */
 export interface Place {
   readonly root: Entity;
   readonly vmFolder: Entity;
@@ -13,35 +13,35 @@ export interface Place {
 const DATACENTER = 'DC0';
 const CLUSTER = 'DC0_C0';
 
-export function build(registry: Registry, folders: Folders): Place {
-  const put = (type: string, value: string, name: string, parent?: Entity) => {
+export function buildInventory(registry: Registry, folders: Folders): Place {
+  const add = (type: string, value: string, name: string, parent?: Entity) => {
     const entity = registry.add({ type, value }, name, parent);
     registry.set(entity, 'name', val.string(name));
     if (parent !== undefined) registry.set(entity, 'parent', val.ref(parent.ref));
     return entity;
   };
-  const root = put('Folder', 'group-d1', 'Datacenters');
-  const datacenter = put('Datacenter', 'datacenter-2', DATACENTER, root);
-  const inside = (name: string, path: string) => {
-    const folder = folders.make(datacenter, name, 'itself');
+  const root = add('Folder', 'group-d1', 'Datacenters');
+  const datacenter = add('Datacenter', 'datacenter-2', DATACENTER, root);
+  const addFolder = (name: string, path: string) => {
+    const folder = folders.create(datacenter, name, 'itself');
     registry.set(datacenter, path, val.ref(folder.ref));
     return folder;
   };
-  const vmFolder = inside('vm', 'vmFolder');
-  const hostFolder = inside('host', 'hostFolder');
-  const datastoreFolder = inside('datastore', 'datastoreFolder');
-  inside('network', 'networkFolder');
-  const cluster = put('ClusterComputeResource', 'domain-c3', CLUSTER, hostFolder);
-  const pool = put('ResourcePool', 'resgroup-4', 'Resources', cluster);
+  const vmFolder = addFolder('vm', 'vmFolder');
+  const hostFolder = addFolder('host', 'hostFolder');
+  const datastoreFolder = addFolder('datastore', 'datastoreFolder');
+  addFolder('network', 'networkFolder');
+  const cluster = add('ClusterComputeResource', 'domain-c3', CLUSTER, hostFolder);
+  const pool = add('ResourcePool', 'resgroup-4', 'Resources', cluster);
   registry.set(cluster, 'resourcePool', val.ref(pool.ref));
-  for (const host of HOSTS) put('HostSystem', host, `esx-${host}`, cluster);
-  put('Datastore', 'datastore-5', 'LocalDS_0', datastoreFolder);
+  for (const host of HOSTS) add('HostSystem', host, `esx-${host}`, cluster);
+  add('Datastore', 'datastore-5', 'LocalDS_0', datastoreFolder);
   return { root, vmFolder, hosts: HOSTS };
 }
 
 const HOSTS = ['host-6', 'host-7'] as const;
 
-/** The objects that stand for vCenter's services. */
+/** References of vCenter's service objects. */
 export const SERVICES = {
   service: { type: 'ServiceInstance', value: 'ServiceInstance' },
   sessions: { type: 'SessionManager', value: 'SessionManager' },

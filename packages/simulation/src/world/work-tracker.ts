@@ -15,27 +15,27 @@ export const ENDED_TERM = 'no change is sent by work of an ended term';
 const BOUNDED_RECONCILES = 'reconciles of an object are bounded';
 
 /**
- * Reconciles of one object by one process within this time, whatever happens to it. In 150 histories of
- * each scenario no object had more than 40; one that is requeued after a millisecond has 10,000.
+ * Limit on the reconciles of one object by one process within the window. In 150 runs of each scenario no object had
+ * more than 40; an object that is requeued every millisecond has 10,000.
  */
 const WINDOW_MS = 10_000;
-const MOST_RECONCILES = 100;
+const MAX_RECONCILES = 100;
 
-/** A period of leading, from the start of its controllers on. */
+/** A term of leadership, beginning when the controllers start. */
 interface Term {
   readonly signal: AbortSignal;
   isOver: boolean;
 }
 
-/** The term in which the code that runs at this moment was begun; also of what a reconcile leaves behind. */
+/** The term in which the running code was started, including work that a reconcile left running in the background. */
 const current = new AsyncLocalStorage<Term>();
 
 /**
- * The work of one process: what its controllers and jobs do, and in which of its terms as a leader.
+ * Tracks the reconciles and jobs of one process and the leadership term in which each was started.
  *
- * A term is told by the start of event sources and not by the fence, which is what is tested.
+ * A term is recognised by the start of event sources rather than by the fence, because the fence is under test.
  */
-export class Work {
+export class WorkTracker {
   readonly #process: string;
   readonly #schedule: Schedule;
   readonly #windows = new Map<string, { since: number; count: number }>();
@@ -46,24 +46,25 @@ export class Work {
     this.#schedule = schedule;
   }
 
-  /** Sees all controllers and jobs that are added to the manager from now on. */
+  /** Wraps all controllers and jobs that are added to the manager from now on. */
   observe(manager: Pick<Manager, 'control' | 'job'>): void {
     const control = manager.control.bind(manager);
     const job = manager.job.bind(manager);
-    manager.control = (options) => control(this.#seen(options));
-    manager.job = (options) => job({ ...options, run: (context) => this.#in(() => options.run(context)) });
+    manager.control = (options) => control(this.#wrap(options));
+    manager.job = (options) =>
+      job({ ...options, run: (context) => this.#runInTerm(() => options.run(context)) });
   }
 
-  #seen<T extends KubeObject>(options: ControllerOptions<T>): ControllerOptions<T> {
+  #wrap<T extends KubeObject>(options: ControllerOptions<T>): ControllerOptions<T> {
     const { reconcile, finalizer, sources = [], for: kind } = options;
-    const seen =
+    const tracked =
       (work: Reconcile<T>): Reconcile<T> =>
       (object, context) => {
-        // One that comes again at the same instant, without end, would keep the run from ending.
+        // An endless loop of requeues at the same instant would keep the run from ending.
         if (!this.#mayBegin(`${kind.kind} ${context.key}`)) return new Promise(() => undefined);
-        return this.#in(() => work(object, context));
+        return this.#runInTerm(() => work(object, context));
       };
-    const begins: Source = (_, signal) => {
+    const termStart: Source = (_, signal) => {
       this.#begin(signal);
       return new Promise((resolve) => {
         if (signal.aborted) resolve();
@@ -72,9 +73,9 @@ export class Work {
     };
     return {
       ...options,
-      sources: [begins, ...sources],
-      reconcile: seen(reconcile),
-      ...(finalizer && { finalizer: { ...finalizer, finalize: seen(finalizer.finalize) } }),
+      sources: [termStart, ...sources],
+      reconcile: tracked(reconcile),
+      ...(finalizer && { finalizer: { ...finalizer, finalize: tracked(finalizer.finalize) } }),
     };
   }
 
@@ -83,14 +84,14 @@ export class Work {
     if (this.#term !== undefined) this.#term.isOver = true;
     const term: Term = { signal, isOver: false };
     this.#term = term;
-    // One that is asked to stop may go on until its work has ended.
+    // After a normal stop, running work may finish; only lost leadership or lost shards end the term.
     signal.addEventListener('abort', () => {
       const { reason } = signal;
       term.isOver ||= reason instanceof LeadershipLostError || reason instanceof ShardsLostError;
     });
   }
 
-  #in<R>(work: () => R): R {
+  #runInTerm<R>(work: () => R): R {
     return this.#term === undefined ? work() : current.run(this.#term, work);
   }
 
@@ -102,14 +103,14 @@ export class Work {
       return true;
     }
     window.count += 1;
-    if (window.count <= MOST_RECONCILES) return true;
+    if (window.count <= MAX_RECONCILES) return true;
     const detail = `${this.#process} reconciles ${what} ${window.count} times within ${WINDOW_MS / 1_000} s`;
     this.#schedule.fail(new InvariantError(BOUNDED_RECONCILES, detail));
     return false;
   }
 }
 
-/** Whether the code that asks was begun in a term of leadership that has ended. */
-export function isOfAnEndedTerm(): boolean {
+/** Whether the calling code was started in a leadership term that has ended. */
+export function isInEndedTerm(): boolean {
   return current.getStore()?.isOver ?? false;
 }

@@ -1,10 +1,10 @@
 import type { Kind } from '@vmwright/runtime';
-import type { WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse } from '../world/server.ts';
 import type { Json } from './json.ts';
 import type { OwnerConflict } from './ownership/managers.ts';
 
-/** One thing that is wrong with an object: as `schema.Problem`, with all the reasons that the API server has. */
-export interface Wrong {
+/** A validation error of one field: a `schema.Problem` with any of the API server's reasons. */
+export interface FieldError {
   readonly field: string;
   readonly reason: string;
   readonly message: string;
@@ -19,15 +19,15 @@ interface Details {
   readonly retryAfterSeconds?: number;
 }
 
-/** The server's no, as a `Status` object. */
-export class Refusal extends Error {
+/** Error response of the API server, sent as a `Status` object. */
+export class ApiError extends Error {
   readonly code: number;
   readonly reason: string;
   readonly details: Details | undefined;
 
   constructor(code: number, reason: string, message: string, details?: Details) {
     super(message);
-    this.name = 'Refusal';
+    this.name = 'ApiError';
     this.code = code;
     this.reason = reason;
     this.details = details;
@@ -47,7 +47,7 @@ export class Refusal extends Error {
     };
   }
 
-  get answer(): WholeAnswer {
+  get response(): BufferedResponse {
     const seconds = this.details?.retryAfterSeconds;
     return {
       status: this.code,
@@ -57,16 +57,16 @@ export class Refusal extends Error {
   }
 }
 
-/** As it is counted. */
-export function said(code: number): string {
-  return `the API server said ${code}`;
+/** Returns the name under which error responses with this status code are counted. */
+export function errorCount(code: number): string {
+  return `the API server returned ${code}`;
 }
 
-/** Asked for something that the model does not do: it says so instead of guessing. */
-export class Unmodelled extends Refusal {
-  constructor(sentence: string) {
-    super(501, 'NotImplemented', `the model of the API server does not know ${sentence}`);
-    this.name = 'Unmodelled';
+/** Thrown for a request that the model does not support. */
+export class UnmodelledError extends ApiError {
+  constructor(request: string) {
+    super(501, 'NotImplemented', `the API server model does not support ${request}`);
+    this.name = 'UnmodelledError';
   }
 }
 
@@ -79,55 +79,55 @@ function kindName({ kind, group }: Kind): string {
   return group === '' ? kind : `${kind}.${group}`;
 }
 
-/** Where the API server says the kind's name in the place of the resource's. */
-function about(kind: Kind, name: string): Details {
+/** Returns the details of a `Status`; its `kind` holds the plural name, as in the real API server. */
+function detailsOf(kind: Kind, name: string): Details {
   return { name, ...(kind.group !== '' && { group: kind.group }), kind: kind.plural };
 }
 
-export function notFound(kind: Kind, name: string): Refusal {
-  return new Refusal(404, 'NotFound', `${resourceName(kind)} "${name}" not found`, about(kind, name));
+export function notFound(kind: Kind, name: string): ApiError {
+  return new ApiError(404, 'NotFound', `${resourceName(kind)} "${name}" not found`, detailsOf(kind, name));
 }
 
-export function alreadyExists(kind: Kind, name: string, beingDeleted: boolean): Refusal {
+export function alreadyExists(kind: Kind, name: string, beingDeleted: boolean): ApiError {
   const message = `${resourceName(kind)} "${name}" already exists`;
-  const said = beingDeleted ? `object is being deleted: ${message}` : message;
-  return new Refusal(409, 'AlreadyExists', said, about(kind, name));
+  const full = beingDeleted ? `object is being deleted: ${message}` : message;
+  return new ApiError(409, 'AlreadyExists', full, detailsOf(kind, name));
 }
 
-export function conflict(kind: Kind, name: string, why: string): Refusal {
+export function conflict(kind: Kind, name: string, why: string): ApiError {
   const message = `Operation cannot be fulfilled on ${resourceName(kind)} "${name}": ${why}`;
-  return new Refusal(409, 'Conflict', message, about(kind, name));
+  return new ApiError(409, 'Conflict', message, detailsOf(kind, name));
 }
 
-/** The same for a precondition of a delete, where the server names the kind instead of the resource. */
-export function preconditionFailed(kind: Kind, name: string, why: string): Refusal {
+/** Conflict on a precondition of a delete. The API server names the kind here instead of the resource. */
+export function preconditionFailed(kind: Kind, name: string, why: string): ApiError {
   const message = `Operation cannot be fulfilled on ${kindName(kind)} "${name}": ${why}`;
-  return new Refusal(409, 'Conflict', message, about(kind, name));
+  return new ApiError(409, 'Conflict', message, detailsOf(kind, name));
 }
 
-export const CHANGED_MEANWHILE =
+export const OBJECT_MODIFIED =
   'the object has been modified; please apply your changes to the latest version and try again';
 
-export function invalid(kind: Kind, name: string, problems: readonly Wrong[]): Refusal {
-  const said = [...new Set(problems.map(({ field, message }) => `${field}: ${message}`))];
-  const list = said.length === 1 ? said[0] : `[${said.join(', ')}]`;
-  return new Refusal(422, 'Invalid', `${kindName(kind)} "${name}" is invalid: ${list}`, {
-    ...about(kind, name),
+export function invalid(kind: Kind, name: string, problems: readonly FieldError[]): ApiError {
+  const texts = [...new Set(problems.map(({ field, message }) => `${field}: ${message}`))];
+  const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`;
+  return new ApiError(422, 'Invalid', `${kindName(kind)} "${name}" is invalid: ${list}`, {
+    ...detailsOf(kind, name),
     kind: kind.kind,
     causes: problems.map(({ field, reason, message }) => ({ reason, message, field })),
   });
 }
 
-export function badRequest(message: string): Refusal {
-  return new Refusal(400, 'BadRequest', message);
+export function badRequest(message: string): ApiError {
+  return new ApiError(400, 'BadRequest', message);
 }
 
-export function expired(message: string): Refusal {
-  return new Refusal(410, 'Expired', message);
+export function expired(message: string): ApiError {
+  return new ApiError(410, 'Expired', message);
 }
 
-/** Fields belong to others. */
-export function applyConflict(conflicts: readonly OwnerConflict[], apiVersion: string): Refusal {
+/** Conflict of an apply with fields that other managers own. */
+export function applyConflict(conflicts: readonly OwnerConflict[], apiVersion: string): ApiError {
   const by = ({ manager: { name, subresource, operation } }: OwnerConflict) =>
     JSON.stringify(name) +
     (subresource === '' ? '' : ` with subresource "${subresource}"`) +
@@ -137,7 +137,7 @@ export function applyConflict(conflicts: readonly OwnerConflict[], apiVersion: s
     message: `conflict with ${by(each)}`,
     field: each.path,
   }));
-  return new Refusal(409, 'Conflict', sentenceOf(conflicts, by), { causes });
+  return new ApiError(409, 'Conflict', sentenceOf(conflicts, by), { causes });
 }
 
 function sentenceOf(conflicts: readonly OwnerConflict[], by: (conflict: OwnerConflict) => string): string {
