@@ -48,7 +48,7 @@ describe('kept seeds', () => {
   });
 });
 
-/** The most of those in which planted bugs are found; at least `MANY_SEEDS` together. */
+/** Number of seeds per scenario, most for those that find mutants; at least `MANY_SEEDS` together. */
 const SHARES: Readonly<Record<string, number>> = {
   greeter: 200,
   runtime: 900,

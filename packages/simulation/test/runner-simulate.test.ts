@@ -93,28 +93,28 @@ describe('make simulate', () => {
   });
 });
 
-describe('make planted', () => {
-  test('finds the bug that docs/simulation.md names, and nothing else is there but that and the whole', {
+describe('make mutants', () => {
+  test('ONLY finds the mutant that docs/simulation.md names', {
     timeout: 300_000,
   }, () => {
-    const commands = commandsIn('simulation.md').filter(([target]) => target === 'planted');
+    const commands = commandsIn('simulation.md').filter(([target]) => target === 'mutants');
     const [named, whole, ...others] = commands;
-    expect([whole, others]).toEqual([['planted'], []]);
+    expect([whole, others]).toEqual([['mutants'], []]);
     const { status, stdout } = make(...(named ?? []));
     expect(stdout).toMatch(/^ +seed \d+ {2}.+: .+$/m);
     expect(status).toBe(0);
   });
 
-  test('ends with a sentence when there is no such bug', () => {
-    expect(make('planted', 'ONLY=a bug that nobody planted')).toMatchObject({
+  test('ONLY without a match fails with a message', () => {
+    expect(make('mutants', 'ONLY=no such mutant')).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('no planted bug is called "a bug that nobody planted"'),
+      stderr: expect.stringContaining('no mutant has a name that contains "no such mutant"'),
     });
   });
 
-  test('and make simulate are all that docs/simulation.md tells to type', () => {
+  test('docs/simulation.md uses no other make target than simulate and mutants', () => {
     expect(new Set(commandsIn('simulation.md').map(([target]) => target))).toEqual(
-      new Set(['simulate', 'planted']),
+      new Set(['simulate', 'mutants']),
     );
   });
 });

@@ -32,7 +32,7 @@ describe('one seed', () => {
     ['throws', 'nobody caught TypeError: it is broken'],
     ['rejects', 'nobody caught Error: nobody wants it'],
     ['rejects-last', 'nobody caught Error: in the last moment'],
-  ] as const)('that %s violates that what is thrown is caught', async ([name, detail]) => {
+  ] as const)('that %s violates that no uncaught errors', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1);
     expect(violations).toEqual([{ invariant: NOTHING_THROWN, atMs: expect.any(Number), detail }]);
   });
@@ -40,7 +40,7 @@ describe('one seed', () => {
   test.for([
     ['endless', 'it still went on after 604800 s of virtual time'],
     ['stands-still', 'it still went on after 2000 events'],
-  ] as const)('that is %s violates that a history comes to an end', async ([name, detail]) => {
+  ] as const)('that is %s violates that every run ends', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1, { bounds: { steps: 2_000 } });
     expect(violations).toEqual([{ invariant: ENDS, atMs: expect.any(Number), detail }]);
   });

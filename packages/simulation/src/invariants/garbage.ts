@@ -38,7 +38,7 @@ export function nothingLeaked({ lease, lines }: LeakOptions): Invariant {
   const reports = new Map<string, Set<string>>();
   let holder: Holder | undefined;
   return {
-    name: 'nothing is leaked',
+    name: 'no machine is leaked',
     watch: (truth, violated) => {
       holder = new Holder(truth, lease);
       let sender = '';

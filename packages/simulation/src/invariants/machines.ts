@@ -35,7 +35,7 @@ export const noWantedMachineDeleted: Invariant = {
 };
 
 export const nothingLeaked: Invariant = {
-  name: 'nothing is leaked',
+  name: 'no machine is leaked',
   healed: function* (truth) {
     for (const { id, owner } of truth.outside.all())
       if (owner !== undefined && objectOf(truth, owner) === undefined)

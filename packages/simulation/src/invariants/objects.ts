@@ -42,7 +42,7 @@ export function noSecretOutsideSecrets(secret: string): Invariant {
 /** While an object is wanted, what stands for it outside may be there, and only its finalizer keeps that from being lost. */
 export function finalizerStaysWhileWanted(finalizer: string): Invariant {
   return {
-    name: 'the finalizer of a wanted object stays',
+    name: 'finalizer stays until deletion is requested',
     watch: (truth, violated) =>
       watchObjects(truth, (before, after) => {
         const { finalizers, deletionTimestamp } = after.metadata;
@@ -80,7 +80,7 @@ export function converged(problem: (object: StoredObject, truth: Truth) => strin
  */
 export function endsLikeAFreshOne(comparable: (object: StoredObject) => unknown): Invariant {
   return {
-    name: 'an object ends where a fresh one of the same spec ends',
+    name: 'objects with the same spec end in the same state',
     healed: function* ({ server, kind }) {
       const seen: StoredObject[] = [];
       for (const object of server.objects(kind)) {

@@ -6,8 +6,8 @@ import { Simulation } from '../world/simulation.ts';
 import type { StoryLine } from '../world/trace.ts';
 
 /** Promises that every scenario makes, beside its own. */
-export const NOTHING_THROWN = 'what is thrown is caught';
-export const ENDS = 'a history comes to an end';
+export const NOTHING_THROWN = 'no uncaught errors';
+export const ENDS = 'every run ends';
 
 export interface Bounds {
   /** Virtual milliseconds, after which a history should long be over. */

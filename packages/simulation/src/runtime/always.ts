@@ -12,6 +12,6 @@ export const ALWAYS: readonly string[] = [
   'a replica crashed',
   'a replica was stopped',
   'a replica was paused',
-  'a replica was cut off',
+  'a replica was partitioned',
   "a replica's clock jumped",
 ];

@@ -7,5 +7,5 @@ const REASONS = ['no complete list of', 'a reconcile has not ended within'];
 
 export function endsOnlyForAReason(findings: Findings, { name }: Life, why: string): void {
   if (why !== IN_ORDER && !REASONS.some((reason) => why.includes(reason)))
-    findings.add('a program goes on until it is stopped', `${name} ends: ${why}`);
+    findings.add('a replica exits only for a known reason', `${name} ends: ${why}`);
 }

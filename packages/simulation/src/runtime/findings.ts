@@ -36,7 +36,7 @@ export async function violationsOf(history: {
     await history.run();
   } catch (error) {
     if (error instanceof InvariantError) throw error;
-    findings.add('nothing is thrown that nobody catches', String(error));
+    findings.add('no uncaught errors', String(error));
   }
   return findings.violations;
 }

@@ -8,9 +8,9 @@ import type { Wire } from './wire.ts';
 
 /** What is counted here, and must have happened over many seeds. */
 export const OF_THE_LEAD = [
-  'the lead went to another',
-  'the lead was lost amid work',
-  'a write landed after another had the lead',
+  'leadership moved to another replica',
+  'leadership was lost during a reconcile',
+  'a write arrived after another replica became leader',
 ] as const;
 
 interface LeadParts {
@@ -34,13 +34,13 @@ export function actsOnlyWhileLeading(lease: string, parts: LeadParts) {
   const add = (what: (typeof OF_THE_LEAD)[number]) => counts.add(what);
   const holder = new Holder({ server }, lease, (before) => {
     if (before === '') return;
-    add('the lead went to another');
+    add('leadership moved to another replica');
     for (const { name, working } of lives()) {
       if (!before.startsWith(`${name}_`) || working.size === 0) continue;
-      add('the lead was lost amid work');
+      add('leadership was lost during a reconcile');
       if (holder.identity === '')
         findings.add(
-          'the lead is given up last',
+          'leadership is released last',
           `${name} still works on ${[...working].map(({ key }) => key).join(', ')}`,
         );
     }
@@ -53,7 +53,7 @@ export function actsOnlyWhileLeading(lease: string, parts: LeadParts) {
       );
     if (renewals.age(life) > renewMs)
       findings.add(
-        'nobody acts beyond his time',
+        'no action after the lease deadline',
         `${life.name}: ${what}, ${renewals.age(life)} ms after its last renewal`,
       );
   };
@@ -61,7 +61,7 @@ export function actsOnlyWhileLeading(lease: string, parts: LeadParts) {
     if (isFenced(path)) acts(sender, `${method} ${path}`);
   };
   wire.onLand = ({ sender, path }) => {
-    if (isFenced(path) && !holder.is(sender.name)) add('a write landed after another had the lead');
+    if (isFenced(path) && !holder.is(sender.name)) add('a write arrived after another replica became leader');
   };
   return acts;
 }

@@ -98,7 +98,7 @@ export class Life {
       if ('leading' in fields) {
         this.leading = fields.leading === true;
         this.disturb();
-        if (this.leading && this.terms++ > 0) this.#simulation.counts.add('a replica led again');
+        if (this.leading && this.terms++ > 0) this.#simulation.counts.add('a replica became leader again');
       }
     };
     const logger: Logger = { debug: tell, info: tell, warn: tell, error: tell, child: () => logger };

@@ -72,7 +72,7 @@ export class Meddler {
   }
 
   #deleteLedger(): void {
-    this.#tell('the ledger was deleted by hand');
+    this.#tell('the shard map was deleted manually');
     this.#blind();
     this.#keepBusy();
     this.#hand.delete(Lease, `${this.#name}-shards`);
@@ -80,7 +80,7 @@ export class Meddler {
 
   #editLedger(): void {
     const { choices } = this.#simulation;
-    this.#tell('the ledger was edited by hand');
+    this.#tell('the shard map was edited manually');
     this.#blind();
     this.#keepBusy();
     const text = choices.one([null, '{"shards":']);
@@ -120,7 +120,7 @@ export class Meddler {
     );
     const member = members[which % Math.max(members.length, 1)];
     if (member === undefined) return;
-    this.#tell('the lease of a member was deleted by hand');
+    this.#tell('the lease of a member was deleted manually');
     this.#hand.delete(Lease, member.metadata.name);
   }
 

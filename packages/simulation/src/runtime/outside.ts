@@ -40,7 +40,7 @@ export class Outside {
   async make(life: Life, { metadata: { uid = '', name } }: Widget): Promise<void> {
     if (!this.#guarded.has(uid))
       this.#findings.add(
-        'the finalizer comes first',
+        'finalizer is added before external calls',
         `${life.name} makes ${name} before its finalizer is stored`,
       );
     await this.#call(life, `make ${name}`);
@@ -89,6 +89,6 @@ export class Outside {
     const { uid = '' } = object?.metadata ?? {};
     if (hasFinalizer(after?.object, FINALIZER)) this.#guarded.add(uid);
     else if (hasFinalizer(before?.object, FINALIZER) && !this.#released.has(uid))
-      this.#findings.add('the finalizer goes last', `that of ${key} is gone before finalize has succeeded`);
+      this.#findings.add('finalizer is removed after finalize', `that of ${key} is gone before finalize has succeeded`);
   }
 }

@@ -55,7 +55,7 @@ export function actsOnlyAsOwner(
       if (next === undefined || next === owner || states === undefined) continue;
       if (!wasGone(states, simulation.schedule.now, leaseMs))
         findings.add(
-          'shards are taken only from who is gone',
+          'shards are taken only from members that are gone',
           `${lives.get(next)} takes shard ${shard} from ${lives.get(owner)}, who has renewed his lease in time`,
         );
     }

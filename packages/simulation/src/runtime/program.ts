@@ -27,7 +27,7 @@ export const TIMES = { leaseMs: 15_000, renewMs: 10_000, retryMs: 5_000 };
 /** Longer than a lead that was lost takes to be won again. */
 const OPERATION_MS = 33_000;
 
-const OWN_WRITES = 'a process sees its own writes';
+const OWN_WRITES = 'a replica reads its own writes';
 
 /** What the program tells of what it does. */
 export interface Observers {
@@ -85,7 +85,7 @@ export function program(life: Life, observers: Observers): Manager {
     reads: [ConfigMap],
     run: async ({ cache, assertMayAct }) => {
       using _ = observers.exclusion.begin(life, 'sweep');
-      observers.simulation.counts.add('a job was run');
+      observers.simulation.counts.add('a job ran');
       cache(ConfigMap);
       assertMayAct();
       await observers.outside.look(life);

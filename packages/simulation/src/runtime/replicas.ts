@@ -87,7 +87,7 @@ export class Replicas {
 
   /** Asks one to end in order, also in calm times; it comes back. */
   stop(life: Life): void {
-    this.#tell(life, 'a replica was stopped in calm times');
+    this.#tell(life, 'a replica was stopped without faults');
     life.stop.abort(new Error('asked to stop'));
   }
 
@@ -136,7 +136,7 @@ export class Replicas {
     const { choices, schedule, network } = this.#options.simulation;
     const life = this.#lives[which];
     if (this.#healed || !life?.isAlive) return;
-    this.#tell(life, 'a replica was cut off');
+    this.#tell(life, 'a replica was partitioned');
     life.disturb();
     network.part(`r${which}`, API_SERVER);
     schedule.after(choices.pick(45_000), () => this.#mend(which));
@@ -151,7 +151,7 @@ export class Replicas {
     const { choices, schedule } = this.#options.simulation;
     const life = this.#lives[which];
     if (this.#healed || !life?.isAlive) return;
-    this.#tell(life, 'a replica could not look');
+    this.#tell(life, 'a replica could not list leases');
     life.isBlind = true;
     schedule.after(20_000 + choices.pick(25_000), () => {
       life.isBlind = false;
@@ -163,7 +163,7 @@ export class Replicas {
     const { choices, schedule } = this.#options.simulation;
     const life = this.#lives[which];
     if (this.#healed || !life?.isAlive) return;
-    this.#tell(life, 'a replica could not renew');
+    this.#tell(life, 'a replica could not renew its lease');
     life.isMute = true;
     schedule.after(20_000 + choices.pick(10_000), () => {
       life.isMute = false;

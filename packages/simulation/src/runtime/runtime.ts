@@ -40,14 +40,14 @@ const LONG_REST = { oneIn: 8, ms: 90_000 };
 export const runtime: Scenario = {
   name: 'runtime',
   mustHappen: [
-    'a replica was stopped in calm times',
+    'a replica was stopped without faults',
     'a finalize failed',
     'a probe failed',
-    'the history was forgotten',
-    'the API server was started anew',
-    'a stranger came in between',
-    'a replica led again',
-    'a job was run',
+    'the watch history was compacted',
+    'the API server was restarted',
+    'another writer interfered',
+    'a replica became leader again',
+    'a job ran',
     'an operation ended after its reconcile',
     'an operation was cancelled with its term',
     'a child was deleted by its controller',
@@ -109,7 +109,7 @@ class History {
       // Between a look and what follows from it.
       meddle: (name: string, oneIn: number) => {
         if (!simulation.choices.oneIn(oneIn)) return;
-        counts.add('a stranger came in between');
+        counts.add('another writer interfered');
         this.#hand.merge(ConfigMap, name, { data: { note: simulation.choices.one(['x', 'y']) } });
       },
       probesFail: () => simulation.network.faulty,
@@ -127,7 +127,7 @@ class History {
         // What is under way here ends as soon as it hears that it should, unless the whole process was stopped meanwhile.
         const slackMs = TIMES.leaseMs - TIMES.renewMs;
         if (why.includes(`has not ended within ${slackMs / 1_000} s`) && life.runningMs > 2 * slackMs)
-          findings.add('who loses the lead stands by again', `${life.name} ends: ${why}`);
+          findings.add('a former leader becomes a standby', `${life.name} ends: ${why}`);
       },
     });
   }
@@ -160,7 +160,7 @@ class History {
       someTime(() => {
         // With changes just before and after: who lists anew, and breaks off, may not go on from one of them.
         for (const round of [20, 21]) change(hand, choices, round);
-        counts.add('the history was forgotten');
+        counts.add('the watch history was compacted');
         this.#server.compact();
         for (const round of [22, 23]) change(hand, choices, round);
         if (choices.oneIn(2)) this.#startAnew();
@@ -178,7 +178,7 @@ class History {
   /** All watches break, and begin with a list. */
   #startAnew(): void {
     const { choices, schedule, counts, network } = this.#simulation;
-    counts.add('the API server was started anew');
+    counts.add('the API server was restarted');
     network.cut(API_SERVER);
     for (let times = 3; times > 0; times--)
       schedule.after(choices.pick(2_500), () => {
@@ -220,7 +220,7 @@ class History {
     if (this.#terms !== terms) return; // who comes to lead looks at everything
     for (const [what, times] of this.#begun)
       if (what.includes('generation') && times > 1)
-        this.findings.add('own writes do not wake', `${what} was reconciled ${times} times`);
+        this.findings.add('own writes do not trigger a reconcile', `${what} was reconciled ${times} times`);
   }
 
   async #rest(): Promise<void> {
@@ -236,9 +236,9 @@ class History {
       if (resource.kind.plural !== 'leases') writes.push(`${resource.kind.kind} ${key}`);
     });
     await this.#until(schedule.now + (choices.oneIn(LONG_REST.oneIn) ? LONG_REST.ms : REST_MS));
-    if (writes.length > 0) this.findings.add('no writes at rest', writes.join(', '));
+    if (writes.length > 0) this.findings.add('no writes when idle', writes.join(', '));
     if (this.#begun.size > 0 && this.#terms === terms)
-      this.findings.add('no reconciles at rest', [...this.#begun.keys()].join(', '));
+      this.findings.add('no reconciles when idle', [...this.#begun.keys()].join(', '));
   }
 
   #checkTickets(): void {
@@ -247,7 +247,7 @@ class History {
       const ticket = textAt(data, 'ticket');
       if (ticket === undefined) continue;
       if (seen.has(ticket))
-        this.findings.add('a create is carried out once', `ticket ${ticket} is there twice`);
+        this.findings.add('a create request creates one object', `ticket ${ticket} is there twice`);
       seen.add(ticket);
     }
   }

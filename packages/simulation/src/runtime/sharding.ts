@@ -35,21 +35,21 @@ const LONG_REST = { oneIn: 8, ms: 90_000 };
 const LONGEST_WORK_MS = 2_500;
 const LONGEST_WIND_UP_MS = 3_500;
 
-const LATE = 'a write landed after its namespace had changed hands';
+const LATE = 'a write arrived after its namespace changed its owner';
 
 /** Replicas that divide the namespaces among them, while some crash, stall or are cut off, and people meddle. */
 export const sharding: Scenario = {
   name: 'sharding',
   mustHappen: [
     ...ALWAYS,
-    'a job was run',
-    'a namespace changed hands',
+    'a job ran',
+    'a namespace changed its owner',
     LATE,
-    'the ledger was deleted by hand',
-    'the ledger was edited by hand',
-    'the lease of a member was deleted by hand',
-    'a replica could not look',
-    'a replica could not renew',
+    'the shard map was deleted manually',
+    'the shard map was edited manually',
+    'the lease of a member was deleted manually',
+    'a replica could not list leases',
+    'a replica could not renew its lease',
   ],
   run: (simulation) => violationsOf(new History(simulation)),
 };
@@ -91,7 +91,7 @@ class History {
       const age = Math.max(renewals.age(sender), renewals.ageOfLook(sender));
       if (age > TIMES.renewMs)
         this.findings.add(
-          'nobody acts beyond his time',
+          'no action after the lease deadline',
           `${sender.name} writes in ${namespace}, ${age} ms after it last renewed its lease, or looked at all`,
         );
     };
@@ -144,7 +144,7 @@ class History {
       everyMs: 15_000,
       run: async () => {
         using _ = this.#exclusion.begin(life, 'sweep/');
-        this.#simulation.counts.add('a job was run');
+        this.#simulation.counts.add('a job ran');
         await this.#work(life);
       },
     });
@@ -164,7 +164,7 @@ class History {
     using _ = this.#exclusion.begin(life, key);
     const [namespace = ''] = key.split('/', 1);
     const before = this.#last.get(namespace);
-    if (before !== undefined && before !== life) this.#simulation.counts.add('a namespace changed hands');
+    if (before !== undefined && before !== life) this.#simulation.counts.add('a namespace changed its owner');
     this.#last.set(namespace, life);
     await this.#work(life);
     try {
@@ -220,7 +220,7 @@ class History {
     });
     await this.#until(schedule.now + (choices.oneIn(LONG_REST.oneIn) ? LONG_REST.ms : REST_MS));
     resting = false;
-    if (writes.length > 0) this.findings.add('no writes at rest', writes.join(', '));
+    if (writes.length > 0) this.findings.add('no writes when idle', writes.join(', '));
     for (const hand of this.#hands)
       for (const name of OBJECTS) hand.merge(Probe, name, { spec: { round: -1 } });
     await this.#converge();

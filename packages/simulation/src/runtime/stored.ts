@@ -17,7 +17,7 @@ export function watchStored(server: ApiServer, wire: Wire<Life>, findings: Findi
 }
 
 /** Who acts on what he knows of the one before would do it harm. */
-export const CAME_BACK = 'an object came back under its name';
+export const CAME_BACK = 'an object was re-created under the same name';
 
 export function countReturns(server: ApiServer, counts: Counts): void {
   const gone = new Set<string>();
@@ -38,18 +38,18 @@ function widgetChanged({ key, before, after }: Change, sender: Life | undefined,
     findings.add('conditions', `${key} is told to have changed at ${transitionOf(is)}, and has not`);
   if (sender === undefined) return;
   if (hasFinalizer(was, FOREIGN_FINALIZER) && !hasFinalizer(is, FOREIGN_FINALIZER))
-    findings.add("others' finalizers stay", `${sender.name} takes ${FOREIGN_FINALIZER} off ${key}`);
+    findings.add("other owners' finalizers are kept", `${sender.name} takes ${FOREIGN_FINALIZER} off ${key}`);
   for (const part of ['labels', 'annotations'])
     if (JSON.stringify(at(was, 'metadata', part)) !== JSON.stringify(at(is, 'metadata', part)))
-      findings.add("others' fields stay", `${sender.name} changes the ${part} of ${key}`);
+      findings.add("other owners' fields are kept", `${sender.name} changes the ${part} of ${key}`);
   if (JSON.stringify(was.spec) !== JSON.stringify(is.spec))
-    findings.add("others' fields stay", `${sender.name} changes the spec of ${key}`);
+    findings.add("other owners' fields are kept", `${sender.name} changes the spec of ${key}`);
 }
 
 function childChanged({ key, before, after }: Change, findings: Findings): void {
   if (before === undefined || after === undefined) return;
   if (textAt(before.object, 'data', 'note') !== textAt(after.object, 'data', 'note'))
-    findings.add("others' fields stay", `the note of ConfigMap ${key} is changed by a replica`);
+    findings.add("other owners' fields are kept", `the note of ConfigMap ${key} is changed by a replica`);
 }
 
 function sameReadiness(was: unknown, is: unknown): boolean {

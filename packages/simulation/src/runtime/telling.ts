@@ -25,7 +25,7 @@ export class Telling {
       const first = stored.get(same);
       if (first !== undefined)
         findings.add(
-          'events are not doubled',
+          'events are not duplicated',
           `${by} tells "${textAt(object, 'note')}" again as another event`,
         );
       stored.set(same, object.metadata.name);
@@ -51,6 +51,6 @@ export class Telling {
       there.add(`${textAt(event, 'regarding', 'uid')} ${textAt(event, 'note')}`);
     for (const [expected, note] of this.#expected)
       if (!there.has(expected))
-        this.#findings.add('events are not lost in calm times', `"${note}" was never stored`);
+        this.#findings.add('events are not lost without faults', `"${note}" was never stored`);
   }
 }

@@ -30,7 +30,7 @@ function scenarioOf(name: string, careless: boolean): Scenario {
       'request arrived after the client gave up',
       'the greeter crashed',
       'a greeting was renamed after it was greeted',
-      'history was compacted',
+      'the watch history was compacted',
     ],
     run: async (simulation) => unanswered(await greetings(simulation, careless), simulation.schedule.now),
   };
@@ -94,7 +94,7 @@ export async function greetings(simulation: Simulation, careless = false): Promi
     });
   if (choices.oneIn(2))
     schedule.after(choices.pick(TROUBLE_MS), () => {
-      counts.add('history was compacted');
+      counts.add('the watch history was compacted');
       server.compact();
     });
   await simulation.run({ until: TROUBLE_MS });

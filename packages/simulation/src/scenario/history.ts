@@ -85,7 +85,7 @@ export async function liveThrough(options: HistoryOptions): Promise<readonly Vio
   // The lead may have gone to one whose watch is dead: it tries what is refused until it notices, and then rests too.
   const isQuiet = () => isDisturbed() || isOver();
   if (!isDisturbed()) await simulation.run({ until: schedule.now + boundMs, done: isQuiet });
-  for (const write of writes) tell('no writes at rest')(write);
+  for (const write of writes) tell('no writes when idle')(write);
   if (!isViolated()) checkHealed();
   return violations;
 }

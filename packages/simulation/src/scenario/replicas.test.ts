@@ -60,14 +60,14 @@ describe('replicas', () => {
     await pass(simulation, 60_000);
     expect(landed.filter((who) => who === 'alpha.1')).toHaveLength(1);
     expect(new Set(landed)).toEqual(new Set(['alpha.1', 'alpha.2', 'beta.1']));
-    expect(simulation.counts.of('a replica crashes')).toBe(1);
+    expect(simulation.counts.of('a replica crashed')).toBe(1);
   });
 
   test('end when they are asked to, and are killed when they do not', async () => {
     const stubborn: Program = () => new Promise(() => undefined);
     for (const [program, how] of [
-      [writing(SERVER), 'a replica has ended'],
-      [stubborn, 'a replica is killed'],
+      [writing(SERVER), 'a replica ended'],
+      [stubborn, 'a replica was killed'],
     ] as const) {
       const { simulation, traffic, replicas } = stage(program);
       serving(traffic, SERVER);
@@ -87,7 +87,7 @@ describe('replicas', () => {
     });
     replicas.start();
     await pass(simulation, 60_000);
-    expect([starts, simulation.counts.of('a replica fails')]).toEqual([3, 1]);
+    expect([starts, simulation.counts.of('a replica failed')]).toEqual([3, 1]);
   });
 
   test('do nothing while paused, and keep their clock when they come back', async () => {

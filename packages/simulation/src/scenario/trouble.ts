@@ -54,7 +54,7 @@ export class Trouble {
     });
     const part = () => {
       const origin = choices.one(origins);
-      counts.add(`a replica was cut off from ${origin}`);
+      counts.add(`a replica was partitioned from ${origin}`);
       simulation.note(name, `is cut off from ${origin}`);
       network.part(name, origin);
       this.#last(() => network.mend(name, origin));

@@ -13,33 +13,33 @@ import { isCreate, ownerAsked } from './requests.ts';
 
 /** What is counted here, and must have happened over many seeds. */
 export const INTERESTING = [
-  'a create landed after its object was gone',
-  'a create landed on an object being deleted',
-  'a create landed twice',
-  'a create landed after its sender had given up',
-  'a create landed after another had the lead',
-  'the answer to a create was lost',
-  'an object was deleted while a create was on the wire',
-  'a machine went while a create was on the wire',
-  'the lead was lost while a create was on the wire',
-  'the lead went to another',
-  'an object came back under its name',
-  'a name was taken by the very machine that was asked for',
-  'a name was taken by a machine that is being deleted',
-  'a machine was adopted that another replica had asked for',
-  'a key stood for a machine that is gone',
-  'a machine without an object was deleted',
-  'a machine was let go',
-  'a machine was told as lost',
-  'a machine was made anew',
-  'a machine was made anew for the second time',
-  'a name was told as prohibited',
-  'a name was told as taken',
-  'a name was accepted after it had been refused',
-  'a machine was told as failed',
-  'a failed machine was removed for another',
-  'a machine was marked again',
-  'the cloud was told as unreachable',
+  'a create arrived after its object was gone',
+  'a create arrived for an object being deleted',
+  'a create arrived twice',
+  'a create arrived after its sender timed out',
+  'a create arrived after another replica became leader',
+  'the response to a create was lost',
+  'an object was deleted while a create was in flight',
+  'a machine disappeared while a create was in flight',
+  'leadership was lost while a create was in flight',
+  'leadership moved to another replica',
+  'an object was re-created under the same name',
+  'a name conflict was caused by the VM's own server',
+  'a name conflict was caused by a server being deleted',
+  'a server created by another replica was adopted',
+  'an idempotency key belonged to a deleted server',
+  'an orphaned machine was deleted',
+  'a machine was orphaned',
+  'a machine was reported as lost',
+  'a machine was re-created',
+  'a machine was re-created a second time',
+  'a name was reported as prohibited',
+  'a name was reported as taken',
+  'a name was accepted after a rejection',
+  'a machine was reported as failed',
+  'a failed machine was replaced',
+  'ownership labels were restored',
+  'the cloud was reported as unreachable',
   'an object was paused',
   'an object was deleted while it was paused',
 ] as const;
@@ -60,24 +60,24 @@ function countCreates(truth: Truth, cloud: Cloud, add: Add): void {
   const { traffic } = truth;
   const holder = new Holder(truth, LEASE, (before) => {
     if (before === '') return;
-    add('the lead went to another');
+    add('leadership moved to another replica');
     const isHis = (sent: Sent) => isCreate(sent) && before.startsWith(`${sent.sender}_`);
-    if (traffic.onTheWire().some(isHis)) add('the lead was lost while a create was on the wire');
+    if (traffic.onTheWire().some(isHis)) add('leadership was lost while a create was in flight');
   });
   traffic.onLand((sent) => {
     if (!isCreate(sent)) return;
     const uid = ownerAsked(sent);
     const object = objectOf(truth, uid);
-    if (object === undefined) add('a create landed after its object was gone');
+    if (object === undefined) add('a create arrived after its object was gone');
     else if (object.metadata.deletionTimestamp !== undefined)
-      add('a create landed on an object being deleted');
-    if (serversOf(cloud, uid).length > 0) add('a create landed twice');
-    if (sent.seen === 'that none comes') add('a create landed after its sender had given up');
-    if (!holder.is(sent.sender)) add('a create landed after another had the lead');
+      add('a create arrived for an object being deleted');
+    if (serversOf(cloud, uid).length > 0) add('a create arrived twice');
+    if (sent.seen === 'that none comes') add('a create arrived after its sender timed out');
+    if (!holder.is(sent.sender)) add('a create arrived after another replica became leader');
   });
   traffic.onEnd((sent) => {
     if (isCreate(sent) && sent.seen === 'that none comes' && sent.landedAt !== undefined)
-      add('the answer to a create was lost');
+      add('the response to a create was lost');
   });
 }
 
@@ -97,33 +97,33 @@ function countObjects(truth: Truth, cloud: Cloud, add: Add): void {
       return;
     }
     if (before === undefined) {
-      if (gone.has(after.metadata.name)) add('an object came back under its name');
+      if (gone.has(after.metadata.name)) add('an object was re-created under the same name');
       return;
     }
     if (isPaused(after) && !isPaused(before)) add('an object was paused');
     if (after.metadata.deletionTimestamp !== undefined && before.metadata.deletionTimestamp === undefined) {
       if (isPaused(after)) add('an object was deleted while it was paused');
       if (createsOnTheWire(truth, after.metadata.uid))
-        add('an object was deleted while a create was on the wire');
+        add('an object was deleted while a create was in flight');
     }
     if (before.status === after.status) return;
     const vmId = vmIdOf(after);
     if (vmId !== undefined && vmIdOf(before) === undefined && (makers.get(vmId) ?? sender) !== sender)
-      add('a machine was adopted that another replica had asked for');
+      add('a server created by another replica was adopted');
     const recreations = countOf(after, 'recreations');
-    if (recreations > countOf(before, 'recreations')) add('a machine was made anew');
+    if (recreations > countOf(before, 'recreations')) add('a machine was re-created');
     if (recreations > Math.max(1, countOf(before, 'recreations')))
-      add('a machine was made anew for the second time');
+      add('a machine was re-created a second time');
     for (const what of toldNewly(before, after)) add(what);
   });
 }
 
 const TOLD: Readonly<Record<string, Interesting>> = {
-  VmLost: 'a machine was told as lost',
-  NameProhibited: 'a name was told as prohibited',
-  NameTaken: 'a name was told as taken',
-  MachineFailed: 'a machine was told as failed',
-  CloudUnreachable: 'the cloud was told as unreachable',
+  VmLost: 'a machine was reported as lost',
+  NameProhibited: 'a name was reported as prohibited',
+  NameTaken: 'a name was reported as taken',
+  MachineFailed: 'a machine was reported as failed',
+  CloudUnreachable: 'the cloud was reported as unreachable',
 };
 
 function* toldNewly(before: StoredObject, after: StoredObject): Generator<Interesting, void, undefined> {
@@ -132,7 +132,7 @@ function* toldNewly(before: StoredObject, after: StoredObject): Generator<Intere
   const told = TOLD[reason];
   if (told !== undefined && was.get('Ready')?.reason !== reason) yield told;
   if (was.get('NameAccepted')?.status === 'False' && is.get('NameAccepted')?.status === 'True')
-    yield 'a name was accepted after it had been refused';
+    yield 'a name was accepted after a rejection';
 }
 
 function countMachines(truth: Truth, cloud: Cloud, add: Add): void {
@@ -140,7 +140,7 @@ function countMachines(truth: Truth, cloud: Cloud, add: Add): void {
     const uid = before && ownerIn(before.labels);
     if (before === undefined) return;
     if (uid === undefined) {
-      if (after !== undefined && ownerIn(after.labels) !== undefined) add('a machine was marked again');
+      if (after !== undefined && ownerIn(after.labels) !== undefined) add('ownership labels were restored');
       return;
     }
     if (
@@ -150,13 +150,13 @@ function countMachines(truth: Truth, cloud: Cloud, add: Add): void {
       objectOf(truth, uid)?.metadata.deletionTimestamp === undefined &&
       objectOf(truth, uid) !== undefined
     )
-      add('a failed machine was removed for another');
+      add('a failed machine was replaced');
     if (after !== undefined && ownerIn(after.labels) === undefined && cause === 'request')
-      add('a machine was let go');
+      add('a machine was orphaned');
     if (before.state === 'deleting' || (after !== undefined && after.state !== 'deleting')) return;
-    if (createsOnTheWire(truth, uid)) add('a machine went while a create was on the wire');
+    if (createsOnTheWire(truth, uid)) add('a machine disappeared while a create was in flight');
     if (cause === 'request' && objectOf(truth, uid) === undefined)
-      add('a machine without an object was deleted');
+      add('an orphaned machine was deleted');
   });
 }
 
@@ -167,15 +167,15 @@ export function counted(truth: Pick<Truth, 'simulation' | 'server' | 'kind'>, cl
     receive: (arrived) => {
       const answer = cloud.receive(arrived);
       if (!('body' in answer) || answer.status < 409 || answer.status > 410) return answer;
-      if (answer.status === 410) add('a key stood for a machine that is gone');
+      if (answer.status === 410) add('an idempotency key belonged to a deleted server');
       const id = fieldAt(JSON.parse(answer.body), ['serverId']);
       const holder = typeof id === 'string' ? cloud.servers.get(id) : undefined;
       if (answer.status !== 409 || holder === undefined) return answer;
-      if (holder.state === 'deleting') add('a name was taken by a machine that is being deleted');
+      if (holder.state === 'deleting') add('a name conflict was caused by a server being deleted');
       const owner = ownerIn(holder.labels);
       for (const object of truth.server.objects(truth.kind))
         if (object.metadata.uid === owner && vmIdOf(object) === undefined)
-          add('a name was taken by the very machine that was asked for');
+          add('a name conflict was caused by the VM's own server');
       return answer;
     },
     refuse: (status, seconds) => cloud.refuse(status, seconds),

@@ -40,7 +40,7 @@ import {
   noWantedVmDeleted,
   runningMeansRunning,
   vmIdStays,
-} from './promises.ts';
+} from './invariants.ts';
 import { problemOf } from './settled.ts';
 import { STRANGE, Strangers } from './strangers.ts';
 import { TRIALS, Trials } from './trials.ts';

@@ -10,14 +10,14 @@ import { NAMES, SHARED, TAKEN } from './user.ts';
 /** What is done to the cloud past us, by its name in the counts. */
 export const STRANGE = [
   'a machine vanished',
-  'a machine was deleted by a stranger',
+  'a machine was deleted by a third party',
   'a machine failed',
-  'a machine lost its marks',
+  'a machine lost its ownership labels',
   'a name was prohibited',
   'a name was allowed again',
-  'a name was taken by a stranger',
+  'a name was taken by a third party',
   'the cloud was down',
-  'the cloud was out of order',
+  'the cloud answered only with errors',
 ] as const;
 
 /** Beside those that ambushes call for. */
@@ -69,7 +69,7 @@ export class Strangers {
   takeAway(server: CloudServer | undefined): void {
     if (server === undefined || server.state === 'deleting') return;
     if (this.#simulation.choices.oneIn(2)) {
-      this.#tell('a machine was deleted by a stranger', server.id);
+      this.#tell('a machine was deleted by a third party', server.id);
       this.#cloud.beginDelete(server.id, 'somebody');
     } else this.steal(server);
   }
@@ -109,7 +109,7 @@ export class Strangers {
 
   #unmark(server: CloudServer | undefined): void {
     if (server === undefined) return;
-    this.#tell('a machine lost its marks', server.id);
+    this.#tell('a machine lost its ownership labels', server.id);
     const labels = this.#simulation.choices.oneIn(3) ? {} : { ...server.labels, ...ELSEWHERE };
     this.#cloud.servers.replace(server, { ...server, labels }, 'somebody');
   }
@@ -125,7 +125,7 @@ export class Strangers {
   #takeName(): void {
     const name = this.#simulation.choices.one(WANTED);
     if (this.#cloud.servers.named(name) !== undefined) return;
-    this.#tell('a name was taken by a stranger', name);
+    this.#tell('a name was taken by a third party', name);
     this.#cloud.add({ name, labels: foreignLabels('x') });
   }
 
@@ -136,7 +136,7 @@ export class Strangers {
   }
 
   #disorder(): void {
-    this.#tell('the cloud was out of order', 'for all');
+    this.#tell('the cloud answered only with errors', 'for all');
     putOutOfOrder(this.#simulation, this.#cloud, OUTAGE_MS);
   }
 

@@ -15,7 +15,7 @@ import { UNKNOWN_AFTER_MS } from './program.ts';
  */
 
 /** What is tried, by its name in the counts. */
-export const TRIALS = ['the cloud was silent in a calm time', 'a status was emptied in a calm time'] as const;
+export const TRIALS = ['the cloud was silent without other faults', 'a status was emptied without other faults'] as const;
 
 /** Beside what is slow in a calm time too: a probe under way, and a status write with one conflict before it. */
 const SLACK_MS = 75_000;
@@ -66,7 +66,7 @@ export class Trials {
   #silence(): void {
     const { network, schedule, counts } = this.#truth.simulation;
     const silentAt = schedule.now;
-    counts.add('the cloud was silent in a calm time');
+    counts.add('the cloud was silent without other faults');
     this.#truth.simulation.note('world', 'the cloud is silent');
     this.#silentAt = silentAt;
     for (const name of this.#replicas.names) network.part(name, CLOUD);
@@ -82,7 +82,7 @@ export class Trials {
       const { namespace = '', name } = metadata;
       const status = { conditions: null, opStatus: null, msg: null, observedGeneration: null };
       const emptied = () => {
-        counts.add('a status was emptied in a calm time');
+        counts.add('a status was emptied without other faults');
         this.#emptied.set(keyOf(metadata), schedule.now);
       };
       void client
@@ -93,7 +93,7 @@ export class Trials {
 
   /** In a calm time, Ready is not True of any VM when the cloud has been silent for long. */
   readonly unknownWithoutAnswer: Invariant = {
-    name: 'Ready is not True without an answer of the cloud',
+    name: 'Ready is not True while the cloud is silent',
     watch: (truth, violated) => {
       const { schedule } = truth.simulation;
       let ledSince = 0;
@@ -120,7 +120,7 @@ export class Trials {
 
   /** In a calm time, a status that somebody empties is restored. */
   readonly statusRestored: Invariant = {
-    name: 'a status that others have emptied is restored',
+    name: 'a status emptied by others is restored',
     watch: (truth, violated) => {
       const { schedule } = truth.simulation;
       onVmChange(truth, (_, after) => {

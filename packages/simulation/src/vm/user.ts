@@ -14,7 +14,7 @@ export const SHARED = 'vm-shared';
 export const TAKEN = 'vm-foreign';
 
 /** What is done to the status past the operator, by its name in the counts. */
-export const FORGERIES = ['a vmId was changed by a stranger', 'a status was emptied by a stranger'] as const;
+export const FORGERIES = ['a vmId was changed by a third party', 'a status was emptied by a third party'] as const;
 
 const UPDATED = { metadata: { annotations: { touched: 'yes' } } };
 
@@ -94,7 +94,7 @@ export class User {
     const forged = choices.oneIn(3)
       ? { opStatus: null, conditions: null, msg: null, attempts: null }
       : { vmId, repairs: FORGED * (1 + choices.pick(3)) };
-    counts.add('vmId' in forged ? 'a vmId was changed by a stranger' : 'a status was emptied by a stranger');
+    counts.add('vmId' in forged ? 'a vmId was changed by a third party' : 'a status was emptied by a third party');
     this.#person.does(`changes the status of ${name}: ${JSON.stringify(forged)}`, () =>
       this.client.mergePatch(VM, refOf(name), { status: forged }, { subresource: 'status' }),
     );

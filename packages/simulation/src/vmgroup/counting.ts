@@ -15,25 +15,25 @@ export const INTERESTING = [
   'an update was told late',
   'an answer was repeated',
   'a version was forgotten',
-  'a clone landed after its object was gone',
-  'a clone landed on an object being deleted',
-  'a clone landed after its slot was given up',
-  'a clone landed after its sender had given up',
-  'a clone was asked for twice',
-  'the answer to a clone was lost',
-  'a name was taken by our own machine',
+  'a clone completed after its group was gone',
+  'a clone completed for a group being deleted',
+  'a clone completed after its slot was dropped',
+  'a clone request arrived after its sender timed out',
+  'a clone was requested twice',
+  'the response to a clone was lost',
+  'a clone failed because its machine already existed',
   'a session was killed while a clone ran',
-  'a folder was gone when a clone landed',
+  'a folder was gone when a clone completed',
   'a group was scaled in while it was cloning',
   'a group was deleted while it was cloning',
-  'the lead went to another',
-  'the lead was lost while a task ran',
+  'leadership moved to another replica',
+  'leadership was lost while a task ran',
   'a rolling update was interrupted by a fail-over',
-  'a group came back under its name',
-  'a machine without an object was removed',
-  'a folder of a group that is gone was removed, or taken over',
-  'a foreign machine kept a folder',
-  'a machine was let go',
+  'a group was re-created under the same name',
+  'an orphaned machine was removed',
+  'the folder of a deleted group was removed or taken over',
+  'a folder was kept because of a foreign machine',
+  'a machine was orphaned',
   'a machine was resized',
   'a machine was replaced by one from another template',
   'a group was paused',
@@ -41,10 +41,10 @@ export const INTERESTING = [
 
 /** Reasons of the condition Ready, and what is counted when one is told. */
 export const TOLD = {
-  FolderTaken: 'a folder was told as taken',
-  NotFound: 'a template was told as missing',
-  VcenterUnreachable: 'vCenter was told as unreachable',
-  VcenterRefused: 'vCenter was told to refuse',
+  FolderTaken: 'FolderTaken was reported',
+  NotFound: 'NotFound was reported',
+  VcenterUnreachable: 'VcenterUnreachable was reported',
+  VcenterRefused: 'VcenterRefused was reported',
 } as const;
 
 type Interesting = (typeof INTERESTING)[number] | (typeof TOLD)[keyof typeof TOLD];
@@ -92,23 +92,23 @@ function countClones(truth: Truth, vcenter: Vcenter, clones: RunningClones, add:
   traffic.onSend((sent) => {
     if (!isClone(sent)) return;
     const { uid, slot } = ownerAsked(sent);
-    if (asked.has(`${uid}/${slot}`)) add('a clone was asked for twice');
+    if (asked.has(`${uid}/${slot}`)) add('a clone was requested twice');
     asked.add(`${uid}/${slot}`);
   });
   traffic.onLand((sent) => {
-    if (isClone(sent) && sent.seen === 'that none comes') add('a clone landed after its sender had given up');
+    if (isClone(sent) && sent.seen === 'that none comes') add('a clone request arrived after its sender timed out');
     const now = vcenter.sessions.length;
     if (now < sessions && clones.any) add('a session was killed while a clone ran');
     sessions = now;
   });
   traffic.onEnd((sent) => {
     if (isClone(sent) && sent.seen === 'that none comes' && sent.landedAt !== undefined)
-      add('the answer to a clone was lost');
+      add('the response to a clone was lost');
   });
   vcenter.tasks.onEnd(({ what, fault }) => {
     if (what !== 'CloneVM' || fault === undefined) return;
-    if (fault.type === 'DuplicateName') add('a name was taken by our own machine');
-    if (fault.type === 'ManagedObjectNotFound') add('a folder was gone when a clone landed');
+    if (fault.type === 'DuplicateName') add('a clone failed because its machine already existed');
+    if (fault.type === 'ManagedObjectNotFound') add('a folder was gone when a clone completed');
   });
 }
 
@@ -116,9 +116,9 @@ function countGroups(truth: Truth, vcenter: Vcenter, clones: RunningClones, add:
   const gone = new Set<string>();
   new Holder(truth, LEASE, (before) => {
     if (before === '') return;
-    add('the lead went to another');
+    add('leadership moved to another replica');
     for (const object of truth.server.objects(truth.kind)) {
-      if (slotsOf(object).some(({ task }) => task !== undefined)) add('the lead was lost while a task ran');
+      if (slotsOf(object).some(({ task }) => task !== undefined)) add('leadership was lost while a task ran');
       if (isRolling(object, vcenter)) add('a rolling update was interrupted by a fail-over');
     }
   });
@@ -128,7 +128,7 @@ function countGroups(truth: Truth, vcenter: Vcenter, clones: RunningClones, add:
       return;
     }
     if (before === undefined) {
-      if (gone.has(after.metadata.name)) add('a group came back under its name');
+      if (gone.has(after.metadata.name)) add('a group was re-created under the same name');
       return;
     }
     const { uid } = after.metadata;
@@ -149,19 +149,19 @@ function countMachines(truth: Truth, vcenter: Vcenter, add: Add): void {
     if (owner === undefined || cause !== 'request') return;
     const object = objectOf(truth, owner.uid);
     if (before === undefined && after !== undefined) {
-      if (object === undefined) add('a clone landed after its object was gone');
-      else if (isDeleted(object)) add('a clone landed on an object being deleted');
+      if (object === undefined) add('a clone completed after its group was gone');
+      else if (isDeleted(object)) add('a clone completed for a group being deleted');
       else if (slotOf(object, owner.slot)?.isLeaving !== false)
-        add('a clone landed after its slot was given up');
+        add('a clone completed after its slot was dropped');
       const was = templates.get(owner.uid);
       if (was !== undefined && was !== templateOf(after))
         add('a machine was replaced by one from another template');
       templates.set(owner.uid, templateOf(after));
     }
     if (before !== undefined && after === undefined && object === undefined)
-      add('a machine without an object was removed');
+      add('an orphaned machine was removed');
     if (before !== undefined && after !== undefined) {
-      if (ownerOf(after) === undefined) add('a machine was let go');
+      if (ownerOf(after) === undefined) add('a machine was orphaned');
       if (before.cpus !== after.cpus || before.memoryMb !== after.memoryMb) add('a machine was resized');
     }
   });
@@ -173,17 +173,17 @@ function countFolders(truth: Truth, vcenter: Vcenter, add: Add): void {
     if (cause !== 'request') return;
     const was = owners.get(id);
     if (what === 'removed' && was !== undefined && objectOf(truth, was) === undefined)
-      add('a folder of a group that is gone was removed, or taken over');
+      add('the folder of a deleted group was removed or taken over');
     const folder = what === 'marked' ? foldersIn(vcenter).find(({ ref }) => ref.value === id) : undefined;
     if (folder === undefined) return;
     const owner = folderOwnerOf(vcenter, folder);
     if (owner === undefined) {
       owners.delete(id);
-      if (folder.children.size > 0) add('a foreign machine kept a folder');
+      if (folder.children.size > 0) add('a folder was kept because of a foreign machine');
       return;
     }
     if (was !== undefined && was !== owner)
-      add('a folder of a group that is gone was removed, or taken over');
+      add('the folder of a deleted group was removed or taken over');
     owners.set(id, owner);
   });
 }

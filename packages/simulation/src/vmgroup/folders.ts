@@ -12,7 +12,7 @@ import { methodOf } from './requests.ts';
  */
 export function foldersAreRespected(vcenter: Vcenter): Invariant {
   return {
-    name: "a folder that is another group's is left to it",
+    name: "another group's folder is not taken over",
     watch: (truth, violated) => {
       const { traffic } = truth;
       const reading = new WeakMap<Sent, string>();
@@ -43,7 +43,7 @@ export function foldersAreRespected(vcenter: Vcenter): Invariant {
 /** A folder that people have made is theirs, also where it is empty and a group has used it. */
 export function foldersOfPeopleStay(vcenter: Vcenter): Invariant {
   return {
-    name: 'a folder that people have made is not removed',
+    name: 'folders made by users are not removed',
     watch: (_, violated) => {
       const theirs = new Set<string>([...foldersIn(vcenter)].map(({ ref }) => ref.value));
       vcenter.folders.listen(({ id, name, what, cause }) => {

@@ -45,7 +45,7 @@ import {
   slotsOutliveMachines,
   takenMeansTaken,
   takenOverMachinesStay,
-} from './promises.ts';
+} from './invariants.ts';
 import { problemOf } from './settled.ts';
 import { STRANGE, Strangers } from './strangers.ts';
 import { FRESH, User } from './user.ts';

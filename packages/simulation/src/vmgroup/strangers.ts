@@ -13,21 +13,21 @@ import { TEMPLATES } from './user.ts';
 
 /** What is done to vCenter past us, by its name in the counts. */
 export const STRANGE = [
-  'a machine was deleted by a stranger',
-  'a machine was powered off by a stranger',
-  'a machine was suspended by a stranger',
-  'a foreign machine was put into a folder of ours',
-  'a machine of ours was copied by hand',
-  'a machine was moved away by a stranger',
-  'a machine was renamed by a stranger',
-  'a machine was turned into a template by a stranger',
-  'a folder of ours was deleted by a stranger',
+  'a machine was deleted by a third party',
+  'a machine was powered off by a third party',
+  'a machine was suspended by a third party',
+  'a foreign machine was added to a managed folder',
+  'a managed machine was copied manually',
+  'a machine was moved away by a third party',
+  'a machine was renamed by a third party',
+  'a machine was turned into a template by a third party',
+  'a managed folder was deleted by a third party',
   'a session was killed',
-  'a template was taken away',
+  'a template was removed',
   'vCenter was down',
-  'vCenter was out of order',
+  'vCenter answered only with errors',
   'the address led to another vCenter',
-  'a folder was made by people',
+  'a folder was made by a user',
 ] as const;
 
 /** Beside those that ambushes call for. */
@@ -74,7 +74,7 @@ export class Strangers {
     const { folders, place } = this.#vcenter;
     const root = folders.make(place.vmFolder, ROOT, 'somebody');
     folders.make(root, 'default-web', 'somebody');
-    this.#tell('a folder was made by people', 'default-web');
+    this.#tell('a folder was made by a user', 'default-web');
   }
 
   plan(ms: number): void {
@@ -106,7 +106,7 @@ export class Strangers {
 
   takeAway(machine: Machine | undefined): void {
     if (machine === undefined) return;
-    this.#tell('a machine was deleted by a stranger', machine.id);
+    this.#tell('a machine was deleted by a third party', machine.id);
     this.#vcenter.machines.remove(machine.id, 'somebody');
   }
 
@@ -125,7 +125,7 @@ export class Strangers {
   intrudeInto(name: string): void {
     const folder = foldersIn(this.#vcenter).find((each) => each.name === name);
     if (folder === undefined) return;
-    this.#tell('a foreign machine was put into a folder of ours', folder.name);
+    this.#tell('a foreign machine was added to a managed folder', folder.name);
     this.#addForeign(folder);
   }
 
@@ -145,7 +145,7 @@ export class Strangers {
     const { machines, tasks, place } = this.#vcenter;
     if (machine === undefined || tasks.isLocked(machine.id) || this.#moved.has(machine.id)) return;
     if (place.vmFolder.child(machine.name) !== undefined) return;
-    this.#tell('a machine was moved away by a stranger', machine.id);
+    this.#tell('a machine was moved away by a third party', machine.id);
     this.#moved.set(machine.id, machine.folder);
     machines.move(machine.id, place.vmFolder);
     schedule.after(1_000 + choices.pick(GONE_MS), () => this.#moveBack(machine.id));
@@ -167,7 +167,7 @@ export class Strangers {
   /** Its name in vCenter means nothing to the group. */
   #rename(machine: Machine | undefined): void {
     if (machine === undefined || this.#vcenter.tasks.isLocked(machine.id)) return;
-    this.#tell('a machine was renamed by a stranger', machine.id);
+    this.#tell('a machine was renamed by a third party', machine.id);
     this.#serial += 1;
     this.#vcenter.machines.change(machine.id, { name: `renamed-${this.#serial}` }, 'somebody');
   }
@@ -176,7 +176,7 @@ export class Strangers {
   turnIntoTemplate(machine: Machine | undefined): void {
     const { choices, schedule } = this.#simulation;
     if (machine === undefined || this.#vcenter.tasks.isLocked(machine.id)) return;
-    this.#tell('a machine was turned into a template by a stranger', machine.id);
+    this.#tell('a machine was turned into a template by a third party', machine.id);
     const off = powered(machine, 'poweredOff');
     this.#vcenter.machines.change(machine.id, { ...off, isTemplate: true }, 'somebody');
     schedule.after(1_000 + choices.pick(GONE_MS), () => this.#turnIntoMachine(machine.id));
@@ -201,14 +201,14 @@ export class Strangers {
   #setPower(machine: Machine | undefined, power: 'poweredOff' | 'suspended'): void {
     if (machine?.power !== 'poweredOn' || this.#vcenter.tasks.isLocked(machine.id)) return;
     const how = power === 'suspended' ? 'suspended' : 'powered off';
-    this.#tell(`a machine was ${how} by a stranger`, machine.id);
+    this.#tell(`a machine was ${how} by a third party`, machine.id);
     this.#vcenter.machines.change(machine.id, powered(machine, power), 'somebody');
   }
 
   /** With its marks, and a UUID of its own. */
   #copy(machine: Machine | undefined): void {
     if (machine === undefined) return;
-    this.#tell('a machine of ours was copied by hand', machine.id);
+    this.#tell('a managed machine was copied manually', machine.id);
     const { id: _, ...copy } = machine;
     this.#serial += 1;
     const instanceUuid = this.#simulation.uuid();
@@ -218,7 +218,7 @@ export class Strangers {
   #removeFolder(): void {
     const folder = this.#oneFolder();
     if (folder === undefined) return;
-    this.#tell('a folder of ours was deleted by a stranger', folder.name);
+    this.#tell('a managed folder was deleted by a third party', folder.name);
     this.#vcenter.operations.remove(folder);
   }
 
@@ -227,7 +227,7 @@ export class Strangers {
     const name = choices.one(TEMPLATES);
     const template = this.#vcenter.place.vmFolder.child(name);
     if (template === undefined) return;
-    this.#tell('a template was taken away', name);
+    this.#tell('a template was removed', name);
     this.#vcenter.machines.remove(template.ref.value, 'somebody');
     schedule.after(1_000 + choices.pick(GONE_MS), () => this.#bring(name));
   }
@@ -266,7 +266,7 @@ export class Strangers {
   }
 
   #disorder(): void {
-    this.#tell('vCenter was out of order', 'for all');
+    this.#tell('vCenter answered only with errors', 'for all');
     putOutOfOrder(this.#simulation, this.#vcenter, OUTAGE_MS);
   }
 

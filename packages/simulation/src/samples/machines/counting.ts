@@ -9,25 +9,25 @@ import { Machine } from './resource.ts';
 
 /** What is counted here, and must have happened over many seeds with any variant. */
 export const INTERESTING = [
-  'a create landed after its object was gone',
-  'a create landed on an object being deleted',
-  'a create landed twice',
-  'a create landed after its sender had given up',
-  'a create landed after another had the lead',
-  'the answer to a create was lost',
-  'an object was deleted while a create was on the wire',
-  'a machine was deleted while a create was on the wire',
-  'the lead was lost while a create was on the wire',
-  'a create was sent by one who had lost the lead',
-  'the lead went to another',
-  'an object came back under its name',
+  'a create arrived after its object was gone',
+  'a create arrived for an object being deleted',
+  'a create arrived twice',
+  'a create arrived after its sender timed out',
+  'a create arrived after another replica became leader',
+  'the response to a create was lost',
+  'an object was deleted while a create was in flight',
+  'a machine was deleted while a create was in flight',
+  'leadership was lost while a create was in flight',
+  'a create was sent by a former leader',
+  'leadership moved to another replica',
+  'an object was re-created under the same name',
   'a machine was resized',
 ] as const;
 
 type Interesting = (typeof INTERESTING)[number] | typeof SWEPT;
 
 /** Only where there is a sweeper. */
-export const SWEPT = 'a machine without an object was deleted';
+export const SWEPT = 'an orphaned machine was deleted';
 
 /** Counts the moments in which something is likely to go wrong. */
 export function countInteresting(truth: Truth, remote: Remote): void {
@@ -37,44 +37,44 @@ export function countInteresting(truth: Truth, remote: Remote): void {
     traffic.onTheWire().some((sent) => isCreate(sent) && (uid === undefined || ownerIn(sent) === uid));
   const holder = new Holder(truth, LEASE, (before) => {
     if (before === '') return;
-    add('the lead went to another');
+    add('leadership moved to another replica');
     const isHis = (sent: Sent) => isCreate(sent) && before.startsWith(`${sent.sender}_`);
-    if (traffic.onTheWire().some(isHis)) add('the lead was lost while a create was on the wire');
+    if (traffic.onTheWire().some(isHis)) add('leadership was lost while a create was in flight');
   });
 
   traffic.onSend((sent) => {
-    if (isCreate(sent) && !holder.is(sent.sender)) add('a create was sent by one who had lost the lead');
+    if (isCreate(sent) && !holder.is(sent.sender)) add('a create was sent by a former leader');
   });
   traffic.onLand((sent) => {
     if (!isCreate(sent)) return;
     const uid = ownerIn(sent);
     const object = objectOf(truth, uid);
-    if (object === undefined) add('a create landed after its object was gone');
+    if (object === undefined) add('a create arrived after its object was gone');
     else if (object.metadata.deletionTimestamp !== undefined)
-      add('a create landed on an object being deleted');
-    if (remote.machines.values().some(({ owner }) => owner?.uid === uid)) add('a create landed twice');
-    if (sent.seen === 'that none comes') add('a create landed after its sender had given up');
-    if (!holder.is(sent.sender)) add('a create landed after another had the lead');
+      add('a create arrived for an object being deleted');
+    if (remote.machines.values().some(({ owner }) => owner?.uid === uid)) add('a create arrived twice');
+    if (sent.seen === 'that none comes') add('a create arrived after its sender timed out');
+    if (!holder.is(sent.sender)) add('a create arrived after another replica became leader');
   });
   traffic.onEnd((sent) => {
     if (isCreate(sent) && sent.seen === 'that none comes' && sent.landedAt !== undefined)
-      add('the answer to a create was lost');
+      add('the response to a create was lost');
   });
 
   const gone = new Set<string>();
   server.listen(({ resource, key, before, after }) => {
     if (resource.kind.kind !== Machine.kind) return;
     if (after === undefined) gone.add(key);
-    else if (before === undefined && gone.has(key)) add('an object came back under its name');
+    else if (before === undefined && gone.has(key)) add('an object was re-created under the same name');
     const { uid = '', deletionTimestamp } = after?.object.metadata ?? {};
     if (deletionTimestamp === undefined || before?.object.metadata.deletionTimestamp !== undefined) return;
-    if (creates(uid)) add('an object was deleted while a create was on the wire');
+    if (creates(uid)) add('an object was deleted while a create was in flight');
   });
   remote.listen(({ before, after }) => {
     const uid = before?.owner?.uid;
     if (before === undefined || uid === undefined || before.state === 'deleting') return;
     if (after?.state === 'deleting') {
-      if (creates(uid)) add('a machine was deleted while a create was on the wire');
+      if (creates(uid)) add('a machine was deleted while a create was in flight');
       if (objectOf(truth, uid) === undefined) add(SWEPT);
     } else if (after?.size !== before.size) add('a machine was resized');
   });

@@ -18,7 +18,7 @@ describe('a controller over a remote backend in a world where all goes wrong', (
   test.each([
     ['create-then-write', 20, /leaked|at most one/],
     ['look-up-first', 60, /leaked|at most one/],
-    ['token', 300, /leaked|no writes at rest/],
+    ['token', 300, /leaked|no writes when idle/],
     ['token-and-intent', 400, /leaked/],
     ['sweeper-objects-first', 600, /no wanted machine is deleted/],
   ] as const)(

@@ -1,33 +1,33 @@
-import type { Planted } from './planted.ts';
+import type { Mutant } from './mutant.ts';
 
 const SAMPLE = 'packages/simulation/src/samples/machines';
 const scenario = 'machines-sound';
 
-/** In the sample controller, which has a machine of a backend for each of its objects. */
-export const SAMPLE_BUGS: readonly Planted[] = [
+/** Mutants of the sample controller, which manages one machine of the backend per object. */
+export const SAMPLE_MUTANTS: readonly Mutant[] = [
   {
-    name: 'the sweeper lists the objects before the machines',
+    name: 'sample garbage collector lists objects before machines',
     file: `${SAMPLE}/controller.ts`,
     find: "const before = variant.sweeps === 'objects first' ? await uids(signal) : undefined;",
     replace: 'const before = await uids(signal);',
-    why: 'both may have come in between',
+    why: 'an object and its machine may be created between the two lists',
     scenario,
   },
   {
-    name: 'the status is written before the effect',
+    name: 'status reports success before the machine is ready',
     file: `${SAMPLE}/plan.ts`,
     find: "return { do: 'tell', status: { ...told, phase: 'Creating' }, againMs: MAKING_MS };",
     replace:
       "return { do: 'tell', status: { ...told, phase: 'Ready', observedGeneration: generation }, againMs: MAKING_MS };",
-    why: 'no success before it is observed',
+    why: 'success is reported only after it was observed',
     scenario,
   },
   {
-    name: 'the key of a machine is not fixed by its object',
+    name: 'create request has no idempotency key derived from the UID',
     file: `${SAMPLE}/plan.ts`,
     find: '...(variant.token && { key: uid })',
     replace: '',
-    why: 'however often a create is sent, and by whom, it makes one machine',
+    why: 'repeated create requests, from any replica, create one machine',
     scenario,
   },
 ];

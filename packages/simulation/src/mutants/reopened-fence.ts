@@ -1,7 +1,7 @@
-import type { Planted } from './planted.ts';
+import type { Mutant } from './mutant.ts';
 
-/** A fence that opens again when the same process leads again. Its calls still end with the term. */
-export const LEADING_NOW: Pick<Planted, 'file' | 'find' | 'replace' | 'why'> = {
+/** A fence that opens again when the same process becomes leader again. Its requests still end with the term. */
+export const REOPENED_FENCE: Pick<Mutant, 'file' | 'find' | 'replace' | 'why'> = {
   file: 'packages/runtime/src/controller/work.ts',
   find: 'const fence = fenceOf(key);',
   replace: `const first = fenceOf(key);
@@ -13,5 +13,5 @@ export const LEADING_NOW: Pick<Planted, 'file' | 'find' | 'replace' | 'why'> = {
   });
   const nested = () => Object.assign(asking(), { signal: new AbortController().signal });
   const fence = (Object(first).asking ??= Object.assign(asking(), { signal: first.signal, nested }));`,
-  why: 'in its next term, what was decided in the one before may be wrong: another may have led in between',
+  why: 'decisions of an earlier term may be wrong, because another replica may have led in between',
 };

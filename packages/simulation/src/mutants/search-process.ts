@@ -1,13 +1,13 @@
 /*
- * A process that runs seeds of a scenario with a planted bug until one finds it, and tells as one line of JSON:
- * node hunter.ts <scenario> <seeds: 3 or 1-500 or 17,1-500> [<bug>]
+ * Process that runs seeds of a scenario with a mutant until one violates an invariant. Prints one line of JSON.
+ * node search-process.ts <scenario> <seeds: 3 or 1-500 or 17,1-500> [<mutant>]
  */
-import { bugNamed } from './bugs.ts';
-import { plant } from './plant.ts';
+import { mutantNamed } from './all.ts';
+import { install } from './install.ts';
 
-const [scenarioName = '', which = '', bug = ''] = process.argv.slice(2);
-if (bug !== '') plant(bugNamed(bug));
-// Only now: what is loaded before has no bug in it.
+const [scenarioName = '', which = '', mutant = ''] = process.argv.slice(2);
+if (mutant !== '') install(mutantNamed(mutant));
+// Imported after the load hook is installed: modules that are already loaded are not mutated.
 const { scenarioNamed } = await import('../runner/named.ts');
 const { runSeed } = await import('../runner/seed.ts');
 const registry = await import('../runner/registry.ts');
@@ -22,7 +22,8 @@ for (const seed of seedsIn(which)) {
   found = { seed, violation };
   break;
 }
-process.stdout.write(`${JSON.stringify({ seeds, found })}\n`, () => process.exit()); // whatever a bug has left behind
+// Exits explicitly, because a mutant may leave timers or sockets open.
+process.stdout.write(`${JSON.stringify({ seeds, found })}\n`, () => process.exit());
 
 function* seedsIn(text: string): Generator<number, void, undefined> {
   for (const part of text.split(',')) {

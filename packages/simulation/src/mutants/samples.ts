@@ -3,13 +3,13 @@ import { runSeeds, type SeedsResult } from '../runner/seeds.ts';
 import { machines } from '../samples/machines/scenario.ts';
 import { VARIANTS, type Variant, WRONG_ORDER } from '../samples/machines/variant.ts';
 
-/** What many seeds of one variant of the sample controller came to. */
+/** Result of many seeds of one variant of the sample controller. */
 export interface Sample {
   readonly variant: Variant;
   readonly result: SeedsResult;
 }
 
-/** Runs so many seeds of each variant, naive to sound, and of the one that only looks sound. */
+/** Runs `seeds` seeds of each variant of the sample controller, from naive to sound. */
 export async function runSamples(seeds: number, workers: number): Promise<readonly Sample[]> {
   await using crew = new Crew({ workers });
   const samples: Sample[] = [];

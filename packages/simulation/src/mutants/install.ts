@@ -1,19 +1,19 @@
 import { registerHooks } from 'node:module';
-import { type Planted, plantedIn } from './planted.ts';
+import { type Mutant, mutate } from './mutant.ts';
 
-/** The repository's root. */
+/** URL of the repository root. */
 export const ROOT = new URL('../../../../', import.meta.url);
 
-/** From here on, whoever loads the file gets it with the bug. Its module must not be loaded yet. */
-export function plant(bug: Planted): void {
-  const target = new URL(bug.file, ROOT).href;
+/** Installs a load hook that puts the mutant into its file. The file's module must not be loaded yet. */
+export function install(mutant: Mutant): void {
+  const target = new URL(mutant.file, ROOT).href;
   registerHooks({
     load: (url, context, nextLoad) => {
       const loaded = nextLoad(url, context);
       if (url !== target || loaded.source === undefined || loaded.source === null) return loaded;
       const source =
         typeof loaded.source === 'string' ? loaded.source : new TextDecoder().decode(loaded.source);
-      return { ...loaded, source: plantedIn(source, bug) };
+      return { ...loaded, source: mutate(source, mutant) };
     },
   });
 }

@@ -25,7 +25,7 @@ import { isCreate, ownerAsked } from './requests.ts';
 /** An id is given once. It is given up only where the user has asked for it and the machine is truly gone. */
 export function vmIdStays(cloud: Cloud): Invariant {
   return {
-    name: 'vmId changes only by a re-creation that was asked for',
+    name: 'vmId changes only through a requested re-creation',
     watch: (truth, violated) => {
       const made = new Map<string, string | undefined>();
       cloud.servers.listen(({ before, after }) => {
@@ -56,7 +56,7 @@ const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [10_000, 300_000];
 
 /** By the times that were stored: the clocks of those who wait may jump. */
 export const madeAnewEverLater: Invariant = {
-  name: 'machines that are lost or fail are made anew ever later',
+  name: 're-creation of machines backs off',
   watch: (truth, violated) =>
     onVmChange(truth, (before, after) => {
       if (before === undefined || after === undefined) return;
@@ -129,7 +129,7 @@ export function foreignVmsUntouched(cloud: Cloud): Invariant {
 
 /** Who asks for a machine has said so in the object, over the version that it has read, and has not written since. */
 export const intentFirst: Invariant = {
-  name: 'a machine is asked for only after the intent is stored',
+  name: 'a machine is created only after the intent is stored',
   watch: (truth, violated) => {
     const intended = new Set<string>();
     onVmChange(truth, (before, after) => {
@@ -153,7 +153,7 @@ export const intentFirst: Invariant = {
  */
 export function machineGoesFirst(cloud: Cloud): Invariant {
   return {
-    name: 'the machine goes before its object',
+    name: 'the machine is deleted before its object',
     watch: (truth, violated) => {
       const markedAt = marking(cloud);
       onVmChange(truth, (before, after) => {
@@ -180,7 +180,7 @@ function marking(cloud: Cloud): (id: string) => number {
 /** The machine of an object that was let go stays, and only such a machine loses its marks. */
 export function letGoOnlyWhenAsked(cloud: Cloud): Invariant {
   return {
-    name: 'a machine is let go where that was asked for, and only there',
+    name: 'a machine is orphaned only when requested',
     watch: (truth, violated) => {
       const letGo = new Map<string, number>();
       const markedAt = marking(cloud);
@@ -232,7 +232,7 @@ const NOTICED_MS = 180_000;
 /** @param healedAt in virtual milliseconds; undefined before */
 export function runningMeansRunning(cloud: Cloud, healedAt: () => number | undefined): Invariant {
   return {
-    name: 'Running is said only of a machine that runs',
+    name: 'Running is reported only for a running machine',
     watch: (truth, violated) => {
       const ran = new Set<string | undefined>();
       cloud.servers.listen(({ after }) => {

@@ -151,7 +151,7 @@ export function slotsOutliveMachines(vcenter: Vcenter): Invariant {
 /** A machine that people moved to another folder, or turned into a template, stays while its group exists. */
 export function takenOverMachinesStay(vcenter: Vcenter): Invariant {
   return {
-    name: 'machines that people moved or turned into templates are not destroyed',
+    name: 'machines that users moved or turned into templates are not destroyed',
     watch: (truth, violated) => {
       const { traffic, simulation } = truth;
       const takenAt = new Map<string, number>();
@@ -190,7 +190,7 @@ function isInFolderOf(truth: Truth, vcenter: Vcenter, machine: Machine): boolean
 /** A group whose machines are to stay loses its marks on them, and nothing else. */
 export function letGoOnlyWhenAsked(vcenter: Vcenter): Invariant {
   return {
-    name: 'a machine is let go where that was asked for, and only there',
+    name: 'a machine is orphaned only when requested',
     watch: (truth, violated) => {
       const { schedule } = truth.simulation;
       const letGo = new Map<string, { readonly since: number; readonly object: StoredObject }>();
@@ -220,7 +220,7 @@ export function letGoOnlyWhenAsked(vcenter: Vcenter): Invariant {
 
 /** No more leave at a time than may be away, beside those that are too many. */
 export const fewLeaveAtATime: Invariant = {
-  name: 'no more machines leave at a time than may be away',
+  name: 'no more machines are removed at once than maxUnavailable',
   watch: (truth, violated) =>
     onGroupChange(truth, (before, after) => {
       if (before === undefined || after === undefined || before.status === after.status) return;
@@ -240,7 +240,7 @@ export const fewLeaveAtATime: Invariant = {
 
 /** Who asks for a machine has stored so, over the version that it has read, and has not stored anything else of its slot since. */
 export const slotFirst: Invariant = {
-  name: 'a machine is asked for only after its slot is stored',
+  name: 'a machine is cloned only after its slot is stored',
   watch: (truth, violated) => {
     const intended = new Set<string>();
     let sender = '';
@@ -267,7 +267,7 @@ export const slotFirst: Invariant = {
 
 /** No more slots than wanted machines, except for those that leave; and each keeps its UUID. */
 export const slotsAreSteady: Invariant = {
-  name: 'slots are as many as wanted, and each stays what it is',
+  name: 'slot count matches replicas and slots keep their UUID',
   watch: (truth, violated) => {
     const known = new Map<string, string>();
     onGroupChange(truth, (before, after) => {
@@ -296,7 +296,7 @@ export const slotsAreSteady: Invariant = {
  */
 export function notTooBusy(vcenter: Vcenter): Invariant {
   return {
-    name: `a leader keeps vCenter busy with at most ${CONCURRENCY} things`,
+    name: `a leader runs at most ${CONCURRENCY} vCenter operations`,
     watch: (truth, violated) => {
       const asked = new Map<Sent, string | undefined>();
       const running = new Set<string>();
@@ -356,7 +356,7 @@ export const readyNeverGoesBack: Invariant = {
 /** A name is told as taken only where a machine that is not the group's has it. */
 export function takenMeansTaken(vcenter: Vcenter): Invariant {
   return {
-    name: 'a name is told as taken where it is',
+    name: 'NameTaken is reported only when the name is taken',
     watch: (truth, violated) =>
       onGroupChange(truth, (before, after) => {
         if (after === undefined || readyOf(after).reason !== 'NameTaken') return;
