@@ -1,4 +1,7 @@
-/** The deterministic simulation: the same controllers in a world with a virtual clock and a seed. Never shipped. */
+/**
+ * Deterministic simulation: runs the real controllers in a world with a virtual clock and a seed. Not
+ * shipped.
+ */
 export { ApiServer, type ApiServerOptions } from './apiserver/api-server.ts';
 export type { ServerEnvironment } from './apiserver/environment.ts';
 export type { StoredObject } from './apiserver/object.ts';

@@ -28,9 +28,9 @@ describe('kept seeds', () => {
       own,
     );
     const [calm, ...tenths] = keptLines(outcomes);
-    expect(calm).toBe('kept seed 0 of calm holds (it once found: a tenth that was lost)');
+    expect(calm).toBe('regression seed 0 of calm passed (it once found: a tenth that was lost)');
     expect(tenths.find((line) => line.includes('violates'))).toMatch(
-      /^kept seed (\d+) of tenth violates "nine in ten": it is the tenth \(it once found: a tenth that was lost\)\. Replay it with: make simulate SCENARIO=tenth SEED=\1$/,
+      /^regression seed (\d+) of tenth violates "nine in ten": it is the tenth \(it once found: a tenth that was lost\)\. Replay it with: make simulate SCENARIO=tenth SEED=\1$/,
     );
   });
 
@@ -39,11 +39,11 @@ describe('kept seeds', () => {
     const keep = (kept: unknown) => writeFileSync(file, JSON.stringify(kept));
     keep([{ scenario: 'gone', seed: 3, why: 'x' }]);
     await expect(runKept(keptSeeds(file), own)).rejects.toThrow(
-      'no scenario is called gone; there are: calm,',
+      'scenario "gone" does not exist; available: calm,',
     );
     for (const wrong of [{}, [{ scenario: 'calm', seed: 3 }], [{ scenario: 'calm', seed: '3', why: 'x' }]]) {
       keep(wrong);
-      expect(() => keptSeeds(file)).toThrow('is to be a list of { scenario, seed, why }');
+      expect(() => keptSeeds(file)).toThrow('must contain a list of { scenario, seed, why }');
     }
   });
 });

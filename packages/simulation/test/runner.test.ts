@@ -29,18 +29,18 @@ describe('one seed', () => {
   });
 
   test.for([
-    ['throws', 'nobody caught TypeError: it is broken'],
-    ['rejects', 'nobody caught Error: nobody wants it'],
-    ['rejects-last', 'nobody caught Error: in the last moment'],
-  ] as const)('that %s violates that no uncaught errors', async ([name, detail]) => {
+    ['throws', 'uncaught TypeError: it is broken'],
+    ['rejects', 'uncaught Error: nobody wants it'],
+    ['rejects-last', 'uncaught Error: in the last moment'],
+  ] as const)('that %s violates: no uncaught errors', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1);
     expect(violations).toEqual([{ invariant: NOTHING_THROWN, atMs: expect.any(Number), detail }]);
   });
 
   test.for([
-    ['endless', 'it still went on after 604800 s of virtual time'],
-    ['stands-still', 'it still went on after 2000 events'],
-  ] as const)('that is %s violates that every run ends', async ([name, detail]) => {
+    ['endless', 'the run did not end within 604800 s of virtual time'],
+    ['stands-still', 'the run did not end within 2000 events'],
+  ] as const)('that is %s violates: every run ends', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1, { bounds: { steps: 2_000 } });
     expect(violations).toEqual([{ invariant: ENDS, atMs: expect.any(Number), detail }]);
   });
@@ -97,8 +97,8 @@ describe('many seeds', () => {
 
   test.for([
     ['loops', 'no event within 1 s of CPU time'],
-    ['waits', 'it waited for 1 s for what is not in its world'],
-    ['exits', 'it ended its thread with the code 7'],
+    ['waits', 'waited 1 s for something outside the simulated world'],
+    ['exits', 'the run ended its thread with exit code 7'],
   ] as const)('go on when one of them %s, which is a violation', async ([name, detail]) => {
     const tenths: number[] = [];
     for (let seed = 1; tenths.length < 2; seed++)
@@ -118,7 +118,7 @@ describe('many seeds', () => {
   test('of a scenario that is not there are refused with a sentence', async () => {
     await using crew = new Crew({ registry });
     await expect(runSeeds('clam', { count: 10, crew })).rejects.toThrow(
-      'no scenario is called clam; there are: calm, boring, tenth,',
+      'scenario "clam" does not exist; available: calm, boring, tenth,',
     );
     expect((await runSeeds('calm', { count: 10, crew })).seeds).toBe(10);
     await expect(runSeeds('calm', { count: 10, registry: 'file:///nowhere.ts' })).rejects.toThrow(
@@ -138,7 +138,7 @@ describe('many seeds', () => {
   test('do not begin when a thread ends before that', async () => {
     const before = ['data:text/javascript,process.exit(3)'];
     await expect(runSeeds('calm', { count: 10, registry, before })).rejects.toThrow(
-      'a thread of the simulation ended with 3 before it began',
+      'a simulation thread exited with code 3 before it was ready',
     );
   });
 
@@ -146,12 +146,12 @@ describe('many seeds', () => {
     const tenth = await runSeeds('tenth', { count: 100, registry });
     const seed = firstViolation(tenth)?.seed;
     expect(complaints(named('tenth'), tenth)).toEqual([
-      `tenth: ${tenth.violating} of 100 seeds violate something, first ${seed} ("nine in ten": it is the tenth). ` +
+      `tenth: ${tenth.violating} of 100 seeds violate an invariant, first ${seed} ("nine in ten": it is the tenth). ` +
         `Replay it with: make simulate SCENARIO=tenth SEED=${seed}`,
     ]);
     const boring = (count: number) => runSeeds('boring', { count, registry });
     expect(complaints(named('boring'), await boring(2_000))).toEqual([
-      'boring: "a miracle" never happened in 2,000 seeds, so nothing shows it is endured.',
+      'boring: "a miracle" never happened in 2,000 seeds, so the scenario does not test it.',
     ]);
     expect(complaints(named('boring'), await boring(100))).toEqual([]); // too few to tell
   });

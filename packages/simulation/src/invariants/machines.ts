@@ -1,7 +1,7 @@
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant, Truth } from './invariant.ts';
 
-/** However often a create is sent, and by whom. */
+/** An object has at most one machine, however often and by whichever replica a create is sent. */
 export const atMostOneMachine: Invariant = {
   name: 'at most one live machine per UID',
   watch: ({ outside }, violated) =>
@@ -22,7 +22,7 @@ export const foreignMachinesUntouched: Invariant = {
     }),
 };
 
-/** From the moment at which its deletion begins, the machine of an object that is there to stay is lost. */
+/** The machine of an object is not deleted unless the object itself is being deleted. */
 export const noWantedMachineDeleted: Invariant = {
   name: 'no wanted machine is deleted',
   watch: (truth, violated) =>
@@ -39,10 +39,11 @@ export const nothingLeaked: Invariant = {
   healed: function* (truth) {
     for (const { id, owner } of truth.outside.all())
       if (owner !== undefined && objectOf(truth, owner) === undefined)
-        yield `${id} is there, and the object ${owner} is not`;
+        yield `${id} exists without its object ${owner}`;
   },
 };
 
+/** Returns the stored object with this UID. */
 export function objectOf({ server, kind }: Truth, uid: string): StoredObject | undefined {
   for (const object of server.objects(kind)) if (object.metadata.uid === uid) return object;
   return undefined;

@@ -1,22 +1,22 @@
-/** Something outside the cluster that an object stands for: a machine, a disk. */
+/** A resource outside the cluster that an object manages, such as a machine or a disk. */
 export interface OutsideResource {
   readonly id: string;
-  /** The UID that our mark on it names; a foreign one has none. */
+  /** UID in its ownership label; undefined for a foreign resource. */
   readonly owner: string | undefined;
-  /** Its deletion has begun. */
+  /** Whether its deletion has started. */
   readonly leaving: boolean;
 }
 
-/** `before` is missing when it has come, `after` when it is gone. */
+/** A change of an external resource. `before` is undefined for a creation, `after` for a removal. */
 export interface OutsideChange {
   readonly before: OutsideResource | undefined;
   readonly after: OutsideResource | undefined;
 }
 
-/** The true state of a backend. */
+/** The state of a backend model. */
 export interface Outside {
-  /** All there are, also those that are leaving. */
+  /** All resources, including those being deleted. */
   all(): Iterable<OutsideResource>;
-  /** Told of each change, at the moment of it. */
+  /** Calls the listener synchronously on each change. */
   listen(listener: (change: OutsideChange) => void): void;
 }

@@ -7,27 +7,24 @@ import type { Task } from './task.ts';
 const REGISTRY = new URL('./registry.ts', import.meta.url).href;
 
 export interface CrewOptions {
-  /** @default as many as there are cores */
+  /** Number of worker threads. @default number of cores */
   readonly workers?: number;
-  /** The module, by its URL, that has the scenarios by their names. @default registry.ts */
+  /** URL of the module that exports the scenarios. @default registry.ts */
   readonly registry?: string;
-  /**
-   * Modules, by their URLs, that each thread imports before all else: one that plants a bug changes there what the
-   * runtime's modules say.
-   */
+  /** URLs of modules that each thread imports before anything else, such as one that installs a mutant. */
   readonly before?: readonly string[];
   /**
-   * Milliseconds without an event after which a history counts as one that never ends: of CPU time where its thread is
-   * busy, of waiting where it is idle. Time in which other programs have the core does not count. @default 60,000
+   * Milliseconds without an event after which a run counts as hanging: CPU time while its thread is busy,
+   * waiting time while it is idle. Time in which other processes use the core does not count. @default 60,000
    */
   readonly patienceMs?: number;
 }
 
 /**
- * Threads that run histories.
+ * Pool of worker threads that run seeds.
  *
- * Guarantees: whatever a history does to its thread (loops, ends it, eats its memory) is a violation of its seed, and the
- * others' go on in a new thread.
+ * Guarantees: if a run hangs, ends its thread or exhausts its memory, that is a violation of its seed, and
+ * the remaining seeds continue in a new thread.
  */
 export class Crew implements AsyncDisposable {
   readonly size: number;
@@ -42,8 +39,8 @@ export class Crew implements AsyncDisposable {
   }
 
   /**
-   * Runs some seeds on a thread that has nothing to do; at most `size` at a time make sense.
-   * @throws when there is no such scenario, or a thread does not come up
+   * Runs seeds on an idle thread. At most `size` tasks run usefully in parallel.
+   * @throws when the scenario does not exist or a thread fails to start
    */
   async run(task: Task): Promise<Tally> {
     if (task.count === 0) return NOTHING;
@@ -57,7 +54,7 @@ export class Crew implements AsyncDisposable {
     const { lostAt: seed, why } = answer;
     const violations = [{ invariant: ENDS, atMs: 0, detail: why }];
     const lost = { seed, violations, counts: {}, steps: 0, virtualMs: 0 };
-    const done = await this.run({ ...task, count: seed - task.from }); // what it has told nobody of: the same again
+    const done = await this.run({ ...task, count: seed - task.from }); // repeats the seeds whose results were lost with the thread
     const tally = sum(done, tallyOf(lost, 0));
     if (task.stopAtFirst) return tally;
     return sum(tally, await this.run({ ...task, from: seed + 1, count: task.from + task.count - seed - 1 }));

@@ -4,11 +4,11 @@ import type { Violation } from '../scenario/scenario.ts';
 import { type Registry, scenarioNamed } from './named.ts';
 import { runSeed } from './seed.ts';
 
-/** A seed that once found something, and is run before all others ever since. */
+/** A seed that found a bug before. It runs before all other seeds. */
 export interface KeptSeed {
   readonly scenario: string;
   readonly seed: number;
-  /** What it has found. */
+  /** The bug that it found. */
   readonly why: string;
 }
 
@@ -18,14 +18,14 @@ export interface KeptOutcome extends KeptSeed {
 
 const KEPT = fileURLToPath(new URL('../../seeds.json', import.meta.url));
 
-/** @throws a sentence when the file says something else */
+/** Reads the regression seeds. @throws when the file does not contain a list of them */
 export function keptSeeds(file: string = KEPT): readonly KeptSeed[] {
   const list: unknown = JSON.parse(readFileSync(file, 'utf8'));
   if (Array.isArray(list) && list.every(isKept)) return list;
-  throw new Error(`${file} is to be a list of { scenario, seed, why }`);
+  throw new Error(`${file} must contain a list of { scenario, seed, why }`);
 }
 
-/** Runs them one after the other: few, and each as it was when it found something. */
+/** Runs the regression seeds one after the other. */
 export async function runKept(
   kept: readonly KeptSeed[],
   registry: Registry,

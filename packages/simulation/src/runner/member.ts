@@ -3,23 +3,23 @@ import { Worker } from 'node:worker_threads';
 import type { Tally } from './tally.ts';
 import type { Given, Loaded, Lost, Task, Told } from './task.ts';
 
-/** How often to look whether it still gets on. */
+/** Interval between checks for progress. */
 const LOOK_MS = 500;
 
-/** A history leaves little behind that lives on: in room for many of them, there is less to be collected at a time. */
+/** A large young generation: almost nothing outlives a run, so fewer collections are cheaper. */
 const resourceLimits = { maxYoungGenerationSizeMb: 64 };
 
-/** How far a thread has come, and what it has spent by then. */
+/** Progress of a thread and the time it has used. */
 interface Progress {
   readonly seed: number;
   readonly events: number;
   /** Milliseconds of CPU time. */
   readonly busyMs: number;
-  /** Milliseconds in which its event loop had nothing to do. */
+  /** Milliseconds in which its event loop was idle. */
   readonly idleMs: number;
 }
 
-/** One thread of a crew, and the eye on it. */
+/** One thread of the pool, with a watchdog. */
 export class Member implements AsyncDisposable {
   readonly #patienceMs: number;
   readonly #at = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
@@ -29,33 +29,33 @@ export class Member implements AsyncDisposable {
   constructor(loaded: Loaded, patienceMs: number) {
     this.#patienceMs = patienceMs;
     const given: Given = { ...loaded, at: this.#at.buffer };
-    // Without the flags of the program that we are in: a test runner's are not meant for the simulated code.
+    // Without the flags of the current process: those of a test runner are not meant for the simulated code.
     this.#worker = new Worker(new URL('./worker.ts', import.meta.url), {
       workerData: given,
       execArgv: [],
       resourceLimits,
     });
     this.#ready = Promise.race([
-      once(this.#worker, 'message'), // rejects with the error that the thread ends with
+      once(this.#worker, 'message'), // rejects with the thread's error
       once(this.#worker, 'exit').then(([code]) => {
-        throw new Error(`a thread of the simulation ended with ${code} before it began`);
+        throw new Error(`a simulation thread exited with code ${code} before it was ready`);
       }),
     ]);
-    this.#ready.catch(() => undefined); // told by `ask`
+    this.#ready.catch(() => undefined); // reported by `run`
   }
 
-  /** @throws when the thread does not come up, or there is no such scenario */
-  async ask(task: Task): Promise<Tally | Lost> {
+  /** Runs a task. @throws when the thread fails to start or the scenario does not exist */
+  async run(task: Task): Promise<Tally | Lost> {
     await this.#ready;
     const answer = Promise.withResolvers<Tally | Lost>();
     const lose = (why: string) => answer.resolve({ lostAt: task.from + Atomics.load(this.#at, 0), why });
-    const onMessage = (told: Told) => {
-      if ('tally' in told) answer.resolve(told.tally);
-      else if ('error' in told) answer.reject(new Error(told.error));
+    const onMessage = (message: WorkerMessage) => {
+      if ('tally' in message) answer.resolve(message.tally);
+      else if ('error' in message) answer.reject(new Error(message.error));
     };
     const onError = (error: unknown) =>
-      lose(`its thread ended with ${error instanceof Error ? error.message : String(error)}`);
-    const onExit = (code: number) => lose(`it ended its thread with the code ${code}`);
+      lose(`the run ended its thread: ${error instanceof Error ? error.message : String(error)}`);
+    const onExit = (code: number) => lose(`the run ended its thread with exit code ${code}`);
     using _ = this.#watch((why) => {
       lose(why);
       void this.#worker.terminate();
@@ -74,8 +74,8 @@ export class Member implements AsyncDisposable {
   }
 
   /**
-   * A loop that never gives way, and a wait for something that is not in the simulated world, can be seen from outside
-   * only: no event happens. Neither is told by how much time has passed, which on a busy machine says nothing.
+   * Detects a run that never ends: a loop that never yields, or a wait for something outside the simulated
+   * world. Both are visible only as missing events. Elapsed time alone says nothing on a busy machine.
    */
   #watch(hangs: (why: string) => void): Disposable {
     let last: Progress | undefined;
@@ -85,9 +85,9 @@ export class Member implements AsyncDisposable {
       const seconds = this.#patienceMs / 1_000;
       if (now.busyMs - last.busyMs > this.#patienceMs) hangs(`no event within ${seconds} s of CPU time`);
       else if (now.idleMs - last.idleMs > this.#patienceMs)
-        hangs(`it waited for ${seconds} s for what is not in its world`);
+        hangs(`waited ${seconds} s for something outside the simulated world`);
     };
-    // A thread that has ended cannot be asked, and is told of by its exit.
+    // The CPU usage of an ended thread is not available; its exit event reports it instead.
     const timer = setInterval(() => void look().catch(() => undefined), LOOK_MS);
     return { [Symbol.dispose]: () => clearInterval(timer) };
   }

@@ -1,32 +1,32 @@
 import type { Tally } from './tally.ts';
 
-/** What a thread loads. */
+/** Modules that a thread loads. */
 export interface Loaded {
-  /** The module, by its URL, that has the scenarios. */
+  /** URL of the module that exports the scenarios. */
   readonly registry: string;
-  /** Modules, by their URLs, that come before all else. */
+  /** URLs of modules to import first. */
   readonly before: readonly string[];
 }
 
-/** What a thread is given when it starts. */
+/** Start parameters of a thread. */
 export interface Given extends Loaded {
-  /** One number: how many seeds of its task are done. */
+  /** Shared counters: index of the running seed in its task, and number of events. */
   readonly at: SharedArrayBuffer;
 }
 
-/** Some seeds of a scenario, for one thread. */
+/** A range of seeds of a scenario for one thread. */
 export interface Task {
   readonly scenario: string;
   readonly from: number;
   readonly count: number;
-  /** Go no further than the first seed that violates something. */
+  /** Stop at the first violating seed. */
   readonly stopAtFirst: boolean;
 }
 
-/** What a thread says. */
+/** Message from a thread. */
 export type Told = { readonly ready: true } | { readonly tally: Tally } | { readonly error: string };
 
-/** A thread is no more, while it ran this seed. */
+/** Result of a task whose thread ended while it ran this seed. */
 export interface Lost {
   readonly lostAt: number;
   readonly why: string;
