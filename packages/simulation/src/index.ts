@@ -18,14 +18,14 @@ export {
 } from './invariants/machines.ts';
 export {
   converged,
-  endsLikeAFreshOne,
+  sameEndState,
   finalizerStaysWhileWanted,
   identityNeverChanges,
   noSecretOutsideSecrets,
   noStuckFinalizer,
   observedGenerationNeverGoesBack,
 } from './invariants/objects.ts';
-export type { Outside, OutsideChange, OutsideResource } from './invariants/outside.ts';
+export type { ExternalResources, ExternalResourceChange, ExternalResource } from './invariants/external-resources.ts';
 export { emptyQueue } from './invariants/queues.ts';
 export { RemoteClient, type RemoteClientOptions, RemoteError, type RemoteList } from './remote/client.ts';
 export type { MachineDraft, Mark, RemoteMachine } from './remote/machine.ts';
@@ -56,7 +56,7 @@ export { type Shows, type ShrinkOptions, type Shrunk, shrink } from './runner/sh
 export { type Broken, firstViolation, type Tally, type ViolatingSeed } from './runner/tally.ts';
 export { machines } from './samples/machines/scenario.ts';
 export { VARIANTS, type Variant, variantNamed, WRONG_ORDER } from './samples/machines/variant.ts';
-export { type HistoryOptions, liveThrough } from './scenario/history.ts';
+export { type HistoryOptions, runHistory } from './scenario/history.ts';
 export { ReplicaWorld } from './scenario/replica-world.ts';
 export { type Program, Replicas, type ReplicasOptions } from './scenario/replicas.ts';
 export type { Scenario, Violation } from './scenario/scenario.ts';

@@ -61,14 +61,14 @@ export function nothingLeaked({ lease, lines }: LeakOptions): Invariant {
         for (const each of Array.isArray(ids) ? ids : []) {
           const id = String(each).replace(/^.*\//, '');
           reported.add(id);
-          const { owner = '' } = [...truth.outside.all()].find((resource) => resource.id === id) ?? {};
+          const { owner = '' } = [...truth.external.all()].find((resource) => resource.id === id) ?? {};
           if (objectOf(truth, owner) !== undefined)
             violated(`${id} is reported as an orphan, but its object ${owner} exists`);
         }
       });
     },
     healed: function* (truth) {
-      for (const { id, owner } of truth.outside.all()) {
+      for (const { id, owner } of truth.external.all()) {
         if (owner === undefined || objectOf(truth, owner) !== undefined) continue;
         const isKnownToLeader = holder?.is(removers.get(owner) ?? '') ?? false;
         const isReported = [...reports].some(([identity, ids]) => holder?.is(identity) && ids.has(id));

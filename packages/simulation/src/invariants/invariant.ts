@@ -2,7 +2,7 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import type { AnyDeclaredKind } from '../apiserver/resource.ts';
 import type { Traffic } from '../scenario/traffic.ts';
 import type { Simulation } from '../world/simulation.ts';
-import type { Outside } from './outside.ts';
+import type { ExternalResources } from './external-resources.ts';
 
 /** Ground truth that invariants check: the state of the models, not what a simulated process observes. */
 export interface Truth {
@@ -10,7 +10,7 @@ export interface Truth {
   readonly server: ApiServer;
   /** Kind whose objects manage external resources. */
   readonly kind: AnyDeclaredKind;
-  readonly outside: Outside;
+  readonly external: ExternalResources;
   readonly traffic: Traffic;
 }
 

@@ -14,14 +14,14 @@ import {
 } from './machines.ts';
 import {
   converged,
-  endsLikeAFreshOne,
+  sameEndState,
   finalizerStaysWhileWanted,
   identityNeverChanges,
   noSecretOutsideSecrets,
   noStuckFinalizer,
   observedGenerationNeverGoesBack,
 } from './objects.ts';
-import type { OutsideChange, OutsideResource } from './outside.ts';
+import type { ExternalResourceChange, ExternalResource } from './external-resources.ts';
 import { emptyQueue } from './queues.ts';
 
 const Thing = defineKind({
@@ -41,14 +41,14 @@ class Stage {
   readonly simulation = seeded(1);
   readonly server = startApiServer(this.simulation);
   readonly traffic = new Traffic(this.simulation);
-  readonly resources = new Map<string, OutsideResource>();
-  readonly #listeners: ((change: OutsideChange) => void)[] = [];
+  readonly resources = new Map<string, ExternalResource>();
+  readonly #listeners: ((change: ExternalResourceChange) => void)[] = [];
   readonly truth: Truth = {
     simulation: this.simulation,
     server: this.server,
     kind: Thing,
     traffic: this.traffic,
-    outside: {
+    external: {
       all: () => this.resources.values(),
       listen: (listener) => void this.#listeners.push(listener),
     },
@@ -80,7 +80,7 @@ class Stage {
     return promise;
   }
 
-  put(after: OutsideResource): void {
+  put(after: ExternalResource): void {
     const before = this.resources.get(after.id);
     this.resources.set(after.id, after);
     for (const notify of this.#listeners) notify({ before, after });
@@ -199,7 +199,7 @@ describe('invariants of objects', () => {
     const client = stage.client('alpha.1');
     for (const name of ['a', 'b'])
       await stage.settled(client.create(Thing, { metadata: { ...metadata, name }, spec: { size: 1 } }));
-    const likeFresh = endsLikeAFreshOne(({ status }) => status);
+    const likeFresh = sameEndState(({ status }) => status);
     expect(stage.against(likeFresh)).toEqual([]);
     await stage.settled(
       client.mergePatch(Thing, metadata, { status: { id: 'm-1' } }, { subresource: 'status' }),

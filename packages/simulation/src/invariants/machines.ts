@@ -4,19 +4,19 @@ import type { Invariant, Truth } from './invariant.ts';
 /** An object has at most one machine, however often and by whichever replica a create is sent. */
 export const atMostOneMachine: Invariant = {
   name: 'at most one live machine per UID',
-  watch: ({ outside }, violated) =>
-    outside.listen(({ before, after }) => {
+  watch: ({ external }, violated) =>
+    external.listen(({ before, after }) => {
       const owner = after?.owner;
       if (before !== undefined || owner === undefined) return;
-      const ids = [...outside.all()].filter((each) => each.owner === owner).map(({ id }) => id);
+      const ids = [...external.all()].filter((each) => each.owner === owner).map(({ id }) => id);
       if (ids.length > 1) violated(`${owner} has ${ids.join(' and ')}`);
     }),
 };
 
 export const foreignMachinesUntouched: Invariant = {
   name: 'foreign machines are never touched',
-  watch: ({ outside }, violated) =>
-    outside.listen(({ before, after }) => {
+  watch: ({ external }, violated) =>
+    external.listen(({ before, after }) => {
       if (before !== undefined && before.owner === undefined)
         violated(`${before.id} is ${after === undefined || after.leaving ? 'deleted' : 'changed'}`);
     }),
@@ -26,7 +26,7 @@ export const foreignMachinesUntouched: Invariant = {
 export const noWantedMachineDeleted: Invariant = {
   name: 'no wanted machine is deleted',
   watch: (truth, violated) =>
-    truth.outside.listen(({ before, after }) => {
+    truth.external.listen(({ before, after }) => {
       if (before?.owner === undefined || before.leaving || (after !== undefined && !after.leaving)) return;
       const object = objectOf(truth, before.owner);
       if (object !== undefined && object.metadata.deletionTimestamp === undefined)
@@ -37,7 +37,7 @@ export const noWantedMachineDeleted: Invariant = {
 export const nothingLeaked: Invariant = {
   name: 'no machine is leaked',
   healed: function* (truth) {
-    for (const { id, owner } of truth.outside.all())
+    for (const { id, owner } of truth.external.all())
       if (owner !== undefined && objectOf(truth, owner) === undefined)
         yield `${id} exists without its object ${owner}`;
   },

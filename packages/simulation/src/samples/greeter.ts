@@ -6,7 +6,7 @@ import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
 import type { Simulation } from '../world/simulation.ts';
 import type { SimulatedWorld } from '../world/world.ts';
 
-/** A kind with a text that a controller makes. */
+/** Sample kind: its controller writes a greeting into the status. */
 export const Greeting = defineKind({
   group: 'simulation-test.vmwright.dev',
   version: 'v1',
@@ -16,7 +16,7 @@ export const Greeting = defineKind({
   status: schema.object({ text: schema.string(), observedGeneration: schema.integer() }),
 });
 
-/** While things go wrong, and until all must be well again. */
+/** Durations of the fault phase and of the convergence phase. */
 const TROUBLE_MS = 60_000;
 const CALM_MS = 300_000;
 
@@ -39,10 +39,10 @@ function scenarioOf(name: string, careless: boolean): Scenario {
 /** The smallest scenario: one controller that only writes statuses. */
 export const greeter = scenarioOf('greeter', false);
 
-/** The same with a mistake: what has been greeted once is passed over, whatever its name has become. */
+/** The same with a bug: it skips objects that already have a status, even if the spec has changed. */
 export const carelessGreeter = scenarioOf('careless-greeter', true);
 
-/** The program under test, as it would be on a machine. */
+/** Starts the program under test. */
 function startGreeter(world: SimulatedWorld, careless: boolean): Promise<void> {
   const manager = new Manager({ world, access: accessTo(), name: 'greeter', log: silentLogger });
   world.work.observe(manager);
@@ -57,7 +57,10 @@ function startGreeter(world: SimulatedWorld, careless: boolean): Promise<void> {
   return manager.run(new AbortController().signal);
 }
 
-/** One history: greetings come, change and go while the network fails and the program crashes; then all heals. */
+/**
+ * Runs one history: greetings are created, changed and deleted while the network fails and the program
+ * crashes; then the faults stop.
+ */
 export async function greetings(simulation: Simulation, careless = false): Promise<ApiServer> {
   const { schedule, network, choices, counts } = simulation;
   const server = startApiServer(simulation);
@@ -86,7 +89,7 @@ export async function greetings(simulation: Simulation, careless = false): Promi
   }
   for (let crashes = choices.pick(3); crashes > 0; crashes--)
     schedule.after(choices.pick(TROUBLE_MS), () => {
-      simulation.note('greeter', 'crashes and comes back');
+      simulation.note('greeter', 'crashes and restarts');
       counts.add('the greeter crashed');
       greeter.process.crash();
       greeter = simulation.start('greeter');
@@ -106,12 +109,12 @@ export async function greetings(simulation: Simulation, careless = false): Promi
   return server;
 }
 
-/** The greetings whose status is not what their spec asks for. */
+/** Returns a violation for each greeting whose status does not match its spec. */
 export function unanswered(server: ApiServer, atMs: number): readonly Violation[] {
   return [...server.objects(Greeting)].flatMap(({ spec, status, metadata }) => {
     const wanted = { text: `Hello, ${nameIn(spec)}!`, observedGeneration: metadata.generation };
     if (JSON.stringify(status) === JSON.stringify(wanted)) return [];
-    const detail = `${metadata.name} has the status ${JSON.stringify(status)} and should have ${JSON.stringify(wanted)}`;
+    const detail = `${metadata.name} has the status ${JSON.stringify(status)} instead of ${JSON.stringify(wanted)}`;
     return [{ invariant: 'every greeting is answered once the faults have stopped', atMs, detail }];
   });
 }

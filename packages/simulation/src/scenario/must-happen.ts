@@ -3,7 +3,9 @@ import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
 
 export const COMPACTED = 'the watch history was compacted';
 
-/** What must have happened over many seeds to replicas of a program between the API server and a backend. */
+/**
+ * Faults that must occur over many seeds in a scenario with replicas between the API server and a backend.
+ */
 export function usualTrouble(backend: string): readonly string[] {
   return [
     ...REQUEST_FAULTS.map((fault) => `request ${fault}`),

@@ -1,6 +1,6 @@
 import type { Simulation } from '../world/simulation.ts';
 
-/** Nobody of these gets through to a server for a while. */
+/** Disconnects the processes from a server for a random time. */
 export function cutOff(
   { schedule, choices, network }: Simulation,
   names: readonly string[],
@@ -13,7 +13,7 @@ export function cutOff(
   });
 }
 
-/** Everybody gets an answer for a while, and none of it is the server's. */
+/** Makes the server answer all requests with errors for a random time. */
 export function putOutOfOrder(
   { schedule, choices }: Simulation,
   server: { outOfOrder: boolean },

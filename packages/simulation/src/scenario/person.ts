@@ -10,7 +10,7 @@ export interface Ref {
 
 const DELETION_POLICY = 'vmwright.dev/deletion-policy';
 
-/** Somebody with `kubectl`, who does not wait for answers. */
+/** A kubectl user who does not wait for responses. */
 export class Person<T extends KubeObject> {
   readonly client: Client;
   readonly #simulation: Simulation;
@@ -29,14 +29,14 @@ export class Person<T extends KubeObject> {
     this.#simulation.schedule.after(ms, act, this.#process);
   }
 
-  /** Does something, and tells it in the story. */
+  /** Runs an action and records it in the trace. */
   does(what: string, asked: () => Promise<unknown>): void {
     this.#simulation.note('user', what);
     void asked().catch(() => undefined);
   }
 
   delete(ref: Ref, called: string): void {
-    this.does(`wants no ${called}`, () => this.client.delete(this.#kind, ref));
+    this.does(`deletes ${called}`, () => this.client.delete(this.#kind, ref));
   }
 
   annotate(ref: Ref, called: string, annotation: string, value: string | null): void {
@@ -46,9 +46,12 @@ export class Person<T extends KubeObject> {
     );
   }
 
-  /** Deletes an object whose machines are to stay. Said before the deletion: afterwards it may come too late. */
+  /**
+   * Deletes an object and keeps its machines. Sets the deletion policy first, because after the deletion it
+   * may be too late.
+   */
   letGo(ref: Ref, called: string): void {
-    this.does(`lets go of ${called}`, () => this.#letGo(ref));
+    this.does(`orphans the machines of ${called}`, () => this.#letGo(ref));
   }
 
   async #letGo(ref: Ref): Promise<void> {

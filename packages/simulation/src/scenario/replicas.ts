@@ -3,7 +3,7 @@ import type { SimulatedWorld } from '../world/world.ts';
 import { ReplicaWorld } from './replica-world.ts';
 import type { Traffic } from './traffic.ts';
 
-/** What a replica runs. It is started again when its promise settles, as a pod is. */
+/** Program of a replica. It is restarted when its promise settles, like the container of a pod. */
 export type Program = (world: ReplicaWorld) => Promise<void>;
 
 export interface ReplicasOptions {
@@ -13,18 +13,18 @@ export interface ReplicasOptions {
   readonly program: Program;
 }
 
-/** How long until a replica that has ended is there again. */
+/** Maximum time until an ended replica restarts. */
 const RESTART_MS = 12_000;
-/** How long a program may take to end when it is asked to, as Kubernetes has it. */
+/** Time between the request to stop and the kill, as in Kubernetes. */
 const GRACE_MS = 30_000;
 
-/** One life of a replica. */
+/** A running process of a replica. */
 interface Life {
   readonly world: SimulatedWorld;
   readonly stop: AbortController;
 }
 
-/** A place where one replica after another runs, under the same name and by the same clock. */
+/** A replica: processes that run one after another under the same name and with the same clock. */
 interface Place {
   readonly name: string;
   lives: number;
@@ -32,7 +32,7 @@ interface Place {
   skewMs: number;
 }
 
-/** Several processes that run the same program. */
+/** Several replicas of the same program. */
 export class Replicas {
   readonly names: readonly [string, ...string[]];
   readonly #options: ReplicasOptions;
@@ -50,41 +50,41 @@ export class Replicas {
     for (const place of this.#places.values()) this.#begin(place);
   }
 
-  /** It is gone at once; what it has sent still lands. */
+  /** Crashes a replica. Requests that it has sent still arrive. */
   crash(name: string): void {
     const place = this.#places.get(name);
-    if (place?.life !== undefined) this.#end(place, place.life, 'crashes');
+    if (place?.life !== undefined) this.#end(place, place.life, 'crashed');
   }
 
-  /** Asks it to end in good order. */
+  /** Stops a replica gracefully. */
   stop(name: string): void {
     const place = this.#places.get(name);
     const life = place?.life;
     if (place === undefined || life === undefined || life.stop.signal.aborted) return;
     const { simulation } = this.#options;
-    simulation.note(name, 'is asked to end');
+    simulation.note(name, 'is told to stop');
     const { process } = life.world;
-    process.enter(() => life.stop.abort(new Error('the program is asked to end')));
-    simulation.schedule.after(GRACE_MS, () => this.#end(place, life, 'is killed'), process);
+    process.enter(() => life.stop.abort(new Error('the program must stop')));
+    simulation.schedule.after(GRACE_MS, () => this.#end(place, life, 'was killed'), process);
   }
 
   pause(name: string): void {
-    this.#tell(name, 'is paused');
+    this.#note(name, 'is paused');
     this.#places.get(name)?.life?.world.process.pause();
   }
 
   resume(name: string): void {
     const process = this.#places.get(name)?.life?.world.process;
     if (process?.state !== 'paused') return;
-    this.#tell(name, 'goes on');
+    this.#note(name, 'resumes');
     process.resume();
   }
 
-  /** Its wall clock jumps; the next process there has the same clock. */
+  /** Sets the clock skew of a replica, which its next processes keep. */
   setClock(name: string, skewMs: number): void {
     const place = this.#places.get(name);
     if (place === undefined) return;
-    this.#tell(name, `has a clock that is off by ${skewMs} ms`);
+    this.#note(name, `has a clock skew of ${skewMs} ms`);
     place.skewMs = skewMs;
     if (place.life !== undefined) place.life.world.process.skewMs = skewMs;
   }
@@ -96,25 +96,25 @@ export class Replicas {
     const life: Life = { world, stop: new AbortController() };
     place.life = life;
     world.process.skewMs = place.skewMs;
-    this.#tell(place.name, 'starts');
+    this.#note(place.name, 'starts');
     const identity = `${place.name}.${place.lives}`;
     program(new ReplicaWorld(identity, world, life.stop.signal, traffic)).then(
-      () => this.#end(place, life, 'has ended'),
-      (error) => this.#end(place, life, `fails: ${error instanceof Error ? error.message : String(error)}`),
+      () => this.#end(place, life, 'ended'),
+      (error) => this.#end(place, life, `failed: ${error instanceof Error ? error.message : String(error)}`),
     );
   }
 
   #end(place: Place, life: Life, how: string): void {
     if (place.life !== life) return;
     const { schedule, choices, counts } = this.#options.simulation;
-    this.#tell(place.name, how);
+    this.#note(place.name, how);
     counts.add(`a replica ${how.replace(/:.*/, '')}`);
     life.world.process.crash();
     place.life = undefined;
     schedule.after(500 + choices.pick(RESTART_MS), () => this.#begin(place));
   }
 
-  #tell(name: string, what: string): void {
+  #note(name: string, what: string): void {
     this.#options.simulation.note(name, what);
   }
 }

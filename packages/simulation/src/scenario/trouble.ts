@@ -4,20 +4,23 @@ import type { Replicas } from './replicas.ts';
 export interface TroubleOptions {
   readonly simulation: Simulation;
   readonly replicas: Replicas;
-  /** Servers from which a replica may be cut off, one and not another. */
+  /** Servers from which a replica can be partitioned, independently of each other. */
   readonly origins: readonly [string, ...string[]];
-  /** What else may happen, by the name under which it is counted. */
+  /** Additional faults by the name under which they are counted. */
   readonly more?: Readonly<Record<string, () => void>>;
 }
 
-/** At most so many troubles in one history, beside those of the network. */
-const MOST = 6;
-/** How long a pause or a partition lasts: longer than a lease, so that the lead goes to another meanwhile. */
+/** Maximum number of faults per run, in addition to those of the network. */
+const MAX_FAULTS = 6;
+/** Maximum duration of a pause or partition: longer than a lease, so that another replica becomes leader. */
 const LASTING_MS = 45_000;
-/** By how much clocks are off at most: beyond any lease, and beyond most time-outs. */
+/** Maximum clock skew: longer than any lease and most time-outs. */
 const SKEW_MS = 3_600_000;
 
-/** What happens to processes, and to the ways between them and servers; the network's own faults come on top. */
+/**
+ * Injects faults into processes and into their connections to servers, in addition to the network's own
+ * faults.
+ */
 export class Trouble {
   readonly #options: TroubleOptions;
   #lasting = new Set<() => void>();
@@ -26,15 +29,15 @@ export class Trouble {
     this.#options = options;
   }
 
-  /** From now on for so long. */
+  /** Plans faults for the given number of milliseconds. */
   begin(ms: number): void {
     const { schedule, choices, network } = this.#options.simulation;
     network.faulty = true;
-    for (let count = choices.pick(MOST + 1); count > 0; count--)
+    for (let count = choices.pick(MAX_FAULTS + 1); count > 0; count--)
       schedule.after(choices.pick(ms), () => this.strike(choices.one(this.#options.replicas.names)));
   }
 
-  /** Everything is well from now on, but for what is on the wire. */
+  /** Ends all faults. Requests in flight can still be late. */
   heal(): void {
     this.#options.simulation.note('world', 'heals');
     this.#options.simulation.network.faulty = false;
@@ -42,7 +45,7 @@ export class Trouble {
     this.#lasting.clear();
   }
 
-  /** Something happens to this replica, or to the world; nothing once all has healed. */
+  /** Injects a random fault into this replica or the world. Does nothing after healing. */
   strike(name: string): void {
     const { simulation, replicas, origins, more = {} } = this.#options;
     const { choices, network, counts } = simulation;
@@ -55,7 +58,7 @@ export class Trouble {
     const part = () => {
       const origin = choices.one(origins);
       counts.add(`a replica was partitioned from ${origin}`);
-      simulation.note(name, `is cut off from ${origin}`);
+      simulation.note(name, `is partitioned from ${origin}`);
       network.part(name, origin);
       this.#last(() => network.mend(name, origin));
     };
@@ -72,7 +75,7 @@ export class Trouble {
     ])();
   }
 
-  /** It does nothing for a while, mostly longer than it may lead without renewing. */
+  /** Pauses a replica, mostly for longer than it may lead without a renewal. */
   pause(name: string): void {
     const { simulation, replicas } = this.#options;
     if (!simulation.network.faulty) return;
@@ -81,7 +84,7 @@ export class Trouble {
     this.#last(() => replicas.resume(name));
   }
 
-  /** Something that has an end, at the latest when all heals. */
+  /** Registers the end of a lasting fault, which comes at the latest with healing. */
   #last(end: () => void): void {
     const { schedule, choices } = this.#options.simulation;
     const once = () => {

@@ -4,23 +4,23 @@ import type { Truth } from '../invariants/invariant.ts';
 import { objectOf } from '../invariants/machines.ts';
 import type { Trouble } from '../scenario/trouble.ts';
 import { onVmChange, RECREATE, vmIdOf, vmnameOf } from './objects.ts';
-import { serversOf } from './outside.ts';
+import { serversOf } from './external-resources.ts';
 import { isCreate, ownerAsked } from './requests.ts';
 import type { Strangers } from './strangers.ts';
 import { NAMES, type User } from './user.ts';
 
-/** One write in so many is followed at once by something that makes it dangerous. */
+/** Probabilities: one write in N is followed by a fault that makes it dangerous. */
 const TROUBLE = 32;
 const SLEEP = 20;
 const CHANGE_OF_MIND = 5;
 const BAN = 6;
 const THEFT = 6;
 const LETTING_GO = 4;
-/** One history in so many has an object whose machines do not last. */
+/** Probability: one run in N has a VM whose servers disappear again and again. */
 const BAD_LUCK = 8;
-/** Within the time that a request and its answer usually take. */
+/** Typical duration of a request and its response. */
 const SOON_MS = 200;
-/** Within which a sweep comes round. */
+/** Within one interval of garbage collection. */
 const LATER_MS = 10_000;
 
 export interface Ambushers {
@@ -31,8 +31,8 @@ export interface Ambushers {
 }
 
 /**
- * Waits for the moments that matter. Left to chance, few processes stop just between storing an intent and creating, and
- * few objects and machines go while a machine is asked for: thousands of histories would show nothing.
+ * Injects faults at critical moments. At random times, few processes would stop just between storing an
+ * intent and creating, and few VMs and servers would be deleted during a create.
  */
 export function layAmbush(truth: Truth, { trouble, user, strangers, cloud }: Ambushers): void {
   const { traffic, simulation } = truth;
@@ -45,13 +45,14 @@ export function layAmbush(truth: Truth, { trouble, user, strangers, cloud }: Amb
     if (!network.faulty || sent.path.includes('/leases')) return;
     const [name = ''] = sent.sender.split('.');
     if (choices.oneIn(TROUBLE)) schedule.after(choices.pick(SOON_MS), () => trouble.strike(name));
-    // Asleep with the answer on its way, it wakes and goes on to the next step, when another may have the lead.
+    // Paused while the response is on its way, it continues with the next step when another replica may lead.
     if (sent.origin === API_SERVER && choices.oneIn(SLEEP)) trouble.pause(name);
     if (!isCreate(sent)) return;
     const uid = ownerAsked(sent);
     const object = objectOf(truth, uid);
     if (object !== undefined && choices.oneIn(CHANGE_OF_MIND)) {
-      // Who waits for the answer holds the object; only without him it may go before the request lands.
+      // A replica that waits for the response holds the finalizer; only without it the VM can go before the
+      // request arrives.
       if (choices.oneIn(2)) trouble.pause(name);
       soon(() => user.delete(object.metadata.name));
     }
@@ -68,14 +69,14 @@ export function layAmbush(truth: Truth, { trouble, user, strangers, cloud }: Amb
     const vmId = vmIdOf(after);
     if (vmId === undefined || vmIdOf(before) === vmId) return;
     const { name, uid = '' } = after.metadata;
-    // Another request for it is still on its way, which must not bring it back.
+    // Another create for it is in flight and must not restore the server.
     if (isAwaited(truth, uid)) soon(() => strangers.steal(cloud.servers.get(vmId)));
     else if (name === unlucky) soon(() => strangers.takeAway(cloud.servers.get(vmId)));
     else if (choices.oneIn(LETTING_GO)) schedule.after(choices.pick(LATER_MS), () => user.letGo(name));
   });
 }
 
-/** Whether another machine is asked for by a request that has not landed. */
+/** Whether another create for this VM is in flight. */
 function isAwaited({ traffic }: Truth, uid: string): boolean {
-  return traffic.onTheWire().some((sent) => isCreate(sent) && ownerAsked(sent) === uid);
+  return traffic.inFlight().some((sent) => isCreate(sent) && ownerAsked(sent) === uid);
 }

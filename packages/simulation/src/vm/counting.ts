@@ -8,10 +8,10 @@ import { LEASE } from '../scenario/observed-manager.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { ModelServer } from '../world/server.ts';
 import { conditionsOf, countOf, isPaused, onVmChange, vmIdOf } from './objects.ts';
-import { ownerIn, serversOf } from './outside.ts';
+import { ownerIn, serversOf } from './external-resources.ts';
 import { isCreate, ownerAsked } from './requests.ts';
 
-/** What is counted here, and must have happened over many seeds. */
+/** Critical moments that are counted here and must occur over many seeds. */
 export const INTERESTING = [
   'a create arrived after its object was gone',
   'a create arrived for an object being deleted',
@@ -46,7 +46,7 @@ export const INTERESTING = [
 
 type Interesting = (typeof INTERESTING)[number];
 
-/** Counts the moments in which something is likely to go wrong. */
+/** Counts the moments in which bugs are likely to do harm. */
 export function countInteresting(truth: Truth, cloud: Cloud): void {
   const add = (what: Interesting) => truth.simulation.counts.add(what);
   countCreates(truth, cloud, add);
@@ -61,8 +61,8 @@ function countCreates(truth: Truth, cloud: Cloud, add: Add): void {
   const holder = new Holder(truth, LEASE, (before) => {
     if (before === '') return;
     add('leadership moved to another replica');
-    const isHis = (sent: Sent) => isCreate(sent) && before.startsWith(`${sent.sender}_`);
-    if (traffic.onTheWire().some(isHis)) add('leadership was lost while a create was in flight');
+    const isTheirs = (sent: Sent) => isCreate(sent) && before.startsWith(`${sent.sender}_`);
+    if (traffic.inFlight().some(isTheirs)) add('leadership was lost while a create was in flight');
   });
   traffic.onLand((sent) => {
     if (!isCreate(sent)) return;
@@ -72,11 +72,11 @@ function countCreates(truth: Truth, cloud: Cloud, add: Add): void {
     else if (object.metadata.deletionTimestamp !== undefined)
       add('a create arrived for an object being deleted');
     if (serversOf(cloud, uid).length > 0) add('a create arrived twice');
-    if (sent.seen === 'that none comes') add('a create arrived after its sender timed out');
+    if (sent.outcome === 'failed') add('a create arrived after its sender timed out');
     if (!holder.is(sent.sender)) add('a create arrived after another replica became leader');
   });
   traffic.onEnd((sent) => {
-    if (isCreate(sent) && sent.seen === 'that none comes' && sent.landedAt !== undefined)
+    if (isCreate(sent) && sent.outcome === 'failed' && sent.landedAt !== undefined)
       add('the response to a create was lost');
   });
 }
@@ -160,7 +160,7 @@ function countMachines(truth: Truth, cloud: Cloud, add: Add): void {
   });
 }
 
-/** The same server, whose refusals are counted by what they are about. */
+/** Wraps the cloud and counts its 409 and 410 responses by their cause. */
 export function counted(truth: Pick<Truth, 'simulation' | 'server' | 'kind'>, cloud: Cloud): ModelServer {
   const add = (what: Interesting) => truth.simulation.counts.add(what);
   return {
@@ -183,5 +183,5 @@ export function counted(truth: Pick<Truth, 'simulation' | 'server' | 'kind'>, cl
 }
 
 function createsOnTheWire({ traffic }: Truth, uid: string | undefined): boolean {
-  return traffic.onTheWire().some((sent) => isCreate(sent) && ownerAsked(sent) === uid);
+  return traffic.inFlight().some((sent) => isCreate(sent) && ownerAsked(sent) === uid);
 }

@@ -17,12 +17,12 @@ import {
   recreatedAtOf,
   vmIdOf,
 } from './objects.ts';
-import { ownerIn, serversOf } from './outside.ts';
+import { ownerIn, serversOf } from './external-resources.ts';
 import { isCreate, ownerAsked } from './requests.ts';
 
-/* What is promised of VMs beyond what is promised of all objects that stand for something outside. */
+/* Invariants of VMs, in addition to those of all objects with external resources. */
 
-/** An id is given once. It is given up only where the user has asked for it and the machine is truly gone. */
+/** A vmId is assigned once. It is removed only if the user requested re-creation and the server is gone. */
 export function vmIdStays(cloud: Cloud): Invariant {
   return {
     name: 'vmId changes only through a requested re-creation',
@@ -37,24 +37,26 @@ export function vmIdStays(cloud: Cloud): Invariant {
         if (was === is || isForged(before, after)) return;
         const { name, uid } = after.metadata;
         if (is !== undefined && made.get(is) !== uid)
-          violated(`${name} has ${is}, which was not made for it`);
+          violated(`${name} has ${is}, which was not created for it`);
         if (was === undefined) return;
-        // One that was never its own may be given up at any time, for its own or for none.
+        // A server that never belonged to the VM may be dropped at any time.
         if (made.get(was) !== uid) return;
         if (is !== undefined) violated(`${name} had ${was} and has ${is}`);
-        if (!mayRecreate(before)) violated(`${name} has lost ${was}, and nobody has asked for another`);
-        if (cloud.servers.get(was) !== undefined) violated(`${name} has given up ${was}, which is there`);
+        if (!mayRecreate(before)) violated(`${name} has lost ${was}, and re-creation was not requested`);
+        if (cloud.servers.get(was) !== undefined) violated(`${name} has dropped ${was}, which exists`);
         if (countOf(after, 'recreations') !== countOf(before, 'recreations') + 1)
-          violated(`${name} has given up ${was} without counting it`);
+          violated(`${name} has dropped ${was} without counting a re-creation`);
       });
     },
   };
 }
 
-/** The shortest pause before a second machine is made anew; it doubles with each, up to the longest. */
+/** Back-off before the second re-creation, which doubles each time, and its maximum. */
 const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [10_000, 300_000];
 
-/** By the times that were stored: the clocks of those who wait may jump. */
+/**
+ * Re-creations back off exponentially, measured by the stored times, because the clocks of replicas can jump.
+ */
 export const madeAnewEverLater: Invariant = {
   name: 're-creation of machines backs off',
   watch: (truth, violated) =>
@@ -65,13 +67,13 @@ export const madeAnewEverLater: Invariant = {
       const pausedMs = recreatedAtOf(after) - recreatedAtOf(before);
       const leastMs = Math.min(SHORTEST_PAUSE_MS * 2 ** (count - 1), LONGEST_PAUSE_MS);
       if (Number.isNaN(pausedMs) || (pausedMs >= 0 && pausedMs < leastMs))
-        violated(`${after.metadata.name} is given its machine ${count + 1} after ${pausedMs} ms`);
+        violated(`${after.metadata.name} is re-created for the ${count + 1}th time after ${pausedMs} ms`);
     }),
 };
 
 /**
- * From the moment at which its deletion begins, the machine of an object that is there to stay is lost; but for one that
- * has failed and for which another was asked for. An object that is missing after a restore is wanted, too.
+ * The server of a VM is not deleted unless the VM is being deleted, or the server has failed and re-creation
+ * was requested. A VM that is missing after a restore still counts as wanted.
  */
 export function noWantedVmDeleted(cloud: Cloud): Invariant {
   return {
@@ -84,9 +86,9 @@ export function noWantedVmDeleted(cloud: Cloud): Invariant {
         if (after !== undefined && after.state !== 'deleting') return;
         const object = objectOf(truth, owner);
         if (object === undefined) {
-          // One that failed may have been on its way out, for another, when a restore took its object away.
+          // A restore may have removed the VM while its failed server was being replaced.
           if (!deleted.has(owner) && before?.state !== 'failed')
-            violated(`${before?.id} of ${owner} is deleted, which was never deleted itself`);
+            violated(`${before?.id} of ${owner} is deleted, but the VM itself never was`);
           return;
         }
         if (object.metadata.deletionTimestamp !== undefined) return;
@@ -98,8 +100,8 @@ export function noWantedVmDeleted(cloud: Cloud): Invariant {
 }
 
 /**
- * What was never made for an object of ours, or was let go, is neither deleted nor made ours. A machine whose marks a
- * stranger has changed is still its object's.
+ * Servers that were never created for a VM, or were orphaned, are neither deleted nor adopted. A server whose
+ * labels a third party has changed still belongs to its VM.
  */
 export function foreignVmsUntouched(cloud: Cloud): Invariant {
   return {
@@ -107,7 +109,7 @@ export function foreignVmsUntouched(cloud: Cloud): Invariant {
     watch: (_, violated) => {
       const ours = new Set<string>();
       const letGo = new Set<string>();
-      // To remove what had failed was asked for when it was; the request may land after the machine was let go.
+      // A request to delete a failed server may arrive after the server was orphaned.
       const isExcused = ({ id, state }: CloudServer) => letGo.has(id) && state === 'failed';
       cloud.servers.listen(({ before, after, cause }) => {
         if (cause !== 'request') return;
@@ -117,7 +119,7 @@ export function foreignVmsUntouched(cloud: Cloud): Invariant {
         const wasMarked = ownerIn(before.labels) !== undefined;
         if (!ours.has(before.id) && !isExcused(before)) {
           if (after === undefined || after.state !== before.state) violated(`${before.id} is deleted`);
-          else if (owner !== undefined) violated(`${before.id} is marked as a machine of ${owner}`);
+          else if (owner !== undefined) violated(`${before.id} is labelled as a machine of ${owner}`);
         } else if (wasMarked && owner === undefined) {
           ours.delete(before.id);
           letGo.add(before.id);
@@ -127,7 +129,10 @@ export function foreignVmsUntouched(cloud: Cloud): Invariant {
   };
 }
 
-/** Who asks for a machine has said so in the object, over the version that it has read, and has not written since. */
+/**
+ * A replica that creates a server has stored the intent with a resourceVersion precondition and has not
+ * written the status since.
+ */
 export const intentFirst: Invariant = {
   name: 'a machine is created only after the intent is stored',
   watch: (truth, violated) => {
@@ -137,19 +142,19 @@ export const intentFirst: Invariant = {
       if (before === undefined || after === undefined || landing === undefined) return;
       const key = `${landing.sender} ${after.metadata.uid}`;
       if (countOf(after, 'attempts') > countOf(before, 'attempts')) intended.add(key);
-      // That it is being deleted is told beside the work on it, which may be on its way to the cloud.
+      // The Deleting status is written concurrently with a reconcile whose create may be in flight.
       else if (!same(before.status, after.status) && opStatusOf(after) !== 'Deleting') intended.delete(key);
     });
     truth.traffic.onSend((sent) => {
       if (isCreate(sent) && !intended.has(`${sent.sender} ${ownerAsked(sent)}`))
-        violated(`${sent.sender} asks for a machine of ${ownerAsked(sent)} and has not said so`);
+        violated(`${sent.sender} creates a machine of ${ownerAsked(sent)} without a stored intent`);
     });
   },
 };
 
 /**
- * An object goes when the cloud has no machine of it. One that came (or was marked) while the object was on its way out,
- * or so shortly before that a list may not show it, is left to garbage collection.
+ * A VM is removed only when the cloud has no server of it. A server that was created or labelled after the
+ * deletion request, or so shortly before that a list may not show it, is left to garbage collection.
  */
 export function machineGoesFirst(cloud: Cloud): Invariant {
   return {
@@ -161,13 +166,13 @@ export function machineGoesFirst(cloud: Cloud): Invariant {
         const { uid = '', name, deletionTimestamp = '' } = before.metadata;
         const since = Date.parse(deletionTimestamp) - LONGEST_LAG_MS;
         for (const { id, state } of serversOf(cloud, uid))
-          if (markedAt(id) < since) violated(`${name} (${uid}) is gone, and ${id} is ${state}`);
+          if (markedAt(id) < since) violated(`${name} (${uid}) is gone, but ${id} is ${state}`);
       });
     },
   };
 }
 
-/** Since when a server has been marked as its object's, in milliseconds since 1970. */
+/** Returns since when a server has its owner label, in milliseconds since 1970. */
 function marking(cloud: Cloud): (id: string) => number {
   const since = new Map<string, number>();
   cloud.servers.listen(({ atMs, before, after }) => {
@@ -177,7 +182,7 @@ function marking(cloud: Cloud): (id: string) => number {
   return (id) => since.get(id) ?? Number.POSITIVE_INFINITY;
 }
 
-/** The machine of an object that was let go stays, and only such a machine loses its marks. */
+/** The server of a VM that was deleted with policy Orphan stays, and only such a server loses its labels. */
 export function letGoOnlyWhenAsked(cloud: Cloud): Invariant {
   return {
     name: 'a machine is orphaned only when requested',
@@ -196,13 +201,13 @@ export function letGoOnlyWhenAsked(cloud: Cloud): Invariant {
         if (ownerIn(after.labels) !== owner) {
           const object = objectOf(truth, owner);
           if (object !== undefined && !isLeaving(object))
-            violated(`${before.id} of ${owner} is not marked any more`);
+            violated(`${before.id} of ${owner} has lost its labels`);
         } else if (after.state === 'deleting' && before.state !== 'deleting') {
           const since = letGo.get(owner);
-          // To have another in its place was asked for before it was let go.
+          // The replacement of a failed server was requested before the VM was orphaned.
           if (before.state === 'failed') return;
           if (since !== undefined && markedAt(before.id) < since)
-            violated(`${before.id} of ${owner} is deleted, and was to stay`);
+            violated(`${before.id} of ${owner} is deleted although its policy is Orphan`);
         }
       });
     },
@@ -226,10 +231,13 @@ export const conditionsNeverGoBack: Invariant = {
     }),
 };
 
-/** Within which everybody has noticed that a machine is gone, once all has healed: lists, retries and their time-outs. */
+/**
+ * Time after healing until the operator must have noticed that a server is gone: lists, retries and their
+ * time-outs.
+ */
 const NOTICED_MS = 180_000;
 
-/** @param healedAt in virtual milliseconds; undefined before */
+/** @param healedAt virtual time at which the faults stopped; undefined before */
 export function runningMeansRunning(cloud: Cloud, healedAt: () => number | undefined): Invariant {
   return {
     name: 'Running is reported only for a running machine',
@@ -240,23 +248,24 @@ export function runningMeansRunning(cloud: Cloud, healedAt: () => number | undef
       });
       onVmChange(truth, (before, after) => {
         if (after === undefined || opStatusOf(after) !== 'Running') return;
-        // Whoever changes the vmId leaves the rest of the status as it was; the operator has to notice.
+        // A third party that changes the vmId leaves the rest of the status as it was; the operator has to
+        // notice.
         if (isForged(undefined, after) && same(before?.status, after.status)) return;
         if (isForged(before, after)) return;
         const vmId = vmIdOf(after);
         const { name } = after.metadata;
-        if (!ran.has(vmId)) violated(`${name} is said to run, and ${vmId} never did`);
+        if (!ran.has(vmId)) violated(`${name} is reported as Running, but ${vmId} never ran`);
         const isHealed =
           truth.simulation.schedule.now > (healedAt() ?? Number.POSITIVE_INFINITY) + NOTICED_MS;
         if (isHealed && cloud.servers.get(vmId ?? '') === undefined)
-          violated(`${name} is said to run, and ${vmId} is long gone`);
+          violated(`${name} is reported as Running, but ${vmId} is long gone`);
       });
     },
   };
 }
 
-/** @param lines told of each line that is logged */
-export function keyNotLogged(apiKey: string, lines: (tell: (line: string) => void) => void): Invariant {
+/** @param lines subscribes to the log lines of all replicas */
+export function keyNotLogged(apiKey: string, lines: (listener: (line: string) => void) => void): Invariant {
   return {
     name: 'the API key is not logged',
     watch: (_, violated) =>

@@ -5,24 +5,27 @@ import { type Observing, observedManager } from '../scenario/observed-manager.ts
 import type { Program } from '../scenario/replicas.ts';
 
 export const FINALIZER = 'vmwright.dev/vm';
-/** Marks what is ours in the cloud. */
+/** Cluster name in the ownership labels. */
 export const CLUSTER = 'simulated';
 
 const REFRESH_MS = 15_000;
-/** Oftener than the operator's usual minute: a history is short, and what is swept wrongly shall show in it. */
+/** More often than the operator's default minute, so that wrong deletions show within a short run. */
 const SWEEP_MS = 12_000;
-/** None: a grace hides that something is taken for nobody's for a moment. */
+/** No grace period, because it would hide that a machine is an orphan for a moment. */
 const GRACE_MS = 0;
-/** A way there and back takes longer only where both are slow: at rest the cloud is not to be told as unreachable. */
+/**
+ * Exceeded only if request and response are both slow, so that the cloud is not reported as unreachable when
+ * idle.
+ */
 const TIMEOUT_MS = 13_000;
-/** Without an answer for this long, the operator says that it does not know how machines are. */
+/** Time without a response after which the operator reports the state of machines as unknown. */
 export const UNKNOWN_AFTER_MS = 30_000;
 
 export interface VmProgramOptions extends Observing {
   readonly apiKey: string;
 }
 
-/** The operator's program, as far as VMs are concerned. */
+/** Returns the operator's program, limited to VMs. */
 export function vmProgram({ apiKey, ...observing }: VmProgramOptions): Program {
   return async (world) => {
     const { manager, log } = observedManager(world, observing);

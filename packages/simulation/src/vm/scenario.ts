@@ -14,7 +14,7 @@ import {
   noStuckFinalizer,
 } from '../invariants/objects.ts';
 import { emptyQueue } from '../invariants/queues.ts';
-import { isSettled, liveThrough } from '../scenario/history.ts';
+import { isSettled, runHistory } from '../scenario/history.ts';
 import { COMPACTED, usualTrouble } from '../scenario/must-happen.ts';
 import { LEASE } from '../scenario/observed-manager.ts';
 import { Replicas } from '../scenario/replicas.ts';
@@ -27,7 +27,7 @@ import { EPOCH_MS } from '../world/world.ts';
 import { layAmbush } from './ambush.ts';
 import { counted, countInteresting, INTERESTING } from './counting.ts';
 import { SERVED_VM } from './objects.ts';
-import { outsideOf } from './outside.ts';
+import { externalResourcesOf } from './external-resources.ts';
 import { FINALIZER, vmProgram } from './program.ts';
 import {
   conditionsNeverGoBack,
@@ -49,16 +49,16 @@ import { ALL, FORGERIES, User } from './user.ts';
 const API_KEY = 'the-key-of-the-cloud';
 const FRESH = 'fresh';
 
-/** Until all that the user has sent has landed, and a pause among it. */
+/** Time until all user requests have arrived, including a pause. */
 const USER_SETTLED_MS = 46_000;
-/** From him to the API server, when nothing goes wrong. */
-const LONGEST_WAY_MS = 13_000;
-/** For which a list of several pages may be under way: what it shows then is old, and is told all the same. */
+/** Maximum transit time of a user request without faults. */
+const MAX_TRANSIT_MS = 13_000;
+/** Maximum duration of a list with several pages: it can report an outdated state for this long. */
 const LIST_MS = 40_000;
-/** Besides what any controller takes: a name that is free again is asked for after five minutes. */
+/** Longer than the default bound: the operator retries a taken name only after five minutes. */
 const BOUND_MS = 900_000;
 
-/** Two replicas of the operator over the private cloud, in a world in which all that can go wrong does. */
+/** Two replicas of the operator over the private cloud, under faults. */
 export const vm: Scenario = {
   name: 'vm',
   mustHappen: [...usualTrouble(CLOUD), ...STRANGE, ...TRIALS, ...FORGERIES, ...INTERESTING, RESTORED],
@@ -71,14 +71,14 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
   server.serveResource(SERVED_VM);
   const cloud = simulatedCloud(simulation, API_KEY);
   const traffic = new Traffic(simulation);
-  const truth: Truth = { simulation, server, kind: VM, outside: outsideOf(cloud), traffic };
+  const truth: Truth = { simulation, server, kind: VM, external: externalResourcesOf(cloud), traffic };
   traffic.serve(API_SERVER, server);
   traffic.serve(CLOUD, counted(truth, cloud), CLOUD_FAULTS);
   const queues = new Map<string, WorkQueue>();
   const readers: ((line: string, identity: string) => void)[] = [];
   const program = vmProgram({
     apiKey: API_KEY,
-    // The first is that of the controller that works with the cloud.
+    // The first queue is that of the VM controller.
     onQueue: (identity, queue) => void (queues.has(identity) || queues.set(identity, queue)),
     onLog: (line, identity) => {
       for (const read of readers) read(line, identity);
@@ -118,25 +118,25 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
     healedAt = schedule.now;
     strangers.rest();
     user.create(FRESH, `vm-${FRESH}`);
-    // Mostly people do not wait for the next look at a name that is free again.
+    // Users mostly do not wait for the next retry of a name that has become free.
     const touch = !choices.oneIn(4);
     schedule.after(USER_SETTLED_MS, () => user.resume(ALL, touch));
-    trials.begin(user.client, USER_SETTLED_MS + LONGEST_WAY_MS);
+    trials.begin(user.client, USER_SETTLED_MS + MAX_TRANSIT_MS);
   };
-  const isStill = () => schedule.now > (cloud.servers.history.at(-1)?.atMs ?? 0) - EPOCH_MS + LIST_MS;
-  const isRested = () =>
+  const isQuiet = () => schedule.now > (cloud.servers.history.at(-1)?.atMs ?? 0) - EPOCH_MS + LIST_MS;
+  const isReady = () =>
     healedAt !== undefined &&
-    schedule.now > healedAt + USER_SETTLED_MS + LONGEST_WAY_MS &&
+    schedule.now > healedAt + USER_SETTLED_MS + MAX_TRANSIT_MS &&
     trials.isOver &&
-    isStill();
-  return liveThrough({
+    isQuiet();
+  return runHistory({
     truth,
     trouble,
     invariants,
     troubleMs,
     boundMs: BOUND_MS,
     onHealed: heal,
-    isConverged: () => isRested() && hasFresh() && isSettled(truth, invariants),
+    isConverged: () => isReady() && hasFresh() && isSettled(truth, invariants),
   });
 }
 

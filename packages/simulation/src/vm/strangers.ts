@@ -4,10 +4,10 @@ import { CLOUD } from '../cloud/simulated.ts';
 import { cutOff, putOutOfOrder } from '../scenario/outage.ts';
 import type { Replicas } from '../scenario/replicas.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { ELSEWHERE, foreignLabels, ownerIn, UNOWNED } from './outside.ts';
+import { ELSEWHERE, foreignLabels, ownerIn, UNOWNED } from './external-resources.ts';
 import { NAMES, SHARED, TAKEN } from './user.ts';
 
-/** What is done to the cloud past us, by its name in the counts. */
+/** Counters of third-party actions on the cloud. */
 export const STRANGE = [
   'a machine vanished',
   'a machine was deleted by a third party',
@@ -20,11 +20,11 @@ export const STRANGE = [
   'the cloud answered only with errors',
 ] as const;
 
-/** Beside those that ambushes call for. */
-const MOST = 4;
+/** Maximum number of actions, in addition to those of targeted faults. */
+const MAX_ACTIONS = 4;
 const OUTAGE_MS = 40_000;
 
-/** Those who use the same cloud and do not know of us, and those who run it. */
+/** Other users of the cloud, who do not know the operator, and its administrators. */
 export class Strangers {
   readonly #simulation: Simulation;
   readonly #cloud: Cloud;
@@ -36,7 +36,7 @@ export class Strangers {
     this.#replicas = replicas;
   }
 
-  /** Machines that were there before us. */
+  /** Adds servers that existed before the operator. */
   settle(): void {
     this.#cloud.add({ name: TAKEN });
     this.#cloud.add({ name: 'elsewhere', labels: foreignLabels(this.#simulation.uuid()) });
@@ -45,7 +45,7 @@ export class Strangers {
 
   plan(ms: number): void {
     const { choices, schedule } = this.#simulation;
-    for (let count = choices.pick(MOST + 1); count > 0; count--)
+    for (let count = choices.pick(MAX_ACTIONS + 1); count > 0; count--)
       schedule.after(choices.pick(ms), () => this.strike());
   }
 
@@ -56,43 +56,43 @@ export class Strangers {
       () => this.takeAway(this.#oneOfOurs()),
       () => this.takeAway(this.#oneOfOurs()),
       () => this.#fail(this.#oneOfOurs()),
-      () => this.#unmark(this.#oneOfOurs()),
+      () => this.#relabel(this.#oneOfOurs()),
       () => this.prohibit(choices.one(WANTED)),
       () => this.#allow(),
       () => this.#takeName(),
       () => this.#outage(),
-      () => this.#disorder(),
+      () => this.#failAllRequests(),
     ])();
   }
 
-  /** A machine of ours goes, at once or as a deletion does. */
+  /** Removes a managed server, either instantly or through a deletion. */
   takeAway(server: CloudServer | undefined): void {
     if (server === undefined || server.state === 'deleting') return;
     if (this.#simulation.choices.oneIn(2)) {
-      this.#tell('a machine was deleted by a third party', server.id);
+      this.#note('a machine was deleted by a third party', server.id);
       this.#cloud.beginDelete(server.id, 'somebody');
     } else this.steal(server);
   }
 
-  /** At once. */
+  /** Removes a server instantly. */
   steal(server: CloudServer | undefined): void {
     if (server === undefined) return;
-    this.#tell('a machine vanished', server.id);
+    this.#note('a machine vanished', server.id);
     this.#cloud.servers.remove(server, 'somebody');
   }
 
   prohibit(name: string): void {
-    this.#tell('a name was prohibited', name);
-    this.#cloud.prohibit(name, 'it is the name of a river');
+    this.#note('a name was prohibited', name);
+    this.#cloud.prohibit(name, 'the name is reserved');
   }
 
-  /** From now on nothing of theirs changes, and machines use as much of their CPU as they do. */
+  /** Ends all actions and outages, and freezes the CPU utilization of servers. */
   rest(): void {
     const { choices } = this.#simulation;
     this.#cloud.keepStill();
     this.#cloud.outOfOrder = false;
     for (const name of this.#replicas.names) this.#simulation.network.mend(name, CLOUD);
-    if (choices.oneIn(2)) return; // what is prohibited stays so
+    if (choices.oneIn(2)) return; // prohibited names stay prohibited
     for (const name of WANTED) this.#cloud.allow(name);
   }
 
@@ -103,13 +103,13 @@ export class Strangers {
 
   #fail(server: CloudServer | undefined): void {
     if (server?.state !== 'running') return;
-    this.#tell('a machine failed', server.id);
-    this.#cloud.fail(server.id, 'it has stopped by itself', 'somebody');
+    this.#note('a machine failed', server.id);
+    this.#cloud.fail(server.id, 'the server has stopped', 'somebody');
   }
 
-  #unmark(server: CloudServer | undefined): void {
+  #relabel(server: CloudServer | undefined): void {
     if (server === undefined) return;
-    this.#tell('a machine lost its ownership labels', server.id);
+    this.#note('a machine lost its ownership labels', server.id);
     const labels = this.#simulation.choices.oneIn(3) ? {} : { ...server.labels, ...ELSEWHERE };
     this.#cloud.servers.replace(server, { ...server, labels }, 'somebody');
   }
@@ -117,7 +117,7 @@ export class Strangers {
   #allow(): void {
     for (const name of WANTED) {
       if (!this.#cloud.isProhibited(name)) continue;
-      this.#tell('a name was allowed again', name);
+      this.#note('a name was allowed again', name);
       this.#cloud.allow(name);
     }
   }
@@ -125,24 +125,24 @@ export class Strangers {
   #takeName(): void {
     const name = this.#simulation.choices.one(WANTED);
     if (this.#cloud.servers.named(name) !== undefined) return;
-    this.#tell('a name was taken by a third party', name);
+    this.#note('a name was taken by a third party', name);
     this.#cloud.add({ name, labels: foreignLabels('x') });
   }
 
-  /** Mostly longer than a client tries. */
+  /** Partitions all replicas from the cloud, mostly for longer than a client retries. */
   #outage(): void {
-    this.#tell('the cloud was down', 'for all');
+    this.#note('the cloud was down', 'for all replicas');
     cutOff(this.#simulation, this.#replicas.names, CLOUD, OUTAGE_MS);
   }
 
-  #disorder(): void {
-    this.#tell('the cloud answered only with errors', 'for all');
+  #failAllRequests(): void {
+    this.#note('the cloud answered only with errors', 'for all replicas');
     putOutOfOrder(this.#simulation, this.#cloud, OUTAGE_MS);
   }
 
-  #tell(what: (typeof STRANGE)[number], about: string): void {
+  #note(what: (typeof STRANGE)[number], about: string): void {
     this.#simulation.counts.add(what);
-    this.#simulation.note('strangers', `${what}: ${about}`);
+    this.#simulation.note('third party', `${what}: ${about}`);
   }
 }
 

@@ -10,30 +10,33 @@ import { conditionsOf, onVmChange } from './objects.ts';
 import { UNKNOWN_AFTER_MS } from './program.ts';
 
 /*
- * What has to happen in bounded time can be held to a bound only while nothing else goes wrong. So these come once all
- * has healed; the history has to converge after them as after any trouble.
+ * Time bounds can be checked only while nothing else fails. So these faults are injected after healing; the
+ * run must converge after them as after any fault.
  */
 
-/** What is tried, by its name in the counts. */
+/** Counters of the injected faults. */
 export const TRIALS = ['the cloud was silent without other faults', 'a status was emptied without other faults'] as const;
 
-/** Beside what is slow in a calm time too: a probe under way, and a status write with one conflict before it. */
+/**
+ * Slack for what is slow without faults too: a probe in progress, and a status write with one conflict before
+ * it.
+ */
 const SLACK_MS = 75_000;
-/** Longer than both. */
+/** Longer than the time until the report plus the slack. */
 const SILENCE_MS = UNKNOWN_AFTER_MS + SLACK_MS + 30_000;
-/** From the stranger to the API server, to the operator, and back. */
+/** Time limit for restoring a status: from the third party to the API server, to the operator, and back. */
 const RESTORED_MS = 75_000;
-/** One history in so many has a trial of each kind. */
+/** Probability: one run in 4 has such a fault. */
 const RARITY = 4;
 
 export class Trials {
   readonly #truth: Truth;
   readonly #replicas: Replicas;
-  /** Since when the cloud has been silent; undefined while it answers. */
+  /** Virtual time since when the cloud is silent; undefined while it responds. */
   #silentAt: number | undefined;
-  /** Since when the status of an object has been empty, by its key. */
+  /** Virtual time since when a status is empty, by key. */
   readonly #emptied = new Map<string, number>();
-  readonly #looks: (() => void)[] = [];
+  readonly #checks: (() => void)[] = [];
   #endsAt = 0;
 
   constructor(truth: Truth, replicas: Replicas) {
@@ -45,7 +48,10 @@ export class Trials {
     return this.#truth.simulation.schedule.now >= this.#endsAt;
   }
 
-  /** All has healed. @param settledMs after which the lead is somebody's and what users have asked for has landed */
+  /**
+   * Injects at most one fault after healing. @param settledMs time until a leader is elected and user
+   * requests have arrived
+   */
   begin(client: Client, settledMs: number): void {
     const { choices, schedule } = this.#truth.simulation;
     if (!choices.oneIn(RARITY)) return;
@@ -53,14 +59,14 @@ export class Trials {
     this.#endsAt = schedule.now + settledMs + SILENCE_MS;
     schedule.after(settledMs, () => {
       act();
-      this.#look();
+      this.#check();
     });
   }
 
-  /** Looks once a second for as long as a trial lasts. */
-  #look(): void {
-    for (const look of this.#looks) look();
-    if (!this.isOver) this.#truth.simulation.schedule.after(1_000, () => this.#look());
+  /** Runs the checks once per virtual second until the fault ends. */
+  #check(): void {
+    for (const check of this.#checks) check();
+    if (!this.isOver) this.#truth.simulation.schedule.after(1_000, () => this.#check());
   }
 
   #silence(): void {
@@ -91,7 +97,7 @@ export class Trials {
     }
   }
 
-  /** In a calm time, Ready is not True of any VM when the cloud has been silent for long. */
+  /** Without other faults, Ready is not True for any VM after the cloud has been silent for long. */
   readonly unknownWithoutAnswer: Invariant = {
     name: 'Ready is not True while the cloud is silent',
     watch: (truth, violated) => {
@@ -105,20 +111,20 @@ export class Trials {
         if (before === undefined && after !== undefined)
           createdAt.set(after.metadata.uid ?? '', schedule.now);
       });
-      this.#looks.push(() => {
+      this.#checks.push(() => {
         if (this.#silentAt === undefined) return;
         const since = Math.max(this.#silentAt, ledSince);
         for (const object of truth.server.objects(VM)) {
           const bound =
             Math.max(since, createdAt.get(object.metadata.uid ?? '') ?? 0) + UNKNOWN_AFTER_MS + SLACK_MS;
           if (schedule.now > bound && isReady(object))
-            violated(`${object.metadata.name} is Ready ${schedule.now - since} ms after the last answer`);
+            violated(`${object.metadata.name} is Ready ${schedule.now - since} ms after the last response`);
         }
       });
     },
   };
 
-  /** In a calm time, a status that somebody empties is restored. */
+  /** Without other faults, an emptied status is restored. */
   readonly statusRestored: Invariant = {
     name: 'a status emptied by others is restored',
     watch: (truth, violated) => {
@@ -127,11 +133,11 @@ export class Trials {
         if (after !== undefined && conditionsOf(after).has('Ready'))
           this.#emptied.delete(keyOf(after.metadata));
       });
-      this.#looks.push(() => {
+      this.#checks.push(() => {
         for (const [key, at] of this.#emptied) {
           const object = [...truth.server.objects(VM)].find(({ metadata }) => keyOf(metadata) === key);
           if (object === undefined || conditionsOf(object).has('Ready')) this.#emptied.delete(key);
-          else if (schedule.now > at + RESTORED_MS) violated(`${key} has had no conditions since ${at} ms`);
+          else if (schedule.now > at + RESTORED_MS) violated(`${key} has no conditions since ${at} ms`);
         }
       });
     },

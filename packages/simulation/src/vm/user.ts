@@ -4,29 +4,29 @@ import type { Cloud } from '../cloud/cloud.ts';
 import { Person, type Ref } from '../scenario/person.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { FORGED, PAUSED, RECREATE } from './objects.ts';
-import { isMarkedFor } from './outside.ts';
+import { isMarkedFor } from './external-resources.ts';
 
-/** What the user's objects are called, and the machines that they ask for, unless they want the same. */
+/** Names of the user's VMs. Each requests a server named `vm-<name>`, unless two VMs want the same name. */
 export const NAMES = ['ant', 'bee', 'cat'] as const;
 
-/** A name that two may want, and one that a stranger's machine has. */
+/** A server name that two VMs may request, and one that a foreign server has. */
 export const SHARED = 'vm-shared';
 export const TAKEN = 'vm-foreign';
 
-/** What is done to the status past the operator, by its name in the counts. */
+/** Counters of status edits past the operator. */
 export const FORGERIES = ['a vmId was changed by a third party', 'a status was emptied by a third party'] as const;
 
 const UPDATED = { metadata: { annotations: { touched: 'yes' } } };
 
-/** All objects that he ever has. */
+/** Names of all VMs that the user ever creates. */
 export const ALL: readonly string[] = NAMES.flatMap((name) => [name, successorOf(name)]);
 
-/** Another object that wants a machine of the same name. */
+/** Name of another VM that requests a server of the same name. */
 function successorOf(name: string): string {
   return `${name}-next`;
 }
 
-/** Somebody who asks for machines, changes his mind, and lets go of them; sometimes all within seconds. */
+/** A user who creates, annotates and deletes VMs, sometimes within seconds. */
 export class User {
   readonly #simulation: Simulation;
   readonly #cloud: Cloud;
@@ -42,7 +42,7 @@ export class User {
     return this.#person.client;
   }
 
-  /** Plans what he does within so many milliseconds. */
+  /** Plans the user's actions for the given number of milliseconds. */
   plan(ms: number): void {
     const { choices } = this.#simulation;
     for (const name of NAMES) {
@@ -61,13 +61,13 @@ export class User {
       if (choices.oneIn(6)) this.#person.at(later(), () => this.#forge(name));
       if (!choices.oneIn(2)) continue;
       this.#person.at(later(), () => (choices.oneIn(4) ? this.letGo(name) : this.delete(name)));
-      if (choices.oneIn(3)) this.#person.at(later(), () => this.create(successorOf(name), `vm-${name}`)); // its name goes on
-      if (choices.oneIn(2)) this.#person.at(later(), () => this.create(name, vmname())); // another object of the same name
+      if (choices.oneIn(3)) this.#person.at(later(), () => this.create(successorOf(name), `vm-${name}`)); // requests the same server name
+      if (choices.oneIn(2)) this.#person.at(later(), () => this.create(name, vmname())); // a new VM with the same name
     }
   }
 
   create(name: string, vmname: string): void {
-    this.#person.does(`wants ${name}, called ${vmname}`, () =>
+    this.#person.does(`creates ${name} with vmname ${vmname}`, () =>
       this.#person.client.create(VM, { metadata: refOf(name), spec: { vmname } }),
     );
   }
@@ -84,10 +84,11 @@ export class User {
     this.#person.letGo(refOf(name), name);
   }
 
-  /** Somebody who may write the status does: he points the VM at another machine, or at none, or empties it. */
+  /** Edits the status: points the VM at another server or at none, or empties it. */
   #forge(name: string): void {
     const { choices, counts } = this.#simulation;
-    // One of the VM's name without an ownership label cannot be told from its own that has lost it.
+    // A server without an ownership label cannot be distinguished from the VM's own server that has lost its
+    // labels.
     const servers = [...this.#cloud.servers.all()].filter(({ labels }) => !isMarkedFor(labels, undefined));
     const isGone = servers.length === 0 || choices.oneIn(3);
     const vmId = isGone ? this.#simulation.uuid() : servers[choices.pick(servers.length)]?.id;
@@ -100,7 +101,7 @@ export class User {
     );
   }
 
-  /** Pauses end. @param touch whether each object is to be looked at again */
+  /** Ends all pauses. @param touch whether to trigger a reconcile of each VM */
   resume(names: Iterable<string>, touch: boolean): void {
     for (const name of names) {
       this.annotate(name, PAUSED, null);

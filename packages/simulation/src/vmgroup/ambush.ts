@@ -8,12 +8,12 @@ import type { Trouble } from '../scenario/trouble.ts';
 import type { Pace } from '../vcenter/simulated.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
 import { isDeleted, isOrphaned, onGroupChange, wantedIn } from './objects.ts';
-import { machinesOf } from './outside.ts';
+import { machinesOf } from './external-resources.ts';
 import { isChange, isClone, methodOf, ownerAsked } from './requests.ts';
 import type { Strangers } from './strangers.ts';
 import { FRESH, type User } from './user.ts';
 
-/** One write in so many is followed at once by something that makes it dangerous. */
+/** Probabilities: one write in N is followed by a fault that makes it dangerous. */
 const TROUBLE = 40;
 const SLEEP = 24;
 const CHANGE_OF_MIND = 5;
@@ -24,17 +24,17 @@ const ORPHANED = 8;
 const BLINDED = 4;
 const HIDDEN = 2;
 const TEMPLATED = 4;
-/** Calls that can remove a group's folder. */
+/** Methods that can remove a group's folder. */
 const FOLDER_REMOVALS: ReadonlySet<string> = new Set(['Destroy_Task', 'UnregisterAndDestroy_Task']);
-/** Longer than it takes to get the lead. */
+/** Longer than a fail-over. */
 const SLOW_MS = 30_000;
-/** Within which a request arrives, mostly. */
+/** Typical maximum transit time of a request. */
 const BLIND_MS = 2_000;
-/** Until a group that was just asked for has machines. */
+/** Time until a new group has machines. */
 const MADE_MS = 20_000;
-/** Within the time that a request and its answer usually take. */
+/** Typical duration of a request and its response. */
 const SOON_MS = 200;
-/** Within the time that a clone takes. */
+/** Typical duration of a clone. */
 const LATER_MS = 4_000;
 
 export interface Ambushers {
@@ -47,13 +47,13 @@ export interface Ambushers {
 }
 
 /**
- * Waits for the moments that matter. Left to chance, few processes stop just between storing a slot and cloning, and few
- * groups change while a machine is made: thousands of histories would show nothing.
+ * Injects faults at critical moments. At random times, few processes would stop just between storing a slot
+ * and cloning, and few groups would change during a clone.
  */
 export function layAmbush(truth: Truth, ambushers: Ambushers): void {
   const { trouble, user, strangers, vcenter, pace } = ambushers;
-  blindTheNext(truth, ambushers);
-  hideOneOfThoseLetGo(truth, ambushers);
+  partitionStandby(truth, ambushers);
+  hideOrphanedMachine(truth, ambushers);
   makeTemplatesAtScaleIn(truth, ambushers);
   const { traffic, simulation } = truth;
   const { choices, schedule, network } = simulation;
@@ -67,10 +67,10 @@ export function layAmbush(truth: Truth, ambushers: Ambushers): void {
     if (!isWrite) return;
     const [name = ''] = sent.sender.split('.');
     if (choices.oneIn(TROUBLE)) within(SOON_MS, () => trouble.strike(name));
-    // Asleep with the answer on its way, it wakes and goes on to the next step, when another may have the lead.
+    // Paused while the response is on its way, it continues with the next step when another replica may lead.
     if (choices.oneIn(SLEEP)) trouble.pause(name);
     if (FOLDER_REMOVALS.has(methodOf(sent)) && choices.oneIn(INTRUSION))
-      within(SOON_MS, () => strangers.intrudeSomewhere());
+      within(SOON_MS, () => strangers.addForeignMachine());
     if (!isClone(sent)) return;
     const { uid } = ownerAsked(sent);
     const group = objectOf(truth, uid)?.metadata;
@@ -84,9 +84,10 @@ export function layAmbush(truth: Truth, ambushers: Ambushers): void {
       ])();
       if (choices.oneIn(3)) trouble.pause(name);
     }
-    // Its folder outlives it, and who waits for the answer does not: the machine lands, and is nobody's.
+    // The folder outlives the group and the replica that waits for the response is paused, so the clone
+    // becomes an orphan.
     if (group !== undefined && choices.oneIn(ORPHANED)) {
-      strangers.intrudeInto(`${group.namespace}-${group.name}`);
+      strangers.addForeignMachineTo(`${group.namespace}-${group.name}`);
       pace.nextCloneMs = SLOW_MS + choices.pick(SLOW_MS);
       trouble.pause(name);
       within(LATER_MS, () => user.delete({ namespace: group.namespace ?? '', name: group.name }));
@@ -96,8 +97,11 @@ export function layAmbush(truth: Truth, ambushers: Ambushers): void {
   });
 }
 
-/** A machine that nobody is shown just as its group is let go of, and that comes to light when the group is gone. */
-function hideOneOfThoseLetGo(truth: Truth, { strangers, vcenter }: Ambushers): void {
+/**
+ * Hides a machine just when its group is deleted with policy Orphan; it becomes visible again after the group
+ * is gone.
+ */
+function hideOrphanedMachine(truth: Truth, { strangers, vcenter }: Ambushers): void {
   const { choices, network } = truth.simulation;
   onGroupChange(truth, (before, after) => {
     if (!network.faulty || after === undefined || before === undefined) return;
@@ -106,7 +110,7 @@ function hideOneOfThoseLetGo(truth: Truth, { strangers, vcenter }: Ambushers): v
   });
 }
 
-/** People keep a machine as a template just as its group is scaled in. */
+/** Turns machines into templates just when their group is scaled in. */
 function makeTemplatesAtScaleIn(truth: Truth, { strangers, vcenter }: Ambushers): void {
   const { choices, network } = truth.simulation;
   onGroupChange(truth, (before, after) => {
@@ -116,8 +120,11 @@ function makeTemplatesAtScaleIn(truth: Truth, { strangers, vcenter }: Ambushers)
   });
 }
 
-/** Who does not lead hears nothing of a new group, and leads when it has machines: it takes them for nobody's. */
-function blindTheNext(truth: Truth, { user, replicas }: Ambushers): void {
+/**
+ * Partitions the standby while a group is created, and crashes the leader when the group has machines: the
+ * new leader does not know the group and considers its machines orphans.
+ */
+function partitionStandby(truth: Truth, { user, replicas }: Ambushers): void {
   const { choices, schedule, network } = truth.simulation;
   const holder = new Holder(truth, LEASE);
   user.onCreate = (group) => {

@@ -6,10 +6,10 @@ import { LEASE } from '../scenario/observed-manager.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
 import { isDeleted, isPaused, onGroupChange, readyOf, slotOf, slotsOf, wantedIn } from './objects.ts';
-import { folderOwnerOf, foldersIn, machinesOf, ownerOf, templateOf } from './outside.ts';
+import { folderOwnerOf, foldersIn, machinesOf, ownerOf, templateOf } from './external-resources.ts';
 import { isClone, ownerAsked } from './requests.ts';
 
-/** What is counted here and in the model, and must have happened over many seeds. */
+/** Critical moments that are counted here and in the model, and must occur over many seeds. */
 export const INTERESTING = [
   'a task failed',
   'an update was told late',
@@ -39,7 +39,7 @@ export const INTERESTING = [
   'a group was paused',
 ] as const;
 
-/** Reasons of the condition Ready, and what is counted when one is told. */
+/** Counters by reason of the Ready condition. */
 export const TOLD = {
   FolderTaken: 'FolderTaken was reported',
   NotFound: 'NotFound was reported',
@@ -50,7 +50,7 @@ export const TOLD = {
 type Interesting = (typeof INTERESTING)[number] | (typeof TOLD)[keyof typeof TOLD];
 type Add = (what: Interesting) => void;
 
-/** Counts the moments in which something is likely to go wrong. */
+/** Counts the moments in which bugs are likely to do harm. */
 export function countInteresting(truth: Truth, vcenter: Vcenter): void {
   const add: Add = (what) => truth.simulation.counts.add(what);
   const clones = new RunningClones(truth, vcenter);
@@ -60,7 +60,7 @@ export function countInteresting(truth: Truth, vcenter: Vcenter): void {
   countFolders(truth, vcenter, add);
 }
 
-/** Which clones run, and for whom. */
+/** Tracks running clones and their groups. */
 class RunningClones {
   readonly #running = new Map<string, string>();
 
@@ -96,13 +96,13 @@ function countClones(truth: Truth, vcenter: Vcenter, clones: RunningClones, add:
     asked.add(`${uid}/${slot}`);
   });
   traffic.onLand((sent) => {
-    if (isClone(sent) && sent.seen === 'that none comes') add('a clone request arrived after its sender timed out');
+    if (isClone(sent) && sent.outcome === 'failed') add('a clone request arrived after its sender timed out');
     const now = vcenter.sessions.length;
     if (now < sessions && clones.any) add('a session was killed while a clone ran');
     sessions = now;
   });
   traffic.onEnd((sent) => {
-    if (isClone(sent) && sent.seen === 'that none comes' && sent.landedAt !== undefined)
+    if (isClone(sent) && sent.outcome === 'failed' && sent.landedAt !== undefined)
       add('the response to a clone was lost');
   });
   vcenter.tasks.onEnd(({ what, fault }) => {

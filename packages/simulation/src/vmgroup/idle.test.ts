@@ -7,15 +7,18 @@ import { Traffic } from '../scenario/traffic.ts';
 import { Address } from '../vcenter/address.ts';
 import { simulatedVcenter, VCENTER, VCENTER_FAULTS } from '../vcenter/simulated.ts';
 import { SERVED_VMGROUP } from './objects.ts';
-import { marksOf } from './outside.ts';
+import { marksOf } from './external-resources.ts';
 import { vmGroupProgram } from './program.ts';
 import { methodOf } from './requests.ts';
 import { Strangers } from './strangers.ts';
 import { FRESH, User } from './user.ts';
 
-/** One in a minute, and one more when a session ends. */
+/** Maximum number of waits: one per minute, and one more at the end of each session. */
 const WAITS = 66;
-/** Each run of garbage collection lists the folders of vCenter: a view is made, read in pages and destroyed. */
+/**
+ * Methods of each run of garbage collection, which lists the folders: creates a view, reads its pages,
+ * destroys it.
+ */
 const SWEEPING = [
   'CreateContainerView',
   'RetrievePropertiesEx',
@@ -25,12 +28,12 @@ const SWEEPING = [
 const USER = { username: 'operator', password: 'the-password-of-vcenter' };
 const SETTLING_MS = 10 * 60_000;
 const HOUR_MS = 60 * 60_000;
-/** vCenter's own is thirty. */
+/** Session lifetime; vCenter's default is 30 minutes. */
 const SESSION_MS = 10 * 60_000;
 const SECOND = { namespace: 'default', name: 'second' };
 const SPEC = { replicas: 3, cpu: 1, memory: 1, template: 'small' };
 
-test('an hour in which sessions end and nothing else happens costs a wait a minute, and no write', async () => {
+test('an idle hour with expiring sessions costs one wait per minute and no write', async () => {
   const calls = new Map<string, number>();
   const written: string[] = [];
   let machines = 0;

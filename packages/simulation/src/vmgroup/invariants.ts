@@ -18,13 +18,13 @@ import {
   slotsOf,
   wantedIn,
 } from './objects.ts';
-import { foldersIn, marksOf, type Owner, ownerOf } from './outside.ts';
+import { foldersIn, marksOf, type Owner, ownerOf } from './external-resources.ts';
 import { CONCURRENCY } from './program.ts';
 import { isChange, isClone, methodOf, ownerAsked } from './requests.ts';
 
-/* What is promised of VmGroups beyond what is promised of all objects that stand for something outside. */
+/* Invariants of VmGroups, in addition to those of all objects with external resources. */
 
-/** By whatever a machine is told from others. What people copy by hand is theirs. */
+/** A slot has at most one machine, by labels and by UUID. Manual copies do not count. */
 export function oneMachineASlot(vcenter: Vcenter): Invariant {
   return {
     name: 'at most one machine per group and slot, and per UUID',
@@ -44,12 +44,13 @@ export function oneMachineASlot(vcenter: Vcenter): Invariant {
   };
 }
 
-/** Between a look into a folder and the request to destroy it: the answer's way. */
-const LOOK_MS = 13_000;
+/** Maximum time between reading a folder and the request to destroy it: the transit time of the response. */
+const READ_MS = 13_000;
 
 /**
- * Machines that the operator has not made, or has let go, are left alone. One that comes into a folder just as the folder
- * goes may leave the inventory with it, since vCenter cannot remove a folder only if it is empty; its files stay.
+ * Machines that the operator has not created, or has orphaned, are left alone. A machine that is added to a
+ * folder just when the folder is removed may leave the inventory with it, since vCenter cannot remove a
+ * folder only if it is empty; its files stay.
  */
 export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
   return {
@@ -77,8 +78,8 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
         }
         const isJustIn =
           isUnregistered === true &&
-          (cameAt.get(before.id) ?? 0) > (askedAt.get(task ?? '') ?? Number.MAX_VALUE) - LOOK_MS;
-        // It was leaving: that was asked for before it was let go of with the others, and has come late.
+          (cameAt.get(before.id) ?? 0) > (askedAt.get(task ?? '') ?? Number.MAX_VALUE) - READ_MS;
+        // Its removal was requested before its group was orphaned, and arrived late.
         const wasAsked = (sentAt.get(task ?? '') ?? Number.MAX_VALUE) < (letGoAt.get(before.id) ?? 0);
         if (!ours.has(before.id) && !isJustIn && !wasAsked)
           violated(`${before.id} ('${before.name}') is ${after ? 'changed' : 'destroyed'}`);
@@ -89,7 +90,9 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
   };
 }
 
-/** A machine goes only after it was stored that it does: in its group's status, or by the group's own deletion. */
+/**
+ * A machine is destroyed only after its removal was stored in the group's status, or the group was deleted.
+ */
 export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
   return {
     name: 'no wanted machine is destroyed',
@@ -107,14 +110,14 @@ export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
             for (const machine of machinesIn(vcenter, after.metadata.uid, slot)) doomed.add(machine.id);
       });
       vcenter.machines.listen(({ before, after, cause }) => {
-        const owner = (after ?? before) && ownerOf(after ?? before ?? NOBODY);
+        const owner = (after ?? before) && ownerOf(after ?? before ?? NO_MACHINE);
         if (owner === undefined) return;
         if (before === undefined && after !== undefined && isLeaving(owner)) doomed.add(after.id);
         if (before === undefined || after !== undefined || cause !== 'request' || doomed.has(before.id))
           return;
         const object = objectOf(truth, owner.uid);
         if (object === undefined && !deleted.has(owner.uid))
-          violated(`${before.id} of ${owner.uid} is destroyed, which was never deleted itself`);
+          violated(`${before.id} of ${owner.uid} is destroyed, but the group itself was never deleted`);
         if (object !== undefined && !isDeleted(object))
           violated(`${before.id} of ${nameOf(object)}, slot ${owner.slot}, is destroyed`);
       });
@@ -122,10 +125,16 @@ export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
   };
 }
 
-/** Between the answer that proves a machine gone and the status write that drops its slot, a late clone can land. */
+/**
+ * Maximum time between the response that proves a machine gone and the status write that drops its slot; a
+ * late clone can complete in between.
+ */
 const PROOF_MS = 20_000;
 
-/** A slot is dropped only when its machine is gone or no longer carries the group's labels, wherever people moved it. */
+/**
+ * A slot is dropped only when its machine is gone or no longer has the group's labels, even if users moved
+ * the machine.
+ */
 export function slotsOutliveMachines(vcenter: Vcenter): Invariant {
   return {
     name: 'a slot is dropped only when its machine is gone or released',
@@ -148,7 +157,7 @@ export function slotsOutliveMachines(vcenter: Vcenter): Invariant {
   };
 }
 
-/** A machine that people moved to another folder, or turned into a template, stays while its group exists. */
+/** A machine that users moved to another folder, or turned into a template, stays while its group exists. */
 export function takenOverMachinesStay(vcenter: Vcenter): Invariant {
   return {
     name: 'machines that users moved or turned into templates are not destroyed',
@@ -171,23 +180,25 @@ export function takenOverMachinesStay(vcenter: Vcenter): Invariant {
         }
         if (cause !== 'request' || after !== undefined || objectOf(truth, owner.uid) === undefined) return;
         if (!before.isTemplate && isInFolderOf(truth, vcenter, before)) return;
-        // What happens between the last look and the request cannot be helped.
+        // Changes between the last read and the request cannot be detected.
         const sent = sentAt.get(task ?? '') ?? 0;
-        if ((takenAt.get(before.id) ?? Number.MAX_VALUE) < sent - LOOK_MS)
+        if ((takenAt.get(before.id) ?? Number.MAX_VALUE) < sent - READ_MS)
           violated(`${before.id} ('${before.name}') is destroyed`);
       });
     },
   };
 }
 
-/** Whether a machine is in the folder that its group's name calls for. */
+/** Whether a machine is in the folder that belongs to its group's name. */
 function isInFolderOf(truth: Truth, vcenter: Vcenter, machine: Machine): boolean {
   const group = objectOf(truth, ownerOf(machine)?.uid ?? '')?.metadata;
   const folder = foldersIn(vcenter).find(({ ref }) => ref.value === machine.folder);
   return group !== undefined && folder?.name === `${group.namespace}-${group.name}`;
 }
 
-/** A group whose machines are to stay loses its marks on them, and nothing else. */
+/**
+ * Deleting a group with policy Orphan removes the ownership labels of its machines, and changes nothing else.
+ */
 export function letGoOnlyWhenAsked(vcenter: Vcenter): Invariant {
   return {
     name: 'a machine is orphaned only when requested',
@@ -206,19 +217,19 @@ export function letGoOnlyWhenAsked(vcenter: Vcenter): Invariant {
         if (before === undefined || owner === undefined || cause !== 'request') return;
         const object = objectOf(truth, owner.uid);
         const asked = letGo.get(owner.uid);
-        // One that was leaving when the others were let go goes.
+        // A machine whose removal was already stored is still removed.
         const isToStay = asked !== undefined && slotOf(asked.object, owner.slot)?.isLeaving !== true;
         const isOld = (cameAt.get(before.id) ?? 0) < (asked?.since ?? 0);
         if (after === undefined && isToStay && isOld)
-          violated(`${before.id} of ${owner.uid} is destroyed, and was to stay`);
+          violated(`${before.id} of ${owner.uid} is destroyed although its policy is Orphan`);
         if (object === undefined || after === undefined || ownerOf(after) !== undefined) return;
-        if (asked === undefined) violated(`${before.id} of ${nameOf(object)} is not marked any more`);
+        if (asked === undefined) violated(`${before.id} of ${nameOf(object)} has lost its labels`);
       });
     },
   };
 }
 
-/** No more leave at a time than may be away, beside those that are too many. */
+/** At most maxUnavailable machines are removed at once, besides surplus ones. */
 export const fewLeaveAtATime: Invariant = {
   name: 'no more machines are removed at once than maxUnavailable',
   watch: (truth, violated) =>
@@ -226,19 +237,23 @@ export const fewLeaveAtATime: Invariant = {
       if (before === undefined || after === undefined || before.status === after.status) return;
       if (isDeleted(after) || readyOf(after).observedGeneration !== after.metadata.generation) return;
       const staying = slotsOf(before).filter(({ isLeaving }) => !isLeaving);
-      // By what was seen when it was decided: one that strangers have switched off since was away before.
+      // Uses the power state in the stored status: a machine that a third party has switched off since was
+      // unavailable before.
       const going = staying.filter(({ slot }) => {
         const { isLeaving = false, power } = slotOf(after, slot) ?? {};
         return isLeaving && power === 'poweredOn';
       });
-      const { replicas, mostAway } = wantedIn(after);
+      const { replicas, maxUnavailable } = wantedIn(after);
       const surplus = Math.max(staying.length - replicas, 0);
-      if (going.length > mostAway + surplus)
-        violated(`${going.length} machines of ${nameOf(after)} leave, and ${mostAway} may be away`);
+      if (going.length > maxUnavailable + surplus)
+        violated(`${going.length} machines of ${nameOf(after)} are removed at once, but maxUnavailable is ${maxUnavailable}`);
     }),
 };
 
-/** Who asks for a machine has stored so, over the version that it has read, and has not stored anything else of its slot since. */
+/**
+ * A replica that clones a machine has stored the attempt with a resourceVersion precondition, and has not
+ * stored the removal of its slot since.
+ */
 export const slotFirst: Invariant = {
   name: 'a machine is cloned only after its slot is stored',
   watch: (truth, violated) => {
@@ -260,12 +275,12 @@ export const slotFirst: Invariant = {
       if (!isClone(sent)) return;
       const { uid, slot } = ownerAsked(sent);
       if (!intended.has(`${sent.sender} ${uid} ${slot}`))
-        violated(`${sent.sender} asks for a machine of ${uid}, slot ${slot}, and has not stored that`);
+        violated(`${sent.sender} clones a machine of ${uid}, slot ${slot}, without a stored attempt`);
     });
   },
 };
 
-/** No more slots than wanted machines, except for those that leave; and each keeps its UUID. */
+/** A group has no more slots than replicas, besides those being removed, and each slot keeps its UUID. */
 export const slotsAreSteady: Invariant = {
   name: 'slot count matches replicas and slots keep their UUID',
   watch: (truth, violated) => {
@@ -291,8 +306,8 @@ export const slotsAreSteady: Invariant = {
 };
 
 /**
- * Tasks that a leader knows of, and what it has asked for without an answer yet. Folders and strays go by themselves. In a
- * new term a leader knows only the tasks that are stored, also where it led before.
+ * Counts the tasks that a leader knows and its requests without a response. Folder operations and garbage
+ * collection have no limit. In a new term a leader knows only the stored tasks, even if it led before.
  */
 export function notTooBusy(vcenter: Vcenter): Invariant {
   return {
@@ -313,32 +328,32 @@ export function notTooBusy(vcenter: Vcenter): Invariant {
       });
       vcenter.tasks.onEnd(({ ref }) => running.delete(ref.value));
       truth.traffic.onEnd((sent) => {
-        // Who has no answer knows of no task.
-        if (sent.seen === 'that none comes' || asked.get(sent) === undefined) asked.delete(sent);
+        // A sender without a response knows no task.
+        if (sent.outcome === 'failed' || asked.get(sent) === undefined) asked.delete(sent);
       });
       truth.traffic.onSend((sent) => {
         if (!isClone(sent)) return;
         let busy = 1;
         for (const [other, task] of asked) {
-          const isOver = other.seen === 'an answer' && (task === undefined || !running.has(task));
+          const isOver = other.outcome === 'answered' && (task === undefined || !running.has(task));
           if (isOver) asked.delete(other);
           else if (other.sender === sent.sender) busy += 1;
         }
         asked.set(sent, undefined);
-        if (busy > CONCURRENCY) violated(`${sent.sender} asks for the ${busy}th at a time`);
+        if (busy > CONCURRENCY) violated(`${sent.sender} starts operation ${busy} at once`);
       });
     },
   };
 }
 
-/** Who changes vCenter holds the lease at the moment of sending. */
+/** A replica that changes vCenter holds the lease when it sends the request. */
 export const onlyTheLeaderChanges: Invariant = {
   name: 'only the leader changes vCenter',
   watch: (truth, violated) => {
     const holder = new Holder(truth, LEASE);
     truth.traffic.onSend((sent) => {
       if (isChange(sent) && !holder.is(sent.sender))
-        violated(`${sent.sender} calls ${methodOf(sent)} while ${holder.identity || 'nobody'} leads`);
+        violated(`${sent.sender} calls ${methodOf(sent)} while ${holder.identity || 'no replica'} leads`);
     });
   },
 };
@@ -349,11 +364,11 @@ export const readyNeverGoesBack: Invariant = {
     onGroupChange(truth, (before, after) => {
       if (before === undefined || after === undefined || before.status === after.status) return;
       const [was, is] = [readyOf(before).observedGeneration, readyOf(after).observedGeneration];
-      if (is < was) violated(`that of ${nameOf(after)} was ${was} and is ${is}`);
+      if (is < was) violated(`observedGeneration of ${nameOf(after)} was ${was} and is ${is}`);
     }),
 };
 
-/** A name is told as taken only where a machine that is not the group's has it. */
+/** NameTaken is reported only if a machine outside the group has the name. */
 export function takenMeansTaken(vcenter: Vcenter): Invariant {
   return {
     name: 'NameTaken is reported only when the name is taken',
@@ -365,13 +380,13 @@ export function takenMeansTaken(vcenter: Vcenter): Invariant {
         const isTaken = (machine: Machine) =>
           names.has(machine.name) && ownerOf(machine)?.uid !== after.metadata.uid;
         if (![...vcenter.machines.all()].some(isTaken))
-          violated(`no machine has a name of ${nameOf(after)}'s`);
+          violated(`no other machine has a name of ${nameOf(after)}`);
       }),
   };
 }
 
-/** @param lines told of each line that is logged */
-export function notLogged(secret: string, lines: (tell: (line: string) => void) => void): Invariant {
+/** @param lines subscribes to the log lines of all replicas */
+export function notLogged(secret: string, lines: (listener: (line: string) => void) => void): Invariant {
   return {
     name: 'the password is not logged',
     watch: (_, violated) =>
@@ -392,7 +407,7 @@ function* machinesIn(
   }
 }
 
-const NOBODY: Machine = {
+const NO_MACHINE: Machine = {
   ...{ id: '', name: '', folder: '', instanceUuid: '', isTemplate: false, power: 'poweredOff', host: '' },
   ...{ cpus: 0, memoryMb: 0, canAddCpus: false, canAddMemory: false, extraConfig: {}, ip: undefined },
 };

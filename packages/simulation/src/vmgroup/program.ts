@@ -6,17 +6,17 @@ import type { Program } from '../scenario/replicas.ts';
 import { VCENTER } from '../vcenter/simulated.ts';
 
 export const FINALIZER = 'vmwright.dev/vmgroup';
-/** Marks what is ours in vCenter. */
+/** Cluster name in the ownership labels. */
 export const CLUSTER = 'simulated';
-/** How much a leader keeps vCenter busy with at a time. */
+/** Maximum number of concurrent vCenter operations of a leader. */
 export const CONCURRENCY = 3;
 const SITE = 'default';
 
-/** Oftener than the operator's usual minute: a history is short, and what is swept wrongly shall show in it. */
+/** More often than the operator's default minute, so that wrong deletions show within a short run. */
 const SWEEP_MS = 15_000;
-/** None: a grace hides that something is taken for nobody's for a moment. */
+/** No grace period, because it would hide that a machine is an orphan for a moment. */
 const GRACE_MS = 0;
-/** A way there and back takes longer only where both are slow. */
+/** Exceeded only if request and response are both slow. */
 const TIMEOUT_MS = 13_000;
 
 export interface VmGroupProgramOptions extends Observing {
@@ -24,7 +24,7 @@ export interface VmGroupProgramOptions extends Observing {
   readonly password: string;
 }
 
-/** The operator's program, as far as VmGroups are concerned. */
+/** Returns the operator's program, limited to VmGroups. */
 export function vmGroupProgram({ username, password, ...observing }: VmGroupProgramOptions): Program {
   return async (world) => {
     const { manager, log } = observedManager(world, observing);
@@ -43,7 +43,7 @@ export function vmGroupProgram({ username, password, ...observing }: VmGroupProg
           credentials: () => ({ username, password }),
           timeoutMs: TIMEOUT_MS,
           observer: {
-            troubled: (error) => log.warn({ error: String(error) }, 'vCenter cannot be followed'),
+            troubled: (error) => log.warn({ error: String(error) }, 'Inventory watch failed, retrying'),
           },
         }),
       }),

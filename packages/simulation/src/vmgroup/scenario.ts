@@ -11,7 +11,7 @@ import {
   noStuckFinalizer,
 } from '../invariants/objects.ts';
 import { emptyQueue } from '../invariants/queues.ts';
-import { isSettled, liveThrough } from '../scenario/history.ts';
+import { isSettled, runHistory } from '../scenario/history.ts';
 import { COMPACTED, usualTrouble } from '../scenario/must-happen.ts';
 import { LEASE } from '../scenario/observed-manager.ts';
 import { Replicas } from '../scenario/replicas.ts';
@@ -28,7 +28,7 @@ import { countInteresting, INTERESTING, TOLD } from './counting.ts';
 import { foldersAreRespected, foldersOfPeopleStay } from './folders.ts';
 import { ForeignChanges } from './foreign-changes.ts';
 import { SERVED_VMGROUP } from './objects.ts';
-import { outsideOf } from './outside.ts';
+import { externalResourcesOf } from './external-resources.ts';
 import { FINALIZER, vmGroupProgram } from './program.ts';
 import {
   fewLeaveAtATime,
@@ -52,17 +52,17 @@ import { FRESH, User } from './user.ts';
 
 const USER = { username: 'operator', password: 'the-password-of-vcenter' };
 
-/** Until all that the user has sent has landed, and a pause among it. */
+/** Time until all user requests have arrived, including a pause. */
 const USER_SETTLED_MS = 46_000;
-/** From him to the API server, when nothing goes wrong. */
-const LONGEST_WAY_MS = 13_000;
-/** Besides what any controller takes: a machine that was taken down in vain is left alone for up to 15 minutes. */
+/** Maximum transit time of a user request without faults. */
+const MAX_TRANSIT_MS = 13_000;
+/** Longer than the default bound: a machine whose resize was rejected backs off for up to 15 minutes. */
 const BOUND_MS = 1_200_000;
 
-/** At most; less than troubles last. */
+/** Maximum duration of the initial phase without faults; shorter than the fault phase. */
 const CALM_MS = 16_000;
 
-/** Two replicas of the operator over a vCenter, in a world in which all that can go wrong does. */
+/** Two replicas of the operator over a vCenter, under faults. */
 export const vmgroup: Scenario = {
   name: 'vmgroup',
   mustHappen: [
@@ -84,11 +84,11 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
   const foreign = new ForeignChanges();
   const another = simulatedVcenter(simulation, USER, undefined, {
     instanceUuid: 'f7a7a9d2-5f1e-4b8b-9d7c-000000000002',
-    onChange: (what) => foreign.tell(what),
+    onChange: (what) => foreign.report(what),
   });
   const address = new Address(vcenter, another);
   const traffic = new Traffic(simulation);
-  const truth: Truth = { simulation, server, kind: VmGroup, outside: outsideOf(vcenter), traffic };
+  const truth: Truth = { simulation, server, kind: VmGroup, external: externalResourcesOf(vcenter), traffic };
   traffic.serve(API_SERVER, server);
   traffic.serve(VCENTER, address, VCENTER_FAULTS);
   const queues = new Map<string, WorkQueue>();
@@ -126,7 +126,7 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
   user.plan(troubleMs);
   strangers.plan(troubleMs);
   planRestore(truth, troubleMs);
-  // Mostly: a leader that has not found its way into vCenter yet has nothing to lose.
+  // In most runs: a leader that has not connected to vCenter yet has no state to lose.
   if (!choices.oneIn(4)) calmAtFirst(simulation);
   const hasFresh = () => [...server.objects(VmGroup)].some(({ metadata }) => metadata.name === FRESH.name);
   const heal = () => {
@@ -135,19 +135,19 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
     user.create(FRESH, { replicas: 1, cpu: 1, memory: 1, template: 'small' });
     schedule.after(USER_SETTLED_MS, () => user.resume());
   };
-  const isRested = () => healedAt !== undefined && schedule.now > healedAt + USER_SETTLED_MS + LONGEST_WAY_MS;
-  return liveThrough({
+  const isReady = () => healedAt !== undefined && schedule.now > healedAt + USER_SETTLED_MS + MAX_TRANSIT_MS;
+  return runHistory({
     truth,
     trouble,
     invariants,
     troubleMs,
     boundMs: BOUND_MS,
     onHealed: heal,
-    isConverged: () => isRested() && hasFresh() && isSettled(truth, invariants),
+    isConverged: () => isReady() && hasFresh() && isSettled(truth, invariants),
   });
 }
 
-/** Nothing goes wrong until there are machines. */
+/** Suppresses faults until machines exist. */
 function calmAtFirst({ schedule, network, choices }: Simulation): void {
   schedule.after(0, () => {
     network.faulty = false;

@@ -8,10 +8,10 @@ import { powered } from '../vcenter/operations.ts';
 import { VCENTER } from '../vcenter/simulated.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { foldersIn, ownerOf, ROOT, rootIn } from './outside.ts';
+import { foldersIn, ownerOf, ROOT, rootIn } from './external-resources.ts';
 import { TEMPLATES } from './user.ts';
 
-/** What is done to vCenter past us, by its name in the counts. */
+/** Counters of third-party actions on vCenter. */
 export const STRANGE = [
   'a machine was deleted by a third party',
   'a machine was powered off by a third party',
@@ -30,8 +30,8 @@ export const STRANGE = [
   'a folder was made by a user',
 ] as const;
 
-/** Beside those that ambushes call for. */
-const MOST = 4;
+/** Maximum number of actions, in addition to those of targeted faults. */
+const MAX_ACTIONS = 4;
 const OUTAGE_MS = 40_000;
 const GONE_MS = 20_000;
 
@@ -45,13 +45,13 @@ const TEMPLATE: Omit<Draft, 'name' | 'folder' | 'instanceUuid' | 'canAddCpus' | 
   ip: undefined,
 };
 
-/** Those who use the same vCenter and do not know of us, and those who run it. */
+/** Other users of the vCenter, who do not know the operator, and its administrators. */
 export class Strangers {
   readonly #simulation: Simulation;
   readonly #vcenter: Vcenter;
   readonly #replicas: Replicas;
   readonly #address: Address;
-  /** Machines that were moved away: the folders that they were in. */
+  /** Original folders of machines that were moved away. */
   readonly #moved = new Map<string, string>();
   #serial = 0;
 
@@ -62,24 +62,24 @@ export class Strangers {
     this.#replicas = replicas;
   }
 
-  /** What was there before us. */
+  /** Adds templates and machines that existed before the operator. */
   settle(): void {
-    for (const name of TEMPLATES) this.#bring(name);
+    for (const name of TEMPLATES) this.#addTemplate(name);
     this.#addForeign(this.#vcenter.place.vmFolder);
     if (this.#simulation.choices.oneIn(3)) this.#prepareFolder();
   }
 
-  /** A folder for a group, made by people before the group. */
+  /** Creates the folder of a group before the group exists. */
   #prepareFolder(): void {
     const { folders, place } = this.#vcenter;
     const root = folders.make(place.vmFolder, ROOT, 'somebody');
     folders.make(root, 'default-web', 'somebody');
-    this.#tell('a folder was made by a user', 'default-web');
+    this.#note('a folder was made by a user', 'default-web');
   }
 
   plan(ms: number): void {
     const { choices, schedule } = this.#simulation;
-    for (let count = choices.pick(MOST + 1); count > 0; count--)
+    for (let count = choices.pick(MAX_ACTIONS + 1); count > 0; count--)
       schedule.after(choices.pick(ms), () => this.strike());
   }
 
@@ -90,7 +90,7 @@ export class Strangers {
       () => this.takeAway(this.#oneOfOurs()),
       () => this.#setPower(this.#oneOfOurs(), 'poweredOff'),
       () => this.#setPower(this.#oneOfOurs(), 'suspended'),
-      () => this.intrudeSomewhere(),
+      () => this.addForeignMachine(),
       () => this.#copy(this.#oneOfOurs()),
       () => this.moveAway(this.#oneOfOurs()),
       () => this.#rename(this.#oneOfOurs()),
@@ -99,59 +99,62 @@ export class Strangers {
       () => this.killSessions(),
       () => this.#removeTemplate(),
       () => this.#outage(),
-      () => this.#disorder(),
-      () => this.#leadElsewhere(),
+      () => this.#failAllRequests(),
+      () => this.#redirectAddress(),
     ])();
   }
 
   takeAway(machine: Machine | undefined): void {
     if (machine === undefined) return;
-    this.#tell('a machine was deleted by a third party', machine.id);
+    this.#note('a machine was deleted by a third party', machine.id);
     this.#vcenter.machines.remove(machine.id, 'somebody');
   }
 
   killSessions(): void {
     for (const { key } of this.#vcenter.sessions) {
-      this.#tell('a session was killed', key);
+      this.#note('a session was killed', key);
       this.#vcenter.kill(key);
     }
   }
 
-  /** A machine of somebody else in the folder of a group. */
-  intrudeSomewhere(): void {
-    this.intrudeInto(this.#oneFolder()?.name ?? '');
+  /** Adds a foreign machine to a random group folder. */
+  addForeignMachine(): void {
+    this.addForeignMachineTo(this.#oneFolder()?.name ?? '');
   }
 
-  intrudeInto(name: string): void {
+  addForeignMachineTo(name: string): void {
     const folder = foldersIn(this.#vcenter).find((each) => each.name === name);
     if (folder === undefined) return;
-    this.#tell('a foreign machine was added to a managed folder', folder.name);
+    this.#note('a foreign machine was added to a managed folder', folder.name);
     this.#addForeign(folder);
   }
 
-  /** From now on nothing of theirs changes. */
+  /** Ends all actions and outages, and restores templates and moved machines. */
   rest(): void {
     this.#vcenter.outOfOrder = false;
     this.#address.isElsewhere = false;
     for (const name of this.#replicas.names) this.#simulation.network.mend(name, VCENTER);
-    for (const name of TEMPLATES) this.#bring(name);
+    for (const name of TEMPLATES) this.#addTemplate(name);
     for (const id of this.#moved.keys()) this.#moveBack(id);
     for (const { id, isTemplate } of this.#vcenter.machines.all()) if (isTemplate) this.#turnIntoMachine(id);
   }
 
-  /** Out of the folder of its group, for a while. */
+  /** Moves a machine out of its group's folder for a while. */
   moveAway(machine: Machine | undefined): void {
     const { choices, schedule } = this.#simulation;
     const { machines, tasks, place } = this.#vcenter;
     if (machine === undefined || tasks.isLocked(machine.id) || this.#moved.has(machine.id)) return;
     if (place.vmFolder.child(machine.name) !== undefined) return;
-    this.#tell('a machine was moved away by a third party', machine.id);
+    this.#note('a machine was moved away by a third party', machine.id);
     this.#moved.set(machine.id, machine.folder);
     machines.move(machine.id, place.vmFolder);
     schedule.after(1_000 + choices.pick(GONE_MS), () => this.#moveBack(machine.id));
   }
 
-  /** As the status asks: into its folder; where that cannot be, a machine of an existing group is deleted. */
+  /**
+   * Moves a machine back into its folder, as the status message requests. If that is impossible, a managed
+   * machine is deleted.
+   */
   #moveBack(id: string): void {
     const machine = this.#vcenter.machines.get(id);
     const before = this.#moved.get(id);
@@ -164,19 +167,19 @@ export class Strangers {
     else this.#vcenter.machines.move(id, root);
   }
 
-  /** Its name in vCenter means nothing to the group. */
+  /** Renames a machine. The group does not depend on the name. */
   #rename(machine: Machine | undefined): void {
     if (machine === undefined || this.#vcenter.tasks.isLocked(machine.id)) return;
-    this.#tell('a machine was renamed by a third party', machine.id);
+    this.#note('a machine was renamed by a third party', machine.id);
     this.#serial += 1;
     this.#vcenter.machines.change(machine.id, { name: `renamed-${this.#serial}` }, 'somebody');
   }
 
-  /** For a while. */
+  /** Turns a machine into a template for a while. */
   turnIntoTemplate(machine: Machine | undefined): void {
     const { choices, schedule } = this.#simulation;
     if (machine === undefined || this.#vcenter.tasks.isLocked(machine.id)) return;
-    this.#tell('a machine was turned into a template by a third party', machine.id);
+    this.#note('a machine was turned into a template by a third party', machine.id);
     const off = powered(machine, 'poweredOff');
     this.#vcenter.machines.change(machine.id, { ...off, isTemplate: true }, 'somebody');
     schedule.after(1_000 + choices.pick(GONE_MS), () => this.#turnIntoMachine(machine.id));
@@ -201,14 +204,14 @@ export class Strangers {
   #setPower(machine: Machine | undefined, power: 'poweredOff' | 'suspended'): void {
     if (machine?.power !== 'poweredOn' || this.#vcenter.tasks.isLocked(machine.id)) return;
     const how = power === 'suspended' ? 'suspended' : 'powered off';
-    this.#tell(`a machine was ${how} by a third party`, machine.id);
+    this.#note(`a machine was ${how} by a third party`, machine.id);
     this.#vcenter.machines.change(machine.id, powered(machine, power), 'somebody');
   }
 
-  /** With its marks, and a UUID of its own. */
+  /** Copies a machine with its ownership labels but a new UUID. */
   #copy(machine: Machine | undefined): void {
     if (machine === undefined) return;
-    this.#tell('a managed machine was copied manually', machine.id);
+    this.#note('a managed machine was copied manually', machine.id);
     const { id: _, ...copy } = machine;
     this.#serial += 1;
     const instanceUuid = this.#simulation.uuid();
@@ -218,7 +221,7 @@ export class Strangers {
   #removeFolder(): void {
     const folder = this.#oneFolder();
     if (folder === undefined) return;
-    this.#tell('a managed folder was deleted by a third party', folder.name);
+    this.#note('a managed folder was deleted by a third party', folder.name);
     this.#vcenter.operations.remove(folder);
   }
 
@@ -227,13 +230,13 @@ export class Strangers {
     const name = choices.one(TEMPLATES);
     const template = this.#vcenter.place.vmFolder.child(name);
     if (template === undefined) return;
-    this.#tell('a template was removed', name);
+    this.#note('a template was removed', name);
     this.#vcenter.machines.remove(template.ref.value, 'somebody');
-    schedule.after(1_000 + choices.pick(GONE_MS), () => this.#bring(name));
+    schedule.after(1_000 + choices.pick(GONE_MS), () => this.#addTemplate(name));
   }
 
-  /** A template, where there is none of the name. */
-  #bring(name: string): void {
+  /** Adds a template if none of this name exists. */
+  #addTemplate(name: string): void {
     const { vmFolder } = this.#vcenter.place;
     if (vmFolder.child(name) !== undefined) return;
     const canAdd = name === 'large';
@@ -259,28 +262,28 @@ export class Strangers {
     );
   }
 
-  /** Mostly longer than a client tries. */
+  /** Partitions all replicas from vCenter, mostly for longer than a client retries. */
   #outage(): void {
-    this.#tell('vCenter was down', 'for all');
+    this.#note('vCenter was down', 'for all replicas');
     cutOff(this.#simulation, this.#replicas.names, VCENTER, OUTAGE_MS);
   }
 
-  #disorder(): void {
-    this.#tell('vCenter answered only with errors', 'for all');
+  #failAllRequests(): void {
+    this.#note('vCenter answered only with errors', 'for all replicas');
     putOutOfOrder(this.#simulation, this.#vcenter, OUTAGE_MS);
   }
 
-  #leadElsewhere(): void {
+  #redirectAddress(): void {
     const { schedule, choices } = this.#simulation;
-    this.#tell('the address led to another vCenter', 'for all');
+    this.#note('the address led to another vCenter', 'for all replicas');
     this.#address.isElsewhere = true;
     schedule.after(1_000 + choices.pick(OUTAGE_MS), () => {
       this.#address.isElsewhere = false;
     });
   }
 
-  #tell(what: (typeof STRANGE)[number], about: string): void {
+  #note(what: (typeof STRANGE)[number], about: string): void {
     this.#simulation.counts.add(what);
-    this.#simulation.note('strangers', `${what}: ${about}`);
+    this.#simulation.note('third party', `${what}: ${about}`);
   }
 }

@@ -5,24 +5,24 @@ import { PAUSED } from './objects.ts';
 
 export type { GroupRef };
 
-/** The user's groups. The folders of the first two have the same name. */
+/** The user's groups. The first two have the same folder name. */
 const GROUPS: readonly [GroupRef, ...GroupRef[]] = [
   { namespace: 'a-b', name: 'c' },
   { namespace: 'a', name: 'b-c' },
   { namespace: 'default', name: 'web' },
 ];
-/** Made when all is well again. */
+/** Created after healing. */
 export const FRESH: GroupRef = { namespace: 'default', name: 'fresh' };
 
 export const TEMPLATES = ['small', 'large'] as const;
 
 type Spec = VmGroup['spec'];
 
-/** Somebody who asks for machines, changes his mind, and lets go of them; sometimes all within seconds. */
+/** A user who creates, changes and deletes groups, sometimes within seconds. */
 export class User {
   readonly #simulation: Simulation;
   readonly #person: Person<VmGroup>;
-  /** Called right before a group is asked for. */
+  /** Called right before a group is created. */
   onCreate: ((group: GroupRef) => void) | undefined;
 
   constructor(simulation: Simulation) {
@@ -30,7 +30,7 @@ export class User {
     this.#person = new Person(simulation, VmGroup);
   }
 
-  /** Plans what he does within so many milliseconds. */
+  /** Plans the user's actions for the given number of milliseconds. */
   plan(ms: number): void {
     const { choices } = this.#simulation;
     for (const group of GROUPS) {
@@ -49,19 +49,19 @@ export class User {
       }
       if (!choices.oneIn(3)) continue;
       this.#person.at(later(), () => (choices.oneIn(4) ? this.letGo(group) : this.delete(group)));
-      if (choices.oneIn(2)) this.#person.at(later(), () => this.create(group, this.#anything())); // another of the same name
+      if (choices.oneIn(2)) this.#person.at(later(), () => this.create(group, this.#anything())); // a new group with the same name
     }
   }
 
   create(group: GroupRef, spec: Spec): void {
     const { namespace, name } = group;
     this.onCreate?.(group);
-    this.#person.does(`wants ${called(group)}: ${JSON.stringify(spec)}`, () =>
+    this.#person.does(`creates ${called(group)}: ${JSON.stringify(spec)}`, () =>
       this.#person.client.create(VmGroup, { metadata: { namespace, name }, spec }),
     );
   }
 
-  /** Something about the group is wanted otherwise. */
+  /** Changes a random field of the spec. */
   change(group: GroupRef): void {
     const { choices } = this.#simulation;
     choices.one([
@@ -90,7 +90,7 @@ export class User {
     this.#person.letGo(group, called(group));
   }
 
-  /** Pauses end. */
+  /** Ends all pauses. */
   resume(): void {
     for (const group of GROUPS) this.annotate(group, PAUSED, null);
   }
@@ -117,7 +117,7 @@ export class User {
   }
 
   #merge(group: GroupRef, spec: Partial<Spec>): void {
-    this.#person.does(`wants ${called(group)} with ${JSON.stringify(spec)}`, () =>
+    this.#person.does(`changes ${called(group)} to ${JSON.stringify(spec)}`, () =>
       this.#person.client.mergePatch(VmGroup, group, { spec }),
     );
   }

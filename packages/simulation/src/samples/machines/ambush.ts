@@ -5,16 +5,16 @@ import type { Trouble } from '../../scenario/trouble.ts';
 import { isCreate, ownerIn } from './requests.ts';
 import type { User } from './user.ts';
 
-/** One write in so many is followed at once by something that makes it dangerous. */
+/** Probabilities: one write in N is followed by a fault that makes it dangerous. */
 const TROUBLE = 12;
 const SLEEP = 12;
 const CHANGE_OF_MIND = 5;
-/** Within the time that a request and its answer usually take. */
+/** Typical duration of a request and its response. */
 const SOON_MS = 200;
 
 /**
- * Waits for the moments that matter. Left to chance, few processes stop just between storing an intent and creating, and
- * few objects go while their machine is asked for: thousands of histories would show nothing.
+ * Injects faults at critical moments. At random times, few processes would stop just between storing an
+ * intent and creating, and few objects would be deleted while their machine is created.
  */
 export function layAmbush(truth: Truth, trouble: Trouble, user: User): void {
   const { traffic, simulation } = truth;
@@ -23,7 +23,7 @@ export function layAmbush(truth: Truth, trouble: Trouble, user: User): void {
     if (!network.faulty || sent.path.includes('/leases')) return;
     const [name = ''] = sent.sender.split('.');
     if (choices.oneIn(TROUBLE)) schedule.after(choices.pick(SOON_MS), () => trouble.strike(name));
-    // Asleep with the answer on its way, it wakes and goes on to the next step, when another may have the lead.
+    // Paused while the response is on its way, it continues with the next step when another replica may lead.
     if (sent.origin === API_SERVER && choices.oneIn(SLEEP)) trouble.pause(name);
     if (!isCreate(sent) || !choices.oneIn(CHANGE_OF_MIND)) return;
     const object = objectOf(truth, ownerIn(sent));

@@ -7,7 +7,7 @@ import { LEASE } from './controller.ts';
 import { isCreate, ownerIn } from './requests.ts';
 import { Machine } from './resource.ts';
 
-/** What is counted here, and must have happened over many seeds with any variant. */
+/** Critical moments that are counted here and must occur over many seeds with every variant. */
 export const INTERESTING = [
   'a create arrived after its object was gone',
   'a create arrived for an object being deleted',
@@ -26,20 +26,20 @@ export const INTERESTING = [
 
 type Interesting = (typeof INTERESTING)[number] | typeof SWEPT;
 
-/** Only where there is a sweeper. */
+/** Counted only for variants with a garbage collector. */
 export const SWEPT = 'an orphaned machine was deleted';
 
-/** Counts the moments in which something is likely to go wrong. */
+/** Counts the moments in which bugs are likely to do harm. */
 export function countInteresting(truth: Truth, remote: Remote): void {
   const { simulation, server, traffic } = truth;
   const add = (what: Interesting) => simulation.counts.add(what);
   const creates = (uid?: string) =>
-    traffic.onTheWire().some((sent) => isCreate(sent) && (uid === undefined || ownerIn(sent) === uid));
+    traffic.inFlight().some((sent) => isCreate(sent) && (uid === undefined || ownerIn(sent) === uid));
   const holder = new Holder(truth, LEASE, (before) => {
     if (before === '') return;
     add('leadership moved to another replica');
-    const isHis = (sent: Sent) => isCreate(sent) && before.startsWith(`${sent.sender}_`);
-    if (traffic.onTheWire().some(isHis)) add('leadership was lost while a create was in flight');
+    const isTheirs = (sent: Sent) => isCreate(sent) && before.startsWith(`${sent.sender}_`);
+    if (traffic.inFlight().some(isTheirs)) add('leadership was lost while a create was in flight');
   });
 
   traffic.onSend((sent) => {
@@ -53,11 +53,11 @@ export function countInteresting(truth: Truth, remote: Remote): void {
     else if (object.metadata.deletionTimestamp !== undefined)
       add('a create arrived for an object being deleted');
     if (remote.machines.values().some(({ owner }) => owner?.uid === uid)) add('a create arrived twice');
-    if (sent.seen === 'that none comes') add('a create arrived after its sender timed out');
+    if (sent.outcome === 'failed') add('a create arrived after its sender timed out');
     if (!holder.is(sent.sender)) add('a create arrived after another replica became leader');
   });
   traffic.onEnd((sent) => {
-    if (isCreate(sent) && sent.seen === 'that none comes' && sent.landedAt !== undefined)
+    if (isCreate(sent) && sent.outcome === 'failed' && sent.landedAt !== undefined)
       add('the response to a create was lost');
   });
 

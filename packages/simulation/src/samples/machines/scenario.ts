@@ -12,18 +12,18 @@ import {
 } from '../../invariants/machines.ts';
 import {
   converged,
-  endsLikeAFreshOne,
+  sameEndState,
   finalizerStaysWhileWanted,
   identityNeverChanges,
   noSecretOutsideSecrets,
   noStuckFinalizer,
   observedGenerationNeverGoesBack,
 } from '../../invariants/objects.ts';
-import type { Outside, OutsideResource } from '../../invariants/outside.ts';
+import type { ExternalResources, ExternalResource } from '../../invariants/external-resources.ts';
 import { emptyQueue } from '../../invariants/queues.ts';
 import type { RemoteMachine } from '../../remote/machine.ts';
 import { REMOTE, REMOTE_FAULTS, type Remote, startRemote } from '../../remote/remote.ts';
-import { isSettled, liveThrough } from '../../scenario/history.ts';
+import { isSettled, runHistory } from '../../scenario/history.ts';
 import { COMPACTED, usualTrouble } from '../../scenario/must-happen.ts';
 import { Replicas } from '../../scenario/replicas.ts';
 import type { Scenario, Violation } from '../../scenario/scenario.ts';
@@ -40,7 +40,7 @@ import type { Variant } from './variant.ts';
 
 const TOKEN = 'the-backends-token';
 
-/** Two replicas of a controller over the remote backend, in a world in which all that can go wrong does. */
+/** Two replicas of the sample controller over the remote backend, under faults. */
 export function machines(variant: Variant): Scenario {
   return {
     name: `machines-${variant.name}`,
@@ -59,7 +59,7 @@ function live(simulation: Simulation, variant: Variant): Promise<readonly Violat
   const traffic = new Traffic(simulation);
   traffic.serve(API_SERVER, server);
   traffic.serve(REMOTE, remote, REMOTE_FAULTS);
-  const truth: Truth = { simulation, server, kind: Machine, outside: outsideOf(remote), traffic };
+  const truth: Truth = { simulation, server, kind: Machine, external: externalResourcesOf(remote), traffic };
   countInteresting(truth, remote);
   const queues = new Map<string, WorkQueue>();
   const program = machineProgram({
@@ -83,7 +83,7 @@ function live(simulation: Simulation, variant: Variant): Promise<readonly Violat
   replicas.start();
   user.plan(troubleMs);
   const hasFresh = () => [...server.objects(Machine)].some(({ metadata }) => metadata.name === 'fresh');
-  return liveThrough({
+  return runHistory({
     truth,
     trouble,
     invariants,
@@ -105,31 +105,31 @@ const INVARIANTS: readonly Invariant[] = [
   nothingLeaked,
   noStuckFinalizer,
   converged(problemOf),
-  endsLikeAFreshOne(({ status }) => ({
+  sameEndState(({ status }) => ({
     phase: fieldAt(status, ['phase']),
     size: fieldAt(status, ['size']),
   })),
 ];
 
-/** What is wrong with an object at rest. */
-function problemOf(object: StoredObject, { outside }: Truth): string | undefined {
+/** Describes what is wrong with an object after convergence. */
+function problemOf(object: StoredObject, { external }: Truth): string | undefined {
   const { spec, status, metadata } = object;
-  const mine = [...outside.all()].filter(({ owner }) => owner === metadata.uid);
+  const mine = [...external.all()].filter(({ owner }) => owner === metadata.uid);
   const [machine] = mine;
   if (machine === undefined || mine.length > 1) return `it has ${mine.length} machines`;
   if (fieldAt(status, ['machineId']) !== machine.id)
-    return `its machine is ${machine.id}, and its status is ${JSON.stringify(status)}`;
+    return `its machine is ${machine.id}, but its status is ${JSON.stringify(status)}`;
   const size = fieldAt(spec, ['size']);
-  if (!('size' in machine) || machine.size !== size) return `its machine has not the size ${size}`;
-  const isTold =
+  if (!('size' in machine) || machine.size !== size) return `its machine does not have size ${size}`;
+  const isReported =
     fieldAt(status, ['size']) === size && fieldAt(status, ['observedGeneration']) === metadata.generation;
-  return isTold && fieldAt(status, ['phase']) === 'Ready'
+  return isReported && fieldAt(status, ['phase']) === 'Ready'
     ? undefined
     : `its status is ${JSON.stringify(status)}`;
 }
 
-/** The backend as invariants look at it. */
-function outsideOf(remote: Remote): Outside {
+/** Presents the backend to the invariants. */
+function externalResourcesOf(remote: Remote): ExternalResources {
   return {
     *all() {
       for (const machine of remote.machines.values()) yield resourceOf(machine);
@@ -141,7 +141,7 @@ function outsideOf(remote: Remote): Outside {
   };
 }
 
-function resourceOf({ id, owner, state, size }: RemoteMachine): OutsideResource & { readonly size: number } {
+function resourceOf({ id, owner, state, size }: RemoteMachine): ExternalResource & { readonly size: number } {
   return {
     id,
     owner: owner?.manager === MANAGER ? owner.uid : undefined,

@@ -4,7 +4,7 @@ import { Machine } from './resource.ts';
 
 const NAMES = ['ant', 'bee', 'cat'];
 
-/** Somebody who asks for machines, changes his mind, and lets go of them; sometimes all within seconds. */
+/** A user who creates, changes and deletes machines, sometimes within seconds. */
 export class User {
   readonly #simulation: Simulation;
   readonly #person: Person<Machine>;
@@ -14,7 +14,7 @@ export class User {
     this.#person = new Person(simulation, Machine);
   }
 
-  /** Plans what he does within so many milliseconds. */
+  /** Plans the user's actions for the given number of milliseconds. */
   plan(ms: number): void {
     const { choices } = this.#simulation;
     for (const name of NAMES) {
@@ -28,13 +28,13 @@ export class User {
       if (choices.oneIn(2)) this.#person.at(later(), () => this.apply(name, 1)); // A → B → A
       if (!choices.oneIn(2)) continue;
       this.#person.at(later(), () => this.delete(name));
-      if (choices.oneIn(2)) this.#person.at(later(), () => this.apply(name, 1)); // another object of the same name
+      if (choices.oneIn(2)) this.#person.at(later(), () => this.apply(name, 1)); // a new object with the same name
     }
   }
 
   apply(name: string, size: number): void {
     const metadata = { namespace: 'default', name };
-    this.#person.does(`wants ${name} of size ${size}`, () =>
+    this.#person.does(`applies ${name} with size ${size}`, () =>
       this.#person.client.apply(Machine, { metadata, spec: { size } }),
     );
   }

@@ -1,13 +1,15 @@
-/** How a controller guards against creating twice and losing what it has created. */
+/** Safeguards of a controller against duplicate and leaked machines. */
 export interface Variant {
   readonly name: string;
-  /** Looks for a machine with the object's mark before it creates one. */
+  /** Looks up a machine by its ownership label before it creates one. */
   readonly looksUp: boolean;
-  /** Creates under a key that the object's UID fixes. */
+  /** Creates with an idempotency key that is derived from the object's UID. */
   readonly token: boolean;
-  /** Stores that it is about to create or change a machine, guarded by the resource version, before it does. */
+  /**
+   * Stores the intent to create or change a machine, with a resourceVersion precondition, before it does so.
+   */
   readonly intent: boolean;
-  /** Removes machines whose object is gone. */
+  /** Garbage collection of machines without an object, and the order of its two lists. */
   readonly sweeps: 'never' | 'machines first' | 'objects first';
 }
 
@@ -19,7 +21,7 @@ const NAIVE: Variant = {
   sweeps: 'never',
 };
 
-/** From naive to sound. */
+/** Variants from naive to sound. */
 export const VARIANTS: readonly Variant[] = [
   NAIVE,
   { ...NAIVE, name: 'look-up-first', looksUp: true },
@@ -28,7 +30,7 @@ export const VARIANTS: readonly Variant[] = [
   { ...NAIVE, name: 'sound', token: true, intent: true, sweeps: 'machines first' },
 ];
 
-/** What looks sound and is not: the sweeper's two lists are in the wrong order. */
+/** Looks sound but is not: its garbage collector makes its two lists in the wrong order. */
 export const WRONG_ORDER: Variant = {
   ...NAIVE,
   name: 'sweeper-objects-first',
@@ -39,6 +41,6 @@ export const WRONG_ORDER: Variant = {
 
 export function variantNamed(name: string): Variant {
   const found = [...VARIANTS, WRONG_ORDER].find((variant) => variant.name === name);
-  if (found === undefined) throw new Error(`no variant is called ${name}`);
+  if (found === undefined) throw new Error(`variant "${name}" does not exist`);
   return found;
 }

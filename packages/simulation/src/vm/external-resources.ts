@@ -1,44 +1,44 @@
 import type { Labels } from '@vmwright/cloud';
 import type { Cloud } from '../cloud/cloud.ts';
 import type { CloudServer } from '../cloud/server.ts';
-import type { Outside, OutsideResource } from '../invariants/outside.ts';
+import type { ExternalResources, ExternalResource } from '../invariants/external-resources.ts';
 import { CLUSTER } from './program.ts';
 
-/** The labels by which a server is somebody's, in words of our own: the operator's must not be able to change both. */
+/** Ownership labels. Not imported from the operator, so that a change there cannot change the check too. */
 const CLUSTER_LABEL = 'vmwright.dev/cluster';
 const OWNER_LABEL = 'vmwright.dev/uid';
 
-/** The UID of the object that a server of ours was made for. */
+/** Returns the UID of the VM that a managed server belongs to. */
 export function ownerIn(labels: Labels): string | undefined {
   return labels[CLUSTER_LABEL] === CLUSTER ? labels[OWNER_LABEL] : undefined;
 }
 
-/** Whether it carries an object's mark, whichever cluster's. */
+/** Whether the owner label has this UID, whatever the cluster label. */
 export function isMarkedFor(labels: Labels, uid: string | undefined): boolean {
   return labels[OWNER_LABEL] === uid;
 }
 
-/** The mark of another cluster. */
+/** Cluster label of another cluster. */
 export const ELSEWHERE: Labels = { [CLUSTER_LABEL]: 'another' };
 
-/** Labels of a server of an object of another cluster. */
+/** Labels of a server that another cluster manages. */
 export function foreignLabels(uid: string): Labels {
   return { ...ELSEWHERE, [OWNER_LABEL]: uid };
 }
 
-/** A server that carries the cluster's mark, and no object's. */
+/** Labels of a server with the cluster label but no owner. */
 export const UNOWNED: Labels = { [CLUSTER_LABEL]: CLUSTER };
 
-/** The servers that were made for an object. */
+/** Returns the servers of a VM. */
 export function serversOf(cloud: Cloud, uid: string): readonly CloudServer[] {
   return [...cloud.servers.all()].filter(({ labels }) => ownerIn(labels) === uid);
 }
 
 /**
- * The cloud as invariants look at it: of changes, those that somebody has asked for by a request. What machines do by
- * themselves, and what strangers do to them, is not the controller's.
+ * Presents the cloud to the invariants. Includes only changes made by API requests: what machines do by
+ * themselves, and what third parties do, is not caused by the controller.
  */
-export function outsideOf(cloud: Cloud): Outside {
+export function externalResourcesOf(cloud: Cloud): ExternalResources {
   return {
     *all() {
       for (const server of cloud.servers.all()) yield resourceOf(server);
@@ -51,6 +51,6 @@ export function outsideOf(cloud: Cloud): Outside {
   };
 }
 
-function resourceOf({ id, labels, state }: CloudServer): OutsideResource {
+function resourceOf({ id, labels, state }: CloudServer): ExternalResource {
   return { id, owner: ownerIn(labels), leaving: state === 'deleting' };
 }

@@ -1,5 +1,5 @@
 /** A resource outside the cluster that an object manages, such as a machine or a disk. */
-export interface OutsideResource {
+export interface ExternalResource {
   readonly id: string;
   /** UID in its ownership label; undefined for a foreign resource. */
   readonly owner: string | undefined;
@@ -8,15 +8,15 @@ export interface OutsideResource {
 }
 
 /** A change of an external resource. `before` is undefined for a creation, `after` for a removal. */
-export interface OutsideChange {
-  readonly before: OutsideResource | undefined;
-  readonly after: OutsideResource | undefined;
+export interface ExternalResourceChange {
+  readonly before: ExternalResource | undefined;
+  readonly after: ExternalResource | undefined;
 }
 
 /** The state of a backend model. */
-export interface Outside {
+export interface ExternalResources {
   /** All resources, including those being deleted. */
-  all(): Iterable<OutsideResource>;
+  all(): Iterable<ExternalResource>;
   /** Calls the listener synchronously on each change. */
-  listen(listener: (change: OutsideChange) => void): void;
+  listen(listener: (change: ExternalResourceChange) => void): void;
 }

@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
-import type { Outside, OutsideResource } from '../invariants/outside.ts';
+import type { ExternalResources, ExternalResource } from '../invariants/external-resources.ts';
 import type { Entity } from '../vcenter/entity.ts';
 import type { Machine } from '../vcenter/machine.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
 import { CLUSTER } from './program.ts';
 
-/* Whose things in vCenter are, in words of our own: the operator's must not be able to change both. */
+/*
+ * Ownership of machines and folders in vCenter. Not imported from the operator, so that a change there cannot
+ * change the check too.
+ */
 
 export const ROOT = 'vm-operator';
 const FOLDER_OWNER = 'vmwright.dev/owner';
@@ -15,14 +18,14 @@ export interface Owner {
   readonly slot: number;
 }
 
-/** The group and the slot that a machine says it was made for, whatever its UUID says. */
+/** Returns the group and slot in the ownership labels of a machine, whatever its UUID. */
 export function marksOf({ extraConfig }: Machine): Owner | undefined {
   const uid = extraConfig['vmwright.uid'];
   if (uid === undefined || extraConfig['vmwright.cluster'] !== CLUSTER) return undefined;
   return { uid, slot: Number(extraConfig['vmwright.slot']) };
 }
 
-/** The same, where the UUID bears it out. */
+/** Returns the group and slot of a machine if its UUID matches its labels. */
 export function ownerOf(machine: Machine): Owner | undefined {
   const owner = marksOf(machine);
   return owner !== undefined && machine.instanceUuid === uuidOf(owner) ? owner : undefined;
@@ -32,36 +35,39 @@ export function templateOf({ extraConfig }: Machine): string {
   return extraConfig['vmwright.template'] ?? '';
 }
 
-/** The machines that are a group's. */
+/** Returns the machines of a group. */
 export function machinesOf(vcenter: Vcenter, uid: string): readonly Machine[] {
   const found: Machine[] = [];
   for (const machine of vcenter.machines.all()) if (ownerOf(machine)?.uid === uid) found.push(machine);
   return found;
 }
 
-/** The UID of the group that a folder is marked with. One that stays because of what others have in it is nobody's. */
+/**
+ * Returns the UID of the group in the label of a folder. A folder that was kept because of foreign content
+ * has no owner.
+ */
 export function folderOwnerOf(vcenter: Vcenter, folder: Entity): string | undefined {
   const [cluster, uid, , ...words] = vcenter.folders.markOf(folder, FOLDER_OWNER).split(' ');
   if (words.includes('kept') && folder.children.size > 0) return undefined;
   return cluster === CLUSTER && uid !== '' ? uid : undefined;
 }
 
-/** The folder that those of groups are in. */
+/** Returns the parent folder of the group folders. */
 export function rootIn({ place }: Vcenter): Entity | undefined {
   return place.vmFolder.child(ROOT);
 }
 
-/** The folders of groups. */
+/** Returns the group folders. */
 export function foldersIn(vcenter: Vcenter): readonly Entity[] {
   const root = rootIn(vcenter);
   return root === undefined ? [] : [...root.children].filter(({ ref }) => ref.type === 'Folder');
 }
 
 /**
- * vCenter as invariants look at it: of changes, those that somebody has asked for by a call. What machines do by
- * themselves, and what people do past us, is not the controller's.
+ * Presents vCenter to the invariants. Includes only changes made by requests: what machines do by themselves,
+ * and what third parties do, is not caused by the controller.
  */
-export function outsideOf(vcenter: Vcenter): Outside {
+export function externalResourcesOf(vcenter: Vcenter): ExternalResources {
   return {
     *all() {
       for (const machine of vcenter.machines.all()) yield resourceOf(machine);
@@ -85,13 +91,13 @@ export function outsideOf(vcenter: Vcenter): Outside {
   };
 }
 
-function resourceOf(machine: Machine): OutsideResource {
+function resourceOf(machine: Machine): ExternalResource {
   return { id: machine.id, owner: ownerOf(machine)?.uid, leaving: false };
 }
 
-/** Few groups have few slots, and every look at a machine asks. */
+/** Cache of UUIDs by group and slot; there are few, and every check of a machine needs one. */
 const UUIDS = new Map<string, string>();
-const MOST_UUIDS = 10_000;
+const MAX_UUIDS = 10_000;
 
 function uuidOf({ uid, slot }: Owner): string {
   const key = `${uid}/${slot}`;
@@ -100,7 +106,7 @@ function uuidOf({ uid, slot }: Owner): string {
   const hex = createHash('sha1').update(`vmwright.dev/vmgroup/${key}`).digest('hex');
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
   const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
-  if (UUIDS.size > MOST_UUIDS) UUIDS.clear();
+  if (UUIDS.size > MAX_UUIDS) UUIDS.clear();
   UUIDS.set(key, uuid);
   return uuid;
 }
