@@ -1,15 +1,15 @@
 /** `make simulate`: runs many seeds of the real code, or replays one and prints its trace. */
 import { type Arguments, parse } from './runner/arguments.ts';
-import { Crew } from './runner/crew.ts';
-import { keptSeeds, runKept } from './runner/kept.ts';
 import { scenarioNamed } from './runner/named.ts';
 import { ProgressLine } from './runner/progress.ts';
 import * as registry from './runner/registry.ts';
-import { complaints, keptLines, replayCommand, retold, summary } from './runner/report.ts';
+import { regressionSeeds, runRegressionSeeds } from './runner/regression-seeds.ts';
+import { formatRun, problems, regressionLines, replayCommand, summary } from './runner/report.ts';
 import { runSeed, runTape } from './runner/seed.ts';
 import { runSeeds } from './runner/seeds.ts';
 import { shrink } from './runner/shrink.ts';
 import { firstViolation } from './runner/tally.ts';
+import { WorkerPool } from './runner/worker-pool.ts';
 import type { Scenario } from './scenario/scenario.ts';
 
 process.stdout.on('error', () => process.exit(1)); // the reader closed the pipe
@@ -33,16 +33,16 @@ try {
 
 async function many(args: Arguments, scenarios: readonly Scenario[]): Promise<boolean> {
   const { from, count, minutes, workers } = args;
-  const kept = await runKept(keptSeeds(), registry);
-  for (const line of keptLines(kept)) say(line);
-  let passed = kept.every(({ violations }) => violations.length === 0);
+  const regressions = await runRegressionSeeds(regressionSeeds(), registry);
+  for (const line of regressionLines(regressions)) say(line);
+  let passed = regressions.every(({ violations }) => violations.length === 0);
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort()); // reports the seeds that have run; a second SIGINT exits at once
   const line = new ProgressLine(process.stderr);
-  await using crew = new Crew(workers === undefined ? {} : { workers });
+  await using pool = new WorkerPool(workers === undefined ? {} : { workers });
   for (const scenario of scenarios) {
     const result = await runSeeds(scenario.name, {
-      crew,
+      pool,
       from,
       ...(count !== undefined && { count }),
       ...(minutes !== undefined && { minutes: minutes / scenarios.length }),
@@ -51,7 +51,7 @@ async function many(args: Arguments, scenarios: readonly Scenario[]): Promise<bo
     });
     line.clear();
     say(`${summary(scenario, result)}\n`);
-    passed &&= complaints(scenario, result).length === 0;
+    passed &&= problems(scenario, result).length === 0;
     const first = firstViolation(result);
     if (first !== undefined) say(`replay the first with: ${replayCommand(scenario.name, first.seed)}\n`);
     if (stop.signal.aborted) break;
@@ -66,7 +66,7 @@ async function one(seed: number, args: Arguments, scenarios: readonly Scenario[]
     const [violation] = outcome.violations;
     passed &&= violation === undefined;
     if (!args.shrink || violation === undefined) {
-      say(retold(`seed ${seed} of ${scenario.name}`, outcome));
+      say(formatRun(`seed ${seed} of ${scenario.name}`, outcome));
       continue;
     }
     process.stderr.write(`shrinking seed ${seed}, for ${SHRINK_SECONDS} s at most\n`);
@@ -77,7 +77,7 @@ async function one(seed: number, args: Arguments, scenarios: readonly Scenario[]
     const signal = AbortSignal.timeout(SHRINK_SECONDS * 1_000);
     const { tape, tries } = await shrink(outcome.tape, shows, { signal });
     const title = `seed ${seed} of ${scenario.name}, shrunk from ${outcome.tape.length} choices to ${tape.length} in ${tries} tries`;
-    say(retold(title, await runTape(scenario, tape, { story: true })));
+    say(formatRun(title, await runTape(scenario, tape, { story: true })));
   }
   return passed;
 }

@@ -1,33 +1,33 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
-  Crew,
-  complaints,
-  keptSeeds,
   MANY_SEEDS,
-  runKept,
+  problems,
+  regressionSeeds,
+  runRegressionSeeds,
   runSeeds,
   scenarioNamed,
+  WorkerPool,
 } from '@vmwright/simulation';
 import { temporaryFolder } from '@vmwright/testbed';
 import { afterAll, describe, expect, test } from 'vitest';
 import * as registry from '../src/runner/registry.ts';
-import { keptLines } from '../src/runner/report.ts';
+import { regressionLines } from '../src/runner/report.ts';
 import * as own from './runner-scenarios.ts';
 
 describe('kept seeds', () => {
   test('hold: what they once found is still mended', { timeout: 300_000 }, async () => {
-    const outcomes = await runKept(keptSeeds(), registry);
-    expect(keptLines(outcomes.filter(({ violations }) => violations.length > 0))).toEqual([]);
+    const outcomes = await runRegressionSeeds(regressionSeeds(), registry);
+    expect(regressionLines(outcomes.filter(({ violations }) => violations.length > 0))).toEqual([]);
   });
 
   test('are told with what they found, and a violating one with the command', async () => {
     const why = 'a tenth that was lost';
-    const outcomes = await runKept(
+    const outcomes = await runRegressionSeeds(
       Array.from({ length: 40 }, (_, seed) => ({ scenario: seed === 0 ? 'calm' : 'tenth', seed, why })),
       own,
     );
-    const [calm, ...tenths] = keptLines(outcomes);
+    const [calm, ...tenths] = regressionLines(outcomes);
     expect(calm).toBe('regression seed 0 of calm passed (it once found: a tenth that was lost)');
     expect(tenths.find((line) => line.includes('violates'))).toMatch(
       /^regression seed (\d+) of tenth violates "nine in ten": it is the tenth \(it once found: a tenth that was lost\)\. Replay it with: make simulate SCENARIO=tenth SEED=\1$/,
@@ -38,12 +38,12 @@ describe('kept seeds', () => {
     const file = join(await temporaryFolder('kept'), 'seeds.json');
     const keep = (kept: unknown) => writeFileSync(file, JSON.stringify(kept));
     keep([{ scenario: 'gone', seed: 3, why: 'x' }]);
-    await expect(runKept(keptSeeds(file), own)).rejects.toThrow(
+    await expect(runRegressionSeeds(regressionSeeds(file), own)).rejects.toThrow(
       'scenario "gone" does not exist; available: calm,',
     );
     for (const wrong of [{}, [{ scenario: 'calm', seed: 3 }], [{ scenario: 'calm', seed: '3', why: 'x' }]]) {
       keep(wrong);
-      expect(() => keptSeeds(file)).toThrow('must contain a list of { scenario, seed, why }');
+      expect(() => regressionSeeds(file)).toThrow('must contain a list of { scenario, seed, why }');
     }
   });
 });
@@ -59,8 +59,8 @@ const SHARES: Readonly<Record<string, number>> = {
 };
 
 describe('many seeds', () => {
-  const crew = new Crew();
-  afterAll(() => crew[Symbol.asyncDispose]());
+  const pool = new WorkerPool();
+  afterAll(() => pool[Symbol.asyncDispose]());
 
   test('are shared out among all sound scenarios', () => {
     expect(Object.keys(SHARES).sort()).toEqual(registry.scenarios.map(({ name }) => name).sort());
@@ -75,8 +75,8 @@ describe('many seeds', () => {
       const scenario = scenarioNamed(name, registry);
       // A counter that stays at zero is a fault that nothing shows to be endured. Stricter than `make simulate`, which
       // lets it pass below 2,000 seeds.
-      const result = await runSeeds(name, { count, crew });
-      expect(complaints(scenario, result, count)).toEqual([]);
+      const result = await runSeeds(name, { count, pool });
+      expect(problems(scenario, result, count)).toEqual([]);
     },
   );
 });

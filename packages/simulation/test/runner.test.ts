@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import {
-  Crew,
-  complaints,
   ENDS,
   firstViolation,
   NOTHING_THROWN,
+  problems,
   runSeed,
   runSeeds,
   runTape,
   scenarioNamed,
   shrink,
+  WorkerPool,
 } from '@vmwright/simulation';
 import { describe, expect, test } from 'vitest';
 import * as example from './runner-example.ts';
@@ -108,7 +108,7 @@ describe('many seeds', () => {
       count,
       registry,
       workers: 2,
-      patienceMs: 1_000,
+      hangTimeoutMs: 1_000,
     });
     expect([seeds, violating]).toEqual([count, 2]);
     expect(broken[ENDS]?.first.map(({ seed }) => seed)).toEqual(tenths);
@@ -116,11 +116,11 @@ describe('many seeds', () => {
   });
 
   test('of a scenario that is not there are refused with a sentence', async () => {
-    await using crew = new Crew({ registry });
-    await expect(runSeeds('clam', { count: 10, crew })).rejects.toThrow(
+    await using pool = new WorkerPool({ registry });
+    await expect(runSeeds('clam', { count: 10, pool })).rejects.toThrow(
       'scenario "clam" does not exist; available: calm, boring, tenth,',
     );
-    expect((await runSeeds('calm', { count: 10, crew })).seeds).toBe(10);
+    expect((await runSeeds('calm', { count: 10, pool })).seeds).toBe(10);
     await expect(runSeeds('calm', { count: 10, registry: 'file:///nowhere.ts' })).rejects.toThrow(
       'nowhere.ts',
     );
@@ -128,16 +128,16 @@ describe('many seeds', () => {
 
   test('have in their threads what was loaded before all else', async () => {
     // Of ten, the tenth is chosen from now on.
-    const before = ['data:text/javascript,Math.floor=()=>9'];
+    const preload = ['data:text/javascript,Math.floor=()=>9'];
     const plain = await runSeeds('tenth', { count: 100, registry });
-    const changed = await runSeeds('tenth', { count: 100, registry, before });
+    const changed = await runSeeds('tenth', { count: 100, registry, preload });
     expect(plain.violating).toBeLessThan(50);
     expect(changed.violating).toBe(100);
   });
 
   test('do not begin when a thread ends before that', async () => {
-    const before = ['data:text/javascript,process.exit(3)'];
-    await expect(runSeeds('calm', { count: 10, registry, before })).rejects.toThrow(
+    const preload = ['data:text/javascript,process.exit(3)'];
+    await expect(runSeeds('calm', { count: 10, registry, preload })).rejects.toThrow(
       'a simulation thread exited with code 3 before it was ready',
     );
   });
@@ -145,15 +145,15 @@ describe('many seeds', () => {
   test('are complained about with the seed, the command, and what never happened', async () => {
     const tenth = await runSeeds('tenth', { count: 100, registry });
     const seed = firstViolation(tenth)?.seed;
-    expect(complaints(named('tenth'), tenth)).toEqual([
+    expect(problems(named('tenth'), tenth)).toEqual([
       `tenth: ${tenth.violating} of 100 seeds violate an invariant, first ${seed} ("nine in ten": it is the tenth). ` +
         `Replay it with: make simulate SCENARIO=tenth SEED=${seed}`,
     ]);
     const boring = (count: number) => runSeeds('boring', { count, registry });
-    expect(complaints(named('boring'), await boring(2_000))).toEqual([
+    expect(problems(named('boring'), await boring(2_000))).toEqual([
       'boring: "a miracle" never happened in 2,000 seeds, so the scenario does not test it.',
     ]);
-    expect(complaints(named('boring'), await boring(100))).toEqual([]); // too few to tell
+    expect(problems(named('boring'), await boring(100))).toEqual([]); // too few to tell
   });
 });
 
@@ -216,10 +216,10 @@ describe('the example of docs/simulation.md', () => {
   });
 
   test('holds with the key, and is found out without it', async () => {
-    await using crew = new Crew({ registry: file.href });
+    await using pool = new WorkerPool({ registry: file.href });
     const sound = scenarioNamed('bell', example);
-    expect(complaints(sound, await runSeeds(sound.name, { count: 2_000, crew }))).toEqual([]);
-    const { violating, broken } = await runSeeds('bell-without-key', { count: 200, crew });
+    expect(problems(sound, await runSeeds(sound.name, { count: 2_000, pool }))).toEqual([]);
+    const { violating, broken } = await runSeeds('bell-without-key', { count: 200, pool });
     expect(violating).toBeGreaterThan(0);
     expect(Object.keys(broken)).toEqual(['the bell rings once']);
   });

@@ -4,7 +4,7 @@ export interface ExternalResource {
   /** UID in its ownership label; undefined for a foreign resource. */
   readonly owner: string | undefined;
   /** Whether its deletion has started. */
-  readonly leaving: boolean;
+  readonly deleting: boolean;
 }
 
 /** A change of an external resource. `before` is undefined for a creation, `after` for a removal. */

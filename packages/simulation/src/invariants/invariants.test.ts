@@ -4,6 +4,7 @@ import { API_SERVER, accessTo, startApiServer } from '../apiserver/simulated.ts'
 import { ReplicaWorld } from '../scenario/replica-world.ts';
 import { Traffic } from '../scenario/traffic.ts';
 import { seeded } from '../world/simulation.ts';
+import type { ExternalResource, ExternalResourceChange } from './external-resources.ts';
 import type { Invariant, Truth } from './invariant.ts';
 import { onlyTheLeaderWrites } from './leaders.ts';
 import {
@@ -14,14 +15,13 @@ import {
 } from './machines.ts';
 import {
   converged,
-  sameEndState,
   finalizerStaysWhileWanted,
   identityNeverChanges,
   noSecretOutsideSecrets,
   noStuckFinalizer,
   observedGenerationNeverGoesBack,
+  sameEndState,
 } from './objects.ts';
-import type { ExternalResourceChange, ExternalResource } from './external-resources.ts';
 import { emptyQueue } from './queues.ts';
 
 const Thing = defineKind({
@@ -105,7 +105,7 @@ class Stage {
 }
 
 const metadata = { namespace: 'default', name: 'a' };
-const owned = (id: string, owner: string) => ({ id, owner, leaving: false });
+const owned = (id: string, owner: string) => ({ id, owner, deleting: false });
 
 describe('invariants of external resources', () => {
   test('a second machine of the same object is a violation', () => {
@@ -123,9 +123,9 @@ describe('invariants of external resources', () => {
   test('changing or deleting a foreign machine is a violation', () => {
     const stage = new Stage();
     const violations = stage.watched(foreignMachinesUntouched);
-    stage.put({ id: 'm-1', owner: undefined, leaving: false });
+    stage.put({ id: 'm-1', owner: undefined, deleting: false });
     expect(violations).toEqual([]);
-    stage.put({ id: 'm-1', owner: undefined, leaving: true });
+    stage.put({ id: 'm-1', owner: undefined, deleting: true });
     expect(violations).toEqual(['m-1 is deleted']);
   });
 
@@ -137,10 +137,10 @@ describe('invariants of external resources', () => {
     const thing = await stage.settled(client.create(Thing, draft));
     const uid = thing.metadata.uid ?? '';
     for (const id of ['m-1', 'm-2']) stage.put(owned(id, uid));
-    stage.put({ ...owned('m-1', uid), leaving: true });
+    stage.put({ ...owned('m-1', uid), deleting: true });
     expect(violations).toHaveLength(1);
     await stage.settled(client.delete(Thing, metadata));
-    stage.put({ ...owned('m-2', uid), leaving: true });
+    stage.put({ ...owned('m-2', uid), deleting: true });
     expect(violations).toHaveLength(1);
     expect(stage.against(noStuckFinalizer)).toEqual([`a (${uid}) is held by test.dev/held`]);
     expect(stage.against(nothingLeaked)).toEqual([]);

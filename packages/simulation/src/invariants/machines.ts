@@ -18,7 +18,7 @@ export const foreignMachinesUntouched: Invariant = {
   watch: ({ external }, violated) =>
     external.listen(({ before, after }) => {
       if (before !== undefined && before.owner === undefined)
-        violated(`${before.id} is ${after === undefined || after.leaving ? 'deleted' : 'changed'}`);
+        violated(`${before.id} is ${after === undefined || after.deleting ? 'deleted' : 'changed'}`);
     }),
 };
 
@@ -27,7 +27,7 @@ export const noWantedMachineDeleted: Invariant = {
   name: 'no wanted machine is deleted',
   watch: (truth, violated) =>
     truth.external.listen(({ before, after }) => {
-      if (before?.owner === undefined || before.leaving || (after !== undefined && !after.leaving)) return;
+      if (before?.owner === undefined || before.deleting || (after !== undefined && !after.deleting)) return;
       const object = objectOf(truth, before.owner);
       if (object !== undefined && object.metadata.deletionTimestamp === undefined)
         violated(`${before.id} of ${object.metadata.name} (${before.owner}) is deleted`);

@@ -50,7 +50,8 @@ export function finalizerStaysWhileWanted(finalizer: string): Invariant {
       watchObjects(truth, (before, after) => {
         const { finalizers, deletionTimestamp } = after.metadata;
         if (deletionTimestamp !== undefined || finalizers?.includes(finalizer)) return;
-        if (before.metadata.finalizers?.includes(finalizer)) violated(`${nameOf(after)} has lost its finalizer`);
+        if (before.metadata.finalizers?.includes(finalizer))
+          violated(`${nameOf(after)} has lost its finalizer`);
       }),
   };
 }

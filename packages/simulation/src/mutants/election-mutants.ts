@@ -36,7 +36,7 @@ export const ELECTION_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: "lease time counts from the response instead of the request",
+    name: 'lease time counts from the response instead of the request',
     file: `${SRC}/election/leader-election.ts`,
     find: 'if (!(await this.#lock.write(record, signal))) return undefined;',
     replace:

@@ -34,7 +34,9 @@ describe('mutants', () => {
 
   test('docs/internals/mutants.md lists every mutant with the seeds it took', () => {
     const page = readFileSync(new URL('docs/internals/mutants.md', ROOT), 'utf8');
-    const listed = [...page.matchAll(/^\| (.+?) \| `.+` \| .+ \| .+ \| [\d,]+ \|$/gm)].map(([, name]) => name);
+    const listed = [...page.matchAll(/^\| (.+?) \| `.+` \| .+ \| .+ \| [\d,]+ \|$/gm)].map(
+      ([, name]) => name,
+    );
     expect(listed).toEqual(MUTANTS.map(({ name }) => name));
   });
 

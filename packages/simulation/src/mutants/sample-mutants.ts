@@ -8,7 +8,7 @@ export const SAMPLE_MUTANTS: readonly Mutant[] = [
   {
     name: 'sample garbage collector lists objects before machines',
     file: `${SAMPLE}/controller.ts`,
-    find: "const before = variant.sweeps === 'objects first' ? await uids(signal) : undefined;",
+    find: "const before = variant.garbageCollection === 'objects first' ? await uids(signal) : undefined;",
     replace: 'const before = await uids(signal);',
     why: 'an object and its machine may be created between the two lists',
     scenario,
@@ -16,9 +16,9 @@ export const SAMPLE_MUTANTS: readonly Mutant[] = [
   {
     name: 'status reports success before the machine is ready',
     file: `${SAMPLE}/plan.ts`,
-    find: "return { do: 'tell', status: { ...told, phase: 'Creating' }, againMs: MAKING_MS };",
+    find: "return { do: 'report', status: { ...reported, phase: 'Creating' }, requeueAfterMs: CREATING_MS };",
     replace:
-      "return { do: 'tell', status: { ...told, phase: 'Ready', observedGeneration: generation }, againMs: MAKING_MS };",
+      "return { do: 'report', status: { ...reported, phase: 'Ready', observedGeneration: generation }, requeueAfterMs: CREATING_MS };",
     why: 'success is reported only after it was observed',
     scenario,
   },

@@ -1,5 +1,5 @@
-import { Crew } from '../runner/crew.ts';
 import { runSeeds, type SeedsResult } from '../runner/seeds.ts';
+import { WorkerPool } from '../runner/worker-pool.ts';
 import { machines } from '../samples/machines/scenario.ts';
 import { VARIANTS, type Variant, WRONG_ORDER } from '../samples/machines/variant.ts';
 
@@ -11,9 +11,9 @@ export interface Sample {
 
 /** Runs `seeds` seeds of each variant of the sample controller, from naive to sound. */
 export async function runSamples(seeds: number, workers: number): Promise<readonly Sample[]> {
-  await using crew = new Crew({ workers });
+  await using pool = new WorkerPool({ workers });
   const samples: Sample[] = [];
   for (const variant of [...VARIANTS, WRONG_ORDER])
-    samples.push({ variant, result: await runSeeds(machines(variant).name, { count: seeds, crew }) });
+    samples.push({ variant, result: await runSeeds(machines(variant).name, { count: seeds, pool }) });
   return samples;
 }

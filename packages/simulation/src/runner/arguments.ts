@@ -28,9 +28,7 @@ export function parse(args: readonly string[], env: Readonly<Record<string, stri
   for (const arg of args) {
     const [, name = '', value = ''] = /^([^=]*)=(.*)$/.exec(arg) ?? [];
     if (!isName(name))
-      throw new Error(
-        `unknown argument "${arg}"; supported: ${NAMES.map((each) => `${each}=`).join(', ')}`,
-      );
+      throw new Error(`unknown argument "${arg}"; supported: ${NAMES.map((each) => `${each}=`).join(', ')}`);
     given.set(name, value);
   }
   const seed = integer('SEED', 0);
@@ -42,8 +40,7 @@ export function parse(args: readonly string[], env: Readonly<Record<string, stri
   for (const name of ['SEEDS', 'MINUTES', 'FROM'] as const)
     if (seed !== undefined && given.has(name))
       throw new Error(`SEED and ${name} cannot be combined: SEED replays one seed`);
-  if (count !== undefined && minutes !== undefined)
-    throw new Error('SEEDS and MINUTES cannot be combined');
+  if (count !== undefined && minutes !== undefined) throw new Error('SEEDS and MINUTES cannot be combined');
   const scenario = given.get('SCENARIO');
   const workers = integer('WORKERS', 1);
   return {

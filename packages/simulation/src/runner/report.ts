@@ -1,8 +1,8 @@
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { type StoryLine, told } from '../world/trace.ts';
-import type { KeptOutcome } from './kept.ts';
 import { duration, grouped } from './numbers.ts';
 import { readable } from './readable.ts';
+import type { RegressionOutcome } from './regression-seeds.ts';
 import type { Outcome } from './seed.ts';
 import type { SeedsResult } from './seeds.ts';
 import { firstViolation, neverHappened, type Tally } from './tally.ts';
@@ -19,7 +19,7 @@ export function replayCommand(scenario: string, seed: number): string {
  * failing test.
  * @param many minimum number of seeds after which everything in `mustHappen` must have happened
  */
-export function complaints(
+export function problems(
   { name, mustHappen }: Scenario,
   tally: Tally,
   many: number = MANY_SEEDS,
@@ -70,7 +70,7 @@ export function summary({ name, mustHappen }: Scenario, result: SeedsResult): st
 }
 
 /** Formats the trace of one run up to its first violation, followed by the violations. */
-export function retold(title: string, { story, violations, steps, virtualMs, hash }: Outcome): string {
+export function formatRun(title: string, { story, violations, steps, virtualMs, hash }: Outcome): string {
   return [
     `${title}: ${grouped(steps)} events in ${duration(virtualMs)} of virtual time, trace ${hash}`,
     '',
@@ -85,7 +85,7 @@ export function retold(title: string, { story, violations, steps, virtualMs, has
 }
 
 /** Formats the results of the regression seeds, one line each. */
-export function keptLines(outcomes: readonly KeptOutcome[]): readonly string[] {
+export function regressionLines(outcomes: readonly RegressionOutcome[]): readonly string[] {
   return outcomes.map(({ scenario, seed, why, violations: [violation] }) =>
     violation === undefined
       ? `regression seed ${seed} of ${scenario} passed (it once found: ${why})`

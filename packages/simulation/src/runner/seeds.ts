@@ -1,5 +1,5 @@
-import { Crew, type CrewOptions } from './crew.ts';
 import { NOTHING, sum, type Tally } from './tally.ts';
+import { WorkerPool, type WorkerPoolOptions } from './worker-pool.ts';
 
 /**
  * Target duration of one task of a thread in real milliseconds, short enough for frequent progress updates.
@@ -15,7 +15,7 @@ export interface Progress {
   readonly part: number;
 }
 
-export interface SeedsOptions extends CrewOptions {
+export interface SeedsOptions extends WorkerPoolOptions {
   /** @default 1 */
   readonly from?: number;
   /** Number of seeds. @default unlimited, until `minutes` have passed */
@@ -29,8 +29,8 @@ export interface SeedsOptions extends CrewOptions {
   /** Stops early and returns the partial result. */
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
-  /** Existing pool to use; `workers`, `registry`, `before` and `patienceMs` are then ignored. */
-  readonly crew?: Crew;
+  /** Existing pool to use; `workers`, `registry`, `preload` and `hangTimeoutMs` are then ignored. */
+  readonly pool?: WorkerPool;
 }
 
 export interface SeedsResult extends Tally {
@@ -51,11 +51,10 @@ export interface SeedsResult extends Tally {
  */
 export async function runSeeds(scenario: string, options: SeedsOptions): Promise<SeedsResult> {
   const { from = 1, count, minutes, stopAtFirst = false, signal, onProgress } = options;
-  if (count === undefined && minutes === undefined)
-    throw new Error('either count or minutes is required');
+  if (count === undefined && minutes === undefined) throw new Error('either count or minutes is required');
   const endMs = minutes === undefined ? undefined : minutes * 60_000;
   await using stack = new AsyncDisposableStack();
-  const crew = options.crew ?? stack.use(new Crew(options));
+  const pool = options.pool ?? stack.use(new WorkerPool(options));
   const started = performance.now();
   const elapsedMs = () => performance.now() - started;
   const end = from + (count ?? Number.POSITIVE_INFINITY);
@@ -71,7 +70,7 @@ export async function runSeeds(scenario: string, options: SeedsOptions): Promise
     while (!isOver()) {
       const task = { scenario, from: next, count: Math.min(size, end - next), stopAtFirst };
       next += task.count;
-      const done = await crew.run(task);
+      const done = await pool.run(task);
       tally = sum(tally, done);
       size = Math.ceil(Math.min(LARGEST_TASK, size * 4, (TASK_MS * done.seeds) / done.cpuMs));
       const { seeds, violating } = tally;
@@ -82,6 +81,6 @@ export async function runSeeds(scenario: string, options: SeedsOptions): Promise
       onProgress?.({ seeds, violating, elapsedMs: elapsedMs(), part });
     }
   };
-  await Promise.all(Array.from({ length: crew.size }, lane));
-  return { scenario, from, ...tally, elapsedMs: elapsedMs(), workers: crew.size };
+  await Promise.all(Array.from({ length: pool.size }, lane));
+  return { scenario, from, ...tally, elapsedMs: elapsedMs(), workers: pool.size };
 }

@@ -1,15 +1,15 @@
 import type { Tally } from './tally.ts';
 
 /** Modules that a thread loads. */
-export interface Loaded {
+export interface WorkerModules {
   /** URL of the module that exports the scenarios. */
   readonly registry: string;
   /** URLs of modules to import first. */
-  readonly before: readonly string[];
+  readonly preload: readonly string[];
 }
 
 /** Start parameters of a thread. */
-export interface Given extends Loaded {
+export interface WorkerInput extends WorkerModules {
   /** Shared counters: index of the running seed in its task, and number of events. */
   readonly at: SharedArrayBuffer;
 }
@@ -24,10 +24,10 @@ export interface Task {
 }
 
 /** Message from a thread. */
-export type Told = { readonly ready: true } | { readonly tally: Tally } | { readonly error: string };
+export type WorkerMessage = { readonly ready: true } | { readonly tally: Tally } | { readonly error: string };
 
 /** Result of a task whose thread ended while it ran this seed. */
-export interface Lost {
+export interface LostWorker {
   readonly lostAt: number;
   readonly why: string;
 }

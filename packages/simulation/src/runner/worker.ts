@@ -3,14 +3,14 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { isRegistry, scenarioNamed } from './named.ts';
 import { runSeed } from './seed.ts';
 import { NOTHING, sum, type Tally, tallyOf } from './tally.ts';
-import type { Given, Task, Told } from './task.ts';
+import type { Task, WorkerInput, WorkerMessage } from './task.ts';
 
-const { registry, before, at: shared }: Given = workerData;
+const { registry, preload, at: shared }: WorkerInput = workerData;
 const at = new Int32Array(shared);
 const send = (message: WorkerMessage) => parentPort?.postMessage(message);
 
 // Sequentially, and before any of our code that they may mutate is loaded.
-for (const module of before) await import(module);
+for (const module of preload) await import(module);
 const scenarios: unknown = await import(registry);
 
 /** Runs a task. Publishes the index of the running seed and the number of events in `at` for the watchdog. */

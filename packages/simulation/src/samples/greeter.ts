@@ -17,8 +17,8 @@ export const Greeting = defineKind({
 });
 
 /** Durations of the fault phase and of the convergence phase. */
-const TROUBLE_MS = 60_000;
-const CALM_MS = 300_000;
+const FAULT_MS = 60_000;
+const CONVERGENCE_MS = 300_000;
 
 function scenarioOf(name: string, careless: boolean): Scenario {
   return {
@@ -88,7 +88,7 @@ export async function greetings(simulation: Simulation, careless = false): Promi
       );
   }
   for (let crashes = choices.pick(3); crashes > 0; crashes--)
-    schedule.after(choices.pick(TROUBLE_MS), () => {
+    schedule.after(choices.pick(FAULT_MS), () => {
       simulation.note('greeter', 'crashes and restarts');
       counts.add('the greeter crashed');
       greeter.process.crash();
@@ -96,15 +96,15 @@ export async function greetings(simulation: Simulation, careless = false): Promi
       void startGreeter(greeter, careless);
     });
   if (choices.oneIn(2))
-    schedule.after(choices.pick(TROUBLE_MS), () => {
+    schedule.after(choices.pick(FAULT_MS), () => {
       counts.add('the watch history was compacted');
       server.compact();
     });
-  await simulation.run({ until: TROUBLE_MS });
+  await simulation.run({ until: FAULT_MS });
   network.faulty = false;
   await simulation.run({
-    until: TROUBLE_MS + CALM_MS,
-    done: () => schedule.now > TROUBLE_MS + 90_000 && unanswered(server, schedule.now).length === 0,
+    until: FAULT_MS + CONVERGENCE_MS,
+    done: () => schedule.now > FAULT_MS + 90_000 && unanswered(server, schedule.now).length === 0,
   });
   return server;
 }

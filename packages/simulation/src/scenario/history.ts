@@ -1,16 +1,16 @@
 import { fieldAt } from '../apiserver/json.ts';
 import { API_SERVER } from '../apiserver/simulated.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
+import type { FaultInjector } from './fault-injector.ts';
 import type { Violation } from './scenario.ts';
 import type { Sent } from './traffic.ts';
-import type { Trouble } from './trouble.ts';
 
 export interface HistoryOptions {
   readonly truth: Truth;
-  readonly trouble: Trouble;
+  readonly faultInjector: FaultInjector;
   readonly invariants: readonly Invariant[];
   /** Duration of the fault phase in virtual milliseconds. */
-  readonly troubleMs: number;
+  readonly faultMs: number;
   /** Whether the system has converged; called once per virtual second. */
   readonly isConverged: () => boolean;
   /** Called when the faults stop. */
@@ -45,7 +45,7 @@ const LONG_IDLE = { oneIn: 8, ms: 200_000 };
  * first violation.
  */
 export async function runHistory(options: HistoryOptions): Promise<readonly Violation[]> {
-  const { truth, trouble, invariants, troubleMs, isConverged, onHealed, boundMs = BOUND_MS } = options;
+  const { truth, faultInjector, invariants, faultMs, isConverged, onHealed, boundMs = BOUND_MS } = options;
   const { simulation } = truth;
   const { schedule } = simulation;
   const violations: Violation[] = [];
@@ -56,13 +56,14 @@ export async function runHistory(options: HistoryOptions): Promise<readonly Viol
   for (const { name, watch } of invariants) watch?.(truth, report(name));
   const isViolated = () => violations.length > 0;
   const checkHealed = () => {
-    for (const { name, healed } of invariants) for (const detail of healed?.(truth) ?? []) report(name)(detail);
+    for (const { name, healed } of invariants)
+      for (const detail of healed?.(truth) ?? []) report(name)(detail);
   };
 
   const start = schedule.now;
-  trouble.begin(troubleMs);
-  await simulation.run({ until: start + troubleMs, done: isViolated });
-  trouble.heal();
+  faultInjector.begin(faultMs);
+  await simulation.run({ until: start + faultMs, done: isViolated });
+  faultInjector.heal();
   onHealed?.();
   const healedAt = schedule.now;
   if (!isViolated()) await simulation.run({ until: healedAt + SETTLING_MS, done: isViolated });
@@ -72,8 +73,7 @@ export async function runHistory(options: HistoryOptions): Promise<readonly Viol
     if (schedule.now < next) return false;
     next = schedule.now + 1_000;
     const { traffic } = truth;
-    if (traffic.inFlight().some(isNotLease) || traffic.unanswered(API_SERVER).some(isNotLease))
-      return false;
+    if (traffic.inFlight().some(isNotLease) || traffic.unanswered(API_SERVER).some(isNotLease)) return false;
     return isConverged();
   };
   if (!isViolated()) await simulation.run({ until: healedAt + boundMs, done: isOver });

@@ -6,7 +6,7 @@ export const COMPACTED = 'the watch history was compacted';
 /**
  * Faults that must occur over many seeds in a scenario with replicas between the API server and a backend.
  */
-export function usualTrouble(backend: string): readonly string[] {
+export function commonFaults(backend: string): readonly string[] {
   return [
     ...REQUEST_FAULTS.map((fault) => `request ${fault}`),
     ...STREAM_FAULTS.map((fault) => `stream ${fault}`),

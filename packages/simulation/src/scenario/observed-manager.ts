@@ -10,7 +10,7 @@ import { accessTo } from '../apiserver/simulated.ts';
 import type { ReplicaWorld } from './replica-world.ts';
 
 /** Listeners for internals of the simulated program. */
-export interface Observing {
+export interface ManagerListeners {
   /** Called with the work queue of each controller that is added. */
   readonly onQueue: (identity: string, queue: WorkQueue) => void;
   /** Called with each log line. */
@@ -25,7 +25,7 @@ const RETRY_MS = 4_000;
 /**
  * Creates the manager of the operator, without its HTTP servers, which do not exist in the simulated world.
  */
-export function observedManager(world: ReplicaWorld, { onQueue, onLog }: Observing) {
+export function observedManager(world: ReplicaWorld, { onQueue, onLog }: ManagerListeners) {
   const log = jsonLogger({ clock: world, write: (line) => onLog(line, world.identity) });
   const election = { name: LEASE, identity: world.identity, retryMs: RETRY_MS };
   const manager = new ObservedManager(

@@ -1,7 +1,7 @@
 import type { Simulation } from '../world/simulation.ts';
 
 /** Disconnects the processes from a server for a random time. */
-export function cutOff(
+export function partition(
   { schedule, choices, network }: Simulation,
   names: readonly string[],
   origin: string,
@@ -14,7 +14,7 @@ export function cutOff(
 }
 
 /** Makes the server answer all requests with errors for a random time. */
-export function putOutOfOrder(
+export function failRequests(
   { schedule, choices }: Simulation,
   server: { outOfOrder: boolean },
   mostMs: number,

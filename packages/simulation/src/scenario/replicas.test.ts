@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Answer } from '../world/server.ts';
 import { type Simulation, seeded } from '../world/simulation.ts';
+import { FaultInjector } from './fault-injector.ts';
 import type { ReplicaWorld } from './replica-world.ts';
 import { type Program, Replicas } from './replicas.ts';
 import { Traffic } from './traffic.ts';
-import { Trouble } from './trouble.ts';
 
 const SERVER = 'https://server.simulated';
 const OTHER = 'https://other.simulated';
@@ -123,11 +123,11 @@ test('after healing every replica runs and reaches every server', async () => {
     const [here, there] = [serving(traffic, SERVER), serving(traffic, OTHER)];
     const program: Program = (world) => Promise.race([writing(SERVER)(world), writing(OTHER)(world)]);
     const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
-    const trouble = new Trouble({ simulation, replicas, origins: [SERVER, OTHER] });
+    const faultInjector = new FaultInjector({ simulation, replicas, origins: [SERVER, OTHER] });
     replicas.start();
-    trouble.begin(60_000);
+    faultInjector.begin(60_000);
     await pass(simulation, 60_000);
-    trouble.heal();
+    faultInjector.heal();
     await pass(simulation, 60_000); // ended replicas have restarted, and requests in flight have arrived
     for (const landed of [here, there]) landed.length = 0;
     await pass(simulation, 30_000);

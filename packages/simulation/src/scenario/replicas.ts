@@ -62,7 +62,7 @@ export class Replicas {
     const life = place?.life;
     if (place === undefined || life === undefined || life.stop.signal.aborted) return;
     const { simulation } = this.#options;
-    simulation.note(name, 'is told to stop');
+    simulation.note(name, 'is reported to stop');
     const { process } = life.world;
     process.enter(() => life.stop.abort(new Error('the program must stop')));
     simulation.schedule.after(GRACE_MS, () => this.#end(place, life, 'was killed'), process);

@@ -1,7 +1,7 @@
 import type { Labels } from '@vmwright/cloud';
 import type { Cloud } from '../cloud/cloud.ts';
 import type { CloudServer } from '../cloud/server.ts';
-import type { ExternalResources, ExternalResource } from '../invariants/external-resources.ts';
+import type { ExternalResource, ExternalResources } from '../invariants/external-resources.ts';
 import { CLUSTER } from './program.ts';
 
 /** Ownership labels. Not imported from the operator, so that a change there cannot change the check too. */
@@ -14,7 +14,7 @@ export function ownerIn(labels: Labels): string | undefined {
 }
 
 /** Whether the owner label has this UID, whatever the cluster label. */
-export function isMarkedFor(labels: Labels, uid: string | undefined): boolean {
+export function isLabelledFor(labels: Labels, uid: string | undefined): boolean {
   return labels[OWNER_LABEL] === uid;
 }
 
@@ -52,5 +52,5 @@ export function externalResourcesOf(cloud: Cloud): ExternalResources {
 }
 
 function resourceOf({ id, labels, state }: CloudServer): ExternalResource {
-  return { id, owner: ownerIn(labels), leaving: state === 'deleting' };
+  return { id, owner: ownerIn(labels), deleting: state === 'deleting' };
 }

@@ -6,10 +6,11 @@ import { LONGEST_LAG_MS } from '../cloud/simulated.ts';
 import { deletedUids } from '../invariants/garbage.ts';
 import type { Invariant } from '../invariants/invariant.ts';
 import { objectOf } from '../invariants/machines.ts';
+import { ownerIn, serversOf } from './external-resources.ts';
 import {
   conditionsOf,
   countOf,
-  isForged,
+  isEdited,
   isOrphaned,
   mayRecreate,
   onVmChange,
@@ -17,13 +18,12 @@ import {
   recreatedAtOf,
   vmIdOf,
 } from './objects.ts';
-import { ownerIn, serversOf } from './external-resources.ts';
-import { isCreate, ownerAsked } from './requests.ts';
+import { isCreate, requestedOwner } from './requests.ts';
 
 /* Invariants of VMs, in addition to those of all objects with external resources. */
 
 /** A vmId is assigned once. It is removed only if the user requested re-creation and the server is gone. */
-export function vmIdStays(cloud: Cloud): Invariant {
+export function vmIdIsStable(cloud: Cloud): Invariant {
   return {
     name: 'vmId changes only through a requested re-creation',
     watch: (truth, violated) => {
@@ -34,7 +34,7 @@ export function vmIdStays(cloud: Cloud): Invariant {
       onVmChange(truth, (before, after) => {
         if (before === undefined || after === undefined) return;
         const [was, is] = [vmIdOf(before), vmIdOf(after)];
-        if (was === is || isForged(before, after)) return;
+        if (was === is || isEdited(before, after)) return;
         const { name, uid } = after.metadata;
         if (is !== undefined && made.get(is) !== uid)
           violated(`${name} has ${is}, which was not created for it`);
@@ -57,7 +57,7 @@ const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [10_000, 300_000];
 /**
  * Re-creations back off exponentially, measured by the stored times, because the clocks of replicas can jump.
  */
-export const madeAnewEverLater: Invariant = {
+export const recreationBacksOff: Invariant = {
   name: 're-creation of machines backs off',
   watch: (truth, violated) =>
     onVmChange(truth, (before, after) => {
@@ -116,11 +116,11 @@ export function foreignVmsUntouched(cloud: Cloud): Invariant {
         const owner = after && ownerIn(after.labels);
         if (after !== undefined && before === undefined && owner !== undefined) ours.add(after.id);
         if (before === undefined) return;
-        const wasMarked = ownerIn(before.labels) !== undefined;
+        const wasLabelled = ownerIn(before.labels) !== undefined;
         if (!ours.has(before.id) && !isExcused(before)) {
           if (after === undefined || after.state !== before.state) violated(`${before.id} is deleted`);
           else if (owner !== undefined) violated(`${before.id} is labelled as a machine of ${owner}`);
-        } else if (wasMarked && owner === undefined) {
+        } else if (wasLabelled && owner === undefined) {
           ours.delete(before.id);
           letGo.add(before.id);
         }
@@ -146,8 +146,8 @@ export const intentFirst: Invariant = {
       else if (!same(before.status, after.status) && opStatusOf(after) !== 'Deleting') intended.delete(key);
     });
     truth.traffic.onSend((sent) => {
-      if (isCreate(sent) && !intended.has(`${sent.sender} ${ownerAsked(sent)}`))
-        violated(`${sent.sender} creates a machine of ${ownerAsked(sent)} without a stored intent`);
+      if (isCreate(sent) && !intended.has(`${sent.sender} ${requestedOwner(sent)}`))
+        violated(`${sent.sender} creates a machine of ${requestedOwner(sent)} without a stored intent`);
     });
   },
 };
@@ -156,24 +156,24 @@ export const intentFirst: Invariant = {
  * A VM is removed only when the cloud has no server of it. A server that was created or labelled after the
  * deletion request, or so shortly before that a list may not show it, is left to garbage collection.
  */
-export function machineGoesFirst(cloud: Cloud): Invariant {
+export function machineDeletedFirst(cloud: Cloud): Invariant {
   return {
     name: 'the machine is deleted before its object',
     watch: (truth, violated) => {
-      const markedAt = marking(cloud);
+      const labelledAt = labelTimes(cloud);
       onVmChange(truth, (before, after) => {
         if (before === undefined || after !== undefined) return;
         const { uid = '', name, deletionTimestamp = '' } = before.metadata;
         const since = Date.parse(deletionTimestamp) - LONGEST_LAG_MS;
         for (const { id, state } of serversOf(cloud, uid))
-          if (markedAt(id) < since) violated(`${name} (${uid}) is gone, but ${id} is ${state}`);
+          if (labelledAt(id) < since) violated(`${name} (${uid}) is gone, but ${id} is ${state}`);
       });
     },
   };
 }
 
 /** Returns since when a server has its owner label, in milliseconds since 1970. */
-function marking(cloud: Cloud): (id: string) => number {
+function labelTimes(cloud: Cloud): (id: string) => number {
   const since = new Map<string, number>();
   cloud.servers.listen(({ atMs, before, after }) => {
     if (after === undefined) return;
@@ -183,12 +183,12 @@ function marking(cloud: Cloud): (id: string) => number {
 }
 
 /** The server of a VM that was deleted with policy Orphan stays, and only such a server loses its labels. */
-export function letGoOnlyWhenAsked(cloud: Cloud): Invariant {
+export function orphanedOnlyWhenRequested(cloud: Cloud): Invariant {
   return {
     name: 'a machine is orphaned only when requested',
     watch: (truth, violated) => {
       const letGo = new Map<string, number>();
-      const markedAt = marking(cloud);
+      const labelledAt = labelTimes(cloud);
       onVmChange(truth, (before, after) => {
         const { uid = '', deletionTimestamp } = after?.metadata ?? {};
         if (after === undefined || deletionTimestamp === undefined) return;
@@ -200,13 +200,13 @@ export function letGoOnlyWhenAsked(cloud: Cloud): Invariant {
         if (cause !== 'request' || owner === undefined || before === undefined || after === undefined) return;
         if (ownerIn(after.labels) !== owner) {
           const object = objectOf(truth, owner);
-          if (object !== undefined && !isLeaving(object))
+          if (object !== undefined && !isTerminating(object))
             violated(`${before.id} of ${owner} has lost its labels`);
         } else if (after.state === 'deleting' && before.state !== 'deleting') {
           const since = letGo.get(owner);
           // The replacement of a failed server was requested before the VM was orphaned.
           if (before.state === 'failed') return;
-          if (since !== undefined && markedAt(before.id) < since)
+          if (since !== undefined && labelledAt(before.id) < since)
             violated(`${before.id} of ${owner} is deleted although its policy is Orphan`);
         }
       });
@@ -214,7 +214,7 @@ export function letGoOnlyWhenAsked(cloud: Cloud): Invariant {
   };
 }
 
-function isLeaving(object: StoredObject): boolean {
+function isTerminating(object: StoredObject): boolean {
   return object.metadata.deletionTimestamp !== undefined && isOrphaned(object);
 }
 
@@ -238,7 +238,7 @@ export const conditionsNeverGoBack: Invariant = {
 const NOTICED_MS = 180_000;
 
 /** @param healedAt virtual time at which the faults stopped; undefined before */
-export function runningMeansRunning(cloud: Cloud, healedAt: () => number | undefined): Invariant {
+export function runningIsTrue(cloud: Cloud, healedAt: () => number | undefined): Invariant {
   return {
     name: 'Running is reported only for a running machine',
     watch: (truth, violated) => {
@@ -250,8 +250,8 @@ export function runningMeansRunning(cloud: Cloud, healedAt: () => number | undef
         if (after === undefined || opStatusOf(after) !== 'Running') return;
         // A third party that changes the vmId leaves the rest of the status as it was; the operator has to
         // notice.
-        if (isForged(undefined, after) && same(before?.status, after.status)) return;
-        if (isForged(before, after)) return;
+        if (isEdited(undefined, after) && same(before?.status, after.status)) return;
+        if (isEdited(before, after)) return;
         const vmId = vmIdOf(after);
         const { name } = after.metadata;
         if (!ran.has(vmId)) violated(`${name} is reported as Running, but ${vmId} never ran`);

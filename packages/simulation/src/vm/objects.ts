@@ -63,11 +63,11 @@ export function countOf({ status }: StoredObject, name: 'attempts' | 'recreation
  * Amount that a third party adds to `repairs` when it changes a vmId; without an increase the server rejects
  * the change. The operator counts one by one, so invariants can distinguish the two.
  */
-export const FORGED = 1_000;
+export const EDITED = 1_000;
 
 /** Whether a third party changed the vmId. */
-export function isForged(before: StoredObject | undefined, after: StoredObject): boolean {
-  return countOf(after, 'repairs') - (before === undefined ? 0 : countOf(before, 'repairs')) >= FORGED;
+export function isEdited(before: StoredObject | undefined, after: StoredObject): boolean {
+  return countOf(after, 'repairs') - (before === undefined ? 0 : countOf(before, 'repairs')) >= EDITED;
 }
 
 /** Returns the time of the last re-creation in milliseconds since 1970; NaN if there was none. */

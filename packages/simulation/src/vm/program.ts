@@ -1,7 +1,7 @@
 import { CloudClient } from '@vmwright/cloud';
 import { controlVms, sweepVms } from '@vmwright/operator';
 import { CLOUD } from '../cloud/simulated.ts';
-import { type Observing, observedManager } from '../scenario/observed-manager.ts';
+import { type ManagerListeners, observedManager } from '../scenario/observed-manager.ts';
 import type { Program } from '../scenario/replicas.ts';
 
 export const FINALIZER = 'vmwright.dev/vm';
@@ -21,14 +21,14 @@ const TIMEOUT_MS = 13_000;
 /** Time without a response after which the operator reports the state of machines as unknown. */
 export const UNKNOWN_AFTER_MS = 30_000;
 
-export interface VmProgramOptions extends Observing {
+export interface VmProgramOptions extends ManagerListeners {
   readonly apiKey: string;
 }
 
 /** Returns the operator's program, limited to VMs. */
-export function vmProgram({ apiKey, ...observing }: VmProgramOptions): Program {
+export function vmProgram({ apiKey, ...listeners }: VmProgramOptions): Program {
   return async (world) => {
-    const { manager, log } = observedManager(world, observing);
+    const { manager, log } = observedManager(world, listeners);
     await using cloud = new CloudClient({ world, url: CLOUD, apiKey, timeoutMs: TIMEOUT_MS });
     controlVms(manager, {
       world,

@@ -8,7 +8,7 @@ export function isCreate({ origin, method }: Sent): boolean {
 }
 
 /** Returns the owner UID in a create request. */
-export function ownerAsked({ body }: Sent): string {
+export function requestedOwner({ body }: Sent): string {
   const content: unknown = JSON.parse(body ?? '{}');
   const uid = fieldAt(content, ['labels', 'vmwright.dev/uid']);
   return typeof uid === 'string' ? uid : '';

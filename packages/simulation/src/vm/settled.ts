@@ -2,8 +2,8 @@ import { fieldAt } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Cloud } from '../cloud/cloud.ts';
 import type { CloudServer } from '../cloud/server.ts';
+import { isLabelledFor, ownerIn, serversOf } from './external-resources.ts';
 import { conditionsOf, isPaused, mayRecreate, msgOf, opStatusOf, vmIdOf, vmnameOf } from './objects.ts';
-import { isMarkedFor, ownerIn, serversOf } from './external-resources.ts';
 
 /** Describes what is wrong with a VM after convergence; undefined if nothing is. */
 export function problemOf(object: StoredObject, cloud: Cloud): string | undefined {
@@ -24,15 +24,15 @@ function withMachine(object: StoredObject, machine: CloudServer, cloud: Cloud): 
   if (conditionsOf(object).has('VmLost')) return 'its machine is not lost';
   switch (state) {
     case 'running': {
-      const isTold = opStatusOf(object) === 'Running' && ready?.status === 'True';
-      if (!isTold) return 'its machine runs';
+      const isReported = opStatusOf(object) === 'Running' && ready?.status === 'True';
+      if (!isReported) return 'its machine runs';
       return fieldAt(object.status, ['cpuUtilization']) === cpuUtilization
         ? undefined
         : `its machine uses ${cpuUtilization} %`;
     }
     case 'failed':
       if (mayRecreate(object)) {
-        if (isMarkedFor(machine.labels, object.metadata.uid))
+        if (isLabelledFor(machine.labels, object.metadata.uid))
           return 'its machine has failed and must be re-created';
         if (!msgOf(object)?.includes('The operator does not remove it'))
           return 'its machine has failed and cannot be replaced';
@@ -50,23 +50,24 @@ function withoutMachine(object: StoredObject, cloud: Cloud): string | undefined 
   const vmId = vmIdOf(object);
   if (vmId !== undefined) {
     if (mayRecreate(object)) return 'its machine is gone and must be re-created';
-    const isTold = opStatusOf(object) === 'Unknown' && conditions.get('VmLost')?.status === 'True';
-    return isTold ? undefined : 'its machine is gone';
+    const isReported = opStatusOf(object) === 'Unknown' && conditions.get('VmLost')?.status === 'True';
+    return isReported ? undefined : 'its machine is gone';
   }
   const refusal = cloud.refusalOf(vmnameOf(object));
   if (refusal === undefined) return 'it has no machine';
   const why = refusal.status === 403 ? 'Prohibited' : 'Taken';
-  const isTold =
+  const isReported =
     opStatusOf(object) === 'Failed' &&
     conditions.get('NameAccepted')?.reason === why &&
     msgOf(object) === (why === 'Taken' ? takenMessage(vmnameOf(object), cloud) : refusal.message);
-  return isTold ? undefined : `its name is ${why.toLowerCase()}`;
+  return isReported ? undefined : `its name is ${why.toLowerCase()}`;
 }
 
 /** Whether the server belongs to the VM. A server without an ownership label is recognized by its name. */
 function isItsOwn(object: StoredObject, { labels, name }: CloudServer): boolean {
   return (
-    isMarkedFor(labels, object.metadata.uid) || (isMarkedFor(labels, undefined) && name === vmnameOf(object))
+    isLabelledFor(labels, object.metadata.uid) ||
+    (isLabelledFor(labels, undefined) && name === vmnameOf(object))
   );
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { ExternalResources, ExternalResource } from '../invariants/external-resources.ts';
+import type { ExternalResource, ExternalResources } from '../invariants/external-resources.ts';
 import type { Entity } from '../vcenter/entity.ts';
 import type { Machine } from '../vcenter/machine.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
@@ -19,7 +19,7 @@ export interface Owner {
 }
 
 /** Returns the group and slot in the ownership labels of a machine, whatever its UUID. */
-export function marksOf({ extraConfig }: Machine): Owner | undefined {
+export function labelsOf({ extraConfig }: Machine): Owner | undefined {
   const uid = extraConfig['vmwright.uid'];
   if (uid === undefined || extraConfig['vmwright.cluster'] !== CLUSTER) return undefined;
   return { uid, slot: Number(extraConfig['vmwright.slot']) };
@@ -27,7 +27,7 @@ export function marksOf({ extraConfig }: Machine): Owner | undefined {
 
 /** Returns the group and slot of a machine if its UUID matches its labels. */
 export function ownerOf(machine: Machine): Owner | undefined {
-  const owner = marksOf(machine);
+  const owner = labelsOf(machine);
   return owner !== undefined && machine.instanceUuid === uuidOf(owner) ? owner : undefined;
 }
 
@@ -72,7 +72,7 @@ export function externalResourcesOf(vcenter: Vcenter): ExternalResources {
     *all() {
       for (const machine of vcenter.machines.all()) yield resourceOf(machine);
       for (const folder of foldersIn(vcenter))
-        yield { id: folder.ref.value, owner: folderOwnerOf(vcenter, folder), leaving: false };
+        yield { id: folder.ref.value, owner: folderOwnerOf(vcenter, folder), deleting: false };
     },
     listen: (listener) => {
       vcenter.machines.listen(({ before, after, cause }) => {
@@ -80,11 +80,11 @@ export function externalResourcesOf(vcenter: Vcenter): ExternalResources {
           listener({ before: before && resourceOf(before), after: after && resourceOf(after) });
       });
       vcenter.folders.listen(({ id, cause }) => {
-        const folder = { id, owner: undefined, leaving: false };
+        const folder = { id, owner: undefined, deleting: false };
         if (cause === 'request') listener({ before: folder, after: folder });
       });
       vcenter.tasks.onBegin(({ ref }) => {
-        const task = { id: ref.value, owner: undefined, leaving: false };
+        const task = { id: ref.value, owner: undefined, deleting: false };
         listener({ before: undefined, after: task });
       });
     },
@@ -92,7 +92,7 @@ export function externalResourcesOf(vcenter: Vcenter): ExternalResources {
 }
 
 function resourceOf(machine: Machine): ExternalResource {
-  return { id: machine.id, owner: ownerOf(machine)?.uid, leaving: false };
+  return { id: machine.id, owner: ownerOf(machine)?.uid, deleting: false };
 }
 
 /** Cache of UUIDs by group and slot; there are few, and every check of a machine needs one. */

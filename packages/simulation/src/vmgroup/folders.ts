@@ -2,8 +2,8 @@ import type { Invariant } from '../invariants/invariant.ts';
 import { objectOf } from '../invariants/machines.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
-import { isDeleted } from './objects.ts';
 import { folderOwnerOf, foldersIn } from './external-resources.ts';
+import { isDeleted } from './objects.ts';
 import { methodOf } from './requests.ts';
 
 /**
@@ -11,7 +11,7 @@ import { methodOf } from './requests.ts';
  * existing group. Labels set after that read cannot be detected, because vCenter has no precondition for
  * them.
  */
-export function foldersAreRespected(vcenter: Vcenter): Invariant {
+export function groupFoldersStay(vcenter: Vcenter): Invariant {
   return {
     name: "another group's folder is not taken over",
     watch: (truth, violated) => {
@@ -34,15 +34,14 @@ export function foldersAreRespected(vcenter: Vcenter): Invariant {
         const owner = read.get(`${sent.sender} ${folder}`) ?? '';
         const theirs = owner === '' ? undefined : objectOf(truth, owner);
         const isTaken = theirs !== undefined && !isDeleted(theirs) && !sent.body?.includes(owner);
-        if (isTaken && UID.test(sent.body ?? ''))
-          violated(`${sent.sender} takes over ${folder} of ${owner}`);
+        if (isTaken && UID.test(sent.body ?? '')) violated(`${sent.sender} takes over ${folder} of ${owner}`);
       });
     },
   };
 }
 
 /** A folder made by a user stays, even if it is empty and a group has used it. */
-export function foldersOfPeopleStay(vcenter: Vcenter): Invariant {
+export function userFoldersStay(vcenter: Vcenter): Invariant {
   return {
     name: 'folders made by users are not removed',
     watch: (_, violated) => {

@@ -6,11 +6,11 @@ import type { Scenario } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
 import { Address } from '../vcenter/address.ts';
 import { simulatedVcenter, VCENTER, VCENTER_FAULTS } from '../vcenter/simulated.ts';
+import { labelsOf } from './external-resources.ts';
 import { SERVED_VMGROUP } from './objects.ts';
-import { marksOf } from './external-resources.ts';
 import { vmGroupProgram } from './program.ts';
 import { methodOf } from './requests.ts';
-import { Strangers } from './strangers.ts';
+import { ThirdParties } from './third-parties.ts';
 import { FRESH, User } from './user.ts';
 
 /** Maximum number of waits: one per minute, and one more at the end of each session. */
@@ -51,10 +51,10 @@ test('an idle hour with expiring sessions costs one wait per minute and no write
       traffic.serve(VCENTER, vcenter, VCENTER_FAULTS);
       const program = vmGroupProgram({ ...USER, onQueue: () => undefined, onLog: () => undefined });
       const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
-      const strangers = new Strangers(simulation, vcenter, replicas, new Address(vcenter, vcenter));
+      const thirdParties = new ThirdParties(simulation, vcenter, replicas, new Address(vcenter, vcenter));
       const user = new User(simulation);
       const wait = (ms: number) => simulation.run({ until: schedule.now + ms });
-      strangers.settle();
+      thirdParties.setUp();
       replicas.start();
       user.create(FRESH, SPEC);
       await wait(SETTLING_MS);
@@ -68,13 +68,13 @@ test('an idle hour with expiring sessions costs one wait per minute and no write
       });
       for (let idleMs = 0; idleMs < HOUR_MS; idleMs += SESSION_MS) {
         await wait(SESSION_MS);
-        strangers.killSessions();
+        thirdParties.killSessions();
       }
       isIdle = false;
 
       user.create(SECOND, { ...SPEC, replicas: 1 });
       await wait(SETTLING_MS);
-      machines = [...vcenter.machines.all()].filter((machine) => marksOf(machine) !== undefined).length;
+      machines = [...vcenter.machines.all()].filter((machine) => labelsOf(machine) !== undefined).length;
       return [];
     },
   };

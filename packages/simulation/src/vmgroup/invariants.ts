@@ -8,6 +8,7 @@ import { LEASE } from '../scenario/observed-manager.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { Machine } from '../vcenter/machine.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
+import { foldersIn, labelsOf, type Owner, ownerOf } from './external-resources.ts';
 import {
   isDeleted,
   isOrphaned,
@@ -18,20 +19,19 @@ import {
   slotsOf,
   wantedIn,
 } from './objects.ts';
-import { foldersIn, marksOf, type Owner, ownerOf } from './external-resources.ts';
 import { CONCURRENCY } from './program.ts';
-import { isChange, isClone, methodOf, ownerAsked } from './requests.ts';
+import { isChange, isClone, methodOf, requestedOwner } from './requests.ts';
 
 /* Invariants of VmGroups, in addition to those of all objects with external resources. */
 
 /** A slot has at most one machine, by labels and by UUID. Manual copies do not count. */
-export function oneMachineASlot(vcenter: Vcenter): Invariant {
+export function oneMachinePerSlot(vcenter: Vcenter): Invariant {
   return {
     name: 'at most one machine per group and slot, and per UUID',
     watch: (_, violated) =>
       vcenter.machines.listen(({ before, after, cause }) => {
         const made = before === undefined && cause === 'request' ? after : undefined;
-        const owner = made && marksOf(made);
+        const owner = made && labelsOf(made);
         if (made === undefined || owner === undefined) return;
         for (const other of vcenter.machines.all()) {
           if (other.id === made.id) continue;
@@ -73,7 +73,7 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
           cameAt.set(after.id, simulation.schedule.now);
         if (cause !== 'request') return;
         if (before === undefined) {
-          if (after !== undefined && marksOf(after) !== undefined) ours.add(after.id);
+          if (after !== undefined && labelsOf(after) !== undefined) ours.add(after.id);
           return;
         }
         const isJustIn =
@@ -83,7 +83,7 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
         const wasAsked = (sentAt.get(task ?? '') ?? Number.MAX_VALUE) < (letGoAt.get(before.id) ?? 0);
         if (!ours.has(before.id) && !isJustIn && !wasAsked)
           violated(`${before.id} ('${before.name}') is ${after ? 'changed' : 'destroyed'}`);
-        if (after === undefined || marksOf(after) !== undefined || !ours.delete(after.id)) return;
+        if (after === undefined || labelsOf(after) !== undefined || !ours.delete(after.id)) return;
         letGoAt.set(after.id, simulation.schedule.now);
       });
     },
@@ -99,20 +99,20 @@ export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
     watch: (truth, violated) => {
       const doomed = new Set<string>();
       const deleted = deletedUids(truth);
-      const isLeaving = (owner: Owner) => {
+      const isTerminating = (owner: Owner) => {
         const object = objectOf(truth, owner.uid);
-        return object !== undefined && slotOf(object, owner.slot)?.isLeaving === true;
+        return object !== undefined && slotOf(object, owner.slot)?.isTerminating === true;
       };
       onGroupChange(truth, (before, after) => {
         if (after === undefined || before?.status === after.status) return;
-        for (const { slot, isLeaving: goes } of slotsOf(after))
+        for (const { slot, isTerminating: goes } of slotsOf(after))
           if (goes)
             for (const machine of machinesIn(vcenter, after.metadata.uid, slot)) doomed.add(machine.id);
       });
       vcenter.machines.listen(({ before, after, cause }) => {
         const owner = (after ?? before) && ownerOf(after ?? before ?? NO_MACHINE);
         if (owner === undefined) return;
-        if (before === undefined && after !== undefined && isLeaving(owner)) doomed.add(after.id);
+        if (before === undefined && after !== undefined && isTerminating(owner)) doomed.add(after.id);
         if (before === undefined || after !== undefined || cause !== 'request' || doomed.has(before.id))
           return;
         const object = objectOf(truth, owner.uid);
@@ -158,7 +158,7 @@ export function slotsOutliveMachines(vcenter: Vcenter): Invariant {
 }
 
 /** A machine that users moved to another folder, or turned into a template, stays while its group exists. */
-export function takenOverMachinesStay(vcenter: Vcenter): Invariant {
+export function movedMachinesStay(vcenter: Vcenter): Invariant {
   return {
     name: 'machines that users moved or turned into templates are not destroyed',
     watch: (truth, violated) => {
@@ -199,7 +199,7 @@ function isInFolderOf(truth: Truth, vcenter: Vcenter, machine: Machine): boolean
 /**
  * Deleting a group with policy Orphan removes the ownership labels of its machines, and changes nothing else.
  */
-export function letGoOnlyWhenAsked(vcenter: Vcenter): Invariant {
+export function orphanedOnlyWhenRequested(vcenter: Vcenter): Invariant {
   return {
     name: 'a machine is orphaned only when requested',
     watch: (truth, violated) => {
@@ -218,7 +218,7 @@ export function letGoOnlyWhenAsked(vcenter: Vcenter): Invariant {
         const object = objectOf(truth, owner.uid);
         const asked = letGo.get(owner.uid);
         // A machine whose removal was already stored is still removed.
-        const isToStay = asked !== undefined && slotOf(asked.object, owner.slot)?.isLeaving !== true;
+        const isToStay = asked !== undefined && slotOf(asked.object, owner.slot)?.isTerminating !== true;
         const isOld = (cameAt.get(before.id) ?? 0) < (asked?.since ?? 0);
         if (after === undefined && isToStay && isOld)
           violated(`${before.id} of ${owner.uid} is destroyed although its policy is Orphan`);
@@ -230,23 +230,25 @@ export function letGoOnlyWhenAsked(vcenter: Vcenter): Invariant {
 }
 
 /** At most maxUnavailable machines are removed at once, besides surplus ones. */
-export const fewLeaveAtATime: Invariant = {
+export const respectsMaxUnavailable: Invariant = {
   name: 'no more machines are removed at once than maxUnavailable',
   watch: (truth, violated) =>
     onGroupChange(truth, (before, after) => {
       if (before === undefined || after === undefined || before.status === after.status) return;
       if (isDeleted(after) || readyOf(after).observedGeneration !== after.metadata.generation) return;
-      const staying = slotsOf(before).filter(({ isLeaving }) => !isLeaving);
+      const staying = slotsOf(before).filter(({ isTerminating }) => !isTerminating);
       // Uses the power state in the stored status: a machine that a third party has switched off since was
       // unavailable before.
       const going = staying.filter(({ slot }) => {
-        const { isLeaving = false, power } = slotOf(after, slot) ?? {};
-        return isLeaving && power === 'poweredOn';
+        const { isTerminating = false, power } = slotOf(after, slot) ?? {};
+        return isTerminating && power === 'poweredOn';
       });
       const { replicas, maxUnavailable } = wantedIn(after);
       const surplus = Math.max(staying.length - replicas, 0);
       if (going.length > maxUnavailable + surplus)
-        violated(`${going.length} machines of ${nameOf(after)} are removed at once, but maxUnavailable is ${maxUnavailable}`);
+        violated(
+          `${going.length} machines of ${nameOf(after)} are removed at once, but maxUnavailable is ${maxUnavailable}`,
+        );
     }),
 };
 
@@ -265,15 +267,15 @@ export const slotFirst: Invariant = {
     onGroupChange(truth, (before, after) => {
       if (before === undefined || after === undefined || same(before.status, after.status)) return;
       const { uid } = after.metadata;
-      for (const { slot, attempts, isLeaving } of slotsOf(after)) {
+      for (const { slot, attempts, isTerminating } of slotsOf(after)) {
         const key = `${sender} ${uid} ${slot}`;
-        if (attempts > (slotOf(before, slot)?.attempts ?? 0) && !isLeaving) intended.add(key);
-        else if (isLeaving) intended.delete(key);
+        if (attempts > (slotOf(before, slot)?.attempts ?? 0) && !isTerminating) intended.add(key);
+        else if (isTerminating) intended.delete(key);
       }
     });
     truth.traffic.onSend((sent) => {
       if (!isClone(sent)) return;
-      const { uid, slot } = ownerAsked(sent);
+      const { uid, slot } = requestedOwner(sent);
       if (!intended.has(`${sent.sender} ${uid} ${slot}`))
         violated(`${sent.sender} clones a machine of ${uid}, slot ${slot}, without a stored attempt`);
     });
@@ -281,7 +283,7 @@ export const slotFirst: Invariant = {
 };
 
 /** A group has no more slots than replicas, besides those being removed, and each slot keeps its UUID. */
-export const slotsAreSteady: Invariant = {
+export const slotsAreStable: Invariant = {
   name: 'slot count matches replicas and slots keep their UUID',
   watch: (truth, violated) => {
     const known = new Map<string, string>();
@@ -296,7 +298,7 @@ export const slotsAreSteady: Invariant = {
           violated(`slot ${slot} of ${nameOf(after)} was ${was} and is ${instanceUuid}`);
         known.set(key, instanceUuid);
       }
-      const staying = slots.filter(({ isLeaving }) => !isLeaving).length;
+      const staying = slots.filter(({ isTerminating }) => !isTerminating).length;
       const isCurrent = readyOf(after).observedGeneration === generation && !isDeleted(after);
       const grew = before !== undefined && slots.some(({ slot }) => slotOf(before, slot) === undefined);
       if (isCurrent && grew && staying > wantedIn(after).replicas)
@@ -309,7 +311,7 @@ export const slotsAreSteady: Invariant = {
  * Counts the tasks that a leader knows and its requests without a response. Folder operations and garbage
  * collection have no limit. In a new term a leader knows only the stored tasks, even if it led before.
  */
-export function notTooBusy(vcenter: Vcenter): Invariant {
+export function limitsConcurrency(vcenter: Vcenter): Invariant {
   return {
     name: `a leader runs at most ${CONCURRENCY} vCenter operations`,
     watch: (truth, violated) => {
@@ -347,7 +349,7 @@ export function notTooBusy(vcenter: Vcenter): Invariant {
 }
 
 /** A replica that changes vCenter holds the lease when it sends the request. */
-export const onlyTheLeaderChanges: Invariant = {
+export const onlyTheLeaderChangesVcenter: Invariant = {
   name: 'only the leader changes vCenter',
   watch: (truth, violated) => {
     const holder = new Holder(truth, LEASE);
@@ -369,7 +371,7 @@ export const readyNeverGoesBack: Invariant = {
 };
 
 /** NameTaken is reported only if a machine outside the group has the name. */
-export function takenMeansTaken(vcenter: Vcenter): Invariant {
+export function nameTakenIsTrue(vcenter: Vcenter): Invariant {
   return {
     name: 'NameTaken is reported only when the name is taken',
     watch: (truth, violated) =>
@@ -386,7 +388,10 @@ export function takenMeansTaken(vcenter: Vcenter): Invariant {
 }
 
 /** @param lines subscribes to the log lines of all replicas */
-export function notLogged(secret: string, lines: (listener: (line: string) => void) => void): Invariant {
+export function passwordNotLogged(
+  secret: string,
+  lines: (listener: (line: string) => void) => void,
+): Invariant {
   return {
     name: 'the password is not logged',
     watch: (_, violated) =>

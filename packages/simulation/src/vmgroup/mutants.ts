@@ -108,7 +108,7 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: "folder of another group is taken over",
+    name: 'folder of another group is taken over',
     file: `${VMGROUP}/folder.ts`,
     find: '(theirs.cluster !== owner.cluster || (await lives(theirs.uid, theirs.namespace)));',
     replace: 'theirs.cluster !== owner.cluster;',
@@ -150,8 +150,9 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
   {
     name: 'machine is cloned without a leadership check',
     file: `${VMGROUP}/actions.ts`,
-    find: 'extraConfig: marksOf(cluster, group, slot, destination.template), }, scope, );',
-    replace: 'extraConfig: marksOf(cluster, group, slot, destination.template),\n      },\n      {},\n    );',
+    find: 'extraConfig: labelsOf(cluster, group, slot, destination.template), }, scope, );',
+    replace:
+      'extraConfig: labelsOf(cluster, group, slot, destination.template),\n      },\n      {},\n    );',
     why: 'after a pause of the process its abort signal is late',
     scenario,
   },

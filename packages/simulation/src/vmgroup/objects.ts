@@ -24,7 +24,7 @@ export interface Slot {
   readonly name: string;
   readonly instanceUuid: string;
   readonly attempts: number;
-  readonly isLeaving: boolean;
+  readonly isTerminating: boolean;
   readonly power: string | undefined;
   readonly task: string | undefined;
 }
@@ -41,7 +41,7 @@ export function slotsOf({ status }: StoredObject): readonly Slot[] {
     name: textAt(each, 'name') ?? '',
     instanceUuid: textAt(each, 'instanceUuid') ?? '',
     attempts: numberAt(each, 'attempts') ?? 0,
-    isLeaving: fieldAt(each, ['leaving']) === true,
+    isTerminating: fieldAt(each, ['leaving']) === true,
     power: textAt(each, 'power'),
     task: textAt(each, 'task'),
   }));

@@ -1,7 +1,7 @@
 import { controlVmGroups, Site, Sites, sweepVmGroups } from '@vmwright/operator';
 import { Channel } from '@vmwright/runtime';
 import { Vcenter } from '@vmwright/vsphere';
-import { type Observing, observedManager } from '../scenario/observed-manager.ts';
+import { type ManagerListeners, observedManager } from '../scenario/observed-manager.ts';
 import type { Program } from '../scenario/replicas.ts';
 import { VCENTER } from '../vcenter/simulated.ts';
 
@@ -19,15 +19,15 @@ const GRACE_MS = 0;
 /** Exceeded only if request and response are both slow. */
 const TIMEOUT_MS = 13_000;
 
-export interface VmGroupProgramOptions extends Observing {
+export interface VmGroupProgramOptions extends ManagerListeners {
   readonly username: string;
   readonly password: string;
 }
 
 /** Returns the operator's program, limited to VmGroups. */
-export function vmGroupProgram({ username, password, ...observing }: VmGroupProgramOptions): Program {
+export function vmGroupProgram({ username, password, ...listeners }: VmGroupProgramOptions): Program {
   return async (world) => {
-    const { manager, log } = observedManager(world, observing);
+    const { manager, log } = observedManager(world, listeners);
     const wakes = new Channel();
     await using sites = new Sites([
       new Site({

@@ -10,7 +10,7 @@ import { simulatedVcenter, VCENTER, VCENTER_FAULTS } from '../vcenter/simulated.
 import type { Simulation } from '../world/simulation.ts';
 import { readyOf, SERVED_VMGROUP } from './objects.ts';
 import { vmGroupProgram } from './program.ts';
-import { Strangers } from './strangers.ts';
+import { ThirdParties } from './third-parties.ts';
 import { FRESH, User } from './user.ts';
 
 const USER = { username: 'operator', password: 'the-password-of-vcenter' };
@@ -37,7 +37,7 @@ function quiet(simulation: Simulation) {
   traffic.serve(VCENTER, vcenter, VCENTER_FAULTS);
   const program = vmGroupProgram({ ...USER, onQueue: () => undefined, onLog: () => undefined });
   const replicas = new Replicas({ simulation, traffic, names: ['alpha'], program });
-  new Strangers(simulation, vcenter, replicas, new Address(vcenter, vcenter)).settle();
+  new ThirdParties(simulation, vcenter, replicas, new Address(vcenter, vcenter)).setUp();
   replicas.start();
   const wait = (ms: number) => simulation.run({ until: schedule.now + ms });
   return { server, vcenter, user: new User(simulation), wait };

@@ -39,7 +39,7 @@ export function isClone(sent: Sent): boolean {
 }
 
 /** Returns the group and slot in a clone request. */
-export function ownerAsked({ body = '' }: Sent): Owner {
+export function requestedOwner({ body = '' }: Sent): Owner {
   return { uid: optionIn(body, 'vmwright.uid'), slot: Number(optionIn(body, 'vmwright.slot')) };
 }
 

@@ -2,8 +2,8 @@ import type { StoredObject } from '../apiserver/object.ts';
 import type { Truth } from '../invariants/invariant.ts';
 import type { Machine } from '../vcenter/machine.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
-import { countIn, isPaused, phaseOf, readyOf, slotsOf, type Wanted, wantedIn } from './objects.ts';
 import { folderOwnerOf, foldersIn, machinesOf, ownerOf, templateOf } from './external-resources.ts';
+import { countIn, isPaused, phaseOf, readyOf, slotsOf, type Wanted, wantedIn } from './objects.ts';
 
 /** Describes what is wrong with a group after convergence; undefined if nothing is. */
 export function problemOf(object: StoredObject, truth: Truth, vcenter: Vcenter): string | undefined {
@@ -57,7 +57,8 @@ function statusProblem(object: StoredObject, machines: readonly Machine[]): stri
   if (slots.length !== machines.length) return `its status lists ${slots.length} machines`;
   for (const machine of machines) {
     const reported = slots.find(({ slot }) => slot === ownerOf(machine)?.slot);
-    const isTrue = reported?.power === machine.power && reported.name === machine.name && !reported.isLeaving;
+    const isTrue =
+      reported?.power === machine.power && reported.name === machine.name && !reported.isTerminating;
     if (!isTrue || reported.task !== undefined) return `its status is wrong about ${machine.id}`;
   }
   return undefined;

@@ -11,7 +11,7 @@ import { accessTo } from '../../apiserver/simulated.ts';
 import { RemoteClient } from '../../remote/client.ts';
 import type { RemoteMachine } from '../../remote/machine.ts';
 import type { Program } from '../../scenario/replicas.ts';
-import { drifted, MANAGER, plan, type Seen, orphans } from './plan.ts';
+import { drifted, MANAGER, type Observed, orphans, plan } from './plan.ts';
 import { Machine } from './resource.ts';
 import type { Variant } from './variant.ts';
 
@@ -48,10 +48,10 @@ export function machineProgram({ variant, token, onQueue }: MachineProgramOption
       return uidsOf(items);
     };
     const look = async (signal: AbortSignal) => {
-      const before = variant.sweeps === 'objects first' ? await uids(signal) : undefined;
+      const before = variant.garbageCollection === 'objects first' ? await uids(signal) : undefined;
       const list = await remote.list(signal);
       const cached = [...manager.caches.get(Machine).list()];
-      if (variant.sweeps !== 'never') {
+      if (variant.garbageCollection !== 'never') {
         // The cache saves a list because it knows most owners, but never decides: it may lack an existing
         // object.
         const suspects = orphans(list, before ?? uidsOf(cached));
@@ -79,34 +79,34 @@ export function machineProgram({ variant, token, onQueue }: MachineProgramOption
 function reconciling(variant: Variant, remote: RemoteClient): Reconcile<Machine> {
   return async (found, { signal, setStatus, event }) => {
     let object = found;
-    for (let seen: Seen = {}; ; ) {
-      const step = plan(variant, object, seen);
+    for (let observed: Observed = {}; ; ) {
+      const step = plan(variant, object, observed);
       switch (step.do) {
         case 'read':
-          seen = { ...seen, machine: (await remote.get(step.id, signal)) ?? 'gone' };
+          observed = { ...observed, machine: (await remote.get(step.id, signal)) ?? 'gone' };
           break;
         case 'look up': {
           const [machine] = await ownedBy(remote, step.uid, signal);
-          seen = { ...seen, looked: true, ...(machine && { machine }) };
+          observed = { ...observed, looked: true, ...(machine && { machine }) };
           break;
         }
         case 'intend':
           object = await setStatus(object, step.status);
-          seen = { ...seen, intended: true };
+          observed = { ...observed, intended: true };
           break;
         case 'create': {
           const machine = await remote.create(step.draft, signal);
           const note = `machine ${machine.id} was requested`;
           event(object, { type: 'Normal', reason: 'Created', note });
-          seen = { ...seen, machine };
+          observed = { ...observed, machine };
           break;
         }
         case 'resize':
-          seen = { ...seen, machine: await remote.resize(step.id, step.size, signal) };
+          observed = { ...observed, machine: await remote.resize(step.id, step.size, signal) };
           break;
-        case 'tell':
+        case 'report':
           await setStatus(object, step.status);
-          return step.againMs === undefined ? undefined : requeueAfter(step.againMs);
+          return step.requeueAfterMs === undefined ? undefined : requeueAfter(step.requeueAfterMs);
       }
     }
   };

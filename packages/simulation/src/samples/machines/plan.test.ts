@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RemoteMachine } from '../../remote/machine.ts';
-import { drifted, MANAGER, plan, orphans } from './plan.ts';
+import { drifted, MANAGER, orphans, plan } from './plan.ts';
 import type { Machine, MachineStatus } from './resource.ts';
 import { variantNamed } from './variant.ts';
 
@@ -32,7 +32,7 @@ describe('plan', () => {
   test('looks up a machine first and adopts it if the variant does so', () => {
     expect(plan(lookUp, machine(), {})).toEqual({ do: 'look up', uid: 'u-1' });
     expect(plan(lookUp, machine(), { looked: true }).do).toBe('create');
-    expect(plan(lookUp, machine(), { looked: true, machine: there }).do).toBe('tell');
+    expect(plan(lookUp, machine(), { looked: true, machine: there }).do).toBe('report');
   });
 
   test('stores a new intent before each create', () => {
@@ -58,18 +58,18 @@ describe('plan', () => {
     expect(
       plan(sound, machine({ machineId: 'm-1' }), { machine: { ...there, state: 'creating' } }),
     ).toMatchObject({
-      do: 'tell',
+      do: 'report',
       status: { phase: 'Creating' },
     });
     expect(plan(sound, machine({ machineId: 'm-1' }), { machine: there })).toEqual({
-      do: 'tell',
+      do: 'report',
       status: { machineId: 'm-1', size: 2, phase: 'Ready', observedGeneration: 3 },
     });
   });
 
   test('never creates a second machine for a lost one', () => {
     const step = plan(sound, machine({ machineId: 'm-1' }), { machine: 'gone' });
-    expect(step).toMatchObject({ do: 'tell', status: { machineId: 'm-1', phase: 'Lost' } });
+    expect(step).toMatchObject({ do: 'report', status: { machineId: 'm-1', phase: 'Lost' } });
   });
 });
 

@@ -6,7 +6,7 @@ import type { Variant } from './variant.ts';
 export const MANAGER = 'machines.simulation-test';
 
 /** What a reconcile has observed and done so far. */
-export interface Seen {
+export interface Observed {
   /** `gone`: the backend returned 404. */
   readonly machine?: RemoteMachine | 'gone';
   readonly looked?: boolean;
@@ -21,31 +21,31 @@ export type Step =
   | { readonly do: 'create'; readonly draft: MachineDraft }
   | { readonly do: 'resize'; readonly id: string; readonly size: number }
   /** Writes the status and ends the reconcile, optionally with a requeue. */
-  | { readonly do: 'tell'; readonly status: MachineStatus; readonly againMs?: number };
+  | { readonly do: 'report'; readonly status: MachineStatus; readonly requeueAfterMs?: number };
 
 /** Requeue interval while a machine is being created. */
-const MAKING_MS = 2_000;
+const CREATING_MS = 2_000;
 
 /** Returns the next step for an object that is not being deleted. */
-export function plan(variant: Variant, { metadata, spec, status = {} }: Machine, seen: Seen): Step {
+export function plan(variant: Variant, { metadata, spec, status = {} }: Machine, observed: Observed): Step {
   const { uid = '', generation = 0 } = metadata;
-  const { machine } = seen;
+  const { machine } = observed;
   if (machine === undefined) {
     if (status.machineId !== undefined) return { do: 'read', id: status.machineId };
-    if (variant.looksUp && !seen.looked) return { do: 'look up', uid };
-    if (variant.intent && !seen.intended) return intend({ ...status, phase: 'Pending' });
+    if (variant.looksUp && !observed.looked) return { do: 'look up', uid };
+    if (variant.intent && !observed.intended) return intend({ ...status, phase: 'Pending' });
     const owner = { manager: MANAGER, uid };
     return { do: 'create', draft: { size: spec.size, owner, ...(variant.token && { key: uid }) } };
   }
   if (machine === 'gone' || machine.state === 'deleting')
-    return { do: 'tell', status: { ...status, phase: 'Lost' } };
-  const told: MachineStatus = { ...status, machineId: machine.id, size: machine.size };
+    return { do: 'report', status: { ...status, phase: 'Lost' } };
+  const reported: MachineStatus = { ...status, machineId: machine.id, size: machine.size };
   if (machine.state === 'creating')
-    return { do: 'tell', status: { ...told, phase: 'Creating' }, againMs: MAKING_MS };
+    return { do: 'report', status: { ...reported, phase: 'Creating' }, requeueAfterMs: CREATING_MS };
   if (machine.size === spec.size)
-    return { do: 'tell', status: { ...told, phase: 'Ready', observedGeneration: generation } };
+    return { do: 'report', status: { ...reported, phase: 'Ready', observedGeneration: generation } };
   // A new leader with a stalled watch has an outdated spec and would resize the machine back.
-  if (variant.intent && !seen.intended) return intend(told);
+  if (variant.intent && !observed.intended) return intend(reported);
   return { do: 'resize', id: machine.id, size: spec.size };
 }
 

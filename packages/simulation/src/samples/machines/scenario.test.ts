@@ -20,7 +20,7 @@ describe('a controller over a remote backend under faults', () => {
     ['look-up-first', 60, /leaked|at most one/],
     ['token', 300, /leaked|no writes when idle/],
     ['token-and-intent', 400, /leaked/],
-    ['sweeper-objects-first', 600, /no wanted machine is deleted/],
+    ['gc-objects-first', 600, /no wanted machine is deleted/],
   ] as const)(
     'variant %s violates an invariant within %i seeds',
     async (name, seeds, invariant) => {

@@ -2,6 +2,7 @@ import type { WorkQueue } from '@vmwright/runtime';
 import { fieldAt } from '../../apiserver/json.ts';
 import type { StoredObject } from '../../apiserver/object.ts';
 import { API_SERVER, startApiServer } from '../../apiserver/simulated.ts';
+import type { ExternalResource, ExternalResources } from '../../invariants/external-resources.ts';
 import type { Invariant, Truth } from '../../invariants/invariant.ts';
 import { Holder, onlyTheLeaderWrites } from '../../invariants/leaders.ts';
 import {
@@ -12,29 +13,28 @@ import {
 } from '../../invariants/machines.ts';
 import {
   converged,
-  sameEndState,
   finalizerStaysWhileWanted,
   identityNeverChanges,
   noSecretOutsideSecrets,
   noStuckFinalizer,
   observedGenerationNeverGoesBack,
+  sameEndState,
 } from '../../invariants/objects.ts';
-import type { ExternalResources, ExternalResource } from '../../invariants/external-resources.ts';
 import { emptyQueue } from '../../invariants/queues.ts';
 import type { RemoteMachine } from '../../remote/machine.ts';
 import { REMOTE, REMOTE_FAULTS, type Remote, startRemote } from '../../remote/remote.ts';
+import { FaultInjector } from '../../scenario/fault-injector.ts';
 import { isSettled, runHistory } from '../../scenario/history.ts';
-import { COMPACTED, usualTrouble } from '../../scenario/must-happen.ts';
+import { COMPACTED, commonFaults } from '../../scenario/must-happen.ts';
 import { Replicas } from '../../scenario/replicas.ts';
 import type { Scenario, Violation } from '../../scenario/scenario.ts';
 import { Traffic } from '../../scenario/traffic.ts';
-import { Trouble } from '../../scenario/trouble.ts';
 import type { Simulation } from '../../world/simulation.ts';
-import { layAmbush } from './ambush.ts';
 import { FINALIZER, LEASE, machineProgram } from './controller.ts';
-import { countInteresting, INTERESTING, SWEPT } from './counting.ts';
+import { COLLECTED, CRITICAL_MOMENTS, countCriticalMoments } from './critical-moments.ts';
 import { MANAGER } from './plan.ts';
 import { Machine } from './resource.ts';
+import { injectTargetedFaults } from './targeted-faults.ts';
 import { User } from './user.ts';
 import type { Variant } from './variant.ts';
 
@@ -44,12 +44,16 @@ const TOKEN = 'the-backends-token';
 export function machines(variant: Variant): Scenario {
   return {
     name: `machines-${variant.name}`,
-    mustHappen: [...usualTrouble(REMOTE), ...INTERESTING, ...(variant.sweeps === 'never' ? [] : [SWEPT])],
-    run: (simulation) => live(simulation, variant),
+    mustHappen: [
+      ...commonFaults(REMOTE),
+      ...CRITICAL_MOMENTS,
+      ...(variant.garbageCollection === 'never' ? [] : [COLLECTED]),
+    ],
+    run: (simulation) => runScenario(simulation, variant),
   };
 }
 
-function live(simulation: Simulation, variant: Variant): Promise<readonly Violation[]> {
+function runScenario(simulation: Simulation, variant: Variant): Promise<readonly Violation[]> {
   const { choices } = simulation;
   const server = startApiServer(simulation);
   server.serve(Machine);
@@ -60,7 +64,7 @@ function live(simulation: Simulation, variant: Variant): Promise<readonly Violat
   traffic.serve(API_SERVER, server);
   traffic.serve(REMOTE, remote, REMOTE_FAULTS);
   const truth: Truth = { simulation, server, kind: Machine, external: externalResourcesOf(remote), traffic };
-  countInteresting(truth, remote);
+  countCriticalMoments(truth, remote);
   const queues = new Map<string, WorkQueue>();
   const program = machineProgram({
     variant,
@@ -71,23 +75,23 @@ function live(simulation: Simulation, variant: Variant): Promise<readonly Violat
   const leadersQueue = () => queues.entries().find(([identity]) => holder.is(identity))?.[1];
   const invariants = [...INVARIANTS, emptyQueue(leadersQueue)];
   const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
-  const trouble = new Trouble({
+  const faultInjector = new FaultInjector({
     simulation,
     replicas,
     origins: [API_SERVER, REMOTE],
     more: { [COMPACTED]: () => server.compact() },
   });
   const user = new User(simulation);
-  const troubleMs = 50_000 + choices.pick(50_000);
-  layAmbush(truth, trouble, user);
+  const faultMs = 50_000 + choices.pick(50_000);
+  injectTargetedFaults(truth, faultInjector, user);
   replicas.start();
-  user.plan(troubleMs);
+  user.plan(faultMs);
   const hasFresh = () => [...server.objects(Machine)].some(({ metadata }) => metadata.name === 'fresh');
   return runHistory({
     truth,
-    trouble,
+    faultInjector,
     invariants,
-    troubleMs,
+    faultMs,
     onHealed: () => user.apply('fresh', 1),
     isConverged: () => hasFresh() && isSettled(truth, invariants),
   });
@@ -145,7 +149,7 @@ function resourceOf({ id, owner, state, size }: RemoteMachine): ExternalResource
   return {
     id,
     owner: owner?.manager === MANAGER ? owner.uid : undefined,
-    leaving: state === 'deleting',
+    deleting: state === 'deleting',
     size,
   };
 }

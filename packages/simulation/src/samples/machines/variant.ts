@@ -10,7 +10,7 @@ export interface Variant {
    */
   readonly intent: boolean;
   /** Garbage collection of machines without an object, and the order of its two lists. */
-  readonly sweeps: 'never' | 'machines first' | 'objects first';
+  readonly garbageCollection: 'never' | 'machines first' | 'objects first';
 }
 
 const NAIVE: Variant = {
@@ -18,7 +18,7 @@ const NAIVE: Variant = {
   looksUp: false,
   token: false,
   intent: false,
-  sweeps: 'never',
+  garbageCollection: 'never',
 };
 
 /** Variants from naive to sound. */
@@ -27,16 +27,16 @@ export const VARIANTS: readonly Variant[] = [
   { ...NAIVE, name: 'look-up-first', looksUp: true },
   { ...NAIVE, name: 'token', token: true },
   { ...NAIVE, name: 'token-and-intent', token: true, intent: true },
-  { ...NAIVE, name: 'sound', token: true, intent: true, sweeps: 'machines first' },
+  { ...NAIVE, name: 'sound', token: true, intent: true, garbageCollection: 'machines first' },
 ];
 
 /** Looks sound but is not: its garbage collector makes its two lists in the wrong order. */
 export const WRONG_ORDER: Variant = {
   ...NAIVE,
-  name: 'sweeper-objects-first',
+  name: 'gc-objects-first',
   token: true,
   intent: true,
-  sweeps: 'objects first',
+  garbageCollection: 'objects first',
 };
 
 export function variantNamed(name: string): Variant {

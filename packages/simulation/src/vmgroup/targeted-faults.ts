@@ -2,19 +2,19 @@ import { API_SERVER } from '../apiserver/simulated.ts';
 import type { Truth } from '../invariants/invariant.ts';
 import { Holder } from '../invariants/leaders.ts';
 import { objectOf } from '../invariants/machines.ts';
+import type { FaultInjector } from '../scenario/fault-injector.ts';
 import { LEASE } from '../scenario/observed-manager.ts';
 import type { Replicas } from '../scenario/replicas.ts';
-import type { Trouble } from '../scenario/trouble.ts';
 import type { Pace } from '../vcenter/simulated.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
-import { isDeleted, isOrphaned, onGroupChange, wantedIn } from './objects.ts';
 import { machinesOf } from './external-resources.ts';
-import { isChange, isClone, methodOf, ownerAsked } from './requests.ts';
-import type { Strangers } from './strangers.ts';
+import { isDeleted, isOrphaned, onGroupChange, wantedIn } from './objects.ts';
+import { isChange, isClone, methodOf, requestedOwner } from './requests.ts';
+import type { ThirdParties } from './third-parties.ts';
 import { FRESH, type User } from './user.ts';
 
 /** Probabilities: one write in N is followed by a fault that makes it dangerous. */
-const TROUBLE = 40;
+const FAULT = 40;
 const SLEEP = 24;
 const CHANGE_OF_MIND = 5;
 const THEFT = 10;
@@ -37,10 +37,10 @@ const SOON_MS = 200;
 /** Typical duration of a clone. */
 const LATER_MS = 4_000;
 
-export interface Ambushers {
-  readonly trouble: Trouble;
+export interface TargetedFaultParts {
+  readonly faultInjector: FaultInjector;
   readonly user: User;
-  readonly strangers: Strangers;
+  readonly thirdParties: ThirdParties;
   readonly vcenter: Vcenter;
   readonly pace: Pace;
   readonly replicas: Replicas;
@@ -50,11 +50,11 @@ export interface Ambushers {
  * Injects faults at critical moments. At random times, few processes would stop just between storing a slot
  * and cloning, and few groups would change during a clone.
  */
-export function layAmbush(truth: Truth, ambushers: Ambushers): void {
-  const { trouble, user, strangers, vcenter, pace } = ambushers;
-  partitionStandby(truth, ambushers);
-  hideOrphanedMachine(truth, ambushers);
-  makeTemplatesAtScaleIn(truth, ambushers);
+export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): void {
+  const { faultInjector, user, thirdParties, vcenter, pace } = parts;
+  partitionStandby(truth, parts);
+  hideOrphanedMachine(truth, parts);
+  makeTemplatesAtScaleIn(truth, parts);
   const { traffic, simulation } = truth;
   const { choices, schedule, network } = simulation;
   const within = (ms: number, act: () => void) =>
@@ -66,13 +66,13 @@ export function layAmbush(truth: Truth, ambushers: Ambushers): void {
     const isWrite = sent.origin === API_SERVER || isChange(sent);
     if (!isWrite) return;
     const [name = ''] = sent.sender.split('.');
-    if (choices.oneIn(TROUBLE)) within(SOON_MS, () => trouble.strike(name));
+    if (choices.oneIn(FAULT)) within(SOON_MS, () => faultInjector.injectFault(name));
     // Paused while the response is on its way, it continues with the next step when another replica may lead.
-    if (choices.oneIn(SLEEP)) trouble.pause(name);
+    if (choices.oneIn(SLEEP)) faultInjector.pause(name);
     if (FOLDER_REMOVALS.has(methodOf(sent)) && choices.oneIn(INTRUSION))
-      within(SOON_MS, () => strangers.addForeignMachine());
+      within(SOON_MS, () => thirdParties.addForeignMachine());
     if (!isClone(sent)) return;
-    const { uid } = ownerAsked(sent);
+    const { uid } = requestedOwner(sent);
     const group = objectOf(truth, uid)?.metadata;
     if (group !== undefined && choices.oneIn(CHANGE_OF_MIND)) {
       const ref = { namespace: group.namespace ?? '', name: group.name };
@@ -80,20 +80,20 @@ export function layAmbush(truth: Truth, ambushers: Ambushers): void {
         () => within(LATER_MS, () => user.scale(ref)),
         () => within(LATER_MS, () => user.change(ref)),
         () => within(LATER_MS, () => user.delete(ref)),
-        () => within(LATER_MS, () => user.letGo(ref)),
+        () => within(LATER_MS, () => user.orphan(ref)),
       ])();
-      if (choices.oneIn(3)) trouble.pause(name);
+      if (choices.oneIn(3)) faultInjector.pause(name);
     }
     // The folder outlives the group and the replica that waits for the response is paused, so the clone
     // becomes an orphan.
     if (group !== undefined && choices.oneIn(ORPHANED)) {
-      strangers.addForeignMachineTo(`${group.namespace}-${group.name}`);
+      thirdParties.addForeignMachineTo(`${group.namespace}-${group.name}`);
       pace.nextCloneMs = SLOW_MS + choices.pick(SLOW_MS);
-      trouble.pause(name);
+      faultInjector.pause(name);
       within(LATER_MS, () => user.delete({ namespace: group.namespace ?? '', name: group.name }));
     }
-    if (choices.oneIn(THEFT)) within(LATER_MS, () => strangers.takeAway(machinesOf(vcenter, uid)[0]));
-    if (choices.oneIn(KILLED_SESSION)) within(LATER_MS, () => strangers.killSessions());
+    if (choices.oneIn(THEFT)) within(LATER_MS, () => thirdParties.remove(machinesOf(vcenter, uid)[0]));
+    if (choices.oneIn(KILLED_SESSION)) within(LATER_MS, () => thirdParties.killSessions());
   });
 }
 
@@ -101,22 +101,23 @@ export function layAmbush(truth: Truth, ambushers: Ambushers): void {
  * Hides a machine just when its group is deleted with policy Orphan; it becomes visible again after the group
  * is gone.
  */
-function hideOrphanedMachine(truth: Truth, { strangers, vcenter }: Ambushers): void {
+function hideOrphanedMachine(truth: Truth, { thirdParties, vcenter }: TargetedFaultParts): void {
   const { choices, network } = truth.simulation;
   onGroupChange(truth, (before, after) => {
     if (!network.faulty || after === undefined || before === undefined) return;
     if (isDeleted(before) || !isDeleted(after) || !isOrphaned(after) || !choices.oneIn(HIDDEN)) return;
-    strangers.moveAway(machinesOf(vcenter, after.metadata.uid ?? '')[0]);
+    thirdParties.moveAway(machinesOf(vcenter, after.metadata.uid ?? '')[0]);
   });
 }
 
 /** Turns machines into templates just when their group is scaled in. */
-function makeTemplatesAtScaleIn(truth: Truth, { strangers, vcenter }: Ambushers): void {
+function makeTemplatesAtScaleIn(truth: Truth, { thirdParties, vcenter }: TargetedFaultParts): void {
   const { choices, network } = truth.simulation;
   onGroupChange(truth, (before, after) => {
     if (!network.faulty || after === undefined || before === undefined || isDeleted(after)) return;
     if (wantedIn(after).replicas >= wantedIn(before).replicas || !choices.oneIn(TEMPLATED)) return;
-    for (const machine of machinesOf(vcenter, after.metadata.uid ?? '')) strangers.turnIntoTemplate(machine);
+    for (const machine of machinesOf(vcenter, after.metadata.uid ?? ''))
+      thirdParties.turnIntoTemplate(machine);
   });
 }
 
@@ -124,7 +125,7 @@ function makeTemplatesAtScaleIn(truth: Truth, { strangers, vcenter }: Ambushers)
  * Partitions the standby while a group is created, and crashes the leader when the group has machines: the
  * new leader does not know the group and considers its machines orphans.
  */
-function partitionStandby(truth: Truth, { user, replicas }: Ambushers): void {
+function partitionStandby(truth: Truth, { user, replicas }: TargetedFaultParts): void {
   const { choices, schedule, network } = truth.simulation;
   const holder = new Holder(truth, LEASE);
   user.onCreate = (group) => {

@@ -1,6 +1,6 @@
 import type { StoredObject } from '../apiserver/object.ts';
 
-/** A field of a stored object, wherever it may be missing. */
+/** Returns a field of a stored object; undefined if any part of its path is missing. */
 export function at(object: unknown, ...path: readonly string[]): unknown {
   let value = object;
   for (const field of path)

@@ -1,7 +1,7 @@
 import type { Simulation } from '../world/simulation.ts';
 import type { Replicas } from './replicas.ts';
 
-export interface TroubleOptions {
+export interface FaultInjectorOptions {
   readonly simulation: Simulation;
   readonly replicas: Replicas;
   /** Servers from which a replica can be partitioned, independently of each other. */
@@ -21,11 +21,11 @@ const SKEW_MS = 3_600_000;
  * Injects faults into processes and into their connections to servers, in addition to the network's own
  * faults.
  */
-export class Trouble {
-  readonly #options: TroubleOptions;
+export class FaultInjector {
+  readonly #options: FaultInjectorOptions;
   #lasting = new Set<() => void>();
 
-  constructor(options: TroubleOptions) {
+  constructor(options: FaultInjectorOptions) {
     this.#options = options;
   }
 
@@ -34,7 +34,7 @@ export class Trouble {
     const { schedule, choices, network } = this.#options.simulation;
     network.faulty = true;
     for (let count = choices.pick(MAX_FAULTS + 1); count > 0; count--)
-      schedule.after(choices.pick(ms), () => this.strike(choices.one(this.#options.replicas.names)));
+      schedule.after(choices.pick(ms), () => this.injectFault(choices.one(this.#options.replicas.names)));
   }
 
   /** Ends all faults. Requests in flight can still be late. */
@@ -46,7 +46,7 @@ export class Trouble {
   }
 
   /** Injects a random fault into this replica or the world. Does nothing after healing. */
-  strike(name: string): void {
+  injectFault(name: string): void {
     const { simulation, replicas, origins, more = {} } = this.#options;
     const { choices, network, counts } = simulation;
     if (!network.faulty) return;

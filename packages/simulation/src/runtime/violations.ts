@@ -2,8 +2,8 @@ import type { Violation } from '../scenario/scenario.ts';
 import { InvariantError } from '../world/invariant-error.ts';
 import type { Simulation } from '../world/simulation.ts';
 
-/** What was found to be violated in a run. */
-export class Findings {
+/** Collects the violations of a run. */
+export class Violations {
   readonly #simulation: Simulation;
   readonly #violations: Violation[] = [];
 
@@ -11,7 +11,7 @@ export class Findings {
     this.#simulation = simulation;
   }
 
-  get violations(): readonly Violation[] {
+  get all(): readonly Violation[] {
     return this.#violations;
   }
 
@@ -26,17 +26,17 @@ export class Findings {
   }
 }
 
-/** What a history violates, also by what nobody in it catches. */
+/** Runs a history and returns its violations, including uncaught errors. */
 export async function violationsOf(history: {
-  readonly findings: Findings;
+  readonly violations: Violations;
   run(): Promise<void>;
 }): Promise<readonly Violation[]> {
-  const { findings } = history;
+  const { violations } = history;
   try {
     await history.run();
   } catch (error) {
     if (error instanceof InvariantError) throw error;
-    findings.add('no uncaught errors', String(error));
+    violations.add('no uncaught errors', String(error));
   }
-  return findings.violations;
+  return violations.all;
 }

@@ -15,7 +15,10 @@ import { UNKNOWN_AFTER_MS } from './program.ts';
  */
 
 /** Counters of the injected faults. */
-export const TRIALS = ['the cloud was silent without other faults', 'a status was emptied without other faults'] as const;
+export const LATE_FAULTS = [
+  'the cloud was silent without other faults',
+  'a status was emptied without other faults',
+] as const;
 
 /**
  * Slack for what is slow without faults too: a probe in progress, and a status write with one conflict before
@@ -29,7 +32,7 @@ const RESTORED_MS = 75_000;
 /** Probability: one run in 4 has such a fault. */
 const RARITY = 4;
 
-export class Trials {
+export class LateFaults {
   readonly #truth: Truth;
   readonly #replicas: Replicas;
   /** Virtual time since when the cloud is silent; undefined while it responds. */

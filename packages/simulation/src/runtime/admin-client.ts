@@ -7,8 +7,8 @@ interface Draft {
   readonly spec: object;
 }
 
-/** Somebody at the server itself, whose writes are there at once: what people and other programs do to objects. */
-export class Hand {
+/** Writes to the API server directly, without the network: what users and other programs do to objects. */
+export class AdminClient {
   readonly #server: ApiServer;
   readonly namespace: string;
 
@@ -21,12 +21,12 @@ export class Hand {
     const { group, version } = kind;
     const apiVersion = group === '' ? version : `${group}/${version}`;
     const body = { apiVersion, kind: kind.kind, metadata: { name, ...metadata }, ...rest };
-    const path = `${this.#path(kind, name)}?fieldManager=hand&force=true`;
+    const path = `${this.#path(kind, name)}?fieldManager=admin&force=true`;
     this.#send('PATCH', path, 'application/apply-patch+yaml', body);
   }
 
   merge(kind: Kind, name: string, patch: object): void {
-    const path = `${this.#path(kind, name)}?fieldManager=hand`;
+    const path = `${this.#path(kind, name)}?fieldManager=admin`;
     this.#send('PATCH', path, 'application/merge-patch+json', patch);
   }
 
@@ -35,12 +35,12 @@ export class Hand {
     this.#send('DELETE', this.#path(kind, name), 'application/json', body);
   }
 
-  /** Puts another owner's finalizer on an object, or takes it off, and leaves all others. */
+  /** Adds or removes another owner's finalizer and keeps all others. */
   hold(kind: Kind, name: string, wanted: boolean): void {
     for (const { metadata } of this.#server.objects(kind)) {
       if (metadata.name !== name || metadata.namespace !== this.namespace) continue;
       const others = (metadata.finalizers ?? []).filter((each) => each !== FOREIGN_FINALIZER);
-      if (wanted && metadata.deletionTimestamp !== undefined) continue; // the server would refuse it
+      if (wanted && metadata.deletionTimestamp !== undefined) continue; // the server would reject it
       const finalizers = wanted ? [...others, FOREIGN_FINALIZER] : others;
       this.merge(kind, name, { metadata: { finalizers } });
     }
@@ -54,7 +54,7 @@ export class Hand {
   #send(method: 'PATCH' | 'DELETE', path: string, contentType: string, body: object): void {
     const headers = { 'content-type': contentType };
     const { status } = this.#server.receive({ method, path, headers, body: JSON.stringify(body) });
-    // There may be no such object, or it is on its way out.
-    if (status >= 300 && status !== 404) throw new Error(`${method} ${path} by hand: ${status}`);
+    // The object may not exist, or may be terminating.
+    if (status >= 300 && status !== 404) throw new Error(`${method} ${path} failed with ${status}`);
   }
 }

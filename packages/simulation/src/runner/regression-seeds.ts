@@ -5,40 +5,40 @@ import { type Registry, scenarioNamed } from './named.ts';
 import { runSeed } from './seed.ts';
 
 /** A seed that found a bug before. It runs before all other seeds. */
-export interface KeptSeed {
+export interface RegressionSeed {
   readonly scenario: string;
   readonly seed: number;
   /** The bug that it found. */
   readonly why: string;
 }
 
-export interface KeptOutcome extends KeptSeed {
+export interface RegressionOutcome extends RegressionSeed {
   readonly violations: readonly Violation[];
 }
 
-const KEPT = fileURLToPath(new URL('../../seeds.json', import.meta.url));
+const FILE = fileURLToPath(new URL('../../seeds.json', import.meta.url));
 
 /** Reads the regression seeds. @throws when the file does not contain a list of them */
-export function keptSeeds(file: string = KEPT): readonly KeptSeed[] {
+export function regressionSeeds(file: string = FILE): readonly RegressionSeed[] {
   const list: unknown = JSON.parse(readFileSync(file, 'utf8'));
-  if (Array.isArray(list) && list.every(isKept)) return list;
+  if (Array.isArray(list) && list.every(isRegressionSeed)) return list;
   throw new Error(`${file} must contain a list of { scenario, seed, why }`);
 }
 
 /** Runs the regression seeds one after the other. */
-export async function runKept(
-  kept: readonly KeptSeed[],
+export async function runRegressionSeeds(
+  seeds: readonly RegressionSeed[],
   registry: Registry,
-): Promise<readonly KeptOutcome[]> {
-  const outcomes: KeptOutcome[] = [];
-  for (const each of kept) {
+): Promise<readonly RegressionOutcome[]> {
+  const outcomes: RegressionOutcome[] = [];
+  for (const each of seeds) {
     const { violations } = await runSeed(scenarioNamed(each.scenario, registry), each.seed);
     outcomes.push({ ...each, violations });
   }
   return outcomes;
 }
 
-function isKept(value: unknown): value is KeptSeed {
+function isRegressionSeed(value: unknown): value is RegressionSeed {
   return (
     typeof value === 'object' &&
     value !== null &&

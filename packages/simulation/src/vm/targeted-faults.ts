@@ -2,15 +2,15 @@ import { API_SERVER } from '../apiserver/simulated.ts';
 import type { Cloud } from '../cloud/cloud.ts';
 import type { Truth } from '../invariants/invariant.ts';
 import { objectOf } from '../invariants/machines.ts';
-import type { Trouble } from '../scenario/trouble.ts';
-import { onVmChange, RECREATE, vmIdOf, vmnameOf } from './objects.ts';
+import type { FaultInjector } from '../scenario/fault-injector.ts';
 import { serversOf } from './external-resources.ts';
-import { isCreate, ownerAsked } from './requests.ts';
-import type { Strangers } from './strangers.ts';
+import { onVmChange, RECREATE, vmIdOf, vmnameOf } from './objects.ts';
+import { isCreate, requestedOwner } from './requests.ts';
+import type { ThirdParties } from './third-parties.ts';
 import { NAMES, type User } from './user.ts';
 
 /** Probabilities: one write in N is followed by a fault that makes it dangerous. */
-const TROUBLE = 32;
+const FAULT = 32;
 const SLEEP = 20;
 const CHANGE_OF_MIND = 5;
 const BAN = 6;
@@ -23,10 +23,10 @@ const SOON_MS = 200;
 /** Within one interval of garbage collection. */
 const LATER_MS = 10_000;
 
-export interface Ambushers {
-  readonly trouble: Trouble;
+export interface TargetedFaultParts {
+  readonly faultInjector: FaultInjector;
   readonly user: User;
-  readonly strangers: Strangers;
+  readonly thirdParties: ThirdParties;
   readonly cloud: Cloud;
 }
 
@@ -34,7 +34,10 @@ export interface Ambushers {
  * Injects faults at critical moments. At random times, few processes would stop just between storing an
  * intent and creating, and few VMs and servers would be deleted during a create.
  */
-export function layAmbush(truth: Truth, { trouble, user, strangers, cloud }: Ambushers): void {
+export function injectTargetedFaults(
+  truth: Truth,
+  { faultInjector, user, thirdParties, cloud }: TargetedFaultParts,
+): void {
   const { traffic, simulation } = truth;
   const { choices, schedule, network } = simulation;
   const soon = (act: () => void) =>
@@ -44,20 +47,20 @@ export function layAmbush(truth: Truth, { trouble, user, strangers, cloud }: Amb
   traffic.onSend((sent) => {
     if (!network.faulty || sent.path.includes('/leases')) return;
     const [name = ''] = sent.sender.split('.');
-    if (choices.oneIn(TROUBLE)) schedule.after(choices.pick(SOON_MS), () => trouble.strike(name));
+    if (choices.oneIn(FAULT)) schedule.after(choices.pick(SOON_MS), () => faultInjector.injectFault(name));
     // Paused while the response is on its way, it continues with the next step when another replica may lead.
-    if (sent.origin === API_SERVER && choices.oneIn(SLEEP)) trouble.pause(name);
+    if (sent.origin === API_SERVER && choices.oneIn(SLEEP)) faultInjector.pause(name);
     if (!isCreate(sent)) return;
-    const uid = ownerAsked(sent);
+    const uid = requestedOwner(sent);
     const object = objectOf(truth, uid);
     if (object !== undefined && choices.oneIn(CHANGE_OF_MIND)) {
       // A replica that waits for the response holds the finalizer; only without it the VM can go before the
       // request arrives.
-      if (choices.oneIn(2)) trouble.pause(name);
+      if (choices.oneIn(2)) faultInjector.pause(name);
       soon(() => user.delete(object.metadata.name));
     }
-    if (object !== undefined && choices.oneIn(BAN)) soon(() => strangers.prohibit(vmnameOf(object)));
-    if (choices.oneIn(THEFT)) soon(() => strangers.takeAway(serversOf(cloud, uid)[0]));
+    if (object !== undefined && choices.oneIn(BAN)) soon(() => thirdParties.prohibit(vmnameOf(object)));
+    if (choices.oneIn(THEFT)) soon(() => thirdParties.remove(serversOf(cloud, uid)[0]));
   });
   const unlucky = choices.oneIn(BAD_LUCK) ? choices.one(NAMES) : undefined;
   onVmChange(truth, (before, after) => {
@@ -70,13 +73,13 @@ export function layAmbush(truth: Truth, { trouble, user, strangers, cloud }: Amb
     if (vmId === undefined || vmIdOf(before) === vmId) return;
     const { name, uid = '' } = after.metadata;
     // Another create for it is in flight and must not restore the server.
-    if (isAwaited(truth, uid)) soon(() => strangers.steal(cloud.servers.get(vmId)));
-    else if (name === unlucky) soon(() => strangers.takeAway(cloud.servers.get(vmId)));
-    else if (choices.oneIn(LETTING_GO)) schedule.after(choices.pick(LATER_MS), () => user.letGo(name));
+    if (isAwaited(truth, uid)) soon(() => thirdParties.vanish(cloud.servers.get(vmId)));
+    else if (name === unlucky) soon(() => thirdParties.remove(cloud.servers.get(vmId)));
+    else if (choices.oneIn(LETTING_GO)) schedule.after(choices.pick(LATER_MS), () => user.orphan(name));
   });
 }
 
 /** Whether another create for this VM is in flight. */
 function isAwaited({ traffic }: Truth, uid: string): boolean {
-  return traffic.inFlight().some((sent) => isCreate(sent) && ownerAsked(sent) === uid);
+  return traffic.inFlight().some((sent) => isCreate(sent) && requestedOwner(sent) === uid);
 }

@@ -1,26 +1,26 @@
 import { Lease } from '@vmwright/runtime';
 import type { ApiServer } from '../apiserver/api-server.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { Hand } from './hand.ts';
-import { LEDGER } from './ownership.ts';
+import { AdminClient } from './admin-client.ts';
+import { SHARD_MAP } from './ownership.ts';
 import type { Replicas } from './replicas.ts';
 
-/** From one time that somebody cannot renew, or not look, to the next. */
-const MUTE_MS = 32_000;
+/** Interval between the times at which a replica cannot renew, or cannot list leases. */
+const TAMPER_INTERVAL_MS = 32_000;
 
 /**
- * Does to the leases of a sharding what people should not, but one thing a run: sharding promises to stand each of them,
- * not that somebody deletes the ledger and a member's lease at the same time.
+ * Tampers with the leases of sharding as a user might, in one way per run: sharding tolerates each of them,
+ * but not, for example, a deleted shard map together with a deleted member lease.
  */
-export class Meddler {
+export class LeaseTampering {
   readonly #simulation: Simulation;
   readonly #server: ApiServer;
   readonly #name: string;
-  readonly #hand: Hand;
+  readonly #admin: AdminClient;
   readonly #replicas: Replicas;
   readonly #touchAll: () => void;
 
-  /** @param touchAll gives all replicas something to do */
+  /** @param touchAll changes an object in every namespace, so that all replicas reconcile */
   constructor(
     simulation: Simulation,
     server: ApiServer,
@@ -33,7 +33,7 @@ export class Meddler {
     this.#simulation = simulation;
     this.#server = server;
     this.#name = name;
-    this.#hand = new Hand(server);
+    this.#admin = new AdminClient(server);
   }
 
   plan(withinMs: number): void {
@@ -44,22 +44,22 @@ export class Meddler {
         break;
       case 3:
       case 4:
-        for (let at = from; at < withinMs; at += MUTE_MS)
+        for (let at = from; at < withinMs; at += TAMPER_INTERVAL_MS)
           this.#after(at, () => {
             const which = choices.pick(this.#replicas.count);
-            if (choices.oneIn(2)) this.#replicas.blind(which);
-            else this.#replicas.mute(which);
-            this.#freezeAtTheEnd(which);
+            if (choices.oneIn(2)) this.#replicas.dropLists(which);
+            else this.#replicas.dropRenewals(which);
+            this.#pauseAtDeadline(which);
           });
         break;
       case 1:
-        this.#after(from, () => this.#deleteLedger());
+        this.#after(from, () => this.#deleteShardMap());
         break;
       case 2:
-        this.#after(from, () => this.#editLedger());
+        this.#after(from, () => this.#editShardMap());
         break;
       default: {
-        // Again and again: a member that comes back is to be taken for a new one each time.
+        // Repeatedly: a member that comes back must be treated as a new one each time.
         const often = choices.oneIn(2);
         const times = often ? 20 + choices.pick(60) : 1 + choices.pick(8);
         const everyMs = often ? 300 + choices.pick(500) : 500 + choices.pick(8_000);
@@ -71,47 +71,47 @@ export class Meddler {
     }
   }
 
-  #deleteLedger(): void {
-    this.#tell('the shard map was deleted manually');
-    this.#blind();
+  #deleteShardMap(): void {
+    this.#note('the shard map was deleted manually');
+    this.#dropLists();
     this.#keepBusy();
-    this.#hand.delete(Lease, `${this.#name}-shards`);
+    this.#admin.delete(Lease, `${this.#name}-shards`);
   }
 
-  #editLedger(): void {
+  #editShardMap(): void {
     const { choices } = this.#simulation;
-    this.#tell('the shard map was edited manually');
-    this.#blind();
+    this.#note('the shard map was edited manually');
+    this.#dropLists();
     this.#keepBusy();
     const text = choices.one([null, '{"shards":']);
-    this.#hand.merge(Lease, `${this.#name}-shards`, { metadata: { annotations: { [LEDGER]: text } } });
+    this.#admin.merge(Lease, `${this.#name}-shards`, { metadata: { annotations: { [SHARD_MAP]: text } } });
   }
 
-  /** Whoever goes on when he should have stopped is at work when the others take him for gone. */
+  /** Makes all replicas busy at the time when an owner that fails to stop is considered gone. */
   #keepBusy(from = 0): void {
     for (let at = 13_000; at < 25_000; at += 2_000) this.#after(from + at, () => this.#touchAll());
   }
 
-  /** Who cannot see what was done to the ledger must stop all the same. */
-  #blind(): void {
+  /** Keeps a replica from reading the shard map: it must stop all the same. */
+  #dropLists(): void {
     const { choices } = this.#simulation;
     if (!choices.oneIn(3)) {
       const which = choices.pick(this.#replicas.count);
-      this.#replicas.blind(which);
-      if (choices.oneIn(2)) this.#freezeAtTheEnd(which);
+      this.#replicas.dropLists(which);
+      if (choices.oneIn(2)) this.#pauseAtDeadline(which);
     }
   }
 
   /**
-   * Its time is up after some seconds: it is stopped amid its work right before, and goes on when another may have begun.
-   * Its timers are late then, so only a look at the clock keeps it from going on with what it was about to do.
+   * Pauses a replica during its work right before its deadline, until another may have taken over. Its timers
+   * are late then, so only a check of the clock keeps it from continuing.
    */
-  #freezeAtTheEnd(which: number): void {
+  #pauseAtDeadline(which: number): void {
     const { choices } = this.#simulation;
     const inMs = 5_000 + choices.pick(4_500);
     const untilMs = 13_500 + choices.pick(6_500);
     this.#after(inMs - 50 - choices.pick(400), () => this.#touchAll());
-    this.#after(inMs, () => this.#replicas.freeze(which, untilMs - inMs));
+    this.#after(inMs, () => this.#replicas.pauseFor(which, untilMs - inMs));
   }
 
   #deleteMember(which: number): void {
@@ -120,11 +120,11 @@ export class Meddler {
     );
     const member = members[which % Math.max(members.length, 1)];
     if (member === undefined) return;
-    this.#tell('the lease of a member was deleted manually');
-    this.#hand.delete(Lease, member.metadata.name);
+    this.#note('the lease of a member was deleted manually');
+    this.#admin.delete(Lease, member.metadata.name);
   }
 
-  /** Nothing more once all has healed. */
+  /** Runs an action later, unless the faults have stopped by then. */
   #after(ms: number, act: () => void): void {
     const { schedule, network } = this.#simulation;
     schedule.after(ms, () => {
@@ -132,8 +132,8 @@ export class Meddler {
     });
   }
 
-  #tell(what: string): void {
+  #note(what: string): void {
     this.#simulation.counts.add(what);
-    this.#simulation.note('meddler', what);
+    this.#simulation.note('tampering', what);
   }
 }

@@ -11,7 +11,7 @@ export interface Ref {
 const DELETION_POLICY = 'vmwright.dev/deletion-policy';
 
 /** A kubectl user who does not wait for responses. */
-export class Person<T extends KubeObject> {
+export class KubectlUser<T extends KubeObject> {
   readonly client: Client;
   readonly #simulation: Simulation;
   readonly #kind: Kind<T>;
@@ -30,18 +30,18 @@ export class Person<T extends KubeObject> {
   }
 
   /** Runs an action and records it in the trace. */
-  does(what: string, asked: () => Promise<unknown>): void {
+  run(what: string, asked: () => Promise<unknown>): void {
     this.#simulation.note('user', what);
     void asked().catch(() => undefined);
   }
 
-  delete(ref: Ref, called: string): void {
-    this.does(`deletes ${called}`, () => this.client.delete(this.#kind, ref));
+  delete(ref: Ref, label: string): void {
+    this.run(`deletes ${label}`, () => this.client.delete(this.#kind, ref));
   }
 
-  annotate(ref: Ref, called: string, annotation: string, value: string | null): void {
+  annotate(ref: Ref, label: string, annotation: string, value: string | null): void {
     const patch = { metadata: { annotations: { [annotation]: value } } };
-    this.does(`annotates ${called} with ${annotation}: ${value}`, () =>
+    this.run(`annotates ${label} with ${annotation}: ${value}`, () =>
       this.client.mergePatch(this.#kind, ref, patch),
     );
   }
@@ -50,11 +50,11 @@ export class Person<T extends KubeObject> {
    * Deletes an object and keeps its machines. Sets the deletion policy first, because after the deletion it
    * may be too late.
    */
-  letGo(ref: Ref, called: string): void {
-    this.does(`orphans the machines of ${called}`, () => this.#letGo(ref));
+  orphan(ref: Ref, label: string): void {
+    this.run(`orphans the machines of ${label}`, () => this.#orphan(ref));
   }
 
-  async #letGo(ref: Ref): Promise<void> {
+  async #orphan(ref: Ref): Promise<void> {
     const { metadata } = await this.client.get(this.#kind, ref);
     const { uid, resourceVersion, deletionTimestamp } = metadata;
     if (deletionTimestamp !== undefined) return;

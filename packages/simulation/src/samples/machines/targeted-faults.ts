@@ -1,12 +1,12 @@
 import { API_SERVER } from '../../apiserver/simulated.ts';
 import type { Truth } from '../../invariants/invariant.ts';
 import { objectOf } from '../../invariants/machines.ts';
-import type { Trouble } from '../../scenario/trouble.ts';
+import type { FaultInjector } from '../../scenario/fault-injector.ts';
 import { isCreate, ownerIn } from './requests.ts';
 import type { User } from './user.ts';
 
 /** Probabilities: one write in N is followed by a fault that makes it dangerous. */
-const TROUBLE = 12;
+const FAULT = 12;
 const SLEEP = 12;
 const CHANGE_OF_MIND = 5;
 /** Typical duration of a request and its response. */
@@ -16,15 +16,15 @@ const SOON_MS = 200;
  * Injects faults at critical moments. At random times, few processes would stop just between storing an
  * intent and creating, and few objects would be deleted while their machine is created.
  */
-export function layAmbush(truth: Truth, trouble: Trouble, user: User): void {
+export function injectTargetedFaults(truth: Truth, faultInjector: FaultInjector, user: User): void {
   const { traffic, simulation } = truth;
   const { choices, schedule, network } = simulation;
   traffic.onSend((sent) => {
     if (!network.faulty || sent.path.includes('/leases')) return;
     const [name = ''] = sent.sender.split('.');
-    if (choices.oneIn(TROUBLE)) schedule.after(choices.pick(SOON_MS), () => trouble.strike(name));
+    if (choices.oneIn(FAULT)) schedule.after(choices.pick(SOON_MS), () => faultInjector.injectFault(name));
     // Paused while the response is on its way, it continues with the next step when another replica may lead.
-    if (sent.origin === API_SERVER && choices.oneIn(SLEEP)) trouble.pause(name);
+    if (sent.origin === API_SERVER && choices.oneIn(SLEEP)) faultInjector.pause(name);
     if (!isCreate(sent) || !choices.oneIn(CHANGE_OF_MIND)) return;
     const object = objectOf(truth, ownerIn(sent));
     if (object !== undefined)

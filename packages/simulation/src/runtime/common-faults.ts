@@ -1,8 +1,8 @@
 import { said } from '../apiserver/refusal.ts';
 import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
 
-/** What must happen in every scenario of the runtime. */
-export const ALWAYS: readonly string[] = [
+/** Faults that must occur in every scenario of the runtime. */
+export const COMMON_FAULTS: readonly string[] = [
   ...REQUEST_FAULTS.map((fault) => `request ${fault}`),
   ...STREAM_FAULTS.map((fault) => `stream ${fault}`),
   'request arrived after a crash',

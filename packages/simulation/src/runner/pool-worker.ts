@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Tally } from './tally.ts';
-import type { Given, Loaded, Lost, Task, Told } from './task.ts';
+import type { LostWorker, Task, WorkerInput, WorkerMessage, WorkerModules } from './task.ts';
 
 /** Interval between checks for progress. */
 const LOOK_MS = 500;
@@ -20,18 +20,18 @@ interface Progress {
 }
 
 /** One thread of the pool, with a watchdog. */
-export class Member implements AsyncDisposable {
-  readonly #patienceMs: number;
+export class PoolWorker implements AsyncDisposable {
+  readonly #hangTimeoutMs: number;
   readonly #at = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
   readonly #worker: Worker;
   readonly #ready: Promise<unknown>;
 
-  constructor(loaded: Loaded, patienceMs: number) {
-    this.#patienceMs = patienceMs;
-    const given: Given = { ...loaded, at: this.#at.buffer };
+  constructor(modules: WorkerModules, hangTimeoutMs: number) {
+    this.#hangTimeoutMs = hangTimeoutMs;
+    const input: WorkerInput = { ...modules, at: this.#at.buffer };
     // Without the flags of the current process: those of a test runner are not meant for the simulated code.
     this.#worker = new Worker(new URL('./worker.ts', import.meta.url), {
-      workerData: given,
+      workerData: input,
       execArgv: [],
       resourceLimits,
     });
@@ -45,9 +45,9 @@ export class Member implements AsyncDisposable {
   }
 
   /** Runs a task. @throws when the thread fails to start or the scenario does not exist */
-  async run(task: Task): Promise<Tally | Lost> {
+  async run(task: Task): Promise<Tally | LostWorker> {
     await this.#ready;
-    const answer = Promise.withResolvers<Tally | Lost>();
+    const answer = Promise.withResolvers<Tally | LostWorker>();
     const lose = (why: string) => answer.resolve({ lostAt: task.from + Atomics.load(this.#at, 0), why });
     const onMessage = (message: WorkerMessage) => {
       if ('tally' in message) answer.resolve(message.tally);
@@ -82,9 +82,9 @@ export class Member implements AsyncDisposable {
     const look = async () => {
       const now = await this.#progress();
       if (now.seed !== last?.seed || now.events !== last.events) last = now;
-      const seconds = this.#patienceMs / 1_000;
-      if (now.busyMs - last.busyMs > this.#patienceMs) hangs(`no event within ${seconds} s of CPU time`);
-      else if (now.idleMs - last.idleMs > this.#patienceMs)
+      const seconds = this.#hangTimeoutMs / 1_000;
+      if (now.busyMs - last.busyMs > this.#hangTimeoutMs) hangs(`no event within ${seconds} s of CPU time`);
+      else if (now.idleMs - last.idleMs > this.#hangTimeoutMs)
         hangs(`waited ${seconds} s for something outside the simulated world`);
     };
     // The CPU usage of an ended thread is not available; its exit event reports it instead.

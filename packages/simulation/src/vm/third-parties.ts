@@ -1,14 +1,14 @@
 import type { Cloud } from '../cloud/cloud.ts';
 import type { CloudServer } from '../cloud/server.ts';
 import { CLOUD } from '../cloud/simulated.ts';
-import { cutOff, putOutOfOrder } from '../scenario/outage.ts';
+import { failRequests, partition } from '../scenario/outage.ts';
 import type { Replicas } from '../scenario/replicas.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { ELSEWHERE, foreignLabels, ownerIn, UNOWNED } from './external-resources.ts';
 import { NAMES, SHARED, TAKEN } from './user.ts';
 
 /** Counters of third-party actions on the cloud. */
-export const STRANGE = [
+export const THIRD_PARTY_ACTIONS = [
   'a machine vanished',
   'a machine was deleted by a third party',
   'a machine failed',
@@ -25,7 +25,7 @@ const MAX_ACTIONS = 4;
 const OUTAGE_MS = 40_000;
 
 /** Other users of the cloud, who do not know the operator, and its administrators. */
-export class Strangers {
+export class ThirdParties {
   readonly #simulation: Simulation;
   readonly #cloud: Cloud;
   readonly #replicas: Replicas;
@@ -37,7 +37,7 @@ export class Strangers {
   }
 
   /** Adds servers that existed before the operator. */
-  settle(): void {
+  setUp(): void {
     this.#cloud.add({ name: TAKEN });
     this.#cloud.add({ name: 'elsewhere', labels: foreignLabels(this.#simulation.uuid()) });
     this.#cloud.add({ name: 'unowned', labels: UNOWNED });
@@ -46,15 +46,15 @@ export class Strangers {
   plan(ms: number): void {
     const { choices, schedule } = this.#simulation;
     for (let count = choices.pick(MAX_ACTIONS + 1); count > 0; count--)
-      schedule.after(choices.pick(ms), () => this.strike());
+      schedule.after(choices.pick(ms), () => this.act());
   }
 
-  strike(): void {
+  act(): void {
     const { choices, network } = this.#simulation;
     if (!network.faulty) return;
     choices.one([
-      () => this.takeAway(this.#oneOfOurs()),
-      () => this.takeAway(this.#oneOfOurs()),
+      () => this.remove(this.#oneOfOurs()),
+      () => this.remove(this.#oneOfOurs()),
       () => this.#fail(this.#oneOfOurs()),
       () => this.#relabel(this.#oneOfOurs()),
       () => this.prohibit(choices.one(WANTED)),
@@ -66,16 +66,16 @@ export class Strangers {
   }
 
   /** Removes a managed server, either instantly or through a deletion. */
-  takeAway(server: CloudServer | undefined): void {
+  remove(server: CloudServer | undefined): void {
     if (server === undefined || server.state === 'deleting') return;
     if (this.#simulation.choices.oneIn(2)) {
       this.#note('a machine was deleted by a third party', server.id);
       this.#cloud.beginDelete(server.id, 'somebody');
-    } else this.steal(server);
+    } else this.vanish(server);
   }
 
   /** Removes a server instantly. */
-  steal(server: CloudServer | undefined): void {
+  vanish(server: CloudServer | undefined): void {
     if (server === undefined) return;
     this.#note('a machine vanished', server.id);
     this.#cloud.servers.remove(server, 'somebody');
@@ -87,7 +87,7 @@ export class Strangers {
   }
 
   /** Ends all actions and outages, and freezes the CPU utilization of servers. */
-  rest(): void {
+  stop(): void {
     const { choices } = this.#simulation;
     this.#cloud.keepStill();
     this.#cloud.outOfOrder = false;
@@ -132,15 +132,15 @@ export class Strangers {
   /** Partitions all replicas from the cloud, mostly for longer than a client retries. */
   #outage(): void {
     this.#note('the cloud was down', 'for all replicas');
-    cutOff(this.#simulation, this.#replicas.names, CLOUD, OUTAGE_MS);
+    partition(this.#simulation, this.#replicas.names, CLOUD, OUTAGE_MS);
   }
 
   #failAllRequests(): void {
     this.#note('the cloud answered only with errors', 'for all replicas');
-    putOutOfOrder(this.#simulation, this.#cloud, OUTAGE_MS);
+    failRequests(this.#simulation, this.#cloud, OUTAGE_MS);
   }
 
-  #note(what: (typeof STRANGE)[number], about: string): void {
+  #note(what: (typeof THIRD_PARTY_ACTIONS)[number], about: string): void {
     this.#simulation.counts.add(what);
     this.#simulation.note('third party', `${what}: ${about}`);
   }

@@ -8,7 +8,7 @@ import { isCreate, ownerIn } from './requests.ts';
 import { Machine } from './resource.ts';
 
 /** Critical moments that are counted here and must occur over many seeds with every variant. */
-export const INTERESTING = [
+export const CRITICAL_MOMENTS = [
   'a create arrived after its object was gone',
   'a create arrived for an object being deleted',
   'a create arrived twice',
@@ -24,15 +24,15 @@ export const INTERESTING = [
   'a machine was resized',
 ] as const;
 
-type Interesting = (typeof INTERESTING)[number] | typeof SWEPT;
+type CriticalMoment = (typeof CRITICAL_MOMENTS)[number] | typeof COLLECTED;
 
 /** Counted only for variants with a garbage collector. */
-export const SWEPT = 'an orphaned machine was deleted';
+export const COLLECTED = 'an orphaned machine was deleted';
 
 /** Counts the moments in which bugs are likely to do harm. */
-export function countInteresting(truth: Truth, remote: Remote): void {
+export function countCriticalMoments(truth: Truth, remote: Remote): void {
   const { simulation, server, traffic } = truth;
-  const add = (what: Interesting) => simulation.counts.add(what);
+  const add = (what: CriticalMoment) => simulation.counts.add(what);
   const creates = (uid?: string) =>
     traffic.inFlight().some((sent) => isCreate(sent) && (uid === undefined || ownerIn(sent) === uid));
   const holder = new Holder(truth, LEASE, (before) => {
@@ -75,7 +75,7 @@ export function countInteresting(truth: Truth, remote: Remote): void {
     if (before === undefined || uid === undefined || before.state === 'deleting') return;
     if (after?.state === 'deleting') {
       if (creates(uid)) add('a machine was deleted while a create was in flight');
-      if (objectOf(truth, uid) === undefined) add(SWEPT);
+      if (objectOf(truth, uid) === undefined) add(COLLECTED);
     } else if (after?.size !== before.size) add('a machine was resized');
   });
 }

@@ -5,14 +5,14 @@ import { objectOf } from '../invariants/machines.ts';
 import { LEASE } from '../scenario/observed-manager.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
-import { isDeleted, isPaused, onGroupChange, readyOf, slotOf, slotsOf, wantedIn } from './objects.ts';
 import { folderOwnerOf, foldersIn, machinesOf, ownerOf, templateOf } from './external-resources.ts';
-import { isClone, ownerAsked } from './requests.ts';
+import { isDeleted, isPaused, onGroupChange, readyOf, slotOf, slotsOf, wantedIn } from './objects.ts';
+import { isClone, requestedOwner } from './requests.ts';
 
 /** Critical moments that are counted here and in the model, and must occur over many seeds. */
-export const INTERESTING = [
+export const CRITICAL_MOMENTS = [
   'a task failed',
-  'an update was told late',
+  'an update was reported late',
   'an answer was repeated',
   'a version was forgotten',
   'a clone completed after its group was gone',
@@ -40,18 +40,18 @@ export const INTERESTING = [
 ] as const;
 
 /** Counters by reason of the Ready condition. */
-export const TOLD = {
+export const REPORTED = {
   FolderTaken: 'FolderTaken was reported',
   NotFound: 'NotFound was reported',
   VcenterUnreachable: 'VcenterUnreachable was reported',
   VcenterRefused: 'VcenterRefused was reported',
 } as const;
 
-type Interesting = (typeof INTERESTING)[number] | (typeof TOLD)[keyof typeof TOLD];
-type Add = (what: Interesting) => void;
+type CriticalMoment = (typeof CRITICAL_MOMENTS)[number] | (typeof REPORTED)[keyof typeof REPORTED];
+type Add = (what: CriticalMoment) => void;
 
 /** Counts the moments in which bugs are likely to do harm. */
-export function countInteresting(truth: Truth, vcenter: Vcenter): void {
+export function countCriticalMoments(truth: Truth, vcenter: Vcenter): void {
   const add: Add = (what) => truth.simulation.counts.add(what);
   const clones = new RunningClones(truth, vcenter);
   countClones(truth, vcenter, clones, add);
@@ -71,7 +71,7 @@ class RunningClones {
     });
     tasks.onBegin(({ ref, what }) => {
       if (what === 'CloneVM' && landing !== undefined && isClone(landing))
-        this.#running.set(ref.value, ownerAsked(landing).uid);
+        this.#running.set(ref.value, requestedOwner(landing).uid);
     });
     tasks.onEnd(({ ref }) => this.#running.delete(ref.value));
   }
@@ -91,7 +91,7 @@ function countClones(truth: Truth, vcenter: Vcenter, clones: RunningClones, add:
   let sessions = 0;
   traffic.onSend((sent) => {
     if (!isClone(sent)) return;
-    const { uid, slot } = ownerAsked(sent);
+    const { uid, slot } = requestedOwner(sent);
     if (asked.has(`${uid}/${slot}`)) add('a clone was requested twice');
     asked.add(`${uid}/${slot}`);
   });
@@ -138,7 +138,7 @@ function countGroups(truth: Truth, vcenter: Vcenter, clones: RunningClones, add:
     if (wantedIn(after).replicas < wantedIn(before).replicas && clones.for(uid))
       add('a group was scaled in while it was cloning');
     const { reason } = readyOf(after);
-    if (reason !== readyOf(before).reason && isTold(reason)) add(TOLD[reason]);
+    if (reason !== readyOf(before).reason && isReported(reason)) add(REPORTED[reason]);
   });
 }
 
@@ -151,7 +151,7 @@ function countMachines(truth: Truth, vcenter: Vcenter, add: Add): void {
     if (before === undefined && after !== undefined) {
       if (object === undefined) add('a clone completed after its group was gone');
       else if (isDeleted(object)) add('a clone completed for a group being deleted');
-      else if (slotOf(object, owner.slot)?.isLeaving !== false)
+      else if (slotOf(object, owner.slot)?.isTerminating !== false)
         add('a clone completed after its slot was dropped');
       const was = templates.get(owner.uid);
       if (was !== undefined && was !== templateOf(after))
@@ -182,8 +182,7 @@ function countFolders(truth: Truth, vcenter: Vcenter, add: Add): void {
       if (folder.children.size > 0) add('a folder was kept because of a foreign machine');
       return;
     }
-    if (was !== undefined && was !== owner)
-      add('the folder of a deleted group was removed or taken over');
+    if (was !== undefined && was !== owner) add('the folder of a deleted group was removed or taken over');
     owners.set(id, owner);
   });
 }
@@ -195,6 +194,6 @@ function isRolling(object: StoredObject, vcenter: Vcenter): boolean {
   return follows && old > 0 && old < machines.length;
 }
 
-function isTold(reason: string | undefined): reason is keyof typeof TOLD {
-  return reason !== undefined && Object.hasOwn(TOLD, reason);
+function isReported(reason: string | undefined): reason is keyof typeof REPORTED {
+  return reason !== undefined && Object.hasOwn(REPORTED, reason);
 }

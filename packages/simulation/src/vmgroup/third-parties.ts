@@ -1,4 +1,4 @@
-import { cutOff, putOutOfOrder } from '../scenario/outage.ts';
+import { failRequests, partition } from '../scenario/outage.ts';
 import type { Replicas } from '../scenario/replicas.ts';
 import type { Address } from '../vcenter/address.ts';
 import type { Entity } from '../vcenter/entity.ts';
@@ -12,7 +12,7 @@ import { foldersIn, ownerOf, ROOT, rootIn } from './external-resources.ts';
 import { TEMPLATES } from './user.ts';
 
 /** Counters of third-party actions on vCenter. */
-export const STRANGE = [
+export const THIRD_PARTY_ACTIONS = [
   'a machine was deleted by a third party',
   'a machine was powered off by a third party',
   'a machine was suspended by a third party',
@@ -46,7 +46,7 @@ const TEMPLATE: Omit<Draft, 'name' | 'folder' | 'instanceUuid' | 'canAddCpus' | 
 };
 
 /** Other users of the vCenter, who do not know the operator, and its administrators. */
-export class Strangers {
+export class ThirdParties {
   readonly #simulation: Simulation;
   readonly #vcenter: Vcenter;
   readonly #replicas: Replicas;
@@ -63,7 +63,7 @@ export class Strangers {
   }
 
   /** Adds templates and machines that existed before the operator. */
-  settle(): void {
+  setUp(): void {
     for (const name of TEMPLATES) this.#addTemplate(name);
     this.#addForeign(this.#vcenter.place.vmFolder);
     if (this.#simulation.choices.oneIn(3)) this.#prepareFolder();
@@ -80,14 +80,14 @@ export class Strangers {
   plan(ms: number): void {
     const { choices, schedule } = this.#simulation;
     for (let count = choices.pick(MAX_ACTIONS + 1); count > 0; count--)
-      schedule.after(choices.pick(ms), () => this.strike());
+      schedule.after(choices.pick(ms), () => this.act());
   }
 
-  strike(): void {
+  act(): void {
     const { choices, network } = this.#simulation;
     if (!network.faulty) return;
     choices.one([
-      () => this.takeAway(this.#oneOfOurs()),
+      () => this.remove(this.#oneOfOurs()),
       () => this.#setPower(this.#oneOfOurs(), 'poweredOff'),
       () => this.#setPower(this.#oneOfOurs(), 'suspended'),
       () => this.addForeignMachine(),
@@ -104,7 +104,7 @@ export class Strangers {
     ])();
   }
 
-  takeAway(machine: Machine | undefined): void {
+  remove(machine: Machine | undefined): void {
     if (machine === undefined) return;
     this.#note('a machine was deleted by a third party', machine.id);
     this.#vcenter.machines.remove(machine.id, 'somebody');
@@ -130,7 +130,7 @@ export class Strangers {
   }
 
   /** Ends all actions and outages, and restores templates and moved machines. */
-  rest(): void {
+  stop(): void {
     this.#vcenter.outOfOrder = false;
     this.#address.isElsewhere = false;
     for (const name of this.#replicas.names) this.#simulation.network.mend(name, VCENTER);
@@ -163,7 +163,7 @@ export class Strangers {
     const folder = foldersIn(this.#vcenter).find(({ ref }) => ref.value === before);
     const isFree = folder !== undefined && folder.child(machine.name) === undefined;
     if (isFree) this.#vcenter.machines.move(id, folder);
-    else if (ownerOf(machine) !== undefined) this.takeAway(machine);
+    else if (ownerOf(machine) !== undefined) this.remove(machine);
     else this.#vcenter.machines.move(id, root);
   }
 
@@ -265,12 +265,12 @@ export class Strangers {
   /** Partitions all replicas from vCenter, mostly for longer than a client retries. */
   #outage(): void {
     this.#note('vCenter was down', 'for all replicas');
-    cutOff(this.#simulation, this.#replicas.names, VCENTER, OUTAGE_MS);
+    partition(this.#simulation, this.#replicas.names, VCENTER, OUTAGE_MS);
   }
 
   #failAllRequests(): void {
     this.#note('vCenter answered only with errors', 'for all replicas');
-    putOutOfOrder(this.#simulation, this.#vcenter, OUTAGE_MS);
+    failRequests(this.#simulation, this.#vcenter, OUTAGE_MS);
   }
 
   #redirectAddress(): void {
@@ -282,7 +282,7 @@ export class Strangers {
     });
   }
 
-  #note(what: (typeof STRANGE)[number], about: string): void {
+  #note(what: (typeof THIRD_PARTY_ACTIONS)[number], about: string): void {
     this.#simulation.counts.add(what);
     this.#simulation.note('third party', `${what}: ${about}`);
   }

@@ -4,52 +4,53 @@ import type { Simulation } from '../world/simulation.ts';
 import type { SimulatedWorld } from '../world/world.ts';
 import type { Wire } from './wire.ts';
 
-/** A piece of work under way. */
+/** A running reconcile or job. */
 export interface Working {
   readonly key: string;
   readonly namespace: string;
-  /** The process was stopped meanwhile: whether it may still act is told by the fence alone. */
+  /** The process was paused during it: only the fence decides whether it may still act. */
   disturbed: boolean;
 }
 
-/** A token that takes its time to come: one in so many, by up to so many milliseconds. */
+/** Slow token: one request in N waits up to `ms` milliseconds for its token. */
 const SLOW_TOKEN = { oneIn: 12, ms: 9_000 };
 
-/** One run of the program, from its start until it ends or crashes. */
-export class Life {
-  /** `r0.2`: the second life of replica r0. */
+/** One process of a replica, from its start until it ends or crashes. A restart creates a new one. */
+export class Replica {
+  /** Replica and incarnation: `r0.2` is the second process of replica r0. */
   readonly name: string;
   readonly simulated: SimulatedWorld;
-  /** As the program sees it. */
+  /** The world that the program sees. */
   readonly world: World;
   readonly access: Access;
   readonly log: Logger;
   readonly stop = new AbortController();
   readonly working = new Set<Working>();
-  /** The newest version of each object that an answer has told this process, by uid. */
+  /** Newest resourceVersion of each object in a response to this process, by UID. */
   readonly wrote = new Map<string, number>();
-  /** Of objects that this process has deleted, and knows it. */
+  /** UIDs of objects that this process has successfully deleted. */
   readonly deleted = new Set<string>();
   readonly #simulation: Simulation;
-  /** When something last kept it from acting as it should, or it last began or ceased to lead. */
+  /** Virtual time of its last disturbance, or when it last became leader or lost leadership. */
   disturbedAt: number;
   /**
-   * Where trouble comes: stopped while a write waits for its token, or while the answer about a lease is on its way; or all
-   * others are cut off just when a request that has waited for its token arrives.
+   * Critical moment at which a fault is injected: paused while a write waits for its token, or while the
+   * response about a lease is in flight; or all other replicas are partitioned just when a request that
+   * waited for its token arrives.
    */
-  ambush: 'token' | 'lease' | 'peers' | undefined;
+  faultAt: 'token' | 'lease' | 'peers' | undefined;
   onSlowToken: (ms: number) => void = () => undefined;
-  /** All it sends arrives, but for its looks at the leases of a sharding. */
-  isBlind = false;
-  /** The other way round: its looks arrive, and what it writes into leases does not. */
-  isMute = false;
+  /** All its requests arrive except for lists of the sharding leases. */
+  dropsLists = false;
+  /** Its lists of leases arrive, but its writes to leases do not. */
+  dropsRenewals = false;
   resumedAt = Number.NEGATIVE_INFINITY;
   leading = false;
-  /** How often it has come to lead. */
+  /** Number of terms in which it led. */
   terms = 0;
   ended = false;
 
-  constructor(name: string, simulated: SimulatedWorld, simulation: Simulation, wire: Wire<Life>) {
+  constructor(name: string, simulated: SimulatedWorld, simulation: Simulation, wire: Wire<Replica>) {
     this.name = name;
     this.simulated = simulated;
     this.#simulation = simulation;
@@ -64,7 +65,7 @@ export class Life {
     return !this.ended && !this.simulated.process.gone;
   }
 
-  /** Since it last went on after a stop. */
+  /** Milliseconds since its last pause ended. */
   get runningMs(): number {
     return this.#simulation.schedule.now - this.resumedAt;
   }
@@ -93,7 +94,7 @@ export class Life {
   }
 
   #logger(): Logger {
-    const tell = (fields: object, message: string) => {
+    const log = (fields: object, message: string) => {
       this.note(`${message} ${JSON.stringify(fields)}`);
       if ('leading' in fields) {
         this.leading = fields.leading === true;
@@ -101,7 +102,7 @@ export class Life {
         if (this.leading && this.terms++ > 0) this.#simulation.counts.add('a replica became leader again');
       }
     };
-    const logger: Logger = { debug: tell, info: tell, warn: tell, error: tell, child: () => logger };
+    const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
     return logger;
   }
 }

@@ -7,12 +7,12 @@ import { objectOf } from '../invariants/machines.ts';
 import { LEASE } from '../scenario/observed-manager.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { ModelServer } from '../world/server.ts';
-import { conditionsOf, countOf, isPaused, onVmChange, vmIdOf } from './objects.ts';
 import { ownerIn, serversOf } from './external-resources.ts';
-import { isCreate, ownerAsked } from './requests.ts';
+import { conditionsOf, countOf, isPaused, onVmChange, vmIdOf } from './objects.ts';
+import { isCreate, requestedOwner } from './requests.ts';
 
 /** Critical moments that are counted here and must occur over many seeds. */
-export const INTERESTING = [
+export const CRITICAL_MOMENTS = [
   'a create arrived after its object was gone',
   'a create arrived for an object being deleted',
   'a create arrived twice',
@@ -24,7 +24,7 @@ export const INTERESTING = [
   'leadership was lost while a create was in flight',
   'leadership moved to another replica',
   'an object was re-created under the same name',
-  'a name conflict was caused by the VM's own server',
+  "a name conflict was caused by the VM's own server",
   'a name conflict was caused by a server being deleted',
   'a server created by another replica was adopted',
   'an idempotency key belonged to a deleted server',
@@ -44,17 +44,17 @@ export const INTERESTING = [
   'an object was deleted while it was paused',
 ] as const;
 
-type Interesting = (typeof INTERESTING)[number];
+type CriticalMoment = (typeof CRITICAL_MOMENTS)[number];
 
 /** Counts the moments in which bugs are likely to do harm. */
-export function countInteresting(truth: Truth, cloud: Cloud): void {
-  const add = (what: Interesting) => truth.simulation.counts.add(what);
+export function countCriticalMoments(truth: Truth, cloud: Cloud): void {
+  const add = (what: CriticalMoment) => truth.simulation.counts.add(what);
   countCreates(truth, cloud, add);
   countObjects(truth, cloud, add);
   countMachines(truth, cloud, add);
 }
 
-type Add = (what: Interesting) => void;
+type Add = (what: CriticalMoment) => void;
 
 function countCreates(truth: Truth, cloud: Cloud, add: Add): void {
   const { traffic } = truth;
@@ -66,7 +66,7 @@ function countCreates(truth: Truth, cloud: Cloud, add: Add): void {
   });
   traffic.onLand((sent) => {
     if (!isCreate(sent)) return;
-    const uid = ownerAsked(sent);
+    const uid = requestedOwner(sent);
     const object = objectOf(truth, uid);
     if (object === undefined) add('a create arrived after its object was gone');
     else if (object.metadata.deletionTimestamp !== undefined)
@@ -114,11 +114,11 @@ function countObjects(truth: Truth, cloud: Cloud, add: Add): void {
     if (recreations > countOf(before, 'recreations')) add('a machine was re-created');
     if (recreations > Math.max(1, countOf(before, 'recreations')))
       add('a machine was re-created a second time');
-    for (const what of toldNewly(before, after)) add(what);
+    for (const what of newlyReported(before, after)) add(what);
   });
 }
 
-const TOLD: Readonly<Record<string, Interesting>> = {
+const REPORTED: Readonly<Record<string, CriticalMoment>> = {
   VmLost: 'a machine was reported as lost',
   NameProhibited: 'a name was reported as prohibited',
   NameTaken: 'a name was reported as taken',
@@ -126,11 +126,14 @@ const TOLD: Readonly<Record<string, Interesting>> = {
   CloudUnreachable: 'the cloud was reported as unreachable',
 };
 
-function* toldNewly(before: StoredObject, after: StoredObject): Generator<Interesting, void, undefined> {
+function* newlyReported(
+  before: StoredObject,
+  after: StoredObject,
+): Generator<CriticalMoment, void, undefined> {
   const [was, is] = [conditionsOf(before), conditionsOf(after)];
   const reason = is.get('Ready')?.reason ?? '';
-  const told = TOLD[reason];
-  if (told !== undefined && was.get('Ready')?.reason !== reason) yield told;
+  const reported = REPORTED[reason];
+  if (reported !== undefined && was.get('Ready')?.reason !== reason) yield reported;
   if (was.get('NameAccepted')?.status === 'False' && is.get('NameAccepted')?.status === 'True')
     yield 'a name was accepted after a rejection';
 }
@@ -155,14 +158,13 @@ function countMachines(truth: Truth, cloud: Cloud, add: Add): void {
       add('a machine was orphaned');
     if (before.state === 'deleting' || (after !== undefined && after.state !== 'deleting')) return;
     if (createsOnTheWire(truth, uid)) add('a machine disappeared while a create was in flight');
-    if (cause === 'request' && objectOf(truth, uid) === undefined)
-      add('an orphaned machine was deleted');
+    if (cause === 'request' && objectOf(truth, uid) === undefined) add('an orphaned machine was deleted');
   });
 }
 
 /** Wraps the cloud and counts its 409 and 410 responses by their cause. */
 export function counted(truth: Pick<Truth, 'simulation' | 'server' | 'kind'>, cloud: Cloud): ModelServer {
-  const add = (what: Interesting) => truth.simulation.counts.add(what);
+  const add = (what: CriticalMoment) => truth.simulation.counts.add(what);
   return {
     receive: (arrived) => {
       const answer = cloud.receive(arrived);
@@ -175,7 +177,7 @@ export function counted(truth: Pick<Truth, 'simulation' | 'server' | 'kind'>, cl
       const owner = ownerIn(holder.labels);
       for (const object of truth.server.objects(truth.kind))
         if (object.metadata.uid === owner && vmIdOf(object) === undefined)
-          add('a name conflict was caused by the VM's own server');
+          add("a name conflict was caused by the VM's own server");
       return answer;
     },
     refuse: (status, seconds) => cloud.refuse(status, seconds),
@@ -183,5 +185,5 @@ export function counted(truth: Pick<Truth, 'simulation' | 'server' | 'kind'>, cl
 }
 
 function createsOnTheWire({ traffic }: Truth, uid: string | undefined): boolean {
-  return traffic.inFlight().some((sent) => isCreate(sent) && ownerAsked(sent) === uid);
+  return traffic.inFlight().some((sent) => isCreate(sent) && requestedOwner(sent) === uid);
 }
