@@ -45,7 +45,7 @@ export function nothingLeaked({ lease, lines }: LeakOptions): Invariant {
     watch: (truth, violated) => {
       holder = new Holder(truth, lease);
       let sender = '';
-      truth.traffic.onLand((sent) => {
+      truth.traffic.onArrival((sent) => {
         sender = sent.sender;
       });
       truth.server.listen(({ resource, before, after }) => {

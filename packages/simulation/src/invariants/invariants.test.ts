@@ -227,7 +227,10 @@ test('a write that is sent by a replica without the lease is a violation', async
   await stage.settled(alpha.create(Lease, lease));
   await stage.settled(alpha.apply(Thing, { metadata, spec: { size: 1 } }));
   expect(violations).toEqual([]);
-  const refused = beta.mergePatch(Thing, metadata, { metadata: { resourceVersion: '1' }, spec: { size: 2 } });
-  await expect(stage.settled(refused)).rejects.toThrow(); // the violation is sending it, although it is rejected
+  const rejected = beta.mergePatch(Thing, metadata, {
+    metadata: { resourceVersion: '1' },
+    spec: { size: 2 },
+  });
+  await expect(stage.settled(rejected)).rejects.toThrow(); // the violation is sending it, although it is rejected
   expect(violations).toEqual([expect.stringContaining('beta.1 sends PATCH')]);
 });

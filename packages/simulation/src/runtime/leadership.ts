@@ -61,7 +61,7 @@ export function checkLeadership(lease: string, parts: LeadParts) {
   wire.onWrite = ({ sender, method, path }) => {
     if (isFenced(path)) acts(sender, `${method} ${path}`);
   };
-  wire.onLand = ({ sender, path }) => {
+  wire.onArrival = ({ sender, path }) => {
     if (isFenced(path) && !holder.is(sender.name)) add('a write arrived after another replica became leader');
   };
   return acts;

@@ -16,7 +16,7 @@ export interface ReplicasOptions {
 
 /** Time until a process that ended by itself is restarted. */
 const RESTART_MS = 1_000;
-/** Probability: one lease request in N triggers a pause, in processes with this faultAt. */
+/** Probability: one lease request in N triggers a pause, in processes with `faultAt` lease. */
 const PAUSE_ONE_IN = 8;
 /** Reason of a process that stopped on request. */
 export const STOPPED = 'stopped on request';

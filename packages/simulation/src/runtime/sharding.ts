@@ -104,7 +104,7 @@ class History {
           `${sender.name} writes in ${namespace}, ${age} ms after its last lease renewal or list`,
         );
     };
-    wire.onLand = ({ sender, path }) => {
+    wire.onArrival = ({ sender, path }) => {
       const last = this.#last.get(namespaceIn(path) ?? '');
       if (last !== undefined && last !== sender) simulation.counts.add(LATE);
     };

@@ -25,7 +25,7 @@ export class Wire<S> implements ModelServer {
   /** Called when a write is sent. */
   onWrite: (sent: Sent<S>) => void = () => undefined;
   /** Called right before the server executes a write. */
-  onLand: (sent: Sent<S>) => void = () => undefined;
+  onArrival: (sent: Sent<S>) => void = () => undefined;
   /** Whether to drop a request silently. */
   drops: (sent: Sent<S>) => boolean = () => false;
   /** Called when a request is sent and not dropped. */
@@ -37,7 +37,7 @@ export class Wire<S> implements ModelServer {
     this.#server = server;
   }
 
-  /** Returns the world of a process, whose requests are attributed to this sender. */
+  /** Returns the world of a process whose requests are attributed to this sender. */
   worldOf(world: SimulatedWorld, sender: S): World {
     return {
       now: () => world.now(),
@@ -53,7 +53,7 @@ export class Wire<S> implements ModelServer {
     const id = request.headers[REQUEST_ID] ?? '';
     this.current = this.#sent.get(id);
     this.#sent.delete(id);
-    if (this.current !== undefined) this.onLand(this.current);
+    if (this.current !== undefined) this.onArrival(this.current);
     try {
       return this.#server.receive(request);
     } finally {

@@ -30,9 +30,9 @@ export class KubectlUser<T extends KubeObject> {
   }
 
   /** Runs an action and records it in the trace. */
-  run(what: string, asked: () => Promise<unknown>): void {
+  run(what: string, action: () => Promise<unknown>): void {
     this.#simulation.note('user', what);
-    void asked().catch(() => undefined);
+    void action().catch(() => undefined);
   }
 
   delete(ref: Ref, label: string): void {

@@ -11,16 +11,16 @@ const OTHER = 'https://other.simulated';
 
 /** Serves a server that records the sender of each write. */
 function serving(traffic: Traffic, origin: string): string[] {
-  const landed: string[] = [];
+  const arrived: string[] = [];
   const yes: Answer = { status: 200, body: '{}' };
   traffic.serve(origin, {
     receive: ({ body = '' }) => {
-      landed.push(body);
+      arrived.push(body);
       return yes;
     },
     refuse: (status) => ({ status, body: '{}' }),
   });
-  return landed;
+  return arrived;
 }
 
 /** Program that writes its identity to a server once a second. */
@@ -54,12 +54,12 @@ const pass = (simulation: Simulation, ms: number) => simulation.run({ until: sim
 describe('replicas', () => {
   test('a crashed replica restarts under a new identity, and its sent requests still arrive', async () => {
     const { simulation, traffic, replicas } = stage(writing(SERVER));
-    const landed = serving(traffic, SERVER);
+    const arrived = serving(traffic, SERVER);
     replicas.start();
     replicas.crash('alpha');
     await pass(simulation, 60_000);
-    expect(landed.filter((sender) => sender === 'alpha.1')).toHaveLength(1);
-    expect(new Set(landed)).toEqual(new Set(['alpha.1', 'alpha.2', 'beta.1']));
+    expect(arrived.filter((sender) => sender === 'alpha.1')).toHaveLength(1);
+    expect(new Set(arrived)).toEqual(new Set(['alpha.1', 'alpha.2', 'beta.1']));
     expect(simulation.counts.of('a replica crashed')).toBe(1);
   });
 
@@ -96,18 +96,18 @@ describe('replicas', () => {
       worlds.push(world);
       return writing(SERVER)(world);
     });
-    const landed = serving(traffic, SERVER);
+    const arrived = serving(traffic, SERVER);
     replicas.start();
     replicas.setClock('alpha', 5_000);
     await pass(simulation, 30_000); // sent requests have arrived
     replicas.pause('alpha');
     await pass(simulation, 15_000);
-    landed.length = 0;
+    arrived.length = 0;
     await pass(simulation, 30_000);
-    expect(new Set(landed)).toEqual(new Set(['beta.1']));
+    expect(new Set(arrived)).toEqual(new Set(['beta.1']));
     replicas.resume('alpha');
     await pass(simulation, 30_000);
-    expect(landed).toContain('alpha.1');
+    expect(arrived).toContain('alpha.1');
     replicas.crash('alpha');
     await pass(simulation, 30_000);
     const [alpha, beta, restarted] = worlds;
@@ -129,10 +129,10 @@ test('after healing every replica runs and reaches every server', async () => {
     await pass(simulation, 60_000);
     faultInjector.heal();
     await pass(simulation, 60_000); // ended replicas have restarted, and requests in flight have arrived
-    for (const landed of [here, there]) landed.length = 0;
+    for (const arrived of [here, there]) arrived.length = 0;
     await pass(simulation, 30_000);
-    for (const landed of [here, there])
-      expect(new Set(landed.map((sender) => sender.split('.')[0])), `seed ${seed}`).toEqual(
+    for (const arrived of [here, there])
+      expect(new Set(arrived.map((sender) => sender.split('.')[0])), `seed ${seed}`).toEqual(
         new Set(['alpha', 'beta']),
       );
   }

@@ -20,7 +20,7 @@ export interface Sent {
   /** Virtual time of sending in milliseconds. */
   readonly at: number;
   /** Virtual time of its execution; undefined if it has not arrived or was rejected by the network. */
-  landedAt: number | undefined;
+  arrivedAt: number | undefined;
   /** What the sender knows. A request of a crashed process stays `pending`. */
   outcome: 'pending' | 'answered' | 'failed';
 }
@@ -33,18 +33,18 @@ export class Traffic {
   readonly #simulation: Simulation;
   readonly #sent = new Map<string, Sent>();
   readonly #onSend: ((sent: Sent) => void)[] = [];
-  readonly #onLand: ((sent: Sent) => void)[] = [];
+  readonly #onArrival: ((sent: Sent) => void)[] = [];
   readonly #onEnd: ((sent: Sent) => void)[] = [];
   #serial = 0;
-  #landing: Sent | undefined;
+  #arriving: Sent | undefined;
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
   }
 
   /** The write that a server executes right now; undefined if it is not from a replica. */
-  get landing(): Sent | undefined {
-    return this.#landing;
+  get arriving(): Sent | undefined {
+    return this.#arriving;
   }
 
   /** Serves a server at an origin and tracks the writes that arrive. */
@@ -53,14 +53,14 @@ export class Traffic {
       receive: (arrived) => {
         const sent = this.#sent.get(arrived.headers[SERIAL] ?? '');
         if (sent !== undefined) {
-          sent.landedAt = this.#simulation.schedule.now;
-          for (const notify of this.#onLand) notify(sent);
+          sent.arrivedAt = this.#simulation.schedule.now;
+          for (const notify of this.#onArrival) notify(sent);
         }
-        this.#landing = sent;
+        this.#arriving = sent;
         try {
           return server.receive(arrived);
         } finally {
-          this.#landing = undefined;
+          this.#arriving = undefined;
         }
       },
       refuse: (status, retryAfterSeconds) => server.refuse(status, retryAfterSeconds),
@@ -74,8 +74,8 @@ export class Traffic {
   }
 
   /** Calls the listener right before the server executes a write. */
-  onLand(listener: (sent: Sent) => void): void {
-    this.#onLand.push(listener);
+  onArrival(listener: (sent: Sent) => void): void {
+    this.#onArrival.push(listener);
   }
 
   /** Calls the listener when the sender has received a response, or an error instead. */
@@ -88,7 +88,7 @@ export class Traffic {
     const { now } = this.#simulation.schedule;
     for (const [serial, sent] of this.#sent) {
       if (sent.at < now - MAX_TRANSIT_MS) this.#sent.delete(serial);
-      else if (sent.landedAt === undefined && sent.outcome !== 'answered') yield sent;
+      else if (sent.arrivedAt === undefined && sent.outcome !== 'answered') yield sent;
     }
   }
 
@@ -99,7 +99,7 @@ export class Traffic {
   *unanswered(origin: string): Generator<Sent, void, undefined> {
     const oldest = this.#simulation.schedule.now - MAX_TRANSIT_MS;
     for (const sent of this.#sent.values()) {
-      const isOpen = sent.landedAt !== undefined && sent.outcome === 'pending' && sent.at >= oldest;
+      const isOpen = sent.arrivedAt !== undefined && sent.outcome === 'pending' && sent.at >= oldest;
       if (isOpen && sent.origin === origin) yield sent;
     }
   }
@@ -118,7 +118,7 @@ export class Traffic {
           path,
           body,
           at,
-          landedAt: undefined,
+          arrivedAt: undefined,
           outcome: 'pending',
         };
         this.#serial += 1;

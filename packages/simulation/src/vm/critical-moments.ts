@@ -64,7 +64,7 @@ function countCreates(truth: Truth, cloud: Cloud, add: Add): void {
     const isTheirs = (sent: Sent) => isCreate(sent) && before.startsWith(`${sent.sender}_`);
     if (traffic.inFlight().some(isTheirs)) add('leadership was lost while a create was in flight');
   });
-  traffic.onLand((sent) => {
+  traffic.onArrival((sent) => {
     if (!isCreate(sent)) return;
     const uid = requestedOwner(sent);
     const object = objectOf(truth, uid);
@@ -76,7 +76,7 @@ function countCreates(truth: Truth, cloud: Cloud, add: Add): void {
     if (!holder.is(sent.sender)) add('a create arrived after another replica became leader');
   });
   traffic.onEnd((sent) => {
-    if (isCreate(sent) && sent.outcome === 'failed' && sent.landedAt !== undefined)
+    if (isCreate(sent) && sent.outcome === 'failed' && sent.arrivedAt !== undefined)
       add('the response to a create was lost');
   });
 }
@@ -85,7 +85,7 @@ function countObjects(truth: Truth, cloud: Cloud, add: Add): void {
   const gone = new Set<string>();
   const makers = new Map<string, string>();
   let sender = '';
-  truth.traffic.onLand((sent) => {
+  truth.traffic.onArrival((sent) => {
     sender = sent.sender;
   });
   cloud.servers.listen(({ before, after, cause }) => {

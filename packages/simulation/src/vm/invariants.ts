@@ -108,9 +108,9 @@ export function foreignVmsUntouched(cloud: Cloud): Invariant {
     name: 'foreign machines are never touched',
     watch: (_, violated) => {
       const ours = new Set<string>();
-      const letGo = new Set<string>();
+      const orphaned = new Set<string>();
       // A request to delete a failed server may arrive after the server was orphaned.
-      const isExcused = ({ id, state }: CloudServer) => letGo.has(id) && state === 'failed';
+      const isExcused = ({ id, state }: CloudServer) => orphaned.has(id) && state === 'failed';
       cloud.servers.listen(({ before, after, cause }) => {
         if (cause !== 'request') return;
         const owner = after && ownerIn(after.labels);
@@ -122,7 +122,7 @@ export function foreignVmsUntouched(cloud: Cloud): Invariant {
           else if (owner !== undefined) violated(`${before.id} is labelled as a machine of ${owner}`);
         } else if (wasLabelled && owner === undefined) {
           ours.delete(before.id);
-          letGo.add(before.id);
+          orphaned.add(before.id);
         }
       });
     },
@@ -138,9 +138,9 @@ export const intentFirst: Invariant = {
   watch: (truth, violated) => {
     const intended = new Set<string>();
     onVmChange(truth, (before, after) => {
-      const { landing } = truth.traffic;
-      if (before === undefined || after === undefined || landing === undefined) return;
-      const key = `${landing.sender} ${after.metadata.uid}`;
+      const { arriving } = truth.traffic;
+      if (before === undefined || after === undefined || arriving === undefined) return;
+      const key = `${arriving.sender} ${after.metadata.uid}`;
       if (countOf(after, 'attempts') > countOf(before, 'attempts')) intended.add(key);
       // The Deleting status is written concurrently with a reconcile whose create may be in flight.
       else if (!same(before.status, after.status) && opStatusOf(after) !== 'Deleting') intended.delete(key);
@@ -187,13 +187,13 @@ export function orphanedOnlyWhenRequested(cloud: Cloud): Invariant {
   return {
     name: 'a machine is orphaned only when requested',
     watch: (truth, violated) => {
-      const letGo = new Map<string, number>();
+      const orphaned = new Map<string, number>();
       const labelledAt = labelTimes(cloud);
       onVmChange(truth, (before, after) => {
         const { uid = '', deletionTimestamp } = after?.metadata ?? {};
         if (after === undefined || deletionTimestamp === undefined) return;
         if (before?.metadata.deletionTimestamp === undefined && isOrphaned(after))
-          letGo.set(uid, Date.parse(deletionTimestamp) - LONGEST_LAG_MS);
+          orphaned.set(uid, Date.parse(deletionTimestamp) - LONGEST_LAG_MS);
       });
       cloud.servers.listen(({ before, after, cause }) => {
         const owner = before && ownerIn(before.labels);
@@ -203,7 +203,7 @@ export function orphanedOnlyWhenRequested(cloud: Cloud): Invariant {
           if (object !== undefined && !isTerminating(object))
             violated(`${before.id} of ${owner} has lost its labels`);
         } else if (after.state === 'deleting' && before.state !== 'deleting') {
-          const since = letGo.get(owner);
+          const since = orphaned.get(owner);
           // The replacement of a failed server was requested before the VM was orphaned.
           if (before.state === 'failed') return;
           if (since !== undefined && labelledAt(before.id) < since)

@@ -160,7 +160,7 @@ export const VM_MUTANTS: readonly Mutant[] = [
     file: `${VM}/plan.ts`,
     find: "if (seen.owned !== 'none') return tellRepaired(vm, seen.owned, now);",
     replace: '',
-    why: 'anybody with write access to the status can point a VM at another server, or at none',
+    why: 'any user with write access to the status can point a VM at another server, or at none',
     scenario,
   },
   {

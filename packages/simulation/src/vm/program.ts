@@ -10,7 +10,7 @@ export const CLUSTER = 'simulated';
 
 const REFRESH_MS = 15_000;
 /** More often than the operator's default minute, so that wrong deletions show within a short run. */
-const SWEEP_MS = 12_000;
+const GC_INTERVAL_MS = 12_000;
 /** No grace period, because it would hide that a machine is an orphan for a moment. */
 const GRACE_MS = 0;
 /**
@@ -40,7 +40,7 @@ export function vmProgram({ apiKey, ...listeners }: VmProgramOptions): Program {
       unknownAfterMs: UNKNOWN_AFTER_MS,
       concurrency: 2,
     });
-    sweepVms(manager, { world, cloud, cluster: CLUSTER, everyMs: SWEEP_MS, graceMs: GRACE_MS });
+    sweepVms(manager, { world, cloud, cluster: CLUSTER, everyMs: GC_INTERVAL_MS, graceMs: GRACE_MS });
     await manager.run(world.stopping);
   };
 }

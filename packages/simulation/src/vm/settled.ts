@@ -53,13 +53,13 @@ function withoutMachine(object: StoredObject, cloud: Cloud): string | undefined 
     const isReported = opStatusOf(object) === 'Unknown' && conditions.get('VmLost')?.status === 'True';
     return isReported ? undefined : 'its machine is gone';
   }
-  const refusal = cloud.refusalOf(vmnameOf(object));
-  if (refusal === undefined) return 'it has no machine';
-  const why = refusal.status === 403 ? 'Prohibited' : 'Taken';
+  const rejection = cloud.refusalOf(vmnameOf(object));
+  if (rejection === undefined) return 'it has no machine';
+  const why = rejection.status === 403 ? 'Prohibited' : 'Taken';
   const isReported =
     opStatusOf(object) === 'Failed' &&
     conditions.get('NameAccepted')?.reason === why &&
-    msgOf(object) === (why === 'Taken' ? takenMessage(vmnameOf(object), cloud) : refusal.message);
+    msgOf(object) === (why === 'Taken' ? takenMessage(vmnameOf(object), cloud) : rejection.message);
   return isReported ? undefined : `its name is ${why.toLowerCase()}`;
 }
 

@@ -10,14 +10,14 @@ import type { ThirdParties } from './third-parties.ts';
 import { NAMES, type User } from './user.ts';
 
 /** Probabilities: one write in N is followed by a fault that makes it dangerous. */
-const FAULT = 32;
-const SLEEP = 20;
-const CHANGE_OF_MIND = 5;
-const BAN = 6;
-const THEFT = 6;
-const LETTING_GO = 4;
+const FAULT_ONE_IN = 32;
+const PAUSE_ONE_IN = 20;
+const USER_CHANGE_ONE_IN = 5;
+const PROHIBIT_ONE_IN = 6;
+const REMOVE_ONE_IN = 6;
+const ORPHAN_ONE_IN = 4;
 /** Probability: one run in N has a VM whose servers disappear again and again. */
-const BAD_LUCK = 8;
+const UNLUCKY_ONE_IN = 8;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;
 /** Within one interval of garbage collection. */
@@ -47,22 +47,24 @@ export function injectTargetedFaults(
   traffic.onSend((sent) => {
     if (!network.faulty || sent.path.includes('/leases')) return;
     const [name = ''] = sent.sender.split('.');
-    if (choices.oneIn(FAULT)) schedule.after(choices.pick(SOON_MS), () => faultInjector.injectFault(name));
+    if (choices.oneIn(FAULT_ONE_IN))
+      schedule.after(choices.pick(SOON_MS), () => faultInjector.injectFault(name));
     // Paused while the response is on its way, it continues with the next step when another replica may lead.
-    if (sent.origin === API_SERVER && choices.oneIn(SLEEP)) faultInjector.pause(name);
+    if (sent.origin === API_SERVER && choices.oneIn(PAUSE_ONE_IN)) faultInjector.pause(name);
     if (!isCreate(sent)) return;
     const uid = requestedOwner(sent);
     const object = objectOf(truth, uid);
-    if (object !== undefined && choices.oneIn(CHANGE_OF_MIND)) {
+    if (object !== undefined && choices.oneIn(USER_CHANGE_ONE_IN)) {
       // A replica that waits for the response holds the finalizer; only without it the VM can go before the
       // request arrives.
       if (choices.oneIn(2)) faultInjector.pause(name);
       soon(() => user.delete(object.metadata.name));
     }
-    if (object !== undefined && choices.oneIn(BAN)) soon(() => thirdParties.prohibit(vmnameOf(object)));
-    if (choices.oneIn(THEFT)) soon(() => thirdParties.remove(serversOf(cloud, uid)[0]));
+    if (object !== undefined && choices.oneIn(PROHIBIT_ONE_IN))
+      soon(() => thirdParties.prohibit(vmnameOf(object)));
+    if (choices.oneIn(REMOVE_ONE_IN)) soon(() => thirdParties.remove(serversOf(cloud, uid)[0]));
   });
-  const unlucky = choices.oneIn(BAD_LUCK) ? choices.one(NAMES) : undefined;
+  const unlucky = choices.oneIn(UNLUCKY_ONE_IN) ? choices.one(NAMES) : undefined;
   onVmChange(truth, (before, after) => {
     if (!network.faulty || after === undefined) return;
     if (before === undefined) {
@@ -75,7 +77,7 @@ export function injectTargetedFaults(
     // Another create for it is in flight and must not restore the server.
     if (isAwaited(truth, uid)) soon(() => thirdParties.vanish(cloud.servers.get(vmId)));
     else if (name === unlucky) soon(() => thirdParties.remove(cloud.servers.get(vmId)));
-    else if (choices.oneIn(LETTING_GO)) schedule.after(choices.pick(LATER_MS), () => user.orphan(name));
+    else if (choices.oneIn(ORPHAN_ONE_IN)) schedule.after(choices.pick(LATER_MS), () => user.orphan(name));
   });
 }
 

@@ -65,13 +65,13 @@ class RunningClones {
   readonly #running = new Map<string, string>();
 
   constructor({ traffic }: Truth, { tasks }: Vcenter) {
-    let landing: Sent | undefined;
-    traffic.onLand((sent) => {
-      landing = sent;
+    let arriving: Sent | undefined;
+    traffic.onArrival((sent) => {
+      arriving = sent;
     });
     tasks.onBegin(({ ref, what }) => {
-      if (what === 'CloneVM' && landing !== undefined && isClone(landing))
-        this.#running.set(ref.value, requestedOwner(landing).uid);
+      if (what === 'CloneVM' && arriving !== undefined && isClone(arriving))
+        this.#running.set(ref.value, requestedOwner(arriving).uid);
     });
     tasks.onEnd(({ ref }) => this.#running.delete(ref.value));
   }
@@ -87,22 +87,22 @@ class RunningClones {
 
 function countClones(truth: Truth, vcenter: Vcenter, clones: RunningClones, add: Add): void {
   const { traffic } = truth;
-  const asked = new Set<string>();
+  const requested = new Set<string>();
   let sessions = 0;
   traffic.onSend((sent) => {
     if (!isClone(sent)) return;
     const { uid, slot } = requestedOwner(sent);
-    if (asked.has(`${uid}/${slot}`)) add('a clone was requested twice');
-    asked.add(`${uid}/${slot}`);
+    if (requested.has(`${uid}/${slot}`)) add('a clone was requested twice');
+    requested.add(`${uid}/${slot}`);
   });
-  traffic.onLand((sent) => {
+  traffic.onArrival((sent) => {
     if (isClone(sent) && sent.outcome === 'failed') add('a clone request arrived after its sender timed out');
     const now = vcenter.sessions.length;
     if (now < sessions && clones.any) add('a session was killed while a clone ran');
     sessions = now;
   });
   traffic.onEnd((sent) => {
-    if (isClone(sent) && sent.outcome === 'failed' && sent.landedAt !== undefined)
+    if (isClone(sent) && sent.outcome === 'failed' && sent.arrivedAt !== undefined)
       add('the response to a clone was lost');
   });
   vcenter.tasks.onEnd(({ what, fault }) => {

@@ -19,7 +19,7 @@ export function groupFoldersStay(vcenter: Vcenter): Invariant {
       const reading = new WeakMap<Sent, string>();
       /** Owner of a folder when a sender last read it, by sender and folder. */
       const read = new Map<string, string>();
-      traffic.onLand((sent) => {
+      traffic.onArrival((sent) => {
         const folder = folderIn(sent, 'RetrievePropertiesEx');
         const found = foldersIn(vcenter).find(({ ref }) => ref.value === folder);
         if (found !== undefined) reading.set(sent, folderOwnerOf(vcenter, found) ?? '');

@@ -19,7 +19,7 @@ const WAITS = 66;
  * Methods of each run of garbage collection, which lists the folders: creates a view, reads its pages,
  * destroys it.
  */
-const SWEEPING = [
+const GC_METHODS = [
   'CreateContainerView',
   'RetrievePropertiesEx',
   'ContinueRetrievePropertiesEx',
@@ -84,7 +84,7 @@ test('an idle hour with expiring sessions costs one wait per minute and no write
   expect(sessions).toBe(HOUR_MS / SESSION_MS - 1);
   const { WaitForUpdatesEx: waits = 0, ...others } = Object.fromEntries(calls);
   expect(waits).toBeLessThanOrEqual(WAITS + 2 * sessions);
-  for (const method of SWEEPING) delete others[method];
+  for (const method of GC_METHODS) delete others[method];
   const each = ['RetrieveServiceContent', 'Login', 'CreatePropertyCollector', 'CreateFilter', 'Logout'];
   expect(others).toEqual(Object.fromEntries(each.map((method) => [method, sessions])));
   expect(machines).toBe(SPEC.replicas + 1);

@@ -57,20 +57,20 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
     name: 'foreign machines are never touched',
     watch: ({ traffic, simulation }, violated) => {
       const ours = new Set<string>();
-      const cameAt = new Map<string, number>();
-      const askedAt = new Map<string, number>();
+      const addedAt = new Map<string, number>();
+      const folderRequestedAt = new Map<string, number>();
       const sentAt = new Map<string, number>();
-      const letGoAt = new Map<string, number>();
-      let landing: Sent | undefined;
-      traffic.onLand((sent) => {
-        landing = sent;
+      const orphanedAt = new Map<string, number>();
+      let arriving: Sent | undefined;
+      traffic.onArrival((sent) => {
+        arriving = sent;
       });
       vcenter.tasks.onBegin(({ ref, on }) => {
-        (on.type === 'Folder' ? askedAt : sentAt).set(ref.value, landing?.at ?? 0);
+        (on.type === 'Folder' ? folderRequestedAt : sentAt).set(ref.value, arriving?.at ?? 0);
       });
       vcenter.machines.listen(({ before, after, cause, task, isUnregistered }) => {
         if (after !== undefined && before?.folder !== after.folder)
-          cameAt.set(after.id, simulation.schedule.now);
+          addedAt.set(after.id, simulation.schedule.now);
         if (cause !== 'request') return;
         if (before === undefined) {
           if (after !== undefined && labelsOf(after) !== undefined) ours.add(after.id);
@@ -78,13 +78,13 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
         }
         const isJustIn =
           isUnregistered === true &&
-          (cameAt.get(before.id) ?? 0) > (askedAt.get(task ?? '') ?? Number.MAX_VALUE) - READ_MS;
+          (addedAt.get(before.id) ?? 0) > (folderRequestedAt.get(task ?? '') ?? Number.MAX_VALUE) - READ_MS;
         // Its removal was requested before its group was orphaned, and arrived late.
-        const wasAsked = (sentAt.get(task ?? '') ?? Number.MAX_VALUE) < (letGoAt.get(before.id) ?? 0);
-        if (!ours.has(before.id) && !isJustIn && !wasAsked)
+        const wasRequested = (sentAt.get(task ?? '') ?? Number.MAX_VALUE) < (orphanedAt.get(before.id) ?? 0);
+        if (!ours.has(before.id) && !isJustIn && !wasRequested)
           violated(`${before.id} ('${before.name}') is ${after ? 'changed' : 'destroyed'}`);
         if (after === undefined || labelsOf(after) !== undefined || !ours.delete(after.id)) return;
-        letGoAt.set(after.id, simulation.schedule.now);
+        orphanedAt.set(after.id, simulation.schedule.now);
       });
     },
   };
@@ -165,11 +165,11 @@ export function movedMachinesStay(vcenter: Vcenter): Invariant {
       const { traffic, simulation } = truth;
       const takenAt = new Map<string, number>();
       const sentAt = new Map<string, number>();
-      let landing: Sent | undefined;
-      traffic.onLand((sent) => {
-        landing = sent;
+      let arriving: Sent | undefined;
+      traffic.onArrival((sent) => {
+        arriving = sent;
       });
-      vcenter.tasks.onBegin(({ ref }) => sentAt.set(ref.value, landing?.at ?? 0));
+      vcenter.tasks.onBegin(({ ref }) => sentAt.set(ref.value, arriving?.at ?? 0));
       vcenter.machines.listen(({ before, after, cause, task }) => {
         const owner = before && ownerOf(before);
         if (before === undefined || owner === undefined) return;
@@ -204,26 +204,26 @@ export function orphanedOnlyWhenRequested(vcenter: Vcenter): Invariant {
     name: 'a machine is orphaned only when requested',
     watch: (truth, violated) => {
       const { schedule } = truth.simulation;
-      const letGo = new Map<string, { readonly since: number; readonly object: StoredObject }>();
-      const cameAt = new Map<string, number>();
+      const orphaned = new Map<string, { readonly since: number; readonly object: StoredObject }>();
+      const addedAt = new Map<string, number>();
       onGroupChange(truth, (before, after) => {
         const isNew = after !== undefined && isDeleted(after) && (before === undefined || !isDeleted(before));
         if (isNew && isOrphaned(after))
-          letGo.set(after.metadata.uid ?? '', { since: schedule.now, object: after });
+          orphaned.set(after.metadata.uid ?? '', { since: schedule.now, object: after });
       });
       vcenter.machines.listen(({ before, after, cause }) => {
-        if (before === undefined && after !== undefined) cameAt.set(after.id, schedule.now);
+        if (before === undefined && after !== undefined) addedAt.set(after.id, schedule.now);
         const owner = before && ownerOf(before);
         if (before === undefined || owner === undefined || cause !== 'request') return;
         const object = objectOf(truth, owner.uid);
-        const asked = letGo.get(owner.uid);
+        const request = orphaned.get(owner.uid);
         // A machine whose removal was already stored is still removed.
-        const isToStay = asked !== undefined && slotOf(asked.object, owner.slot)?.isTerminating !== true;
-        const isOld = (cameAt.get(before.id) ?? 0) < (asked?.since ?? 0);
-        if (after === undefined && isToStay && isOld)
+        const mustStay = request !== undefined && slotOf(request.object, owner.slot)?.isTerminating !== true;
+        const isOld = (addedAt.get(before.id) ?? 0) < (request?.since ?? 0);
+        if (after === undefined && mustStay && isOld)
           violated(`${before.id} of ${owner.uid} is destroyed although its policy is Orphan`);
         if (object === undefined || after === undefined || ownerOf(after) !== undefined) return;
-        if (asked === undefined) violated(`${before.id} of ${nameOf(object)} has lost its labels`);
+        if (request === undefined) violated(`${before.id} of ${nameOf(object)} has lost its labels`);
       });
     },
   };
@@ -261,7 +261,7 @@ export const slotFirst: Invariant = {
   watch: (truth, violated) => {
     const intended = new Set<string>();
     let sender = '';
-    truth.traffic.onLand((sent) => {
+    truth.traffic.onArrival((sent) => {
       sender = sent.sender;
     });
     onGroupChange(truth, (before, after) => {
@@ -315,33 +315,33 @@ export function limitsConcurrency(vcenter: Vcenter): Invariant {
   return {
     name: `a leader runs at most ${CONCURRENCY} vCenter operations`,
     watch: (truth, violated) => {
-      const asked = new Map<Sent, string | undefined>();
+      const pending = new Map<Sent, string | undefined>();
       const running = new Set<string>();
-      let landing: Sent | undefined;
+      let arriving: Sent | undefined;
       new Holder(truth, LEASE, (before) => {
-        for (const sent of asked.keys()) if (before.startsWith(`${sent.sender}_`)) asked.delete(sent);
+        for (const sent of pending.keys()) if (before.startsWith(`${sent.sender}_`)) pending.delete(sent);
       });
-      truth.traffic.onLand((sent) => {
-        landing = sent;
+      truth.traffic.onArrival((sent) => {
+        arriving = sent;
       });
       vcenter.tasks.onBegin(({ ref }) => {
         running.add(ref.value);
-        if (landing !== undefined && asked.has(landing)) asked.set(landing, ref.value);
+        if (arriving !== undefined && pending.has(arriving)) pending.set(arriving, ref.value);
       });
       vcenter.tasks.onEnd(({ ref }) => running.delete(ref.value));
       truth.traffic.onEnd((sent) => {
         // A sender without a response knows no task.
-        if (sent.outcome === 'failed' || asked.get(sent) === undefined) asked.delete(sent);
+        if (sent.outcome === 'failed' || pending.get(sent) === undefined) pending.delete(sent);
       });
       truth.traffic.onSend((sent) => {
         if (!isClone(sent)) return;
         let busy = 1;
-        for (const [other, task] of asked) {
+        for (const [other, task] of pending) {
           const isOver = other.outcome === 'answered' && (task === undefined || !running.has(task));
-          if (isOver) asked.delete(other);
+          if (isOver) pending.delete(other);
           else if (other.sender === sent.sender) busy += 1;
         }
-        asked.set(sent, undefined);
+        pending.set(sent, undefined);
         if (busy > CONCURRENCY) violated(`${sent.sender} starts operation ${busy} at once`);
       });
     },

@@ -150,9 +150,8 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
   {
     name: 'machine is cloned without a leadership check',
     file: `${VMGROUP}/actions.ts`,
-    find: 'extraConfig: labelsOf(cluster, group, slot, destination.template), }, scope, );',
-    replace:
-      'extraConfig: labelsOf(cluster, group, slot, destination.template),\n      },\n      {},\n    );',
+    find: 'extraConfig: marksOf(cluster, group, slot, destination.template), }, scope, );',
+    replace: 'extraConfig: marksOf(cluster, group, slot, destination.template),\n      },\n      {},\n    );',
     why: 'after a pause of the process its abort signal is late',
     scenario,
   },

@@ -13,7 +13,7 @@ export const CONCURRENCY = 3;
 const SITE = 'default';
 
 /** More often than the operator's default minute, so that wrong deletions show within a short run. */
-const SWEEP_MS = 15_000;
+const GC_INTERVAL_MS = 15_000;
 /** No grace period, because it would hide that a machine is an orphan for a moment. */
 const GRACE_MS = 0;
 /** Exceeded only if request and response are both slow. */
@@ -50,7 +50,7 @@ export function vmGroupProgram({ username, password, ...listeners }: VmGroupProg
     ]);
     const common = { world, log, cluster: CLUSTER, sites };
     controlVmGroups(manager, { ...common, wakes, concurrency: 4 });
-    sweepVmGroups(manager, { ...common, everyMs: SWEEP_MS, graceMs: GRACE_MS });
+    sweepVmGroups(manager, { ...common, everyMs: GC_INTERVAL_MS, graceMs: GRACE_MS });
     await manager.run(world.stopping);
   };
 }

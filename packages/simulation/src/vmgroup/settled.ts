@@ -8,9 +8,10 @@ import { countIn, isPaused, phaseOf, readyOf, slotsOf, type Wanted, wantedIn } f
 /** Describes what is wrong with a group after convergence; undefined if nothing is. */
 export function problemOf(object: StoredObject, truth: Truth, vcenter: Vcenter): string | undefined {
   if (isPaused(object)) return undefined;
-  const isServed = served(object, vcenter) === undefined;
+  const isFine = machineProblem(object, vcenter) === undefined;
   // A label that is set late can take over the folder of another group: both groups then use it.
-  const problem = isTaken(object, truth, vcenter) && !isServed ? refused(object) : served(object, vcenter);
+  const problem =
+    isTaken(object, truth, vcenter) && !isFine ? folderProblem(object) : machineProblem(object, vcenter);
   return problem && `${problem}, but its status is ${JSON.stringify(object.status)}`;
 }
 
@@ -23,13 +24,13 @@ function isTaken({ metadata }: StoredObject, { server, kind }: Truth, vcenter: V
   return [...server.objects(kind)].some((each) => each.metadata.uid === owner);
 }
 
-function refused(object: StoredObject): string | undefined {
+function folderProblem(object: StoredObject): string | undefined {
   const { reason } = readyOf(object);
   const isNothing = wantedIn(object).replicas === 0;
   return reason === 'FolderTaken' || isNothing ? undefined : 'its folder belongs to another group';
 }
 
-function served(object: StoredObject, vcenter: Vcenter): string | undefined {
+function machineProblem(object: StoredObject, vcenter: Vcenter): string | undefined {
   const wanted = wantedIn(object);
   const machines = machinesOf(vcenter, object.metadata.uid ?? '');
   if (machines.length !== wanted.replicas) return `it has ${machines.length} of ${wanted.replicas} machines`;

@@ -14,24 +14,24 @@ import type { ThirdParties } from './third-parties.ts';
 import { FRESH, type User } from './user.ts';
 
 /** Probabilities: one write in N is followed by a fault that makes it dangerous. */
-const FAULT = 40;
-const SLEEP = 24;
-const CHANGE_OF_MIND = 5;
-const THEFT = 10;
-const KILLED_SESSION = 12;
-const INTRUSION = 3;
-const ORPHANED = 8;
-const BLINDED = 4;
-const HIDDEN = 2;
-const TEMPLATED = 4;
+const FAULT_ONE_IN = 40;
+const PAUSE_ONE_IN = 24;
+const USER_CHANGE_ONE_IN = 5;
+const REMOVE_ONE_IN = 10;
+const KILL_SESSION_ONE_IN = 12;
+const FOREIGN_MACHINE_ONE_IN = 3;
+const ORPHAN_CLONE_ONE_IN = 8;
+const PARTITION_ONE_IN = 4;
+const HIDE_ONE_IN = 2;
+const TEMPLATE_ONE_IN = 4;
 /** Methods that can remove a group's folder. */
 const FOLDER_REMOVALS: ReadonlySet<string> = new Set(['Destroy_Task', 'UnregisterAndDestroy_Task']);
 /** Longer than a fail-over. */
 const SLOW_MS = 30_000;
 /** Typical maximum transit time of a request. */
-const BLIND_MS = 2_000;
+const PARTITION_MS = 2_000;
 /** Time until a new group has machines. */
-const MADE_MS = 20_000;
+const CREATED_MS = 20_000;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;
 /** Typical duration of a clone. */
@@ -66,15 +66,15 @@ export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): v
     const isWrite = sent.origin === API_SERVER || isChange(sent);
     if (!isWrite) return;
     const [name = ''] = sent.sender.split('.');
-    if (choices.oneIn(FAULT)) within(SOON_MS, () => faultInjector.injectFault(name));
+    if (choices.oneIn(FAULT_ONE_IN)) within(SOON_MS, () => faultInjector.injectFault(name));
     // Paused while the response is on its way, it continues with the next step when another replica may lead.
-    if (choices.oneIn(SLEEP)) faultInjector.pause(name);
-    if (FOLDER_REMOVALS.has(methodOf(sent)) && choices.oneIn(INTRUSION))
+    if (choices.oneIn(PAUSE_ONE_IN)) faultInjector.pause(name);
+    if (FOLDER_REMOVALS.has(methodOf(sent)) && choices.oneIn(FOREIGN_MACHINE_ONE_IN))
       within(SOON_MS, () => thirdParties.addForeignMachine());
     if (!isClone(sent)) return;
     const { uid } = requestedOwner(sent);
     const group = objectOf(truth, uid)?.metadata;
-    if (group !== undefined && choices.oneIn(CHANGE_OF_MIND)) {
+    if (group !== undefined && choices.oneIn(USER_CHANGE_ONE_IN)) {
       const ref = { namespace: group.namespace ?? '', name: group.name };
       choices.one([
         () => within(LATER_MS, () => user.scale(ref)),
@@ -86,14 +86,15 @@ export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): v
     }
     // The folder outlives the group and the replica that waits for the response is paused, so the clone
     // becomes an orphan.
-    if (group !== undefined && choices.oneIn(ORPHANED)) {
+    if (group !== undefined && choices.oneIn(ORPHAN_CLONE_ONE_IN)) {
       thirdParties.addForeignMachineTo(`${group.namespace}-${group.name}`);
       pace.nextCloneMs = SLOW_MS + choices.pick(SLOW_MS);
       faultInjector.pause(name);
       within(LATER_MS, () => user.delete({ namespace: group.namespace ?? '', name: group.name }));
     }
-    if (choices.oneIn(THEFT)) within(LATER_MS, () => thirdParties.remove(machinesOf(vcenter, uid)[0]));
-    if (choices.oneIn(KILLED_SESSION)) within(LATER_MS, () => thirdParties.killSessions());
+    if (choices.oneIn(REMOVE_ONE_IN))
+      within(LATER_MS, () => thirdParties.remove(machinesOf(vcenter, uid)[0]));
+    if (choices.oneIn(KILL_SESSION_ONE_IN)) within(LATER_MS, () => thirdParties.killSessions());
   });
 }
 
@@ -105,7 +106,7 @@ function hideOrphanedMachine(truth: Truth, { thirdParties, vcenter }: TargetedFa
   const { choices, network } = truth.simulation;
   onGroupChange(truth, (before, after) => {
     if (!network.faulty || after === undefined || before === undefined) return;
-    if (isDeleted(before) || !isDeleted(after) || !isOrphaned(after) || !choices.oneIn(HIDDEN)) return;
+    if (isDeleted(before) || !isDeleted(after) || !isOrphaned(after) || !choices.oneIn(HIDE_ONE_IN)) return;
     thirdParties.moveAway(machinesOf(vcenter, after.metadata.uid ?? '')[0]);
   });
 }
@@ -115,7 +116,7 @@ function makeTemplatesAtScaleIn(truth: Truth, { thirdParties, vcenter }: Targete
   const { choices, network } = truth.simulation;
   onGroupChange(truth, (before, after) => {
     if (!network.faulty || after === undefined || before === undefined || isDeleted(after)) return;
-    if (wantedIn(after).replicas >= wantedIn(before).replicas || !choices.oneIn(TEMPLATED)) return;
+    if (wantedIn(after).replicas >= wantedIn(before).replicas || !choices.oneIn(TEMPLATE_ONE_IN)) return;
     for (const machine of machinesOf(vcenter, after.metadata.uid ?? ''))
       thirdParties.turnIntoTemplate(machine);
   });
@@ -130,13 +131,13 @@ function partitionStandby(truth: Truth, { user, replicas }: TargetedFaultParts):
   const holder = new Holder(truth, LEASE);
   user.onCreate = (group) => {
     const leader = replicas.names.find((name) => holder.identity.startsWith(`${name}.`));
-    if (group === FRESH || leader === undefined || !choices.oneIn(BLINDED)) return;
+    if (group === FRESH || leader === undefined || !choices.oneIn(PARTITION_ONE_IN)) return;
     for (const name of replicas.names) {
       if (name === leader) continue;
       network.part(name, API_SERVER);
-      schedule.after(BLIND_MS, () => network.mend(name, API_SERVER));
+      schedule.after(PARTITION_MS, () => network.mend(name, API_SERVER));
     }
-    schedule.after(MADE_MS + choices.pick(MADE_MS), () => {
+    schedule.after(CREATED_MS + choices.pick(CREATED_MS), () => {
       if (network.faulty) replicas.crash(leader);
     });
   };

@@ -45,7 +45,7 @@ export function countCriticalMoments(truth: Truth, remote: Remote): void {
   traffic.onSend((sent) => {
     if (isCreate(sent) && !holder.is(sent.sender)) add('a create was sent by a former leader');
   });
-  traffic.onLand((sent) => {
+  traffic.onArrival((sent) => {
     if (!isCreate(sent)) return;
     const uid = ownerIn(sent);
     const object = objectOf(truth, uid);
@@ -57,7 +57,7 @@ export function countCriticalMoments(truth: Truth, remote: Remote): void {
     if (!holder.is(sent.sender)) add('a create arrived after another replica became leader');
   });
   traffic.onEnd((sent) => {
-    if (isCreate(sent) && sent.outcome === 'failed' && sent.landedAt !== undefined)
+    if (isCreate(sent) && sent.outcome === 'failed' && sent.arrivedAt !== undefined)
       add('the response to a create was lost');
   });
 

@@ -6,9 +6,9 @@ import { isCreate, ownerIn } from './requests.ts';
 import type { User } from './user.ts';
 
 /** Probabilities: one write in N is followed by a fault that makes it dangerous. */
-const FAULT = 12;
-const SLEEP = 12;
-const CHANGE_OF_MIND = 5;
+const FAULT_ONE_IN = 12;
+const PAUSE_ONE_IN = 12;
+const USER_CHANGE_ONE_IN = 5;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;
 
@@ -22,10 +22,11 @@ export function injectTargetedFaults(truth: Truth, faultInjector: FaultInjector,
   traffic.onSend((sent) => {
     if (!network.faulty || sent.path.includes('/leases')) return;
     const [name = ''] = sent.sender.split('.');
-    if (choices.oneIn(FAULT)) schedule.after(choices.pick(SOON_MS), () => faultInjector.injectFault(name));
+    if (choices.oneIn(FAULT_ONE_IN))
+      schedule.after(choices.pick(SOON_MS), () => faultInjector.injectFault(name));
     // Paused while the response is on its way, it continues with the next step when another replica may lead.
-    if (sent.origin === API_SERVER && choices.oneIn(SLEEP)) faultInjector.pause(name);
-    if (!isCreate(sent) || !choices.oneIn(CHANGE_OF_MIND)) return;
+    if (sent.origin === API_SERVER && choices.oneIn(PAUSE_ONE_IN)) faultInjector.pause(name);
+    if (!isCreate(sent) || !choices.oneIn(USER_CHANGE_ONE_IN)) return;
     const object = objectOf(truth, ownerIn(sent));
     if (object !== undefined)
       schedule.after(choices.delay(), () => {
