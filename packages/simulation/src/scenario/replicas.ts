@@ -62,7 +62,7 @@ export class Replicas {
     const running = slot?.current;
     if (slot === undefined || running === undefined || running.stop.signal.aborted) return;
     const { simulation } = this.#options;
-    simulation.note(name, 'is reported to stop');
+    simulation.note(name, 'receives a stop request');
     const { process } = running.world;
     process.enter(() => running.stop.abort(new Error('the program must stop')));
     simulation.schedule.after(GRACE_MS, () => this.#end(slot, running, 'was killed'), process);
