@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up restart stop test check types lint arrows ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api format generate simulate planted bench assets lock clean
+.PHONY: help up restart stop test check types lint arrows ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api format generate simulate mutants bench assets lock clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -71,8 +71,8 @@ generate: $(INSTALLED) ## Regenerates the generated files
 simulate: $(INSTALLED) ## Histories of the real code in the simulated world; SEEDS=, MINUTES=, SCENARIO=, or SEED= for the story of one (SHRINK=1: a short one)
 	@node $(SIMULATING) packages/simulation/src/main.ts
 
-planted: $(INSTALLED) ## Bugs put in on purpose, each to be found by the simulation; ONLY=<part of a name> for some
-	@node $(SIMULATING) packages/simulation/src/planted/main.ts
+mutants: $(INSTALLED) ## Check that the simulation finds every mutant; ONLY=<part of a name> for some
+	@node $(SIMULATING) packages/simulation/src/mutants/main.ts
 
 bench: assets ## Runs all benchmarks, or ONLY=<name>, or PART=<name> of it
 	@node bench/main.ts $(ONLY) $(PART)

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import {
-  Crew,
-  complaints,
   ENDS,
   firstViolation,
   NOTHING_THROWN,
+  problems,
   runSeed,
   runSeeds,
   runTape,
   scenarioNamed,
   shrink,
+  WorkerPool,
 } from '@vmwright/simulation';
 import { describe, expect, test } from 'vitest';
 import * as example from './runner-example.ts';
@@ -29,18 +29,18 @@ describe('one seed', () => {
   });
 
   test.for([
-    ['throws', 'nobody caught TypeError: it is broken'],
-    ['rejects', 'nobody caught Error: not handled'],
-    ['rejects-last', 'nobody caught Error: in the last moment'],
-  ] as const)('a scenario that %s violates NOTHING_THROWN', async ([name, detail]) => {
+    ['throws', 'uncaught TypeError: it is broken'],
+    ['rejects', 'uncaught Error: nobody wants it'],
+    ['rejects-last', 'uncaught Error: in the last moment'],
+  ] as const)('that %s violates: no uncaught errors', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1);
     expect(violations).toEqual([{ invariant: NOTHING_THROWN, atMs: expect.any(Number), detail }]);
   });
 
   test.for([
-    ['endless', 'it still went on after 604800 s of virtual time'],
-    ['stands-still', 'it still went on after 2000 events'],
-  ] as const)('the scenario %s violates ENDS', async ([name, detail]) => {
+    ['endless', 'the run did not end within 604800 s of virtual time'],
+    ['stands-still', 'the run did not end within 2000 events'],
+  ] as const)('that is %s violates: every run ends', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1, { bounds: { steps: 2_000 } });
     expect(violations).toEqual([{ invariant: ENDS, atMs: expect.any(Number), detail }]);
   });
@@ -97,9 +97,9 @@ describe('many seeds', () => {
 
   test.for([
     ['loops', 'no event within 1 s of CPU time'],
-    ['waits', 'it waited for 1 s for what is not in its world'],
-    ['exits', 'it ended its thread with the code 7'],
-  ] as const)('a seed that %s is a violation, and the other seeds still run', async ([name, detail]) => {
+    ['waits', 'waited 1 s for something outside the simulated world'],
+    ['exits', 'the run ended its thread with exit code 7'],
+  ] as const)('go on when one of them %s, which is a violation', async ([name, detail]) => {
     const tenths: number[] = [];
     for (let seed = 1; tenths.length < 2; seed++)
       if ((await runSeed(named('tenth'), seed)).violations.length > 0) tenths.push(seed);
@@ -108,52 +108,52 @@ describe('many seeds', () => {
       count,
       registry,
       workers: 2,
-      patienceMs: 1_000,
+      hangTimeoutMs: 1_000,
     });
     expect([seeds, violating]).toEqual([count, 2]);
     expect(broken[ENDS]?.first.map(({ seed }) => seed)).toEqual(tenths);
     expect(broken[ENDS]?.first[0]?.detail).toBe(detail);
   });
 
-  test('an unknown scenario or registry is rejected with an error message', async () => {
-    await using crew = new Crew({ registry });
-    await expect(runSeeds('clam', { count: 10, crew })).rejects.toThrow(
-      'no scenario is called clam; there are: calm, boring, tenth,',
+  test('of a scenario that is not there are refused with a sentence', async () => {
+    await using pool = new WorkerPool({ registry });
+    await expect(runSeeds('clam', { count: 10, pool })).rejects.toThrow(
+      'scenario "clam" does not exist; available: calm, boring, tenth,',
     );
-    expect((await runSeeds('calm', { count: 10, crew })).seeds).toBe(10);
+    expect((await runSeeds('calm', { count: 10, pool })).seeds).toBe(10);
     await expect(runSeeds('calm', { count: 10, registry: 'file:///nowhere.ts' })).rejects.toThrow(
       'nowhere.ts',
     );
   });
 
-  test('modules in `before` are loaded first in every thread', async () => {
-    // Makes every choice among ten pick the last.
-    const before = ['data:text/javascript,Math.floor=()=>9'];
+  test('have in their threads what was loaded before all else', async () => {
+    // Of ten, the tenth is chosen from now on.
+    const preload = ['data:text/javascript,Math.floor=()=>9'];
     const plain = await runSeeds('tenth', { count: 100, registry });
-    const changed = await runSeeds('tenth', { count: 100, registry, before });
+    const changed = await runSeeds('tenth', { count: 100, registry, preload });
     expect(plain.violating).toBeLessThan(50);
     expect(changed.violating).toBe(100);
   });
 
-  test('runSeeds rejects when a thread exits before it starts', async () => {
-    const before = ['data:text/javascript,process.exit(3)'];
-    await expect(runSeeds('calm', { count: 10, registry, before })).rejects.toThrow(
-      'a thread of the simulation ended with 3 before it began',
+  test('do not begin when a thread ends before that', async () => {
+    const preload = ['data:text/javascript,process.exit(3)'];
+    await expect(runSeeds('calm', { count: 10, registry, preload })).rejects.toThrow(
+      'a simulation thread exited with code 3 before it was ready',
     );
   });
 
   test('complaints name the seed, the replay command and required events that never occurred', async () => {
     const tenth = await runSeeds('tenth', { count: 100, registry });
     const seed = firstViolation(tenth)?.seed;
-    expect(complaints(named('tenth'), tenth)).toEqual([
-      `tenth: ${tenth.violating} of 100 seeds violate something, first ${seed} ("nine in ten": it is the tenth). ` +
+    expect(problems(named('tenth'), tenth)).toEqual([
+      `tenth: ${tenth.violating} of 100 seeds violate an invariant, first ${seed} ("nine in ten": it is the tenth). ` +
         `Replay it with: make simulate SCENARIO=tenth SEED=${seed}`,
     ]);
     const boring = (count: number) => runSeeds('boring', { count, registry });
-    expect(complaints(named('boring'), await boring(2_000))).toEqual([
-      'boring: "a miracle" never happened in 2,000 seeds, so nothing shows it is endured.',
+    expect(problems(named('boring'), await boring(2_000))).toEqual([
+      'boring: "a miracle" never happened in 2,000 seeds, so the scenario does not test it.',
     ]);
-    expect(complaints(named('boring'), await boring(100))).toEqual([]); // too few seeds to expect it
+    expect(problems(named('boring'), await boring(100))).toEqual([]); // too few to tell
   });
 });
 
@@ -215,11 +215,11 @@ describe('the example of docs/internals/simulation.md', () => {
     expect(docs).toContain(`\`\`\`ts\n${readFileSync(file, 'utf8')}\`\`\`\n`);
   });
 
-  test('holds with the idempotency key, and is violated without it', async () => {
-    await using crew = new Crew({ registry: file.href });
+  test('holds with the key, and is found out without it', async () => {
+    await using pool = new WorkerPool({ registry: file.href });
     const sound = scenarioNamed('bell', example);
-    expect(complaints(sound, await runSeeds(sound.name, { count: 2_000, crew }))).toEqual([]);
-    const { violating, broken } = await runSeeds('bell-without-key', { count: 200, crew });
+    expect(problems(sound, await runSeeds(sound.name, { count: 2_000, pool }))).toEqual([]);
+    const { violating, broken } = await runSeeds('bell-without-key', { count: 200, pool });
     expect(violating).toBeGreaterThan(0);
     expect(Object.keys(broken)).toEqual(['the bell rings once']);
   });

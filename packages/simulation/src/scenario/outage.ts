@@ -1,7 +1,7 @@
 import type { Simulation } from '../world/simulation.ts';
 
-/** Nobody of these gets through to a server for a while. */
-export function cutOff(
+/** Disconnects the processes from a server for a random time. */
+export function partition(
   { schedule, choices, network }: Simulation,
   names: readonly string[],
   origin: string,
@@ -13,8 +13,8 @@ export function cutOff(
   });
 }
 
-/** Everybody gets an answer for a while, and none of it is the server's. */
-export function putOutOfOrder(
+/** Makes the server answer all requests with errors for a random time. */
+export function failRequests(
   { schedule, choices }: Simulation,
   server: { outOfOrder: boolean },
   mostMs: number,
