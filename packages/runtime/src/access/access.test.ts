@@ -12,7 +12,7 @@ import { AccessError } from './access.ts';
 import { inClusterAccess } from './in-cluster.ts';
 
 /** As whom the API server knows us: service accounts of the tests may not read secrets, and the refusal names them. */
-async function whoIs(client: Client): Promise<string> {
+async function userOf(client: Client): Promise<string> {
   try {
     await client.raw('/api/v1/secrets?limit=1');
     return 'administrator';
@@ -38,25 +38,25 @@ describe('a kubeconfig, on the real API server', () => {
     const base64 = (pem: string) => Buffer.from(pem).toString('base64');
     const inPlace = { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) };
     await using first = await clientOf(await kubeconfigWith(cluster, { user: inPlace }));
-    expect(await whoIs(first)).toBe('administrator');
+    expect(await userOf(first)).toBe('administrator');
 
     const asFiles = { 'client-certificate': 'me.crt', 'client-key': 'me.key' };
     const path = await kubeconfigWith(cluster, { user: asFiles });
     await writeFile(join(path, '../me.crt'), certificate);
     await writeFile(join(path, '../me.key'), key);
     await using second = await clientOf(path);
-    expect(await whoIs(second)).toBe('administrator');
+    expect(await userOf(second)).toBe('administrator');
   });
 
   test('lets one in by a token', async ({ cluster, namespace }) => {
     const token = await cluster.api.token(namespace, 'default');
     await using client = await clientOf(await kubeconfigWith(cluster, { user: { token } }));
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:default`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
   test('without a user is nobody in particular', async ({ cluster }) => {
     await using client = await clientOf(await kubeconfigWith(cluster, {}));
-    expect(await whoIs(client)).toBe('system:anonymous');
+    expect(await userOf(client)).toBe('system:anonymous');
   });
 
   test('that skips verification needs no authority; without either the server is not trusted', async ({
@@ -65,9 +65,9 @@ describe('a kubeconfig, on the real API server', () => {
     await using insecure = await clientOf(
       await kubeconfigWith(cluster, { cluster: { 'insecure-skip-tls-verify': true } }),
     );
-    expect(await whoIs(insecure)).toBe('system:anonymous');
+    expect(await userOf(insecure)).toBe('system:anonymous');
     await using strict = await clientOf(await kubeconfigWith(cluster, { cluster: {} }));
-    await expect(whoIs(strict)).rejects.toThrow(ConnectionError);
+    await expect(userOf(strict)).rejects.toThrow(ConnectionError);
   });
 
   test('may name the server by another name than its address', async ({ cluster }) => {
@@ -77,9 +77,9 @@ describe('a kubeconfig, on the real API server', () => {
         cluster: { 'certificate-authority-data': authority, 'tls-server-name': name },
       });
     await using right = await clientOf(await named('kubernetes.default.svc'));
-    expect(await whoIs(right)).toBe('system:anonymous');
+    expect(await userOf(right)).toBe('system:anonymous');
     await using wrong = await clientOf(await named('somebody.else'));
-    await expect(whoIs(wrong)).rejects.toThrow(ConnectionError);
+    await expect(userOf(wrong)).rejects.toThrow(ConnectionError);
   });
 });
 
@@ -94,12 +94,12 @@ describe('a token file', () => {
     await writeFile(file, `${before}\n`);
     const world = worldWithClock();
     await using client = await clientOf(path, world);
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:before`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:before`);
 
     await writeFile(file, after);
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:before`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:before`);
     world.pass(60_000);
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:after`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:after`);
   });
 
   test('is read again at once when its token is refused', async ({ cluster, namespace }) => {
@@ -107,10 +107,10 @@ describe('a token file', () => {
     const file = join(path, '../token');
     await writeFile(file, 'refused');
     await using client = await clientOf(path, worldWithClock());
-    await expect(whoIs(client)).rejects.toThrow(UnauthorizedError);
+    await expect(userOf(client)).rejects.toThrow(UnauthorizedError);
 
     await writeFile(file, await cluster.api.token(namespace, 'default'));
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:default`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
   test('that is empty or gone while it is being replaced changes nothing', async ({ cluster, namespace }) => {
@@ -119,20 +119,20 @@ describe('a token file', () => {
     await writeFile(file, await cluster.api.token(namespace, 'default'));
     const world = worldWithClock();
     await using client = await clientOf(path, world);
-    await whoIs(client);
+    await userOf(client);
     await writeFile(file, '');
     world.pass(60_000);
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:default`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
   test('that is not there, or empty from the start, is said in a sentence', async ({ cluster }) => {
     const path = await kubeconfigWith(cluster, { user: { tokenFile: 'token' } });
     const file = join(path, '../token');
     await using client = await clientOf(path);
-    await expect(whoIs(client)).rejects.toThrow(AccessError);
-    await expect(whoIs(client)).rejects.toThrow(`cannot read ${file}: ENOENT`);
+    await expect(userOf(client)).rejects.toThrow(AccessError);
+    await expect(userOf(client)).rejects.toThrow(`cannot read ${file}: ENOENT`);
     await writeFile(file, '\n');
-    await expect(whoIs(client)).rejects.toThrow(`${file} holds no token`);
+    await expect(userOf(client)).rejects.toThrow(`${file} holds no token`);
   });
 });
 
@@ -144,15 +144,15 @@ test('an authority that was replaced is used by the next connection', async ({ c
   const path = await kubeconfigWith(cluster, { cluster: { 'certificate-authority': 'ca.crt' } });
   const file = join(path, '../ca.crt');
   await using client = await clientOf(path);
-  await expect(whoIs(client)).rejects.toThrow(`cannot read ${file}: ENOENT`);
+  await expect(userOf(client)).rejects.toThrow(`cannot read ${file}: ENOENT`);
   await writeFile(file, stranger.certificate);
-  await expect(whoIs(client)).rejects.toThrow(ConnectionError);
+  await expect(userOf(client)).rejects.toThrow(ConnectionError);
   await writeFile(file, cluster.access.ca);
-  expect(await whoIs(client)).toBe('system:anonymous');
+  expect(await userOf(client)).toBe('system:anonymous');
 });
 
 describe('in a pod', () => {
-  async function mounted(cluster: Cluster, namespace: string, token: string) {
+  async function mountServiceAccount(cluster: Cluster, namespace: string, token: string) {
     const folder = join(await temporaryFolder('pod'), 'serviceaccount');
     await mkdir(folder);
     await writeFile(join(folder, 'token'), token);
@@ -167,20 +167,20 @@ describe('in a pod', () => {
       await serviceAccount(cluster, namespace, 'pod'),
       await serviceAccount(cluster, namespace, 'pod-later'),
     ];
-    const { folder, env } = await mounted(cluster, namespace, first);
+    const { folder, env } = await mountServiceAccount(cluster, namespace, first);
     const world = worldWithClock();
     const access = await inClusterAccess({ clock: world, folder, env });
     expect(access.namespace).toBe(namespace);
     await using client = new Client({ world, access, fieldManager: 'access-test' });
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:pod`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:pod`);
 
     await writeFile(join(folder, 'token'), second);
     world.pass(60_000);
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:pod-later`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:pod-later`);
   });
 
   test('an IPv6 address of the API server is put in brackets', async ({ cluster, namespace }) => {
-    const { folder } = await mounted(cluster, namespace, 'none');
+    const { folder } = await mountServiceAccount(cluster, namespace, 'none');
     const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
     const { server } = await inClusterAccess({ clock: nodeWorld, folder, env });
     expect(server.origin).toBe('https://[fd00::1]:443');
@@ -191,7 +191,7 @@ describe('in a pod', () => {
     namespace,
   }) => {
     await expect(inClusterAccess({ clock: nodeWorld, env: {} })).rejects.toThrow(/not in a pod.*kubeconfig/);
-    const { env } = await mounted(cluster, namespace, 'none');
+    const { env } = await mountServiceAccount(cluster, namespace, 'none');
     await expect(inClusterAccess({ clock: nodeWorld, env, folder: '/nowhere' })).rejects.toThrow(
       "the pod's service account is not mounted at /nowhere",
     );

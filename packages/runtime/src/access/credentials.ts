@@ -23,40 +23,40 @@ export function fixedToken(token: string): Credentials {
 }
 
 /** A value that is fetched when first needed, kept, and fetched again when it is old or was refused. */
-export interface Renewable<T> {
+export interface Expiring<T> {
   readonly value: T;
   /** Wall-clock milliseconds after which it is fetched anew. */
-  readonly until: number;
+  readonly expiresAt: number;
 }
 
 /**
  * Keeps what `fetch` gives until it is old. Fetched once however many ask at the same time; when fetching it anew fails,
  * the old one serves on until it is refused.
  */
-export class Kept<T> {
+export class RefreshedValue<T> {
   readonly #clock: Clock;
-  readonly #fetch: () => Promise<Renewable<T>>;
-  #kept: Renewable<T> | undefined;
+  readonly #fetch: () => Promise<Expiring<T>>;
+  #current: Expiring<T> | undefined;
   #fetching: Promise<T> | undefined;
 
-  constructor(clock: Clock, fetch: () => Promise<Renewable<T>>) {
+  constructor(clock: Clock, fetch: () => Promise<Expiring<T>>) {
     this.#clock = clock;
     this.#fetch = fetch;
   }
 
   /** What is kept now, old or not. */
   get current(): T | undefined {
-    return this.#kept?.value;
+    return this.#current?.value;
   }
 
   /** What is kept, unless it is old. */
   get fresh(): T | undefined {
-    const kept = this.#kept;
-    return kept !== undefined && this.#clock.now() < kept.until ? kept.value : undefined;
+    const kept = this.#current;
+    return kept !== undefined && this.#clock.now() < kept.expiresAt ? kept.value : undefined;
   }
 
   async get(): Promise<T> {
-    const kept = this.#kept;
+    const kept = this.#current;
     if (kept === undefined) return this.renew();
     return this.fresh ?? this.renew().catch(() => kept.value);
   }
@@ -64,7 +64,7 @@ export class Kept<T> {
   renew(): Promise<T> {
     this.#fetching ??= this.#fetch()
       .then((fetched) => {
-        this.#kept = fetched;
+        this.#current = fetched;
         return fetched.value;
       })
       .finally(() => {
@@ -75,14 +75,14 @@ export class Kept<T> {
 }
 
 /** A token that comes from somewhere and runs out. */
-export function renewedToken(clock: Clock, fetch: () => Promise<Renewable<string>>): Credentials {
-  const token = new Kept(clock, fetch);
+export function refreshedToken(clock: Clock, fetch: () => Promise<Expiring<string>>): Credentials {
+  const token = new RefreshedValue(clock, fetch);
   return {
     authorization: () => {
       const { fresh } = token;
       return fresh === undefined ? token.get().then(bearer) : bearer(fresh);
     },
-    renew: (refused) => renewed(token, bearer, refused),
+    renew: (refused) => renewRejected(token, bearer, refused),
   };
 }
 
@@ -90,8 +90,8 @@ export function renewedToken(clock: Clock, fetch: () => Promise<Renewable<string
  * Fetches anew unless that has happened since `refused` was sent; tells whether the header is another one now. Compares
  * with what was refused and not with what is kept: between a request and its 401 another one may have renewed it.
  */
-export async function renewed<T>(
-  kept: Kept<T>,
+export async function renewRejected<T>(
+  kept: RefreshedValue<T>,
   header: (value: T) => string | undefined,
   refused: string | undefined,
 ): Promise<boolean> {

@@ -2,7 +2,7 @@ import { type ExecFileException, execFile } from 'node:child_process';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Clock, TlsOptions } from '@vmwright/core';
 import { AccessError } from './access.ts';
-import { type Credentials, Kept, type Renewable, renewed } from './credentials.ts';
+import { type Credentials, RefreshedValue, type Expiring, renewRejected } from './credentials.ts';
 
 type Identity = Pick<TlsOptions, 'certificate' | 'key'>;
 
@@ -27,30 +27,30 @@ interface Program {
 }
 
 /** Without an expiry the credentials are good until they are refused. */
-const FOREVER = Number.POSITIVE_INFINITY;
+const NO_EXPIRY = Number.POSITIVE_INFINITY;
 
 /** One that hangs would hold up every request for good. */
-const LONGEST_RUN_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** Credentials from a program (client.authentication.k8s.io), run again when they expire or are refused. */
 export class ExecPlugin implements Credentials {
-  readonly #kept: Kept<ExecCredential>;
+  readonly #credential: RefreshedValue<ExecCredential>;
 
   constructor({ clock, spec, path }: ExecPluginOptions) {
-    const program = programIn(spec, path);
-    this.#kept = new Kept(clock, async () => credentialFrom(await run(clock, program), program.command));
+    const program = parseSpec(spec, path);
+    this.#credential = new RefreshedValue(clock, async () => parseCredential(await run(clock, program), program.command));
   }
 
   async authorization(): Promise<string | undefined> {
-    return headerOf(await this.#kept.get());
+    return headerOf(await this.#credential.get());
   }
 
   async identity(): Promise<Identity> {
-    return (await this.#kept.get()).identity;
+    return (await this.#credential.get()).identity;
   }
 
   async renew(refused?: string): Promise<boolean> {
-    return renewed(this.#kept, headerOf, refused);
+    return renewRejected(this.#credential, headerOf, refused);
   }
 }
 
@@ -58,7 +58,7 @@ function headerOf({ token }: ExecCredential): string | undefined {
   return token === undefined ? undefined : `Bearer ${token}`;
 }
 
-function programIn(spec: ExecPluginOptions['spec'], path: string): Program {
+function parseSpec(spec: ExecPluginOptions['spec'], path: string): Program {
   const { command, args, env, apiVersion, installHint } = spec;
   if (typeof command !== 'string' || command === '')
     throw new AccessError(`${path}: the user's exec plugin names no command`);
@@ -82,9 +82,9 @@ function run(clock: Clock, { command, args, env, installHint }: Program): Promis
     const child = execFile(command, args, { env: { ...process.env, ...env } }, (error, stdout) => {
       timer.cancel();
       if (error === null) resolve(stdout);
-      else reject(new AccessError(`the credential plugin ${command} ${failure(error, installHint)}`));
+      else reject(new AccessError(`the credential plugin ${command} ${describeFailure(error, installHint)}`));
     });
-    const timer = clock.after(LONGEST_RUN_MS, () => {
+    const timer = clock.after(TIMEOUT_MS, () => {
       child.kill('SIGKILL');
       // What it has started itself may hold these open, and would be waited for.
       child.stdout?.destroy();
@@ -95,7 +95,7 @@ function run(clock: Clock, { command, args, env, installHint }: Program): Promis
   });
 }
 
-function failure({ code, signal, killed }: ExecFileException, installHint: string): string {
+function describeFailure({ code, signal, killed }: ExecFileException, installHint: string): string {
   if (code === 'ENOENT') return `is not there; ${installHint || 'install it, or give its full path'}`;
   if (code === 'EACCES') return 'may not be executed';
   if (killed || signal) return `was ended by ${signal ?? 'a signal'}; run it by hand to see why`;
@@ -103,8 +103,8 @@ function failure({ code, signal, killed }: ExecFileException, installHint: strin
 }
 
 /** What it printed may hold a secret, so no message quotes it. */
-function credentialFrom(printed: string, command: string): Renewable<ExecCredential> {
-  const status = statusIn(printed);
+function parseCredential(printed: string, command: string): Expiring<ExecCredential> {
+  const status = parseStatus(printed);
   const text = (name: string) => (typeof status?.[name] === 'string' ? status[name] : undefined);
   const [token, certificate, key] = [text('token'), text('clientCertificateData'), text('clientKeyData')];
   if (token === undefined && (certificate === undefined || key === undefined)) {
@@ -115,11 +115,11 @@ function credentialFrom(printed: string, command: string): Renewable<ExecCredent
   const expiry = Date.parse(text('expirationTimestamp') ?? '');
   return {
     value: { token, identity: certificate === undefined || key === undefined ? {} : { certificate, key } },
-    until: Number.isNaN(expiry) ? FOREVER : expiry,
+    expiresAt: Number.isNaN(expiry) ? NO_EXPIRY : expiry,
   };
 }
 
-function statusIn(printed: string): Readonly<Record<string, unknown>> | undefined {
+function parseStatus(printed: string): Readonly<Record<string, unknown>> | undefined {
   try {
     return JSON.parse(printed)?.status ?? undefined;
   } catch {

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { type Clock, messageOf } from '@vmwright/core';
 import { AccessError } from './access.ts';
-import { type Credentials, renewedToken } from './credentials.ts';
+import { type Credentials, refreshedToken } from './credentials.ts';
 
 /** How long a token is taken for current. Kubernetes gives a new one when 80 % of the old one's life is over. */
-const FRESH_MS = 60_000;
+const TOKEN_TTL_MS = 60_000;
 
 /**
  * The content of a file that somebody else rotates. Read each time, which is once a connection: an authority that is a
@@ -23,11 +23,11 @@ export function rotatedFile(path: string): () => Promise<string> {
 }
 
 export function tokenFile(clock: Clock, path: string): Credentials {
-  return renewedToken(clock, async () => {
+  return refreshedToken(clock, async () => {
     const value = (await read(path)).trim();
     // Whoever writes it in place empties it first.
     if (value === '') throw new AccessError(`${path} holds no token`);
-    return { value, until: clock.now() + FRESH_MS };
+    return { value, expiresAt: clock.now() + TOKEN_TTL_MS };
   });
 }
 

@@ -39,7 +39,7 @@ export class KubeconfigFiles {
 
   get currentContext(): string | undefined {
     for (const { config } of this.#files) {
-      const name = text(config['current-context']);
+      const name = nonEmptyString(config['current-context']);
       if (name !== undefined) return name;
     }
     return undefined;
@@ -69,7 +69,7 @@ export function fieldsOf(value: unknown): Fields | undefined {
 }
 
 /** Text with something in it. */
-export function text(value: unknown): string | undefined {
+export function nonEmptyString(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 

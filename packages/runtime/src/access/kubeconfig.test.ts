@@ -9,7 +9,7 @@ import { type KubeconfigOptions, kubeconfigAccess } from './kubeconfig.ts';
 const access = (options: Omit<KubeconfigOptions, 'world'>) =>
   kubeconfigAccess({ world: nodeWorld, ...options });
 
-async function written(content: string | object): Promise<string> {
+async function writeConfig(content: string | object): Promise<string> {
   const path = join(await temporaryFolder('kubeconfig'), 'config');
   await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content));
   return path;
@@ -45,7 +45,7 @@ current-context: a
 
 describe('the context', () => {
   test('is the current one unless another is asked for', async () => {
-    const path = await written(TWO_CONTEXTS);
+    const path = await writeConfig(TWO_CONTEXTS);
     const current = await access({ path });
     expect(current).toMatchObject({ server: { origin: 'https://near:6443' }, namespace: 'team-a' });
     expect(await current.credentials.authorization()).toBe('Bearer mine');
@@ -60,14 +60,14 @@ describe('the context', () => {
   });
 
   test('that is not there, or points to what is not there, is named', async () => {
-    const path = await written(TWO_CONTEXTS);
+    const path = await writeConfig(TWO_CONTEXTS);
     await expect(access({ path, context: 'c' })).rejects.toThrow(`${path} has no context "c"`);
     const dangling = (context: object) =>
-      written({ ...config({}), contexts: [{ name: 'main', context }] }).then((at) => access({ path: at }));
+      writeConfig({ ...config({}), contexts: [{ name: 'main', context }] }).then((at) => access({ path: at }));
     await expect(dangling({ cluster: 'gone' })).rejects.toThrow('has no cluster "gone"');
     await expect(dangling({ cluster: 'here', user: 'gone' })).rejects.toThrow('has no user "gone"');
     await expect(dangling({})).rejects.toThrow('names no cluster in the context');
-    const none = await written({ ...config({}), 'current-context': '' });
+    const none = await writeConfig({ ...config({}), 'current-context': '' });
     await expect(access({ path: none })).rejects.toThrow(
       `${none} names no context; choose one with \`kubectl config use-context\``,
     );
@@ -76,11 +76,11 @@ describe('the context', () => {
 
 describe('several paths in KUBECONFIG', () => {
   test('are taken as one file, the earlier before the later, and those missing left out', async () => {
-    const first = await written({
+    const first = await writeConfig({
       'current-context': 'main',
       users: [{ name: 'me', user: { tokenFile: 'token' } }],
     });
-    const second = await written({ ...config({ user: { token: 'of the second' } }), 'current-context': 'x' });
+    const second = await writeConfig({ ...config({ user: { token: 'of the second' } }), 'current-context': 'x' });
     await writeFile(join(first, '../token'), 'of the first');
     const env = { KUBECONFIG: ['/nowhere', first, '', second].join(delimiter) };
     const { server, credentials } = await access({ env });
@@ -97,7 +97,7 @@ describe('several paths in KUBECONFIG', () => {
   });
 
   test('do not matter when a path is given', async () => {
-    const path = await written(config({}));
+    const path = await writeConfig(config({}));
     await expect(access({ path, env: { KUBECONFIG: '/nowhere' } })).resolves.toBeDefined();
   });
 });
@@ -111,7 +111,7 @@ describe('a file that is no good is said in a sentence', () => {
   });
 
   test('when it is not YAML: with the line, and without what is on it', async () => {
-    const path = await written('clusters: []\nusers:\n- user: { token: s3cret\n');
+    const path = await writeConfig('clusters: []\nusers:\n- user: { token: s3cret\n');
     const error: unknown = await access({ path }).catch((caught) => caught);
     expect(error).toBeInstanceOf(AccessError);
     expect(error).toMatchObject({
@@ -122,7 +122,7 @@ describe('a file that is no good is said in a sentence', () => {
   });
 
   test.for(['', 'just words', '- a\n- list\n'])('when it is something else: %j', async (content) => {
-    const path = await written(content);
+    const path = await writeConfig(content);
     await expect(access({ path })).rejects.toThrow(`${path} is not a kubeconfig`);
   });
 
@@ -147,7 +147,7 @@ describe('a file that is no good is said in a sentence', () => {
     ],
     [{ user: { exec: {} } }, "the user's exec plugin names no command"],
   ] as const)('when it asks for what there is not: %j', async ([sides, sentence]) => {
-    const path = await written(config(sides));
+    const path = await writeConfig(config(sides));
     await expect(access({ path })).rejects.toThrow(`${path}: ${sentence}`);
   });
 });
@@ -156,7 +156,7 @@ test('an OIDC provider in a kubeconfig is used', async () => {
   const claims = Buffer.from(JSON.stringify({ exp: 4_000_000_000 })).toString('base64url');
   const provider = { name: 'oidc', config: { 'id-token': `e30.${claims}.c2ln` } };
   const { credentials } = await access({
-    path: await written(config({ user: { 'auth-provider': provider } })),
+    path: await writeConfig(config({ user: { 'auth-provider': provider } })),
   });
   expect(await credentials.authorization()).toBe(`Bearer e30.${claims}.c2ln`);
 });

@@ -1,9 +1,9 @@
 import { messageOf, type TransportRequest, type World } from '@vmwright/core';
 import { AccessError } from './access.ts';
-import { type Credentials, type Renewable, renewedToken } from './credentials.ts';
+import { type Credentials, type Expiring, refreshedToken } from './credentials.ts';
 
 /** Taken for expired this long before it is. */
-const EARLY_MS = 30_000;
+const EXPIRY_MARGIN_MS = 30_000;
 /** For one answer of the identity provider. */
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 1 << 20;
@@ -23,11 +23,11 @@ export function oidcToken({ world, config, ca, path }: OidcOptions): Credentials
   const setting = (name: string) => (typeof config[name] === 'string' ? config[name] : '');
   let idToken = setting('id-token');
   let refreshToken = setting('refresh-token');
-  return renewedToken(world, async (): Promise<Renewable<string>> => {
-    if (idToken !== '' && expiryOf(idToken) - EARLY_MS > world.now()) {
+  return refreshedToken(world, async (): Promise<Expiring<string>> => {
+    if (idToken !== '' && expiryOf(idToken) - EXPIRY_MARGIN_MS > world.now()) {
       const value = idToken;
       idToken = ''; // asked for anew, it was refused or is old
-      return { value, until: expiryOf(value) - EARLY_MS };
+      return { value, expiresAt: expiryOf(value) - EXPIRY_MARGIN_MS };
     }
     const issuer = setting('idp-issuer-url');
     if (issuer === '' || refreshToken === '') {
@@ -36,13 +36,13 @@ export function oidcToken({ world, config, ca, path }: OidcOptions): Credentials
       );
     }
     const provider = { world, ca, issuer };
-    const { token_endpoint: endpoint } = await ask(
+    const { token_endpoint: endpoint } = await fetchJson(
       provider,
       `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
     );
     if (typeof endpoint !== 'string')
       throw new AccessError(`the identity provider ${issuer} does not say where it renews tokens`);
-    const answer = await ask(provider, endpoint, {
+    const answer = await fetchJson(provider, endpoint, {
       grant_type: 'refresh_token',
       refresh_token: refreshToken,
       client_id: setting('client-id'),
@@ -52,7 +52,7 @@ export function oidcToken({ world, config, ca, path }: OidcOptions): Credentials
     if (typeof value !== 'string')
       throw new AccessError(`${issuer} has refused to renew the OIDC token; log in again`);
     if (typeof answer.refresh_token === 'string') refreshToken = answer.refresh_token;
-    return { value, until: expiryOf(value) - EARLY_MS };
+    return { value, expiresAt: expiryOf(value) - EXPIRY_MARGIN_MS };
   });
 }
 
@@ -61,7 +61,7 @@ interface Provider extends Pick<OidcOptions, 'world' | 'ca'> {
 }
 
 /** The fields of its answer; none if it is no success or not JSON, which may hold a token and is never quoted. */
-async function ask(
+async function fetchJson(
   { world, ca, issuer }: Provider,
   address: string,
   form?: Record<string, string>,
@@ -97,7 +97,7 @@ async function ask(
   try {
     const response = await transport.request(request);
     const text = await response.text();
-    return response.status === 200 ? fieldsIn(text) : {};
+    return response.status === 200 ? parseFields(text) : {};
   } catch (error) {
     throw new AccessError(`the identity provider ${issuer} cannot be reached: ${messageOf(error)}`, {
       cause: error,
@@ -108,7 +108,7 @@ async function ask(
   }
 }
 
-function fieldsIn(text: string): Readonly<Record<string, unknown>> {
+function parseFields(text: string): Readonly<Record<string, unknown>> {
   try {
     const parsed: unknown = JSON.parse(text);
     return typeof parsed === 'object' && parsed !== null ? { ...parsed } : {};

@@ -116,11 +116,11 @@ export class Availability {
     }
     if (this.#timer !== undefined) return;
     const leftMs = this.#answeredAt + afterMs - clock.monotonic();
-    if (leftMs <= 0) this.#lose();
-    else this.#timer = clock.after(leftMs, () => this.#lose());
+    if (leftMs <= 0) this.#beginOutage();
+    else this.#timer = clock.after(leftMs, () => this.#beginOutage());
   }
 
-  #lose(): void {
+  #beginOutage(): void {
     const { log, backend, onChange } = this.#options;
     this.#timer = undefined;
     const { error } = this.#failure ?? { error: undefined };

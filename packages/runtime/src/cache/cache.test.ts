@@ -148,16 +148,16 @@ test('shows what was written at once, tells of it once, and never goes back', as
   });
   const metadata = { namespace, name: 'own' };
   const first = await client.create(ConfigMap, { metadata, data: { n: '1' } });
-  cache.written(first);
+  cache.onWrite(first);
   expect(cache.get(metadata)?.data).toEqual({ n: '1' });
   const second = await client.mergePatch(ConfigMap, metadata, { data: { n: '2' } });
-  cache.written(second);
-  cache.written(first); // an answer that comes late
+  cache.onWrite(second);
+  cache.onWrite(first); // an answer that comes late
   expect(cache.get(metadata)?.data).toEqual({ n: '2' });
 
   await client.delete(ConfigMap, metadata);
-  cache.deleted(metadata, second.metadata.uid ?? '');
-  cache.written(second);
+  cache.onDelete(metadata, second.metadata.uid ?? '');
+  cache.onWrite(second);
   expect(cache.get(metadata)).toBeUndefined();
   // By the time a later object is seen, the watch has told of all the above.
   const later = next(cache, ({ key }) => key.endsWith('/fence'));
@@ -173,7 +173,7 @@ test('of metadata keeps nothing else of what was written either, and lists say w
   const { cache, client } = await start(cluster.kubeconfig, { namespaces: [namespace], metadataOnly: true });
   const seen = next(cache, ({ key }) => key.endsWith('/spare'));
   const metadata = { namespace, name: 'spare' };
-  cache.written(await client.create(ConfigMap, { metadata, data: { password: 'hunter2' } }));
+  cache.onWrite(await client.create(ConfigMap, { metadata, data: { password: 'hunter2' } }));
   await seen;
   expect(JSON.stringify([...cache.list()])).not.toContain('hunter2');
   const { items } = await client.list(ConfigMap, { namespace });
@@ -196,16 +196,16 @@ test('with a selector shows what was written at once as well, and drops what doe
   const metadata = { namespace, name: 'chosen', labels: { app: 'a' } };
   const write = async (labels: object, name = 'chosen') => {
     const written = await client.mergePatch(ConfigMap, { namespace, name }, { metadata: { labels } });
-    cache.written(written);
+    cache.onWrite(written);
     return cache.get({ namespace, name })?.metadata.labels;
   };
   const first = await client.create(ConfigMap, { metadata });
-  cache.written(first);
+  cache.onWrite(first);
   expect(cache.get(metadata)?.metadata.labels).toEqual({ app: 'a' });
-  cache.written(await client.create(ConfigMap, { metadata: { ...metadata, name: 'other' } }));
+  cache.onWrite(await client.create(ConfigMap, { metadata: { ...metadata, name: 'other' } }));
   expect(cache.get({ namespace, name: 'other' })).toBeUndefined();
   expect(await write({ hidden: 'yes' })).toBeUndefined();
-  cache.written(first); // an answer that comes late
+  cache.onWrite(first); // an answer that comes late
   expect(cache.get(metadata)).toBeUndefined();
   expect(await write({ hidden: null, app: 'b' })).toEqual({ app: 'b' });
   expect(await write({ app: 'c' })).toBeUndefined();
@@ -229,12 +229,12 @@ test('what is written while an index is gone through comes once', async ({ clust
     indexers: { all: () => ['x'] },
   });
   for (const name of ['once-a', 'once-b'])
-    cache.written(await client.create(ConfigMap, { metadata: { namespace, name }, data: { n: '0' } }));
+    cache.onWrite(await client.create(ConfigMap, { metadata: { namespace, name }, data: { n: '0' } }));
   const seen: string[] = [];
   for (const { metadata } of cache.byIndex('all', 'x')) {
     if (!metadata.name.startsWith('once-')) continue;
     seen.push(metadata.name);
-    cache.written(await client.mergePatch(ConfigMap, metadata, { data: { n: String(seen.length) } }));
+    cache.onWrite(await client.mergePatch(ConfigMap, metadata, { data: { n: String(seen.length) } }));
   }
   expect(seen.sort()).toEqual(['once-a', 'once-b']);
 });

@@ -6,10 +6,10 @@ import { byFields, byLabels, type Selects } from '../kind/selector.ts';
 import { NamespacePartition } from './namespace-partition.ts';
 import { Reflector } from './reflector.ts';
 import { SharedNamespaces } from './shared-namespaces.ts';
-import { type Change, type Indexer, revive, Store, versionOf } from './store.ts';
+import { type Change, type Indexer, parseObject, Store, versionOf } from './store.ts';
 
 /** All that an object has in a cache of metadata. */
-const METADATA: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
+const METADATA_FIELDS: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 
 export interface CacheOptions<T extends KubeObject> {
   readonly world: World;
@@ -57,11 +57,11 @@ export class CacheEvent<T extends KubeObject> {
 
   /** Its newest state; of one that is removed, the last known. */
   get object(): T {
-    return revive(this.#after ?? this.#before ?? '');
+    return parseObject(this.#after ?? this.#before ?? '');
   }
 
   get before(): T | undefined {
-    return this.#before === undefined ? undefined : revive(this.#before);
+    return this.#before === undefined ? undefined : parseObject(this.#before);
   }
 }
 
@@ -82,11 +82,11 @@ export class ObjectCache<T extends KubeObject> {
   readonly #options: CacheOptions<T>;
   readonly #store = new Store<T>();
   readonly #subscribers = new Set<Subscriber<T>>();
-  readonly #sections: ReadonlyMap<string, NamespacePartition<T>>;
+  readonly #partitions: ReadonlyMap<string, NamespacePartition<T>>;
   readonly #shared: SharedNamespaces;
   readonly #synced = Promise.withResolvers<void>();
   /** By namespace watched ('' for all): the version up to which the watch has told of everything. */
-  readonly #reached = new Map<string, number>();
+  readonly #observedVersions = new Map<string, number>();
   readonly #selects: Selects;
   #hasSynced = false;
 
@@ -103,22 +103,22 @@ export class ObjectCache<T extends KubeObject> {
       );
     const namespaces = new Set(options.namespaces);
     const letIn = (objects: Iterable<T>) => {
-      for (const object of objects) this.#tell(this.#store.put(keyOf(object.metadata), object), true);
+      for (const object of objects) this.#notify(this.#store.put(keyOf(object.metadata), object), true);
     };
     const section = (name: string) =>
       new NamespacePartition<T>(name, namespaces.size > 1 ? letIn : undefined);
-    this.#sections =
+    this.#partitions =
       namespaces.size === 0
         ? new Map([['', new NamespacePartition<T>(undefined)]])
         : new Map([...namespaces].map((name) => [name, section(name)]));
     this.#shared = options.shared ?? new SharedNamespaces();
     // One alone is waited for, and waits for nobody.
-    if (namespaces.size > 1) this.#shared.join(this.#sections, () => this.#settle());
+    if (namespaces.size > 1) this.#shared.join(this.#partitions, () => this.#checkSynced());
   }
 
   /** Keeps it current until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const sections = [...this.#sections.values()];
+    const sections = [...this.#partitions.values()];
     await Promise.all(sections.map((section) => this.#reflector(section).run(signal)));
   }
 
@@ -128,7 +128,7 @@ export class ObjectCache<T extends KubeObject> {
 
   /** Of several namespaces, those that cannot be listed or watched now: what it has of them is nothing, or old. */
   get unlistable(): readonly string[] {
-    return [...this.#sections].flatMap(([name, { isFailing }]) => (isFailing ? [name] : []));
+    return [...this.#partitions].flatMap(([name, { isFailing }]) => (isFailing ? [name] : []));
   }
 
   /** Resolves when all that was there at the start is in, but for namespaces that cannot be listed. */
@@ -149,12 +149,12 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   *list(): Generator<T, void, undefined> {
-    for (const key of this.#store.keys()) yield* this.#maybe(key);
+    for (const key of this.#store.keys()) yield* this.#existing(key);
   }
 
   *byIndex(index: string, value: string): Generator<T, void, undefined> {
     // A copy: what is written meanwhile goes to the end of an index, and would come again.
-    for (const key of [...this.#store.find(index, value)]) yield* this.#maybe(key);
+    for (const key of [...this.#store.find(index, value)]) yield* this.#existing(key);
   }
 
   /** Number of objects that an index has under this value; takes the same time for any number. */
@@ -180,24 +180,24 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   /** Takes in what the server has answered to a write, ahead of the watch. */
-  written(object: T): void {
+  onWrite(object: T): void {
     const key = keyOf(object.metadata);
     if (!this.#selects(object))
-      this.#tell(this.#store.bury(key, object.metadata.uid ?? '', versionOf(object)));
-    else if (this.#takes(key, object)) this.#tell(this.#store.put(key, this.#kept(object)));
+      this.#notify(this.#store.addTombstone(key, object.metadata.uid ?? '', versionOf(object)));
+    else if (this.#accepts(key, object)) this.#notify(this.#store.put(key, this.#toStored(object)));
   }
 
   /** Takes in that an object is gone, ahead of the watch. */
-  deleted(ref: ObjectRef, uid: string): void {
-    this.#tell(this.#store.bury(keyOf(ref), uid));
+  onDelete(ref: ObjectRef, uid: string): void {
+    this.#notify(this.#store.addTombstone(keyOf(ref), uid));
   }
 
   #reflector(section: NamespacePartition<T>): Reflector<T> {
     const { world, client, kind, labelSelector, fieldSelector, metadataOnly = false } = this.#options;
     const { namespace } = section;
-    const store = () => section.waiting ?? this.#store;
+    const store = () => section.staged ?? this.#store;
     const tell = (change: Change | undefined) => {
-      if (section.waiting === undefined) this.#tell(change);
+      if (section.staged === undefined) this.#notify(change);
     };
     return new Reflector<T>({
       world,
@@ -207,13 +207,13 @@ export class ObjectCache<T extends KubeObject> {
       keyOf: ({ metadata }) => keyOf(metadata),
       onError: (error) => this.#failed(section, error),
       sink: {
-        put: (object) => tell(store().put(keyOf(object.metadata), this.#kept(object))),
-        removed: (object) => {
+        put: (object) => tell(store().put(keyOf(object.metadata), this.#toStored(object))),
+        remove: (object) => {
           tell(store().remove(keyOf(object.metadata), versionOf(object)));
-          this.#store.unbury(object.metadata.uid);
+          this.#store.clearTombstone(object.metadata.uid);
         },
-        reached: (resourceVersion) => {
-          this.#reached.set(namespace ?? '', Number(resourceVersion));
+        advance: (resourceVersion) => {
+          this.#observedVersions.set(namespace ?? '', Number(resourceVersion));
           this.#succeeded(section);
         },
         complete: (keys, resourceVersion) => {
@@ -221,11 +221,11 @@ export class ObjectCache<T extends KubeObject> {
           for (const key of [...store().keys()]) {
             if (key.startsWith(prefix) && !keys.has(key)) tell(store().remove(key, Number(resourceVersion)));
           }
-          store().listed(prefix, keys, Number(resourceVersion));
+          store().clearTombstones(prefix, keys, Number(resourceVersion));
           section.listed();
           this.#succeeded(section);
-          if (!section.isIn) this.#shared.changed(namespace ?? '');
-          this.#settle();
+          if (!section.isPublished) this.#shared.changed(namespace ?? '');
+          this.#checkSynced();
         },
       },
     });
@@ -241,7 +241,7 @@ export class ObjectCache<T extends KubeObject> {
   #failed(section: NamespacePartition<T>, error: unknown): void {
     const { namespace = '' } = section;
     // One alone has nobody to go on without it: it is told at each try.
-    const news = this.#sections.size > 1 ? section.failed(error) : 'may pass';
+    const news = this.#partitions.size > 1 ? section.failed(error) : 'may pass';
     if (news === 'may pass') this.#options.onError?.(error);
     if (news !== 'lasts') return;
     this.#options.onListable?.(namespace, false, error);
@@ -249,17 +249,17 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   /** Something may have come in, or be waited for no longer. Without any namespace there is no cache. */
-  #settle(): void {
+  #checkSynced(): void {
     if (this.#hasSynced) return;
-    const sections = [...this.#sections];
-    const isThere = ([name, { isIn }]: [string, NamespacePartition<T>]) =>
-      isIn || this.#shared.isLeftOut(name);
-    if (!sections.every(isThere) || !sections.some(([, { isIn }]) => isIn)) return;
+    const sections = [...this.#partitions];
+    const isThere = ([name, { isPublished }]: [string, NamespacePartition<T>]) =>
+      isPublished || this.#shared.isExcluded(name);
+    if (!sections.every(isThere) || !sections.some(([, { isPublished }]) => isPublished)) return;
     this.#hasSynced = true;
     this.#synced.resolve();
   }
 
-  #tell(change: Change | undefined, initial = !this.#hasSynced): void {
+  #notify(change: Change | undefined, initial = !this.#hasSynced): void {
     if (change === undefined) return;
     for (const subscriber of this.#subscribers) {
       try {
@@ -276,20 +276,20 @@ export class ObjectCache<T extends KubeObject> {
    * Whether an object that we wrote belongs here. One that is not there although the watch has told of everything up to
    * its version was deleted since: the answer to the write has come late, and must not bring it back.
    */
-  #takes(key: string, object: T): boolean {
+  #accepts(key: string, object: T): boolean {
     if (this.#store.has(key)) return true;
     const { namespaces } = this.#options;
     const { namespace = '' } = object.metadata;
     if (namespaces !== undefined && !namespaces.includes(namespace)) return false;
-    if (this.#sections.get(namespace)?.waiting !== undefined) return false; // the watch brings it, with all others
-    return versionOf(object) > (this.#reached.get(namespaces === undefined ? '' : namespace) ?? 0);
+    if (this.#partitions.get(namespace)?.staged !== undefined) return false; // the watch brings it, with all others
+    return versionOf(object) > (this.#observedVersions.get(namespaces === undefined ? '' : namespace) ?? 0);
   }
 
-  #kept(object: T): T {
+  #toStored(object: T): T {
     const { managedFields: _, ...metadata } = { managedFields: undefined, ...object.metadata };
     const lean = { ...object, metadata };
     if (this.#options.metadataOnly)
-      for (const part of Object.keys(lean)) if (!METADATA.has(part)) Reflect.deleteProperty(lean, part);
+      for (const part of Object.keys(lean)) if (!METADATA_FIELDS.has(part)) Reflect.deleteProperty(lean, part);
     const { transform } = this.#options;
     if (transform === undefined) return lean;
     const transformed = () => {
@@ -311,7 +311,7 @@ export class ObjectCache<T extends KubeObject> {
     }
   }
 
-  *#maybe(key: string): Generator<T, void, undefined> {
+  *#existing(key: string): Generator<T, void, undefined> {
     const object = this.#store.get(key);
     if (object !== undefined) yield object;
   }

@@ -102,11 +102,11 @@ export class Caches {
   }
 
   /** Makes a write visible at once to all who read the kind's cache. */
-  written<T extends KubeObject>({ kind, object, ref, uid }: Write<T>): void {
+  onWrite<T extends KubeObject>({ kind, object, ref, uid }: Write<T>): void {
     const cache = this.#caches.get(resourceOf(kind));
     if (cache === undefined || !isCacheOf(cache, kind)) return;
-    if (object !== undefined) cache.written(object);
-    else if (uid !== undefined) cache.deleted(ref, uid);
+    if (object !== undefined) cache.onWrite(object);
+    else if (uid !== undefined) cache.onDelete(ref, uid);
   }
 }
 

@@ -3,9 +3,9 @@ import type { KubeObject } from '../kind/object.ts';
 import { Store } from './store.ts';
 
 /** Refusals in a row that last: fewer may come from a server that has just started, and not read its roles yet. */
-const LASTING_REFUSALS = 3;
+const PERSISTENT_FORBIDDEN = 3;
 /** Other failures in a row that last: about a minute of them. */
-const LASTING_FAILURES = 7;
+const PERSISTENT_FAILURES = 7;
 
 /**
  * One of the namespaces that a cache watches (or all, as one), and how it stands with it.
@@ -15,33 +15,33 @@ const LASTING_FAILURES = 7;
  */
 export class NamespacePartition<T extends KubeObject> {
   readonly namespace: string | undefined;
-  readonly #letIn: (objects: Iterable<T>) => void;
-  #waiting: Store<T> | undefined;
+  readonly #onPublish: (objects: Iterable<T>) => void;
+  #staged: Store<T> | undefined;
   #isListed = false;
   #failures = 0;
   /** What lasts, by its code. */
-  #lasting: string | undefined;
+  #persistentCode: string | undefined;
 
-  /** @param letIn is handed all that has waited; without it nothing waits */
-  constructor(namespace: string | undefined, letIn?: (objects: Iterable<T>) => void) {
+  /** @param publish is handed all that has waited; without it nothing waits */
+  constructor(namespace: string | undefined, publish?: (objects: Iterable<T>) => void) {
     this.namespace = namespace;
-    this.#letIn = letIn ?? (() => undefined);
-    if (letIn !== undefined) this.#waiting = new Store();
+    this.#onPublish = publish ?? (() => undefined);
+    if (publish !== undefined) this.#staged = new Store();
   }
 
   /** Where its objects go; undefined once it is in, and they are where all are. */
-  get waiting(): Store<T> | undefined {
-    return this.#waiting;
+  get staged(): Store<T> | undefined {
+    return this.#staged;
   }
 
   /** Whether all its objects are where readers see them. */
-  get isIn(): boolean {
-    return this.#isListed && this.#waiting === undefined;
+  get isPublished(): boolean {
+    return this.#isListed && this.#staged === undefined;
   }
 
   /** Whether it could not be listed or watched for so long that nobody is to wait for it. */
   get isFailing(): boolean {
-    return this.#lasting !== undefined;
+    return this.#persistentCode !== undefined;
   }
 
   /** Whether it has its list, and is kept current. */
@@ -50,10 +50,10 @@ export class NamespacePartition<T extends KubeObject> {
   }
 
   letIn(): void {
-    const waiting = this.#waiting;
+    const waiting = this.#staged;
     if (waiting === undefined) return;
-    this.#waiting = undefined;
-    this.#letIn(objectsIn(waiting));
+    this.#staged = undefined;
+    this.#onPublish(objectsIn(waiting));
   }
 
   listed(): void {
@@ -64,7 +64,7 @@ export class NamespacePartition<T extends KubeObject> {
   succeeded(): boolean {
     const wasFailing = this.isFailing;
     this.#failures = 0;
-    this.#lasting = undefined;
+    this.#persistentCode = undefined;
     return wasFailing;
   }
 
@@ -73,10 +73,10 @@ export class NamespacePartition<T extends KubeObject> {
     this.#failures += 1;
     const isRefusal = error instanceof ForbiddenError;
     const code = codeOf(error);
-    if (this.isFailing) return this.#lasting === code ? 'again' : 'may pass';
-    if (this.#failures < (isRefusal ? LASTING_REFUSALS : LASTING_FAILURES))
+    if (this.isFailing) return this.#persistentCode === code ? 'again' : 'may pass';
+    if (this.#failures < (isRefusal ? PERSISTENT_FORBIDDEN : PERSISTENT_FAILURES))
       return isRefusal ? 'again' : 'may pass';
-    this.#lasting = code;
+    this.#persistentCode = code;
     return 'lasts';
   }
 }

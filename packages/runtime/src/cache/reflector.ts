@@ -10,11 +10,11 @@ interface Sink<T> {
   /** A version of an object; the same or an older one may come again. */
   put(object: T): void;
   /** The watch tells of a deletion; `object` is its last state. */
-  removed(object: T): void;
+  remove(object: T): void;
   /** All objects there were at this resource version have been put; those not among `keys` are gone. */
   complete(keys: ReadonlySet<string>, resourceVersion: string): void;
   /** All changes up to this resource version have been told. */
-  reached(resourceVersion: string): void;
+  advance(resourceVersion: string): void;
 }
 
 export interface ReflectorOptions<T extends KubeObject> {
@@ -29,14 +29,14 @@ export interface ReflectorOptions<T extends KubeObject> {
 }
 
 /** Most servers send a bookmark a minute: of those, longer silence is a dead stream. */
-const SILENCE_MS = 70_000;
+const IDLE_TIMEOUT_MS = 70_000;
 const FIRST_DELAY_MS = 800;
-const LONGEST_DELAY_MS = 30_000;
+const MAX_DELAY_MS = 30_000;
 /** After which a failure is a new one, not one more in a row. */
-const HEALTHY_MS = 120_000;
-const SHORTEST_WATCH_SECONDS = 300;
+const RESET_BACKOFF_AFTER_MS = 120_000;
+const MIN_WATCH_SECONDS = 300;
 /** A watch that ends sooner, and has told nothing, is no watch. */
-const SHORTEST_MS = 1_000;
+const MIN_WATCH_MS = 1_000;
 
 /**
  * Follows all objects of a kind, for ever.
@@ -52,7 +52,7 @@ const SHORTEST_MS = 1_000;
 export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
   #resourceVersion: string | undefined;
-  #streamsLists = true;
+  #supportsWatchList = true;
   #delayMs = FIRST_DELAY_MS;
   #wasGone = false;
   #hasBookmarks = false;
@@ -67,7 +67,7 @@ export class Reflector<T extends KubeObject> {
     while (!signal.aborted) {
       const started = world.monotonic();
       try {
-        await this.#follow(signal);
+        await this.#listAndWatch(signal);
         this.#wasGone = false;
         this.#delayMs = FIRST_DELAY_MS; // the server has ended the watch in good order
       } catch (error) {
@@ -77,22 +77,22 @@ export class Reflector<T extends KubeObject> {
         this.#wasGone = error instanceof GoneError;
         if (error instanceof GoneError) this.#resourceVersion = undefined;
         if (!forgotten) onError(error);
-        if (world.monotonic() - started > HEALTHY_MS) this.#delayMs = FIRST_DELAY_MS;
+        if (world.monotonic() - started > RESET_BACKOFF_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
         const delayMs = forgotten ? 0 : jittered(world, this.#delayMs);
-        this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_DELAY_MS);
+        this.#delayMs = Math.min(this.#delayMs * 2, MAX_DELAY_MS);
         await wait(world, delayMs, signal).catch(() => undefined);
       }
     }
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
+  async #listAndWatch(signal: AbortSignal): Promise<void> {
     if (this.#resourceVersion !== undefined) return this.#watch(signal, false);
-    if (this.#streamsLists) {
+    if (this.#supportsWatchList) {
       try {
         return await this.#watch(signal, true);
       } catch (error) {
         if (!isUnsupported(error)) throw error;
-        this.#streamsLists = false;
+        this.#supportsWatchList = false;
       }
     }
     await this.#list(signal);
@@ -112,23 +112,23 @@ export class Reflector<T extends KubeObject> {
       resourceVersion = page.resourceVersion;
     }
     sink.complete(keys, resourceVersion);
-    this.#reach(resourceVersion);
+    this.#advance(resourceVersion);
   }
 
   async #watch(signal: AbortSignal, initial: boolean): Promise<void> {
     const { world, client, kind, selection, keyOf, sink } = this.#options;
     const started = world.monotonic();
-    using silence = new Silence(world, SILENCE_MS, signal);
+    using idle = new IdleTimeout(world, IDLE_TIMEOUT_MS, signal);
     const events = client.watch(kind, {
       ...selection,
-      signal: silence.signal,
-      timeoutSeconds: Math.round(SHORTEST_WATCH_SECONDS * (1 + world.random())),
+      signal: idle.signal,
+      timeoutSeconds: Math.round(MIN_WATCH_SECONDS * (1 + world.random())),
       ...(initial ? { sendInitialEvents: true } : { resourceVersion: this.#resourceVersion ?? '' }),
     });
     let listed: Set<string> | undefined = initial ? new Set() : undefined;
     try {
       for await (const event of events) {
-        silence.broken();
+        idle.reset();
         if (event.type === 'BOOKMARK') {
           this.#hasBookmarks ||= !event.initialEventsEnd;
           if (listed !== undefined) {
@@ -136,34 +136,34 @@ export class Reflector<T extends KubeObject> {
             sink.complete(listed, event.resourceVersion);
             listed = undefined;
           }
-          this.#reach(event.resourceVersion);
+          this.#advance(event.resourceVersion);
           continue;
         }
         const { object } = event;
         if (event.type === 'DELETED') {
           listed?.delete(keyOf(object));
-          sink.removed(object);
+          sink.remove(object);
         } else {
           listed?.add(keyOf(object));
           sink.put(object);
         }
-        if (listed === undefined) this.#reach(object.metadata.resourceVersion ?? '');
+        if (listed === undefined) this.#advance(object.metadata.resourceVersion ?? '');
       }
       // A server that ends each watch at once would be asked as often as it can answer.
-      const isShort = !silence.wasBroken && world.monotonic() - started < SHORTEST_MS;
+      const isShort = !idle.sawActivity && world.monotonic() - started < MIN_WATCH_MS;
       if (listed !== undefined || isShort)
         throw new ConnectionError(`watching ${resourceOf(kind)}: the server has ended the watch at once`);
     } catch (error) {
       // Of some kinds (Events) there are no bookmarks: the stream may be dead, or have nothing to tell. It is opened anew
       // where it was, which is no failure yet.
-      if (silence.isOver && listed === undefined && !this.#hasBookmarks) return;
+      if (idle.hasExpired && listed === undefined && !this.#hasBookmarks) return;
       throw error;
     }
   }
 
-  #reach(resourceVersion: string): void {
+  #advance(resourceVersion: string): void {
     this.#resourceVersion = resourceVersion;
-    this.#options.sink.reached(resourceVersion);
+    this.#options.sink.advance(resourceVersion);
   }
 }
 
@@ -173,24 +173,24 @@ function isUnsupported(error: unknown): boolean {
 }
 
 /** A signal that aborts when nothing was heard for too long, or with the other. */
-class Silence implements Disposable {
+class IdleTimeout implements Disposable {
   readonly #controller = new AbortController();
   readonly #world: World;
   readonly #ms: number;
   readonly #outer: AbortSignal;
   readonly #follow = () => this.#controller.abort(this.#outer.reason);
-  #heardAt: number;
+  #lastActivityAt: number;
   #timer: Timer;
   /** Whether it was too long. */
-  isOver = false;
+  hasExpired = false;
   /** Whether anything was heard. */
-  wasBroken = false;
+  sawActivity = false;
 
   constructor(world: World, ms: number, outer: AbortSignal) {
     this.#world = world;
     this.#ms = ms;
     this.#outer = outer;
-    this.#heardAt = world.monotonic();
+    this.#lastActivityAt = world.monotonic();
     this.#timer = world.after(ms, () => this.#check());
     outer.addEventListener('abort', this.#follow, { once: true });
   }
@@ -200,9 +200,9 @@ class Silence implements Disposable {
   }
 
   /** Cheap, since it is called for each event: the timer is set anew only when it goes off. */
-  broken(): void {
-    this.wasBroken = true;
-    this.#heardAt = this.#world.monotonic();
+  reset(): void {
+    this.sawActivity = true;
+    this.#lastActivityAt = this.#world.monotonic();
   }
 
   [Symbol.dispose](): void {
@@ -212,10 +212,10 @@ class Silence implements Disposable {
   }
 
   #check(): void {
-    const left = this.#heardAt + this.#ms - this.#world.monotonic();
+    const left = this.#lastActivityAt + this.#ms - this.#world.monotonic();
     if (left > 0) this.#timer = this.#world.after(left, () => this.#check());
     else {
-      this.isOver = true;
+      this.hasExpired = true;
       this.#controller.abort(new Error(`nothing was heard for ${this.#ms / 1000} s`));
     }
   }

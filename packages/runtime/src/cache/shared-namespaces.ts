@@ -1,7 +1,7 @@
 import type { KubeObject } from '../kind/object.ts';
 import type { NamespacePartition } from './namespace-partition.ts';
 
-type AnySection = Pick<NamespacePartition<KubeObject>, 'isCurrent' | 'isFailing' | 'letIn'>;
+type AnyPartition = Pick<NamespacePartition<KubeObject>, 'isCurrent' | 'isFailing' | 'letIn'>;
 
 /**
  * Namespaces that the caches of several kinds watch.
@@ -11,28 +11,28 @@ type AnySection = Pick<NamespacePartition<KubeObject>, 'isCurrent' | 'isFailing'
  * yet for what is not there, and make it a second time.
  */
 export class SharedNamespaces {
-  readonly #sections = new Map<string, AnySection[]>();
-  readonly #settles: (() => void)[] = [];
+  readonly #partitions = new Map<string, AnyPartition[]>();
+  readonly #listeners: (() => void)[] = [];
 
   /** @param settle called when something has changed, in whatever namespace */
-  join(sections: ReadonlyMap<string, AnySection>, settle: () => void): void {
-    this.#settles.push(settle);
+  join(sections: ReadonlyMap<string, AnyPartition>, settle: () => void): void {
+    this.#listeners.push(settle);
     for (const [namespace, section] of sections) {
-      const others = this.#sections.get(namespace);
-      if (others === undefined) this.#sections.set(namespace, [section]);
+      const others = this.#partitions.get(namespace);
+      if (others === undefined) this.#partitions.set(namespace, [section]);
       else others.push(section);
     }
   }
 
   /** Whether nobody is to wait for it: one kind at least cannot be listed there. */
-  isLeftOut(namespace: string): boolean {
-    return this.#sections.get(namespace)?.some(({ isFailing }) => isFailing) ?? false;
+  isExcluded(namespace: string): boolean {
+    return this.#partitions.get(namespace)?.some(({ isFailing }) => isFailing) ?? false;
   }
 
   /** To be called when a section of this namespace was listed, fails, or does not any more. */
   changed(namespace: string): void {
-    const sections = this.#sections.get(namespace) ?? [];
+    const sections = this.#partitions.get(namespace) ?? [];
     if (sections.every(({ isCurrent }) => isCurrent)) for (const section of sections) section.letIn();
-    for (const settle of this.#settles) settle();
+    for (const settle of this.#listeners) settle();
   }
 }

@@ -9,30 +9,30 @@ describe('an object that we have deleted', () => {
   const deleted = () => {
     const store = new Store();
     store.put('n/a', object(10));
-    store.bury('n/a', 'u-1');
+    store.addTombstone('n/a', 'u-1');
     return store;
   };
 
   test('does not come back with what was on its way, also where a list that still has it comes to its end', () => {
     const store = deleted();
-    store.listed('', new Set(['n/a']), 12);
+    store.clearTombstones('', new Set(['n/a']), 12);
     expect(store.put('n/a', object(11))).toBeUndefined();
-    store.unbury('u-1'); // the watch tells of the deletion
+    store.clearTombstone('u-1'); // the watch tells of the deletion
     expect(store.size).toBe(0);
   });
 
   test('is not forgotten by a list that is older than it', () => {
     const store = deleted();
-    store.listed('', new Set(), 9);
+    store.clearTombstones('', new Set(), 9);
     expect(store.put('n/a', object(10))).toBeUndefined();
-    store.listed('other/', new Set(), 12);
+    store.clearTombstones('other/', new Set(), 12);
     expect(store.put('n/a', object(10))).toBeUndefined();
   });
 
   test('is forgotten with a list without it, so that memory does not grow; another of its name may come at any time', () => {
     const store = deleted();
     expect(store.put('n/a', object(12, 'u-2'))?.type).toBe('added');
-    store.listed('', new Set(), 12);
+    store.clearTombstones('', new Set(), 12);
     expect(store.put('n/a', object(13, 'u-1'))?.type).toBe('changed');
   });
 });

@@ -16,12 +16,12 @@ interface Entry {
   indexed: ReadonlyMap<string, readonly string[]> | undefined;
 }
 
-interface Buried {
+interface Tombstone {
   readonly key: string;
   /** The version that it was last seen in. */
-  readonly seen: number;
+  readonly lastSeenVersion: number;
   /** Up to which nothing is taken in. */
-  readonly until: number;
+  readonly hiddenUntil: number;
 }
 
 /** What became of an object that was put or removed. */
@@ -47,7 +47,7 @@ export class Store<T extends KubeObject> {
   /** Index to value to keys. */
   readonly #indexes = new Map<string, Map<string, Set<string>>>();
   /** By uid: objects known to be gone, of which older versions may still come in. */
-  readonly #buried = new Map<string, Buried>();
+  readonly #tombstones = new Map<string, Tombstone>();
 
   get size(): number {
     return this.#entries.size;
@@ -64,7 +64,7 @@ export class Store<T extends KubeObject> {
   /** A copy for the caller to keep. */
   get(key: string): T | undefined {
     const entry = this.#entries.get(key);
-    return entry === undefined ? undefined : revive(entry.json);
+    return entry === undefined ? undefined : parseObject(entry.json);
   }
 
   /** An object as if it had just been added. */
@@ -77,7 +77,7 @@ export class Store<T extends KubeObject> {
   addIndex(name: string, indexer: Indexer<T>): void {
     this.#indexers.set(name, indexer);
     this.#indexes.set(name, new Map());
-    for (const [key, entry] of this.#entries) this.#index(key, entry, revive<T>(entry.json));
+    for (const [key, entry] of this.#entries) this.#index(key, entry, parseObject<T>(entry.json));
   }
 
   /** The keys of the objects that an index has under this value. */
@@ -95,7 +95,7 @@ export class Store<T extends KubeObject> {
     const version = versionOf(object);
     const uid = object.metadata.uid ?? '';
     const known = this.#entries.get(key);
-    if ((this.#buried.get(uid)?.until ?? 0) >= version) return undefined;
+    if ((this.#tombstones.get(uid)?.hiddenUntil ?? 0) >= version) return undefined;
     if (known !== undefined && known.version >= version && Number.isFinite(version)) return undefined;
     const json = JSON.stringify(object);
     if (known !== undefined) this.#unindex(key, known);
@@ -116,7 +116,7 @@ export class Store<T extends KubeObject> {
   remove(key: string, version: number): Change | undefined {
     const known = this.#entries.get(key);
     if (known === undefined || known.version > version) return undefined;
-    this.#buried.delete(known.uid);
+    this.#tombstones.delete(known.uid);
     return this.#drop(key, known);
   }
 
@@ -124,25 +124,25 @@ export class Store<T extends KubeObject> {
    * Removes an object of which we know that it is gone, before the watch has told.
    * @param version which it had left with, and may come back after; without, it is deleted and never does
    */
-  bury(key: string, uid: string, version = Number.POSITIVE_INFINITY): Change | undefined {
+  addTombstone(key: string, uid: string, version = Number.POSITIVE_INFINITY): Change | undefined {
     const known = this.#entries.get(key);
     if (known?.uid !== uid || known.version > version) return undefined;
-    this.#buried.set(uid, { key, seen: known.version, until: version });
+    this.#tombstones.set(uid, { key, lastSeenVersion: known.version, hiddenUntil: version });
     return this.#drop(key, known);
   }
 
   /** The watch has told of a deletion: nothing older can follow. */
-  unbury(uid: string | undefined): void {
-    if (uid !== undefined) this.#buried.delete(uid);
+  clearTombstone(uid: string | undefined): void {
+    if (uid !== undefined) this.#tombstones.delete(uid);
   }
 
   /**
    * A whole list of what begins so has come. It was made after the deletion of those that it lacks, unless it is older than they: nothing
    * older of them can follow. Those that it still has are told of as deleted later.
    */
-  listed(prefix: string, keys: ReadonlySet<string>, version: number): void {
-    for (const [uid, { key, seen }] of this.#buried)
-      if (key.startsWith(prefix) && !keys.has(key) && version >= seen) this.#buried.delete(uid);
+  clearTombstones(prefix: string, keys: ReadonlySet<string>, version: number): void {
+    for (const [uid, { key, lastSeenVersion }] of this.#tombstones)
+      if (key.startsWith(prefix) && !keys.has(key) && version >= lastSeenVersion) this.#tombstones.delete(uid);
   }
 
   #indexOf(name: string): ReadonlyMap<string, ReadonlySet<string>> {
@@ -186,7 +186,7 @@ export class Store<T extends KubeObject> {
 }
 
 /** Out of what this store itself has written. */
-export function revive<T>(json: string): T {
+export function parseObject<T>(json: string): T {
   return JSON.parse(json);
 }
 

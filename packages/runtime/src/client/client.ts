@@ -9,10 +9,10 @@ import {
   pageOf,
   type Scale,
   scaleOf,
-  uidIn,
+  uidOf,
   type WatchEvent,
   watchEvent,
-} from './answers.ts';
+} from './responses.ts';
 import { ApiError, ConnectionError } from './errors.ts';
 import type {
   ApplyMetadata,
@@ -29,7 +29,7 @@ import type {
 } from './options.ts';
 import { withQuery } from './query.ts';
 import { isRecord } from './record.ts';
-import { type Outgoing, PAGE_BYTES, type RequestObserver, Requests } from './requests.ts';
+import { type ApiRequest, PAGE_BYTES, type RequestObserver, Requests } from './requests.ts';
 
 const JSON_TYPE = 'application/json';
 const METADATA = `${JSON_TYPE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1`;
@@ -48,7 +48,7 @@ export interface ClientOptions {
 }
 
 /** A request without what is the same for all of a call. */
-type Sent = Omit<Outgoing, 'timeoutMs' | 'signal' | 'assertLeader'>;
+type RequestBase = Omit<ApiRequest, 'timeoutMs' | 'signal' | 'assertLeader'>;
 
 /**
  * Talks to a Kubernetes API server.
@@ -224,7 +224,7 @@ export class Client implements AsyncDisposable {
       kind,
       object,
       ref,
-      uid: object?.metadata.uid ?? uidIn(answer),
+      uid: object?.metadata.uid ?? uidOf(answer),
       conditional: false, // also one's own: who deletes an object wants to see it finalized
     });
   }
@@ -313,7 +313,7 @@ export class Client implements AsyncDisposable {
     return { signal, timeoutMs };
   }
 
-  #text(request: Sent, options: CallOptions): Promise<string> {
+  #text(request: RequestBase, options: CallOptions): Promise<string> {
     const assertLeader = request.method === 'GET' ? undefined : this.#assertLeader;
     return this.#requests.text({ ...request, ...this.#call(options), assertLeader });
   }
@@ -322,25 +322,25 @@ export class Client implements AsyncDisposable {
   async #write<T extends KubeObject>(
     kind: Kind<T>,
     draft: object,
-    request: Sent,
+    request: RequestBase,
     options: WriteOptions,
   ): Promise<T> {
     const object = await this.#object(kind, request, options);
     if (!options.dryRun) {
       const { metadata } = object;
-      const conditional = request.method === 'POST' || namesVersion(draft);
+      const conditional = request.method === 'POST' || hasResourceVersion(draft);
       this.#scope?.onWrite({ kind, object, ref: metadata, uid: metadata.uid, conditional });
     }
     return object;
   }
 
-  async #object<T extends KubeObject>(kind: Kind<T>, request: Sent, options: CallOptions): Promise<T> {
+  async #object<T extends KubeObject>(kind: Kind<T>, request: RequestBase, options: CallOptions): Promise<T> {
     const text = await this.#text(request, options);
     return objectOf(kind, JSON.parse(text));
   }
 }
 
-function namesVersion(draft: object): boolean {
+function hasResourceVersion(draft: object): boolean {
   const metadata: unknown = 'metadata' in draft ? draft.metadata : undefined;
   return isRecord(metadata) && typeof metadata.resourceVersion === 'string';
 }

@@ -3,7 +3,7 @@ import type { TransportRequest, TransportResponse, World } from '@vmwright/core'
 import { describe, expect, test } from 'vitest';
 import { VirtualClock } from '../../test/virtual-clock.ts';
 import { AccessError } from '../access/access.ts';
-import { type Credentials, noCredentials, renewedToken } from '../access/credentials.ts';
+import { type Credentials, noCredentials, refreshedToken } from '../access/credentials.ts';
 import { ConnectionError } from './errors.ts';
 import { Requests } from './requests.ts';
 
@@ -116,7 +116,7 @@ test('a page of a proxy that repeats what it was sent is told without the token'
 describe('credentials', () => {
   const tokens = (world: World) => {
     let fetched = 0;
-    const credentials = renewedToken(world, async () => ({ value: `t${++fetched}`, until: Infinity }));
+    const credentials = refreshedToken(world, async () => ({ value: `t${++fetched}`, expiresAt: Infinity }));
     return { credentials, fetched: () => fetched };
   };
 
@@ -182,7 +182,7 @@ describe('credentials', () => {
 test('nothing stays on the signal of a caller who outlives many requests and watches', async () => {
   const { requests, world, clock } = server(answer(503), answer(200, ['a', 'b']));
   const { signal } = new AbortController();
-  const sender = requests(renewedToken(world, async () => ({ value: 't', until: 0 })));
+  const sender = requests(refreshedToken(world, async () => ({ value: 't', expiresAt: 0 })));
   const asked = sender.text({ ...GET, signal });
   await turn();
   clock.advance(100);

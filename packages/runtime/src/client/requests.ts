@@ -31,7 +31,7 @@ export interface RequestsOptions {
   readonly observer?: RequestObserver | undefined;
 }
 
-export interface Outgoing {
+export interface ApiRequest {
   readonly method: TransportRequest['method'];
   readonly path: string;
   readonly body?: string;
@@ -60,10 +60,10 @@ const OBJECT_BYTES = 16 << 20;
 /** Limit of a page of a list. One without `limit` has all objects: 100,000 of 2.5 KB. */
 export const PAGE_BYTES = 256 << 20;
 
-const TRIES = 4;
+const MAX_ATTEMPTS = 4;
 const FIRST_DELAY_MS = 50;
 /** Longer than this it is the caller's, whose back-off is made for it. */
-const LONGEST_DELAY_MS = 5_000;
+const MAX_DELAY_MS = 5_000;
 
 /** Sends requests: with credentials, a deadline, and again where that is safe. */
 export class Requests {
@@ -78,7 +78,7 @@ export class Requests {
    * @throws ApiError for an answer that is no success, ConnectionError for none, AccessError where we have no
    *   credentials to send it with
    */
-  text(outgoing: Outgoing): Promise<string> {
+  text(outgoing: ApiRequest): Promise<string> {
     return this.#send(outgoing, async (deadline, authorization) => {
       const response = await this.#open(outgoing, deadline, authorization);
       const text = await response.text();
@@ -88,16 +88,16 @@ export class Requests {
   }
 
   /** The lines of an answer as they come, without an end in time but that of `outgoing.signal`. */
-  lines(outgoing: Outgoing): Promise<AsyncIterable<string>> {
+  lines(outgoing: ApiRequest): Promise<AsyncIterable<string>> {
     return this.#send(outgoing, async (deadline, authorization) => {
       const response = await this.#open(outgoing, deadline, authorization, true);
       deadline.lift();
-      return endingWith(response.lines(), deadline);
+      return endDeadlineAfter(response.lines(), deadline);
     });
   }
 
   async #send<T>(
-    outgoing: Outgoing,
+    outgoing: ApiRequest,
     attempt: (deadline: Deadline, authorization: string | undefined) => Promise<T>,
   ): Promise<T> {
     const { world, credentials } = this.#options;
@@ -115,9 +115,9 @@ export class Requests {
         deadline.end();
         signal?.throwIfAborted();
         // Nothing was sent. Trying again would only run a failing plugin four times, or ask a fence that has closed.
-        if (caught instanceof Refusal) throw caught.cause;
+        if (caught instanceof FenceClosed) throw caught.cause;
         if (caught instanceof AccessError) throw caught;
-        const error = caught instanceof ApiError ? caught : unanswered(outgoing, deadline, caught);
+        const error = caught instanceof ApiError ? caught : connectionErrorOf(outgoing, deadline, caught);
         // A token may have expired between two looks at its file.
         if (error instanceof UnauthorizedError && !renewed) {
           renewed = true;
@@ -130,18 +130,18 @@ export class Requests {
     }
   }
 
-  #delayBeforeNext({ idempotent }: Outgoing, error: unknown, tries: number): number | undefined {
-    if (tries >= TRIES) return undefined;
+  #delayBeforeNext({ idempotent }: ApiRequest, error: unknown, tries: number): number | undefined {
+    if (tries >= MAX_ATTEMPTS) return undefined;
     const retryable = error instanceof TooManyRequestsError || (idempotent && isRetryable(error));
     if (!retryable) return undefined;
     const asked = error instanceof TooManyRequestsError ? error.retryAfterMs : undefined;
     const own = jittered(this.#options.world, FIRST_DELAY_MS * 2 ** (tries - 1));
     const delay = Math.max(asked ?? 0, own);
-    return delay > LONGEST_DELAY_MS ? undefined : delay;
+    return delay > MAX_DELAY_MS ? undefined : delay;
   }
 
   async #open(
-    outgoing: Outgoing,
+    outgoing: ApiRequest,
     deadline: Deadline,
     authorization: string | undefined,
     lasting = false,
@@ -156,7 +156,7 @@ export class Requests {
       maxBytes = OBJECT_BYTES,
     } = outgoing;
     const started = world.monotonic();
-    const tell = (code: string) => observer?.answered(method, code, world.monotonic() - started);
+    const observe = (code: string) => observer?.answered(method, code, world.monotonic() - started);
     const headers = {
       accept,
       'user-agent': userAgent,
@@ -176,27 +176,27 @@ export class Requests {
     };
     assertLeading(outgoing); // and again when it has a connection to be sent over: it may wait for one
     const response = await transport.request(request).catch((error) => {
-      tell('<error>');
+      observe('<error>');
       throw error;
     });
-    tell(String(response.status));
+    observe(String(response.status));
     const warning = response.header('warning');
-    if (warning !== undefined) for (const text of warningsIn(warning)) observer?.warned?.(text);
+    if (warning !== undefined) for (const text of parseWarnings(warning)) observer?.warned?.(text);
     if (response.status < 300) return response;
     // A proxy's page may repeat what it was sent.
-    const said = without(authorization, await response.text());
-    throw errorFrom(nameOf(outgoing), response.status, said, response.header('retry-after'));
+    const said = redact(authorization, await response.text());
+    throw errorFrom(describe(outgoing), response.status, said, response.header('retry-after'));
   }
 }
 
 /** @param authorization `Bearer …`, `Basic …` */
-function without(authorization: string | undefined, text: string): string {
+function redact(authorization: string | undefined, text: string): string {
   const secret = authorization?.slice(authorization.indexOf(' ') + 1) ?? '';
   return secret === '' ? text : text.replaceAll(secret, '[redacted]');
 }
 
 /** The lines. At their end the deadline lets go of the caller's signal, which may outlive thousands of watches. */
-async function* endingWith(
+async function* endDeadlineAfter(
   lines: AsyncIterable<string>,
   deadline: Deadline,
 ): AsyncGenerator<string, void, undefined> {
@@ -208,29 +208,29 @@ async function* endingWith(
 }
 
 /** Carries what `assertLeader` has thrown past those who tell failures of the network. */
-class Refusal extends Error {}
+class FenceClosed extends Error {}
 
-function assertLeading({ assertLeader }: Outgoing): void {
+function assertLeading({ assertLeader }: ApiRequest): void {
   try {
     assertLeader?.();
   } catch (cause) {
-    throw new Refusal('not allowed', { cause });
+    throw new FenceClosed('not allowed', { cause });
   }
 }
 
-function unanswered(
-  outgoing: Outgoing,
+function connectionErrorOf(
+  outgoing: ApiRequest,
   { passed }: Deadline,
   cause: unknown,
 ): ConnectionError | ResponseTooLargeError {
   if (cause instanceof ResponseTooLargeError)
-    return new ResponseTooLargeError(cause.limit, `${nameOf(outgoing)}: the answer`);
+    return new ResponseTooLargeError(cause.limit, `${describe(outgoing)}: the answer`);
   const why = passed ? `no answer within ${outgoing.timeoutMs / 1000} s` : messageOf(cause);
-  return new ConnectionError(`${nameOf(outgoing)}: ${why}`, { cause });
+  return new ConnectionError(`${describe(outgoing)}: ${why}`, { cause });
 }
 
 /** As it reads in an error: without the query, which may be long. */
-function nameOf({ method, path }: Outgoing): string {
+function describe({ method, path }: ApiRequest): string {
   return `${method} ${path.split('?', 1)[0]}`;
 }
 
@@ -239,7 +239,7 @@ function isRetryable(error: unknown): boolean {
 }
 
 /** `299 - "a text"`, several of them divided by commas. */
-function* warningsIn(header: string): Generator<string, void, undefined> {
+function* parseWarnings(header: string): Generator<string, void, undefined> {
   for (const [, text = ''] of header.matchAll(/\d{3} \S+ "((?:[^"\\]|\\.)*)"/g))
     yield text.replace(/\\(.)/g, '$1');
 }

@@ -15,7 +15,7 @@ export function errorFrom(what: string, status: number, body: string, retryAfter
     status: code,
     reason: typeof parsed?.reason === 'string' ? parsed.reason : undefined,
     causes: Array.isArray(details.causes) ? details.causes.filter(isCause) : [],
-    retryAfterMs: seconds(retryAfter) ?? seconds(details.retryAfterSeconds),
+    retryAfterMs: toMilliseconds(retryAfter) ?? toMilliseconds(details.retryAfterSeconds),
   });
 }
 
@@ -40,7 +40,7 @@ function isCause(value: unknown): value is Cause {
   return isRecord(value);
 }
 
-function seconds(value: unknown): number | undefined {
+function toMilliseconds(value: unknown): number | undefined {
   const number = typeof value === 'string' ? Number.parseFloat(value) : value;
   return typeof number === 'number' && number >= 0 ? number * 1000 : undefined;
 }

@@ -568,7 +568,7 @@ test('who does not run yet, since another leads, collects no keys', async ({ clu
   cache.subscribe(() => {
     told += 1;
   });
-  cache.written({ metadata: { namespace: 'default', name: 'x', uid: 'u', resourceVersion: '7' } });
+  cache.onWrite({ metadata: { namespace: 'default', name: 'x', uid: 'u', resourceVersion: '7' } });
   expect([told, queue.depth]).toEqual([1, 0]);
 });
 

@@ -29,7 +29,7 @@ import { type Result, TerminalError } from './result.ts';
 import { retryAfterOf } from './retry-after.ts';
 import { setStatus } from './set-status.ts';
 import type { Source, Watch } from './sources.ts';
-import { declare, type WorkEnvironment, workContext } from './work.ts';
+import { declareCaches, type WorkEnvironment, workContext } from './work.ts';
 
 export type Reconcile<T extends KubeObject> = (object: T, context: ReconcileContext<T>) => Promise<Result>;
 
@@ -65,7 +65,7 @@ export interface ControllerOptions<T extends KubeObject> {
   /** Also reconciles objects that are being deleted; for a controller without a finalizer of its own. @default false */
   readonly reconcilesDeleting?: boolean;
   /** What `reconcile` and `finalize` do to objects beyond the above, for the role that is generated (`rbacOf`). */
-  readonly needs?: readonly Permission[];
+  readonly permissions?: readonly Permission[];
 }
 
 /** What a controller takes from the program it is part of. */
@@ -91,9 +91,9 @@ interface Outcome {
 /** A reconcile under way. */
 interface Run {
   /** Versions that it has written itself (`resource@version`), with nobody else's change behind them. */
-  readonly own: string[];
+  readonly ownWrites: string[];
   /** Changes of which its key was told meanwhile. */
-  readonly told: { readonly change: string; readonly priority: number }[];
+  readonly pendingEvents: { readonly change: string; readonly priority: number }[];
   /** Made when first asked for: most reconciles have nothing to say. */
   readonly log: () => Logger;
 }
@@ -122,7 +122,7 @@ export class Controller<T extends KubeObject> {
    * Objects of which there may be a newer version than the one that we know: a write was refused for it, or has had no
    * answer. That a later reconcile succeeds on the old one proves nothing, so their next change counts, whatever it is.
    */
-  readonly #unsure = new Set<string>();
+  readonly #possiblyStale = new Set<string>();
   constructor(options: ControllerOptions<T>, environment: ControllerEnvironment) {
     const { world, caches, log, observer, share } = environment;
     const { concurrency = 1 } = options;
@@ -143,21 +143,21 @@ export class Controller<T extends KubeObject> {
     observer?.queue.read(this.queue);
     observer?.maxConcurrent(options.concurrency ?? 1);
     const { owns = [], watches = [], reads = [] } = options;
-    this.#declared = declare(caches, [options.for, ...owns, ...watches.map(({ kind }) => kind), ...reads]);
+    this.#declared = declareCaches(caches, [options.for, ...owns, ...watches.map(({ kind }) => kind), ...reads]);
     this.#cache = caches.get(options.for);
     this.#cache.subscribe((event) => {
       // What another leader has done last, and we had not seen when we began, counts whatever it is.
       const isLate = event.version < (environment.sinceVersion?.() ?? 0);
-      if (this.#unsure.delete(event.key) || isLate || this.#counts(event))
-        this.#wake(event.key, options.for, event);
+      if (this.#possiblyStale.delete(event.key) || isLate || this.#matchesPredicate(event))
+        this.#enqueueEvent(event.key, options.for, event);
     });
     for (const owned of owns) {
       caches.get(owned).subscribe((event) => {
-        for (const key of this.#ownersOf(event)) this.#wake(key, owned, event);
+        for (const key of this.#ownersOf(event)) this.#enqueueEvent(key, owned, event);
       });
     }
     for (const watched of watches) {
-      watched.subscribe(caches, (key, event) => this.#wake(key, watched.kind, event));
+      watched.subscribe(caches, (key, event) => this.#enqueueEvent(key, watched.kind, event));
     }
     share?.onGained((isGained) => {
       for (const key of this.#cache.keys()) if (isGained(key)) this.#add(key, { priority: LOW });
@@ -170,7 +170,7 @@ export class Controller<T extends KubeObject> {
     // On a replica that becomes the leader again: what happened meanwhile is in the cache.
     this.queue.open();
     for (const key of this.#cache.keys()) this.#add(key, { priority: LOW });
-    const feeding = sources.map((source) => this.#feed(source, signal));
+    const feeding = sources.map((source) => this.#runSource(source, signal));
     const resync = this.#resync();
     const closing = new Promise<void>((resolve) => {
       const close = () => void this.queue.close().then(resolve);
@@ -180,13 +180,13 @@ export class Controller<T extends KubeObject> {
     await Promise.all([
       closing,
       ...feeding,
-      ...Array.from({ length: concurrency }, () => this.#work(signal)),
+      ...Array.from({ length: concurrency }, () => this.#runWorker(signal)),
     ]);
     resync.cancel();
   }
 
   /** A source that fails is started again: without it objects would not be looked at until the next resync. */
-  async #feed(source: Source, signal: AbortSignal): Promise<void> {
+  async #runSource(source: Source, signal: AbortSignal): Promise<void> {
     const { world } = this.#environment;
     for (let delay = 1_000; !signal.aborted; delay = Math.min(delay * 2, 60_000)) {
       try {
@@ -209,7 +209,7 @@ export class Controller<T extends KubeObject> {
   }
 
   /** A predicate that throws is a bug, and must not cost the object its reconcile. */
-  #counts(event: CacheEvent<T>): boolean {
+  #matchesPredicate(event: CacheEvent<T>): boolean {
     try {
       return this.#options.predicate?.(event) ?? true;
     } catch (error) {
@@ -218,14 +218,14 @@ export class Controller<T extends KubeObject> {
     }
   }
 
-  #wake(key: string, kind: Kind, { type, version, initial }: CacheEvent<KubeObject>): void {
+  #enqueueEvent(key: string, kind: Kind, { type, version, initial }: CacheEvent<KubeObject>): void {
     const priority = initial ? LOW : NORMAL;
     const run = this.#runs.get(key);
     // The watch may tell of a write before its answer has come, so whose change it is shows only at the end.
     if (run === undefined) this.#add(key, { priority });
     // A deletion is told with the last version there was, which may well be one that we have written.
     else
-      run.told.push({
+      run.pendingEvents.push({
         change: `${type === 'removed' ? 'removed ' : ''}${resourceOf(kind)}@${version}`,
         priority,
       });
@@ -256,7 +256,7 @@ export class Controller<T extends KubeObject> {
     return { cancel: () => timer?.cancel() };
   }
 
-  async #work(signal: AbortSignal): Promise<void> {
+  async #runWorker(signal: AbortSignal): Promise<void> {
     for (;;) {
       const item = this.queue.tryTake() ?? (await this.queue.take());
       if (item === undefined) return;
@@ -282,36 +282,36 @@ export class Controller<T extends KubeObject> {
     const deadline = timeoutMs > 0 ? new Deadline(world, timeoutMs, signal) : undefined;
     let log: Logger | undefined;
     const run: Run = {
-      own: [],
-      told: [],
+      ownWrites: [],
+      pendingEvents: [],
       log: () => (log ??= this.#log.child({ object: key, reconcileId: world.uuid() })),
     };
     this.#runs.set(key, run);
     let outcome: Outcome;
     try {
-      outcome = this.#settle(key, await this.#reconcile(key, run, deadline?.signal ?? signal));
+      outcome = this.#onSuccess(key, await this.#reconcile(key, run, deadline?.signal ?? signal));
     } catch (error) {
-      outcome = this.#fail(item, error, deadline?.passed ?? false, signal, run.log());
-      if (signal.aborted || isUnsure(error)) this.#unsure.add(key);
+      outcome = this.#onError(item, error, deadline?.passed ?? false, signal, run.log());
+      if (signal.aborted || mayBeStale(error)) this.#possiblyStale.add(key);
       const atLeastMs = retryAfterOf(error);
       if (outcome.cause !== 'terminal' && this.#owns(key)) this.queue.retry(key, { priority, atLeastMs });
     }
     deadline?.end();
     this.#runs.delete(key);
-    for (const { change, priority: told } of run.told)
-      if (!run.own.includes(change)) this.#add(key, { priority: told });
+    for (const { change, priority: told } of run.pendingEvents)
+      if (!run.ownWrites.includes(change)) this.#add(key, { priority: told });
     this.queue.done(key);
     observer?.finished(outcome.result, world.monotonic() - started, outcome.cause);
   }
 
-  #settle(key: string, result: Result): Outcome {
+  #onSuccess(key: string, result: Result): Outcome {
     this.queue.forget(key);
     if (result === undefined) return { result: 'success' };
     this.#add(key, { afterMs: result.requeueAfterMs });
     return { result: 'requeue_after' };
   }
 
-  #fail({ key }: Item, error: unknown, tooLong: boolean, signal: AbortSignal, log: Logger): Outcome {
+  #onError({ key }: Item, error: unknown, tooLong: boolean, signal: AbortSignal, log: Logger): Outcome {
     const fields = { error: messageOf(error) };
     if (error instanceof TerminalError) {
       this.queue.forget(key);
@@ -384,8 +384,8 @@ export class Controller<T extends KubeObject> {
       key,
       signal,
       log: run.log,
-      written: ({ kind: written, object, conditional }) => {
-        if (conditional && object !== undefined) run.own.push(`${resourceOf(written)}@${versionOf(object)}`);
+      onWrite: ({ kind: written, object, conditional }) => {
+        if (conditional && object !== undefined) run.ownWrites.push(`${resourceOf(written)}@${versionOf(object)}`);
       },
     });
     const ofReconcile: Omit<ReconcileContext<T>, keyof WorkContext> = {
@@ -398,7 +398,7 @@ export class Controller<T extends KubeObject> {
 }
 
 /** Whether there may be a newer version than the one that was known. */
-function isUnsure(error: unknown): boolean {
+function mayBeStale(error: unknown): boolean {
   return (
     error instanceof ConflictError || error instanceof ConnectionError || error instanceof UnavailableError
   );

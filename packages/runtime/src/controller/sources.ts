@@ -52,7 +52,7 @@ export class Poller {
   readonly #options: PollerOptions;
   /** Ends the pause under way; undefined while it asks. */
   #pause: { readonly endsAt: number; readonly end: (ms: number) => void } | undefined;
-  #soonMs: number | undefined;
+  #nextWithinMs: number | undefined;
 
   constructor(options: PollerOptions) {
     this.#options = options;
@@ -61,21 +61,21 @@ export class Poller {
   /** The next time comes within so long, where it would come later: something is known to be on its way. */
   within(ms: number): void {
     const { world } = this.#options;
-    if (this.#pause === undefined) this.#soonMs = Math.min(ms, this.#soonMs ?? ms);
+    if (this.#pause === undefined) this.#nextWithinMs = Math.min(ms, this.#nextWithinMs ?? ms);
     else if (world.monotonic() + ms < this.#pause.endsAt) this.#pause.end(ms);
   }
 
   readonly source: Source = async (wake, signal) => {
     const { world, everyMs, poll, onError } = this.#options;
     while (!signal.aborted) {
-      this.#soonMs = undefined;
+      this.#nextWithinMs = undefined;
       try {
         for (const key of await poll(signal)) wake(key);
       } catch (error) {
         if (!signal.aborted) onError(error);
       }
       const ms = typeof everyMs === 'number' ? everyMs : everyMs();
-      await this.#wait(Math.min(jittered(world, ms, 0.2), this.#soonMs ?? ms * 2), signal);
+      await this.#wait(Math.min(jittered(world, ms, 0.2), this.#nextWithinMs ?? ms * 2), signal);
     }
   };
 
@@ -101,20 +101,20 @@ export class Poller {
 
 /** Keys that the program's own code tells, whenever it likes. */
 export class Channel {
-  readonly #wakers = new Set<(key: string) => void>();
+  readonly #subscribers = new Set<(key: string) => void>();
 
   enqueue(key: string): void {
-    for (const wake of this.#wakers) wake(key);
+    for (const wake of this.#subscribers) wake(key);
   }
 
   readonly source: Source = (wake, signal) =>
     new Promise((resolve) => {
       if (signal.aborted) return resolve();
-      this.#wakers.add(wake);
+      this.#subscribers.add(wake);
       signal.addEventListener(
         'abort',
         () => {
-          this.#wakers.delete(wake);
+          this.#subscribers.delete(wake);
           resolve();
         },
         { once: true },

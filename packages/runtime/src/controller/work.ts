@@ -22,21 +22,21 @@ export interface WorkEnvironment {
 }
 
 /** One piece of work. */
-interface Piece {
+interface WorkItem {
   /** By which it is this replica's or another's. */
   readonly key: string;
   readonly signal: AbortSignal;
   /** Made when first asked for: most work has nothing to say. */
   readonly log: () => Logger;
   /** Told of each write. */
-  readonly written?: <O extends KubeObject>(write: Write<O>) => void;
+  readonly onWrite?: <O extends KubeObject>(write: Write<O>) => void;
 }
 
 /** @param declared the kinds whose caches it may read */
 export function workContext(
   { world, client, caches, fence: fenceOf }: WorkEnvironment,
   declared: ReadonlySet<string>,
-  { key, signal, log, written }: Piece,
+  { key, signal, log, onWrite }: WorkItem,
 ): WorkContext {
   // Taken once: work that was begun in one term must not act in the next.
   const fence = fenceOf(key);
@@ -49,8 +49,8 @@ export function workContext(
       signal: fence.signal,
       assertLeader,
       onWrite: (write) => {
-        written?.(write);
-        caches.written(write);
+        onWrite?.(write);
+        caches.onWrite(write);
       },
     }),
     assertLeader,
@@ -68,7 +68,7 @@ export function workContext(
 }
 
 /** Has the kinds cached, so that they are complete before anything begins. */
-export function declare(caches: Caches, kinds: Iterable<Kind>): ReadonlySet<string> {
+export function declareCaches(caches: Caches, kinds: Iterable<Kind>): ReadonlySet<string> {
   const declared = new Set<string>();
   for (const kind of kinds) {
     caches.get(kind);

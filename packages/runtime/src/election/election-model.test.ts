@@ -44,21 +44,21 @@ const clocks = fc.record({
   sleeps: fc.boolean(),
 });
 
-const story = fc.record({
+const scenario = fc.record({
   seed: fc.integer(),
   machines: fc.array(clocks, { minLength: CANDIDATES, maxLength: CANDIDATES }),
   steps: fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }),
 });
 
-interface Told {
+interface PropertyOptions {
   readonly plant?: (options: LeaderElectionOptions) => LeaderElectionOptions;
   readonly leads?: (machine: Machine) => boolean;
 }
 
 const counts = { terms: 0, lostTerms: 0, lostRequests: 0, lostAnswers: 0, successions: 0 };
 
-function told({ plant, leads = ({ leads }) => leads }: Told = {}) {
-  return fc.asyncProperty(story, async ({ seed, machines: drawn, steps }) => {
+function electionProperty({ plant, leads = ({ leads }) => leads }: PropertyOptions = {}) {
+  return fc.asyncProperty(scenario, async ({ seed, machines: drawn, steps }) => {
     const timeline = new Timeline();
     const server = new LeaseServer();
     const random = new SeededRandom(seed);
@@ -130,7 +130,7 @@ function told({ plant, leads = ({ leads }) => leads }: Told = {}) {
 
 test('never do two lead at the same instant, and in the end one does', async () => {
   // Shrinking a failure takes long; what there is by then is told.
-  await fc.assert(told(), { numRuns: 500, interruptAfterTimeLimit: 60_000 });
+  await fc.assert(electionProperty(), { numRuns: 500, interruptAfterTimeLimit: 60_000 });
   // It was about something.
   expect(counts.terms).toBeGreaterThan(700);
   expect(counts.successions).toBeGreaterThan(150);
@@ -140,8 +140,8 @@ test('never do two lead at the same instant, and in the end one does', async () 
 });
 
 describe('the model finds it when', () => {
-  async function found(planted: Told): Promise<string> {
-    const { failed, errorInstance } = await fc.check(told(planted), { numRuns: 2_000, endOnFailure: true });
+  async function found(planted: PropertyOptions): Promise<string> {
+    const { failed, errorInstance } = await fc.check(electionProperty(planted), { numRuns: 2_000, endOnFailure: true });
     expect(failed).toBe(true);
     return String(errorInstance);
   }

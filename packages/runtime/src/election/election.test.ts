@@ -12,7 +12,7 @@ const RENEW_MS = 10_000;
 let ids = 0;
 
 /** A server, a clock, and candidates that reach the one by the other at once. */
-class Scene implements Disposable {
+class TestEnv implements Disposable {
   readonly timeline = new Timeline();
   readonly server = new LeaseServer();
   readonly world: LeaderElectionOptions['world'] = {
@@ -67,7 +67,7 @@ class Scene implements Disposable {
 class Candidate {
   readonly stop = new AbortController();
   readonly election: LeaderElection;
-  readonly told: string[] = [];
+  readonly transitions: string[] = [];
   readonly failures: unknown[] = [];
   /** Of the last term. */
   signal: AbortSignal | undefined;
@@ -77,7 +77,7 @@ class Candidate {
   constructor(options: LeaderElectionOptions) {
     this.election = new LeaderElection({
       observer: {
-        leading: (is, name) => this.told.push(`${name} ${is}`),
+        leading: (is, name) => this.transitions.push(`${name} ${is}`),
         failed: (error) => this.failures.push(error),
       },
       ...options,
@@ -111,7 +111,7 @@ class Candidate {
 
 describe('a leader', () => {
   test('keeps the lease while its work winds up, and releases it then', async () => {
-    using scene = new Scene();
+    using scene = new TestEnv();
     const first = scene.candidate('first').run(false);
     await scene.pass(100);
     const second = scene.candidate('second').run();
@@ -126,11 +126,11 @@ describe('a leader', () => {
     await scene.pass(2_500);
     expect(second.leads).toBe(true);
     expect(scene.server.lease?.spec).toMatchObject({ leaseDurationSeconds: 15, leaseTransitions: 1 });
-    expect(first.told).toEqual(['lease false', 'lease true', 'lease false']);
+    expect(first.transitions).toEqual(['lease false', 'lease true', 'lease false']);
   });
 
   test('stops in time when calls neither succeed nor fail, not even when given up', async () => {
-    using scene = new Scene();
+    using scene = new TestEnv();
     let hangs = false;
     const never = new Promise<never>(() => undefined);
     const open = scene.client();
@@ -148,11 +148,11 @@ describe('a leader', () => {
     hangs = false;
     await scene.pass(LEASE_MS);
     expect(candidate.leads).toBe(true);
-    expect(candidate.told).toEqual(['lease false', 'lease true', 'lease false', 'lease true']);
+    expect(candidate.transitions).toEqual(['lease false', 'lease true', 'lease false', 'lease true']);
   });
 
   test('the fence of a term that was lost stays closed in the next term of the same process', async () => {
-    using scene = new Scene();
+    using scene = new TestEnv();
     let fails = false;
     const open = scene.client();
     const client = scene.client({
@@ -182,7 +182,7 @@ describe('a leader', () => {
   });
 
   test('is none as soon as it sees that another has the lease', async () => {
-    using scene = new Scene();
+    using scene = new TestEnv();
     const candidate = scene.candidate('first').run();
     await scene.pass(100);
     scene.server.patch({ holderIdentity: 'somebody' }, undefined);
@@ -193,7 +193,7 @@ describe('a leader', () => {
   });
 
   test('is seen to renew even if its wall clock stands still', async () => {
-    using scene = new Scene();
+    using scene = new TestEnv();
     const world = { ...scene.world, now: () => 1_700_000_000_000 };
     const first = scene.candidate('first', { world }).run();
     await scene.pass(100);
@@ -203,7 +203,7 @@ describe('a leader', () => {
   });
 
   test('survives the deletion of its lease, since those who knew it wait', async () => {
-    using scene = new Scene();
+    using scene = new TestEnv();
     const first = scene.candidate('first').run();
     await scene.pass(1_000);
     const second = scene.candidate('second').run();
@@ -212,11 +212,11 @@ describe('a leader', () => {
     await scene.pass(3 * LEASE_MS);
     expect([first.leads, second.leads]).toEqual([true, false]);
     expect(scene.holder).toBe(first.election.identity);
-    expect(first.told).toEqual(['lease false', 'lease true']);
+    expect(first.transitions).toEqual(['lease false', 'lease true']);
   });
 
   test('ends with what its work throws, and leaves the lease to run out: something may still be under way', async () => {
-    using scene = new Scene();
+    using scene = new TestEnv();
     const candidate = scene.candidate('first').run(false);
     await scene.pass(100);
     candidate.fail(new Error('broken'));
@@ -227,7 +227,7 @@ describe('a leader', () => {
 
 describe('a candidate', () => {
   test('takes a lease that nobody holds at once', async () => {
-    using scene = new Scene();
+    using scene = new TestEnv();
     scene.server.create({});
     const candidate = scene.candidate('first').run();
     await scene.pass(0);
@@ -235,7 +235,7 @@ describe('a candidate', () => {
   });
 
   test('waits as long as the holder has said, from when it saw the record, whatever times are in it', async () => {
-    using scene = new Scene();
+    using scene = new TestEnv();
     const renewTime = '1999-12-31T23:59:59.000000Z';
     scene.server.create({
       holderIdentity: 'other',
@@ -253,7 +253,7 @@ describe('a candidate', () => {
   });
 
   test('whose answer got lost finds that it has the lease, and leads', async () => {
-    using scene = new Scene();
+    using scene = new TestEnv();
     const open = scene.client();
     let lost = 0;
     const client = scene.client({
@@ -273,7 +273,7 @@ describe('a candidate', () => {
   });
 
   test('asked to stop while it takes the lease leaves none behind', async () => {
-    using scene = new Scene();
+    using scene = new TestEnv();
     const open = scene.client();
     const client = scene.client({
       create: async (...args) => {
@@ -289,14 +289,14 @@ describe('a candidate', () => {
   });
 
   test('is not taken for another of the same name', async () => {
-    using scene = new Scene();
+    using scene = new TestEnv();
     const candidates = [scene.candidate('same').run(), scene.candidate('same').run()];
     await scene.pass(3 * LEASE_MS);
     expect(candidates.filter(({ leads }) => leads)).toHaveLength(1);
   });
 
   test('is refused times that cannot work', () => {
-    using scene = new Scene();
+    using scene = new TestEnv();
     const wrong = [{ leaseMs: 1_500 }, { renewMs: 15_000 }, { retryMs: 6_000 }, { retryMs: 0 }];
     for (const times of wrong) expect(() => scene.candidate('first', times)).toThrow(ElectionOptionsError);
   });

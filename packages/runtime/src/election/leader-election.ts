@@ -4,15 +4,15 @@ import { keyOf } from '../kind/object.ts';
 import { NotLeadingError } from './errors.ts';
 import { LeaseLock } from './lease-lock.ts';
 import { Observation } from './observation.ts';
-import { type ElectionObserver, type LeaderElectionOptions, type Times, timesOf } from './options.ts';
-import { claimed, holderOf, released } from './record.ts';
+import { type ElectionObserver, type LeaderElectionOptions, type ElectionTimings, timingsOf } from './options.ts';
+import { claimRecord, holderOf, releaseRecord } from './record.ts';
 import { type Moment, momentOf, Term } from './term.ts';
 
 /** Acts as the leader. */
 export type OnLeading = (leading: AbortSignal, lost: AbortSignal) => Promise<void>;
 
 /** How often a write over a record that has changed meanwhile is tried anew at once. */
-const ROUNDS = 2;
+const CONFLICT_ATTEMPTS = 2;
 
 /**
  * Lets one of several processes act at a time, by a Lease in the API server.
@@ -50,7 +50,7 @@ export class LeaderElection {
   /** As it is in the lease. */
   readonly identity: string;
   readonly #options: LeaderElectionOptions;
-  readonly #times: Times;
+  readonly #timings: ElectionTimings;
   readonly #observer: ElectionObserver | undefined;
   readonly #lock: LeaseLock;
   readonly #observation: Observation;
@@ -60,24 +60,24 @@ export class LeaderElection {
   #sinceVersion = 0;
   #holder: string | undefined;
   /** Whether the lease may name us. */
-  #claimed = false;
+  #mayHoldLease = false;
   #running = false;
 
   constructor(options: LeaderElectionOptions) {
     const { world, client, lease, labels, identity, observer } = options;
     this.#options = options;
-    this.#times = timesOf(options);
+    this.#timings = timingsOf(options);
     this.#observer = observer;
     this.identity = `${identity}_${world.uuid()}`;
-    this.#lock = new LeaseLock({ clock: world, client, lease, labels, callMs: this.#times.callMs });
-    this.#observation = new Observation({ identity: this.identity, leaseMs: this.#times.leaseMs });
+    this.#lock = new LeaseLock({ clock: world, client, lease, labels, callMs: this.#timings.callMs });
+    this.#observation = new Observation({ identity: this.identity, leaseMs: this.#timings.leaseMs });
     this.#closed = new Fence({ error: () => new NotLeadingError(this.#name) });
     this.#closed.close();
   }
 
   /** How long what is under way may take to end, from the moment on at which the lead is lost. */
   get slackMs(): number {
-    return this.#times.leaseMs - this.#times.renewMs;
+    return this.#timings.leaseMs - this.#timings.renewMs;
   }
 
   /**
@@ -110,10 +110,10 @@ export class LeaderElection {
   async run(signal: AbortSignal, onLeading: OnLeading): Promise<void> {
     if (this.#running) throw new Error(`the election by lease ${this.#name} runs already`);
     this.#running = true;
-    this.#tell(false);
+    this.#reportLeading(false);
     try {
       for (let again = true; again && !signal.aborted; ) {
-        const term = await this.#stand(signal);
+        const term = await this.#acquire(signal);
         again = term !== undefined && (await this.#lead(term, signal, onLeading));
         // Not when it has thrown: something of it may still be under way, so the others wait the lease out.
         await this.#release();
@@ -128,29 +128,29 @@ export class LeaderElection {
   }
 
   /** Waits for the lease and takes it; undefined once `signal` has aborted. */
-  async #stand(signal: AbortSignal): Promise<Term | undefined> {
+  async #acquire(signal: AbortSignal): Promise<Term | undefined> {
     const { world } = this.#options;
     while (!signal.aborted) {
-      const term = await this.#attempt(signal, () => this.#take(signal));
+      const term = await this.#attempt(signal, () => this.#tryAcquire(signal));
       if (term !== undefined) return term;
       // Awake when the lease may become free, not up to a whole pause after. What has failed waits for its pause.
-      const pause = this.#pause();
+      const pause = this.#retryDelay();
       const freeIn = Math.ceil(this.#observation.freeIn(world.monotonic()));
       await wait(world, freeIn > 0 ? Math.min(pause, freeIn) : pause, signal).catch(() => undefined);
     }
     return undefined;
   }
 
-  async #take(signal: AbortSignal): Promise<Term | undefined> {
+  async #tryAcquire(signal: AbortSignal): Promise<Term | undefined> {
     const { world } = this.#options;
     const lease = await this.#lock.read(signal);
-    this.#see(lease);
+    this.#observe(lease);
     if (this.#observation.freeIn(world.monotonic()) > 0) return undefined;
     // Not given up when we are asked to stop: it might be carried out all the same, and keep the others waiting.
     const since = await this.#claim(lease);
     if (since === undefined) return undefined;
     this.#sinceVersion = this.#lock.version;
-    const term = new Term({ clock: world, lease: this.#name, since, renewMs: this.#times.renewMs });
+    const term = new Term({ clock: world, lease: this.#name, since, renewMs: this.#timings.renewMs });
     if (term.holds) return term;
     term.end(); // the process was stopped for long between the request and its answer
     return undefined;
@@ -166,16 +166,16 @@ export class LeaderElection {
     const keeping = new AbortController();
     const stop = () => leading.abort(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
-    term.lost.addEventListener('abort', () => {
-      this.#tell(false);
-      leading.abort(term.lost.reason);
-      keeping.abort(term.lost.reason);
+    term.leadershipLost.addEventListener('abort', () => {
+      this.#reportLeading(false);
+      leading.abort(term.leadershipLost.reason);
+      keeping.abort(term.leadershipLost.reason);
     });
     this.#term = term;
-    this.#tell(true);
-    const kept = this.#keep(term, keeping.signal);
+    this.#reportLeading(true);
+    const kept = this.#renewUntilAborted(term, keeping.signal);
     try {
-      await onLeading(leading.signal, term.lost);
+      await onLeading(leading.signal, term.leadershipLost);
     } catch (error) {
       if (!leading.signal.aborted || error !== leading.signal.reason) throw error;
     } finally {
@@ -183,17 +183,17 @@ export class LeaderElection {
       signal.removeEventListener('abort', stop);
       keeping.abort();
       await kept;
-      if (!term.lost.aborted) this.#tell(false);
+      if (!term.leadershipLost.aborted) this.#reportLeading(false);
       term.end();
       this.#term = undefined;
     }
-    return term.lost.aborted;
+    return term.leadershipLost.aborted;
   }
 
   /** Renews the lease until told otherwise. */
-  async #keep(term: Term, signal: AbortSignal): Promise<void> {
+  async #renewUntilAborted(term: Term, signal: AbortSignal): Promise<void> {
     const { world } = this.#options;
-    let pause = this.#pause();
+    let pause = this.#retryDelay();
     while (!signal.aborted) {
       await wait(world, pause, signal).catch(() => undefined);
       term.check(); // after a stop of the process this timer may come before the term's own
@@ -201,14 +201,14 @@ export class LeaderElection {
       const started = world.monotonic();
       await this.#attempt(signal, () => this.#renew(term, signal));
       // From start to start: a try that has waited long for its answer is followed by the next without delay.
-      pause = Math.max(this.#pause() - (world.monotonic() - started), 0);
+      pause = Math.max(this.#retryDelay() - (world.monotonic() - started), 0);
     }
   }
 
   async #renew(term: Term, signal: AbortSignal): Promise<void> {
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < CONFLICT_ATTEMPTS; round++) {
       const lease = await this.#lock.current(signal);
-      this.#see(lease);
+      this.#observe(lease);
       if (lease !== undefined && holderOf(lease.spec) !== this.identity) {
         term.lose(`${holderOf(lease.spec) ?? 'somebody'} has written over it`);
         return;
@@ -228,24 +228,24 @@ export class LeaderElection {
   /** @returns just before the request was sent, if it has succeeded */
   async #claim(lease: Lease | undefined, signal?: AbortSignal): Promise<Moment | undefined> {
     const { world } = this.#options;
-    this.#claimed = true;
+    this.#mayHoldLease = true;
     const since = momentOf(world);
     const { identity } = this;
-    const record = claimed(lease?.spec, { identity, leaseMs: this.#times.leaseMs, now: since.wall });
+    const record = claimRecord(lease?.spec, { identity, leaseMs: this.#timings.leaseMs, now: since.wall });
     if (!(await this.#lock.write(record, signal))) return undefined;
-    this.#tellHolder(identity);
+    this.#reportHolder(identity);
     return since;
   }
 
   /** Empties the lease, if it may name us. Gives up at the first call that fails: then the others wait it out. */
   async #release(): Promise<void> {
     await this.#attempt(undefined, async () => {
-      for (let round = 0; round < ROUNDS && this.#claimed; round++) {
+      for (let round = 0; round < CONFLICT_ATTEMPTS && this.#mayHoldLease; round++) {
         const lease = await this.#lock.current();
-        this.#see(lease);
-        if (lease?.spec === undefined || holderOf(lease.spec) !== this.identity) this.#claimed = false;
-        else if (await this.#lock.write(released(lease.spec, this.#options.world.now())))
-          this.#claimed = false;
+        this.#observe(lease);
+        if (lease?.spec === undefined || holderOf(lease.spec) !== this.identity) this.#mayHoldLease = false;
+        else if (await this.#lock.write(releaseRecord(lease.spec, this.#options.world.now())))
+          this.#mayHoldLease = false;
       }
     });
   }
@@ -259,23 +259,23 @@ export class LeaderElection {
     }
   }
 
-  #see(lease: Lease | undefined): void {
-    this.#observation.see(lease, this.#options.world.monotonic());
-    this.#tellHolder(holderOf(lease?.spec));
+  #observe(lease: Lease | undefined): void {
+    this.#observation.observe(lease, this.#options.world.monotonic());
+    this.#reportHolder(holderOf(lease?.spec));
   }
 
-  #tellHolder(holder: string | undefined): void {
+  #reportHolder(holder: string | undefined): void {
     if (holder === this.#holder) return;
     this.#holder = holder;
     this.#observer?.holder?.(holder);
   }
 
-  #tell(leading: boolean): void {
+  #reportLeading(leading: boolean): void {
     this.#observer?.leading(leading, this.#options.lease.name);
   }
 
   /** Different for each candidate and each time, so that they do not come all at once. */
-  #pause(): number {
-    return jittered(this.#options.world, this.#times.retryMs, 0.25);
+  #retryDelay(): number {
+    return jittered(this.#options.world, this.#timings.retryMs, 0.25);
   }
 }

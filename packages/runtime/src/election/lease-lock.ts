@@ -5,7 +5,7 @@ import type { CallOptions, Draft } from '../client/options.ts';
 import { Lease, type LeaseSpec } from '../kind/builtin/lease.ts';
 import type { Kind } from '../kind/kind.ts';
 import { keyOf, type ObjectRef } from '../kind/object.ts';
-import { inTime } from './in-time.ts';
+import { withTimeout } from './with-timeout.ts';
 
 /** What an election needs of a client. */
 export interface LeaseClient {
@@ -33,7 +33,7 @@ export interface LeaseLockOptions {
  */
 export class LeaseLock {
   readonly #options: LeaseLockOptions;
-  #seen: { readonly lease: Lease | undefined } | undefined;
+  #observed: { readonly lease: Lease | undefined } | undefined;
 
   constructor(options: LeaseLockOptions) {
     this.#options = options;
@@ -41,17 +41,17 @@ export class LeaseLock {
 
   /** As last seen, unless a write has gone unanswered since; asks the server where that is so. */
   async current(signal?: AbortSignal): Promise<Lease | undefined> {
-    return this.#seen === undefined ? this.read(signal) : this.#seen.lease;
+    return this.#observed === undefined ? this.read(signal) : this.#observed.lease;
   }
 
   /** Of what was last seen; 0 for nothing. */
   get version(): number {
-    return this.#seen?.lease === undefined ? 0 : versionOf(this.#seen.lease);
+    return this.#observed?.lease === undefined ? 0 : versionOf(this.#observed.lease);
   }
 
   async read(signal?: AbortSignal): Promise<Lease | undefined> {
     const { client, lease: ref } = this.#options;
-    this.#seen = undefined;
+    this.#observed = undefined;
     const lease = await this.#call(signal, async (options) => {
       try {
         return await client.get(Lease, ref, options);
@@ -60,7 +60,7 @@ export class LeaseLock {
         throw error;
       }
     });
-    this.#seen = { lease };
+    this.#observed = { lease };
     return lease;
   }
 
@@ -71,9 +71,9 @@ export class LeaseLock {
    */
   async write(spec: LeaseSpec, signal?: AbortSignal): Promise<boolean> {
     const { client, lease: ref, labels } = this.#options;
-    const seen = this.#seen;
+    const seen = this.#observed;
     if (seen === undefined) throw new Error(`lease ${keyOf(ref)} is written unseen`);
-    this.#seen = undefined;
+    this.#observed = undefined;
     const { lease } = seen;
     try {
       const written = await this.#call(signal, (options) => {
@@ -82,7 +82,7 @@ export class LeaseLock {
         const { resourceVersion } = lease.metadata;
         return client.mergePatch(Lease, ref, { metadata: { resourceVersion }, spec }, options);
       });
-      this.#seen = { lease: written };
+      this.#observed = { lease: written };
       return true;
     } catch (error) {
       if (error instanceof ConflictError || error instanceof AlreadyExistsError) return false;
@@ -94,6 +94,6 @@ export class LeaseLock {
 
   #call<T>(signal: AbortSignal | undefined, call: (options: CallOptions) => Promise<T>): Promise<T> {
     const { clock, lease, callMs } = this.#options;
-    return inTime({ clock, lease: keyOf(lease), callMs }, signal, call);
+    return withTimeout({ clock, lease: keyOf(lease), callMs }, signal, call);
   }
 }

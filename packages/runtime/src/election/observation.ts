@@ -30,7 +30,7 @@ export class Observation {
   }
 
   /** @param now on the monotonic clock, when the answer was here */
-  see(lease: Lease | undefined, now: number): void {
+  observe(lease: Lease | undefined, now: number): void {
     // Somebody has deleted it. That stops no leader, so what we knew of its time holds on.
     if (lease === undefined) return;
     // Any change counts, also one by who knows whom: to wait once more is safe, to wait too little is not.

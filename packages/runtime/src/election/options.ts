@@ -41,7 +41,7 @@ export interface LeaderElectionOptions {
 }
 
 /** The times of an election, checked. */
-export interface Times {
+export interface ElectionTimings {
   readonly leaseMs: number;
   readonly renewMs: number;
   readonly retryMs: number;
@@ -49,9 +49,9 @@ export interface Times {
   readonly callMs: number;
 }
 
-export function timesOf(
+export function timingsOf(
   options: Pick<LeaderElectionOptions, 'lease' | 'leaseMs' | 'renewMs' | 'retryMs'>,
-): Times {
+): ElectionTimings {
   const { lease, leaseMs = 15_000, renewMs = 10_000, retryMs = 2_000 } = options;
   const refuse = (why: string) => new ElectionOptionsError(`election by lease ${keyOf(lease)}: ${why}`);
   if (leaseMs < 1_000 || leaseMs % 1_000 !== 0) throw refuse(`leaseMs (${leaseMs}) is not in whole seconds`);

@@ -14,7 +14,7 @@ export interface Claim {
 }
 
 /** The record of one who takes the lease or keeps it. */
-export function claimed(before: LeaseSpec | undefined, { identity, leaseMs, now }: Claim): LeaseSpec {
+export function claimRecord(before: LeaseSpec | undefined, { identity, leaseMs, now }: Claim): LeaseSpec {
   const renewTime = renewalAt(now, before?.renewTime);
   const kept = before?.holderIdentity === identity;
   const transitions = before?.leaseTransitions ?? 0;
@@ -28,7 +28,7 @@ export function claimed(before: LeaseSpec | undefined, { identity, leaseMs, now 
 }
 
 /** The record of one who has stopped, and lets the next start at once. */
-export function released(before: LeaseSpec, now: number): LeaseSpec {
+export function releaseRecord(before: LeaseSpec, now: number): LeaseSpec {
   const renewTime = renewalAt(now, before.renewTime);
   return {
     ...before,

@@ -38,9 +38,9 @@ test('a term ends by the clock, be the timer late or not', () => {
   clock.pass(9_999);
   expect(term.holds).toBe(true);
   clock.pass(1);
-  expect([term.holds, term.lost.aborted]).toEqual([false, false]);
+  expect([term.holds, term.leadershipLost.aborted]).toEqual([false, false]);
   term.check();
-  expect(term.lost.reason).toBeInstanceOf(LeadershipLostError);
+  expect(term.leadershipLost.reason).toBeInstanceOf(LeadershipLostError);
 });
 
 test('a term counts from the start of its last renewal', () => {
@@ -61,7 +61,7 @@ test('a term that is over does not come back by an answer that comes late', () =
   const since = momentOf(clock);
   clock.pass(2_000);
   term.extend(since);
-  expect([term.holds, term.lost.aborted]).toEqual([false, true]);
+  expect([term.holds, term.leadershipLost.aborted]).toEqual([false, true]);
 });
 
 test('a term passes while the machine sleeps, and is not prolonged by a wall clock set back', () => {

@@ -35,7 +35,7 @@ export class Term {
   /** Open while the term lasts, and closed for ever after. */
   readonly fence: Fence;
   readonly #options: TermOptions;
-  readonly #lost = new AbortController();
+  readonly #leadershipLost = new AbortController();
   #since: Moment;
   #timer: Timer | undefined;
   #over = false;
@@ -48,8 +48,8 @@ export class Term {
   }
 
   /** Aborts with a LeadershipLostError when time is up or another has the lease. */
-  get lost(): AbortSignal {
-    return this.#lost.signal;
+  get leadershipLost(): AbortSignal {
+    return this.#leadershipLost.signal;
   }
 
   get holds(): boolean {
@@ -73,7 +73,7 @@ export class Term {
     if (this.#over) return;
     const reason = new LeadershipLostError(this.#options.lease, why);
     this.#end(reason);
-    this.#lost.abort(reason);
+    this.#leadershipLost.abort(reason);
   }
 
   /** Ends the term without its being lost: the lease is about to be released. */

@@ -5,7 +5,7 @@ import { Event } from '../kind/builtin/event.ts';
 import { apiVersionOf, type Kind } from '../kind/kind.ts';
 import type { KubeObject, ObjectRef } from '../kind/object.ts';
 import { microTime } from '../kind/time.ts';
-import { Budget } from './budget.ts';
+import { EventRateLimiter } from './rate-limiter.ts';
 
 /** What there is to tell about an object. */
 export interface EventInput {
@@ -39,10 +39,10 @@ const SERIES_MS = 6 * 60_000;
 /** How often a series that goes on is written. */
 const REFRESH_MS = 60_000;
 /** In bytes, as the server counts. */
-const LONGEST_NOTE = 1_024;
-const LONGEST_WORD = 128;
+const MAX_NOTE_BYTES = 1_024;
+const MAX_FIELD_BYTES = 128;
 /** Under way at a time; what comes beyond that is dropped, since nobody waits for it. */
-const MOST_PENDING = 1_000;
+const MAX_PENDING = 1_000;
 
 interface Series {
   readonly name: string;
@@ -62,9 +62,9 @@ interface Series {
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #series = new Map<string, Series>();
-  readonly #budget = new Budget();
+  readonly #rateLimiter = new EventRateLimiter();
   readonly #pending = new Set<Promise<void>>();
-  #refused = false;
+  #hasLoggedRejection = false;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -78,7 +78,7 @@ export class EventRecorder {
     client: EventClient = this.#options.client,
   ): void {
     const now = this.#options.world.monotonic();
-    this.#forgetOld(now);
+    this.#evictStale(now);
     const { uid = '' } = object.metadata;
     const same = JSON.stringify([
       uid,
@@ -93,10 +93,10 @@ export class EventRecorder {
       series.seenAt = now;
       if (series.count > 2 && now - series.writtenAt < REFRESH_MS) return;
       series.writtenAt = now;
-      this.#send(series, () => this.#goOn(client, kind, object, happening, series));
+      this.#send(series, () => this.#updateSeries(client, kind, object, happening, series));
       return;
     }
-    if (!this.#budget.spend(uid, now)) return;
+    if (!this.#rateLimiter.tryAcquire(uid, now)) return;
     const name = `${object.metadata.name.slice(0, 200)}.${this.#options.world.uuid()}`;
     const namespace = object.metadata.namespace ?? 'default'; // where events about cluster-wide objects are kept
     const begun: Series = { name, namespace, count: 1, seenAt: now, writtenAt: now };
@@ -110,30 +110,30 @@ export class EventRecorder {
   }
 
   #send(series: Series, write: () => Promise<unknown>): void {
-    if (this.#pending.size >= MOST_PENDING) return;
+    if (this.#pending.size >= MAX_PENDING) return;
     const sending: Promise<void> = write().then(
       () => void this.#pending.delete(sending),
       (error) => {
         this.#pending.delete(sending);
         // Told again it is written at once, under the same name: whether it was stored all the same is unknown.
         series.writtenAt = Number.NEGATIVE_INFINITY;
-        this.#tellLost(error);
+        this.#logLost(error);
       },
     );
     this.#pending.add(sending);
   }
 
   /** A server that is away comes back; what it refuses, it will refuse again, and somebody should know. */
-  #tellLost(error: unknown): void {
+  #logLost(error: unknown): void {
     const { log, controller } = this.#options;
     const fields = { controller, error: messageOf(error) };
     const lasting = error instanceof InvalidError || error instanceof ForbiddenError;
-    if (lasting && !this.#refused) log.warn(fields, 'events are refused; this is told once');
+    if (lasting && !this.#hasLoggedRejection) log.warn(fields, 'events are refused; this is told once');
     else log.debug(fields, 'an event could not be told');
-    this.#refused ||= lasting;
+    this.#hasLoggedRejection ||= lasting;
   }
 
-  async #goOn(
+  async #updateSeries(
     client: EventClient,
     kind: Kind,
     object: KubeObject,
@@ -168,11 +168,11 @@ export class EventRecorder {
       metadata: { name: series.name, namespace: series.namespace },
       eventTime,
       reportingController: controller,
-      reportingInstance: cut(instance, LONGEST_WORD),
-      action: cut(action, LONGEST_WORD),
-      reason: cut(reason, LONGEST_WORD),
+      reportingInstance: truncate(instance, MAX_FIELD_BYTES),
+      action: truncate(action, MAX_FIELD_BYTES),
+      reason: truncate(reason, MAX_FIELD_BYTES),
       type,
-      note: cut(note, LONGEST_NOTE),
+      note: truncate(note, MAX_NOTE_BYTES),
       regarding: {
         apiVersion: apiVersionOf(kind),
         kind: kind.kind,
@@ -185,16 +185,16 @@ export class EventRecorder {
   }
 
   /** Oldest first, in the order of their beginning; a series that still goes on is met again later. */
-  #forgetOld(now: number): void {
+  #evictStale(now: number): void {
     for (const [same, { seenAt }] of this.#series) {
-      if (now - seenAt > SERIES_MS || this.#series.size > MOST_PENDING) this.#series.delete(same);
+      if (now - seenAt > SERIES_MS || this.#series.size > MAX_PENDING) this.#series.delete(same);
       else break;
     }
   }
 }
 
 /** The beginning of a text that has at most so many bytes, and no half characters. */
-function cut(text: string, bytes: number): string {
+function truncate(text: string, bytes: number): string {
   const buffer = Buffer.from(text);
   if (buffer.length <= bytes) return text;
   let end = bytes;

@@ -123,7 +123,7 @@ interface DeclaredVersion<T extends KubeObject = KubeObject> extends Kind<T> {
 
 /** A kind of our own, in the version in which it is stored. */
 export interface DeclaredKind<V extends readonly NamedVersion[] = readonly NamedVersion[]>
-  extends DeclaredVersion<ObjectIn<Stored<V>>> {
+  extends DeclaredVersion<ObjectIn<StorageVersion<V>>> {
   readonly declaration: Declaration;
   /** The same kind in another version. */
   at<N extends V[number]['name']>(
@@ -131,7 +131,7 @@ export interface DeclaredKind<V extends readonly NamedVersion[] = readonly Named
   ): DeclaredVersion<ObjectIn<Extract<V[number], { readonly name: N }>>>;
 }
 
-type Stored<V extends readonly NamedVersion[]> =
+type StorageVersion<V extends readonly NamedVersion[]> =
   Extract<V[number], { readonly storage: true }> extends infer S extends NamedVersion
     ? [S] extends [never]
       ? V[number] // of a kind of which nothing is known
@@ -139,14 +139,14 @@ type Stored<V extends readonly NamedVersion[]> =
     : never;
 
 /** As the shorthand for one version means it. */
-type Single<N extends string, S, U> = readonly [
+type SingleVersion<N extends string, S, U> = readonly [
   { readonly name: N; readonly storage: true; readonly spec: Schema<S> } & ([U] extends [never]
     ? unknown
     : { readonly status: Schema<U> }),
 ];
 
 /** The compiler looks for misspelt fields in object literals, but not in what it infers a type from. */
-type Spelt<V> = {
+type ExactFields<V> = {
   readonly [I in keyof V]: V[I] & { readonly [K in Exclude<keyof V[I], keyof NamedVersion>]: never };
 };
 
@@ -171,9 +171,9 @@ export function defineKind<const N extends string, S, U = never>(
       readonly spec: Schema<S>;
       readonly status?: Schema<U>;
     },
-): DeclaredKind<Single<N, S, U>>;
+): DeclaredKind<SingleVersion<N, S, U>>;
 export function defineKind<const V extends readonly NamedVersion[]>(
-  declaration: Names & { readonly versions: V & Spelt<V> },
+  declaration: Names & { readonly versions: V & ExactFields<V> },
 ): DeclaredKind<V>;
 export function defineKind(
   given: Declaration | (Names & Version & { readonly version: string }),
@@ -181,18 +181,18 @@ export function defineKind(
   const declaration =
     'versions' in given ? given : { ...given, versions: [{ ...given, name: given.version, storage: true }] };
   check(declaration);
-  const at = (name: string) => versionOf(declaration, name);
+  const at = (name: string) => declaredVersion(declaration, name);
   return { ...at(storedVersion(declaration).name), declaration, at };
 }
 
-function versionOf(declaration: Declaration, name: string) {
+function declaredVersion(declaration: Declaration, name: string) {
   const { group, kind, plural, scope = 'Namespaced', versions } = declaration;
   const version = versions.find((candidate) => candidate.name === name);
   if (version === undefined) throw new DeclarationError(`${kind} has no version ${name}`);
-  return { group, version: name, kind, plural, scope, schema: rootOf(version) };
+  return { group, version: name, kind, plural, scope, schema: rootSchema(version) };
 }
 
-function rootOf({ description, spec, status, rules }: NamedVersion): SchemaNode {
+function rootSchema({ description, spec, status, rules }: NamedVersion): SchemaNode {
   const about = { ...(description !== undefined && { description }), ...(rules && { rules }) };
   return status === undefined ? object({ spec }, about) : object({ spec, status: optional(status) }, about);
 }
@@ -205,15 +205,15 @@ function storedVersion({ kind, versions }: Declaration): NamedVersion {
 }
 
 /** Groups that belong to Kubernetes: the API server wants to know who has approved of a kind in there. */
-const PROTECTED = /(^|\.)(k8s|kubernetes)\.io$/;
-const APPROVAL = 'api-approved.kubernetes.io';
+const PROTECTED_GROUP = /(^|\.)(k8s|kubernetes)\.io$/;
+const APPROVAL_ANNOTATION = 'api-approved.kubernetes.io';
 
 function check({ group, kind, annotations = {}, versions }: Declaration): void {
   const names = versions.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) throw new DeclarationError(`${kind} has two versions named ${twice}`);
-  if (PROTECTED.test(group) && annotations[APPROVAL] === undefined)
+  if (PROTECTED_GROUP.test(group) && annotations[APPROVAL_ANNOTATION] === undefined)
     throw new DeclarationError(
-      `${kind} is in ${group}, a group of Kubernetes itself, and so needs the annotation ${APPROVAL}`,
+      `${kind} is in ${group}, a group of Kubernetes itself, and so needs the annotation ${APPROVAL_ANNOTATION}`,
     );
 }

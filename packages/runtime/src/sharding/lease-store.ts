@@ -1,8 +1,8 @@
 import type { Clock } from '@vmwright/core';
-import type { Page } from '../client/answers.ts';
+import type { Page } from '../client/responses.ts';
 import { AlreadyExistsError, ConflictError, NotFoundError } from '../client/errors.ts';
 import type { CallOptions, DeleteOptions, ListOptions } from '../client/options.ts';
-import { inTime } from '../election/in-time.ts';
+import { withTimeout } from '../election/with-timeout.ts';
 import type { LeaseClient } from '../election/lease-lock.ts';
 import { renewalAt } from '../election/record.ts';
 import { Lease } from '../kind/builtin/lease.ts';
@@ -111,6 +111,6 @@ export class LeaseStore {
 
   #call<T>(signal: AbortSignal | undefined, call: (options: CallOptions) => Promise<T>): Promise<T> {
     const { clock, callMs } = this.#options;
-    return inTime({ clock, lease: this.ledgerName, callMs }, signal, call);
+    return withTimeout({ clock, lease: this.ledgerName, callMs }, signal, call);
   }
 }

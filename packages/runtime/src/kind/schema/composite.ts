@@ -16,13 +16,13 @@ type FieldOf<F> = F extends Optional<infer T> ? T : F extends Schema ? ValueOf<F
 export type Flat<T> = { readonly [K in keyof T]: T[K] };
 
 /** A default: what it leaves out, the defaults of its own fields fill in. */
-type Sketch<T> = T extends readonly (infer I)[]
-  ? readonly Sketch<I>[]
+type DefaultValue<T> = T extends readonly (infer I)[]
+  ? readonly DefaultValue<I>[]
   : T extends object
-    ? { readonly [K in keyof T]?: Sketch<T[K]> }
+    ? { readonly [K in keyof T]?: DefaultValue<T[K]> }
     : T;
 
-export interface ObjectOptions<T> extends Common<Sketch<T>> {
+export interface ObjectOptions<T> extends Common<DefaultValue<T>> {
   /** Has one owner in server-side apply, instead of one a field. @default false */
   readonly atomic?: boolean;
   /** Fields that are not named here are kept, not dropped. @default false */
@@ -58,7 +58,7 @@ function isOptional(field: Schema | Optional): field is Optional {
   return 'optional' in field;
 }
 
-export interface MapOptions<T> extends Common<Readonly<Record<string, Sketch<T>>>> {
+export interface MapOptions<T> extends Common<Readonly<Record<string, DefaultValue<T>>>> {
   readonly minProperties?: number;
   readonly maxProperties?: number;
   /** Has one owner in server-side apply, instead of one a key. @default false */
@@ -80,7 +80,7 @@ export function map<T>(
   return node(own, options);
 }
 
-export type ArrayOptions<T> = Common<readonly Sketch<T>[]> & {
+export type ArrayOptions<T> = Common<readonly DefaultValue<T>[]> & {
   readonly minItems?: number;
   readonly maxItems?: number;
 } & (

@@ -55,7 +55,7 @@ function isDateTime(value: string): boolean {
 
 const INT64_MAX = 2n ** 63n - 1n;
 const GO_DURATION = /^[+-]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|[uµμ]s|ms|s|m|h))+)$/u;
-const WORDS = [
+const DURATION_UNITS = [
   ['ns', 'nano'],
   ['us', 'µs', 'micro'],
   ['ms', 'milli'],
@@ -80,7 +80,7 @@ function isDuration(value: string): boolean {
 
 /** Of each unit's words the last may go on as it likes: `sec`, `seconds`. */
 function isUnit(unit: string): boolean {
-  return WORDS.some((words) => words.includes(unit) || unit.startsWith(words.at(-1) ?? unit));
+  return DURATION_UNITS.some((words) => words.includes(unit) || unit.startsWith(words.at(-1) ?? unit));
 }
 
 /** With hyphens in their places, or some or all of them left out. */

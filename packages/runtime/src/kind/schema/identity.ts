@@ -1,6 +1,6 @@
-import { schemaOf } from './fill.ts';
+import { fieldSchema } from './defaulting.ts';
 import { canonical, isJsonObject, type JsonObject } from './json.ts';
-import { duplicate, missing, type Problem, rejected, within } from './problem.ts';
+import { duplicate, missing, type Problem, rejected, joinPath } from './problem.ts';
 import type { Schema } from './schema.ts';
 
 /**
@@ -16,8 +16,8 @@ export function* identityProblems(schema: Schema, value: unknown, field: string)
   } else if (isJsonObject(value)) {
     if (schema['x-kubernetes-embedded-resource']) yield* embeddedProblems(value, field);
     for (const [name, part] of Object.entries(value)) {
-      const known = schemaOf(schema, name);
-      const at = schema.additionalProperties ? `${field}[${name}]` : within(field, name);
+      const known = fieldSchema(schema, name);
+      const at = schema.additionalProperties ? `${field}[${name}]` : joinPath(field, name);
       if (known !== undefined) yield* identityProblems(known, part, at);
     }
   }
@@ -58,19 +58,19 @@ function pick(item: unknown, keys: readonly string[]): JsonObject {
 function* embeddedProblems(value: JsonObject, field: string): Generator<Problem> {
   const { apiVersion, kind, metadata } = value;
   for (const [name, part] of Object.entries({ apiVersion, kind })) {
-    const at = within(field, name);
+    const at = joinPath(field, name);
     if (part === undefined) yield missing(at);
     else if (typeof part !== 'string') yield rejected(at, part, 'must be a string');
     else if (part === '') yield rejected(at, part, 'must not be empty');
   }
   if (typeof apiVersion === 'string' && apiVersion.split('/').length > 2)
-    yield rejected(within(field, 'apiVersion'), apiVersion, `unexpected GroupVersion string: ${apiVersion}`);
+    yield rejected(joinPath(field, 'apiVersion'), apiVersion, `unexpected GroupVersion string: ${apiVersion}`);
   if (typeof kind === 'string' && kind !== '' && !/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/i.test(kind))
     yield rejected(
-      within(field, 'kind'),
+      joinPath(field, 'kind'),
       kind,
       'must be letters, digits and hyphens, at most 63, beginning with a letter',
     );
   if (metadata !== undefined && !isJsonObject(metadata))
-    yield rejected(within(field, 'metadata'), metadata, 'must be an object');
+    yield rejected(joinPath(field, 'metadata'), metadata, 'must be an object');
 }

@@ -18,7 +18,7 @@ export type ProblemReason =
   | 'FieldValueDuplicate';
 
 /** The path of a field within another. */
-export function within(field: string, name: string): string {
+export function joinPath(field: string, name: string): string {
   return field === '' ? name : `${field}.${name}`;
 }
 
@@ -32,7 +32,7 @@ export function missing(field: string): Problem {
 }
 
 export function wrongType(field: string, wanted: string, found: string): Problem {
-  const message = `Invalid value: ${shown(found)}: ${field} in body must be of type ${wanted}: ${shown(found)}`;
+  const message = `Invalid value: ${quote(found)}: ${field} in body must be of type ${wanted}: ${quote(found)}`;
   return { field, reason: 'FieldValueTypeInvalid', message };
 }
 
@@ -42,11 +42,11 @@ export function invalid(field: string, value: unknown, should: string): Problem 
 }
 
 export function rejected(field: string, value: unknown, why: string): Problem {
-  return { field, reason: 'FieldValueInvalid', message: `Invalid value: ${shown(value)}: ${why}` };
+  return { field, reason: 'FieldValueInvalid', message: `Invalid value: ${quote(value)}: ${why}` };
 }
 
 export function unsupported(field: string, value: unknown, supported: readonly string[]): Problem {
-  const message = `Unsupported value: ${shown(value)}: supported values: ${supported.map(shown).join(', ')}`;
+  const message = `Unsupported value: ${quote(value)}: supported values: ${supported.map(quote).join(', ')}`;
   return { field, reason: 'FieldValueNotSupported', message };
 }
 
@@ -62,10 +62,10 @@ export function tooMany(field: string, count: number, most: number): Problem {
 }
 
 export function duplicate(field: string, value: unknown): Problem {
-  return { field, reason: 'FieldValueDuplicate', message: `Duplicate value: ${shown(value)}` };
+  return { field, reason: 'FieldValueDuplicate', message: `Duplicate value: ${quote(value)}` };
 }
 
-function shown(value: unknown): string {
+function quote(value: unknown): string {
   if (typeof value === 'number' && Math.abs(value) >= 2 ** 63) return value.toExponential(); // no longer an integer
   return JSON.stringify(value) ?? 'null';
 }

@@ -1,4 +1,4 @@
-import { filled, schemaOf } from './fill.ts';
+import { pruneAndDefault, fieldSchema } from './defaulting.ts';
 import { isFormat, isOfFormat } from './format.ts';
 import { identityProblems } from './identity.ts';
 import { isJsonObject, type JsonObject } from './json.ts';
@@ -9,7 +9,7 @@ import {
   tooLong,
   tooMany,
   unsupported,
-  within,
+  joinPath,
   wrongType,
 } from './problem.ts';
 import type { Schema } from './schema.ts';
@@ -32,14 +32,14 @@ export type Admission<T> =
  * @param at the path of the value, for the sentences: `spec`
  */
 export function admit<T>(schema: Schema<T>, value: unknown, at = ''): Admission<T> {
-  const stored = filled(schema, value);
+  const stored = pruneAndDefault(schema, value);
   const problems = allProblems(schema, stored, at);
   return conforms(schema, stored, problems) ? { ok: true, value: stored } : { ok: false, problems };
 }
 
 /** What is wrong with a value from outside; see `admit`. */
 export function validate(schema: Schema, value: unknown, at = ''): readonly Problem[] {
-  return allProblems(schema, filled(schema, value), at);
+  return allProblems(schema, pruneAndDefault(schema, value), at);
 }
 
 function conforms<T>(_schema: Schema<T>, _value: unknown, problems: readonly Problem[]): _value is T {
@@ -47,10 +47,10 @@ function conforms<T>(_schema: Schema<T>, _value: unknown, problems: readonly Pro
 }
 
 function allProblems(schema: Schema, value: unknown, field: string): Problem[] {
-  return [...problemsOf(schema, value, field), ...identityProblems(schema, value, field)];
+  return [...schemaProblems(schema, value, field), ...identityProblems(schema, value, field)];
 }
 
-function problemsOf(schema: Schema, value: unknown, field: string): Problem[] {
+function schemaProblems(schema: Schema, value: unknown, field: string): Problem[] {
   const problems = [...typeProblems(schema, value, field)];
   if (schema.enum !== undefined && !schema.enum.some((choice) => choice === value))
     problems.push(unsupported(field, value, schema.enum));
@@ -111,7 +111,7 @@ function* arrayProblems(schema: Schema, value: readonly unknown[], field: string
   if (value.length < minItems) yield invalid(field, value.length, `have at least ${minItems} items`);
   if (value.length > maxItems) yield tooMany(field, value.length, maxItems);
   if (items !== undefined)
-    for (const [index, item] of value.entries()) yield* problemsOf(items, item, `${field}[${index}]`);
+    for (const [index, item] of value.entries()) yield* schemaProblems(items, item, `${field}[${index}]`);
 }
 
 function* objectProblems(schema: Schema, value: JsonObject, field: string): Generator<Problem> {
@@ -121,8 +121,8 @@ function* objectProblems(schema: Schema, value: JsonObject, field: string): Gene
     yield invalid(field, names.length, `have at least ${minProperties} properties`);
   if (names.length > maxProperties) yield tooMany(field, names.length, maxProperties);
   for (const name of names) {
-    const part = schemaOf(schema, name);
-    if (part !== undefined) yield* problemsOf(part, value[name], within(field, name));
+    const part = fieldSchema(schema, name);
+    if (part !== undefined) yield* schemaProblems(part, value[name], joinPath(field, name));
   }
-  for (const name of required) if (!Object.hasOwn(value, name)) yield missing(within(field, name));
+  for (const name of required) if (!Object.hasOwn(value, name)) yield missing(joinPath(field, name));
 }

@@ -45,12 +45,12 @@ test('what waits is handed over once, when it is let in', () => {
     kind: 'ConfigMap',
     metadata: { namespace: 'a', name, uid: name, resourceVersion: '1' },
   });
-  section.waiting?.put('a/x', object('x'));
-  section.waiting?.put('a/y', object('y'));
+  section.staged?.put('a/x', object('x'));
+  section.staged?.put('a/y', object('y'));
   section.listed();
-  expect(section.isIn).toBe(false);
+  expect(section.isPublished).toBe(false);
   section.letIn();
   section.letIn();
   expect(handed).toEqual([['x', 'y']]);
-  expect([section.isIn, section.waiting]).toEqual([true, undefined]);
+  expect([section.isPublished, section.staged]).toEqual([true, undefined]);
 });

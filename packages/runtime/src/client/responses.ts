@@ -72,7 +72,7 @@ export function watchEvent<T extends KubeObject>(kind: Kind<T>, what: string, li
 }
 
 /** Of what a delete has removed for good: `{kind: Status, details: {uid}}`. */
-export function uidIn(status: unknown): string | undefined {
+export function uidOf(status: unknown): string | undefined {
   const details = isRecord(status) && isRecord(status.details) ? status.details : {};
   return typeof details.uid === 'string' ? details.uid : undefined;
 }

@@ -2,7 +2,7 @@ import type { Clock } from '@vmwright/core';
 import type { CallOptions } from '../client/options.ts';
 import { ElectionTimeoutError } from './errors.ts';
 
-export interface InTimeOptions {
+export interface WithTimeoutOptions {
   readonly clock: Clock;
   /** As it reads in errors. */
   readonly lease: string;
@@ -13,8 +13,8 @@ export interface InTimeOptions {
  * Gives up on time even if the client does not: its credentials may come from a program that hangs. A late answer is
  * then as good as none.
  */
-export async function inTime<T>(
-  { clock, lease, callMs }: InTimeOptions,
+export async function withTimeout<T>(
+  { clock, lease, callMs }: WithTimeoutOptions,
   signal: AbortSignal | undefined,
   call: (options: CallOptions) => Promise<T>,
 ): Promise<T> {

@@ -1,52 +1,52 @@
 import { isJsonObject, type JsonObject } from './json.ts';
 import type { Schema } from './schema.ts';
 
-const IDENTITY = ['apiVersion', 'kind', 'metadata'];
+const TYPE_AND_METADATA = ['apiVersion', 'kind', 'metadata'];
 
 /**
  * A copy of a value as the API server would store it: fields that the schema does not know are dropped, and so is null
  * where it is not allowed, as if nothing had been said; then defaults are filled in. What fits no schema stays, for the
  * check to find.
  */
-export function filled(schema: Schema | undefined, value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((item) => filledPart(schema?.items, item));
-  return isJsonObject(value) && schema !== undefined ? filledObject(schema, value) : value;
+export function pruneAndDefault(schema: Schema | undefined, value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item) => pruneAndDefaultField(schema?.items, item));
+  return isJsonObject(value) && schema !== undefined ? pruneAndDefaultObject(schema, value) : value;
 }
 
-function filledObject(schema: Schema, value: JsonObject): JsonObject {
+function pruneAndDefaultObject(schema: Schema, value: JsonObject): JsonObject {
   const { properties = {} } = schema;
   // By entries: a field named __proto__ is a field like others.
   const entries: [string, unknown][] = [];
   for (const [name, part] of Object.entries(value)) {
-    const known = schemaOf(schema, name);
+    const known = fieldSchema(schema, name);
     if (known === undefined) {
-      if (isKept(schema, name)) entries.push([name, part]);
+      if (isPreserved(schema, name)) entries.push([name, part]);
     } else if (part !== null || known.nullable || known.default !== undefined) {
-      entries.push([name, filledPart(known, part)]);
+      entries.push([name, pruneAndDefaultField(known, part)]);
     }
   }
   for (const [name, field] of Object.entries(properties))
     if (field.default !== undefined && !Object.hasOwn(value, name))
-      entries.push([name, filledPart(field, null)]);
+      entries.push([name, pruneAndDefaultField(field, null)]);
   return Object.fromEntries(entries);
 }
 
-function filledPart(schema: Schema | undefined, value: unknown): unknown {
+function pruneAndDefaultField(schema: Schema | undefined, value: unknown): unknown {
   const absent = value === null && schema !== undefined && !schema.nullable;
-  return filled(schema, absent ? structuredClone(schema.default ?? null) : value);
+  return pruneAndDefault(schema, absent ? structuredClone(schema.default ?? null) : value);
 }
 
 /** Of a field or, in a map, of any key. */
-export function schemaOf(
+export function fieldSchema(
   { properties = {}, additionalProperties }: Schema,
   name: string,
 ): Schema | undefined {
   return Object.hasOwn(properties, name) ? properties[name] : additionalProperties;
 }
 
-function isKept(schema: Schema, name: string): boolean {
+function isPreserved(schema: Schema, name: string): boolean {
   return (
     schema['x-kubernetes-preserve-unknown-fields'] === true ||
-    (schema['x-kubernetes-embedded-resource'] === true && IDENTITY.includes(name))
+    (schema['x-kubernetes-embedded-resource'] === true && TYPE_AND_METADATA.includes(name))
   );
 }
