@@ -11,7 +11,7 @@ import { CertificateAuthority } from '../pki/certificate.ts';
 import { AccessError } from './access.ts';
 import { inClusterAccess } from './in-cluster.ts';
 
-/** As whom the API server knows us: service accounts of the tests may not read secrets, and the refusal names them. */
+/** Returns the user as the API server sees it, taken from the 403: the tests' service accounts may not read secrets. */
 async function userOf(client: Client): Promise<string> {
   try {
     await client.raw('/api/v1/secrets?limit=1');
@@ -32,12 +32,12 @@ function certificateOf({ access }: Cluster): { readonly certificate: string; rea
   return access.as;
 }
 
-describe('a kubeconfig, on the real API server', () => {
-  test('lets one in by a client certificate, in place or as files beside it', async ({ cluster }) => {
+describe('kubeconfig on the real API server', () => {
+  test('a client certificate authenticates, inline or from files next to the kubeconfig', async ({ cluster }) => {
     const { certificate, key } = certificateOf(cluster);
     const base64 = (pem: string) => Buffer.from(pem).toString('base64');
-    const inPlace = { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) };
-    await using first = await clientOf(await kubeconfigWith(cluster, { user: inPlace }));
+    const inline = { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) };
+    await using first = await clientOf(await kubeconfigWith(cluster, { user: inline }));
     expect(await userOf(first)).toBe('administrator');
 
     const asFiles = { 'client-certificate': 'me.crt', 'client-key': 'me.key' };
@@ -48,18 +48,18 @@ describe('a kubeconfig, on the real API server', () => {
     expect(await userOf(second)).toBe('administrator');
   });
 
-  test('lets one in by a token', async ({ cluster, namespace }) => {
+  test('a token authenticates', async ({ cluster, namespace }) => {
     const token = await cluster.api.token(namespace, 'default');
     await using client = await clientOf(await kubeconfigWith(cluster, { user: { token } }));
     expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
-  test('without a user is nobody in particular', async ({ cluster }) => {
+  test('a context without a user is anonymous', async ({ cluster }) => {
     await using client = await clientOf(await kubeconfigWith(cluster, {}));
     expect(await userOf(client)).toBe('system:anonymous');
   });
 
-  test('that skips verification needs no authority; without either the server is not trusted', async ({
+  test('insecure-skip-tls-verify needs no CA; without both the connection is rejected', async ({
     cluster,
   }) => {
     await using insecure = await clientOf(
@@ -70,7 +70,7 @@ describe('a kubeconfig, on the real API server', () => {
     await expect(userOf(strict)).rejects.toThrow(ConnectionError);
   });
 
-  test('may name the server by another name than its address', async ({ cluster }) => {
+  test('tls-server-name replaces the address when the certificate is verified', async ({ cluster }) => {
     const authority = Buffer.from(cluster.access.ca).toString('base64');
     const named = (name: string) =>
       kubeconfigWith(cluster, {
@@ -78,13 +78,13 @@ describe('a kubeconfig, on the real API server', () => {
       });
     await using right = await clientOf(await named('kubernetes.default.svc'));
     expect(await userOf(right)).toBe('system:anonymous');
-    await using wrong = await clientOf(await named('somebody.else'));
+    await using wrong = await clientOf(await named('other.example'));
     await expect(userOf(wrong)).rejects.toThrow(ConnectionError);
   });
 });
 
-describe('a token file', () => {
-  test('that was replaced is taken up within a minute', async ({ cluster, namespace }) => {
+describe('token file', () => {
+  test('a rotated token is used within a minute', async ({ cluster, namespace }) => {
     const [before, after] = [
       await serviceAccount(cluster, namespace, 'before'),
       await serviceAccount(cluster, namespace, 'after'),
@@ -102,10 +102,10 @@ describe('a token file', () => {
     expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:after`);
   });
 
-  test('is read again at once when its token is refused', async ({ cluster, namespace }) => {
+  test('the file is read again at once when its token is rejected', async ({ cluster, namespace }) => {
     const path = await kubeconfigWith(cluster, { user: { tokenFile: 'token' } });
     const file = join(path, '../token');
-    await writeFile(file, 'refused');
+    await writeFile(file, 'rejected');
     await using client = await clientOf(path, worldWithClock());
     await expect(userOf(client)).rejects.toThrow(UnauthorizedError);
 
@@ -113,7 +113,7 @@ describe('a token file', () => {
     expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
-  test('that is empty or gone while it is being replaced changes nothing', async ({ cluster, namespace }) => {
+  test('the last token stays in use while the file is empty during a rewrite', async ({ cluster, namespace }) => {
     const path = await kubeconfigWith(cluster, { user: { tokenFile: 'token' } });
     const file = join(path, '../token');
     await writeFile(file, await cluster.api.token(namespace, 'default'));
@@ -125,33 +125,33 @@ describe('a token file', () => {
     expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
-  test('that is not there, or empty from the start, is said in a sentence', async ({ cluster }) => {
+  test('a file that is missing or empty from the start is an AccessError that names it', async ({ cluster }) => {
     const path = await kubeconfigWith(cluster, { user: { tokenFile: 'token' } });
     const file = join(path, '../token');
     await using client = await clientOf(path);
     await expect(userOf(client)).rejects.toThrow(AccessError);
     await expect(userOf(client)).rejects.toThrow(`cannot read ${file}: ENOENT`);
     await writeFile(file, '\n');
-    await expect(userOf(client)).rejects.toThrow(`${file} holds no token`);
+    await expect(userOf(client)).rejects.toThrow(`${file} is empty; it must contain a bearer token`);
   });
 });
 
-test('an authority that was replaced is used by the next connection', async ({ cluster }) => {
-  const stranger = CertificateAuthority.create(
-    { commonName: 'stranger' },
+test('the next connection uses a rotated CA file', async ({ cluster }) => {
+  const otherCa = CertificateAuthority.create(
+    { commonName: 'other' },
     { notBefore: new Date(Date.now() - 1000), notAfter: new Date(Date.now() + 3_600_000) },
   );
   const path = await kubeconfigWith(cluster, { cluster: { 'certificate-authority': 'ca.crt' } });
   const file = join(path, '../ca.crt');
   await using client = await clientOf(path);
   await expect(userOf(client)).rejects.toThrow(`cannot read ${file}: ENOENT`);
-  await writeFile(file, stranger.certificate);
+  await writeFile(file, otherCa.certificate);
   await expect(userOf(client)).rejects.toThrow(ConnectionError);
   await writeFile(file, cluster.access.ca);
   expect(await userOf(client)).toBe('system:anonymous');
 });
 
-describe('in a pod', () => {
+describe('in-cluster access', () => {
   async function mountServiceAccount(cluster: Cluster, namespace: string, token: string) {
     const folder = join(await temporaryFolder('pod'), 'serviceaccount');
     await mkdir(folder);
@@ -162,7 +162,7 @@ describe('in a pod', () => {
     return { folder, env: { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port } };
   }
 
-  test('the service account is who we are, and its namespace ours', async ({ cluster, namespace }) => {
+  test('uses the service account and its namespace, and follows token rotation', async ({ cluster, namespace }) => {
     const [first, second] = [
       await serviceAccount(cluster, namespace, 'pod'),
       await serviceAccount(cluster, namespace, 'pod-later'),
@@ -179,21 +179,21 @@ describe('in a pod', () => {
     expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:pod-later`);
   });
 
-  test('an IPv6 address of the API server is put in brackets', async ({ cluster, namespace }) => {
+  test('an IPv6 address of the API server is bracketed', async ({ cluster, namespace }) => {
     const { folder } = await mountServiceAccount(cluster, namespace, 'none');
     const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
     const { server } = await inClusterAccess({ clock: nodeWorld, folder, env });
     expect(server.origin).toBe('https://[fd00::1]:443');
   });
 
-  test('outside of one, or without a service account, the error says what to do', async ({
+  test('outside of a pod, or without a service account, the error says what to do', async ({
     cluster,
     namespace,
   }) => {
-    await expect(inClusterAccess({ clock: nodeWorld, env: {} })).rejects.toThrow(/not in a pod.*kubeconfig/);
+    await expect(inClusterAccess({ clock: nodeWorld, env: {} })).rejects.toThrow(/not running in a pod.*kubeconfig/);
     const { env } = await mountServiceAccount(cluster, namespace, 'none');
     await expect(inClusterAccess({ clock: nodeWorld, env, folder: '/nowhere' })).rejects.toThrow(
-      "the pod's service account is not mounted at /nowhere",
+      'no service account is mounted at /nowhere',
     );
   });
 });

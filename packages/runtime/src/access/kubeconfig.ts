@@ -9,22 +9,22 @@ import { oidcToken } from './oidc.ts';
 
 export interface KubeconfigOptions {
   readonly world: World;
-  /** @default those of `$KUBECONFIG`, taken as one, else `~/.kube/config` */
+  /** Path of the kubeconfig. @default the files in `$KUBECONFIG`, merged, else `~/.kube/config` */
   readonly path?: string | undefined;
-  /** @default the current one */
+  /** Name of the context. @default the kubeconfig's current context */
   readonly context?: string | undefined;
   /** @default process.env */
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** Passed over in silence, these would send requests another way or with other rights than the file says. */
+/** Fields that are rejected: ignoring them would send requests with another identity than the file specifies. */
 const UNSUPPORTED = ['as', 'as-uid', 'as-groups', 'as-user-extra', 'username', 'password'] as const;
 
 /**
- * Access as a kubeconfig describes it: client certificate, token, token file, exec plugin, OIDC.
+ * Access from a kubeconfig, with client certificate, token, token file, exec plugin or OIDC.
  *
- * Errors: `AccessError`, here for what the file says, and with a request for what it points to (a plugin that fails, a
- * token file that is not there).
+ * Errors: `AccessError`. Thrown here when the file is invalid, and by requests when something it refers to fails (an exec
+ * plugin, a missing token file).
  */
 export async function kubeconfigAccess(options: KubeconfigOptions): Promise<Access> {
   const { world, path, env = process.env } = options;
@@ -65,7 +65,7 @@ function originOf({ fields, path }: Entry): string {
   return url.origin;
 }
 
-/** @throws AccessError for a proxy that cannot be used: found with the file, and not with the first request */
+/** @throws AccessError for an invalid proxy, when the file is loaded instead of at the first request */
 function proxyOf({ fields, path }: Entry): { readonly proxy?: string } {
   const proxy = nonEmptyString(fields['proxy-url']);
   if (proxy === undefined) return {};
@@ -112,7 +112,7 @@ function credentialsOf(world: World, { fields, path }: Entry): Credentials {
   return oidcToken({ world, config, ca, path });
 }
 
-/** Something PEM that is given in place (`name-data`, base64) or as a file (`name`), which may be rotated. */
+/** Reads PEM data that is either inline (`name-data`, base64) or in a file (`name`) that may be rotated. */
 function pemSource({ fields, path }: Entry, name: string): (() => Promise<string>) | undefined {
   const data = nonEmptyString(fields[`${name}-data`]);
   if (data !== undefined) {
@@ -123,6 +123,7 @@ function pemSource({ fields, path }: Entry, name: string): (() => Promise<string
   return file === undefined ? undefined : rotatedFile(resolvePath(path, file));
 }
 
+/** Resolves a path relative to the kubeconfig that contains it. */
 function resolvePath(path: string, file: string): string {
   return isAbsolute(file) ? file : join(dirname(path), file);
 }

@@ -3,54 +3,58 @@ import type { ConfigMap } from '../../test/kinds.ts';
 import { apiError, ConnectionError } from '../client/errors.ts';
 import { NamespacePartition } from './namespace-partition.ts';
 
-const refusal = apiError('no', { status: 403 });
+const forbidden = apiError('no', { status: 403 });
 const outage = new ConnectionError('refused');
 const many = (times: number, error: Error) => Array.from({ length: times }, () => error);
 
 test.for([
-  ['a refusal lasts from the third on', many(4, refusal), ['again', 'again', 'lasts', 'again']],
   [
-    'another failure from the seventh on, and is told until then',
+    'the third consecutive 403 is persistent',
+    many(4, forbidden),
+    ['repeated', 'repeated', 'persistent', 'repeated'],
+  ],
+  [
+    'the seventh consecutive other failure is persistent, and the earlier ones are reported',
     many(8, outage),
-    [...Array.from({ length: 6 }, () => 'may pass'), 'lasts', 'again'],
+    [...Array.from({ length: 6 }, () => 'transient'), 'persistent', 'repeated'],
   ],
   [
-    'what follows a lasting one is told if it is something else',
-    [...many(3, refusal), outage, refusal],
-    ['again', 'again', 'lasts', 'may pass', 'again'],
+    'a different error during a persistent failure is reported',
+    [...many(3, forbidden), outage, forbidden],
+    ['repeated', 'repeated', 'persistent', 'transient', 'repeated'],
   ],
-] as const)('%s', ([, errors, news]) => {
-  const section = new NamespacePartition<ConfigMap>('a');
-  expect(errors.map((error) => section.failed(error))).toEqual(news);
-  expect(section.isFailing).toBe(true);
-  expect([section.succeeded(), section.succeeded()]).toEqual([true, false]);
-  expect(section.isFailing).toBe(false);
+] as const)('%s', ([, errors, results]) => {
+  const partition = new NamespacePartition<ConfigMap>('a');
+  expect(errors.map((error) => partition.failed(error))).toEqual(results);
+  expect(partition.isFailing).toBe(true);
+  expect([partition.succeeded(), partition.succeeded()]).toEqual([true, false]);
+  expect(partition.isFailing).toBe(false);
 });
 
-test('failures with a success between them are not in a row', () => {
-  const section = new NamespacePartition<ConfigMap>('a');
-  for (const error of many(2, refusal)) section.failed(error);
-  section.succeeded();
-  for (const error of many(2, refusal)) section.failed(error);
-  expect(section.isFailing).toBe(false);
+test('a success resets the failure count', () => {
+  const partition = new NamespacePartition<ConfigMap>('a');
+  for (const error of many(2, forbidden)) partition.failed(error);
+  partition.succeeded();
+  for (const error of many(2, forbidden)) partition.failed(error);
+  expect(partition.isFailing).toBe(false);
 });
 
-test('what waits is handed over once, when it is let in', () => {
-  const handed: string[][] = [];
-  const section = new NamespacePartition<ConfigMap>('a', (objects) => {
-    handed.push([...objects].map(({ metadata }) => metadata.name));
+test('publish hands over the staged objects once', () => {
+  const published: string[][] = [];
+  const partition = new NamespacePartition<ConfigMap>('a', (objects) => {
+    published.push([...objects].map(({ metadata }) => metadata.name));
   });
   const object = (name: string) => ({
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { namespace: 'a', name, uid: name, resourceVersion: '1' },
   });
-  section.staged?.put('a/x', object('x'));
-  section.staged?.put('a/y', object('y'));
-  section.listed();
-  expect(section.isPublished).toBe(false);
-  section.letIn();
-  section.letIn();
-  expect(handed).toEqual([['x', 'y']]);
-  expect([section.isPublished, section.staged]).toEqual([true, undefined]);
+  partition.staged?.put('a/x', object('x'));
+  partition.staged?.put('a/y', object('y'));
+  partition.listed();
+  expect(partition.isPublished).toBe(false);
+  partition.publish();
+  partition.publish();
+  expect(published).toEqual([['x', 'y']]);
+  expect([partition.isPublished, partition.staged]).toEqual([true, undefined]);
 });

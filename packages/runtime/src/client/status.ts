@@ -2,8 +2,8 @@ import { type ApiError, apiError, type Cause } from './errors.ts';
 import { isRecord } from './record.ts';
 
 /**
- * The error in an answer of the API server: a `Status` object where Kubernetes itself has written it, and whatever it
- * may be where a proxy has.
+ * Creates the error for an unsuccessful response. The body is a `Status` object if it comes from the API server, and
+ * arbitrary text if it comes from a proxy.
  */
 export function errorFrom(what: string, status: number, body: string, retryAfter?: string): ApiError {
   const parsed = parse(body);

@@ -4,7 +4,7 @@ import { byFields, byLabels } from './selector.ts';
 const object = (labels: Record<string, string>) => ({ metadata: { name: 'a', namespace: 'b', labels } });
 
 test.each(['toString', 'constructor', 'valueOf'])(
-  'a label called %s is there only where it was set',
+  'a label named %s exists only where it was set',
   (key) => {
     expect(byLabels(key)(object({}))).toBe(false);
     expect(byLabels(`!${key}`)(object({}))).toBe(true);
