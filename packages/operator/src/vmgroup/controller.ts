@@ -94,13 +94,8 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
     backoff: { maxMs: 60_000 },
     resyncMs: 5 * 60_000,
     timeoutMs: TIMEOUT_MS,
-    sources: [
-      (wake, signal) => {
-        vmGroups.forget();
-        return wakes.source(wake, signal);
-      },
-      poller.source,
-    ],
+    onStartedLeading: () => vmGroups.forget(),
+    sources: [wakes.source, poller.source],
     reconcile: (group, context) => vmGroups.reconcile(group, context),
     finalizer: { name: FINALIZER, finalize: (group, context) => vmGroups.finalize(group, context) },
   });

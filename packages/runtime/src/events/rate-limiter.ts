@@ -1,7 +1,7 @@
-/** Of events about one object: so many at once, then one every so often. As client-go has it. */
+/** Events per object: a burst of 25, then one every five minutes. The same values as in client-go. */
 const BURST = 25;
 const REFILL_MS = 300_000;
-/** Objects whose budget is remembered; the one that was longest silent goes first, and starts anew. */
+/** Maximum number of objects to track; the least recently used one is evicted and starts with a full bucket. */
 const MAX_OBJECTS = 4_096;
 
 interface Bucket {
@@ -9,15 +9,15 @@ interface Bucket {
   refilledAt: number;
 }
 
-/** Keeps an object that fails in a loop from filling the API server with events. */
+/** Token bucket per object: keeps an object that fails in a loop from flooding the API server with events. */
 export class EventRateLimiter {
   readonly #buckets = new Map<string, Bucket>();
 
-  /** Whether one more may be sent about this object. */
+  /** Returns whether another event may be sent for this object. */
   tryAcquire(object: string, now: number): boolean {
     const bucket = this.#buckets.get(object) ?? { tokens: BURST, refilledAt: now };
     this.#buckets.delete(object);
-    this.#buckets.set(object, bucket); // last: the one most lately heard of
+    this.#buckets.set(object, bucket); // keeps the map in order of last use
     const refills = Math.floor((now - bucket.refilledAt) / REFILL_MS);
     if (refills > 0) {
       bucket.tokens = Math.min(BURST, bucket.tokens + refills);
