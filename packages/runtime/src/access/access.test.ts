@@ -33,7 +33,9 @@ function certificateOf({ access }: Cluster): { readonly certificate: string; rea
 }
 
 describe('kubeconfig on the real API server', () => {
-  test('a client certificate authenticates, inline or from files next to the kubeconfig', async ({ cluster }) => {
+  test('a client certificate authenticates, inline or from files next to the kubeconfig', async ({
+    cluster,
+  }) => {
     const { certificate, key } = certificateOf(cluster);
     const base64 = (pem: string) => Buffer.from(pem).toString('base64');
     const inline = { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) };
@@ -113,7 +115,10 @@ describe('token file', () => {
     expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
-  test('the last token stays in use while the file is empty during a rewrite', async ({ cluster, namespace }) => {
+  test('the last token stays in use while the file is empty during a rewrite', async ({
+    cluster,
+    namespace,
+  }) => {
     const path = await kubeconfigWith(cluster, { user: { tokenFile: 'token' } });
     const file = join(path, '../token');
     await writeFile(file, await cluster.api.token(namespace, 'default'));
@@ -125,7 +130,9 @@ describe('token file', () => {
     expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
-  test('a file that is missing or empty from the start is an AccessError that names it', async ({ cluster }) => {
+  test('a file that is missing or empty from the start is an AccessError that names it', async ({
+    cluster,
+  }) => {
     const path = await kubeconfigWith(cluster, { user: { tokenFile: 'token' } });
     const file = join(path, '../token');
     await using client = await clientOf(path);
@@ -162,7 +169,10 @@ describe('in-cluster access', () => {
     return { folder, env: { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port } };
   }
 
-  test('uses the service account and its namespace, and follows token rotation', async ({ cluster, namespace }) => {
+  test('uses the service account and its namespace, and follows token rotation', async ({
+    cluster,
+    namespace,
+  }) => {
     const [first, second] = [
       await serviceAccount(cluster, namespace, 'pod'),
       await serviceAccount(cluster, namespace, 'pod-later'),
@@ -190,7 +200,9 @@ describe('in-cluster access', () => {
     cluster,
     namespace,
   }) => {
-    await expect(inClusterAccess({ clock: nodeWorld, env: {} })).rejects.toThrow(/not running in a pod.*kubeconfig/);
+    await expect(inClusterAccess({ clock: nodeWorld, env: {} })).rejects.toThrow(
+      /not running in a pod.*kubeconfig/,
+    );
     const { env } = await mountServiceAccount(cluster, namespace, 'none');
     await expect(inClusterAccess({ clock: nodeWorld, env, folder: '/nowhere' })).rejects.toThrow(
       'no service account is mounted at /nowhere',

@@ -85,7 +85,9 @@ describe('exec plugin on the real API server', () => {
     await client.raw('/api/v1/secrets?limit=1');
   });
 
-  test('a failing plugin is an AccessError and does not run again for the same request', async ({ cluster }) => {
+  test('a failing plugin is an AccessError and does not run again for the same request', async ({
+    cluster,
+  }) => {
     const path = await kubeconfigWith(cluster, { user: { exec } });
     await writePlugin(dirname(path), 'exit 3');
     await using client = await clientOf(path);
@@ -120,15 +122,18 @@ describe('exec plugin', () => {
     ['nothing', 'true'],
     ['a secret before it fails', 'echo s3cret; echo s3cret >&2; exit 1'],
     ['a secret before it is killed', 'echo s3cret >&2; kill -9 $$'],
-  ] as const)('a plugin that prints %s causes an error that does not quote its output', async ([, script]) => {
-    const garbled = await plugin(script, { args: ['--password=s3cret'] });
-    const error: unknown = await garbled.authorization().catch((caught) => caught);
-    expect(error).toBeInstanceOf(AccessError);
-    expect(error).toMatchObject({ message: expect.stringMatching(/^credential plugin .*plugin /) });
-    // Covers the properties that a logger may print with the message.
-    expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('s3cret');
-    expect(error).not.toHaveProperty('cause');
-  });
+  ] as const)(
+    'a plugin that prints %s causes an error that does not quote its output',
+    async ([, script]) => {
+      const garbled = await plugin(script, { args: ['--password=s3cret'] });
+      const error: unknown = await garbled.authorization().catch((caught) => caught);
+      expect(error).toBeInstanceOf(AccessError);
+      expect(error).toMatchObject({ message: expect.stringMatching(/^credential plugin .*plugin /) });
+      // Covers the properties that a logger may print with the message.
+      expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('s3cret');
+      expect(error).not.toHaveProperty('cause');
+    },
+  );
 
   test('a plugin that is missing or not executable causes an error that says what to do', async () => {
     const missing = (spec: object) =>
@@ -141,9 +146,7 @@ describe('exec plugin', () => {
     await expect(missing({ command: '/etc/passwd' }).authorization()).rejects.toThrow(
       '/etc/passwd is not executable',
     );
-    expect(() => missing({ command: '' })).toThrow(
-      "/nowhere/config: the user's exec plugin has no command",
-    );
+    expect(() => missing({ command: '' })).toThrow("/nowhere/config: the user's exec plugin has no command");
   });
 
   test('a plugin that hangs is killed after a minute', async () => {

@@ -2,7 +2,7 @@ import { type ExecFileException, execFile } from 'node:child_process';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Clock, TlsOptions } from '@vmwright/core';
 import { AccessError } from './access.ts';
-import { type Credentials, RefreshedValue, type Expiring, renewRejected } from './credentials.ts';
+import { type Credentials, type Expiring, RefreshedValue, renewRejected } from './credentials.ts';
 
 type Identity = Pick<TlsOptions, 'certificate' | 'key'>;
 
@@ -38,7 +38,9 @@ export class ExecPlugin implements Credentials {
 
   constructor({ clock, spec, path }: ExecPluginOptions) {
     const program = parseSpec(spec, path);
-    this.#credential = new RefreshedValue(clock, async () => parseCredential(await run(clock, program), program.command));
+    this.#credential = new RefreshedValue(clock, async () =>
+      parseCredential(await run(clock, program), program.command),
+    );
   }
 
   async authorization(): Promise<string | undefined> {

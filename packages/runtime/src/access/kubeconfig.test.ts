@@ -63,7 +63,9 @@ describe('context', () => {
     const path = await writeConfig(TWO_CONTEXTS);
     await expect(access({ path, context: 'c' })).rejects.toThrow(`${path} has no context "c"`);
     const dangling = (context: object) =>
-      writeConfig({ ...config({}), contexts: [{ name: 'main', context }] }).then((at) => access({ path: at }));
+      writeConfig({ ...config({}), contexts: [{ name: 'main', context }] }).then((at) =>
+        access({ path: at }),
+      );
     await expect(dangling({ cluster: 'gone' })).rejects.toThrow('has no cluster "gone"');
     await expect(dangling({ cluster: 'here', user: 'gone' })).rejects.toThrow('has no user "gone"');
     await expect(dangling({})).rejects.toThrow('sets no cluster in the context');

@@ -129,6 +129,8 @@ function resolvePath(path: string, file: string): string {
 }
 
 /** Without the fields that are undefined. */
-function withoutUndefined(options: { readonly [K in keyof TlsOptions]: TlsOptions[K] | undefined }): TlsOptions {
+function withoutUndefined(
+  options: { readonly [K in keyof TlsOptions]: TlsOptions[K] | undefined },
+): TlsOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }

@@ -96,7 +96,10 @@ describe('OIDC token', () => {
     const credentials = oidcToken({ world, config: settings(provider), path: 'config' });
     expect(await subjectOf(credentials)).toBe('id-1');
     const rejected = await credentials.authorization();
-    expect(await Promise.all([credentials.renew(rejected), credentials.renew(rejected)])).toEqual([true, true]);
+    expect(await Promise.all([credentials.renew(rejected), credentials.renew(rejected)])).toEqual([
+      true,
+      true,
+    ]);
     // A rejection that arrives later finds the token renewed already.
     expect(await credentials.renew(rejected)).toBe(true);
     expect(await subjectOf(credentials)).toBe('id-2');

@@ -35,7 +35,10 @@ function next(
   });
 }
 
-test('a synced cache has every existing object and receives each later change', async ({ cluster, namespace }) => {
+test('a synced cache has every existing object and receives each later change', async ({
+  cluster,
+  namespace,
+}) => {
   await using writer = await connect(cluster.kubeconfig);
   const labels = { set: 'follow' };
   await writer.create(ConfigMap, { metadata: { namespace, name: 'early', labels } });
@@ -55,7 +58,10 @@ test('a synced cache has every existing object and receives each later change', 
   expect([...cache.keys()]).toEqual([`${namespace}/early`]);
 });
 
-test('the first list is read in pages when the server does not support WatchList', async ({ cluster, namespace }) => {
+test('the first list is read in pages when the server does not support WatchList', async ({
+  cluster,
+  namespace,
+}) => {
   await using writer = await connect(cluster.kubeconfig);
   const labels = { set: 'paged' };
   const create = (name: string) => writer.create(ConfigMap, { metadata: { namespace, name, labels } });
@@ -66,7 +72,9 @@ test('the first list is read in pages when the server does not support WatchList
     pages: (kind, options) => writer.pages(kind, { ...options, limit: 1 }),
     watch: (kind, options) => {
       if (!options?.sendInitialEvents) return writer.watch(kind, options);
-      rejections.push('sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled');
+      rejections.push(
+        'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled',
+      );
       throw apiError(rejections.at(-1) ?? '', { status: 422, reason: 'Invalid' });
     },
   };
@@ -181,7 +189,9 @@ test('a metadataOnly cache drops the content of own writes too; list items have 
 });
 
 test('an empty list of namespaces is rejected', async ({ cluster }) => {
-  await expect(start(cluster.kubeconfig, { namespaces: [] })).rejects.toThrow('has an empty list of namespaces');
+  await expect(start(cluster.kubeconfig, { namespaces: [] })).rejects.toThrow(
+    'has an empty list of namespaces',
+  );
 });
 
 test('with a selector, own writes are visible at once and objects that stop matching are dropped', async ({
@@ -223,7 +233,10 @@ test('an invalid label selector is rejected', async ({ cluster }) => {
   );
 });
 
-test('byIndex yields an object once even if it is written during the iteration', async ({ cluster, namespace }) => {
+test('byIndex yields an object once even if it is written during the iteration', async ({
+  cluster,
+  namespace,
+}) => {
   const { cache, client } = await start(cluster.kubeconfig, {
     namespaces: [namespace],
     indexers: { all: () => ['x'] },

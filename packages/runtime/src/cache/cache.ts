@@ -224,7 +224,8 @@ export class ObjectCache<T extends KubeObject> {
         complete: (keys, resourceVersion) => {
           const prefix = namespace === undefined ? '' : `${namespace}/`;
           for (const key of [...store().keys()]) {
-            if (key.startsWith(prefix) && !keys.has(key)) notify(store().remove(key, Number(resourceVersion)));
+            if (key.startsWith(prefix) && !keys.has(key))
+              notify(store().remove(key, Number(resourceVersion)));
           }
           store().clearTombstones(prefix, keys, Number(resourceVersion));
           partition.listed();
@@ -294,7 +295,8 @@ export class ObjectCache<T extends KubeObject> {
     const { managedFields: _, ...metadata } = { managedFields: undefined, ...object.metadata };
     const lean = { ...object, metadata };
     if (this.#options.metadataOnly)
-      for (const part of Object.keys(lean)) if (!METADATA_FIELDS.has(part)) Reflect.deleteProperty(lean, part);
+      for (const part of Object.keys(lean))
+        if (!METADATA_FIELDS.has(part)) Reflect.deleteProperty(lean, part);
     const { transform } = this.#options;
     if (transform === undefined) return lean;
     const transformed = () => {

@@ -153,7 +153,9 @@ test('a cache does not sync while every namespace is forbidden', async ({ cluste
   expect(cache.get(`${a}/first`)).toBeDefined();
 });
 
-test('a forbidden single namespace keeps the cache from syncing and is reported at each attempt', async ({ cluster }) => {
+test('a forbidden single namespace keeps the cache from syncing and is reported at each attempt', async ({
+  cluster,
+}) => {
   const { client, names, run } = await setUp(cluster, 1);
   const { cache, reports, until } = cacheOf(client, names);
   run(cache);

@@ -59,10 +59,7 @@ async function start(kubeconfig: string, namespace: string, bookmarks: boolean) 
   return { errors, reported: reported.promise, reopened: reopened.promise, watches, sees };
 }
 
-test('a watch without an event for 70 s is reported and resumed', async ({
-  cluster,
-  namespace,
-}) => {
+test('a watch without an event for 70 s is reported and resumed', async ({ cluster, namespace }) => {
   const { errors, reported, sees } = await start(cluster.kubeconfig, namespace, true);
   await reported;
   expect(errors[0]).toContain('no event for 70 s');

@@ -32,7 +32,8 @@ export class SharedNamespaces {
   /** To be called when a partition of this namespace was listed, starts to fail or recovers. */
   changed(namespace: string): void {
     const partitions = this.#partitions.get(namespace) ?? [];
-    if (partitions.every(({ isCurrent }) => isCurrent)) for (const partition of partitions) partition.publish();
+    if (partitions.every(({ isCurrent }) => isCurrent))
+      for (const partition of partitions) partition.publish();
     for (const onChange of this.#listeners) onChange();
   }
 }

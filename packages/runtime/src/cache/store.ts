@@ -146,12 +146,14 @@ export class Store<T extends KubeObject> {
    */
   clearTombstones(prefix: string, keys: ReadonlySet<string>, version: number): void {
     for (const [uid, { key, lastSeenVersion }] of this.#tombstones)
-      if (key.startsWith(prefix) && !keys.has(key) && version >= lastSeenVersion) this.#tombstones.delete(uid);
+      if (key.startsWith(prefix) && !keys.has(key) && version >= lastSeenVersion)
+        this.#tombstones.delete(uid);
   }
 
   #indexOf(name: string): ReadonlyMap<string, ReadonlySet<string>> {
     const index = this.#indexes.get(name);
-    if (index === undefined) throw new Error(`index "${name}" does not exist; add it before the cache starts`);
+    if (index === undefined)
+      throw new Error(`index "${name}" does not exist; add it before the cache starts`);
     return index;
   }
 

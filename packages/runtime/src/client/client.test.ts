@@ -74,7 +74,10 @@ test('status and scale are separate subresources', async ({ cluster, namespace }
   expect(status?.observedGeneration).toBeGreaterThanOrEqual(1);
 });
 
-test('pages of a list come from one snapshot; a list can be filtered by selectors', async ({ cluster, namespace }) => {
+test('pages of a list come from one snapshot; a list can be filtered by selectors', async ({
+  cluster,
+  namespace,
+}) => {
   await using client = await connect(cluster.kubeconfig);
   const labels = { paged: 'yes' };
   const names = Array.from({ length: 7 }, (_, i) => `page-${i}`);
@@ -145,7 +148,10 @@ describe('errors', () => {
     );
   });
 
-  test('a server that does not respond causes a ConnectionError within the timeout', async ({ cluster, namespace }) => {
+  test('a server that does not respond causes a ConnectionError within the timeout', async ({
+    cluster,
+    namespace,
+  }) => {
     await using toxiproxy = await startToxiproxy();
     const proxy = await toxiproxy.proxy({ name: 'api', upstream: new URL(cluster.access.server).host });
     const { ca, as } = cluster.access;

@@ -2,17 +2,6 @@ import { messageOf, type World } from '@vmwright/core';
 import type { Access } from '../access/access.ts';
 import { apiVersionOf, collectionPath, type Kind, objectPath, resourceOf } from '../kind/kind.ts';
 import type { KubeObject, ObjectRef } from '../kind/object.ts';
-import {
-  isObjectOf,
-  objectOf,
-  type Page,
-  pageOf,
-  type Scale,
-  scaleOf,
-  uidOf,
-  type WatchEvent,
-  watchEvent,
-} from './responses.ts';
 import { ApiError, ConnectionError } from './errors.ts';
 import type {
   ApplyMetadata,
@@ -30,6 +19,17 @@ import type {
 import { withQuery } from './query.ts';
 import { isRecord } from './record.ts';
 import { type ApiRequest, PAGE_BYTES, type RequestObserver, Requests } from './requests.ts';
+import {
+  isObjectOf,
+  objectOf,
+  type Page,
+  pageOf,
+  type Scale,
+  scaleOf,
+  uidOf,
+  type WatchEvent,
+  watchEvent,
+} from './responses.ts';
 
 const JSON_TYPE = 'application/json';
 const METADATA = `${JSON_TYPE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1`;

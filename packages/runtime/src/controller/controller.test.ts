@@ -89,7 +89,9 @@ test('an object is reconciled with its newest state when it is created and when 
   await seen.until((all) => all.at(-1) === '2');
 });
 
-test("a reconcile's own write is visible in the cache at once and does not enqueue the object", async ({ cluster }) => {
+test("a reconcile's own write is visible in the cache at once and does not enqueue the object", async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client } = await run(cluster, namespace.name, {
@@ -113,7 +115,9 @@ test("a reconcile's own write is visible in the cache at once and does not enque
   expect(seen.all).toEqual(['writes ', 'fence ']);
 });
 
-test('a failing object is retried and logged, and does not delay others; a TerminalError is not retried', async ({ cluster }) => {
+test('a failing object is retried and logged, and does not delay others; a TerminalError is not retried', async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client, lines } = await run(cluster, namespace.name, {
@@ -403,9 +407,7 @@ test('a stop waits for the running reconcile and starts no other', async ({ clus
   expect(seen.all[1]).toBe(seen.all[0]?.replace('begins', 'ends'));
 });
 
-test('the deletion of a child that the running reconcile created enqueues the owner', async ({
-  cluster,
-}) => {
+test('the deletion of a child that the running reconcile created enqueues the owner', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const child = { namespace: namespace.name, name: 'child' };
@@ -474,7 +476,9 @@ test('errors in predicate, watch or reconcile do not affect other objects', asyn
     ['bad-throw', 'bad-time', 'bad-predicate', 'bad-map', 'good'].every((name) => all.includes(name)),
   );
   expect(JSON.stringify(lines)).toContain('a bug in a predicate');
-  expect(JSON.stringify(lines)).toContain('requeueAfter needs a non-negative number of milliseconds, not NaN');
+  expect(JSON.stringify(lines)).toContain(
+    'requeueAfter needs a non-negative number of milliseconds, not NaN',
+  );
 });
 
 test('an event source that fails is restarted', async ({ cluster }) => {
@@ -608,9 +612,7 @@ test('an unchanged object is reconciled again after resyncMs', async ({ cluster 
   expect(new Set(seen.all).size).toBe(1);
 });
 
-test('after a conflict the next change of the object skips the predicate', async ({
-  cluster,
-}) => {
+test('after a conflict the next change of the object skips the predicate', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   let failures = 0;

@@ -142,9 +142,7 @@ export class Controller<T extends KubeObject> {
     const { world, caches, log, observer, share } = environment;
     const { concurrency = 1 } = options;
     if (!Number.isInteger(concurrency) || concurrency < 1)
-      throw new RangeError(
-        `the concurrency of a controller must be a positive integer, not ${concurrency}`,
-      );
+      throw new RangeError(`the concurrency of a controller must be a positive integer, not ${concurrency}`);
     this.name = options.name ?? options.for.kind.toLowerCase();
     this.#options = options;
     this.#environment = environment;
@@ -158,7 +156,12 @@ export class Controller<T extends KubeObject> {
     observer?.queue.read(this.queue);
     observer?.maxConcurrent(options.concurrency ?? 1);
     const { owns = [], watches = [], reads = [] } = options;
-    this.#declared = declareCaches(caches, [options.for, ...owns, ...watches.map(({ kind }) => kind), ...reads]);
+    this.#declared = declareCaches(caches, [
+      options.for,
+      ...owns,
+      ...watches.map(({ kind }) => kind),
+      ...reads,
+    ]);
     this.#cache = caches.get(options.for);
     this.#cache.subscribe((event) => {
       // A change from before this term may be the previous leader's last write: it skips the predicate.
@@ -401,7 +404,8 @@ export class Controller<T extends KubeObject> {
       signal,
       log: run.log,
       onWrite: ({ kind: written, object, conditional }) => {
-        if (conditional && object !== undefined) run.ownWrites.push(`${resourceOf(written)}@${versionOf(object)}`);
+        if (conditional && object !== undefined)
+          run.ownWrites.push(`${resourceOf(written)}@${versionOf(object)}`);
       },
     });
     const ofReconcile: Omit<ReconcileContext<T>, keyof WorkContext> = {

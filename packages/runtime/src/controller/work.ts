@@ -60,9 +60,7 @@ export function workContext(
     now: () => world.now(),
     cache: (kind) => {
       if (declared.has(resourceOf(kind))) return caches.get(kind);
-      throw new Error(
-        `the cache of ${resourceOf(kind)} is read but not declared; add the kind to \`reads\``,
-      );
+      throw new Error(`the cache of ${resourceOf(kind)} is read but not declared; add the kind to \`reads\``);
     },
   };
 }

@@ -141,7 +141,10 @@ test('at most one machine leads at any instant, and one leads after the faults h
 
 describe('the model detects that', () => {
   async function found(mutant: PropertyOptions): Promise<string> {
-    const { failed, errorInstance } = await fc.check(electionProperty(mutant), { numRuns: 2_000, endOnFailure: true });
+    const { failed, errorInstance } = await fc.check(electionProperty(mutant), {
+      numRuns: 2_000,
+      endOnFailure: true,
+    });
     expect(failed).toBe(true);
     return String(errorInstance);
   }

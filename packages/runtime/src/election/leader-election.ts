@@ -4,7 +4,12 @@ import { keyOf } from '../kind/object.ts';
 import { NotLeadingError } from './errors.ts';
 import { LeaseLock } from './lease-lock.ts';
 import { Observation } from './observation.ts';
-import { type ElectionObserver, type LeaderElectionOptions, type ElectionTimings, timingsOf } from './options.ts';
+import {
+  type ElectionObserver,
+  type ElectionTimings,
+  type LeaderElectionOptions,
+  timingsOf,
+} from './options.ts';
 import { claimRecord, holderOf, releaseRecord } from './record.ts';
 import { type Moment, momentOf, Term } from './term.ts';
 

@@ -81,13 +81,7 @@ export class EventRecorder {
     const now = this.#options.world.monotonic();
     this.#evictStale(now);
     const { uid = '' } = object.metadata;
-    const same = JSON.stringify([
-      uid,
-      object.metadata.name,
-      input.type,
-      input.reason,
-      input.note,
-    ]);
+    const same = JSON.stringify([uid, object.metadata.name, input.type, input.reason, input.note]);
     const series = this.#series.get(same);
     if (series !== undefined) {
       series.count += 1;

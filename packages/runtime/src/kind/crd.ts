@@ -4,7 +4,7 @@ import type { KubeObject, ObjectMeta } from './object.ts';
 import type { Schema } from './schema/schema.ts';
 import { manifestYaml } from './yaml.ts';
 
-/** What a cluster must know of a kind to serve it. */
+/** A CustomResourceDefinition (apiextensions.k8s.io/v1), with the fields that `crdOf` sets. */
 export interface CustomResourceDefinition extends KubeObject {
   readonly apiVersion: 'apiextensions.k8s.io/v1';
   readonly kind: 'CustomResourceDefinition';
@@ -33,7 +33,8 @@ export interface CustomResourceDefinition extends KubeObject {
   };
 }
 
-interface CrdVersion {
+/** A version in a CustomResourceDefinition. */
+export interface CrdVersion {
   readonly name: string;
   readonly served: boolean;
   readonly storage: boolean;
@@ -60,12 +61,13 @@ export const CustomResourceDefinition = foreignKind<CustomResourceDefinition>({
   scope: 'Cluster',
 });
 
-/** As far as `crdOf` needs to know a kind: what `defineKind` gives. */
-interface Declared {
+/** The part of a declared kind that `crdOf` reads; `defineKind` returns it. */
+export interface Declared {
   readonly declaration: Declaration;
   at(version: string): { readonly schema: Schema };
 }
 
+/** Returns the CustomResourceDefinition of a declared kind. */
 export function crdOf(kind: Declared): CustomResourceDefinition {
   const { declaration } = kind;
   const { group, plural, scope = 'Namespaced', annotations, conversion } = declaration;
@@ -83,7 +85,7 @@ export function crdOf(kind: Declared): CustomResourceDefinition {
   };
 }
 
-/** The same as text. */
+/** Returns the CustomResourceDefinition of a declared kind as YAML. */
 export function crdYaml(kind: Declared): Promise<string> {
   return manifestYaml([crdOf(kind)]);
 }

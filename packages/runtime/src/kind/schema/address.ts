@@ -1,14 +1,14 @@
 /*
- * Addresses as the API server takes them. Two of its formats go back to an older Go, which lets numbers begin with
- * zeros (010.0.0.1) and groups be longer than four digits; the third does not.
+ * Address formats as the API server validates them. `ipv4` and `cidr` use the parser of an older Go version, which accepts
+ * leading zeros (010.0.0.1) and groups of more than four digits; `ipv6` does not.
  */
 
 interface ParseOptions {
-  /** Whether numbers may begin with zeros. */
+  /** Accepts leading zeros. */
   readonly lenient: boolean;
 }
 
-/** Also an IPv6 address that ends in dots: there is an address, and there is a dot. */
+/** Accepts any address that contains a dot, so also `::ffff:1.2.3.4`. */
 export function isIpv4(value: string): boolean {
   return value.includes('.') && isAddress(value, { lenient: true });
 }
@@ -17,7 +17,7 @@ export function isIpv6(value: string): boolean {
   return value.includes(':') && isAddress(value, { lenient: false });
 }
 
-/** An address and the length of its prefix, whatever bits come after that. */
+/** An address and a prefix length; host bits may be set. */
 export function isCidr(value: string): boolean {
   const cut = value.indexOf('/');
   const [address, length] = [value.slice(0, cut), value.slice(cut + 1)];
@@ -27,8 +27,8 @@ export function isCidr(value: string): boolean {
 }
 
 /**
- * 6, 8 or 20 bytes: `00:50:56:01:02:03`, `00-50-56-01-02-03`, `0050.5601.0203`. Without separators it depends on the Go
- * that the API server was built with; not here.
+ * 6, 8 or 20 bytes: `00:50:56:01:02:03`, `00-50-56-01-02-03`, `0050.5601.0203`. Rejects an address without separators,
+ * which API servers accept or reject depending on their Go version.
  */
 export function isMac(value: string): boolean {
   const separator = /[:.-]/.exec(value)?.[0];
@@ -62,7 +62,7 @@ function isColonSeparated(value: string, style: ParseOptions): boolean {
   const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')));
   const tail = groups.at(-1);
   const dotted = tail?.includes('.') ?? false;
-  // Dots only at the very end: not before a closing `::`.
+  // A dotted part must be at the very end, not before a trailing `::`.
   if (dotted && (value.endsWith('::') || !isDottedQuad(tail ?? '', style))) return false;
   const plain = dotted ? groups.slice(0, -1) : groups;
   if (!plain.every((group) => isHexGroup(group, style))) return false;

@@ -4,9 +4,8 @@ import type { Schema } from './schema.ts';
 const TYPE_AND_METADATA = ['apiVersion', 'kind', 'metadata'];
 
 /**
- * A copy of a value as the API server would store it: fields that the schema does not know are dropped, and so is null
- * where it is not allowed, as if nothing had been said; then defaults are filled in. What fits no schema stays, for the
- * check to find.
+ * Returns a copy of a value as the API server would store it: drops fields that the schema does not know and nulls that
+ * are not allowed, then sets defaults. Values of a wrong type are kept for the validation.
  */
 export function pruneAndDefault(schema: Schema | undefined, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => pruneAndDefaultField(schema?.items, item));
@@ -15,7 +14,7 @@ export function pruneAndDefault(schema: Schema | undefined, value: unknown): unk
 
 function pruneAndDefaultObject(schema: Schema, value: JsonObject): JsonObject {
   const { properties = {} } = schema;
-  // By entries: a field named __proto__ is a field like others.
+  // Built from entries, so that a field named __proto__ is an ordinary field.
   const entries: [string, unknown][] = [];
   for (const [name, part] of Object.entries(value)) {
     const known = fieldSchema(schema, name);
@@ -36,7 +35,7 @@ function pruneAndDefaultField(schema: Schema | undefined, value: unknown): unkno
   return pruneAndDefault(schema, absent ? structuredClone(schema.default ?? null) : value);
 }
 
-/** Of a field or, in a map, of any key. */
+/** Returns the schema of a field or, in a map, of any key. */
 export function fieldSchema(
   { properties = {}, additionalProperties }: Schema,
   name: string,

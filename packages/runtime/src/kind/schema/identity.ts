@@ -1,11 +1,11 @@
 import { fieldSchema } from './defaulting.ts';
 import { canonical, isJsonObject, type JsonObject } from './json.ts';
-import { duplicate, missing, type Problem, rejected, joinPath } from './problem.ts';
+import { duplicate, joinPath, missing, type Problem, rejected } from './problem.ts';
 import type { Schema } from './schema.ts';
 
 /**
- * What is wrong with that by which parts are told apart: the items of sets and list maps, and the kind of embedded
- * objects. A walk of its own, as in the API server, which here names the keys of maps in brackets.
+ * Yields duplicate items of sets and list maps, and invalid type information of embedded objects. A separate traversal
+ * like in the API server, which here writes the keys of maps in brackets.
  */
 export function* identityProblems(schema: Schema, value: unknown, field: string): Generator<Problem> {
   if (Array.isArray(value)) {
@@ -23,7 +23,7 @@ export function* identityProblems(schema: Schema, value: unknown, field: string)
   }
 }
 
-/** What must be different in each item of a set or a map, is. */
+/** Yields duplicate items of a set or list map. */
 function* listProblems(schema: Schema, value: readonly unknown[], field: string): Generator<Problem> {
   const keys = schema['x-kubernetes-list-map-keys'];
   if (schema['x-kubernetes-list-type'] === 'set') {
@@ -39,7 +39,7 @@ function* listProblems(schema: Schema, value: readonly unknown[], field: string)
   }
 }
 
-/** Each value that is there more than once, at its second place. */
+/** Yields each duplicate value once, at its second position. */
 function* duplicates(values: readonly unknown[], field: string): Generator<Problem> {
   const seen = new Map<string, number>();
   for (const [index, value] of values.entries()) {
@@ -64,7 +64,11 @@ function* embeddedProblems(value: JsonObject, field: string): Generator<Problem>
     else if (part === '') yield rejected(at, part, 'must not be empty');
   }
   if (typeof apiVersion === 'string' && apiVersion.split('/').length > 2)
-    yield rejected(joinPath(field, 'apiVersion'), apiVersion, `unexpected GroupVersion string: ${apiVersion}`);
+    yield rejected(
+      joinPath(field, 'apiVersion'),
+      apiVersion,
+      `unexpected GroupVersion string: ${apiVersion}`,
+    );
   if (typeof kind === 'string' && kind !== '' && !/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/i.test(kind))
     yield rejected(
       joinPath(field, 'kind'),
