@@ -89,8 +89,8 @@ export function refreshedToken(clock: Clock, fetch: () => Promise<Expiring<strin
 
 /**
  * Fetches a new value unless `rejected` was replaced since it was sent; returns whether the header has changed. It
- * compares with the rejected header, not with the cached one: between a request and its 401 response another request may
- * have renewed the value.
+ * compares with the rejected header, not with the cached one: between a request and its 401 response another request
+ * may have renewed the value.
  */
 export async function renewRejected<T>(
   cached: RefreshedValue<T>,

@@ -78,7 +78,8 @@ function isFields(value: unknown): value is Fields {
 }
 
 /**
- * Returns undefined if the file does not exist. An unreadable file is an error: skipping it could select another cluster.
+ * Returns undefined if the file does not exist. An unreadable file is an error: skipping it could select another
+ * cluster.
  */
 async function load(path: string): Promise<ConfigFile | undefined> {
   const content = await readFile(path, 'utf8').catch((error) => {

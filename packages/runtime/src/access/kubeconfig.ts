@@ -23,8 +23,8 @@ const UNSUPPORTED = ['as', 'as-uid', 'as-groups', 'as-user-extra', 'username', '
 /**
  * Access from a kubeconfig, with client certificate, token, token file, exec plugin or OIDC.
  *
- * Errors: `AccessError`. Thrown here when the file is invalid, and by requests when something it refers to fails (an exec
- * plugin, a missing token file).
+ * Errors: `AccessError`. Thrown here when the file is invalid, and by requests when something it refers to fails (an
+ * exec plugin, a missing token file).
  */
 export async function kubeconfigAccess(options: KubeconfigOptions): Promise<Access> {
   const { world, path, env = process.env } = options;

@@ -61,8 +61,8 @@ interface Provider extends Pick<OidcOptions, 'world' | 'ca'> {
 }
 
 /**
- * Returns the fields of a JSON response, or none if the request failed or the response is not JSON. Error messages never
- * quote the response: it may contain a token.
+ * Returns the fields of a JSON response, or none if the request failed or the response is not JSON. Error messages
+ * never quote the response: it may contain a token.
  */
 async function fetchJson(
   { world, ca, issuer }: Provider,

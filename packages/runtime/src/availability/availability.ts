@@ -1,8 +1,8 @@
 import { type Clock, type Logger, messageOf, type Timer } from '@vmwright/core';
 
 /**
- * Thrown by a reconcile when a backend outside the cluster does not respond. The controller retries it like any error but
- * logs it at debug level: `Availability` logs the outage once for all objects.
+ * Thrown by a reconcile when a backend outside the cluster does not respond. The controller retries it like any error
+ * but logs it at debug level: `Availability` logs the outage once for all objects.
  */
 export class BackendUnavailableError extends Error {
   readonly code = 'BACKEND_UNAVAILABLE';
@@ -26,8 +26,8 @@ export interface AvailabilityOptions {
   /** Milliseconds for the first response after `restart`, if shorter than `afterMs`. @default 10_000 */
   readonly startMs?: number;
   /**
-   * Called when the backend becomes unavailable and when it responds again, after `outage` has changed. Use it to enqueue
-   * every object that depends on the backend.
+   * Called when the backend becomes unavailable and when it responds again, after `outage` has changed. Use it to
+   * enqueue every object that depends on the backend.
    */
   readonly onChange?: (outage: Outage | undefined) => void;
 }
@@ -41,11 +41,11 @@ export interface Outage {
 /**
  * Decides whether a backend is available, and logs one line per transition.
  *
- * Flow: the code that probes the backend reports each result (`answered`, `failed`). After a failure and `afterMs` without
- * a response, the backend is unavailable until the next response.
+ * Flow: the code that probes the backend reports each result (`answered`, `failed`). After a failure and `afterMs`
+ * without a response, the backend is unavailable until the next response.
  *
- * Guarantees: `onChange` is called once per transition. `outageSignal` aborts when an outage begins, so that requests that
- * still wait for a response do not delay the reconciles that report the outage.
+ * Guarantees: `onChange` is called once per transition. `outageSignal` aborts when an outage begins, so that requests
+ * that still wait for a response do not delay the reconciles that report the outage.
  *
  * Assumptions: a probe ends in bounded time, and `restart` is called when probing begins or resumes. The class does not
  * probe: without reports its state does not change.
@@ -79,9 +79,9 @@ export class Availability {
   }
 
   /**
-   * To be called when probing begins: the program has started, or this replica leads again. Drops a known outage without
-   * calling `onChange`: the backend may have been available to another leader since. A lasting outage is detected again
-   * after `startMs`.
+   * To be called when probing begins: the program has started, or this replica leads again. Drops a known outage
+   * without calling `onChange`: the backend may have been available to another leader since. A lasting outage is
+   * detected again after `startMs`.
    */
   restart(): void {
     const { clock, afterMs, startMs = 10_000 } = this.#options;

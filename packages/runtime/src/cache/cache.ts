@@ -17,7 +17,10 @@ export interface CacheOptions<T extends KubeObject> {
   readonly kind: Kind<T>;
   /** Namespaces to watch. One of several that cannot be listed is left out until it can be. @default all */
   readonly namespaces?: readonly string[];
-  /** Shared with other kinds' caches: a namespace becomes visible when all of them have listed it. @default not shared */
+  /**
+   * Shared with other kinds' caches: a namespace becomes visible when all of them have listed it.
+   * @default not shared
+   */
   readonly shared?: SharedNamespaces;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
@@ -29,8 +32,8 @@ export interface CacheOptions<T extends KubeObject> {
   /** Called with each failure to list or watch; the cache retries. */
   readonly onError?: (error: unknown) => void;
   /**
-   * Called once when one of several namespaces persistently cannot be listed or watched (`is` is false), and once when it
-   * can be again (`is` is true).
+   * Called once when one of several namespaces persistently cannot be listed or watched (`is` is false), and once when
+   * it can be again (`is` is true).
    */
   readonly onListable?: (namespace: string, is: boolean, error?: unknown) => void;
 }
@@ -78,8 +81,8 @@ export type Subscriber<T extends KubeObject> = (event: CacheEvent<T>) => void;
  * Guarantees:
  * - Once synced, it contains every object, and every later change eventually arrives. If it watches several namespaces,
  *   it syncs without those that cannot be listed (`unlistable`); their objects are added later as `initial` events.
- * - An object never goes back to an older version. Writes through a context's client are visible at once (`onWrite`), so a
- *   reconcile never acts on a state older than its own last write.
+ * - An object never goes back to an older version. Writes through a context's client are visible at once (`onWrite`),
+ *   so a reconcile never acts on a state older than its own last write.
  * - Readers get copies and cannot modify the cache.
  */
 export class ObjectCache<T extends KubeObject> {
@@ -131,7 +134,10 @@ export class ObjectCache<T extends KubeObject> {
     return this.#hasSynced;
   }
 
-  /** Namespaces that cannot be listed or watched at the moment; their objects are missing or stale. Empty for a single one. */
+  /**
+   * Namespaces that cannot be listed or watched at the moment; their objects are missing or stale. Empty for a single
+   * one.
+   */
   get unlistable(): readonly string[] {
     return [...this.#partitions].flatMap(([name, { isFailing }]) => (isFailing ? [name] : []));
   }
@@ -174,7 +180,10 @@ export class ObjectCache<T extends KubeObject> {
     );
   }
 
-  /** Calls the subscriber with every cached object as an `initial` event, then with each change. Returns the unsubscriber. */
+  /**
+   * Calls the subscriber with every cached object as an `initial` event, then with each change. Returns the
+   * unsubscriber.
+   */
   subscribe(subscriber: Subscriber<T>): () => void {
     this.#subscribers.add(subscriber);
     for (const key of this.#store.keys()) {
@@ -279,8 +288,8 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   /**
-   * Whether the response to a write may be stored. An object that is not cached although the watch has passed its version
-   * was deleted since: the response arrived late and must not bring the object back.
+   * Whether the response to a write may be stored. An object that is not cached although the watch has passed its
+   * version was deleted since: the response arrived late and must not bring the object back.
    */
   #accepts(key: string, object: T): boolean {
     if (this.#store.has(key)) return true;

@@ -20,8 +20,8 @@ export interface CachesOptions {
   /** Called with each failure to list or watch; the cache retries. */
   readonly onError: (kind: Kind, error: unknown) => void;
   /**
-   * Called once when one of several namespaces persistently cannot be listed or watched (`is` is false), and once when it
-   * can be again (`is` is true).
+   * Called once when one of several namespaces persistently cannot be listed or watched (`is` is false), and once when
+   * it can be again (`is` is true).
    */
   readonly onListable?: (kind: Kind, namespace: string, is: boolean, error?: unknown) => void;
 }
@@ -99,7 +99,9 @@ export class Caches {
     return [...this.#caches].flatMap(([resource, { hasSynced }]) => (hasSynced ? [] : [resource]));
   }
 
-  /** Resources and namespaces that cannot be listed or watched at the moment: `vms in b`. The caches sync without them. */
+  /**
+   * Resources and namespaces that cannot be listed or watched at the moment: `vms in b`. The caches sync without them.
+   */
   get unlistable(): readonly string[] {
     return [...this.#caches].flatMap(([resource, { unlistable }]) =>
       unlistable.map((namespace) => `${resource} in ${namespace}`),

@@ -2,7 +2,9 @@ import { ForbiddenError } from '../client/errors.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { Store } from './store.ts';
 
-/** Consecutive 403 responses that count as persistent. Fewer may come from a server that has not loaded its roles yet. */
+/**
+ * Consecutive 403 responses that count as persistent. Fewer may come from a server that has not loaded its roles yet.
+ */
 const PERSISTENT_FORBIDDEN = 3;
 /** Other consecutive failures that count as persistent: about a minute with the reflector's back-off. */
 const PERSISTENT_FAILURES = 7;

@@ -41,13 +41,13 @@ const MIN_WATCH_MS = 1_000;
 /**
  * Lists and watches the objects of a kind until it is stopped.
  *
- * Flow: lists the existing objects, as a stream that ends with a bookmark (WatchList) or, on servers without it, in pages;
- * then watches from that resource version on. A watch that ends is resumed at its last resource version. If the server no
- * longer has that version (410 Gone), the reflector lists again.
+ * Flow: lists the existing objects, as a stream that ends with a bookmark (WatchList) or, on servers without it, in
+ * pages; then watches from that resource version on. A watch that ends is resumed at its last resource version. If the
+ * server no longer has that version (410 Gone), the reflector lists again.
  *
- * Guarantees: every object and every deletion eventually reaches the sink, whatever fails in between. A deletion that the
- * watch missed shows as an absence from the next complete list. Objects may arrive late or twice: the sink decides by
- * resource version.
+ * Guarantees: every object and every deletion eventually reaches the sink, whatever fails in between. A deletion that
+ * the watch missed shows as an absence from the next complete list. Objects may arrive late or twice: the sink decides
+ * by resource version.
  */
 export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
@@ -154,7 +154,8 @@ export class Reflector<T extends KubeObject> {
       if (listed !== undefined || isShort)
         throw new ConnectionError(`watch of ${resourceOf(kind)}: the server ended the watch at once`);
     } catch (error) {
-      // Some kinds (Events) have no bookmarks, so an idle stream may be dead or just quiet: it is resumed, not reported.
+      // Some kinds (Events) have no bookmarks, so an idle stream may be dead or just quiet: it is resumed, not
+      // reported.
       if (idle.hasExpired && listed === undefined && !this.#hasBookmarks) return;
       throw error;
     }
@@ -196,7 +197,9 @@ class IdleTimeout implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Restarts the timeout. Called for each event, so it only stores the time; the timer is rescheduled when it fires. */
+  /**
+   * Restarts the timeout. Called for each event, so it only stores the time; the timer is rescheduled when it fires.
+   */
   reset(): void {
     this.sawActivity = true;
     this.#lastActivityAt = this.#world.monotonic();

@@ -5,9 +5,9 @@ export type Indexer<T> = (object: T) => readonly string[];
 
 interface Entry {
   /**
-   * The object as JSON. A string of 2.5 KB is one heap cell without pointers; the parsed object is about a hundred cells,
-   * takes twice the memory, and the garbage collector visits each of them. Readers get their own copy, so they cannot
-   * modify the stored object.
+   * The object as JSON. A string of 2.5 KB is one heap cell without pointers; the parsed object is about a hundred
+   * cells, takes twice the memory, and the garbage collector visits each of them. Readers get their own copy, so they
+   * cannot modify the stored object.
    */
   json: string;
   version: number;
@@ -41,7 +41,8 @@ export interface Change {
 
 /**
  * Objects of a kind by key, each in its newest known version. An older version never replaces a newer one, whether it
- * comes from the watch or from a write's response. That makes own writes visible at once and late watch events harmless.
+ * comes from the watch or from a write's response. That makes own writes visible at once and late watch events
+ * harmless.
  */
 export class Store<T extends KubeObject> {
   readonly #entries = new Map<string, Entry>();
@@ -140,9 +141,9 @@ export class Store<T extends KubeObject> {
   }
 
   /**
-   * Clears the tombstones that a complete list of the keys with this prefix makes obsolete. A list that lacks an object,
-   * and is not older than its last stored version, was made after the deletion, so no older version can arrive. Objects
-   * that the list still contains are deleted later by a watch event.
+   * Clears the tombstones that a complete list of the keys with this prefix makes obsolete. A list that lacks an
+   * object, and is not older than its last stored version, was made after the deletion, so no older version can arrive.
+   * Objects that the list still contains are deleted later by a watch event.
    */
   clearTombstones(prefix: string, keys: ReadonlySet<string>, version: number): void {
     for (const [uid, { key, lastSeenVersion }] of this.#tombstones)
@@ -197,8 +198,8 @@ export function parseObject<T>(json: string): T {
 }
 
 /**
- * Returns the resource version as a number. Kubernetes guarantees comparable numbers for its own resources since 1.35 and
- * has used them since etcd 3. A version that is not a number counts as newer than any other.
+ * Returns the resource version as a number. Kubernetes guarantees comparable numbers for its own resources since 1.35
+ * and has used them since etcd 3. A version that is not a number counts as newer than any other.
  */
 export function versionOf({ metadata }: KubeObject): number {
   const version = Number(metadata.resourceVersion);

@@ -22,8 +22,8 @@ const world: World = {
 };
 
 /**
- * Each round changes objects during a fault of a running controller's connection, ends the fault, and compares the cache
- * and the reconciled versions with the server. Rounds build on each other's state.
+ * Each round changes objects during a fault of a running controller's connection, ends the fault, and compares the
+ * cache and the reconciled versions with the server. Rounds build on each other's state.
  */
 test(`after any fault the cache equals the server and every object was reconciled (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);

@@ -57,15 +57,19 @@ export interface ControllerOptions<T extends KubeObject> {
   readonly concurrency?: number;
   /** Milliseconds after which a reconcile's signal aborts; 0 for never. @default 0 */
   readonly timeoutMs?: number;
-  /** Milliseconds, with 10 % jitter, after which every object is reconciled again; 0 for never. @default 36_000_000 (10 h) */
+  /**
+   * Milliseconds, with 10 % jitter, after which every object is reconciled again; 0 for never.
+   * @default 36_000_000 (10 h)
+   */
   readonly resyncMs?: number;
   /** Back-off between retries of a failing object. */
   readonly backoff?: Partial<BackoffOptions>;
   /** Called for each object until it succeeds, never concurrently for the same object. */
   readonly reconcile: Reconcile<T>;
   /**
-   * Finalizer for objects that represent resources outside the cluster. The controller adds it before the first reconcile
-   * and removes it when `finalize` has succeeded on an object that is being deleted; only then is the object removed.
+   * Finalizer for objects that represent resources outside the cluster. The controller adds it before the first
+   * reconcile and removes it when `finalize` has succeeded on an object that is being deleted; only then is the object
+   * removed.
    */
   readonly finalizer?: { readonly name: string; readonly finalize: Reconcile<T> };
   /** Also reconciles objects that are being deleted, if the controller has no finalizer. @default false */
@@ -133,8 +137,8 @@ export class Controller<T extends KubeObject> {
   readonly #log: Logger;
   readonly #runs = new Map<string, Run>();
   /**
-   * Keys of objects that may have a newer version than the cached one, because a write failed with a conflict or without
-   * a response. A later reconcile may succeed on the old version, so their next change skips the predicate.
+   * Keys of objects that may have a newer version than the cached one, because a write failed with a conflict or
+   * without a response. A later reconcile may succeed on the old version, so their next change skips the predicate.
    */
   readonly #possiblyStale = new Set<string>();
 
@@ -240,7 +244,8 @@ export class Controller<T extends KubeObject> {
   #enqueueEvent(key: string, kind: Kind, { type, version, initial }: CacheEvent<KubeObject>): void {
     const priority = initial ? LOW : NORMAL;
     const run = this.#runs.get(key);
-    // The watch event of an own write may arrive before the write's response, so ownership is decided after the reconcile.
+    // The watch event of an own write may arrive before the write's response, so ownership is decided after the
+    // reconcile.
     if (run === undefined) this.#add(key, { priority });
     // A deletion event carries the object's last version, which may be one of our writes; the prefix tells them apart.
     else

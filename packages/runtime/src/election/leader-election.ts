@@ -23,8 +23,8 @@ const CONFLICT_ATTEMPTS = 2;
  * Leader election with a Lease in the API server: at most one of several processes acts at a time.
  *
  * Flow: `run` waits until the lease is free, acquires it and calls `onLeading` with a signal, renewing the lease until
- * `onLeading` has ended. A leader that cannot renew in time aborts the signal, waits for `onLeading` to end and competes
- * again; the process and its caches keep running.
+ * `onLeading` has ended. A leader that cannot renew in time aborts the signal, waits for `onLeading` to end and
+ * competes again; the process and its caches keep running.
  *
  * Guarantees:
  * - Before a candidate acquires a lease of another holder, it has seen the record unchanged for the record's whole
@@ -34,17 +34,18 @@ const CONFLICT_ATTEMPTS = 2;
  *   acquires the lease. After a write without a response the lease is read again before any decision.
  * - `isLeading` becomes false and the leader's signal aborts `renewMs` after the start of the last successful renewal,
  *   with or without an API server, which is `leaseMs - renewMs` before another candidate may start.
- * - The lease is renewed until `onLeading` has ended, also during a graceful shutdown; only then is it released, and the
- *   next leader starts within about `retryMs`.
+ * - The lease is renewed until `onLeading` has ended, also during a graceful shutdown; only then is it released, and
+ *   the next leader starts within about `retryMs`.
  *
  * Assumptions:
- * - A process may be stopped or blocked at any point, and the signal's timer may be late: code that writes outside the API
- *   server checks the term's `fence` right before, not only the signal. A request that was sent before a pause may still
- *   arrive afterwards; only the receiver can guard against that (resource versions, ids that are fixed in advance).
+ * - A process may be stopped or blocked at any point, and the signal's timer may be late: code that writes outside the
+ *   API server checks the term's `fence` right before, not only the signal. A request that was sent before a pause may
+ *   still arrive afterwards; only the receiver can guard against that (resource versions, ids that are fixed in
+ *   advance).
  * - Operations that are in flight when the signal of `onLeading` aborts end within `leaseMs - renewMs`. A process that
  *   cannot ensure that should exit.
- * - The speeds of two machines' clocks differ by less than the factor `leaseMs / renewMs`. The wall clock of a machine is
- *   not set back by the duration of a sleep during that sleep.
+ * - The speeds of two machines' clocks differ by less than the factor `leaseMs / renewMs`. The wall clock of a machine
+ *   is not set back by the duration of a sleep during that sleep.
  * - The Lease is not deleted while a leader acts and a new process starts: the new process has not seen the record.
  *   (Candidates that have seen it wait for its expiry, and the leader creates it again.)
  *
@@ -86,8 +87,8 @@ export class LeaderElection {
   }
 
   /**
-   * Resource version at which the lease was last acquired. Objects with a lower version were written before that, possibly
-   * by another leader, and the caches may not have had them when the term began.
+   * Resource version at which the lease was last acquired. Objects with a lower version were written before that,
+   * possibly by another leader, and the caches may not have had them when the term began.
    */
   get sinceVersion(): number {
     return this.#sinceVersion;
@@ -99,18 +100,18 @@ export class LeaderElection {
   }
 
   /**
-   * Fence of the current term; a closed one if there is none. Work keeps the fence that it began with: its decisions may
-   * be wrong in a later term, since another replica may have led in between.
+   * Fence of the current term; a closed one if there is none. Work keeps the fence that it began with: its decisions
+   * may be wrong in a later term, since another replica may have led in between.
    */
   get fence(): Fence {
     return this.#term?.fence ?? this.#closed;
   }
 
   /**
-   * Competes for the lease until `signal` aborts, and leads whenever it holds the lease. Resolves when it no longer leads
-   * and the lease is released, or earlier if `onLeading` ends by itself.
-   * @param onLeading acts until its first signal aborts, with a `LeadershipLostError` or the reason of `signal`. The second
-   *   signal aborts if leadership is lost, which may also happen during a graceful shutdown.
+   * Competes for the lease until `signal` aborts, and leads whenever it holds the lease. Resolves when it no longer
+   * leads and the lease is released, or earlier if `onLeading` ends by itself.
+   * @param onLeading acts until its first signal aborts, with a `LeadershipLostError` or the reason of `signal`. The
+   *   second signal aborts if leadership is lost, which may also happen during a graceful shutdown.
    */
   async run(signal: AbortSignal, onLeading: OnLeading): Promise<void> {
     if (this.#running) throw new Error(`the election with lease ${this.#name} is already running`);
@@ -138,7 +139,8 @@ export class LeaderElection {
     while (!signal.aborted) {
       const term = await this.#attempt(signal, () => this.#tryAcquire(signal));
       if (term !== undefined) return term;
-      // Wakes up when the lease expires instead of up to a whole retry delay later; failed attempts wait the full delay.
+      // Wakes up when the lease expires instead of up to a whole retry delay later; failed attempts wait the full
+      // delay.
       const delay = this.#retryDelay();
       const freeIn = Math.ceil(this.#observation.freeIn(world.monotonic()));
       await wait(world, freeIn > 0 ? Math.min(delay, freeIn) : delay, signal).catch(() => undefined);

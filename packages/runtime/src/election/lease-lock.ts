@@ -68,8 +68,8 @@ export class LeaseLock {
 
   /**
    * Replaces the last observed record.
-   * @returns false if the stored lease differs from it: nothing was written, or an earlier attempt whose response was lost
-   *   wrote it
+   * @returns false if the stored lease differs from it: nothing was written, or an earlier attempt whose response was
+   *   lost wrote it
    * @throws the error of the call; whether the record was written is unknown
    */
   async write(spec: LeaseSpec, signal?: AbortSignal): Promise<boolean> {

@@ -11,9 +11,9 @@ export interface ObservationOptions {
 /**
  * The lease as a candidate has observed it, with the time of observation on its own monotonic clock.
  *
- * A holder's term starts when it sends the request, which is before the server stores the record and before any candidate
- * can read it. Once a candidate has seen a record unchanged for its whole duration, the holder's term has ended, whatever
- * the clocks of other machines show.
+ * A holder's term starts when it sends the request, which is before the server stores the record and before any
+ * candidate can read it. Once a candidate has seen a record unchanged for its whole duration, the holder's term has
+ * ended, whatever the clocks of other machines show.
  */
 export class Observation {
   readonly #options: ObservationOptions;

@@ -21,11 +21,14 @@ export interface LeaderElectionOptions {
   /** The Lease that all candidates compete for. The first candidate creates it. */
   readonly lease: { readonly namespace: string; readonly name: string };
   /**
-   * Readable part of the holder identity: the pod's name. A unique id is appended, which distinguishes this process from
-   * its predecessor of the same name and from a replica with the same configuration.
+   * Readable part of the holder identity: the pod's name. A unique id is appended, which distinguishes this process
+   * from its predecessor of the same name and from a replica with the same configuration.
    */
   readonly identity: string;
-  /** Duration for which candidates wait after they have seen a renewal. Whole seconds, as in the API. @default 15_000 */
+  /**
+   * Duration for which candidates wait after they have seen a renewal. Whole seconds, as in the API.
+   * @default 15_000
+   */
   readonly leaseMs?: number;
   /** Duration for which a leader acts after the start of its last successful renewal. @default 10_000 */
   readonly renewMs?: number;
@@ -34,8 +37,8 @@ export interface LeaderElectionOptions {
   /** Labels of the Lease when it is created. */
   readonly labels?: Readonly<Record<string, string>>;
   /**
-   * What a leader does when its Lease was deleted: create it again and continue, or give up leadership and compete again.
-   * Use 'lose' if other processes conclude from a missing Lease that there is no leader. @default 'create'
+   * What a leader does when its Lease was deleted: create it again and continue, or give up leadership and compete
+   * again. Use 'lose' if other processes conclude from a missing Lease that there is no leader. @default 'create'
    */
   readonly whenDeleted?: 'create' | 'lose';
   readonly observer?: ElectionObserver;

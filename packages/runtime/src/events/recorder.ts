@@ -55,8 +55,8 @@ interface Series {
 /**
  * Records Kubernetes events about objects, which `kubectl describe` and `kubectl events` show.
  *
- * Guarantees: `record` returns at once and never throws. An equal event extends a series with a count, which is written at
- * most once a minute. After a burst of 25 different events an object is limited to one every five minutes.
+ * Guarantees: `record` returns at once and never throws. An equal event extends a series with a count, which is written
+ * at most once a minute. After a burst of 25 different events an object is limited to one every five minutes.
  *
  * Caveats: events are best effort. They may be lost, so nothing may depend on them.
  */
@@ -71,7 +71,10 @@ export class EventRecorder {
     this.#options = options;
   }
 
-  /** Records an event. @param client sends the event with its fence and signal; later events of the series may use another */
+  /**
+   * Records an event.
+   * @param client sends the event with its fence and signal; later events of the series may use another
+   */
   record(
     kind: Kind,
     object: KubeObject,

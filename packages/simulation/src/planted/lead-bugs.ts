@@ -9,7 +9,7 @@ export const LEAD_BUGS: readonly Planted[] = [
   {
     name: 'a leader goes on after it has lost the lease',
     file: `${SRC}/election/leader-election.ts`,
-    find: 'leading.abort(term.lost.reason);',
+    find: 'leading.abort(term.leadershipLost.reason);',
     replace: '',
     why: 'its work ends before another may begin',
     scenario,

@@ -29,8 +29,8 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'the controller forgets changes told during a reconcile',
     file: `${SRC}/controller/controller.ts`,
-    find: 'if (!run.own.includes(change)) this.#add(key, { priority: told });',
-    replace: 'void [change, told];',
+    find: 'if (!run.ownWrites.includes(pending.change)) this.#add(key, { priority: pending.priority });',
+    replace: 'void pending;',
     why: 'a change during a reconcile leads to another',
     scenario,
   },
@@ -61,15 +61,15 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'the reflector passes over the event after a bookmark',
     file: `${SRC}/cache/reflector.ts`,
-    find: 'this.#reach(event.resourceVersion);',
-    replace: 'this.#reach(String(Number(event.resourceVersion) + 1));',
+    find: 'this.#advance(event.resourceVersion);',
+    replace: 'this.#advance(String(Number(event.resourceVersion) + 1));',
     why: 'a watch is taken up exactly where it was',
     scenario,
   },
   {
     name: 'what was deleted during an outage stays cached',
     file: `${SRC}/cache/cache.ts`,
-    find: 'if (key.startsWith(prefix) && !keys.has(key)) tell(store().remove(key, Number(resourceVersion)));',
+    find: 'if (key.startsWith(prefix) && !keys.has(key)) notify(store().remove(key, Number(resourceVersion)));',
     replace: `            void prefix;
             void key;
             void keys;
@@ -80,8 +80,8 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'a watch resumes from a version that it has not seen',
     file: `${SRC}/cache/reflector.ts`,
-    find: "if (listed === undefined) this.#reach(object.metadata.resourceVersion ?? '');",
-    replace: "this.#reach(object.metadata.resourceVersion ?? '');",
+    find: "if (listed === undefined) this.#advance(object.metadata.resourceVersion ?? '');",
+    replace: "this.#advance(object.metadata.resourceVersion ?? '');",
     why: 'a list that broke off is begun anew',
     scenario,
   },
@@ -96,8 +96,8 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'a silent stream is never given up',
     file: `${SRC}/cache/reflector.ts`,
-    find: 'const SILENCE_MS = 70_000;',
-    replace: 'const SILENCE_MS = 70_000_000;',
+    find: 'const IDLE_TIMEOUT_MS = 70_000;',
+    replace: 'const IDLE_TIMEOUT_MS = 70_000_000;',
     why: 'a half-open connection does not say that it is one',
     scenario,
   },
@@ -112,7 +112,7 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'own writes are not put into the cache',
     file: `${SRC}/controller/work.ts`,
-    find: 'caches.written(write);',
+    find: 'caches.onWrite(write);',
     replace: '',
     why: 'a reconcile never acts on a state older than its own last write',
     scenario,
@@ -120,7 +120,7 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'a late answer brings back what was deleted',
     file: `${SRC}/cache/cache.ts`,
-    find: "return versionOf(object) > (this.#reached.get(namespaces === undefined ? '' : namespace) ?? 0);",
+    find: "return versionOf(object) > (this.#observedVersions.get(namespaces === undefined ? '' : namespace) ?? 0);",
     replace: 'return true;',
     why: 'the watch may have told of the deletion before the answer to a write came',
     scenario,
@@ -128,23 +128,23 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'what a process has deleted comes back by an older event',
     file: `${SRC}/cache/store.ts`,
-    find: 'this.#buried.get(uid)',
-    replace: "this.#buried.get('nobody')",
+    find: 'this.#tombstones.get(uid)',
+    replace: "this.#tombstones.get('')",
     why: 'own deletions stay visible when the watch comes behind',
     scenario,
   },
   {
     name: 'a list that is older than an own deletion lets it be forgotten',
     file: `${SRC}/cache/store.ts`,
-    find: '!keys.has(key) && version >= seen',
-    replace: 'version >= seen',
+    find: '!keys.has(key) && version >= lastSeenVersion',
+    replace: 'version >= lastSeenVersion',
     why: 'what the list still has may be told of once more',
     scenario,
   },
   {
     name: 'own writes wake the object again',
     file: `${SRC}/controller/controller.ts`,
-    find: 'if (!run.own.includes(change)) this.#add(',
+    find: 'if (!run.ownWrites.includes(pending.change)) this.#add(',
     replace: 'this.#add(',
     why: 'no loop is fed by its own status',
     scenario,
@@ -173,7 +173,7 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'the finalizer goes before finalize has succeeded',
     file: `${SRC}/controller/controller.ts`,
-    find: 'if (result !== undefined) return result; // not yet',
+    find: 'if (result !== undefined) return result; // not finished',
     replace: '',
     why: 'gone means gone',
     scenario,
@@ -215,14 +215,14 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'the fence is asked before the token comes',
     file: `${SRC}/client/requests.ts`,
-    find: 'text(outgoing: Outgoing): Promise<string> {',
-    replace: `text(asked: Outgoing): Promise<string> {
+    find: 'text(outgoing: ApiRequest): Promise<string> {',
+    replace: `text(request: ApiRequest): Promise<string> {
     try {
-      asked.allow?.();
+      request.assertLeader?.();
     } catch (error) {
       return Promise.reject(error);
     }
-    const outgoing = { ...asked, assertLeader: undefined };
+    const outgoing = { ...request, assertLeader: undefined };
 `,
     why: 'what was allowed may not be any more when the request is sent',
     scenario,
@@ -262,7 +262,7 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'what the watch tells of as deleted stays cached',
     file: `${SRC}/cache/cache.ts`,
-    find: 'tell(store().remove(keyOf(object.metadata), versionOf(object)));',
+    find: 'notify(store().remove(keyOf(object.metadata), versionOf(object)));',
     replace: '',
     why: 'what is deleted, or leaves the selection, is gone from the cache at once',
     scenario,

@@ -32,8 +32,8 @@ export interface ObjectOptions<T> extends Common<DefaultValue<T>> {
 }
 
 /**
- * An object with these fields. All fields are required except those in `optional(…)` and those with a default, which the
- * API server sets.
+ * An object with these fields. All fields are required except those in `optional(…)` and those with a default, which
+ * the API server sets.
  */
 export function object<const F extends Fields>(
   fields: F,

@@ -1,8 +1,8 @@
 import { isCidr, isIpv4, isIpv6, isMac } from './address.ts';
 
 /*
- * String formats as the API server validates them, including its quirks. Not included: `uri` and `email`, which depend on
- * the Go version; `hostname`, which accepts more than host names (use a `pattern`); and formats that it ignores.
+ * String formats as the API server validates them, including its quirks. Not included: `uri` and `email`, which depend
+ * on the Go version; `hostname`, which accepts more than host names (use a `pattern`); and formats that it ignores.
  */
 
 const FORMATS = {

@@ -15,8 +15,8 @@ export interface StringOptions extends Common<string> {
   /** Maximum length in characters. */
   readonly maxLength?: number;
   /**
-   * Regular expression that matches anywhere unless anchored with `^` and `$`. Go (RE2) evaluates it in the API server and
-   * JavaScript here, so use their common subset: no look-around, no back references, no `(?i)`, no `[[:alpha:]]`.
+   * Regular expression that matches anywhere unless anchored with `^` and `$`. Go (RE2) evaluates it in the API server
+   * and JavaScript here, so use their common subset: no look-around, no back references, no `(?i)`, no `[[:alpha:]]`.
    */
   readonly pattern?: string;
   readonly format?: Format;

@@ -22,11 +22,12 @@ export type Admission<T> =
 /**
  * Validates an external value like the API server does.
  *
- * Flow: drops unknown fields and nulls that are not allowed, sets defaults, then validates the result against the schema.
+ * Flow: drops unknown fields and nulls that are not allowed, sets defaults, then validates the result against the
+ * schema.
  *
- * Guarantees: accepts what the API server accepts, and rejects what it rejects with the same messages. It is stricter in
- * two cases in which the API server accepts a value of another type: an array for a string with a format, and a fraction
- * within a relative 1e-9 of an integer (1234567890.5) for an integer.
+ * Guarantees: accepts what the API server accepts, and rejects what it rejects with the same messages. It is stricter
+ * in two cases in which the API server accepts a value of another type: an array for a string with a format, and a
+ * fraction within a relative 1e-9 of an integer (1234567890.5) for an integer.
  *
  * Caveats: CEL rules are not evaluated, and the metadata of embedded objects is only checked to be an object.
  *
