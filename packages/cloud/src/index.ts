@@ -9,13 +9,16 @@ export {
   type ListOptions,
 } from './client/client.ts';
 export {
+  type AnswerDetails,
   CloudError,
   ConnectionError,
   GoneError,
   InvalidRequestError,
+  LaterError,
   NameTakenError,
   NotFoundError,
   ProhibitedNameError,
+  ServerError,
   TooManyRequestsError,
   UnauthorizedError,
   UnavailableError,

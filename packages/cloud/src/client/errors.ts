@@ -35,7 +35,7 @@ export class CloudError extends Error {
 }
 
 /** The answer names a server. */
-class ServerError extends CloudError {
+export class ServerError extends CloudError {
   readonly serverId: string | undefined;
 
   constructor(message: string, details: AnswerDetails) {
@@ -45,7 +45,7 @@ class ServerError extends CloudError {
 }
 
 /** The same request may succeed later; the answer may say when. */
-class LaterError extends CloudError {
+export class LaterError extends CloudError {
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, details: AnswerDetails) {

@@ -1,7 +1,9 @@
-import type { KubeObject } from '../kind/object.ts';
-import type { NamespacePartition } from './namespace-partition.ts';
-
-type AnyPartition = Pick<NamespacePartition<KubeObject>, 'isCurrent' | 'isFailing' | 'publish'>;
+/** The state of a kind's objects in one namespace; see `NamespacePartition`. */
+export interface SharedPartition {
+  readonly isCurrent: boolean;
+  readonly isFailing: boolean;
+  publish(): void;
+}
 
 /**
  * Coordinates the namespaces that the caches of several kinds watch.
@@ -11,11 +13,11 @@ type AnyPartition = Pick<NamespacePartition<KubeObject>, 'isCurrent' | 'isFailin
  * second time.
  */
 export class SharedNamespaces {
-  readonly #partitions = new Map<string, AnyPartition[]>();
+  readonly #partitions = new Map<string, SharedPartition[]>();
   readonly #listeners: (() => void)[] = [];
 
   /** Adds the partitions of a cache. @param onChange called after a change in any namespace */
-  join(partitions: ReadonlyMap<string, AnyPartition>, onChange: () => void): void {
+  join(partitions: ReadonlyMap<string, SharedPartition>, onChange: () => void): void {
     this.#listeners.push(onChange);
     for (const [namespace, partition] of partitions) {
       const others = this.#partitions.get(namespace);

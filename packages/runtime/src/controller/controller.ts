@@ -91,7 +91,7 @@ export interface ControllerEnvironment extends WorkEnvironment {
 }
 
 /** Receives the metrics of a controller. */
-export interface ControllerObserver extends ControllerMetrics {
+interface ControllerObserver extends ControllerMetrics {
   readonly queue: QueueMetrics;
 }
 

@@ -1,4 +1,4 @@
-import type { Column, Conversion, Declaration, NamedVersion } from './define.ts';
+import type { Column, CrdConversion, Declaration, NamedVersion } from './define.ts';
 import { foreignKind } from './kind.ts';
 import type { KubeObject, ObjectMeta } from './object.ts';
 import type { Schema } from './schema/schema.ts';
@@ -21,7 +21,7 @@ export interface CustomResourceDefinition extends KubeObject {
     };
     readonly scope: 'Namespaced' | 'Cluster';
     readonly versions: readonly CrdVersion[];
-    readonly conversion?: Conversion;
+    readonly conversion?: CrdConversion;
   };
   readonly status?: {
     readonly conditions?: readonly {
@@ -62,13 +62,13 @@ export const CustomResourceDefinition = foreignKind<CustomResourceDefinition>({
 });
 
 /** The part of a declared kind that `crdOf` reads; `defineKind` returns it. */
-export interface Declared {
+export interface CrdSource {
   readonly declaration: Declaration;
   at(version: string): { readonly schema: Schema };
 }
 
 /** Returns the CustomResourceDefinition of a declared kind. */
-export function crdOf(kind: Declared): CustomResourceDefinition {
+export function crdOf(kind: CrdSource): CustomResourceDefinition {
   const { declaration } = kind;
   const { group, plural, scope = 'Namespaced', annotations, conversion } = declaration;
   return {
@@ -86,7 +86,7 @@ export function crdOf(kind: Declared): CustomResourceDefinition {
 }
 
 /** Returns the CustomResourceDefinition of a declared kind as YAML. */
-export function crdYaml(kind: Declared): Promise<string> {
+export function crdYaml(kind: CrdSource): Promise<string> {
   return manifestYaml([crdOf(kind)]);
 }
 

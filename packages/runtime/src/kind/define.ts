@@ -29,7 +29,7 @@ export interface Names {
   /** Annotations of the CustomResourceDefinition. */
   readonly annotations?: Readonly<Record<string, string>>;
   /** Conversion between versions. @default 'None', which changes the apiVersion only */
-  readonly conversion?: Conversion;
+  readonly conversion?: CrdConversion;
 }
 
 /** Schema, columns and subresources of one version. */
@@ -82,7 +82,7 @@ export interface ScalePaths {
 }
 
 /** Conversion between the versions of a kind, as in a CustomResourceDefinition. */
-export type Conversion =
+export type CrdConversion =
   | { readonly strategy: 'None' }
   | {
       readonly strategy: 'Webhook';
