@@ -128,7 +128,6 @@ function resolvePath(path: string, file: string): string {
   return isAbsolute(file) ? file : join(dirname(path), file);
 }
 
-/** Without the fields that are undefined. */
 function withoutUndefined(
   options: { readonly [K in keyof TlsOptions]: TlsOptions[K] | undefined },
 ): TlsOptions {

@@ -49,7 +49,7 @@ export class Store<T extends KubeObject> {
   readonly #indexers = new Map<string, Indexer<T>>();
   /** Index name → value → keys. */
   readonly #indexes = new Map<string, Map<string, Set<string>>>();
-  /** By UID: deleted objects of which older versions may still arrive. */
+  /** Tombstones by UID. */
   readonly #tombstones = new Map<string, Tombstone>();
 
   get size(): number {
