@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up restart stop test check types lint arrows ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api format generate simulate mutants bench assets lock clean
+.PHONY: help up restart stop test check types lint arrows exports ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api format generate simulate mutants bench assets lock clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -25,7 +25,7 @@ stop: $(INSTALLED) ## Stops a part of the running `make up` until `make restart`
 test: assets ## Runs all tests, or those that match ONLY=<path or name>
 	@vitest run $(ONLY)
 
-check: types lint arrows ambient unused locked generated ## Checks types, lint, format, imports, unused code, locked packages and generated files
+check: types lint arrows exports ambient unused locked generated ## Checks types, lint, format, imports, exports, unused code, locked packages and generated files
 
 types: $(INSTALLED)
 	@tsc -p .
@@ -35,6 +35,9 @@ lint: $(INSTALLED)
 
 arrows: $(INSTALLED)
 	@node tools/check/arrows.ts
+
+exports: $(INSTALLED)
+	@node tools/check/exports.ts
 
 ambient: $(INSTALLED)
 	@node tools/check/ambient.ts

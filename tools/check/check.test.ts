@@ -113,6 +113,47 @@ describe('make check fails on', () => {
     expect(failed).toBe(true);
   });
 
+  test('a public signature with a type that the index does not export', () => {
+    writeTemporarily(
+      'packages/cloud/src/index.ts',
+      "export { type Options, create, type Handle } from './a.ts';\nexport * as shapes from './b.ts';\n",
+    );
+    writeTemporarily(
+      'packages/cloud/src/a.ts',
+      `import type { Imported as Renamed } from './c.ts';
+type Hidden = string;
+interface Base { readonly of: Exported }
+interface Exported { readonly name: string }
+class Private {}
+export interface Options<T = unknown> extends Base { readonly hidden: Hidden; readonly value: T }
+export function create(options: Options): Renamed;
+export function create(name: string): Renamed;
+export function create(_: Options | Private | string): Renamed { return String(new Private()); }
+export class Handle {
+  readonly #private = new Private();
+  readonly started = new Date();
+  /** @internal */
+  readonly internal = new Private();
+  private constructor(_: Private) {}
+  static of(_: Private): void {}
+}
+`,
+    );
+    writeTemporarily(
+      'packages/cloud/src/b.ts',
+      'export interface Shape { readonly parts: readonly Part[] }\ntype Part = 1;\n',
+    );
+    writeTemporarily('packages/cloud/src/c.ts', 'export type Imported = string;\n');
+    const { failed, output } = make('exports');
+    expect(output.match(/^packages.*/gm)).toEqual([
+      'packages/cloud/src/a.ts: Base is in the signature of Options; export it from packages/cloud/src/index.ts',
+      'packages/cloud/src/a.ts: Hidden is in the signature of Options; export it from packages/cloud/src/index.ts',
+      'packages/cloud/src/b.ts: Part is in the signature of Shape; export it from packages/cloud/src/index.ts',
+      'packages/cloud/src/c.ts: Imported is in the signature of create; export it from packages/cloud/src/index.ts',
+    ]);
+    expect(failed).toBe(true);
+  });
+
   test('a clock, timer or connection that does not come from World', () => {
     writeTemporarily(
       'packages/runtime/src/a.ts',
@@ -211,7 +252,7 @@ describe('make check fails on', () => {
 });
 
 test('make check passes on the unmodified repository', () => {
-  for (const target of ['types', 'lint', 'arrows', 'ambient', 'unused', 'locked'])
+  for (const target of ['types', 'lint', 'arrows', 'exports', 'ambient', 'unused', 'locked'])
     expect(make(target)).toMatchObject({ failed: false });
 });
 
@@ -221,6 +262,7 @@ test('make check runs all of these checks', () => {
     'tsc',
     'biome check',
     'arrows.ts',
+    'exports.ts',
     'ambient.ts',
     'knip',
     'lock/check.mjs',

@@ -12,7 +12,7 @@ export abstract class VsphereError extends Error {
   }
 }
 
-interface Outcome {
+export interface Outcome {
   readonly effectUnknown: boolean;
 }
 

@@ -6,6 +6,7 @@ export {
   InvalidRequestError,
   NotFoundError,
   OptionsError,
+  type Outcome,
   StoppedError,
   TaskGoneError,
   UnavailableError,
@@ -15,11 +16,12 @@ export {
 } from './errors.ts';
 export { type FaultCode, FaultError, faultOf, isA } from './faults.ts';
 export { type CreatedFolder, createFolder, ensureFolder } from './folders/ensure-folder.ts';
-export { type HealthListener, isOutage } from './health/health.ts';
+export { type Health, type HealthListener, isOutage } from './health/health.ts';
 export { HostNames } from './hosts/host-names.ts';
-export type { Inventory, InventoryChange, InventoryOptions } from './inventory/inventory.ts';
-export type { Datacenter, TemplateOptions } from './lookup/lookup.ts';
-export { customValueOf } from './machines/attributes.ts';
+export type { Inventory, InventoryChange, InventoryOptions, Wanted } from './inventory/inventory.ts';
+export type { Indexes } from './inventory/store.ts';
+export type { Datacenter, Lookup, TemplateOptions } from './lookup/lookup.ts';
+export { type Attributes, customValueOf } from './machines/attributes.ts';
 export {
   type EnsureDestroyedOptions,
   type EnsureOptions,
@@ -28,11 +30,12 @@ export {
   ensurePoweredOn,
   ignoreFaults,
 } from './machines/ensure.ts';
-export type { ShutDownOptions, TaskRef } from './machines/machines.ts';
+export type { Machines, ShutDownOptions, TaskRef } from './machines/machines.ts';
 export type { CloneOptions, MachineConfig } from './machines/specs.ts';
 export { isRef, type Known, type KnownObject, type ManagedType, type Ref } from './properties/properties.ts';
 export type { Credentials } from './session/credentials.ts';
-export type { FollowOptions } from './tasks/task-follower.ts';
+export type { CallObserver } from './soap/wire.ts';
+export type { FollowOptions, TaskFollower } from './tasks/task-follower.ts';
 export { VcenterClient, type VcenterClientOptions, type VcenterObserver } from './vcenter-client.ts';
-export type { Properties, Vim25 } from './vim25/vim25.generated.ts';
+export type { DataObject, ManagedObjectReference, Properties, Vim25 } from './vim25/vim25.generated.ts';
 export type { VsphereWorld } from './world.ts';

@@ -35,7 +35,7 @@ export class CloudError extends Error {
 }
 
 /** Error that refers to a server. */
-class ServerError extends CloudError {
+export class ServerError extends CloudError {
   readonly serverId: string | undefined;
 
   constructor(message: string, details: ErrorDetails) {
@@ -45,7 +45,7 @@ class ServerError extends CloudError {
 }
 
 /** Error after which the same request may succeed later. */
-class RetryableError extends CloudError {
+export class RetryableError extends CloudError {
   /** Requested delay before the next request; undefined when the response has no Retry-After. */
   readonly retryAfterMs: number | undefined;
 

@@ -9,7 +9,7 @@ export const ELECTION_MUTANTS: readonly Mutant[] = [
   {
     name: 'leader continues after it lost the lease',
     file: `${SRC}/election/leader-election.ts`,
-    find: 'leading.abort(term.lost.reason);',
+    find: 'leading.abort(term.leadershipLost.reason);',
     replace: '',
     why: 'the work of a leader ends before another replica may start',
     scenario,

@@ -29,8 +29,8 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'controller drops changes that arrive during a reconcile',
     file: `${SRC}/controller/controller.ts`,
-    find: 'if (!run.own.includes(change)) this.#add(key, { priority: told });',
-    replace: 'void [change, told];',
+    find: 'if (!run.ownWrites.includes(pending.change)) this.#add(key, { priority: pending.priority });',
+    replace: 'void pending;',
     why: 'a change during a reconcile triggers another reconcile',
     scenario,
   },
@@ -61,15 +61,15 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'reflector skips the event after a bookmark',
     file: `${SRC}/cache/reflector.ts`,
-    find: 'this.#reach(event.resourceVersion);',
-    replace: 'this.#reach(String(Number(event.resourceVersion) + 1));',
+    find: 'this.#advance(event.resourceVersion);',
+    replace: 'this.#advance(String(Number(event.resourceVersion) + 1));',
     why: 'a watch resumes exactly at the last version it received',
     scenario,
   },
   {
     name: 'cache keeps objects that were deleted while the watch was down',
     file: `${SRC}/cache/cache.ts`,
-    find: 'if (key.startsWith(prefix) && !keys.has(key)) tell(store().remove(key, Number(resourceVersion)));',
+    find: 'if (key.startsWith(prefix) && !keys.has(key)) notify(store().remove(key, Number(resourceVersion)));',
     replace: `            void prefix;
             void key;
             void keys;
@@ -80,8 +80,8 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'watch resumes from a version of an incomplete list',
     file: `${SRC}/cache/reflector.ts`,
-    find: "if (listed === undefined) this.#reach(object.metadata.resourceVersion ?? '');",
-    replace: "this.#reach(object.metadata.resourceVersion ?? '');",
+    find: "if (listed === undefined) this.#advance(object.metadata.resourceVersion ?? '');",
+    replace: "this.#advance(object.metadata.resourceVersion ?? '');",
     why: 'an interrupted list starts again from the beginning',
     scenario,
   },
@@ -96,8 +96,8 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'silent watch stream is never closed',
     file: `${SRC}/cache/reflector.ts`,
-    find: 'const SILENCE_MS = 70_000;',
-    replace: 'const SILENCE_MS = 70_000_000;',
+    find: 'const IDLE_TIMEOUT_MS = 70_000;',
+    replace: 'const IDLE_TIMEOUT_MS = 70_000_000;',
     why: 'a half-open connection reports no error',
     scenario,
   },
@@ -112,7 +112,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'own writes are not stored in the cache',
     file: `${SRC}/controller/work.ts`,
-    find: 'caches.written(write);',
+    find: 'caches.onWrite(write);',
     replace: '',
     why: 'a reconcile never acts on a state older than its own last write',
     scenario,
@@ -120,7 +120,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'late response restores a deleted object in the cache',
     file: `${SRC}/cache/cache.ts`,
-    find: "return versionOf(object) > (this.#reached.get(namespaces === undefined ? '' : namespace) ?? 0);",
+    find: "return versionOf(object) > (this.#observedVersions.get(namespaces === undefined ? '' : namespace) ?? 0);",
     replace: 'return true;',
     why: 'the watch can report a deletion before the response to an earlier write arrives',
     scenario,
@@ -128,23 +128,23 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'older event restores an object that this process deleted',
     file: `${SRC}/cache/store.ts`,
-    find: 'this.#buried.get(uid)',
-    replace: "this.#buried.get('nobody')",
+    find: 'this.#tombstones.get(uid)',
+    replace: "this.#tombstones.get('')",
     why: 'own deletions stay visible while the watch is behind',
     scenario,
   },
   {
     name: 'list that is older than an own deletion clears its tombstone',
     file: `${SRC}/cache/store.ts`,
-    find: '!keys.has(key) && version >= seen',
-    replace: 'version >= seen',
+    find: '!keys.has(key) && version >= lastSeenVersion',
+    replace: 'version >= lastSeenVersion',
     why: 'the watch may still report an object that is in the list',
     scenario,
   },
   {
     name: 'own writes enqueue the object',
     file: `${SRC}/controller/controller.ts`,
-    find: 'if (!run.own.includes(change)) this.#add(',
+    find: 'if (!run.ownWrites.includes(pending.change)) this.#add(',
     replace: 'this.#add(',
     why: 'a status write must not trigger its own reconcile again',
     scenario,
@@ -173,7 +173,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'finalizer is removed before finalize succeeds',
     file: `${SRC}/controller/controller.ts`,
-    find: 'if (result !== undefined) return result; // not yet',
+    find: 'if (result !== undefined) return result; // not finished',
     replace: '',
     why: 'the object stays until its external resources are gone',
     scenario,
@@ -215,14 +215,14 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'fence is checked before the token is available',
     file: `${SRC}/client/requests.ts`,
-    find: 'text(outgoing: Outgoing): Promise<string> {',
-    replace: `text(asked: Outgoing): Promise<string> {
+    find: 'text(outgoing: ApiRequest): Promise<string> {',
+    replace: `text(request: ApiRequest): Promise<string> {
     try {
-      asked.allow?.();
+      request.assertLeader?.();
     } catch (error) {
       return Promise.reject(error);
     }
-    const outgoing = { ...asked, assertLeader: undefined };
+    const outgoing = { ...request, assertLeader: undefined };
 `,
     why: 'leadership may be lost between the check and the request',
     scenario,
@@ -262,7 +262,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'cache keeps objects that the watch reports as deleted',
     file: `${SRC}/cache/cache.ts`,
-    find: 'tell(store().remove(keyOf(object.metadata), versionOf(object)));',
+    find: 'notify(store().remove(keyOf(object.metadata), versionOf(object)));',
     replace: '',
     why: 'an object that is deleted, or no longer matches the selector, leaves the cache at once',
     scenario,

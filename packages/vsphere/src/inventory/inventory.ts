@@ -18,7 +18,7 @@ import { isEqual } from './equal.ts';
 import { type Indexes, keyOf, Store } from './store.ts';
 
 /** Which properties are kept, by type. */
-type Wanted = { readonly [T in ManagedType]?: readonly (keyof Properties[T] & string)[] };
+export type Wanted = { readonly [T in ManagedType]?: readonly (keyof Properties[T] & string)[] };
 
 export interface InventoryOptions {
   readonly properties: Wanted;
@@ -104,6 +104,7 @@ export class Inventory implements Source, Disposable {
     return () => void this.#listeners.delete(listener);
   }
 
+  /** @internal */
   async open(bound: Bound): Promise<Vim25['PropertyFilterSpec']> {
     const { viewManager, rootFolder } = bound.login.content;
     const { container = rootFolder, properties } = this.#options;

@@ -1,5 +1,5 @@
 import type { Timer } from '@vmwright/core';
-import type { Bound, Calls } from '../calls/calls.ts';
+import type { Bound, Calls, ChangeOptions } from '../calls/calls.ts';
 import { StoppedError, TaskGoneError } from '../errors.ts';
 import { FaultError, faultOf } from '../faults.ts';
 import type { PropertyWatcher } from '../feed/feed.ts';
@@ -55,7 +55,10 @@ const LONGEST_DOUBT_MS = 30_000;
  * vCenter; one that vCenter knows nothing of any more, by a TaskGoneError.
  */
 export class TaskFollower implements Source {
-  /** When its feed asks. */
+  /**
+   * When its feed asks.
+   * @internal
+   */
   readonly pace: TaskPace;
   readonly #options: TaskFollowerOptions;
   readonly #tasks = new Map<string, Followed>();
@@ -112,10 +115,11 @@ export class TaskFollower implements Source {
   }
 
   /** Asks vCenter to end a task before its time; how it ends is told to those who follow it. */
-  async cancel(ref: Ref<'Task'>, options?: Parameters<Calls['change']>[3]): Promise<void> {
+  async cancel(ref: Ref<'Task'>, options?: ChangeOptions): Promise<void> {
     await this.#options.calls.change('CancelTask', () => ref, {}, options);
   }
 
+  /** @internal */
   async open({ login }: Bound): Promise<Vim25['PropertyFilterSpec']> {
     const { taskManager } = login.content;
     if (taskManager === undefined)

@@ -3,7 +3,7 @@ import { array, object } from './composite.ts';
 import { integer, literals, string } from './scalar.ts';
 import { optional, type Schema } from './schema.ts';
 
-/** The `conditions` of a status, as `kubectl wait` reads them and `setCondition` writes them. */
+/** Schema of the `conditions` of a status, as `setCondition` writes and `kubectl wait` reads them. */
 export function conditions(): Schema<readonly Condition[]> {
   const condition = object({
     type: string({

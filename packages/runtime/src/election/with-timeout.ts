@@ -2,19 +2,19 @@ import type { Clock } from '@vmwright/core';
 import type { CallOptions } from '../client/options.ts';
 import { ElectionTimeoutError } from './errors.ts';
 
-export interface InTimeOptions {
+export interface WithTimeoutOptions {
   readonly clock: Clock;
-  /** As it reads in errors. */
+  /** Name of the lease in errors. */
   readonly lease: string;
   readonly callMs: number;
 }
 
 /**
- * Gives up on time even if the client does not: its credentials may come from a program that hangs. A late answer is
- * then as good as none.
+ * Calls with a timeout that holds even if the client ignores its signal, for example because an exec plugin hangs. A
+ * response that arrives later is ignored.
  */
-export async function inTime<T>(
-  { clock, lease, callMs }: InTimeOptions,
+export async function withTimeout<T>(
+  { clock, lease, callMs }: WithTimeoutOptions,
   signal: AbortSignal | undefined,
   call: (options: CallOptions) => Promise<T>,
 ): Promise<T> {

@@ -4,22 +4,25 @@ import { isRecord } from './record.ts';
 import { errorFrom } from './status.ts';
 
 /*
- * Where JSON becomes objects. The API server has held them to their schema already; what is checked here is that an
- * answer is what was asked for and not, say, a proxy's log-in page.
+ * Parses the API server's responses. The server has validated objects against their schema; the checks here only detect
+ * responses that are something else, such as a proxy's login page.
  */
 
+/** A page of a list. */
 export interface Page<T> {
   readonly items: readonly T[];
+  /** Resource version of the snapshot that all pages of the list come from. */
   readonly resourceVersion: string;
-  /** For the next page, unless this is the last. */
+  /** Token of the next page; undefined on the last page. */
   readonly continue: string | undefined;
 }
 
+/** An event of a watch. `initialEventsEnd` marks the bookmark after the existing objects (WatchList). */
 export type WatchEvent<T> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string; readonly initialEventsEnd: boolean };
 
-/** The replicas of a scalable object. */
+/** The scale subresource of an object. */
 export interface Scale {
   readonly spec: { readonly replicas: number };
   readonly status: { readonly replicas: number; readonly selector?: string };
@@ -27,17 +30,17 @@ export interface Scale {
 
 export function objectOf<T extends KubeObject>(kind: Kind<T>, value: unknown): T {
   if (isObjectOf(kind, value)) return value;
-  throw new TypeError(`the server has answered something else than one of ${resourceOf(kind)}`);
+  throw new TypeError(`the server's response is not an object of ${resourceOf(kind)}`);
 }
 
 export function pageOf<T extends KubeObject>(kind: Kind<T>, text: string): Page<T> {
   const value: unknown = JSON.parse(text);
   if (!isRecord(value) || !isRecord(value.metadata))
-    throw new TypeError(`the server has answered no list of ${resourceOf(kind)}`);
+    throw new TypeError(`the server's response is not a list of ${resourceOf(kind)}`);
   const { resourceVersion, continue: next } = value.metadata;
   const items = Array.isArray(value.items) ? value.items : [];
   return {
-    // In lists of built-in kinds the server leaves both out; who logs a Secret or makes an owner reference needs them.
+    // The server omits both in lists of built-in kinds; owner references and events need them.
     items: items.map((item) => ({
       apiVersion: apiVersionOf(kind),
       kind: kind.kind,
@@ -48,7 +51,7 @@ export function pageOf<T extends KubeObject>(kind: Kind<T>, text: string): Page<
   };
 }
 
-/** @throws ApiError for an event that says the stream is over */
+/** Parses a line of a watch. @throws ApiError for an ERROR event, which ends the stream */
 export function watchEvent<T extends KubeObject>(kind: Kind<T>, what: string, line: string): WatchEvent<T> {
   const value: unknown = JSON.parse(line);
   const { type, object } = isRecord(value) ? value : {};
@@ -71,8 +74,8 @@ export function watchEvent<T extends KubeObject>(kind: Kind<T>, what: string, li
   }
 }
 
-/** Of what a delete has removed for good: `{kind: Status, details: {uid}}`. */
-export function uidIn(status: unknown): string | undefined {
+/** Returns the UID in the response to a delete that removed the object: `{kind: Status, details: {uid}}`. */
+export function uidOf(status: unknown): string | undefined {
   const details = isRecord(status) && isRecord(status.details) ? status.details : {};
   return typeof details.uid === 'string' ? details.uid : undefined;
 }
@@ -80,14 +83,14 @@ export function uidIn(status: unknown): string | undefined {
 export function scaleOf(text: string): Scale {
   const value: unknown = JSON.parse(text);
   if (isScale(value)) return value;
-  throw new TypeError('the server has answered something else than a scale');
+  throw new TypeError("the server's response is not a Scale");
 }
 
 function isScale(value: unknown): value is Scale {
   return isRecord(value) && isRecord(value.spec) && isRecord(value.status);
 }
 
-/** By its shape: list items and watch events may come without kind and API version. */
+/** Checks the shape only: list items may come without kind and apiVersion. */
 export function isObjectOf<T extends KubeObject>(_kind: Kind<T>, value: unknown): value is T {
   return isRecord(value) && isRecord(value.metadata) && typeof value.metadata.name === 'string';
 }
