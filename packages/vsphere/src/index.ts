@@ -15,6 +15,7 @@ export {
 } from './errors.ts';
 export { type FaultCode, FaultError, faultOf, isA } from './faults.ts';
 export { type HealthListener, isOutage } from './health/health.ts';
+export { HostNames } from './hosts/host-names.ts';
 export type { Inventory, InventoryChange, InventoryOptions } from './inventory/inventory.ts';
 export type { Datacenter, TemplateOptions } from './lookup/lookup.ts';
 export { customValueOf } from './machines/attributes.ts';

@@ -72,7 +72,7 @@ export class Locator {
     if (root !== undefined && vcenterId !== undefined && vcenterId !== root.vcenterId)
       throw new ElsewhereError(site.name, vcenterId);
     if (root === undefined) return undefined;
-    await unlessAborted(site.hosts.learn(root.hosts()), signal);
+    await unlessAborted(site.hosts.load(root.hosts()), signal);
     return { site, placement, root };
   }
 

@@ -36,7 +36,7 @@ function machineFrom(
         : 0,
     },
     ...(ip && { ip }),
-    ...(host && { host: site.hosts.of(host) }),
+    ...(host && { host: site.hosts.get(host) }),
   };
 }
 

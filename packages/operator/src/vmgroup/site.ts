@@ -1,7 +1,6 @@
 import type { Logger, World } from '@vmwright/runtime';
-import type { VcenterClient } from '@vmwright/vsphere';
+import { HostNames, type VcenterClient } from '@vmwright/vsphere';
 import { VcenterHealth } from './health.ts';
-import { HostNames } from './host-names.ts';
 import type { Placed, Placement, VmGroup } from './resource.ts';
 import { Roots } from './roots.ts';
 import type { Action } from './slots.ts';
