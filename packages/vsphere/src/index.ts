@@ -14,11 +14,20 @@ export {
   VsphereError,
 } from './errors.ts';
 export { type FaultCode, FaultError, faultOf, isA } from './faults.ts';
+export { type CreatedFolder, createFolder, ensureFolder } from './folders/ensure-folder.ts';
 export { type HealthListener, isOutage } from './health/health.ts';
 export { HostNames } from './hosts/host-names.ts';
 export type { Inventory, InventoryChange, InventoryOptions } from './inventory/inventory.ts';
 export type { Datacenter, TemplateOptions } from './lookup/lookup.ts';
 export { customValueOf } from './machines/attributes.ts';
+export {
+  type EnsureDestroyedOptions,
+  type EnsureOptions,
+  ensureDestroyed,
+  ensurePoweredOff,
+  ensurePoweredOn,
+  ignoreFaults,
+} from './machines/ensure.ts';
 export type { ShutDownOptions, TaskRef } from './machines/machines.ts';
 export type { CloneOptions, MachineConfig } from './machines/specs.ts';
 export { isRef, type Known, type KnownObject, type ManagedType, type Ref } from './properties/properties.ts';

@@ -1,4 +1,15 @@
-import { type ChangeOptions, FaultError, faultOf, isRef, type Ref, type TaskRef } from '@vmwright/vsphere';
+import {
+  type ChangeOptions,
+  ensureDestroyed,
+  ensurePoweredOff,
+  ensurePoweredOn,
+  FaultError,
+  faultOf,
+  ignoreFaults,
+  isRef,
+  type Ref,
+  type TaskRef,
+} from '@vmwright/vsphere';
 import { IsTemplateError, MovedError } from './held.ts';
 import { isIn } from './machines.ts';
 import { certainMarksIn, marksOf } from './marks.ts';
@@ -56,7 +67,8 @@ export function operationFor(action: Action, surroundings: Surroundings): Operat
         what: 'powerOn',
         machine: name,
         words: `powering machine ${name} on`,
-        run: (at, scope) => powerOn(machine(action.id), { ...surroundings, scope }, at),
+        run: (at, scope) =>
+          ensurePoweredOn(surroundings.site.vcenter, machine(action.id), { ...scope, onTask: at }),
         shows: () => power() === 'poweredOn',
       };
     case 'reconfigure':
@@ -248,25 +260,6 @@ async function confirmGone(
   });
 }
 
-async function powerOn(vm: Ref<'VirtualMachine'>, { site, scope }: Running, at: At): Promise<void> {
-  const { machines, tasks } = site.vcenter;
-  await ignoring(['INVALID_POWER_STATE'], async () => {
-    const task = await machines.powerOn(vm, scope);
-    at(task);
-    await tasks.follow(task, scope);
-  });
-}
-
-/** Hard power-off, without guest shutdown. */
-async function powerOff(vm: Ref<'VirtualMachine'>, { site, scope }: Running, at: At): Promise<void> {
-  const { machines, tasks } = site.vcenter;
-  await ignoring(['INVALID_POWER_STATE'], async () => {
-    const task = await machines.powerOff(vm, scope);
-    at(task);
-    await tasks.follow(task, scope);
-  });
-}
-
 /** What is wrong with a soft shutdown that a hard one helps against. */
 const NOT_SOFTLY: readonly FaultError['code'][] = ['TOOLS_UNAVAILABLE', 'NOT_SUPPORTED', 'INVALID_STATE'];
 
@@ -277,7 +270,7 @@ async function shutDown(vm: Ref<'VirtualMachine'>, running: Running, at: At): Pr
     await site.vcenter.machines.askToShutDown(vm, scope);
   } catch (error) {
     if (!(error instanceof FaultError && NOT_SOFTLY.includes(error.code))) throw error;
-    await powerOff(vm, running, at);
+    await ensurePoweredOff(site.vcenter, vm, { ...scope, onTask: at });
   }
 }
 
@@ -295,30 +288,22 @@ async function reconfigure(
 
 /** One that vCenter does not let be what is wanted runs on as it was. */
 async function resize(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running, at: At): Promise<void> {
-  if (isOn) await powerOff(vm, running, at);
+  const { site, scope } = running;
+  if (isOn) await ensurePoweredOff(site.vcenter, vm, { ...scope, onTask: at });
   const refusal = await reconfigure(vm, running, at).catch((error: unknown) => error);
-  await powerOn(vm, running, at);
+  await ensurePoweredOn(site.vcenter, vm, { ...scope, onTask: at });
   if (refusal === undefined) return;
   throw new InVainError(refusal, { mayPass: !(refusal instanceof FaultError) || refusal.retryable });
 }
 
-/**
- * @returns whether it was destroyed. False where vCenter does not know the reference: people may have unregistered the
- * machine and registered it again, which gives it another one, so it has to be looked up by its UUID.
- */
+/** @returns whether it was destroyed; see `ensureDestroyed` */
 async function remove(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running, at: At): Promise<boolean> {
   const { site, scope } = running;
-  const { machines, tasks } = site.vcenter;
-  let isDestroyed = false;
-  await ignoring(['OBJECT_NOT_FOUND'], async () => {
+  const isDestroyed = await ignoreFaults(['OBJECT_NOT_FOUND'], async () => {
     await assertNotHeld(vm, running);
-    if (isOn) await powerOff(vm, running, at);
-    const task = await machines.destroy(vm, scope);
-    at(task);
-    await tasks.follow(task, scope);
-    isDestroyed = true;
+    return ensureDestroyed(site.vcenter, vm, { ...scope, onTask: at, powerOff: isOn });
   });
-  return isDestroyed;
+  return isDestroyed ?? false;
 }
 
 /** Read right before the machine is destroyed: the inventory may not show yet that people moved it, or need it. */
@@ -331,31 +316,6 @@ async function assertNotHeld(
   const isInFolder = isIn(root.child(folderName(group)), parent);
   if (!isHeld({ isInFolder, isTemplate })) return;
   throw isTemplate ? new IsTemplateError(name) : new MovedError(name);
-}
-
-/** Removes a machine of nobody's: by the plug. */
-export async function removeStray(
-  { vcenter }: Pick<Site, 'vcenter'>,
-  vm: Ref<'VirtualMachine'>,
-  options: ChangeOptions,
-): Promise<void> {
-  const { machines, tasks } = vcenter;
-  const { signal } = options;
-  await ignoring(['OBJECT_NOT_FOUND'], async () => {
-    await ignoring(['INVALID_POWER_STATE'], async () => {
-      await tasks.follow(await machines.powerOff(vm, options), { signal });
-    });
-    await tasks.follow(await machines.destroy(vm, options), { signal });
-  });
-}
-
-/** What is so already need not be done. */
-async function ignoring(codes: readonly FaultError['code'][], work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!(error instanceof FaultError && codes.includes(error.code))) throw error;
-  }
 }
 
 export function machine(value: string): Ref<'VirtualMachine'> {

@@ -1,12 +1,13 @@
 import {
   type ChangeOptions,
+  createFolder,
   customValueOf,
   FaultError,
   type Ref,
   type VcenterClient,
 } from '@vmwright/vsphere';
 import { FOLDER_OWNER, type FolderOwner, marksIn, ownerIn, ownerText } from './marks.ts';
-import { makeFolder, type Root } from './root.ts';
+import type { Root } from './root.ts';
 import { GroupError } from './trouble.ts';
 
 /** Which group wants a folder. */
@@ -30,10 +31,10 @@ export async function claimFolder(
   // First, so that who may not mark a folder does not make one either.
   const key = await vcenter.attributes.key(FOLDER_OWNER, options);
   const shown = root.child(name);
-  const { folder, isNew } =
+  const { folder, created: isNew } =
     shown === undefined
-      ? await makeFolder(vcenter, root.folder, name, options)
-      : { folder: shown, isNew: false };
+      ? await createFolder(vcenter, root.folder, name, options)
+      : { folder: shown, created: false };
   const { customValue } = await vcenter.read(folder, ['customValue'], options);
   const theirs = ownerIn(customValueOf(customValue, key));
   if (theirs?.uid === owner.uid) return folder;

@@ -1,13 +1,10 @@
 import type { World } from '@vmwright/runtime';
 import {
-  type ChangeOptions,
   type Datacenter,
-  faultOf,
   type Inventory,
   isRef,
   type Known,
   type KnownObject,
-  NotFoundError,
   type Ref,
   type VcenterClient,
 } from '@vmwright/vsphere';
@@ -104,55 +101,6 @@ export class Root implements Disposable {
   [Symbol.dispose](): void {
     this.#inventory[Symbol.dispose]();
   }
-}
-
-/** The folder of a path below the datacenter's machines; missing steps are created. One call per step. */
-export async function ensureFolder(
-  vcenter: VcenterClient,
-  datacenter: Datacenter,
-  path: string,
-  options: ChangeOptions,
-): Promise<Ref<'Folder'>> {
-  const prefix = `/${datacenter.name}/vm/`;
-  const bare = path.startsWith(prefix) ? path.slice(prefix.length) : path;
-  let at = datacenter.vmFolder;
-  let isNew = false;
-  for (const name of bare.split('/').filter((step) => step !== '')) {
-    const known: Ref | undefined = isNew ? undefined : await vcenter.lookup.child(at, name, options);
-    const step: MadeFolder =
-      known === undefined
-        ? await makeFolder(vcenter, at, name, options)
-        : { folder: folderIn(known, name), isNew: false };
-    ({ folder: at, isNew } = step);
-  }
-  return at;
-}
-
-export interface MadeFolder {
-  readonly folder: Ref<'Folder'>;
-  /** Whether this call created it; a folder that was there may be somebody else's. */
-  readonly isNew: boolean;
-}
-
-/** Creates a folder, or finds the one of that name. */
-export async function makeFolder(
-  vcenter: VcenterClient,
-  parent: Ref<'Folder'>,
-  name: string,
-  options: ChangeOptions,
-): Promise<MadeFolder> {
-  try {
-    return { folder: await vcenter.machines.createFolder(parent, name, options), isNew: true };
-  } catch (error) {
-    const there = faultOf(error, 'DuplicateName')?.object;
-    if (isRef(there, 'Folder')) return { folder: there, isNew: false };
-    throw error;
-  }
-}
-
-function folderIn(found: Ref, name: string): Ref<'Folder'> {
-  if (isRef(found, 'Folder')) return found;
-  throw new NotFoundError(`'${name}' in the path of the folder is not a folder`);
 }
 
 function markedFrom(object: KnownObject): Marked | undefined {

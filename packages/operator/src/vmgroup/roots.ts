@@ -1,8 +1,8 @@
 import type { Timer, World } from '@vmwright/runtime';
-import { type Datacenter, FaultError, type Ref, type VcenterClient } from '@vmwright/vsphere';
+import { type Datacenter, ensureFolder, FaultError, type Ref, type VcenterClient } from '@vmwright/vsphere';
 import type { VcenterHealth } from './health.ts';
 import type { Placed } from './resource.ts';
-import { ensureFolder, Root } from './root.ts';
+import { Root } from './root.ts';
 
 /** The folder that groups' folders are made in, unless said otherwise. */
 export const DEFAULT_FOLDER = 'vm-operator';

@@ -1,7 +1,13 @@
 import type { Logger } from '@vmwright/runtime';
-import { customValueOf, FaultError, isRef, NotFoundError, type Ref } from '@vmwright/vsphere';
+import {
+  customValueOf,
+  ensureDestroyed,
+  FaultError,
+  isRef,
+  NotFoundError,
+  type Ref,
+} from '@vmwright/vsphere';
 import type { ExternalResources, Owner } from '../gc/external.ts';
-import { removeStray } from './actions.ts';
 import { ownerOf as folderOwner, releaseFolder } from './folder.ts';
 import { folderKey } from './locator.ts';
 import { certainMarksIn, FOLDER_OWNER, marksIn, ownerIn } from './marks.ts';
@@ -68,7 +74,10 @@ export function vcenterResources(sites: Sites, cluster: string, log: Logger): Ex
       }
     },
     remove: async ({ site, ref, name, parent, owner }, scope) => {
-      if (!isRef(ref, 'Folder')) return removeStray(site, ref, scope);
+      if (!isRef(ref, 'Folder')) {
+        await ensureDestroyed(site.vcenter, ref, scope);
+        return;
+      }
       const release = () => releaseFolder(site.vcenter, ref, owner.uid, scope);
       await (parent === undefined ? release() : site.alone(folderKey({ folder: parent }, name), release));
     },
