@@ -1,15 +1,15 @@
-/** A typed vSphere (vim25) client. Knows vCenter; knows no Kubernetes. */
-export type { CallOptions, ChangeOptions } from './calls/calls.ts';
+/** A typed vSphere (vim25) client, independent of Kubernetes. */
+
 export {
   AmbiguousError,
   ConnectionError,
   InvalidRequestError,
+  InvalidResponseError,
   NotFoundError,
   OptionsError,
   StoppedError,
   TaskGoneError,
   UnavailableError,
-  UnreadableAnswerError,
   VcenterChangedError,
   VsphereError,
 } from './errors.ts';
@@ -30,8 +30,15 @@ export {
 } from './machines/ensure.ts';
 export type { ShutDownOptions, TaskRef } from './machines/machines.ts';
 export type { CloneOptions, MachineConfig } from './machines/specs.ts';
-export { isRef, type Known, type KnownObject, type ManagedType, type Ref } from './properties/properties.ts';
+export {
+  isRef,
+  type ManagedObject,
+  type ManagedType,
+  type Ref,
+  type TypedManagedObject,
+} from './properties/properties.ts';
 export type { Credentials } from './session/credentials.ts';
+export type { CallOptions, ChangeOptions } from './session/session-client.ts';
 export type { FollowOptions } from './tasks/task-follower.ts';
 export { VcenterClient, type VcenterClientOptions, type VcenterObserver } from './vcenter-client.ts';
 export type { Properties, Vim25 } from './vim25/vim25.generated.ts';

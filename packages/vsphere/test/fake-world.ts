@@ -2,12 +2,12 @@ import type { Transport, TransportRequest } from '@vmwright/core';
 import { responseOf } from '@vmwright/core/testing';
 import type { VsphereWorld } from '../src/world.ts';
 
-interface Alarm {
+interface FakeTimer {
   readonly at: number;
   readonly callback: () => void;
 }
 
-export interface FakeAnswer {
+export interface FakeResponse {
   readonly status?: number;
   readonly text: string;
   readonly cookie?: string;
@@ -16,12 +16,12 @@ export interface FakeAnswer {
 /** A world whose clock stands still until it is told to go on, and whose server is a function. */
 export class FakeWorld implements VsphereWorld {
   readonly requests: TransportRequest[] = [];
-  readonly #server: (request: TransportRequest) => Promise<FakeAnswer> | FakeAnswer;
-  readonly #alarms = new Set<Alarm>();
+  readonly #server: (request: TransportRequest) => Promise<FakeResponse> | FakeResponse;
+  readonly #timers = new Set<FakeTimer>();
   #time = 0;
   #uuids = 0;
 
-  constructor(server: (request: TransportRequest) => Promise<FakeAnswer> | FakeAnswer) {
+  constructor(server: (request: TransportRequest) => Promise<FakeResponse> | FakeResponse) {
     this.#server = server;
   }
 
@@ -30,9 +30,9 @@ export class FakeWorld implements VsphereWorld {
   }
 
   after(ms: number, callback: () => void) {
-    const alarm = { at: this.#time + ms, callback };
-    this.#alarms.add(alarm);
-    return { cancel: () => void this.#alarms.delete(alarm) };
+    const timer = { at: this.#time + ms, callback };
+    this.#timers.add(timer);
+    return { cancel: () => void this.#timers.delete(timer) };
   }
 
   random(): number {
@@ -61,9 +61,9 @@ export class FakeWorld implements VsphereWorld {
   advance(ms: number): void {
     const end = this.#time + ms;
     for (;;) {
-      const [next] = [...this.#alarms].filter(({ at }) => at <= end).sort((one, other) => one.at - other.at);
+      const [next] = [...this.#timers].filter(({ at }) => at <= end).sort((one, other) => one.at - other.at);
       if (next === undefined) break;
-      this.#alarms.delete(next);
+      this.#timers.delete(next);
       this.#time = Math.max(this.#time, next.at);
       next.callback();
     }
@@ -71,7 +71,7 @@ export class FakeWorld implements VsphereWorld {
   }
 
   /** Goes from one alarm to the next for as long as the promise waits for one. */
-  async through<T>(promise: Promise<T>): Promise<T> {
+  async runUntilSettled<T>(promise: Promise<T>): Promise<T> {
     let isSettled = false;
     const settle = () => {
       isSettled = true;
@@ -80,7 +80,7 @@ export class FakeWorld implements VsphereWorld {
     while (!isSettled) {
       for (let i = 0; i < 50; i++) await Promise.resolve();
       if (isSettled) break;
-      const next = Math.min(...[...this.#alarms].map(({ at }) => at));
+      const next = Math.min(...[...this.#timers].map(({ at }) => at));
       if (next === Number.POSITIVE_INFINITY) throw new Error('it waits for something that no clock brings');
       this.advance(next - this.#time);
     }
@@ -101,15 +101,15 @@ export function soap(content: string): string {
   );
 }
 
-export function faultAnswer(type: string, message = ''): FakeAnswer {
+export function faultResponse(type: string, message = ''): FakeResponse {
   const detail = `<detail><${type}Fault xsi:type="${type}"/></detail>`;
   const fault = `<faultcode>ServerFaultCode</faultcode><faultstring>${message}</faultstring>${detail}`;
   return { status: 500, text: soap(`<soapenv:Fault>${fault}</soapenv:Fault>`) };
 }
 
 /** Answers what comes before everything else, and leaves the rest to another. */
-export function loggingIn(
-  rest: (request: TransportRequest) => Promise<FakeAnswer> | FakeAnswer,
+export function withLogin(
+  rest: (request: TransportRequest) => Promise<FakeResponse> | FakeResponse,
   {
     apiVersion = '8.0.3.0',
     versions,
@@ -121,7 +121,7 @@ export function loggingIn(
   } = {},
 ) {
   let sessions = 0;
-  return (request: TransportRequest): Promise<FakeAnswer> | FakeAnswer => {
+  return (request: TransportRequest): Promise<FakeResponse> | FakeResponse => {
     if (request.method === 'GET')
       return versions === undefined ? { status: 404, text: '' } : { text: versions };
     switch (methodIn(request)) {

@@ -16,18 +16,18 @@ export function clientOf(vcsim: Vcsim, options: Partial<VcenterClientOptions> = 
 }
 
 /** Takes back what a test before has told the simulator to do. */
-export async function calm({ control }: Vcsim): Promise<void> {
+export async function resetFaults({ control }: Vcsim): Promise<void> {
   await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
 }
 
 /** Resolves with the next change that is such, or at once where the inventory is such already. */
-export function changed(
+export function waitForChange(
   inventory: Inventory,
-  isIt: (change: InventoryChange) => boolean,
+  matches: (change: InventoryChange) => boolean,
 ): Promise<InventoryChange> {
   return new Promise((resolve) => {
     const stop = inventory.onChange((change) => {
-      if (!isIt(change)) return;
+      if (!matches(change)) return;
       stop();
       resolve(change);
     });

@@ -267,7 +267,7 @@ const NOT_SOFTLY: readonly FaultError['code'][] = ['TOOLS_UNAVAILABLE', 'NOT_SUP
 async function shutDown(vm: Ref<'VirtualMachine'>, running: Running, at: At): Promise<void> {
   const { site, scope } = running;
   try {
-    await site.vcenter.machines.askToShutDown(vm, scope);
+    await site.vcenter.machines.shutdownGuest(vm, scope);
   } catch (error) {
     if (!(error instanceof FaultError && NOT_SOFTLY.includes(error.code))) throw error;
     await ensurePoweredOff(site.vcenter, vm, { ...scope, onTask: at });

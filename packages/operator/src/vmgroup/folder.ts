@@ -29,7 +29,7 @@ export async function claimFolder(
   options: ChangeOptions,
 ): Promise<Ref<'Folder'>> {
   // First, so that who may not mark a folder does not make one either.
-  const key = await vcenter.attributes.key(FOLDER_OWNER, options);
+  const key = await vcenter.attributes.ensureKey(FOLDER_OWNER, options);
   const shown = root.child(name);
   const { folder, created: isNew } =
     shown === undefined
@@ -67,7 +67,7 @@ export async function ownerOf(
   folder: Ref<'Folder'>,
   options: ChangeOptions,
 ): Promise<FolderOwner | undefined> {
-  const key = await vcenter.attributes.find(FOLDER_OWNER, options);
+  const key = await vcenter.attributes.findKey(FOLDER_OWNER, options);
   if (key === undefined) return undefined;
   const { customValue } = await vcenter.read(folder, ['customValue'], options);
   return ownerIn(customValueOf(customValue, key));
@@ -93,7 +93,7 @@ export async function releaseFolder(
     if (owner.isOurs && (await removeIfEmpty(vcenter, folder, options))) return 'gone';
     if (await hasMachinesOf(vcenter, folder, uid, options)) return 'inUse';
     if (owner.isKept) return 'kept';
-    const key = await vcenter.attributes.key(FOLDER_OWNER, options);
+    const key = await vcenter.attributes.ensureKey(FOLDER_OWNER, options);
     const mark = owner.isOurs ? ownerText({ ...owner, isKept: true }) : '';
     await vcenter.attributes.set(folder, key, mark, options);
     return 'kept';

@@ -1,4 +1,4 @@
-import type { CallOptions, Known, Ref, VcenterClient } from '@vmwright/vsphere';
+import type { CallOptions, Ref, TypedManagedObject, VcenterClient } from '@vmwright/vsphere';
 import { instanceUuid } from './names.ts';
 import type { VmGroup } from './resource.ts';
 import { GroupError } from './trouble.ts';
@@ -53,7 +53,7 @@ export interface Marks {
  * What a machine of ours says of itself. Who copies one by hand copies its marks as well, but not its UUID: a copy is
  * not ours.
  */
-export function marksIn({ properties }: Known<'VirtualMachine'>): Marks | undefined {
+export function marksIn({ properties }: TypedManagedObject<'VirtualMachine'>): Marks | undefined {
   const values = new Map<string, string>();
   for (const { key, value } of properties['config.extraConfig'] ?? [])
     if (typeof value === 'string') values.set(key, value);
@@ -83,7 +83,7 @@ export async function readMarks(
 }
 
 /** @throws GroupError while vCenter does not tell what it is: it is being made, or its files cannot be reached */
-export function certainMarksIn(machine: Known<'VirtualMachine'>): Marks | undefined {
+export function certainMarksIn(machine: TypedManagedObject<'VirtualMachine'>): Marks | undefined {
   if (machine.properties['config.instanceUuid'] !== undefined) return marksIn(machine);
   throw new GroupError({
     reason: 'VcenterBusy',

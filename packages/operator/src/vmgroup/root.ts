@@ -3,9 +3,9 @@ import {
   type Datacenter,
   type Inventory,
   isRef,
-  type Known,
-  type KnownObject,
+  type ManagedObject,
   type Ref,
+  type TypedManagedObject,
   type VcenterClient,
 } from '@vmwright/vsphere';
 import { type Marks, marksIn } from './marks.ts';
@@ -22,7 +22,7 @@ const MACHINE = [
 export interface Marked {
   readonly ref: Ref<'VirtualMachine'>;
   readonly marks: Marks;
-  readonly properties: Known<'VirtualMachine'>['properties'];
+  readonly properties: TypedManagedObject<'VirtualMachine'>['properties'];
 }
 
 export interface RootOptions {
@@ -103,21 +103,21 @@ export class Root implements Disposable {
   }
 }
 
-function markedFrom(object: KnownObject): Marked | undefined {
+function markedFrom(object: ManagedObject): Marked | undefined {
   if (!isMachine(object)) return undefined;
   const marks = marksIn(object);
   return marks && { ref: object.ref, marks, properties: object.properties };
 }
 
-function isMachine(object: KnownObject): object is KnownObject & Known<'VirtualMachine'> {
+function isMachine(object: ManagedObject): object is ManagedObject & TypedManagedObject<'VirtualMachine'> {
   return object.ref.type === 'VirtualMachine';
 }
 
-function uidOf(object: KnownObject): string | undefined {
+function uidOf(object: ManagedObject): string | undefined {
   return markedFrom(object)?.marks.uid;
 }
 
-function childOf({ ref, properties: { parent, name } }: KnownObject): string | undefined {
+function childOf({ ref, properties: { parent, name } }: ManagedObject): string | undefined {
   if (ref.type !== 'Folder' || !isRef(parent, 'Folder') || typeof name !== 'string') return undefined;
   return childKey(parent, name);
 }

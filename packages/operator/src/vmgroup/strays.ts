@@ -168,7 +168,7 @@ interface MarkedFolder extends Stray {
 
 /** vCenter does not notify of changes of custom attributes, so they are read each time. */
 async function foldersOn(site: Site, cluster: string, signal: AbortSignal): Promise<Folders> {
-  const key = await site.vcenter.attributes.find(FOLDER_OWNER, { signal });
+  const key = await site.vcenter.attributes.findKey(FOLDER_OWNER, { signal });
   if (key === undefined) return { marked: [], names: new Map() };
   const paths = ['customValue', 'name', 'parent', 'childEntity'] as const;
   const folders = await site.vcenter.list('Folder', paths, { signal });

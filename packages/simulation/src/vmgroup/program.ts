@@ -43,7 +43,7 @@ export function vmGroupProgram({ username, password, ...observing }: VmGroupProg
           credentials: () => ({ username, password }),
           timeoutMs: TIMEOUT_MS,
           observer: {
-            troubled: (error) => log.warn({ error: String(error) }, 'vCenter cannot be followed'),
+            onError: (error) => log.warn({ error: String(error) }, 'vCenter cannot be followed'),
           },
         }),
       }),

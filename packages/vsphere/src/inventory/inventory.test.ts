@@ -2,11 +2,11 @@ import { nodeWorld } from '@vmwright/core';
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../test/until.ts';
-import { calm, changed, clientOf } from '../../test/vcenter.ts';
+import { clientOf, resetFaults, waitForChange } from '../../test/vcenter.ts';
 import type {
   Datacenter,
   InventoryChange,
-  KnownObject,
+  ManagedObject,
   Ref,
   VcenterClient,
   VcenterClientOptions,
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 beforeEach(async () => {
-  await calm(vcsim);
+  await resetFaults(vcsim);
   await use();
   return () => vcenter[Symbol.asyncDispose]();
 });
@@ -47,7 +47,7 @@ async function filled() {
   const inventory = vcenter.inventory({
     properties: PROPERTIES,
     indexes: {
-      parent: ({ properties: { parent } }: KnownObject) => (isNamed(parent) ? parent.value : undefined),
+      parent: ({ properties: { parent } }: ManagedObject) => (isNamed(parent) ? parent.value : undefined),
     },
   });
   await inventory.synced();
@@ -94,20 +94,20 @@ test('what is told in parts is put together, and it is synced only after the las
   expect(sizes).toEqual(Array.from({ length: inventory.size }, (_, i) => i + 1));
   expect(inventory.list('VirtualMachine').length).toBeGreaterThanOrEqual(10);
   expect((await vcsim.control.calls()).WaitForUpdatesEx).toBeGreaterThanOrEqual(5);
-  const added = changed(inventory, isOf(`clone-${clones + 1}`, 'added'));
+  const added = waitForChange(inventory, isOf(`clone-${clones + 1}`, 'added'));
   await clone();
   await added;
 });
 
 test('it follows what is made, changed and destroyed', async () => {
   const inventory = await filled();
-  const added = changed(inventory, isOf(`clone-${clones + 1}`, 'added'));
+  const added = waitForChange(inventory, isOf(`clone-${clones + 1}`, 'added'));
   const name = await clone();
   const { object } = await added;
   expect(inventory.get({ type: 'VirtualMachine', value: object.ref.value })?.properties.name).toBe(name);
 
   const ref = { type: 'VirtualMachine', value: object.ref.value } as const;
-  const isOn = changed(
+  const isOn = waitForChange(
     inventory,
     ({ object: { properties } }) => properties['runtime.powerState'] === 'poweredOn',
   );
@@ -118,7 +118,7 @@ test('it follows what is made, changed and destroyed', async () => {
   });
 
   await vcenter.tasks.follow(await vcenter.machines.powerOff(ref));
-  const removed = changed(inventory, isOf(name, 'removed'));
+  const removed = waitForChange(inventory, isOf(name, 'removed'));
   await vcenter.tasks.follow(await vcenter.machines.destroy(ref));
   await removed;
   expect(inventory.get(ref)).toBe(undefined);
@@ -130,7 +130,7 @@ test('an object that is told again without a difference is no change, and one is
   const seen: InventoryChange[] = [];
   inventory.onChange((change) => seen.push(change));
   // The simulator tells all machines anew for each that is made.
-  const added = changed(inventory, isOf(`clone-${clones + 1}`, 'added'));
+  const added = waitForChange(inventory, isOf(`clone-${clones + 1}`, 'added'));
   const name = await clone();
   await added;
   await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.0.0.9' });
@@ -146,13 +146,13 @@ test('an object that is told again without a difference is no change, and one is
 
 async function changedTo(inventory: Awaited<ReturnType<typeof filled>>, ip: string): Promise<void> {
   if (inventory.get(template)?.properties['guest.ipAddress'] === ip) return;
-  await changed(inventory, ({ object }) => object.properties['guest.ipAddress'] === ip);
+  await waitForChange(inventory, ({ object }) => object.properties['guest.ipAddress'] === ip);
 }
 
 test('a property that is told without a value is not there any more', () => {
-  const inventory = new Inventory({ properties: PROPERTIES }, { feed: { remove: () => undefined } });
+  const inventory = new Inventory({ properties: PROPERTIES }, { watcher: { remove: () => undefined } });
   const tell = (kind: 'enter' | 'modify', changes: Record<string, unknown>) =>
-    inventory.apply([
+    inventory.applyUpdates([
       {
         kind,
         obj: template,
@@ -190,7 +190,7 @@ describe('nothing is lost or taken for gone', () => {
     const told: string[] = [];
     await until(waits(2));
     inventory.onChange(({ kind, object }) => told.push(`${kind} ${object.properties.name}`));
-    const removed = changed(inventory, isOf(name, 'removed'));
+    const removed = waitForChange(inventory, isOf(name, 'removed'));
     // The feed is kept out for a while; whether the machine goes before it is back or after, it is told once.
     await vcsim.control.fault({ method: 'Login', fault: 'InvalidState' });
     await vcsim.control.expireSessions();
@@ -207,7 +207,7 @@ describe('nothing is lost or taken for gone', () => {
   test('when vCenter is restarted: what it does not have any more is removed', async () => {
     const name = await clone();
     const inventory = await filled();
-    const removed = changed(inventory, isOf(name, 'removed'));
+    const removed = waitForChange(inventory, isOf(name, 'removed'));
     await until(waits(2));
     await vcsim.part.kill();
     expect(inventory.list('VirtualMachine').some(({ properties }) => properties.name === name)).toBe(true);
@@ -239,7 +239,7 @@ describe('nothing is lost or taken for gone', () => {
 
 test('while vCenter cannot be reached it says so, keeps what it knows, and tells of the trouble', async () => {
   const troubles: unknown[] = [];
-  await use({ observer: { troubled: (error) => troubles.push(error) } });
+  await use({ observer: { onError: (error) => troubles.push(error) } });
   const inventory = await filled();
   const { size } = inventory;
   await until(waits(2));
@@ -338,8 +338,8 @@ test('one below an empty folder is complete at once, though there is nothing to 
 /** How often an inventory was not live, from here on. */
 function watchInterruptions(inventory: Inventory): () => number {
   let count = 0;
-  const interrupted = inventory.interrupted.bind(inventory);
-  inventory.interrupted = (error) => {
+  const interrupted = inventory.onInterrupted.bind(inventory);
+  inventory.onInterrupted = (error) => {
     count += 1;
     interrupted(error);
   };
@@ -383,13 +383,13 @@ function minutely(): { readonly world: VcenterClientOptions['world']; readonly r
 
 test('a listener that fails keeps nothing from the others', async () => {
   const troubles: unknown[] = [];
-  await use({ observer: { troubled: (error) => troubles.push(error) } });
+  await use({ observer: { onError: (error) => troubles.push(error) } });
   const inventory = await filled();
   const wrong = new Error('mine');
   inventory.onChange(() => {
     throw wrong;
   });
-  const added = changed(inventory, isOf(`clone-${clones + 1}`, 'added'));
+  const added = waitForChange(inventory, isOf(`clone-${clones + 1}`, 'added'));
   await clone();
   await added;
   expect(troubles).toContain(wrong);

@@ -1,6 +1,6 @@
-import type { ChangeOptions } from '../calls/calls.ts';
 import { type FaultCode, FaultError } from '../faults.ts';
 import type { Ref } from '../properties/properties.ts';
+import type { ChangeOptions } from '../session/session-client.ts';
 import type { VcenterClient } from '../vcenter-client.ts';
 import type { TaskRef } from './machines.ts';
 
@@ -76,7 +76,11 @@ export async function ignoreFaults<T>(
   }
 }
 
-async function follow(client: Client, task: TaskRef, { onTask, signal, what }: EnsureOptions): Promise<void> {
+async function follow(
+  client: Client,
+  task: TaskRef,
+  { onTask, signal, description }: EnsureOptions,
+): Promise<void> {
   onTask?.(task);
-  await client.tasks.follow(task, { signal, what });
+  await client.tasks.follow(task, { signal, description });
 }

@@ -149,19 +149,19 @@ test('a machine is powered on and off, and refused what it is already', async ()
 });
 
 describe('a guest is shut down', () => {
-  const patienceMs = 3_600_000;
+  const gracePeriodMs = 3_600_000;
 
   test('softly, where it obeys', async () => {
     const vm = await clone({ powerOn: true });
-    expect(await vcenter.machines.shutDown(vm, { patienceMs })).toBe(undefined);
+    expect(await vcenter.machines.shutDown(vm, { gracePeriodMs })).toBe(undefined);
     expect(await powerOf(vm)).toBe('poweredOff');
-    expect(await vcenter.machines.shutDown(vm, { patienceMs })).toBe(undefined);
+    expect(await vcenter.machines.shutDown(vm, { gracePeriodMs })).toBe(undefined);
   });
 
   test('hard, where it has no tools', async () => {
     const vm = await clone({ powerOn: true });
     await vcsim.control.fault({ method: 'ShutdownGuest', fault: 'ToolsUnavailable', max: 1 });
-    const task = await vcenter.machines.shutDown(vm, { patienceMs });
+    const task = await vcenter.machines.shutDown(vm, { gracePeriodMs });
     if (task === undefined) throw new Error('it went softly');
     await vcenter.tasks.follow(task);
     expect(await powerOf(vm)).toBe('poweredOff');
@@ -169,8 +169,8 @@ describe('a guest is shut down', () => {
 
   test('hard, where it does not obey in time', async () => {
     const vm = await clone({ powerOn: true });
-    await vcsim.control.delay({ tasks: { ShutdownGuest: patienceMs } });
-    const task = await vcenter.machines.shutDown(vm, { patienceMs: 50 });
+    await vcsim.control.delay({ tasks: { ShutdownGuest: gracePeriodMs } });
+    const task = await vcenter.machines.shutDown(vm, { gracePeriodMs: 50 });
     if (task === undefined) throw new Error('it went softly');
     await vcenter.tasks.follow(task);
     expect(await powerOf(vm)).toBe('poweredOff');
@@ -179,7 +179,7 @@ describe('a guest is shut down', () => {
   test('not at all, where that is forbidden', async () => {
     const vm = await clone({ powerOn: true });
     await vcsim.control.fault({ method: 'ShutdownGuest', fault: 'NoPermission', max: 1 });
-    await expect(vcenter.machines.shutDown(vm, { patienceMs })).rejects.toMatchObject({
+    await expect(vcenter.machines.shutDown(vm, { gracePeriodMs })).rejects.toMatchObject({
       code: 'NO_PERMISSION',
     });
     expect(await powerOf(vm)).toBe('poweredOn');
@@ -231,8 +231,8 @@ test('a folder is created once, and who comes second is told which it is', async
 test('folders and machines are marked by a custom attribute', async () => {
   const { attributes, machines } = vcenter;
   const [key, again] = [
-    await attributes.key('vmwright.dev/owner'),
-    await attributes.key('vmwright.dev/owner'),
+    await attributes.ensureKey('vmwright.dev/owner'),
+    await attributes.ensureKey('vmwright.dev/owner'),
   ];
   expect(again).toBe(key);
   const folder = await machines.createFolder(datacenter.vmFolder, 'marked');
@@ -257,7 +257,7 @@ test('a fault of a change is told in words', async () => {
 test('a wait for a shutdown leaves no collector behind', async () => {
   const vm = await clone({ powerOn: true });
   await vcsim.control.resetCalls();
-  await vcenter.machines.shutDown(vm, { patienceMs: 3_600_000 });
+  await vcenter.machines.shutDown(vm, { gracePeriodMs: 3_600_000 });
   expect(await vcsim.control.calls()).toMatchObject({
     CreatePropertyCollector: 1,
     DestroyPropertyCollector: 1,

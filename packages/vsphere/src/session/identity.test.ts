@@ -1,6 +1,6 @@
 import { startToxiproxy, startVcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { FakeWorld, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
+import { FakeWorld, methodIn, soap, withLogin } from '../../test/fake-world.ts';
 import { until } from '../../test/until.ts';
 import { clientOf } from '../../test/vcenter.ts';
 import { VcenterChangedError, VcenterClient } from '../index.ts';
@@ -60,7 +60,7 @@ test('an inventory keeps what it has while the address leads elsewhere, and says
   await using vcenter = clientOf(east, {
     server: `https://${proxy.address}/sdk`,
     tls: { insecure: true }, // both have the same name in their certificates
-    observer: { troubled: (error) => error instanceof VcenterChangedError && changed.resolve() },
+    observer: { onError: (error) => error instanceof VcenterChangedError && changed.resolve() },
   });
   const inventory = vcenter.inventory({ properties: { VirtualMachine: ['name'] } });
   await inventory.synced();
@@ -85,7 +85,7 @@ describe('an address that leads to either of two vCenters', () => {
 
   function codeOf(answer: (request: number) => string) {
     let reads = 0;
-    const accept = loggingIn(
+    const accept = withLogin(
       (request) =>
         methodIn(request) === 'Logout' ? { text: soap('<LogoutResponse/>') } : { text: answer(++reads) },
       { instanceUuid: A },
@@ -93,7 +93,7 @@ describe('an address that leads to either of two vCenters', () => {
     const world = new FakeWorld(accept);
     const credentials = () => ({ username: 'u', password: 'p' });
     const vcenter = new VcenterClient({ world, server: 'vc.example.com', credentials });
-    return world.through(
+    return world.runUntilSettled(
       vcenter.about().then(
         () => 'in',
         (error) => error.code,

@@ -1,8 +1,8 @@
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { FakeWorld, faultAnswer, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
+import { FakeWorld, faultResponse, methodIn, soap, withLogin } from '../../test/fake-world.ts';
 import { until } from '../../test/until.ts';
-import { calm, clientOf } from '../../test/vcenter.ts';
+import { clientOf, resetFaults } from '../../test/vcenter.ts';
 import { FaultError, VcenterClient } from '../index.ts';
 
 const HOUR = 3_600_000;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 beforeEach(async () => {
-  await calm(vcsim);
+  await resetFaults(vcsim);
   await vcsim.control.expireSessions();
   await vcsim.control.resetCalls();
 });
@@ -173,8 +173,8 @@ test('a login that is refused says so, and never shows the password', async () =
   await using vcenter = clientOf(vcsim, {
     credentials: () => ({ username: vcsim.username, password }),
     observer: {
-      troubled: (error) => seen.push(String(error)),
-      answered: (...told) => seen.push(told.join()),
+      onError: (error) => seen.push(String(error)),
+      onCall: (...told) => seen.push(told.join()),
     },
   });
   vcenter.inventory({ properties: { Folder: ['name'] } });
@@ -190,11 +190,11 @@ describe('a refused password', () => {
   function refusing() {
     let password = 'wrong';
     let logins = 0;
-    const accept = loggingIn(() => ({ text: soap('<RetrievePropertiesExResponse/>') }));
+    const accept = withLogin(() => ({ text: soap('<RetrievePropertiesExResponse/>') }));
     const world = new FakeWorld((request) => {
       if (methodIn(request) !== 'Login') return accept(request);
       logins++;
-      return password === 'right' ? accept(request) : faultAnswer('InvalidLogin', `${password} is not it`);
+      return password === 'right' ? accept(request) : faultResponse('InvalidLogin', `${password} is not it`);
     });
     const vcenter = new VcenterClient({
       world,

@@ -1,9 +1,9 @@
 import { Random } from '@vmwright/testbed';
 import { describe, expect, test } from 'vitest';
 import { randomValue } from '../../test/values.ts';
-import { InvalidRequestError, UnreadableAnswerError, VsphereError } from '../errors.ts';
-import { isKindOf, nearestTo, typeNamed, typeNames } from '../schema/schema.ts';
-import { answer, request } from '../soap/envelope.ts';
+import { InvalidRequestError, InvalidResponseError, VsphereError } from '../errors.ts';
+import { isKindOf, nearestKnownType, typeNamed, typeNames } from '../schema/schema.ts';
+import { buildRequest, parseResponse } from '../soap/envelope.ts';
 import { KNOWN_VERSION } from '../vim25/schema.generated.ts';
 import { decode } from './decode.ts';
 import { encode } from './encode.ts';
@@ -121,7 +121,7 @@ test('a call is this very message', () => {
     template: false,
     location: { pool: { type: 'ResourcePool', value: 'resgroup-8' } },
   };
-  expect(request('CloneVM_Task', template, { name: '<x>', spec, folder }, '7.0')).toBe(
+  expect(buildRequest('CloneVM_Task', template, { name: '<x>', spec, folder }, '7.0')).toBe(
     '<?xml version="1.0" encoding="UTF-8"?>' +
       '<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"' +
       ' xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">' +
@@ -208,7 +208,7 @@ describe('an answer is read', () => {
   });
 
   test('with types that we do not know as the nearest that we do, whose name is kept', () => {
-    expect(nearestTo('VirtualSriovEthernetCard')?.name).toBe('VirtualEthernetCard');
+    expect(nearestKnownType('VirtualSriovEthernetCard')?.name).toBe('VirtualEthernetCard');
     const known = readWithin(
       '<d xsi:type="VirtualSriovEthernetCard"><key>7</key><macAddress>m</macAddress><allowGuestOSMtuChange>true</allowGuestOSMtuChange></d>',
       'VirtualDevice',
@@ -255,7 +255,7 @@ describe('what cannot be sent is refused', () => {
 });
 
 describe('garbage gives a typed error', () => {
-  const sound = request(
+  const sound = buildRequest(
     'CloneVM_Task',
     { type: 'VirtualMachine', value: 'vm-1' },
     {
@@ -296,8 +296,8 @@ describe('garbage gives a typed error', () => {
       '<Envelope><Body><LoginResponse><returnval><callCount>x</callCount></returnval></LoginResponse></Body></Envelope>',
     ],
   ])('%s', (_, text) => {
-    expect(() => answer(text, text.includes('Login') ? 'Login' : 'RetrievePropertiesEx')).toThrow(
-      UnreadableAnswerError,
+    expect(() => parseResponse(text, text.includes('Login') ? 'Login' : 'RetrievePropertiesEx')).toThrow(
+      InvalidResponseError,
     );
   });
 
@@ -327,7 +327,7 @@ describe('garbage gives a typed error', () => {
         text = random.chance(0.2) ? text.slice(0, at) : text.slice(0, at) + put + text.slice(at + length);
       }
       try {
-        answer(text, 'RetrievePropertiesEx');
+        parseResponse(text, 'RetrievePropertiesEx');
         outcomes.read++;
       } catch (error) {
         expect(error, `seed ${seed}`).toBeInstanceOf(VsphereError);
@@ -340,7 +340,7 @@ describe('garbage gives a typed error', () => {
 
 test('a number called toString is no number', () => {
   for (const word of ['toString', 'constructor', '__proto__'])
-    expect(() => readWithin(`<v>${word}</v>`, 'double')).toThrow(UnreadableAnswerError);
+    expect(() => readWithin(`<v>${word}</v>`, 'double')).toThrow(InvalidResponseError);
 });
 
 test('sixteen prefixes for XSI are read, and a fault named by a million suffixes is an unknown type', () => {
@@ -349,14 +349,14 @@ test('sixteen prefixes for XSI are read, and a fault named by a million suffixes
     (_, i) => `xmlns:p${i}="http://www.w3.org/2001/XMLSchema-instance"`,
   ).join(' ');
   expect(readWithin(`<v ${prefixes} p7:type="xsd:int">1</v>`, 'anyType')).toBe(1);
-  expect(nearestTo('Fault'.repeat(200_000))).toBeUndefined();
+  expect(nearestKnownType('Fault'.repeat(200_000))).toBeUndefined();
 });
 
 test.each(['toString', 'valueOf', 'constructor', '__proto__'])(
   'the entity %s, which every object inherits, is unknown',
   (name) => {
     const text = `<Envelope><Body><Fault><faultstring>&${name};</faultstring></Fault></Body></Envelope>`;
-    expect(() => answer(text, 'RetrievePropertiesEx')).toThrow(UnreadableAnswerError);
+    expect(() => parseResponse(text, 'RetrievePropertiesEx')).toThrow(InvalidResponseError);
   },
 );
 
@@ -373,7 +373,7 @@ describe('names that a server makes endless', () => {
 
   test('of a fault are cut', () => {
     const text = `<Envelope><Body><Fault><faultstring>${long}</faultstring></Fault></Body></Envelope>`;
-    expect(answer(text, 'CurrentTime')).toMatchObject({ fault: { message: 'x'.repeat(2_000) } });
+    expect(parseResponse(text, 'CurrentTime')).toMatchObject({ fault: { message: 'x'.repeat(2_000) } });
   });
 
   test('in an attribute before the type are read', () => {

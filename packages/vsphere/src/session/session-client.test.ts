@@ -1,8 +1,8 @@
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { FakeWorld, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
+import { FakeWorld, methodIn, soap, withLogin } from '../../test/fake-world.ts';
 import { until } from '../../test/until.ts';
-import { calm, clientOf } from '../../test/vcenter.ts';
+import { clientOf, resetFaults } from '../../test/vcenter.ts';
 import { type Datacenter, VcenterClient } from '../index.ts';
 
 const HOUR = 3_600_000;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 beforeEach(async () => {
-  await calm(vcsim);
+  await resetFaults(vcsim);
   vcenter = clientOf(vcsim);
   datacenter = await vcenter.lookup.datacenter();
   await vcsim.control.resetCalls();
@@ -143,10 +143,10 @@ describe('without an answer in time', () => {
   const credentials = () => ({ username: 'u', password: 'p' });
 
   test('a change ends in doubt', async () => {
-    const world = new FakeWorld(loggingIn(() => never));
+    const world = new FakeWorld(withLogin(() => never));
     const fake = new VcenterClient({ world, server: 'vc.example.com', credentials, timeoutMs: 7_000 });
     const folder = { type: 'Folder', value: 'group-1' } as const;
-    await expect(world.through(fake.machines.createFolder(folder, 'x'))).rejects.toThrow(
+    await expect(world.runUntilSettled(fake.machines.createFolder(folder, 'x'))).rejects.toThrow(
       "creating the folder 'x' in Folder group-1: no answer within 7 s; whether vCenter has carried it out is unknown",
     );
     expect(world.requests.filter((request) => methodIn(request) === 'CreateFolder')).toHaveLength(1);
@@ -159,10 +159,10 @@ describe('without an answer in time', () => {
     const text = soap(
       `<RetrievePropertiesExResponse><returnval>${object}</returnval></RetrievePropertiesExResponse>`,
     );
-    const world = new FakeWorld(loggingIn(() => (++calls === 1 ? never : { text })));
+    const world = new FakeWorld(withLogin(() => (++calls === 1 ? never : { text })));
     const fake = new VcenterClient({ world, server: 'vc.example.com', credentials });
     const folder = { type: 'Folder', value: 'group-1' } as const;
-    expect(await world.through(fake.read(folder, ['name']))).toEqual({ name: 'n' });
+    expect(await world.runUntilSettled(fake.read(folder, ['name']))).toEqual({ name: 'n' });
     expect(calls).toBe(2);
   });
 });
