@@ -1,5 +1,5 @@
-// Command vim25 writes what packages/vsphere knows of the vSphere API, from govmomi's types: as JSON, a file name and
-// its text each, for tools/vim25/main.ts to format and put in place.
+// Command vim25 generates the vSphere API types of packages/vsphere from govmomi's types. It prints a JSON object with the
+// text of each file by name; tools/vim25/main.ts formats and writes the files.
 package main
 
 import (
@@ -58,14 +58,14 @@ func run() error {
 	})
 }
 
-// call notes a method's arguments and answer as types of their own, under names that no type can have.
+// call adds the arguments and the response of a method to the schema, under names with a $ that no type can have.
 func (s *schema) call(body any) call {
 	t := reflect.TypeOf(body)
 	made := call{name: strings.TrimSuffix(t.Name(), "Body")}
 	request, _ := t.FieldByName("Req")
 	args := s.define(request.Type.Elem())
 	s.types["$"+made.name] = &args
-	made.args = args.fields[1:] // without _this, which is never among the arguments
+	made.args = args.fields[1:] // without _this, which callers pass separately
 
 	response, _ := t.FieldByName("Res")
 	answer := s.define(response.Type.Elem())
@@ -76,7 +76,7 @@ func (s *schema) call(body any) call {
 	return made
 }
 
-// others are the types that may come in place of one that is known, by the nearest that is.
+// others returns the types that are not in the schema, by their nearest base type in it.
 func (s *schema) others(names []string) map[string][]string {
 	found := map[string][]string{}
 	for _, name := range names {

@@ -13,7 +13,7 @@ export interface FakeResponse {
   readonly cookie?: string;
 }
 
-/** A world whose clock stands still until it is told to go on, and whose server is a function. */
+/** A world with a manual clock and a function as server. */
 export class FakeWorld implements VsphereWorld {
   readonly requests: TransportRequest[] = [];
   readonly #server: (request: TransportRequest) => Promise<FakeResponse> | FakeResponse;
@@ -47,17 +47,17 @@ export class FakeWorld implements VsphereWorld {
     return {
       request: async (request) => {
         this.requests.push(request);
-        const left = new Promise<never>((_, reject) => {
+        const aborted = new Promise<never>((_, reject) => {
           request.signal?.addEventListener('abort', () => reject(request.signal?.reason), { once: true });
         });
-        const { status = 200, text, cookie } = await Promise.race([this.#server(request), left]);
+        const { status = 200, text, cookie } = await Promise.race([this.#server(request), aborted]);
         return responseOf({ status, body: text, headers: { 'set-cookie': cookie } });
       },
       close: async () => undefined,
     };
   }
 
-  /** Lets time pass; what is due on the way goes off in order. */
+  /** Advances the clock and runs the due timers in order. */
   advance(ms: number): void {
     const end = this.#time + ms;
     for (;;) {
@@ -70,7 +70,7 @@ export class FakeWorld implements VsphereWorld {
     this.#time = end;
   }
 
-  /** Goes from one alarm to the next for as long as the promise waits for one. */
+  /** Advances the clock from timer to timer until the promise settles. */
   async runUntilSettled<T>(promise: Promise<T>): Promise<T> {
     let isSettled = false;
     const settle = () => {
@@ -81,14 +81,14 @@ export class FakeWorld implements VsphereWorld {
       for (let i = 0; i < 50; i++) await Promise.resolve();
       if (isSettled) break;
       const next = Math.min(...[...this.#timers].map(({ at }) => at));
-      if (next === Number.POSITIVE_INFINITY) throw new Error('it waits for something that no clock brings');
+      if (next === Number.POSITIVE_INFINITY) throw new Error('the promise is pending and no timer is set');
       this.advance(next - this.#time);
     }
     return promise;
   }
 }
 
-/** The method that a request calls. */
+/** Returns the name of the called method. */
 export function methodIn({ body = '' }: TransportRequest): string {
   return /<soapenv:Body><(\w+)/.exec(body)?.[1] ?? '';
 }
@@ -107,7 +107,7 @@ export function faultResponse(type: string, message = ''): FakeResponse {
   return { status: 500, text: soap(`<soapenv:Fault>${fault}</soapenv:Fault>`) };
 }
 
-/** Answers what comes before everything else, and leaves the rest to another. */
+/** Returns a server that handles version discovery and login, and passes other requests to `rest`. */
 export function withLogin(
   rest: (request: TransportRequest) => Promise<FakeResponse> | FakeResponse,
   {

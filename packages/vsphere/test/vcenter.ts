@@ -3,7 +3,7 @@ import type { Vcsim } from '@vmwright/testbed';
 import { VcenterClient, type VcenterClientOptions } from '../src/index.ts';
 import type { Inventory, InventoryChange } from '../src/inventory/inventory.ts';
 
-/** A client of a simulated vCenter that trusts its certificate. */
+/** Creates a client that trusts the certificate of a vcsim. */
 export function clientOf(vcsim: Vcsim, options: Partial<VcenterClientOptions> = {}): VcenterClient {
   const { url: server, username, password, ca } = vcsim;
   return new VcenterClient({
@@ -15,12 +15,12 @@ export function clientOf(vcsim: Vcsim, options: Partial<VcenterClientOptions> = 
   });
 }
 
-/** Takes back what a test before has told the simulator to do. */
+/** Removes the faults, delays and HTTP statuses that an earlier test injected. */
 export async function resetFaults({ control }: Vcsim): Promise<void> {
   await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
 }
 
-/** Resolves with the next change that is such, or at once where the inventory is such already. */
+/** Resolves with the next matching change. */
 export function waitForChange(
   inventory: Inventory,
   matches: (change: InventoryChange) => boolean,
