@@ -40,20 +40,20 @@ func run() error {
 	for _, each := range subtypes {
 		s.reach(reflect.TypeOf(each))
 	}
-	made := []call{}
+	methods := []call{}
 	for _, body := range calls {
-		made = append(made, s.call(body))
+		methods = append(methods, s.call(body))
 	}
 	objects := []object{}
 	for _, each := range properties {
-		known := object{name: reflect.TypeOf(each.object).Name()}
+		object := object{name: reflect.TypeOf(each.object).Name()}
 		for _, path := range each.paths {
-			known.properties = append(known.properties, s.property(each.object, path))
+			object.properties = append(object.properties, s.property(each.object, path))
 		}
-		objects = append(objects, known)
+		objects = append(objects, object)
 	}
 	return json.NewEncoder(os.Stdout).Encode(map[string]string{
-		"vim25.generated.ts":  s.writeTypes(made, objects),
+		"vim25.generated.ts":  s.writeTypes(methods, objects),
 		"schema.generated.ts": s.writeSchema(vim25.Version, read.since, s.others(read.names)),
 	})
 }
@@ -61,19 +61,19 @@ func run() error {
 // call adds the arguments and the response of a method to the schema, under names with a $ that no type can have.
 func (s *schema) call(body any) call {
 	t := reflect.TypeOf(body)
-	made := call{name: strings.TrimSuffix(t.Name(), "Body")}
+	c := call{name: strings.TrimSuffix(t.Name(), "Body")}
 	request, _ := t.FieldByName("Req")
 	args := s.define(request.Type.Elem())
-	s.types["$"+made.name] = &args
-	made.args = args.fields[1:] // without _this, which callers pass separately
+	s.types["$"+c.name] = &args
+	c.args = args.fields[1:] // without _this, which callers pass separately
 
 	response, _ := t.FieldByName("Res")
-	answer := s.define(response.Type.Elem())
-	s.types["$"+made.name+"Response"] = &answer
-	if len(answer.fields) > 0 {
-		made.result = &answer.fields[0]
+	result := s.define(response.Type.Elem())
+	s.types["$"+c.name+"Response"] = &result
+	if len(result.fields) > 0 {
+		c.result = &result.fields[0]
 	}
-	return made
+	return c
 }
 
 // others returns the types that are not in the schema, by their nearest base type in it.

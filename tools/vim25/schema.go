@@ -68,39 +68,39 @@ func (s *schema) reach(t reflect.Type) (kind string, typed bool) {
 }
 
 func (s *schema) define(t reflect.Type) definition {
-	var made definition
+	var result definition
 	for i := range t.NumField() {
 		member := t.Field(i)
 		if member.Anonymous {
 			if member.Type.Name() != "DynamicData" {
-				made.base, _ = s.reach(member.Type)
+				result.base, _ = s.reach(member.Type)
 			}
 			continue
 		}
-		made.fields = append(made.fields, s.field(member))
+		result.fields = append(result.fields, s.field(member))
 	}
-	return made
+	return result
 }
 
 func (s *schema) field(member reflect.StructField) field {
 	name, options, _ := strings.Cut(member.Tag.Get("xml"), ",")
-	made := field{name: name, since: member.Tag.Get("vim")}
+	f := field{name: name, since: member.Tag.Get("vim")}
 	flags := strings.Split(options, ",")
 	t := member.Type
-	made.optional = slices.Contains(flags, "omitempty") || t.Kind() == reflect.Pointer
+	f.optional = slices.Contains(flags, "omitempty") || t.Kind() == reflect.Pointer
 	switch {
 	case t == bytes:
-		made.list, made.kind = true, "byte"
-		return made
+		f.list, f.kind = true, "byte"
+		return f
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		made.kind = "base64Binary"
-		return made
+		f.kind = "base64Binary"
+		return f
 	case t.Kind() == reflect.Slice:
-		made.list, t = true, t.Elem()
+		f.list, t = true, t.Elem()
 	}
-	made.kind, made.typed = s.reach(t)
-	made.typed = made.typed || slices.Contains(flags, "typeattr")
-	return made
+	f.kind, f.typed = s.reach(t)
+	f.typed = f.typed || slices.Contains(flags, "typeattr")
+	return f
 }
 
 func (s *schema) enum(t reflect.Type) {

@@ -194,7 +194,7 @@ export class VcenterClient implements AsyncDisposable {
     this.#schedule.flush();
   }
 
-  /** Stops all watches and logs out. Pending calls fail with StoppedError. */
+  /** Stops all watches and followed tasks, logs out and closes the connections. */
   stop(): Promise<void> {
     this.#stopping ??= (async () => {
       this.tasks.stop();

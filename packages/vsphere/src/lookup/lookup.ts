@@ -59,25 +59,25 @@ export class Lookup {
   }
 
   datacenter(name?: string, options?: CallOptions): Promise<Datacenter> {
-    const wanted = name?.replace(/^\//, '');
+    const bareName = name?.replace(/^\//, '');
     return this.#calls.retryRead(async (bound) => {
       const root = bound.login.content.rootFolder;
       const all = await retrieveBelow(bound, root, { Datacenter: DATACENTER_PROPERTIES });
       const datacenters = all.flatMap((object) => datacenterFrom(object) ?? []);
-      const names = datacenters.map((place) => place.name);
-      const found = datacenters.filter((place) => wanted === undefined || place.name === wanted);
+      const names = datacenters.map((datacenter) => datacenter.name);
+      const found = datacenters.filter(
+        (datacenter) => bareName === undefined || datacenter.name === bareName,
+      );
       if (found.length > 0) {
-        const which = wanted === undefined ? '' : ` '${wanted}'`;
+        const which = bareName === undefined ? '' : ` '${bareName}'`;
         return assertSingle(found, `vCenter has ${found.length} datacenters${which}`, names);
       }
-      if (wanted === undefined) throw new NotFoundError('vCenter has no datacenter');
-      throw new NotFoundError(`datacenter '${wanted}' not found${availableNames(names)}`);
+      if (bareName === undefined) throw new NotFoundError('vCenter has no datacenter');
+      throw new NotFoundError(`datacenter '${bareName}' not found${availableNames(names)}`);
     }, options);
   }
 
-  /**
-   * Finds a template, or a machine to clone. Errors do not mention other machines: they may belong to other tenants.
-   */
+  /** Finds a template, or a machine to clone. Errors do not mention other machines: they may belong to other tenants. */
   template(
     datacenter: Datacenter,
     name: string,

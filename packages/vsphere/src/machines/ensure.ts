@@ -12,11 +12,11 @@ export interface EnsureOptions extends ChangeOptions {
 }
 
 export interface EnsureDestroyedOptions extends EnsureOptions {
-  /** Whether the machine is powered off first; vCenter does not destroy a running one. @default true */
+  /** Whether the machine is powered off first; vCenter does not destroy a running machine. @default true */
   readonly powerOff?: boolean | undefined;
 }
 
-/** Powers a machine on and waits for the task. Does nothing when the machine is on. @throws VsphereError */
+/** Powers a machine on and waits for the task. Succeeds when the machine is already on. @throws VsphereError */
 export async function ensurePoweredOn(
   client: Client,
   vm: Ref<'VirtualMachine'>,
@@ -28,7 +28,7 @@ export async function ensurePoweredOn(
 }
 
 /**
- * Powers a machine off and waits for the task. Hard power-off, without guest shutdown. Does nothing when the machine is off.
+ * Powers a machine off, without guest shutdown, and waits for the task. Succeeds when the machine is already off.
  * @throws VsphereError
  */
 export async function ensurePoweredOff(
@@ -44,7 +44,7 @@ export async function ensurePoweredOff(
 /**
  * Powers a machine off, destroys it with its disks, and waits for both tasks.
  * @returns whether this call destroyed it. False when vCenter does not know the reference. That does not prove that the
- * machine is gone: one that was unregistered and registered again has another reference, so look it up by its instance UUID.
+ * machine does not exist: one that was unregistered and registered again has another reference, so look it up by its instance UUID.
  * @throws VsphereError
  */
 export async function ensureDestroyed(

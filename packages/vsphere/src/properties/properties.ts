@@ -50,19 +50,19 @@ export async function retrieve(
   return found;
 }
 
-/** Reads all objects of the given types below a container, through a temporary view. @param wanted paths by type */
+/** Reads all objects of the given types below a container, through a temporary view. */
 export async function retrieveBelow(
   bound: BoundSession,
   container: Ref,
-  wanted: Readonly<Record<string, readonly string[]>>,
+  pathsByType: Readonly<Record<string, readonly string[]>>,
   options?: { readonly pageSize?: number },
 ): Promise<ManagedObject[]> {
   const { viewManager } = bound.login.content;
   if (viewManager === undefined) return [];
-  const type = Object.keys(wanted);
+  const type = Object.keys(pathsByType);
   const view = await bound.call('CreateContainerView', viewManager, { container, type, recursive: true });
   try {
-    return await retrieve(bound, viewSpec(view, wanted), options);
+    return await retrieve(bound, viewSpec(view, pathsByType), options);
   } finally {
     // Otherwise the view would exist as long as the session, which may last for months.
     await bound.call('DestroyView', view, {}, cleanupOptions()).catch(() => undefined);
@@ -72,20 +72,20 @@ export async function retrieveBelow(
 /** Returns a filter for the objects of a view. */
 export function viewSpec(
   view: Ref,
-  wanted: Readonly<Record<string, readonly string[]>>,
+  pathsByType: Readonly<Record<string, readonly string[]>>,
 ): Vim25['PropertyFilterSpec'] {
-  return listSpec(view, 'view', wanted);
+  return listSpec(view, 'view', pathsByType);
 }
 
 /** Returns a filter for the objects that a property of `obj` lists. */
 export function listSpec(
   obj: Ref,
   path: string,
-  wanted: Readonly<Record<string, readonly string[]>>,
+  pathsByType: Readonly<Record<string, readonly string[]>>,
 ): Vim25['PropertyFilterSpec'] {
   const traversal: Vim25['TraversalSpec'] = { _type: 'TraversalSpec', type: obj.type, path, skip: false };
   return {
-    propSet: Object.entries(wanted).map(([type, pathSet]) => ({ type, pathSet })),
+    propSet: Object.entries(pathsByType).map(([type, pathSet]) => ({ type, pathSet })),
     objectSet: [{ obj, skip: true, selectSet: [traversal] }],
   };
 }

@@ -11,7 +11,7 @@ import type { PropertySubscriber } from './subscriber.ts';
 import { WatchedCollector } from './watched-collector.ts';
 
 const BACKOFF = { baseMs: 200, maxMs: 30_000 };
-/** Shorter than BACKOFF: during an outage a request costs vCenter little, and its return has to be noticed soon. */
+/** Shorter than BACKOFF: a failed request costs little, and the end of an outage has to be noticed soon. */
 const OUTAGE_BACKOFF = { baseMs: 200, maxMs: 3_000 };
 /** Time after `maxWaitSeconds` within which a response must arrive before the connection counts as broken. */
 const RESPONSE_GRACE_MS = 20_000;

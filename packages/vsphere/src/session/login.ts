@@ -36,9 +36,9 @@ export interface LoginOptions {
  */
 export async function logIn(
   { username, password }: Credentials,
-  { soap, timeoutMs, version: wanted, identity }: LoginOptions,
+  { soap, timeoutMs, version: requestedVersion, identity }: LoginOptions,
 ): Promise<Login> {
-  const negotiated = wanted ?? (await negotiatedVersion(soap, timeoutMs));
+  const negotiated = requestedVersion ?? (await negotiatedVersion(soap, timeoutMs));
   const { result: content } = await soap.call({
     method: 'RetrieveServiceContent',
     self: SERVICE,

@@ -90,7 +90,7 @@ describe('a change is never retried, and its error has effectUnknown', () => {
   });
 
   test('after a response from a proxy', async () => {
-    const name = `refused-${++folders}`;
+    const name = `rejected-${++folders}`;
     await vcsim.control.status(503);
     await expect(vcenter.machines.createFolder(datacenter.vmFolder, name)).rejects.toMatchObject({
       code: 'UNAVAILABLE',

@@ -194,7 +194,9 @@ describe('a rejected password', () => {
     const world = new FakeWorld((request) => {
       if (methodIn(request) !== 'Login') return accept(request);
       logins++;
-      return password === 'right' ? accept(request) : faultResponse('InvalidLogin', `${password} is not valid`);
+      return password === 'right'
+        ? accept(request)
+        : faultResponse('InvalidLogin', `${password} is not valid`);
     });
     const vcenter = new VcenterClient({
       world,

@@ -133,7 +133,7 @@ test('an aborted follower does not affect the others', async () => {
   expect(await nameOf(await other)).toBe(`clone-${clones}`);
 });
 
-describe('a task is followed to its end although', () => {
+describe('a follower gets the outcome of its task', () => {
   async function started() {
     await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
     const task = await clone();
@@ -143,7 +143,7 @@ describe('a task is followed to its end although', () => {
     return { result, task };
   }
 
-  test('the session is killed; one session exists afterwards', async () => {
+  test('when the session is killed, with one session afterwards', async () => {
     const { result } = await started();
     await vcsim.control.expireSessions();
     await vcsim.control.clearDelays();
@@ -152,7 +152,7 @@ describe('a task is followed to its end although', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CloneVM_Task: 1 });
   });
 
-  test('connections are lost', async () => {
+  test('when connections are lost', async () => {
     const { result } = await started();
     await vcsim.control.drop();
     await vcsim.control.status(503, 2);
@@ -161,7 +161,7 @@ describe('a task is followed to its end although', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CreateFilter: 1, CloneVM_Task: 1 });
   });
 
-  test('vCenter restarts and does not know the task any more', async () => {
+  test('when vCenter restarts and does not know the task any more: TASK_GONE', async () => {
     const { result, task } = await started();
     await vcsim.part.kill();
     await vcsim.part.start();

@@ -100,8 +100,8 @@ describe('the order of elements is that of the WSDL', () => {
     ['$Login', '_this userName password locale'],
   ])('%s', (type, order) => {
     const known = (typeNamed(type)?.fields ?? []).map(({ name }) => name);
-    const wanted = order.split(' ');
-    expect(known.filter((name) => wanted.includes(name))).toEqual(wanted);
+    const expected = order.split(' ');
+    expect(known.filter((name) => expected.includes(name))).toEqual(expected);
   });
 
   test('VirtualMachineConfigSpec is encoded in this order', () => {

@@ -91,9 +91,7 @@ export class Reader {
     this.#open(at);
   }
 
-  /**
-   * Opens each child of the current element and calls `visit`, which must read the child to its end.
-   */
+  /** Opens each child of the current element and calls `visit`, which must read the child to its end. */
   children(visit: () => void): void {
     if (this.enter()) while (this.next()) visit();
   }
