@@ -1,5 +1,5 @@
-// Command vim25 generates the vim25 types of packages/vsphere from govmomi's types. It prints a JSON object that maps file names to
-// their content, which tools/vim25/main.ts formats and writes.
+// Command vim25 generates the vSphere API types of packages/vsphere from govmomi's types. It prints a JSON object with the
+// text of each file by name; tools/vim25/main.ts formats and writes the files.
 package main
 
 import (
@@ -40,43 +40,43 @@ func run() error {
 	for _, each := range subtypes {
 		s.reach(reflect.TypeOf(each))
 	}
-	made := []call{}
+	methods := []call{}
 	for _, body := range calls {
-		made = append(made, s.call(body))
+		methods = append(methods, s.call(body))
 	}
 	objects := []object{}
 	for _, each := range properties {
-		known := object{name: reflect.TypeOf(each.object).Name()}
+		object := object{name: reflect.TypeOf(each.object).Name()}
 		for _, path := range each.paths {
-			known.properties = append(known.properties, s.property(each.object, path))
+			object.properties = append(object.properties, s.property(each.object, path))
 		}
-		objects = append(objects, known)
+		objects = append(objects, object)
 	}
 	return json.NewEncoder(os.Stdout).Encode(map[string]string{
-		"vim25.generated.ts":  s.writeTypes(made, objects),
+		"vim25.generated.ts":  s.writeTypes(methods, objects),
 		"schema.generated.ts": s.writeSchema(vim25.Version, read.since, s.others(read.names)),
 	})
 }
 
-// call defines a method's arguments and response as types, under names that no vim25 type can have.
+// call adds the arguments and the response of a method to the schema, under names with a $ that no type can have.
 func (s *schema) call(body any) call {
 	t := reflect.TypeOf(body)
-	made := call{name: strings.TrimSuffix(t.Name(), "Body")}
+	c := call{name: strings.TrimSuffix(t.Name(), "Body")}
 	request, _ := t.FieldByName("Req")
 	args := s.define(request.Type.Elem())
-	s.types["$"+made.name] = &args
-	made.args = args.fields[1:] // without _this
+	s.types["$"+c.name] = &args
+	c.args = args.fields[1:] // without _this, which callers pass separately
 
 	response, _ := t.FieldByName("Res")
 	result := s.define(response.Type.Elem())
-	s.types["$"+made.name+"Response"] = &result
+	s.types["$"+c.name+"Response"] = &result
 	if len(result.fields) > 0 {
-		made.result = &result.fields[0]
+		c.result = &result.fields[0]
 	}
-	return made
+	return c
 }
 
-// others returns the unsupported subtypes by their nearest supported base type.
+// others returns the types that are not in the schema, by their nearest base type in it.
 func (s *schema) others(names []string) map[string][]string {
 	found := map[string][]string{}
 	for _, name := range names {

@@ -1,6 +1,6 @@
 /**
- * Part of `make generate`: writes packages/vsphere/src/vim25/*.generated.ts. With `--check`, part of `make check`: fails if the
- * files are out of date.
+ * Writes packages/vsphere/src/vim25/*.generated.ts, as part of `make generate`. With `--check`, as part of `make check`,
+ * only reports whether the files are up to date.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,23 +10,23 @@ const FOLDER = 'packages/vsphere/src/vim25';
 const isCheck = process.argv.includes('--check');
 
 if (isCheck && spawnSync('go', ['version']).status !== 0)
-  console.warn('generated vim25 types: not checked, because Go is not installed');
+  console.warn('Skipping the check of the generated vim25 types: Go is not installed');
 else generate();
 
 function generate(): void {
   mkdirSync(FOLDER, { recursive: true });
-  for (const [name, text] of Object.entries(runGenerator())) {
+  for (const [name, text] of Object.entries(generatedFiles())) {
     const file = join(FOLDER, name);
-    const generated = format(file, String(text));
-    if (!isCheck) writeFileSync(file, generated);
-    else if (generated !== committed(file)) {
-      console.error(`${file} is out of date; run \`make generate\` and commit the result`);
+    const expected = format(file, String(text));
+    if (!isCheck) writeFileSync(file, expected);
+    else if (expected !== existing(file)) {
+      console.error(`${file} is outdated: run \`make generate\` and commit the result`);
       process.exitCode = 1;
     }
   }
 }
 
-function runGenerator(): object {
+function generatedFiles(): object {
   const env = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' };
   const args = ['-C', 'tools/vim25', 'run', '-trimpath', '-buildvcs=false', '-mod=readonly', '.'];
   return JSON.parse(execFileSync('go', args, { env, encoding: 'utf8', maxBuffer: 2 ** 26 }));
@@ -36,7 +36,7 @@ function format(file: string, text: string): string {
   return execFileSync('biome', ['format', `--stdin-file-path=${file}`], { input: text, encoding: 'utf8' });
 }
 
-function committed(file: string): string {
+function existing(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// source has what reflection does not provide: the names of all types and the API versions that introduced them.
+// source is what reflection does not provide: the names of all types and the API version that introduced each.
 type source struct {
 	names []string
 	since map[string]string

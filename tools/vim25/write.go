@@ -10,7 +10,7 @@ import (
 
 const notice = "// Written by `make generate` (tools/vim25) from the vim25 types of govmomi. Do not edit.\n\n"
 
-// typescript returns the TypeScript type of the field.
+// typescript returns the TypeScript type of a field.
 func (f field) typescript() string {
 	kind := f.kind
 	switch kind {
@@ -30,14 +30,14 @@ func (f field) typescript() string {
 }
 
 func (f field) member() string {
-	optional := ""
+	mark := ""
 	if f.optional {
-		optional = "?"
+		mark = "?"
 	}
-	return fmt.Sprintf("  readonly %s%s: %s;\n", f.name, optional, f.typescript())
+	return fmt.Sprintf("  readonly %s%s: %s;\n", f.name, mark, f.typescript())
 }
 
-// compact returns the field in the format of the codec: name:type and flags.
+// compact returns a field in the notation of the codec: name:type and flags.
 func (f field) compact(enums map[string][]string) string {
 	kind := f.kind
 	if _, ok := enums[kind]; ok {
@@ -55,14 +55,14 @@ func (f field) compact(enums map[string][]string) string {
 	return text
 }
 
-// writeTypes declares all types but exports them only as members of one interface, because most are not used directly.
+// writeTypes exports the types as members of one interface, because most are not used by name.
 func (s *schema) writeTypes(calls []call, objects []object) string {
 	var out strings.Builder
 	out.WriteString(notice)
 	out.WriteString("export interface ManagedObjectReference<Type extends string = string> {\n" +
 		"  readonly type: Type;\n  readonly value: string;\n}\n\n")
 	out.WriteString("/** Base of all data types. */\nexport interface DataObject {\n" +
-		"  /** Type name, if it differs from the declared type. */\n  readonly _type?: string;\n}\n\n")
+		"  /** Name of the type, when it is not the declared one. */\n  readonly _type?: string;\n}\n\n")
 	s.writeByName(&out)
 	writeCalls(&out, calls)
 	writeProperties(&out, objects)
@@ -83,7 +83,7 @@ func (s *schema) writeTypes(calls []call, objects []object) string {
 }
 
 func (s *schema) writeByName(out *strings.Builder) {
-	out.WriteString("/** All types by name, for example `Vim25['VirtualMachineCloneSpec']`. */\nexport interface Vim25 {\n")
+	out.WriteString("/** The types by name: `Vim25['VirtualMachineCloneSpec']`. */\nexport interface Vim25 {\n")
 	for _, name := range slices.Concat(s.names(), slices.Sorted(maps.Keys(s.enums))) {
 		if !isMessage(name) {
 			fmt.Fprintf(out, "  readonly %s: %s;\n", name, name)
@@ -116,7 +116,7 @@ func writeCalls(out *strings.Builder, calls []call) {
 }
 
 func writeProperties(out *strings.Builder, objects []object) {
-	out.WriteString("/** Properties of managed objects, by type and path. */\nexport interface Properties {\n")
+	out.WriteString("/** The properties of managed objects, by type and path. */\nexport interface Properties {\n")
 	for _, object := range objects {
 		fmt.Fprintf(out, "  readonly %s: {\n", object.name)
 		for _, field := range object.properties {
@@ -134,9 +134,9 @@ func writeProperties(out *strings.Builder, objects []object) {
 func (s *schema) writeSchema(version string, since map[string]string, others map[string][]string) string {
 	var out strings.Builder
 	out.WriteString(notice)
-	fmt.Fprintf(&out, "/** Newest API version that the schema covers. */\nexport const KNOWN_VERSION = '%s';\n\n", version)
+	fmt.Fprintf(&out, "/** Newest API version in this schema. */\nexport const KNOWN_VERSION = '%s';\n\n", version)
 	out.WriteString("/**\n * Types by name: the base type, then the fields in the order of the WSDL. A field is `name:type` with flags: `*` list, `^`\n" +
-		" * encoded with xsi:type, `?` optional, `@8.0.1.0` available since this version.\n */\n")
+		" * encoded with `xsi:type`, `?` optional, `@8.0.1.0` introduced in this API version.\n */\n")
 	out.WriteString("export const TYPES: Readonly<Record<string, string>> = {\n")
 	for _, name := range s.names() {
 		words := []string{s.types[name].base}
@@ -145,14 +145,14 @@ func (s *schema) writeSchema(version string, since map[string]string, others map
 		}
 		fmt.Fprintf(&out, "  %s: '%s',\n", name, strings.Join(words, " "))
 	}
-	out.WriteString("};\n\n/** API version that introduced each type, for types newer than 6.7. */\n")
+	out.WriteString("};\n\n/** API version that introduced a type, for types newer than 6.7. */\n")
 	out.WriteString("export const SINCE: Readonly<Record<string, string>> = {\n")
 	for _, name := range s.names() {
 		if version, ok := since[name]; ok {
 			fmt.Fprintf(&out, "  %s: '%s',\n", name, version)
 		}
 	}
-	out.WriteString("};\n\n/** Types without a schema, by their nearest base type with one. */\n")
+	out.WriteString("};\n\n/** Types that are not in this schema, by their nearest base type in it. */\n")
 	out.WriteString("export const SUBTYPES: Readonly<Record<string, string>> = {\n")
 	for _, base := range slices.Sorted(maps.Keys(others)) {
 		slices.Sort(others[base])
@@ -164,5 +164,5 @@ func (s *schema) writeSchema(version string, since map[string]string, others map
 
 func (s *schema) names() []string { return slices.Sorted(maps.Keys(s.types)) }
 
-// isMessage returns whether the name is that of a method's arguments or response.
+// isMessage reports whether a type holds the arguments or the response of a method.
 func isMessage(name string) bool { return strings.Contains(name, "$") }

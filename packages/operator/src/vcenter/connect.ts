@@ -155,11 +155,11 @@ function observing(registry: Registry, log: Logger): (vcenter: string) => Vcente
     buckets: exponentialBuckets(0.001, 2, 18),
   });
   return (vcenter) => ({
-    answered: (method, code, durationMs) => {
+    onCall: (method, code, durationMs) => {
       requests.with({ vcenter, method, code }).inc();
       duration.with({ vcenter, method }).observe(durationMs / 1000);
     },
-    troubled: (error) => {
+    onError: (error) => {
       // `VcenterHealth` logs an outage once.
       const level = isOutage(error) ? 'debug' : 'warn';
       log[level]({ vcenter, error: String(error) }, 'Inventory watch failed, retrying');

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { CallOptions, Known, Ref, VcenterClient } from '@vmwright/vsphere';
+import type { CallOptions, Ref, TypedManagedObject, VcenterClient } from '@vmwright/vsphere';
 import { ReportedError } from './errors.ts';
 
 const CLUSTER = 'vmwright.cluster';
@@ -61,7 +61,7 @@ export function instanceUuid(uid: string, slot: number): string {
  * Returns the ownership of a machine; undefined for a machine that is not ours. A copy that people made carries the
  * labels of its original and another UUID, and is not ours.
  */
-export function ownershipOf({ properties }: Known<'VirtualMachine'>): Ownership | undefined {
+export function ownershipOf({ properties }: TypedManagedObject<'VirtualMachine'>): Ownership | undefined {
   const values = new Map<string, string>();
   for (const { key, value } of properties['config.extraConfig'] ?? [])
     if (typeof value === 'string') values.set(key, value);
@@ -95,7 +95,7 @@ export async function readOwnership(
  * @throws ReportedError while vCenter does not show the configuration: the machine is being created, or its files are
  * unavailable
  */
-export function knownOwnershipOf(machine: Known<'VirtualMachine'>): Ownership | undefined {
+export function knownOwnershipOf(machine: TypedManagedObject<'VirtualMachine'>): Ownership | undefined {
   if (machine.properties['config.instanceUuid'] !== undefined) return ownershipOf(machine);
   throw new ReportedError({
     reason: 'VcenterBusy',

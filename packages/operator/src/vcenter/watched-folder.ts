@@ -3,9 +3,9 @@ import {
   type Datacenter,
   type Inventory,
   isRef,
-  type Known,
-  type KnownObject,
+  type ManagedObject,
   type Ref,
+  type TypedManagedObject,
   type VcenterClient,
 } from '@vmwright/vsphere';
 import { type Ownership, ownershipOf } from './ownership.ts';
@@ -23,7 +23,7 @@ const MACHINE = [
 export interface OwnedMachine {
   readonly ref: Ref<'VirtualMachine'>;
   readonly ownership: Ownership;
-  readonly properties: Known<'VirtualMachine'>['properties'];
+  readonly properties: TypedManagedObject<'VirtualMachine'>['properties'];
 }
 
 export interface WatchedFolderOptions {
@@ -110,21 +110,21 @@ export class WatchedFolder implements Disposable {
   }
 }
 
-function ownedMachineFrom(object: KnownObject): OwnedMachine | undefined {
+function ownedMachineFrom(object: ManagedObject): OwnedMachine | undefined {
   if (!isMachine(object)) return undefined;
   const ownership = ownershipOf(object);
   return ownership && { ref: object.ref, ownership, properties: object.properties };
 }
 
-function isMachine(object: KnownObject): object is KnownObject & Known<'VirtualMachine'> {
+function isMachine(object: ManagedObject): object is ManagedObject & TypedManagedObject<'VirtualMachine'> {
   return object.ref.type === 'VirtualMachine';
 }
 
-function uidOf(object: KnownObject): string | undefined {
+function uidOf(object: ManagedObject): string | undefined {
   return ownedMachineFrom(object)?.ownership.uid;
 }
 
-function childOf({ ref, properties: { parent, name } }: KnownObject): string | undefined {
+function childOf({ ref, properties: { parent, name } }: ManagedObject): string | undefined {
   if (ref.type !== 'Folder' || !isRef(parent, 'Folder') || typeof name !== 'string') return undefined;
   return childKey(parent, name);
 }

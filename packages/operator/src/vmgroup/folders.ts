@@ -35,7 +35,7 @@ export async function claimFolder(
   options: ChangeOptions,
 ): Promise<Ref<'Folder'>> {
   // Before the folder: an operator without the permission to set attributes must not create folders.
-  const key = await client.attributes.key(FOLDER_OWNER, options);
+  const key = await client.attributes.ensureKey(FOLDER_OWNER, options);
   const existing = watched.child(name);
   const { folder, created } =
     existing === undefined
@@ -75,7 +75,7 @@ export async function folderOwnerOf(
   folder: Ref<'Folder'>,
   options: ChangeOptions,
 ): Promise<FolderOwner | undefined> {
-  const key = await client.attributes.find(FOLDER_OWNER, options);
+  const key = await client.attributes.findKey(FOLDER_OWNER, options);
   if (key === undefined) return undefined;
   const { customValue } = await client.read(folder, ['customValue'], options);
   return folderOwnerFrom(customValueOf(customValue, key));
@@ -101,7 +101,7 @@ export async function releaseFolder(
     if (owner.isOurs && (await removeIfEmpty(client, folder, options))) return 'gone';
     if (await hasMachinesOf(client, folder, uid, options)) return 'inUse';
     if (owner.isKept) return 'kept';
-    const key = await client.attributes.key(FOLDER_OWNER, options);
+    const key = await client.attributes.ensureKey(FOLDER_OWNER, options);
     const value = owner.isOurs ? folderOwnerText({ ...owner, isKept: true }) : '';
     await client.attributes.set(folder, key, value, options);
     return 'kept';

@@ -280,7 +280,7 @@ async function shutDown(
   { vcenter: { client }, onTask, scope }: Running,
 ): Promise<void> {
   try {
-    await client.machines.askToShutDown(vm, scope);
+    await client.machines.shutdownGuest(vm, scope);
   } catch (error) {
     if (!(error instanceof FaultError && GUEST_CANNOT_SHUT_DOWN.includes(error.code))) throw error;
     await ensurePoweredOff(client, vm, { ...scope, onTask });

@@ -36,7 +36,7 @@ export function vcenterOf(vcenters: VCenterPool, group: VmGroup): VCenter | unde
 }
 
 /** Returns where a group's machines are, or go. The status decides once they are placed. */
-export function placementOf(vcenter: VCenter, { spec, status }: VmGroup): Placement & FolderPlacement {
+function placementOf(vcenter: VCenter, { spec, status }: VmGroup): Placement & FolderPlacement {
   const { datacenter, folder, folderId } = status ?? {};
   return {
     ...vcenter.withDefaults(spec.placement),

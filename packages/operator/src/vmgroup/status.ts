@@ -17,7 +17,7 @@ const DONE = 'successfully reconciled VmGroup';
 const WAITING = 'waiting for a vCenter task slot';
 
 /** Type of the condition that says whether the operator can use the group's vCenter. */
-export const VCENTER_AVAILABLE = 'VCenterAvailable';
+const VCENTER_AVAILABLE = 'VCenterAvailable';
 
 /** A status, and the same while actions wait for a permit. They differ only for a group that is progressing. */
 export interface PlannedStatus {

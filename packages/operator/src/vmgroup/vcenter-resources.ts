@@ -177,7 +177,7 @@ interface Folders {
 /** vCenter does not notify of changes of custom attributes, so they are read each time. */
 async function listFolders(vcenter: VCenter, cluster: string, signal: AbortSignal): Promise<Folders> {
   const { client } = vcenter;
-  const key = await client.attributes.find(FOLDER_OWNER, { signal });
+  const key = await client.attributes.findKey(FOLDER_OWNER, { signal });
   if (key === undefined) return { owned: [], names: new Map() };
   const paths = ['customValue', 'name', 'parent', 'childEntity'] as const;
   const folders = await client.list('Folder', paths, { signal });

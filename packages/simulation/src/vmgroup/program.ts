@@ -43,7 +43,7 @@ export function vmGroupProgram({ username, password, ...listeners }: VmGroupProg
           credentials: () => ({ username, password }),
           timeoutMs: TIMEOUT_MS,
           observer: {
-            troubled: (error) => log.warn({ error: String(error) }, 'Inventory watch failed, retrying'),
+            onError: (error) => log.warn({ error: String(error) }, 'Inventory watch failed, retrying'),
           },
         }),
       }),

@@ -4,9 +4,9 @@ import {
   FaultError,
   type Inventory,
   isRef,
-  type Known,
   type Ref,
   type TaskRef,
+  type TypedManagedObject,
   VcenterClient,
   type VcenterClientOptions,
   VsphereError,
@@ -149,7 +149,7 @@ export class Side implements AsyncDisposable {
         return this.#follow(machines.powerOff(this.#machine(operation.which)));
       case 'shutDown': {
         const vm = this.#machine(operation.which);
-        const task = await machines.shutDown(vm, { patienceMs: 60_000 });
+        const task = await machines.shutDown(vm, { gracePeriodMs: 60_000 });
         return [task === undefined, await this.#vcenter.read(vm, ['runtime.powerState'])];
       }
       case 'destroy':
@@ -175,7 +175,7 @@ export class Side implements AsyncDisposable {
         const folder = this.#folder(operation.which);
         // vcsim never answers a SetField on a missing object and then blocks all attribute calls, so read it first.
         await this.#vcenter.read(folder, ['name']);
-        const key = await attributes.key(ATTRIBUTE);
+        const key = await attributes.ensureKey(ATTRIBUTE);
         await attributes.set(folder, key, operation.value);
         const { customValue } = await this.#vcenter.read(folder, ['customValue']);
         return customValueOf(customValue, key);
@@ -290,7 +290,9 @@ function comparedOptions(options: unknown): unknown {
   );
 }
 
-function sorted(objects: readonly (Known<'VirtualMachine'> | Known<'Folder'>)[]): readonly unknown[] {
+function sorted(
+  objects: readonly (TypedManagedObject<'VirtualMachine'> | TypedManagedObject<'Folder'>)[],
+): readonly unknown[] {
   return [...objects].sort((a, b) => numberOf(a) - numberOf(b));
 }
 

@@ -1,6 +1,6 @@
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { calm, clientOf } from '../../test/vcenter.ts';
+import { clientOf, resetFaults } from '../../test/vcenter.ts';
 import type { Datacenter, VcenterClient } from '../index.ts';
 import { createFolder, ensureFolder } from './ensure-folder.ts';
 
@@ -18,7 +18,7 @@ afterAll(async () => {
   await vcsim[Symbol.asyncDispose]();
 });
 beforeEach(async () => {
-  await calm(vcsim);
+  await resetFaults(vcsim);
   await vcsim.control.resetCalls();
 });
 

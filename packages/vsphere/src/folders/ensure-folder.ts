@@ -1,8 +1,8 @@
-import type { ChangeOptions } from '../calls/calls.ts';
 import { NotFoundError } from '../errors.ts';
 import { faultOf } from '../faults.ts';
 import type { Datacenter } from '../lookup/lookup.ts';
 import { isRef, type Ref } from '../properties/properties.ts';
+import type { ChangeOptions } from '../session/session-client.ts';
 import type { VcenterClient } from '../vcenter-client.ts';
 
 export interface CreatedFolder {

@@ -1,6 +1,6 @@
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { calm, clientOf } from '../../test/vcenter.ts';
+import { clientOf, resetFaults } from '../../test/vcenter.ts';
 import type { Ref, VcenterClient } from '../index.ts';
 import { HostNames } from './host-names.ts';
 
@@ -21,7 +21,7 @@ afterAll(async () => {
   await vcsim[Symbol.asyncDispose]();
 });
 beforeEach(async () => {
-  await calm(vcsim);
+  await resetFaults(vcsim);
   await vcsim.control.resetCalls();
   now = 0;
   names = new HostNames({ monotonic: () => now }, client);

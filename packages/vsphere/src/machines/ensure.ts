@@ -1,10 +1,8 @@
-import type { ChangeOptions } from '../calls/calls.ts';
 import { type FaultCode, FaultError } from '../faults.ts';
 import type { Ref } from '../properties/properties.ts';
+import type { ChangeOptions } from '../session/session-client.ts';
 import type { VcenterClient } from '../vcenter-client.ts';
 import type { TaskRef } from './machines.ts';
-
-type Client = Pick<VcenterClient, 'machines' | 'tasks'>;
 
 export interface EnsureOptions extends ChangeOptions {
   /** Called with each vCenter task right after it started. */
@@ -12,13 +10,13 @@ export interface EnsureOptions extends ChangeOptions {
 }
 
 export interface EnsureDestroyedOptions extends EnsureOptions {
-  /** Whether the machine is powered off first; vCenter does not destroy a running one. @default true */
+  /** Whether the machine is powered off first; vCenter does not destroy a running machine. @default true */
   readonly powerOff?: boolean | undefined;
 }
 
-/** Powers a machine on and waits for the task. Does nothing when the machine is on. @throws VsphereError */
+/** Powers a machine on and waits for the task. Succeeds when the machine is already on. @throws VsphereError */
 export async function ensurePoweredOn(
-  client: Client,
+  client: Pick<VcenterClient, 'machines' | 'tasks'>,
   vm: Ref<'VirtualMachine'>,
   options: EnsureOptions = {},
 ): Promise<void> {
@@ -28,11 +26,11 @@ export async function ensurePoweredOn(
 }
 
 /**
- * Powers a machine off and waits for the task. Hard power-off, without guest shutdown. Does nothing when the machine is off.
+ * Powers a machine off, without guest shutdown, and waits for the task. Succeeds when the machine is already off.
  * @throws VsphereError
  */
 export async function ensurePoweredOff(
-  client: Client,
+  client: Pick<VcenterClient, 'machines' | 'tasks'>,
   vm: Ref<'VirtualMachine'>,
   options: EnsureOptions = {},
 ): Promise<void> {
@@ -44,11 +42,11 @@ export async function ensurePoweredOff(
 /**
  * Powers a machine off, destroys it with its disks, and waits for both tasks.
  * @returns whether this call destroyed it. False when vCenter does not know the reference. That does not prove that the
- * machine is gone: one that was unregistered and registered again has another reference, so look it up by its instance UUID.
+ * machine does not exist: one that was unregistered and registered again has another reference, so look it up by its instance UUID.
  * @throws VsphereError
  */
 export async function ensureDestroyed(
-  client: Client,
+  client: Pick<VcenterClient, 'machines' | 'tasks'>,
   vm: Ref<'VirtualMachine'>,
   { powerOff = true, ...options }: EnsureDestroyedOptions = {},
 ): Promise<boolean> {
@@ -76,7 +74,11 @@ export async function ignoreFaults<T>(
   }
 }
 
-async function follow(client: Client, task: TaskRef, { onTask, signal, what }: EnsureOptions): Promise<void> {
+async function follow(
+  client: Pick<VcenterClient, 'machines' | 'tasks'>,
+  task: TaskRef,
+  { onTask, signal, description }: EnsureOptions,
+): Promise<void> {
   onTask?.(task);
-  await client.tasks.follow(task, { signal, what });
+  await client.tasks.follow(task, { signal, description });
 }

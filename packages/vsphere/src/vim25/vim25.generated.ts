@@ -7,11 +7,11 @@ export interface ManagedObjectReference<Type extends string = string> {
 
 /** Base of all data types. */
 export interface DataObject {
-  /** Type name, if it differs from the declared type. */
+  /** Name of the type, when it is not the declared one. */
   readonly _type?: string;
 }
 
-/** All types by name, for example `Vim25['VirtualMachineCloneSpec']`. */
+/** The types by name: `Vim25['VirtualMachineCloneSpec']`. */
 export interface Vim25 {
   readonly AboutInfo: AboutInfo;
   readonly AlreadyExists: AlreadyExists;
@@ -423,7 +423,7 @@ export interface Calls {
   };
 }
 
-/** Properties of managed objects, by type and path. */
+/** The properties of managed objects, by type and path. */
 export interface Properties {
   readonly VirtualMachine: {
     readonly name: string;

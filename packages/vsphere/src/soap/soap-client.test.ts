@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { nodeWorld } from '@vmwright/core';
 import { expect, onTestFinished, test } from 'vitest';
-import { UnreadableAnswerError } from '../errors.ts';
-import { Wire } from './wire.ts';
+import { InvalidResponseError } from '../errors.ts';
+import { SoapClient } from './soap-client.ts';
 
 const MIB = 1 << 20;
 
@@ -11,7 +11,7 @@ test.each([
   ['CurrentTime', { type: 'ServiceInstance', value: 'ServiceInstance' }, 16, false],
   ['CurrentTime', { type: 'ServiceInstance', value: 'ServiceInstance' }, 16, true],
   ['ContinueRetrievePropertiesEx', { type: 'PropertyCollector', value: 'propertyCollector' }, 128, false],
-] as const)('an answer without an end to %s is cut off', async (method, self, mib, changes) => {
+] as const)('an endless response to %s is cut off at the size limit', async (method, self, mib, changes) => {
   let written = 0;
   const piece = Buffer.alloc(1 << 18, '<a>');
   const server = createServer((_, response) => {
@@ -29,12 +29,12 @@ test.each([
   if (address === null || typeof address === 'string') throw new Error('no port');
   const transport = nodeWorld.connect({ origin: `http://127.0.0.1:${address.port}` });
   onTestFinished(() => transport.close());
-  const wire = new Wire({ world: nodeWorld, transport, path: '/sdk', userAgent: 'test' });
+  const soap = new SoapClient({ world: nodeWorld, transport, path: '/sdk', userAgent: 'test' });
   const args = method === 'CurrentTime' ? {} : { token: 'token' };
-  const error: unknown = await wire
+  const error: unknown = await soap
     .call({ method, self, args, changes, version: '8.0', timeoutMs: 60_000 })
     .catch((caught) => caught);
-  expect(error).toBeInstanceOf(UnreadableAnswerError);
+  expect(error).toBeInstanceOf(InvalidResponseError);
   expect(error).toMatchObject({ effectUnknown: changes, retryable: false });
   expect(String(error)).toContain(`the answer is larger than the limit of ${mib} MiB`);
   expect(written).toBeLessThan((mib + 16) * MIB);

@@ -1,8 +1,8 @@
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { FakeWorld, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
+import { FakeWorld, methodIn, soap, withLogin } from '../../test/fake-world.ts';
 import { until } from '../../test/until.ts';
-import { calm, clientOf } from '../../test/vcenter.ts';
+import { clientOf, resetFaults } from '../../test/vcenter.ts';
 import { type Datacenter, VcenterClient } from '../index.ts';
 
 const HOUR = 3_600_000;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 beforeEach(async () => {
-  await calm(vcsim);
+  await resetFaults(vcsim);
   vcenter = clientOf(vcsim);
   datacenter = await vcenter.lookup.datacenter();
   await vcsim.control.resetCalls();
@@ -32,23 +32,23 @@ async function hasFolder(name: string): Promise<boolean> {
   return found.some(({ properties }) => properties.name === name);
 }
 
-describe('a read is repeated', () => {
-  test('after an answer of a proxy', async () => {
+describe('a read is retried', () => {
+  test('after a response from a proxy', async () => {
     await vcsim.control.status(503, 3);
     expect(await read()).toEqual({ name: 'DC0' });
     expect(await vcsim.control.calls()).toEqual({ RetrievePropertiesEx: 4 });
   });
 
-  test('after a connection that was lost', async () => {
+  test('after a lost connection', async () => {
     await vcsim.control.delay({ methods: { RetrievePropertiesEx: HOUR } });
-    const answer = read();
+    const result = read();
     await until(async () => (await vcsim.control.calls()).RetrievePropertiesEx === 1);
     await vcsim.control.drop();
     await vcsim.control.clearDelays();
-    expect(await answer).toEqual({ name: 'DC0' });
+    expect(await result).toEqual({ name: 'DC0' });
   });
 
-  test('until it has failed four times', async () => {
+  test('up to four attempts', async () => {
     await vcsim.control.status(503, 100);
     await expect(read()).rejects.toMatchObject({
       code: 'UNAVAILABLE',
@@ -60,28 +60,28 @@ describe('a read is repeated', () => {
     expect(await vcsim.control.calls()).toEqual({ RetrievePropertiesEx: 4 });
   });
 
-  test('not after a fault', async () => {
+  test('but not after a fault', async () => {
     await vcsim.control.fault({ method: 'RetrievePropertiesEx', fault: 'NoPermission' });
     await expect(read()).rejects.toMatchObject({ code: 'NO_PERMISSION' });
     expect(await vcsim.control.calls()).toEqual({ RetrievePropertiesEx: 1 });
   });
 });
 
-describe('a change is never repeated, and its error says that its effect is unknown', () => {
-  test('after a connection that was lost, and it may have been carried out', async () => {
+describe('a change is never retried, and its error has effectUnknown', () => {
+  test('after a lost connection, although vCenter carries it out', async () => {
     const name = `lost-${++folders}`;
     await vcsim.control.delay({ methods: { CreateFolder: HOUR } });
-    const made = vcenter.machines.createFolder(datacenter.vmFolder, name);
-    made.catch(() => undefined);
+    const created = vcenter.machines.createFolder(datacenter.vmFolder, name);
+    created.catch(() => undefined);
     await until(async () => (await vcsim.control.calls()).CreateFolder === 1);
     await vcsim.control.drop();
     await vcsim.control.clearDelays();
-    await expect(made).rejects.toMatchObject({
+    await expect(created).rejects.toMatchObject({
       code: 'CONNECTION',
       effectUnknown: true,
       message: expect.stringMatching(
         new RegExp(
-          `^creating the folder '${name}' in Folder group-\\d+: .*; whether vCenter has carried it out is unknown$`,
+          `^creating folder '${name}' in Folder group-\\d+: .*; it is unknown whether vCenter carried it out$`,
         ),
       ),
     });
@@ -89,8 +89,8 @@ describe('a change is never repeated, and its error says that its effect is unkn
     expect(await vcsim.control.calls()).toMatchObject({ CreateFolder: 1 });
   });
 
-  test('after an answer of a proxy', async () => {
-    const name = `refused-${++folders}`;
+  test('after a response from a proxy', async () => {
+    const name = `rejected-${++folders}`;
     await vcsim.control.status(503);
     await expect(vcenter.machines.createFolder(datacenter.vmFolder, name)).rejects.toMatchObject({
       code: 'UNAVAILABLE',
@@ -100,7 +100,7 @@ describe('a change is never repeated, and its error says that its effect is unkn
     expect(await hasFolder(name)).toBe(false);
   });
 
-  test('though what failed was the login, which is repeated, and nothing of the change was sent', async () => {
+  test('except when the login fails, which is retried and sends nothing of the change', async () => {
     await using fresh = clientOf(vcsim);
     await vcsim.control.status(503, 2);
     await fresh.machines.createFolder(datacenter.vmFolder, `late-login-${++folders}`);
@@ -115,54 +115,54 @@ describe('a change is never repeated, and its error says that its effect is unkn
   });
 });
 
-test('a change that is not allowed any more is not sent', async () => {
-  const fence = new Error('no more the leader');
-  const refused = vcenter.machines.createFolder(datacenter.vmFolder, 'forbidden', {
+test('a change is not sent when assertLeader throws', async () => {
+  const fenced = new Error('not the leader');
+  const created = vcenter.machines.createFolder(datacenter.vmFolder, 'forbidden', {
     assertLeader: () => {
-      throw fence;
+      throw fenced;
     },
   });
-  await expect(refused).rejects.toBe(fence);
+  await expect(created).rejects.toBe(fenced);
   expect(await vcsim.control.calls()).toEqual({});
 });
 
-test('whoever gives up is answered at once with the reason', async () => {
+test('an aborted call rejects at once with the reason', async () => {
   await vcsim.control.delay({ methods: { RetrievePropertiesEx: HOUR } });
   const controller = new AbortController();
   const reason = new Error('enough');
-  const answer = vcenter.read(datacenter.ref, ['name'], { signal: controller.signal });
-  answer.catch(() => undefined);
+  const result = vcenter.read(datacenter.ref, ['name'], { signal: controller.signal });
+  result.catch(() => undefined);
   await until(async () => (await vcsim.control.calls()).RetrievePropertiesEx === 1);
   controller.abort(reason);
-  await expect(answer).rejects.toBe(reason);
+  await expect(result).rejects.toBe(reason);
   await expect(vcenter.read(datacenter.ref, ['name'], { signal: controller.signal })).rejects.toBe(reason);
 });
 
-describe('without an answer in time', () => {
+describe('without a response in time', () => {
   const never = new Promise<never>(() => undefined);
   const credentials = () => ({ username: 'u', password: 'p' });
 
-  test('a change ends in doubt', async () => {
-    const world = new FakeWorld(loggingIn(() => never));
+  test('a change fails with an unknown effect', async () => {
+    const world = new FakeWorld(withLogin(() => never));
     const fake = new VcenterClient({ world, server: 'vc.example.com', credentials, timeoutMs: 7_000 });
     const folder = { type: 'Folder', value: 'group-1' } as const;
-    await expect(world.through(fake.machines.createFolder(folder, 'x'))).rejects.toThrow(
-      "creating the folder 'x' in Folder group-1: no answer within 7 s; whether vCenter has carried it out is unknown",
+    await expect(world.runUntilSettled(fake.machines.createFolder(folder, 'x'))).rejects.toThrow(
+      "creating folder 'x' in Folder group-1: no response within 7 s; it is unknown whether vCenter carried it out",
     );
     expect(world.requests.filter((request) => methodIn(request) === 'CreateFolder')).toHaveLength(1);
   });
 
-  test('a read is repeated', async () => {
+  test('a read is retried', async () => {
     let calls = 0;
     const propSet = '<propSet><name>name</name><val xsi:type="xsd:string">n</val></propSet>';
     const object = `<objects><obj type="Folder">group-1</obj>${propSet}</objects>`;
     const text = soap(
       `<RetrievePropertiesExResponse><returnval>${object}</returnval></RetrievePropertiesExResponse>`,
     );
-    const world = new FakeWorld(loggingIn(() => (++calls === 1 ? never : { text })));
+    const world = new FakeWorld(withLogin(() => (++calls === 1 ? never : { text })));
     const fake = new VcenterClient({ world, server: 'vc.example.com', credentials });
     const folder = { type: 'Folder', value: 'group-1' } as const;
-    expect(await world.through(fake.read(folder, ['name']))).toEqual({ name: 'n' });
+    expect(await world.runUntilSettled(fake.read(folder, ['name']))).toEqual({ name: 'n' });
     expect(calls).toBe(2);
   });
 });

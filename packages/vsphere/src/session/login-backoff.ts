@@ -2,14 +2,14 @@ import type { Clock } from '@vmwright/core';
 import type { FaultError } from '../faults.ts';
 import type { Credentials } from './credentials.ts';
 
-const FIRST_MS = 30_000;
-const LONGEST_MS = 600_000;
+const INITIAL_MS = 30_000;
+const MAX_MS = 600_000;
 
 /**
- * Remembers that vCenter has refused a password: asking with the same one again and again locks the account, for
- * people too. A changed one is tried at once.
+ * Delays logins with credentials that vCenter rejected: repeated attempts would lock the account, which people may use as
+ * well. The delay doubles with each rejection. Other credentials are tried at once.
  */
-export class Refusals {
+export class LoginBackoff {
   readonly #clock: Pick<Clock, 'monotonic'>;
   #last:
     | (Credentials & { readonly error: FaultError; readonly until: number; readonly delayMs: number })
@@ -19,15 +19,15 @@ export class Refusals {
     this.#clock = clock;
   }
 
-  /** @throws FaultError that of the last time, while it is too early to ask again */
-  check(credentials: Credentials): void {
+  /** @throws FaultError of the last rejection, before its delay is over */
+  assertAllowed(credentials: Credentials): void {
     if (this.#isSame(credentials) && this.#last && this.#clock.monotonic() < this.#last.until)
       throw this.#last.error;
   }
 
-  refused(credentials: Credentials, error: FaultError): void {
+  rejected(credentials: Credentials, error: FaultError): void {
     const last = this.#isSame(credentials) ? this.#last : undefined;
-    const delayMs = last === undefined ? FIRST_MS : Math.min(last.delayMs * 2, LONGEST_MS);
+    const delayMs = last === undefined ? INITIAL_MS : Math.min(last.delayMs * 2, MAX_MS);
     this.#last = { ...credentials, error, delayMs, until: this.#clock.monotonic() + delayMs };
   }
 

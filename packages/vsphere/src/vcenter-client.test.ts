@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 
-describe('the server is trusted', () => {
+describe('the certificate of the server is accepted', () => {
   async function outcome(tls: TlsOptions): Promise<string> {
     await using vcenter = clientOf(vcsim, { tls });
     return await vcenter.about().then(
@@ -24,24 +24,24 @@ describe('the server is trusted', () => {
     );
   }
 
-  test('by an authority that is given', async () => {
+  test('with a given certificate authority', async () => {
     expect(await outcome({ ca: vcsim.ca })).toContain('vCenter');
   });
 
-  test('by the thumbprint of its certificate, colons or not', async () => {
+  test('with its thumbprint, with and without colons', async () => {
     expect(await outcome({ thumbprint })).toContain('vCenter');
     expect(await outcome({ thumbprint: thumbprint.replaceAll(':', '').toLowerCase() })).toContain('vCenter');
   });
 
-  test('when that is said to be insecure', async () => {
+  test('with insecure: true', async () => {
     expect(await outcome({ insecure: true })).toContain('vCenter');
   });
 
-  test("not by the system's authorities, which do not know it", async () => {
+  test('not with the system authorities', async () => {
     expect(await outcome({})).toMatch(/^CONNECTION: .*self-signed certificate/);
   });
 
-  test('not by another thumbprint, and it is sent nothing', async () => {
+  test('not with another thumbprint, and nothing is sent', async () => {
     await vcsim.control.resetCalls();
     expect(await outcome({ thumbprint: '0'.repeat(64) })).toMatch(
       /^CONNECTION: .*another certificate than the pinned/,
@@ -49,7 +49,7 @@ describe('the server is trusted', () => {
     expect(await vcsim.control.calls()).toEqual({});
   });
 
-  test('by what is said at the time of the connection', async () => {
+  test('with the TLS options at the time of the connection', async () => {
     let tls: TlsOptions = {};
     await using vcenter = clientOf(vcsim, { tls: async () => tls });
     await expect(vcenter.about()).rejects.toMatchObject({ code: 'CONNECTION' });
@@ -58,17 +58,17 @@ describe('the server is trusted', () => {
   });
 });
 
-describe('options that make no sense are refused at once', () => {
+describe('the constructor rejects invalid options', () => {
   const credentials = () => ({ username: 'u', password: 'p' });
   const world = new FakeWorld(() => ({ text: '' }));
   const make = (server: string, tls: TlsOptions = {}) =>
     new VcenterClient({ world, server, credentials, tls });
 
   test.each([
-    ['ftp://vc', {}, "'ftp://vc' is no address of a vCenter"],
-    ['', {}, "'' is no address of a vCenter"],
-    ['https://root:secret@vc/sdk', {}, 'must not hold a user or a password'],
-    ['vc', { thumbprint: 'a'.repeat(64) }, 'this world does not verify by thumbprints'],
+    ['ftp://vc', {}, "'ftp://vc' is not a valid vCenter address"],
+    ['', {}, "'' is not a valid vCenter address"],
+    ['https://root:secret@vc/sdk', {}, 'must not contain a user name or password'],
+    ['vc', { thumbprint: 'a'.repeat(64) }, 'this world does not support certificate pinning'],
   ])('%s %o', (server, tls, message) => {
     expect(() => make(server, tls)).toThrow(message);
     expect(() => make(server, tls)).toThrow(expect.objectContaining({ code: 'INVALID_OPTIONS' }));
@@ -76,12 +76,12 @@ describe('options that make no sense are refused at once', () => {
 
   test('a thumbprint that is too short', () => {
     expect(() => clientOf(vcsim, { tls: { thumbprint: 'AB:CD' } })).toThrow(
-      'the thumbprint is not a SHA-256 one',
+      'tls.thumbprint must be a SHA-256 thumbprint',
     );
   });
 });
 
-test('the address is taken as people write it', async () => {
+test('the server may be a host name or a URL, with or without /sdk', async () => {
   for (const server of [
     vcsim.host,
     `https://${vcsim.host}`,
@@ -93,13 +93,13 @@ test('the address is taken as people write it', async () => {
   }
 });
 
-test('each answer is told to the observer', async () => {
-  const told: string[] = [];
+test('the observer is called after each API call', async () => {
+  const calls: string[] = [];
   await using vcenter = clientOf(vcsim, {
-    observer: { answered: (method, code) => told.push(`${method} ${code}`) },
+    observer: { onCall: (method, code) => calls.push(`${method} ${code}`) },
   });
   await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NoPermission', max: 1 });
   await vcenter.list('Folder', ['name']).catch(() => undefined);
   const login = ['RetrieveServiceContent ok', 'Login ok', 'RetrievePropertiesEx ok'];
-  expect(told).toEqual([...login, 'CreateContainerView NoPermission']);
+  expect(calls).toEqual([...login, 'CreateContainerView NoPermission']);
 });
