@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { collectingLogger, nodeWorld, silentLogger } from '@vmwright/core';
+import { listen } from '@vmwright/core/testing';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
@@ -416,11 +416,8 @@ test("the API server's warnings are told, each once", async ({ cluster, namespac
 
 /** Lets creates of config maps in a namespace wait for ten seconds, by a webhook that accepts connections and says nothing. */
 async function slowCreates(client: Client, namespace: string) {
-  const silent = createServer().listen(0, '127.0.0.1');
-  onTestFinished(() => void silent.close());
-  await once(silent, 'listening');
-  const address = silent.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
+  const silent = createServer();
+  const port = await listen(silent, onTestFinished);
   const begun = new Promise((resolve) =>
     silent.on('connection', (socket) => resolve(socket.on('error', () => undefined))),
   );
@@ -429,7 +426,7 @@ async function slowCreates(client: Client, namespace: string) {
     webhooks: [
       {
         name: 'silent.vmwright.dev',
-        clientConfig: { url: `https://127.0.0.1:${address.port}/` },
+        clientConfig: { url: `https://127.0.0.1:${port}/` },
         rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
         namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
         failurePolicy: 'Ignore',

@@ -1,8 +1,8 @@
-import assert from 'node:assert';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:tls';
-import { expect, test } from 'vitest';
+import { listen } from '@vmwright/core/testing';
+import { expect, onTestFinished, test } from 'vitest';
 import { CertificateAuthority } from './certificate.ts';
 
 const validity = { notBefore: new Date('2026-01-01T00:00:00Z'), notAfter: new Date('2056-06-01T12:30:00Z') };
@@ -76,11 +76,8 @@ test('both sides of a TLS connection accept them, and refuse those of another au
       rejectUnauthorized: true,
     },
     (socket) => socket.end(`hello ${socket.getPeerCertificate().subject.CN}`),
-  ).listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const address = listener.address();
-  assert(typeof address === 'object' && address !== null);
-  const { port } = address;
+  );
+  const port = await listen(listener, onTestFinished);
   const stranger = CertificateAuthority.create({ commonName: 'test authority' }, validity);
   const dial = (trusted: string) =>
     connect({
@@ -98,7 +95,6 @@ test('both sides of a TLS connection accept them, and refuse those of another au
   await expect(once(dial(stranger.certificate), 'secureConnect')).rejects.toThrow(
     /self-signed|unable to verify/i,
   );
-  listener.close();
 });
 
 test('an authority that was stored and loaded again issues as before', () => {

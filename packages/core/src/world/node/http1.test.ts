@@ -4,20 +4,16 @@ import { createServer as createTcpServer, type Server } from 'node:net';
 import { Pool } from 'undici';
 import PoolByFile from 'undici/lib/dispatcher/pool.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../testing/servers.ts';
 import type { TransportRequest } from '../world.ts';
 import { Http1Pool } from './http1.ts';
 
 async function listening(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return `http://127.0.0.1:${address.port}`;
+  return `http://127.0.0.1:${await listen(server, onTestFinished)}`;
 }
 
-async function start(answer: RequestListener, connections?: number) {
-  const server = createHttpServer(answer);
-  onTestFinished(() => void server.close());
+async function start(respond: RequestListener, connections?: number) {
+  const server = createHttpServer(respond);
   let opened = 0;
   server.on('connection', () => {
     opened += 1;
@@ -181,7 +177,6 @@ test.each([
     socket.on('error', () => undefined);
     socket.once('data', () => socket.end(wire));
   });
-  onTestFinished(() => void server.close());
   const pool = new Http1Pool({ server: { origin: await listening(server) } });
   onTestFinished(() => pool.close());
   await expect(get(pool, '/')).rejects.toThrow(message);
@@ -196,7 +191,7 @@ test('a request to a closed port fails with ECONNREFUSED', async () => {
 });
 
 test('a request aborted while its connection opens rejects immediately, and waiting requests keep the connection', async () => {
-  const { origin } = await listeningOrigin();
+  const origin = `https://127.0.0.1:${await listen(createTcpServer(), onTestFinished)}`;
   const gate = Promise.withResolvers<void>();
   const pool = new Http1Pool({
     // Pending TLS options keep the connection opening, like a slow handshake.
@@ -212,12 +207,6 @@ test('a request aborted while its connection opens rejects immediately, and wait
   gate.resolve();
   await expect(waiting).rejects.toThrow('no certificate');
 });
-
-async function listeningOrigin(): Promise<{ readonly origin: string }> {
-  const server = createTcpServer();
-  onTestFinished(() => void server.close());
-  return { origin: (await listening(server)).replace('http:', 'https:') };
-}
 
 test('beforeSend runs after the wait for a connection and can prevent the request', async () => {
   const held = gate();

@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../testing/servers.ts';
 import { connect } from './transport.ts';
 
 test('a connection that the server is about to close gets no further request', async () => {
@@ -18,12 +18,7 @@ test('a connection that the server is about to close gets no further request', a
       if (requests > 1) socket.resetAndDestroy();
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const transport = connect({ origin: `http://127.0.0.1:${address.port}` });
+  const transport = connect({ origin: `http://127.0.0.1:${await listen(server, onTestFinished)}` });
   onTestFinished(() => transport.close());
   const post = async () => {
     const response = await transport.request({ method: 'POST', path: '/', headers: {}, body: '{}' });
@@ -46,12 +41,7 @@ test('sequential requests share at most two connections', async () => {
   server.on('connection', () => {
     opened += 1;
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const transport = connect({ origin: `http://127.0.0.1:${address.port}` });
+  const transport = connect({ origin: `http://127.0.0.1:${await listen(server, onTestFinished)}` });
   onTestFinished(() => transport.close());
   for (let round = 0; round < 20; round++) {
     const response = await transport.request({ method: 'POST', path: '/', headers: {}, body: '{}' });

@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { createSecureServer } from 'node:http2';
-import type { Server } from 'node:net';
 import { CertificateAuthority } from '@vmwright/runtime/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { listen, writeEndlessly } from '../../testing/servers.ts';
 import { ResponseTooLargeError } from '../response-too-large.ts';
 import type { Transport } from '../world.ts';
 import { ByteList } from './byte-list.ts';
@@ -13,31 +12,11 @@ const MIB = 1 << 20;
 /** Bytes that may be buffered on both ends when the connection is closed. */
 const IN_FLIGHT = 16 * MIB;
 
-async function portOf(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
-async function serving(answer: RequestListener): Promise<Transport> {
-  const transport = connect({ origin: `http://127.0.0.1:${await portOf(createServer(answer))}` });
+async function start(respond: RequestListener): Promise<Transport> {
+  const port = await listen(createServer(respond), onTestFinished);
+  const transport = connect({ origin: `http://127.0.0.1:${port}` });
   onTestFinished(() => transport.close());
   return transport;
-}
-
-/** Writes for as long as it is read. @returns how many bytes, once the other side has closed */
-function writeForEver(response: ServerResponse, piece: Buffer): Promise<number> {
-  let written = 0;
-  const more = () => {
-    do written += piece.length;
-    while (!response.destroyed && response.write(piece));
-  };
-  response.on('drain', more);
-  more();
-  return new Promise((resolve) => response.on('close', () => resolve(written)));
 }
 
 const tooLarge = async (result: Promise<unknown>) => {
@@ -54,9 +33,9 @@ describe('an endless response', () => {
     ['limit below 1 MiB', 200, MIB / 2, 0.5],
   ])('is cut off at the %s', async (_, status, maxBytes, mib) => {
     const sent = Promise.withResolvers<number>();
-    const transport = await serving((_request, response) => {
+    const transport = await start((_request, response) => {
       response.writeHead(status);
-      writeForEver(response, Buffer.alloc(1 << 16, 'x')).then(sent.resolve);
+      writeEndlessly(response, Buffer.alloc(1 << 16, 'x')).then(sent.resolve);
     });
     const response = await transport.request({ method: 'GET', path: '/', headers: {}, maxBytes });
     const limit = mib < 1 ? '512 KiB' : `${mib} MiB`;
@@ -69,7 +48,7 @@ describe('an endless response', () => {
 
 describe('lines', () => {
   test('are unlimited in number while each is within the limit', async () => {
-    const transport = await serving((_, response) => response.end(`${'x'.repeat(1_000)}\n`.repeat(5_000)));
+    const transport = await start((_, response) => response.end(`${'x'.repeat(1_000)}\n`.repeat(5_000)));
     const response = await transport.request({ method: 'GET', path: '/', headers: {}, maxBytes: 1_000 });
     let count = 0;
     for await (const line of response.lines()) count += line.length === 1_000 ? 1 : 0;
@@ -81,9 +60,9 @@ describe('lines', () => {
     ['one byte over the limit', `${'x'.repeat(1_001)}\n`],
   ])('%s fail the response', async (_, piece) => {
     const sent = Promise.withResolvers<number>();
-    const transport = await serving((_request, response) => {
+    const transport = await start((_request, response) => {
       response.write('fine\n');
-      writeForEver(response, Buffer.from(piece.repeat(1_000))).then(sent.resolve);
+      writeEndlessly(response, Buffer.from(piece.repeat(1_000))).then(sent.resolve);
     });
     const watch = await transport.request({
       ...{ method: 'GET', path: '/', headers: {}, maxBytes: 1_000, lasting: true },
@@ -104,21 +83,16 @@ describe('lines', () => {
       ...{ subject: { commonName: 'server' }, usage: ['server'], names },
       ...validity,
     });
-    const closed = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<unknown>();
     const server = createSecureServer({ cert: certificate, key });
     server.on('stream', (stream, headers) => {
       stream.on('error', () => undefined);
       stream.respond({ ':status': 200 });
       if (headers[':path'] === '/healthy') return void stream.write('first\n');
-      stream.on('close', closed.resolve);
-      const more = () => {
-        while (!stream.destroyed && stream.write(Buffer.alloc(1 << 16, 'x')));
-      };
-      stream.on('drain', more);
-      more();
+      writeEndlessly(stream, Buffer.alloc(1 << 16, 'x')).then(closed.resolve);
     });
     const transport = connect({
-      origin: `https://127.0.0.1:${await portOf(server)}`,
+      origin: `https://127.0.0.1:${await listen(server, onTestFinished)}`,
       tls: async () => ({ ca: ca.certificate }),
     });
     onTestFinished(() => transport.close());

@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../testing/servers.ts';
 import type { Transport } from '../world.ts';
 import { connect } from './transport.ts';
 
@@ -137,7 +137,7 @@ const CASES: Readonly<Record<string, Case>> = {
 };
 
 /** Starts a server that answers `/case` with the raw bytes and any other path with a valid 404 that echoes the path. */
-async function serving({ wire, closes = false }: Case): Promise<Transport> {
+async function start({ wire, closes = false }: Case): Promise<Transport> {
   const server = createServer((socket) => {
     let received = '';
     socket.on('error', () => undefined);
@@ -155,12 +155,7 @@ async function serving({ wire, closes = false }: Case): Promise<Transport> {
     });
     onTestFinished(() => void socket.destroy());
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const transport = connect({ origin: `http://127.0.0.1:${address.port}` });
+  const transport = connect({ origin: `http://127.0.0.1:${await listen(server, onTestFinished)}` });
   onTestFinished(() => transport.close());
   return transport;
 }
@@ -191,7 +186,7 @@ test.for(
     [`${name}, in response to a watch`, each, true] as const,
   ]),
 )('%s', async ([, each, lasting]) => {
-  const transport = await serving(each);
+  const transport = await start(each);
   expect(await outcomeOf(transport, lasting, each.outcome === 'timeout')).toEqual(each.outcome);
   for (const path of ['/next', '/one-more'])
     expect(await get(transport, path, lasting)).toEqual({ status: 404, body: path });

@@ -1,5 +1,4 @@
 import { X509Certificate } from 'node:crypto';
-import { once } from 'node:events';
 import { createSecureServer, type ServerHttp2Session } from 'node:http2';
 import { createServer } from 'node:https';
 import type { Server, Socket } from 'node:net';
@@ -7,6 +6,7 @@ import { createSecureContext, TLSSocket } from 'node:tls';
 import { CertificateAuthority } from '@vmwright/runtime/testing';
 import { startToxiproxy } from '@vmwright/testbed';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../testing/servers.ts';
 import type { Transport, TransportResponse } from '../world.ts';
 import { Http2Streams } from './http2.ts';
 import { connect } from './transport.ts';
@@ -26,12 +26,7 @@ function authority() {
 }
 
 async function listening(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return `https://127.0.0.1:${address.port}`;
+  return `https://127.0.0.1:${await listen(server, onTestFinished)}`;
 }
 
 function opened(origin: string, ca: string): Transport {
@@ -244,7 +239,7 @@ describe('the server name (SNI)', () => {
       },
     });
     server.on('request', (_, response) => response.end('here\n'));
-    const { port } = new URL(await listening(server));
+    const port = await listen(server, onTestFinished);
     const get = async (host: string, lasting: boolean, serverName?: string) => {
       const tls = async () => ({ ca: ca.certificate, ...(serverName !== undefined && { serverName }) });
       const transport = connect({ origin: `https://${host}:${port}`, tls });

@@ -6,9 +6,10 @@ import {
 } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
-import { connect as connectTcp, type Server } from 'node:net';
+import { connect as connectTcp } from 'node:net';
 import { CertificateAuthority } from '@vmwright/runtime/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../testing/servers.ts';
 import { ProxyError } from '../proxy.ts';
 import type { ServerAddress } from '../world.ts';
 import { connect, type TransportOptions } from './transport.ts';
@@ -25,15 +26,6 @@ function identityOf(...names: string[]) {
     ...validity,
   });
   return { cert: identity.certificate, key: identity.key };
-}
-
-async function portOf(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 interface SeenRequest {
@@ -69,14 +61,14 @@ async function startProxy(protocol: 'http' | 'https', { status }: { readonly sta
     const options = { host: '127.0.0.1', port, path: pathname, headers: { host: request.headers.host } };
     requestHttp(options, (upstream) => upstream.pipe(response)).end();
   });
-  return { url: `${protocol}://127.0.0.1:${await portOf(server)}`, seen };
+  return { url: `${protocol}://127.0.0.1:${await listen(server, onTestFinished)}`, seen };
 }
 
 /** Starts a server for HTTP/2 and HTTP/1.1 under a name that only the proxy can resolve. */
 async function startServer(): Promise<string> {
   const server = createSecureServer({ ...identityOf('api.example'), allowHTTP1: true });
   server.on('request', (request, response) => response.end(`${request.httpVersion} ${request.url}\n`));
-  return `https://api.example:${await portOf(server)}`;
+  return `https://api.example:${await listen(server, onTestFinished)}`;
 }
 
 function opened(server: ServerAddress, options?: TransportOptions) {
@@ -131,7 +123,7 @@ describe.each(['http', 'https'] as const)('through an %s proxy', (protocol) => {
 
 test('requests to a plain HTTP server use absolute URLs', async () => {
   const server = createHttpServer((request, response) => response.end(`${request.headers.host}`));
-  const origin = `http://cloud.example:${await portOf(server)}`;
+  const origin = `http://cloud.example:${await listen(server, onTestFinished)}`;
   const { url, seen } = await startProxy('http');
   const get = opened({ origin, proxy: url.replace('://', '://user:s3cret@') });
   expect(await get('/servers')).toBe(new URL(origin).host);
@@ -146,7 +138,7 @@ test('requests to a plain HTTP server use absolute URLs', async () => {
 test('a proxy that is unreachable or closes the connection gives a ProxyError without retries', async () => {
   const origin = await startServer();
   const gone = createHttpServer();
-  const port = await portOf(gone);
+  const port = await listen(gone, onTestFinished);
   gone.close();
   await once(gone, 'close');
   await expect(opened({ origin, tls, proxy: `http://127.0.0.1:${port}` })('/')).rejects.toThrow(
@@ -157,9 +149,9 @@ test('a proxy that is unreachable or closes the connection gives a ProxyError wi
     connections += 1;
     socket.destroy();
   });
-  await expect(opened({ origin, tls, proxy: `http://127.0.0.1:${await portOf(rude)}` })('/')).rejects.toThrow(
-    ProxyError,
-  );
+  await expect(
+    opened({ origin, tls, proxy: `http://127.0.0.1:${await listen(rude, onTestFinished)}` })('/'),
+  ).rejects.toThrow(ProxyError);
   expect(connections).toBe(1);
 });
 
@@ -169,7 +161,7 @@ test('the environment selects the proxy; NO_PROXY and loopback addresses bypass 
   expect(await opened({ origin, tls }, { env: { https_proxy: url } })('/')).toBe('1.1 /\n');
   expect(seen).toHaveLength(1);
   const local = createHttpServer((_, response) => response.end('here'));
-  const near = { origin: `http://127.0.0.1:${await portOf(local)}` };
+  const near = { origin: `http://127.0.0.1:${await listen(local, onTestFinished)}` };
   expect(await opened(near, { env: { HTTP_PROXY: url } })('/')).toBe('here');
   expect(
     await opened(near, { env: { HTTP_PROXY: 'http://127.0.0.1:1', NO_PROXY: '127.0.0.0/8' } })('/'),
