@@ -263,7 +263,7 @@ test('an object that cannot be converted is refused with a sentence that names i
 test('readiness and metrics tell of the webhooks, also of those that nobody has asked', async ({
   replica: { lines },
 }) => {
-  const port = lines.find(({ msg }) => msg === 'serving metrics, health and readiness')?.port;
+  const port = lines.find(({ msg }) => msg === 'Serving metrics, health and readiness')?.port;
   const get = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).text();
   expect(await get('/readyz?verbose')).toContain('[+]webhook ok');
   const metrics = await get('/metrics');

@@ -8,20 +8,20 @@ export const RUNTIME_BUGS: readonly Planted[] = [
   {
     name: 'the queue hands out a key that is being worked on',
     file: `${SRC}/queue/work-queue.ts`,
-    find: `      case 'taken':
-        entry.again =`,
-    replace: `      case 'taken':
-        this.#taken += 1;
+    find: `      case 'processing':
+        entry.requeue =`,
+    replace: `      case 'processing':
+        this.#processing += 1;
         this.#makeReady(entry, now);
         break;
-        entry.again =`,
+        entry.requeue =`,
     why: 'one worker a key',
     scenario,
   },
   {
     name: 'the queue drops what is added while it is worked on',
     file: `${SRC}/queue/work-queue.ts`,
-    find: 'if (again === undefined || this.#closed) {',
+    find: 'if (requeue === undefined || this.#closed) {',
     replace: 'if (true) {',
     why: 'a change during a reconcile leads to another',
     scenario,
