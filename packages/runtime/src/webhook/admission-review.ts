@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from '../kind/schema/json.ts';
-import { RequestError } from '../server/answer.ts';
+import { RequestError } from '../server/http-response.ts';
 import type { About, Denied, Mutation, Operation, User, Verdict } from './verdict.ts';
 
 const ADMISSION_API = 'admission.k8s.io/v1';

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { RequestError } from '../server/answer.ts';
+import { RequestError } from '../server/http-response.ts';
 
 /** Which client certificates are accepted. */
 export interface ClientRules {

@@ -1,6 +1,6 @@
 import { type Logger, messageOf } from '@vmwright/core';
 import { isJsonObject } from '../kind/schema/json.ts';
-import { RequestError } from '../server/answer.ts';
+import { RequestError } from '../server/http-response.ts';
 import { requestIn } from './admission-review.ts';
 import type { Conversion } from './conversion.ts';
 

@@ -4,7 +4,7 @@ import { apiVersionOf, type Kind, type ObjectOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { isJsonObject } from '../kind/schema/json.ts';
 import { DeclarationError } from '../kind/schema/schema.ts';
-import { RequestError } from '../server/answer.ts';
+import { RequestError } from '../server/http-response.ts';
 import { objectIn } from './object.ts';
 
 type Versions = readonly NamedVersion[];

@@ -2,7 +2,7 @@ import type { Logger } from '@vmwright/core';
 import type { Kind } from '../kind/kind.ts';
 import { keyOf } from '../kind/object.ts';
 import { DeclarationError } from '../kind/schema/schema.ts';
-import { RequestError } from '../server/answer.ts';
+import { RequestError } from '../server/http-response.ts';
 import { type Admission, admissionPath } from './admission.ts';
 import {
   type AdmissionReview,

@@ -1,7 +1,7 @@
 import { apiVersionOf, type Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { isJsonObject } from '../kind/schema/json.ts';
-import { RequestError } from '../server/answer.ts';
+import { RequestError } from '../server/http-response.ts';
 
 /**
  * An object of a kind out of a review. That it is one in every field is the API server's to know: it has decoded it.

@@ -119,7 +119,7 @@ describe('what is no review', () => {
     const { server } = all;
     expect(await ask(server, Buffer.alloc(9 * 1024 * 1024, ' '))).toEqual({
       status: 413,
-      text: 'more than 8388608 bytes are not taken here\n',
+      text: 'the request body exceeds 8388608 bytes\n',
     });
     const chunked = { ...JSON_TYPE, 'transfer-encoding': 'chunked' };
     expect((await ask(server, Buffer.alloc(9 * 1024 * 1024, ' '), { headers: chunked })).status).toBe(413);

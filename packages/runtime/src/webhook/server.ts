@@ -3,9 +3,15 @@ import { createServer, type Server } from 'node:https';
 import { type Clock, Deadline, type Logger } from '@vmwright/core';
 import type { WebhookMetrics } from '../metrics/runtime-metrics.ts';
 import type { Issued } from '../pki/certificate.ts';
-import { type Answer, NOT_FOUND, notAllowed, RequestError } from '../server/answer.ts';
 import { type Body, RequestBodies } from '../server/bodies.ts';
-import { addressOf, answering, HANDSHAKE_TIMEOUT_MS, Listener, SERVER_TIMEOUTS } from '../server/listener.ts';
+import { type HttpResponse, methodNotAllowed, NOT_FOUND, RequestError } from '../server/http-response.ts';
+import {
+  HANDSHAKE_TIMEOUT_MS,
+  Listener,
+  requestListener,
+  SERVER_TIMEOUTS,
+  urlOf,
+} from '../server/listener.ts';
 import { assertClient, type ClientRules } from './clients.ts';
 import { deadlineOf } from './deadline.ts';
 import type { Endpoint } from './endpoints.ts';
@@ -66,7 +72,7 @@ export class WebhookServer {
         // Not rejected in the handshake: the client would get no reason, and conversions come without a certificate.
         ...(clients && { requestCert: true, rejectUnauthorized: false }),
       },
-      answering(logger, (request) => this.#answer(request)),
+      requestListener(logger, (request) => this.#answer(request)),
     );
     this.#listener = new Listener(this.#server, {
       ...options,
@@ -108,8 +114,8 @@ export class WebhookServer {
     return this.#listener.close();
   }
 
-  async #answer(request: IncomingMessage): Promise<Answer> {
-    const { pathname, searchParams } = addressOf(request);
+  async #answer(request: IncomingMessage): Promise<HttpResponse> {
+    const { pathname, searchParams } = urlOf(request);
     const route = this.#routes.get(pathname);
     if (route === undefined) return NOT_FOUND;
     const { clock } = this.#options;
@@ -128,10 +134,10 @@ export class WebhookServer {
     }
   }
 
-  async #review(endpoint: Endpoint, request: IncomingMessage, timeout: string | null): Promise<Answer> {
+  async #review(endpoint: Endpoint, request: IncomingMessage, timeout: string | null): Promise<HttpResponse> {
     const { clock } = this.#options;
     if (endpoint.authenticated) assertClient(request.socket, this.#clients);
-    if (request.method !== 'POST') return notAllowed('POST');
+    if (request.method !== 'POST') return methodNotAllowed('POST');
     const [type = ''] = (request.headers['content-type'] ?? '').split(';');
     if (type.trim().toLowerCase() !== 'application/json')
       throw new RequestError(415, 'the content type must be application/json\n');
