@@ -16,6 +16,7 @@ import { isJsonObject, type JsonObject } from '../src/kind/schema/json.ts';
 import type { Issued } from '../src/pki/certificate.ts';
 import { certificatesIn, isSignedBy } from '../src/pki/pem.ts';
 import { CertificateKeeper } from '../src/webhook/certificates/keeper.ts';
+import { pollCertificate } from '../src/webhook/certificates/source.ts';
 import type { TrustedIn } from '../src/webhook/certificates/trust.ts';
 import type { SeededRandom, Timeline } from './election-model.ts';
 
@@ -189,9 +190,9 @@ export class Replica {
     this.kill();
     const world = this.#world(this.#life);
     const access = { server: { origin: 'https://model' }, credentials: noCredentials, namespace: 'system' };
+    const { pollMs, ...times } = { ...TIMES, ...this.#options.times };
     const keeper = new CertificateKeeper({
-      ...TIMES,
-      ...this.#options.times,
+      ...times,
       world,
       client: new Client({ world, access, fieldManager: 'model', timeoutMs: 5_000 }),
       logger: silentLogger,
@@ -206,7 +207,7 @@ export class Replica {
     });
     this.keeper = keeper;
     this.#stop = new AbortController();
-    void keeper.run(this.#stop.signal);
+    void pollCertificate(keeper, world, this.#stop.signal, pollMs);
   }
 
   /** What it has sent is still on its way; nothing else of it is left. */

@@ -158,7 +158,8 @@ test('as long as a new authority cannot be had trusted, all goes on by the old o
   await using replica = await program.start();
   await replica.serving;
 
-  const refusals = () => replica.lines.filter(({ msg }) => msg.startsWith('could not see to it')).length;
+  const refusals = () =>
+    replica.lines.filter(({ msg }) => msg.startsWith('The API server may not trust')).length;
   const failures: string[] = [];
   // For longer than what would be enough, were it trusted.
   while (refusals() < (2 * TIMES.settleMs) / TIMES.pollMs)

@@ -5,7 +5,7 @@ import type { Issued } from '../pki/certificate.ts';
 import { namesOf, type WebhookAddress } from './address.ts';
 import { CertificateFiles } from './certificates/files.ts';
 import { CertificateKeeper, type CertificateOptions } from './certificates/keeper.ts';
-import type { CertificateSource } from './certificates/source.ts';
+import { type CertificateSource, pollCertificate } from './certificates/source.ts';
 import { placesOf } from './certificates/trust.ts';
 import { ClientCaFile } from './client-ca.ts';
 import { endpointsOf, type Webhook } from './endpoints.ts';
@@ -128,7 +128,7 @@ export class Webhooks {
     await source.trust(signal);
     const stop = this.#stop.signal;
     this.#keeping = Promise.all([
-      source.run(stop),
+      pollCertificate(source, world, stop, this.#options.certificates?.pollMs),
       clientCa?.follow(world, CLIENT_CA_POLL_MS, (ca) => server.useClientCa(ca), logger, stop),
     ]);
   }
@@ -137,7 +137,7 @@ export class Webhooks {
     const { world, client, logger, metrics, name } = this.#parts;
     const { address, certificates, certificateFolder, configuration = name, names = [] } = this.#options;
     const common = {
-      ...{ world, client, logger, metrics: metrics.certificates() },
+      ...{ client, logger, metrics: metrics.certificates() },
       trustedIn: placesOf(configuration, this.#webhooks),
       serve: (certificate: Issued) => {
         this.#server?.use(certificate);
@@ -145,16 +145,11 @@ export class Webhooks {
       },
     };
     if (certificateFolder !== undefined)
-      return new CertificateFiles({
-        ...common,
-        folder: certificateFolder,
-        names: namesOf(address),
-        ...(certificates?.pollMs !== undefined && { pollMs: certificates.pollMs }),
-      });
+      return new CertificateFiles({ ...common, folder: certificateFolder, names: namesOf(address) });
     return new CertificateKeeper({
       ...certificates,
       ...common,
-      name,
+      ...{ world, name },
       secret: {
         namespace: this.#options.namespace ?? this.#parts.namespace,
         name: this.#options.secret ?? `${name}-webhook-certificate`,

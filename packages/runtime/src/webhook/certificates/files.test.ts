@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { collectingLogger } from '@vmwright/core';
 import { test as base, expect } from 'vitest';
-import { VirtualClock } from '../../../test/virtual-clock.ts';
 import { CertificateAuthority, type Issued } from '../../pki/certificate.ts';
 import { CertificateFiles } from './files.ts';
 import type { TrustedIn } from './trust.ts';
@@ -51,7 +50,6 @@ const test = base
     const expiries: [string, Date][] = [];
     const reads = { good: 0, failed: 0 };
     const files = new CertificateFiles({
-      world: { ...new VirtualClock(), after: () => ({ cancel: () => undefined }), random: () => 0.5 },
       client: { get: () => Promise.reject(), jsonPatch: () => Promise.reject() },
       logger,
       metrics: {

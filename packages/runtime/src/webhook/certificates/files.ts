@@ -2,16 +2,15 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { jittered, type Logger, messageOf, type World, wait } from '@vmwright/core';
+import { type Logger, messageOf } from '@vmwright/core';
 import type { CertificateMetrics } from '../../metrics/runtime-metrics.ts';
 import type { Issued } from '../../pki/certificate.ts';
 import { certificatesIn, isSignedBy } from '../../pki/pem.ts';
 import { bundleAdding } from './bundle.ts';
 import type { CertificateSource } from './source.ts';
-import { type TrustClient, type TrustedIn, trustIn } from './trust.ts';
+import { type TrustClient, type TrustedIn, trustInAll } from './trust.ts';
 
 export interface CertificateFilesOptions {
-  readonly world: Pick<World, 'after' | 'random'>;
   readonly client: TrustClient;
   readonly logger: Logger;
   readonly metrics?: CertificateMetrics;
@@ -22,8 +21,6 @@ export interface CertificateFilesOptions {
   readonly trustedIn: readonly TrustedIn[];
   /** Called with each new certificate. */
   readonly serve: (certificate: Issued) => void;
-  /** Between two reads of the files in milliseconds, give or take a fifth. @default 10_000 */
-  readonly pollMs?: number;
 }
 
 /**
@@ -53,15 +50,6 @@ export class CertificateFiles implements CertificateSource {
     return this.#trusted;
   }
 
-  async run(signal: AbortSignal): Promise<void> {
-    const { world, pollMs = 10_000 } = this.#options;
-    while (!signal.aborted) {
-      await this.obtain(signal);
-      await this.trust(signal);
-      await wait(world, jittered(world, pollMs, 0.2), signal).catch(() => undefined);
-    }
-  }
-
   async obtain(signal: AbortSignal): Promise<void> {
     const { folder, logger, metrics } = this.#options;
     try {
@@ -75,22 +63,10 @@ export class CertificateFiles implements CertificateSource {
   }
 
   async trust(signal: AbortSignal): Promise<void> {
-    const { client, logger, trustedIn } = this.#options;
     if (this.#serving === undefined) return;
-    let reached = true;
-    for (const target of trustedIn) {
-      try {
-        await trustIn(target, (caBundle) => bundleAdding(caBundle, this.#authorities), client, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        reached = false;
-        logger.warn(
-          { kind: target.kind.kind, object: target.name, error: messageOf(error) },
-          'The API server may not trust the webhooks, retrying',
-        );
-      }
-    }
-    this.#trusted ||= reached;
+    const change = (caBundle: string | undefined) => bundleAdding(caBundle, this.#authorities);
+    const result = await trustInAll(this.#options.trustedIn, change, this.#options, signal);
+    this.#trusted ||= result?.complete ?? false;
   }
 
   async #read(): Promise<void> {

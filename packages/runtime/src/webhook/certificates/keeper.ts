@@ -1,5 +1,5 @@
 import { createHash, type X509Certificate } from 'node:crypto';
-import { jittered, type Logger, messageOf, type World, wait } from '@vmwright/core';
+import { type Logger, messageOf, type World } from '@vmwright/core';
 import { keyOf, type ObjectRef } from '../../kind/object.ts';
 import type { CertificateMetrics } from '../../metrics/runtime-metrics.ts';
 import type { Issued } from '../../pki/certificate.ts';
@@ -8,7 +8,7 @@ import { type Held, type Leaf, mended, together } from './held.ts';
 import { isDue, LIFETIMES, type Lifetimes, planned } from './plan.ts';
 import { type SecretClient, SecretStore } from './secret-store.ts';
 import type { CertificateSource } from './source.ts';
-import { type TrustClient, type TrustedIn, trustIn } from './trust.ts';
+import { type TrustClient, type TrustedIn, trustInAll } from './trust.ts';
 
 export interface CertificateOptions extends Partial<Lifetimes> {
   /**
@@ -20,8 +20,8 @@ export interface CertificateOptions extends Partial<Lifetimes> {
   readonly pollMs?: number;
 }
 
-export interface CertificateKeeperOptions extends CertificateOptions {
-  readonly world: Pick<World, 'now' | 'monotonic' | 'after' | 'random'>;
+export interface CertificateKeeperOptions extends Omit<CertificateOptions, 'pollMs'> {
+  readonly world: Pick<World, 'now' | 'monotonic'>;
   readonly client: SecretClient & TrustClient;
   readonly logger: Logger;
   readonly metrics?: CertificateMetrics;
@@ -80,16 +80,6 @@ export class CertificateKeeper implements CertificateSource {
   /** Whether what is served by has been seen to be trusted everywhere. */
   get trusted(): boolean {
     return this.#trusted;
-  }
-
-  /** Goes on until the signal aborts. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { world, pollMs = 10_000 } = this.#options;
-    while (!signal.aborted) {
-      await this.obtain(signal);
-      await this.trust(signal);
-      await wait(world, jittered(world, pollMs, 0.2), signal).catch(() => undefined);
-    }
   }
 
   /** The first half of a round: has a certificate to serve by, if it can be had. What fails is logged. */
@@ -152,29 +142,18 @@ export class CertificateKeeper implements CertificateSource {
 
   /** The other half: all that is held is trusted wherever the webhooks are named. What fails is logged. */
   async trust(signal: AbortSignal): Promise<void> {
-    const { world, client, logger, trustedIn, settleMs = 300_000 } = this.#options;
+    const { world, trustedIn, settleMs = 300_000 } = this.#options;
     const served = this.#serving;
     if (served === undefined) return;
     const began = world.monotonic();
     const wanted = together([served.authority, ...(this.#held?.authorities ?? [])], []);
+    const change = (caBundle: string | undefined) => bundleWith(caBundle, wanted, this.#commonName);
+    const result = await trustInAll(trustedIn, change, this.#options, signal);
+    if (result === undefined) return;
     let before = new Set(wanted.map(({ fingerprint256 }) => fingerprint256));
-    let reached = true;
-    for (const target of trustedIn) {
-      try {
-        const change = (caBundle: string | undefined) => bundleWith(caBundle, wanted, this.#commonName);
-        const bundles = (await trustIn(target, change, client, signal)) ?? [];
-        for (const caBundle of bundles) {
-          const { ours } = bundleOf(caBundle, this.#commonName);
-          before = before.intersection(new Set(ours.map((each) => each.fingerprint256)));
-        }
-      } catch (error) {
-        if (signal.aborted) return;
-        reached = false;
-        logger.warn(
-          { kind: target.kind.kind, object: target.name, error: messageOf(error) },
-          'could not see to it that the webhooks are trusted',
-        );
-      }
+    for (const caBundle of result.bundles) {
+      const { ours } = bundleOf(caBundle, this.#commonName);
+      before = before.intersection(new Set(ours.map((each) => each.fingerprint256)));
     }
     // Nothing is settled that cannot be seen: it may be missing there. Counted from the end of the look that found it
     // missing to the beginning of this one.
@@ -182,9 +161,9 @@ export class CertificateKeeper implements CertificateSource {
     const since = wanted.map(
       ({ fingerprint256: id }) => [id, (before.has(id) && this.#since.get(id)) || ended] as const,
     );
-    this.#since = new Map(reached ? since : []);
+    this.#since = new Map(result.complete ? since : []);
     this.#settled = new Set([...this.#since].flatMap(([id, from]) => (began - from >= settleMs ? [id] : [])));
-    this.#trusted ||= reached;
+    this.#trusted ||= result.complete;
   }
 
   #isSettled({ fingerprint256 }: X509Certificate): boolean {

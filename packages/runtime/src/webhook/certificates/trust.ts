@@ -1,3 +1,4 @@
+import { type Logger, messageOf } from '@vmwright/core';
 import type { Client } from '../../client/client.ts';
 import { NotFoundError } from '../../client/errors.ts';
 import {
@@ -70,7 +71,7 @@ class ForeignBundleError extends Error {
  * @returns the `caBundle` of each of our webhooks in it as they were before; undefined when it has none of ours
  * @throws ForeignBundleError
  */
-export async function trustIn(
+async function trustIn(
   target: TrustedIn,
   change: (caBundle: string | undefined) => string | undefined,
   client: TrustClient,
@@ -94,6 +95,38 @@ export async function trustIn(
     await client.jsonPatch(target.kind, { name: target.name }, [unchanged, ...changes], { signal });
   }
   return places.map(({ caBundle }) => caBundle);
+}
+
+/** Result of an update of all targets. */
+export interface TrustResult {
+  /** Whether all targets could be read and written. */
+  readonly complete: boolean;
+  /** The `caBundle` of each webhook before the update. */
+  readonly bundles: readonly (string | undefined)[];
+}
+
+/** Updates the `caBundle` in all targets. Logs failures. @returns undefined if the signal aborted */
+export async function trustInAll(
+  targets: readonly TrustedIn[],
+  change: (caBundle: string | undefined) => string | undefined,
+  { client, logger }: { readonly client: TrustClient; readonly logger: Logger },
+  signal: AbortSignal,
+): Promise<TrustResult | undefined> {
+  const bundles: (string | undefined)[] = [];
+  let complete = true;
+  for (const target of targets) {
+    try {
+      bundles.push(...((await trustIn(target, change, client, signal)) ?? []));
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      complete = false;
+      logger.warn(
+        { kind: target.kind.kind, object: target.name, error: messageOf(error) },
+        'The API server may not trust the webhooks, retrying',
+      );
+    }
+  }
+  return { complete, bundles };
 }
 
 function inConfiguration(
