@@ -93,7 +93,7 @@ export type { ShardingObserver, ShardingOptions } from './sharding/options.ts';
 export { Sharding } from './sharding/sharding.ts';
 export type { WebhookAddress } from './webhook/address.ts';
 export { type Admission, type AdmissionRules, admission } from './webhook/admission.ts';
-export type { CertificateOptions } from './webhook/certificates/keeper.ts';
+export type { CertificateOptions } from './webhook/certificates/issuer.ts';
 export { type Conversion, type ConversionRules, type Converted, conversion } from './webhook/conversion.ts';
 export { type WebhookManifestsOptions, webhookManifests } from './webhook/manifests.ts';
 export * from './webhook/verdict.ts';

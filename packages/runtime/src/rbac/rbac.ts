@@ -6,7 +6,7 @@ import { Secret } from '../kind/builtin/secret.ts';
 import type { DeclaredKind } from '../kind/define.ts';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
-import { placesOf } from '../webhook/certificates/trust.ts';
+import { trustTargetsOf } from '../webhook/certificates/trust.ts';
 import type { Webhook } from '../webhook/endpoints.ts';
 import type { WebhookOptions } from '../webhook/webhooks.ts';
 import { type PathRule, type Permission, type PolicyRule, rulesFor } from './permission.ts';
@@ -135,7 +135,7 @@ function permissionsOf(controller: ControllerPermissions): Permission[] {
 
 function webhookPermissions({ name, webhooks }: ProgramPermissions): Permission[] {
   if (webhooks === undefined) return [];
-  const places = placesOf(webhooks.configuration ?? name, webhooks.webhooks);
+  const places = trustTargetsOf(webhooks.configuration ?? name, webhooks.webhooks);
   return places.map(
     (place): Permission => ({ kind: place.kind, names: [place.name], verbs: ['get', 'patch'] }),
   );

@@ -29,16 +29,16 @@ const ropes: ConversionRules<typeof versions> = {
 const CRD = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ropes.${GROUP}`;
 const NAME = 'client-certificates';
 
-test('an API server with a client certificate is answered, conversions included; other clients are not', async () => {
+test('the API server with its client certificate is accepted, also for conversions; other clients are rejected', async () => {
   await using controlPlane = await startControlPlane({ webhookClientName: 'kube-apiserver-webhooks' });
   const { cluster, pki } = controlPlane;
   const caFile = join(await mkdtemp(join(tmpdir(), 'vmwright-client-ca-')), 'ca.crt');
   await writeFile(caFile, pki.ca.certificate);
-  const asked: string[] = [];
+  const validated: string[] = [];
   const rules: AdmissionRules<ConfigMap> = {
     matchConditions: [{ name: 'ours', expression: "object.metadata.name.startsWith('ours')" }],
     validate: ({ metadata }) => {
-      asked.push(metadata.name);
+      validated.push(metadata.name);
       return allow();
     },
   };
@@ -59,14 +59,14 @@ test('an API server with a client certificate is answered, conversions included;
   await waitForTrust(cluster, [configuration, CRD]);
   await using client = await connect(cluster.kubeconfig);
   await client.create(ConfigMap, { metadata: { namespace: 'default', name: 'ours-1' } });
-  expect(asked).toEqual(['ours-1']);
+  expect(validated).toEqual(['ours-1']);
   await client.apply(Rope.at('v1beta1'), {
     metadata: { namespace: 'default', name: 'r' },
     spec: { length: '7m' },
   });
   expect((await client.get(Rope, { namespace: 'default', name: 'r' })).spec).toEqual({ meters: 7 });
 
-  const ask = async (certificate?: { certificate: string; key: string }) => {
+  const send = async (certificate?: { certificate: string; key: string }) => {
     const { certificate: cert, key } = certificate ?? {};
     const path = '/validate--v1-configmap';
     const headers = { 'content-type': 'application/json' };
@@ -79,8 +79,8 @@ test('an API server with a client certificate is answered, conversions included;
     response.resume();
     return response.statusCode;
   };
-  expect(await ask()).toBe(401);
-  expect(await ask(pki.client('somebody-else'))).toBe(403);
-  expect(await ask(pki.client('kube-apiserver-webhooks'))).toBe(400); // let in: what it has sent is no review
-  expect(asked).toEqual(['ours-1']);
+  expect(await send()).toBe(401);
+  expect(await send(pki.client('another-name'))).toBe(403);
+  expect(await send(pki.client('kube-apiserver-webhooks'))).toBe(400); // accepted, but the body is not a review
+  expect(validated).toEqual(['ours-1']);
 }, 180_000);

@@ -25,7 +25,7 @@ const rules: ConversionRules<typeof versions> = {
 const NAME = 'webhook-start-test';
 const CRD = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ropes.${GROUP}`;
 
-test('webhooks answer on a replica that does not lead, and before the first list that needs them', async ({
+test('webhooks run on a standby replica, and start before the initial list that needs conversion', async ({
   cluster,
   namespace,
 }) => {
@@ -48,13 +48,13 @@ test('webhooks answer on a replica that does not lead, and before the first list
     );
     await standby.serving;
     await waitForTrust(cluster, [CRD]);
-    // Applied, which is tried again: right after a change of the CRD the API server answers some requests with 503.
+    // Apply is retried: right after a change of the CRD the API server responds to some requests with 503.
     await client.apply(OldRope, { metadata: { namespace, name: 'r' }, spec: { length: '7m' } });
     expect((await client.get(Rope, { namespace, name: 'r' })).spec).toEqual({ meters: 7 });
     expect(standby.lines).not.toContainEqual(expect.objectContaining({ msg: 'Became leader' }));
   }
 
-  // Nobody converts now. One that lists the old version gets it only if it answers before it lists.
+  // No conversion webhook runs now. A replica can list the old version only if its own webhook starts first.
   const reconciled = Promise.withResolvers<string>();
   await using _acting = await replica(
     cluster.kubeconfig,

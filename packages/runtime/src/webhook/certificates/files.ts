@@ -8,29 +8,29 @@ import type { Issued } from '../../pki/certificate.ts';
 import { certificatesIn, isSignedBy } from '../../pki/pem.ts';
 import { bundleAdding } from './bundle.ts';
 import type { CertificateSource } from './source.ts';
-import { type TrustClient, type TrustedIn, trustInAll } from './trust.ts';
+import { type TrustClient, type TrustTarget, trustInAll } from './trust.ts';
 
 export interface CertificateFilesOptions {
   readonly client: TrustClient;
   readonly logger: Logger;
   readonly metrics?: CertificateMetrics;
-  /** Folder with `tls.crt`, `tls.key` and, optionally, `ca.crt`: a mounted Secret of type kubernetes.io/tls. */
+  /** Directory with `tls.crt`, `tls.key` and, optionally, `ca.crt`: a mounted Secret of type kubernetes.io/tls. */
   readonly folder: string;
-  /** Names under which the server is reached. */
+  /** Names by which the API server reaches the webhooks. */
   readonly names: readonly string[];
-  readonly trustedIn: readonly TrustedIn[];
+  readonly trustTargets: readonly TrustTarget[];
   /** Called with each new certificate. */
   readonly serve: (certificate: Issued) => void;
 }
 
 /**
- * Serves a certificate that somebody else issues, from files.
+ * Serves a certificate from files, which an external issuer such as cert-manager maintains.
  *
- * Flow, every ten seconds: read the files → serve what has changed → have `ca.crt` trusted wherever the webhooks are named.
+ * Flow, at every poll: read the files, serve a changed certificate, and write `ca.crt` to the `caBundle` of all webhooks.
  *
- * Guarantees: a certificate is served only with its own key. While the files cannot be read or do not belong together
- * (they are being replaced), the last good certificate stays. Without `ca.crt`, or where cert-manager injects `caBundle`,
- * no `caBundle` is written.
+ * Guarantees: a certificate is served only with a matching key. While the files cannot be read or do not match, because
+ * they are being replaced, the last valid certificate stays in use. No `caBundle` is written without `ca.crt`, or where
+ * cert-manager injects it.
  */
 export class CertificateFiles implements CertificateSource {
   readonly #options: CertificateFilesOptions;
@@ -65,7 +65,7 @@ export class CertificateFiles implements CertificateSource {
   async trust(signal: AbortSignal): Promise<void> {
     if (this.#serving === undefined) return;
     const change = (caBundle: string | undefined) => bundleAdding(caBundle, this.#authorities);
-    const result = await trustInAll(this.#options.trustedIn, change, this.#options, signal);
+    const result = await trustInAll(this.#options.trustTargets, change, this.#options, signal);
     this.#trusted ||= result?.complete ?? false;
   }
 
@@ -77,9 +77,9 @@ export class CertificateFiles implements CertificateSource {
       readFile(join(folder, 'ca.crt'), 'utf8').catch(unlessMissing),
     ]);
     const x509 = new X509Certificate(certificate);
-    // The two files are replaced one after the other as seen from here, also where a symbolic link is swapped.
+    // The reads of the two files are not atomic, even if a symbolic link is swapped.
     if (!x509.checkPrivateKey(createPrivateKey(key)))
-      throw new Error('tls.key is not the key of tls.crt; the files may be about to be replaced');
+      throw new Error('tls.key does not match tls.crt; the files may be in the middle of a replacement');
     this.#authorities = certificatesIn(ca ?? '');
     const isNew = certificate !== this.#serving?.certificate || key !== this.#serving.key;
     if (!isNew) return;
@@ -87,11 +87,8 @@ export class CertificateFiles implements CertificateSource {
       (name) => (isIP(name) ? x509.checkIP(name) : x509.checkHost(name)) === undefined,
     );
     if (missing.length > 0)
-      logger.warn(
-        { folder, missing },
-        'The webhook certificate lacks names under which the server is reached',
-      );
-    serve({ certificate, key }); // throws where TLS cannot use it: the last one then stays
+      logger.warn({ folder, missing }, 'The webhook certificate lacks names by which the server is reached');
+    serve({ certificate, key }); // throws if TLS cannot use it; the last one then stays in use
     this.#serving = { certificate, key };
     metrics?.expires('serving', x509.validToDate);
     const authority = this.#authorities.find((each) => isSignedBy(x509, each));
