@@ -8,7 +8,7 @@ import type { ShardingClient } from '../src/sharding/lease-store.ts';
 import type { ShardingOptions } from '../src/sharding/options.ts';
 import { SHARD_MAP_ANNOTATION } from '../src/sharding/shard-map.ts';
 import { Sharding } from '../src/sharding/sharding.ts';
-import { Host, type HostOptions } from './sharding-host.ts';
+import { Host, type HostOptions } from './host.ts';
 
 /*
  * Model of several replicas that share a few shards, on machines with inaccurate clocks and unreliable networks, and one
