@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { jsonLogger, type LogLine, nodeWorld } from '@vmwright/core';
 import type { Cluster } from '@vmwright/testbed';
 import { kubeconfigAccess } from '../src/access/kubeconfig.ts';
@@ -8,17 +6,6 @@ import type { CertificateOptions } from '../src/webhook/certificates/issuer.ts';
 import type { Webhook } from '../src/webhook/endpoints.ts';
 import { webhookManifests } from '../src/webhook/manifests.ts';
 import type { WebhookOptions } from '../src/webhook/webhooks.ts';
-
-/** Returns a port that is currently free. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
 
 /** Returns the minimal roles of a program with webhooks: for its Secret and for the `caBundle` of its own webhooks. */
 export function webhookRoles(name: string, namespace: string, crds: readonly string[]): object[] {

@@ -3,29 +3,18 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { condition, startControlPlane } from '@vmwright/testbed';
+import { condition, freePort, startControlPlane } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
-import { freePort, listOf, manifestsFor, replica, waitForTrust } from '../../test/webhook-manager.ts';
-import { defineKind } from '../kind/define.ts';
-import { integer, object, string } from '../kind/schema/index.ts';
+import { defineRope, ropeRules } from '../../test/rope.ts';
+import { listOf, manifestsFor, replica, waitForTrust } from '../../test/webhook-manager.ts';
 import { type AdmissionRules, admission } from './admission.ts';
-import { type ConversionRules, conversion } from './conversion.ts';
+import { conversion } from './conversion.ts';
 import { allow } from './verdict.ts';
 
-const versions = [
-  { name: 'v1', storage: true, spec: object({ meters: integer() }) },
-  { name: 'v1beta1', spec: object({ length: string() }) },
-] as const;
 const GROUP = 'client-certificates.vmwright.dev';
-const Rope = defineKind({ group: GROUP, kind: 'Rope', plural: 'ropes', versions });
-const ropes: ConversionRules<typeof versions> = {
-  v1beta1: {
-    toStored: ({ spec }) => ({ spec: { meters: Number.parseInt(spec.length, 10) } }),
-    fromStored: ({ spec }) => ({ spec: { length: `${spec.meters}m` } }),
-  },
-};
+const Rope = defineRope(GROUP);
 const CRD = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ropes.${GROUP}`;
 const NAME = 'client-certificates';
 
@@ -43,7 +32,7 @@ test('the API server with its client certificate is accepted, also for conversio
     },
   };
   const port = await freePort();
-  const webhooks = [admission(ConfigMap, rules), conversion(Rope, ropes)];
+  const webhooks = [admission(ConfigMap, rules), conversion(Rope, ropeRules)];
   await cluster.apply(listOf(manifestsFor(NAME, port, webhooks)));
   await cluster.waitFor(CRD, (crd) => condition(crd, 'Established') === 'True');
   const clients = { caFile, names: ['kube-apiserver-webhooks'] };
@@ -52,7 +41,7 @@ test('the API server with its client certificate is accepted, also for conversio
     { name: NAME, namespace: 'default', port, webhooks: { clients } },
     (manager) => {
       manager.admit(ConfigMap, rules);
-      manager.convert(Rope, ropes);
+      manager.convert(Rope, ropeRules);
     },
   );
   const configuration = `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${NAME}`;

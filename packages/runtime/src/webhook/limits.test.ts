@@ -4,13 +4,12 @@ import { connect, type TLSSocket } from 'node:tls';
 import { collectingLogger, Registry } from '@vmwright/core';
 import { describe, expect, test } from 'vitest';
 import { ConfigMap } from '../../test/kinds.ts';
+import { defineRope, ropeRules } from '../../test/rope.ts';
 import { VirtualClock } from '../../test/virtual-clock.ts';
-import { defineKind } from '../kind/define.ts';
-import { integer, object, string } from '../kind/schema/index.ts';
 import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
 import { CertificateAuthority, type Issued } from '../pki/certificate.ts';
 import { admission } from './admission.ts';
-import { type ConversionRules, conversion } from './conversion.ts';
+import { conversion } from './conversion.ts';
 import { endpointsOf } from './endpoints.ts';
 import { WebhookServer, type WebhookServerOptions } from './server.ts';
 import { allow } from './verdict.ts';
@@ -24,18 +23,8 @@ const clients = CertificateAuthority.create({ commonName: 'clients' }, validity)
 const PATH = '/validate--v1-configmap';
 const MIB = 1024 * 1024;
 
-const versions = [
-  { name: 'v1', storage: true, spec: object({ meters: integer() }) },
-  { name: 'v1beta1', spec: object({ length: string() }) },
-] as const;
-const Rope = defineKind({ group: 'limits.vmwright.dev', kind: 'Rope', plural: 'ropes', versions });
-const rules: ConversionRules<typeof versions> = {
-  v1beta1: {
-    toStored: ({ spec }) => ({ spec: { meters: Number.parseInt(spec.length, 10) } }),
-    fromStored: ({ spec }) => ({ spec: { length: `${spec.meters}m` } }),
-  },
-};
-const ropes = conversion(Rope, rules);
+const Rope = defineRope('limits.vmwright.dev');
+const ropes = conversion(Rope, ropeRules);
 
 async function start(options: Partial<WebhookServerOptions> = {}) {
   const { logger } = collectingLogger();

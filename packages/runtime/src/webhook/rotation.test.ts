@@ -1,17 +1,11 @@
 import { once } from 'node:events';
 import { connect as dial } from 'node:tls';
+import { freePort } from '@vmwright/testbed';
 import { test as base } from '@vmwright/testbed/vitest';
 import { expect } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
-import {
-  freePort,
-  listOf,
-  manifestsFor,
-  replica,
-  waitForTrust,
-  webhookRoles,
-} from '../../test/webhook-manager.ts';
+import { listOf, manifestsFor, replica, waitForTrust, webhookRoles } from '../../test/webhook-manager.ts';
 import { Secret } from '../kind/builtin/secret.ts';
 import { ValidatingWebhookConfiguration } from '../kind/builtin/webhook-configuration.ts';
 import { CertificateAuthority } from '../pki/certificate.ts';

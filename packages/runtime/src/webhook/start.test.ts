@@ -1,27 +1,16 @@
-import { condition } from '@vmwright/testbed';
+import { condition, freePort } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { expect } from 'vitest';
 import { connect } from '../../test/connect.ts';
-import { freePort, listOf, manifestsFor, replica, waitForTrust } from '../../test/webhook-manager.ts';
+import { defineRope, ropeRules } from '../../test/rope.ts';
+import { listOf, manifestsFor, replica, waitForTrust } from '../../test/webhook-manager.ts';
 import { Lease } from '../kind/builtin/lease.ts';
-import { defineKind } from '../kind/define.ts';
-import { integer, object, string } from '../kind/schema/index.ts';
 import { microTime } from '../kind/time.ts';
-import { type ConversionRules, conversion } from './conversion.ts';
+import { conversion } from './conversion.ts';
 
-const versions = [
-  { name: 'v1', storage: true, spec: object({ meters: integer() }) },
-  { name: 'v1beta1', spec: object({ length: string() }) },
-] as const;
 const GROUP = 'webhook-start-test.vmwright.dev';
-const Rope = defineKind({ group: GROUP, kind: 'Rope', plural: 'ropes', versions });
+const Rope = defineRope(GROUP);
 const OldRope = Rope.at('v1beta1');
-const rules: ConversionRules<typeof versions> = {
-  v1beta1: {
-    toStored: ({ spec }) => ({ spec: { meters: Number.parseInt(spec.length, 10) } }),
-    fromStored: ({ spec }) => ({ spec: { length: `${spec.meters}m` } }),
-  },
-};
 const NAME = 'webhook-start-test';
 const CRD = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ropes.${GROUP}`;
 
@@ -31,7 +20,7 @@ test('webhooks run on a standby replica, and start before the initial list that 
 }) => {
   await using client = await connect(cluster.kubeconfig);
   const port = await freePort();
-  await cluster.apply(listOf(manifestsFor(NAME, port, [conversion(Rope, rules)])));
+  await cluster.apply(listOf(manifestsFor(NAME, port, [conversion(Rope, ropeRules)])));
   await using _ = { [Symbol.asyncDispose]: () => cluster.api.delete(CRD) };
   await cluster.waitFor(CRD, (crd) => condition(crd, 'Established') === 'True');
   const now = microTime(Date.now());
@@ -44,7 +33,7 @@ test('webhooks run on a standby replica, and start before the initial list that 
     await using standby = await replica(
       cluster.kubeconfig,
       { name: NAME, namespace, port, election },
-      (manager) => manager.convert(Rope, rules),
+      (manager) => manager.convert(Rope, ropeRules),
     );
     await standby.serving;
     await waitForTrust(cluster, [CRD]);
@@ -60,7 +49,7 @@ test('webhooks run on a standby replica, and start before the initial list that 
     cluster.kubeconfig,
     { name: NAME, namespace, port, namespaces: [namespace] },
     (manager) => {
-      manager.convert(Rope, rules);
+      manager.convert(Rope, ropeRules);
       manager.control({ for: OldRope, reconcile: async ({ spec }) => reconciled.resolve(spec.length) });
     },
   );

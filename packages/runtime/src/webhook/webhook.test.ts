@@ -1,14 +1,7 @@
-import { condition, field } from '@vmwright/testbed';
+import { condition, field, freePort } from '@vmwright/testbed';
 import { test as base } from '@vmwright/testbed/vitest';
 import { expect } from 'vitest';
-import {
-  freePort,
-  listOf,
-  manifestsFor,
-  replica,
-  waitForTrust,
-  webhookRoles,
-} from '../../test/webhook-manager.ts';
+import { listOf, manifestsFor, replica, waitForTrust, webhookRoles } from '../../test/webhook-manager.ts';
 import { crdOf } from '../kind/crd.ts';
 import { defineKind } from '../kind/define.ts';
 import type { ObjectOf } from '../kind/kind.ts';
