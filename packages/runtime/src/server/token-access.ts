@@ -118,7 +118,7 @@ export class TokenAccess {
       );
     } catch (error) {
       logger.warn({ path, error: messageOf(error) }, 'Checking a token with the API server failed');
-      throw new RequestError(503, 'the API server could not be asked about the token; try again\n');
+      throw new RequestError(503, 'the token could not be checked with the API server; try again\n');
     } finally {
       this.#reviews -= 1;
     }
