@@ -99,7 +99,7 @@ describe('an outage of the cloud', () => {
       expect(count('Backend unavailable; its objects are retried when it answers')).toBe(1);
       expect(count('Backend available again')).toBe(1);
       expect(count('Reconcile failed')).toBe(0);
-      expect(count('the job has failed; it comes again')).toBe(0);
+      expect(count('Job failed, retrying at the next interval')).toBe(0);
     },
     120_000,
   );
