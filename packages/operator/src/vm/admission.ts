@@ -1,10 +1,9 @@
 import { type CloudClient, InvalidRequestError, NameTakenError, ProhibitedNameError } from '@vmwright/cloud';
 import { type AdmissionRules, allow, deny, type Logger } from '@vmwright/runtime';
 import { deletionPolicyOf } from '../annotations.ts';
+import { ignoreNotFound, toCondition } from './errors.ts';
+import { taken } from './observe.ts';
 import type { VM } from './resource.ts';
-import { taken } from './servers.ts';
-import { troubleOf } from './trouble.ts';
-import { unlessGone } from './unless-gone.ts';
 
 const TIMEOUT_SECONDS = 10;
 /** Both calls, and the way to the API server, fit into that. */
@@ -36,7 +35,7 @@ export function admitVms(
           const { serverId } = error;
           const options = { signal, timeoutMs: HOLDER_MS, tries: 1 };
           const get = serverId === undefined ? undefined : cloud?.get(serverId, options);
-          const holder = await unlessGone(get ?? Promise.resolve(undefined)).catch(() => undefined);
+          const holder = await ignoreNotFound(get ?? Promise.resolve(undefined)).catch(() => undefined);
           return deny(
             holder === undefined
               ? `The name "${vmname}" is already used. Choose another vmname`
@@ -46,7 +45,7 @@ export function admitVms(
         if (error instanceof ProhibitedNameError || error instanceof InvalidRequestError)
           return deny(error.detail);
         log.warn({ vmname, error: String(error) }, 'Checking a name with the cloud failed');
-        const { message = 'The operator failed to ask the cloud' } = troubleOf(error) ?? {};
+        const { message = 'The operator failed to ask the cloud' } = toCondition(error) ?? {};
         return deny(
           `The vmname "${vmname}" could not be checked. ${message.replace(RETRYING, '')}. Try again later`,
           { code: 503 },

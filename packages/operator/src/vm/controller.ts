@@ -14,13 +14,13 @@ import {
   type World,
 } from '@vmwright/runtime';
 import { announceDeletion } from './deletion-status.ts';
-import { Inventory } from './inventory.ts';
+import { BACKEND, toCondition } from './errors.ts';
 import { isOutdated } from './plan.ts';
 import { pollingOf } from './polling.ts';
 import { VmReconciler } from './reconciler.ts';
 import { VM } from './resource.ts';
+import { ServerInventory } from './server-inventory.ts';
 import { cloudTroubleOf } from './status.ts';
-import { BACKEND, troubleOf } from './trouble.ts';
 
 export const FINALIZER = 'vmwright.dev/vm';
 
@@ -67,7 +67,7 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
       for (const key of vms.keys()) wakes.enqueue(key);
     },
   });
-  const inventory = new Inventory({
+  const inventory = new ServerInventory({
     world,
     cloud,
     cluster,
@@ -91,7 +91,7 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
       isFailing = true;
       if (!signal.aborted) log.debug({ error: String(error) }, 'Listing servers failed');
       const { outage } = availability;
-      const reason = outage && troubleOf(outage.error)?.reason;
+      const reason = outage && toCondition(outage.error)?.reason;
       // The cause of an outage may change: hanging first, then refusing the key.
       return reason === undefined ? [] : keysOf(({ status }) => cloudTroubleOf(status) !== reason);
     }

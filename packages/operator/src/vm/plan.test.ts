@@ -1,6 +1,7 @@
 import type { Server } from '@vmwright/cloud';
 import { conditionOf, schema } from '@vmwright/runtime';
 import { describe, expect, test } from 'vitest';
+import type { ConditionError } from './errors.ts';
 import { isOutdated, plan, type Seen, type Step } from './plan.ts';
 import { VM, type VMStatus } from './resource.ts';
 import { observed, troubled } from './status.ts';
@@ -43,6 +44,12 @@ function told(step: Step): VMStatus {
   return step.status;
 }
 
+const UNREACHABLE: ConditionError = {
+  ...{ reason: 'CloudUnreachable', message: 'no answer', isOutage: true, isTransient: true },
+};
+const REJECTED: ConditionError = {
+  ...{ reason: 'CloudRefused', message: 'no', isOutage: false, isTransient: false },
+};
 const ready = (status: VMStatus) => conditionOf(status.conditions, 'Ready');
 
 describe('a new VM', () => {
@@ -155,7 +162,7 @@ describe('a VM that has a machine', () => {
     expect([intent.do, told(intent)]).toMatchObject(['intend', { ...another, attempts: 2 }]);
     expect(next(object, { server, intended: true })).toEqual({ do: 'remove', id: 's-1' });
     // What stood in the way stays told until it does not.
-    const inTrouble = troubled(object, { reason: 'CloudUnreachable', message: 'no answer' }, NOW);
+    const inTrouble = troubled(object, UNREACHABLE, NOW);
     expect(told(next(vm(inTrouble, RECREATE), { server }))).toEqual({ ...inTrouble, attempts: 2 });
     const done = { server, intended: true, removed: true };
     expect(told(next(vm(inTrouble, RECREATE), done))).toMatchObject(another);
@@ -213,13 +220,14 @@ describe('a VM that has a machine', () => {
   test('is not told as failed because the cloud does not answer us, or not any more', () => {
     const before = observed(vm(), running, NOW);
     for (const reason of ['CloudUnreachable', 'CloudBusy', 'CloudUnauthorized', 'CloudRefused'] as const) {
-      const status = troubled(vm(before), { reason, message: 'it is so' }, NOW);
+      const isOutage = reason !== 'CloudRefused';
+      const error = { reason, message: 'it is so', isOutage, isTransient: false };
+      const status = troubled(vm(before), error, NOW);
       expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown', msg: 'it is so' });
       // What is refused is tried again by itself, ever later.
-      const isWoken = reason !== 'CloudRefused';
-      expect(isOutdated(vm(status), new Map([[running.id, running]]))).toBe(isWoken);
+      expect(isOutdated(vm(status), new Map([[running.id, running]]))).toBe(isOutage);
     }
-    expect(troubled(vm(), { reason: 'CloudRefused', message: 'no' }, NOW).opStatus).toBe('Failed');
+    expect(troubled(vm(), REJECTED, NOW).opStatus).toBe('Failed');
   });
 
   test('of which not even the id is known is lost without one', () => {

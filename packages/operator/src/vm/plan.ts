@@ -1,7 +1,7 @@
 import type { Labels, NewServer, Server } from '@vmwright/cloud';
 import { type EventInput, isTrue } from '@vmwright/runtime';
 import { isPaused, mayRecreate } from '../annotations.ts';
-import { isOwnedBy, keyFor, marksOf, marksToMend, ownerOf } from './marks.ts';
+import { idempotencyKey, isOwnedBy, labelsToRepair, ownershipLabels, ownerUid } from './identity.ts';
 import { hasVmId, type VM, type VMStatus } from './resource.ts';
 import {
   cloudTroubleOf,
@@ -66,14 +66,14 @@ const NAME_AGAIN_MS = 5 * 60_000;
 export function plan(cluster: string, now: number, vm: VM, seen: Seen): Step {
   const { spec, status = {} } = vm;
   const { server, name } = seen;
-  const labels = marksOf(cluster, vm);
+  const labels = ownershipLabels(cluster, vm);
   if (server === undefined) {
     if (hasVmId(status)) return { do: 'look', id: status.vmId };
     if (isPaused(vm)) return { do: 'tell', status: idle(vm, now) };
     if (name === undefined) return { do: 'check', name: spec.vmname };
     if (name !== 'accepted') return tellRefused(vm, name, now);
     if (!seen.intended) return { do: 'intend', status: pending(vm, now) };
-    return { do: 'create', server: { name: spec.vmname, labels }, key: keyFor(vm) };
+    return { do: 'create', server: { name: spec.vmname, labels }, key: idempotencyKey(vm) };
   }
   const isOurs = !('gone' in server) && isOwnedBy(vm, server);
   if (!isOurs && hasVmId(status)) {
@@ -83,7 +83,7 @@ export function plan(cluster: string, now: number, vm: VM, seen: Seen): Step {
   if ('gone' in server || isOfAnother(vm, server)) return planWithoutMachine(vm, server, now);
   const observation = observed(vm, server, now);
   if (isPaused(vm)) return { do: 'tell', status: observation };
-  const marks = marksToMend(server, labels);
+  const marks = labelsToRepair(server, labels);
   if (marks !== undefined) return { do: 'mark', id: server.id, labels: marks };
   const waitMs = recreationWaitOf(vm, now);
   const isToGo = server.state === 'failed' && mayRecreate(vm) && isOwnedBy(vm, server);
@@ -119,7 +119,7 @@ function isReplaced(vm: VM): boolean {
  * own: it is observed, and nothing is changed.
  */
 function isOfAnother(vm: VM, server: Server): boolean {
-  const isUnlabelled = ownerOf(server) === undefined && server.name === vm.spec.vmname;
+  const isUnlabelled = ownerUid(server) === undefined && server.name === vm.spec.vmname;
   return !isOwnedBy(vm, server) && !isUnlabelled;
 }
 

@@ -8,14 +8,13 @@ import {
   requeueAfter,
 } from '@vmwright/runtime';
 import { deletionPolicyOf, pauseOf } from '../annotations.ts';
-import type { Inventory } from './inventory.ts';
-import { NO_MARKS } from './marks.ts';
+import { ignoreNotFound, isOutageReason, toCondition, toReconcileError } from './errors.ts';
+import { NO_OWNERSHIP_LABELS } from './identity.ts';
+import { ownedBesides, remainingOf, seenBy } from './observe.ts';
 import { plan, type Seen, type Step } from './plan.ts';
 import { VM, type VMStatus } from './resource.ts';
-import { ownedBesides, remainingOf, seenBy } from './servers.ts';
+import type { ServerInventory } from './server-inventory.ts';
 import { cloudTroubleOf, deleted, deleting, orphaned, troubled } from './status.ts';
-import { asFailure, isOutageReason, troubleOf } from './trouble.ts';
-import { unlessGone } from './unless-gone.ts';
 
 /** While a machine is being deleted, it is looked at this often. */
 const MOVING_MS = 2_000;
@@ -26,7 +25,7 @@ const OUTAGE_MS = 60_000;
 
 export interface VmReconcilerOptions {
   readonly cloud: CloudClient;
-  readonly inventory: Inventory;
+  readonly inventory: ServerInventory;
   readonly availability: Availability;
   readonly cluster: string;
   /** Called when the cloud has begun to create or delete a machine. */
@@ -51,7 +50,7 @@ export class VmReconciler {
           vm = await context.setStatus(vm, step.status);
           seen = { ...seen, intended: true };
         } else seen = await this.#execute(step, vm, seen, ours, { event: context.event, signal });
-        if (seen.server !== undefined && 'id' in seen.server) this.#options.inventory.saw(seen.server);
+        if (seen.server !== undefined && 'id' in seen.server) this.#options.inventory.set(seen.server);
       }
     });
 
@@ -67,8 +66,8 @@ export class VmReconciler {
     return this.#reporting(vm, context, async (ours) => {
       const servers = await remainingOf(ours, vm, policy === 'Orphan');
       for (const { id } of servers) {
-        if (policy === 'Orphan') await unlessGone(ours.relabel(id, NO_MARKS));
-        else await unlessGone(ours.delete(id)); // also if it was asked before: the cloud may have lost the request
+        if (policy === 'Orphan') await ignoreNotFound(ours.relabel(id, NO_OWNERSHIP_LABELS));
+        else await ignoreNotFound(ours.delete(id)); // also if it was asked before: the cloud may have lost the request
       }
       if (servers.length > 0 && policy !== 'Orphan') {
         const [why = 'The cloud is deleting the machine'] = servers.flatMap(({ message }) => message ?? []);
@@ -92,11 +91,11 @@ export class VmReconciler {
     const { inventory, cluster, onMoving } = this.#options;
     switch (step.do) {
       case 'look':
-        return { server: await inventory.find(step.id, signal) };
+        return { server: await inventory.get(step.id, signal) };
       case 'search':
         return { ...seen, owned: (await ownedBesides(ours, vm, step.besides)) ?? 'none' };
       case 'mark':
-        return { server: (await unlessGone(ours.relabel(step.id, step.labels))) ?? { gone: step.id } };
+        return { server: (await ignoreNotFound(ours.relabel(step.id, step.labels))) ?? { gone: step.id } };
       case 'check':
         return seenBy(ours, cluster, vm, () => ours.check(step.name));
       case 'create': {
@@ -107,7 +106,7 @@ export class VmReconciler {
         return made;
       }
       case 'remove':
-        await unlessGone(ours.delete(step.id));
+        await ignoreNotFound(ours.delete(step.id));
         onMoving();
         return { ...seen, removed: true };
     }
@@ -147,7 +146,7 @@ export class VmReconciler {
       return await work(ours, signal);
     } catch (error) {
       await reportTrouble(vm, error, context);
-      throw asFailure(error);
+      throw toReconcileError(error);
     }
   }
 }
@@ -155,7 +154,7 @@ export class VmReconciler {
 /** Puts what prevents a reconcile into the newest status known. The log has it in full, since it is thrown. */
 async function reportTrouble(found: VM, error: unknown, context: ReconcileContext<VM>): Promise<void> {
   const { cache, key, now, signal, log } = context;
-  const trouble = troubleOf(error);
+  const trouble = toCondition(error);
   const newest = cache(VM).get(key) ?? found; // the reconcile may have written it since
   const vm = newest.metadata.uid === found.metadata.uid ? newest : found;
   if (signal.aborted || trouble === undefined) return;

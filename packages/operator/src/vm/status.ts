@@ -1,9 +1,9 @@
 import type { Server } from '@vmwright/cloud';
 import { conditionOf, type Outcome, setCondition, withOutcome, withPaused } from '@vmwright/runtime';
 import { mayRecreate, pauseOf, RECREATE } from '../annotations.ts';
-import { isOwnedBy, OWNER } from './marks.ts';
+import { type ConditionError, isOutageReason } from './errors.ts';
+import { isOwnedBy, UID_LABEL } from './identity.ts';
 import { hasVmId, type VM, type VMStatus } from './resource.ts';
-import { isOutageReason, isPassing, type Trouble } from './trouble.ts';
 
 /* The status of a VM in each situation. The text is the same on every retry, so that nothing is written again. */
 
@@ -85,7 +85,7 @@ export function orphaned(vm: VM, now: number): VMStatus {
 }
 
 /** The cloud could not be asked, or has rejected the request; what was known before stays. */
-export function troubled(vm: VM, trouble: Trouble, now: number): VMStatus {
+export function troubled(vm: VM, trouble: ConditionError, now: number): VMStatus {
   const before = without(vm.status);
   const { reason, message } = trouble;
   const isDeleting = vm.metadata.deletionTimestamp !== undefined;
@@ -97,7 +97,7 @@ export function troubled(vm: VM, trouble: Trouble, now: number): VMStatus {
     now,
     { ...before, opStatus },
     {
-      state: isPassing(trouble) ? 'progressing' : 'stalled',
+      state: trouble.isTransient ? 'progressing' : 'stalled',
       reason,
       message: isDeleting ? `Waiting to delete the machine. ${message}` : message,
       isUnknown: !isRefused,
@@ -160,7 +160,7 @@ export function recreated(vm: VM, message: string, now: number): VMStatus {
 export function remedyFor(vm: VM, server?: Server): string {
   if (!mayRecreate(vm)) return `Delete the VM, or annotate it with ${RECREATE}=true to get a new machine`;
   if (server !== undefined && !isOwnedBy(vm, server))
-    return `The operator does not remove it, because its label ${OWNER} is gone: delete it in the cloud to get a new machine`;
+    return `The operator does not remove it, because its label ${UID_LABEL} is gone: delete it in the cloud to get a new machine`;
   const pauseMs = recreationPauseOf(vm);
   return pauseMs === 0
     ? 'A new machine is created'

@@ -25,7 +25,7 @@ export const VM_BUGS: readonly Planted[] = [
   },
   {
     name: 'a machine that is made anew has the key of the lost one',
-    file: `${VM}/marks.ts`,
+    file: `${VM}/identity.ts`,
     find: 'return recreations === 0 ? uid :',
     replace: 'return recreations >= 0 ? uid :',
     why: 'a key stands for one machine, also when that is gone',
@@ -77,9 +77,9 @@ export const VM_BUGS: readonly Planted[] = [
   },
   {
     name: 'an object goes without a look for machines by their marks',
-    file: `${VM}/servers.ts`,
-    find: 'for await (const page of cloud.list({ labels: marksOfOne(uid) })) servers.push(...page);',
-    replace: 'void cloud, uid, marksOfOne;',
+    file: `${VM}/observe.ts`,
+    find: 'for await (const page of cloud.list({ labels: ownerLabels(uid) })) servers.push(...page);',
+    replace: 'void cloud, uid, ownerLabels;',
     why: 'an id that was never stored is found by nothing else',
     scenario,
   },
@@ -93,7 +93,7 @@ export const VM_BUGS: readonly Planted[] = [
   },
   {
     name: 'a machine that a list lacks is taken for gone',
-    file: `${VM}/inventory.ts`,
+    file: `${VM}/server-inventory.ts`,
     find: 'if (known !== undefined) return known;',
     replace: 'return known ?? { gone: id };',
     why: 'a list may be older than the machine',
@@ -101,7 +101,7 @@ export const VM_BUGS: readonly Planted[] = [
   },
   {
     name: 'a name that is taken is refused without asking by whom',
-    file: `${VM}/servers.ts`,
+    file: `${VM}/observe.ts`,
     find: 'return isOwnedBy(vm, server) ?',
     replace: 'return false ?',
     why: 'after an answer that got lost, it is taken by the machine that we asked for',
@@ -109,7 +109,7 @@ export const VM_BUGS: readonly Planted[] = [
   },
   {
     name: 'whoever has the name is adopted',
-    file: `${VM}/servers.ts`,
+    file: `${VM}/observe.ts`,
     find: 'return isOwnedBy(vm, server) ?',
     replace: 'return true ?',
     why: "another's machine is not ours because it has the name",
@@ -117,7 +117,7 @@ export const VM_BUGS: readonly Planted[] = [
   },
   {
     name: 'a prohibition is believed though the machine is there',
-    file: `${VM}/servers.ts`,
+    file: `${VM}/observe.ts`,
     find: 'const [server] = await serversOf(cloud, vm);',
     replace: 'const [server] = [] as Server[];',
     why: 'it may have come after the machine, and before its id was stored',
@@ -165,7 +165,7 @@ export const VM_BUGS: readonly Planted[] = [
   },
   {
     name: 'no outage of the cloud is noticed',
-    file: `${VM}/inventory.ts`,
+    file: `${VM}/server-inventory.ts`,
     find: 'availability.failed(error);',
     replace: '',
     why: 'without an answer, nobody knows whether a machine still runs',
@@ -182,7 +182,7 @@ export const VM_BUGS: readonly Planted[] = [
   {
     name: 'an orphan keeps its marks',
     file: `${VM}/reconciler.ts`,
-    find: "if (policy === 'Orphan') await unlessGone(ours.relabel(id, NO_MARKS));",
+    find: "if (policy === 'Orphan') await ignoreNotFound(ours.relabel(id, NO_OWNERSHIP_LABELS));",
     replace: "if (policy === 'Orphan') continue;",
     why: 'it would be reported as an orphan for ever',
     scenario,

@@ -6,11 +6,11 @@ import {
   ProhibitedNameError,
   type Server,
 } from '@vmwright/cloud';
-import { holderOf, isOwnedBy, marksOfOne } from './marks.ts';
+import { ignoreNotFound } from './errors.ts';
+import { isOwnedBy, ownerIn, ownerLabels } from './identity.ts';
 import type { Seen } from './plan.ts';
 import { hasVmId, type VM } from './resource.ts';
 import type { Refusal } from './status.ts';
-import { unlessGone } from './unless-gone.ts';
 
 /**
  * What is seen by asking about a name, or for a server: ours, accepted, or refused. That the name is taken says nothing
@@ -33,7 +33,7 @@ export async function seenBy(
       return server === undefined ? { name: prohibited(error) } : { server };
     }
     if (!(error instanceof NameTakenError)) throw error;
-    const server = error.serverId === undefined ? undefined : await unlessGone(cloud.get(error.serverId));
+    const server = error.serverId === undefined ? undefined : await ignoreNotFound(cloud.get(error.serverId));
     if (server === undefined) throw error; // the name is free by now: the next try finds it so
     return isOwnedBy(vm, server) ? { server } : { name: taken(cluster, vm, server) };
   }
@@ -43,7 +43,7 @@ export async function seenBy(
 async function serversOf(cloud: CloudClient, { metadata }: VM): Promise<readonly Server[]> {
   const { uid = '' } = metadata;
   const servers: Server[] = [];
-  for await (const page of cloud.list({ labels: marksOfOne(uid) })) servers.push(...page);
+  for await (const page of cloud.list({ labels: ownerLabels(uid) })) servers.push(...page);
   return servers;
 }
 
@@ -54,7 +54,7 @@ async function serversOf(cloud: CloudClient, { metadata }: VM): Promise<readonly
  */
 export async function remainingOf(cloud: CloudClient, vm: VM, whole: boolean): Promise<readonly Server[]> {
   const { status = {} } = vm;
-  const found = hasVmId(status) ? await unlessGone(cloud.get(status.vmId)) : undefined;
+  const found = hasVmId(status) ? await ignoreNotFound(cloud.get(status.vmId)) : undefined;
   const known = found !== undefined && isOwnedBy(vm, found) ? [found] : [];
   if (!whole && known.length > 0) return known;
   const listed = await serversOf(cloud, vm);
@@ -67,7 +67,7 @@ export async function remainingOf(cloud: CloudClient, vm: VM, whole: boolean): P
  */
 export async function ownedBesides(cloud: CloudClient, vm: VM, vmId: string): Promise<Server | undefined> {
   for (const { id } of await serversOf(cloud, vm)) {
-    const server = id === vmId ? undefined : await unlessGone(cloud.get(id));
+    const server = id === vmId ? undefined : await ignoreNotFound(cloud.get(id));
     if (server !== undefined && server.state !== 'deleting' && isOwnedBy(vm, server)) return server;
   }
   return undefined;
@@ -79,7 +79,7 @@ function prohibited({ detail }: CloudError): Refusal {
 
 /** Users own VMs, not servers: names the VM that holds the name, unless it is in a namespace they may not see. */
 export function taken(cluster: string, { metadata, spec }: VM, server: Server): Refusal {
-  const holder = holderOf(server, cluster);
+  const holder = ownerIn(server, cluster);
   const { namespace = '' } = metadata;
   const by =
     holder === undefined
