@@ -99,11 +99,6 @@ export function toReconcileError(error: unknown): unknown {
   return Object.assign(unavailable, { retryAfterMs });
 }
 
-/** Whether this reason of Ready means an outage of the cloud. */
-export function isOutageReason(reason: string | undefined): boolean {
-  return reason !== undefined && reason.startsWith('Cloud') && reason !== 'CloudRefused';
-}
-
 /** Resolves to undefined instead of failing if the cloud has no such server. */
 export async function ignoreNotFound<T>(answer: Promise<T>): Promise<T | undefined> {
   try {

@@ -11,7 +11,7 @@ export interface VmGarbageOptions extends GarbageOptions {
   readonly cluster: string;
 }
 
-/** Deletes servers of the cloud that were created after their VM was deleted, and reports others without a VM. */
+/** Deletes servers that were created after their VM was deleted, and reports other servers without a VM. */
 export function collectVmGarbage(manager: Manager, { cloud, cluster, ...options }: VmGarbageOptions): void {
   collectGarbage(manager, {
     ...options,
@@ -21,7 +21,7 @@ export function collectVmGarbage(manager: Manager, { cloud, cluster, ...options 
   });
 }
 
-/** The servers that carry this cluster's ownership labels. */
+/** Returns access to the servers that carry this cluster's ownership labels. */
 export function cloudServers(cloud: CloudClient, cluster: string): ExternalResources<Server> {
   return {
     list: async (signal) => {

@@ -2,7 +2,7 @@ import type { CloudClient, Server } from '@vmwright/cloud';
 import { type Availability, unlessAborted, type World } from '@vmwright/runtime';
 import { ignoreNotFound } from './errors.ts';
 import { clusterLabels } from './identity.ts';
-import type { Gone } from './plan.ts';
+import type { Gone } from './observe.ts';
 
 export interface ServerInventoryOptions {
   readonly world: Pick<World, 'monotonic'>;

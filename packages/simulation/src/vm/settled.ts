@@ -2,7 +2,16 @@ import { fieldAt } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Cloud } from '../cloud/cloud.ts';
 import type { CloudServer } from '../cloud/server.ts';
-import { conditionsOf, isPaused, mayRecreate, msgOf, opStatusOf, vmIdOf, vmnameOf } from './objects.ts';
+import {
+  conditionsOf,
+  isCloudAvailable,
+  isPaused,
+  mayRecreate,
+  msgOf,
+  opStatusOf,
+  vmIdOf,
+  vmnameOf,
+} from './objects.ts';
 import { isMarkedFor, ownerIn, serversOf } from './outside.ts';
 
 /** What is wrong with an object at rest; undefined where all is as it should be. */
@@ -22,6 +31,7 @@ function withMachine(object: StoredObject, machine: CloudServer, cloud: Cloud): 
   const { cpuUtilization, state } = cloud.shown(machine);
   const ready = conditionsOf(object).get('Ready');
   if (conditionsOf(object).has('VmLost')) return 'its machine is not lost';
+  if (!isCloudAvailable(object)) return 'the cloud answers';
   switch (state) {
     case 'running': {
       const isTold = opStatusOf(object) === 'Running' && ready?.status === 'True';
