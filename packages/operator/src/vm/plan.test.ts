@@ -250,9 +250,9 @@ describe('a VM that has a machine', () => {
     const before = machineStatus(vm(), running, NOW);
     for (const reason of ['CloudUnreachable', 'CloudBusy', 'CloudUnauthorized', 'CloudRefused'] as const) {
       const isOutage = reason !== 'CloudRefused';
-      const error = { reason, message: 'it is so', isOutage, isTransient: false };
+      const error = { reason, message: 'some cause', isOutage, isTransient: false };
       const status = valid(errorStatus(vm(before), error, NOW));
-      expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown', msg: 'it is so' });
+      expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown', msg: 'some cause' });
       // A rejected request has its own retries with back-off.
       expect(isOutdated(vm(status), new Map([[running.id, running]]))).toBe(isOutage);
     }
