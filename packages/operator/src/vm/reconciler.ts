@@ -55,12 +55,11 @@ export class VmReconciler {
       let observed: Observed = { cluster: this.#options.cluster };
       for (;;) {
         const { status, actions, event, requeueAfterMs } = plan(vm, observed, context.now());
-        const stored = await setStatus(vm, status, context);
+        vm = await setStatus(vm, status, context);
         if (actions.length === 0) {
           if (event !== undefined) context.event(vm, event);
           return requeueAfterMs === undefined ? undefined : requeueAfter(requeueAfterMs);
         }
-        vm = stored;
         for (const action of actions)
           observed = await this.#execute(action, vm, observed, cloud, { event: context.event, signal });
       }
