@@ -1,31 +1,31 @@
-# The front door. Every target sets up what it needs, on a fresh checkout too.
+# Entry point for all tasks. Every target installs what it needs, also on a fresh checkout.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up restart stop test check types lint arrows ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api format generate simulate planted bench assets lock clean
+.PHONY: help up restart stop test check types lint arrows exports ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api format generate simulate mutants bench assets lock clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
-# A thread a core is at work: helpers that collect garbage would only take turns with them (of vm, 130 histories a second; 160 so).
+# The simulation uses all cores, so parallel garbage collection only competes with it (scenario vm: 130 runs/s with it, 160 without).
 SIMULATING := --single-threaded-gc
 
-help: ## What there is
+help: ## Lists the targets
 	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1|/' | column -t -s '|'
 
-up: $(INSTALLED) ## All parts and the operator, in the foreground; PORTS=<first port> for other ports
+up: $(INSTALLED) ## Runs all parts and the operator in the foreground; PORTS=<first port> sets other ports
 	@node $(TESTBED)/up/main.ts
 
-restart: $(INSTALLED) ## Restart a part of the running `make up`: PART=operator
-	@node $(TESTBED)/up/ask.ts restart $(PART)
+restart: $(INSTALLED) ## Restarts a part of the running `make up`: PART=operator
+	@node $(TESTBED)/up/send-request.ts restart $(PART)
 
-stop: $(INSTALLED) ## Stop a part of the running `make up` until it is restarted: PART=cloud
-	@node $(TESTBED)/up/ask.ts stop $(PART)
+stop: $(INSTALLED) ## Stops a part of the running `make up` until `make restart`: PART=cloud
+	@node $(TESTBED)/up/send-request.ts stop $(PART)
 
-test: assets ## All tests; ONLY=<path or name> for some
+test: assets ## Runs all tests, or those that match ONLY=<path or name>
 	@vitest run $(ONLY)
 
-check: types lint arrows ambient unused locked generated ## Types, lint, format, imports, unused code, locked packages, generated files
+check: types lint arrows exports ambient unused locked generated ## Checks types, lint, format, imports, exports, unused code, locked packages and generated files
 
 types: $(INSTALLED)
 	@tsc -p .
@@ -35,6 +35,9 @@ lint: $(INSTALLED)
 
 arrows: $(INSTALLED)
 	@node tools/check/arrows.ts
+
+exports: $(INSTALLED)
+	@node tools/check/exports.ts
 
 ambient: $(INSTALLED)
 	@node tools/check/ambient.ts
@@ -59,10 +62,10 @@ generated-config: $(INSTALLED)
 generated-api: $(INSTALLED)
 	@node tools/docs/api.ts --check
 
-format: $(INSTALLED) ## Format and mend what can be mended
+format: $(INSTALLED) ## Formats the code and applies safe lint fixes
 	@biome check --write .
 
-generate: $(INSTALLED) ## Write the generated files anew
+generate: $(INSTALLED) ## Regenerates the generated files
 	@node $(TESTBED)/manifests/main.ts
 	@node tools/vim25/main.ts
 	@node tools/config/main.ts
@@ -71,25 +74,25 @@ generate: $(INSTALLED) ## Write the generated files anew
 simulate: $(INSTALLED) ## Histories of the real code in the simulated world; SEEDS=, MINUTES=, SCENARIO=, or SEED= for the story of one (SHRINK=1: a short one)
 	@node $(SIMULATING) packages/simulation/src/main.ts
 
-planted: $(INSTALLED) ## Bugs put in on purpose, each to be found by the simulation; ONLY=<part of a name> for some
-	@node $(SIMULATING) packages/simulation/src/planted/main.ts
+mutants: $(INSTALLED) ## Check that the simulation finds every mutant; ONLY=<part of a name> for some
+	@node $(SIMULATING) packages/simulation/src/mutants/main.ts
 
-bench: assets ## Benchmarks against the bars; ONLY=<name> for one, PART=<name> for a part of it
+bench: assets ## Runs all benchmarks, or ONLY=<name>, or PART=<name> of it
 	@node bench/main.ts $(ONLY) $(PART)
 
-assets: $(INSTALLED) ## The testbed's programs: found, downloaded or built
+assets: $(INSTALLED) ## Downloads or builds the testbed's programs if needed
 	@node $(TESTBED)/assets/main.ts
 
-lock: ## Write package-lock.json again, for all platforms
+lock: ## Updates package-lock.json for all platforms
 	npm install --package-lock-only --omit-lockfile-registry-resolved
 	node tools/lock/check.mjs
 
-clean: ## Remove what was installed and written here; the cache of programs stays
+clean: ## Removes installed packages and generated folders, but not the cache of the testbed's programs
 	rm -rf node_modules .vmwright .vitest packages/*/node_modules
 
 $(INSTALLED): package.json package-lock.json $(wildcard packages/*/package.json)
 	@echo 'Installing packages with npm (about a minute the first time)'
 	npm ci --no-audit --no-fund --loglevel=error
-	@# npm passes over an optional package that it cannot download or verify; an older Node of the system must not stand in.
+	@# npm skips an optional package that it cannot download or verify; the system's Node must not be used instead.
 	@test -x node_modules/.bin/node || { rm -f $@; echo "Node for $$(uname -s) $$(uname -m) was not installed: package.json lists no package for this platform, or npm could not download it or verify its hash. Run 'npm ci --loglevel=verbose' for the reason." >&2; exit 1; }
 	@touch $@

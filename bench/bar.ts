@@ -1,16 +1,17 @@
-/** One line of `make bench`: what was measured, on both sides where there are two, and the bar it is held to. */
+/** One measurement of `make bench`, with the comparator's value and the bar if there are any. */
 export interface Row {
-  /** Ends with the unit, in brackets. */
+  /** Ends with the unit in parentheses. */
   readonly name: string;
   readonly ours: number;
   readonly theirs?: number;
-  /** Without: told, and held to nothing. */
+  /** Without a bar, the row is informational. */
   readonly bar?: Bar;
 }
 
-/** At most or at least so much: of `ours / theirs` where there is a comparator, of `ours` itself where not or if said so. */
+/** Limit for `ours / theirs`, or for `ours` if there is no comparator or `of` is `ours`. */
 export type Bar = ({ readonly atMost: number } | { readonly atLeast: number }) & { readonly of?: 'ours' };
 
+/** A row with the result of the comparison with its bar. */
 export interface Judged {
   readonly name: string;
   readonly ours: number;
@@ -33,7 +34,7 @@ export function judge({ name, ours, theirs, bar }: Row): Judged {
 export const HEADER = ['name', 'ours', 'theirs', 'ratio', 'bar', ''] as const;
 
 export function cells({ name, ours, theirs, ratio, bar, holds }: Judged): readonly string[] {
-  const verdict = holds === null ? '' : holds ? 'holds' : 'short';
+  const verdict = holds === null ? '' : holds ? 'holds' : 'missed';
   return [name, number(ours), number(theirs), number(ratio), bar ?? '-', verdict];
 }
 

@@ -1,4 +1,4 @@
-/** `make bench`: every benchmark, or the one named, each row against its bar; also written to `bench/results/`. */
+/** `make bench`: runs all benchmarks, or the given one, compares each row with its bar, and writes `bench/results/`. */
 import { cells, HEADER, type Judged, judge, line, type Row } from './bar.ts';
 import { writeResults } from './results.ts';
 import { runtime } from './runtime/runtime.ts';
@@ -13,7 +13,7 @@ const benchmarks: Readonly<Record<string, (part?: string) => AsyncIterable<Row>>
 
 const [only, part] = process.argv.slice(2);
 if (only !== undefined && benchmarks[only] === undefined) {
-  console.error(`no benchmark is called ${only}; there are: ${Object.keys(benchmarks).join(', ')}`);
+  console.error(`unknown benchmark ${only}; use one of ${Object.keys(benchmarks).join(', ')}`);
   process.exit(1);
 }
 

@@ -4,9 +4,9 @@ const WIDTH = 960;
 const LABELS = 420;
 const BAR = 9;
 const STEP = 30;
-const COLOURS = { ours: '#3178c6', theirs: '#8fa3ad', short: '#c0392b' };
+const COLOURS = { ours: '#3178c6', theirs: '#8fa3ad', missed: '#c0392b' };
 
-/** Two bars a row, ours and theirs, each pair to its own scale; the ratio beside it, in red where it is short of its bar. */
+/** Draws two bars per row, ours and theirs, scaled per row, and the ratio, in red if it misses its bar. */
 export function plot(title: string, rows: readonly Judged[]): string {
   const compared = rows.filter(({ theirs }) => theirs !== null);
   const height = 60 + STEP * compared.length;
@@ -21,10 +21,10 @@ ${drawn}
 }
 
 function pair({ name, ours, theirs, ratio, holds }: Judged, y: number): string {
-  const most = Math.max(ours, theirs ?? 0);
+  const longest = Math.max(ours, theirs ?? 0);
   const bar = (value: number, at: number, colour: string) =>
-    `<rect x="${LABELS}" y="${at}" width="${((value / most) * (WIDTH - LABELS - 80)).toFixed(1)}" height="${BAR}" fill="${colour}"/>`;
-  const colour = holds === false ? COLOURS.short : 'black';
+    `<rect x="${LABELS}" y="${at}" width="${((value / longest) * (WIDTH - LABELS - 80)).toFixed(1)}" height="${BAR}" fill="${colour}"/>`;
+  const colour = holds === false ? COLOURS.missed : 'black';
   return `<text x="8" y="${y + 13}">${xml(name)}</text>
 ${bar(ours, y, COLOURS.ours)}
 ${bar(theirs ?? 0, y + BAR + 1, COLOURS.theirs)}

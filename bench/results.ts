@@ -5,14 +5,14 @@ import { plot } from './plot.ts';
 
 const FOLDER = new URL('results/', import.meta.url);
 
-/** A row, and when it was measured. */
+/** A row and the time of its measurement. */
 interface Dated extends Judged {
   readonly date: string;
 }
 
 /**
- * As data, as a table and as a plot. What is measured anew takes the place of what was measured before, row by row, each
- * with its date: a part of a benchmark can be run again by itself.
+ * Writes the results as JSON, as a table and as a plot. New rows replace earlier rows with the same name and the others are kept,
+ * each with its date, so that a part of a benchmark can be rerun on its own.
  */
 export function writeResults(name: string, rows: readonly Judged[]): void {
   const date = new Date().toISOString().slice(0, 16);

@@ -3,7 +3,7 @@ import type { Row } from './bar.ts';
 
 const ROUNDS = 3;
 
-/** How long a test waits for a control plane of its own: etcd, kube-apiserver and kube-controller-manager, warm. */
+/** Startup time of a private control plane (etcd, kube-apiserver, kube-controller-manager) with cached programs. */
 export async function* testbed(): AsyncGenerator<Row> {
   const seconds: number[] = [];
   for (let i = 0; i < ROUNDS; i++) {

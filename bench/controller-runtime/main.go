@@ -1,6 +1,6 @@
-// The comparator of `make bench ONLY=runtime`: the same jobs as bench/runtime/ours.ts, written the usual way on
-// controller-runtime. "status" gives every Sample a status, once; "hold" caches all ConfigMaps and does nothing; "lead"
-// stands for election.
+// Comparator of `make bench ONLY=runtime`: the same jobs as bench/runtime/ours.ts, written idiomatically with
+// controller-runtime. "status" sets the status of every Sample once; "hold" caches all ConfigMaps and does nothing; "lead"
+// takes part in leader election.
 package main
 
 import (
@@ -34,17 +34,17 @@ import (
 var sample = schema.GroupVersionKind{Group: "bench.vmwright.dev", Version: "v1", Kind: "Sample"}
 
 func main() {
-	workers := flag.Int("workers", 1, "reconciles at a time")
-	phase := flag.String("phase", "Running", "the status to give")
-	namespace := flag.String("namespace", "default", "whose objects are watched")
-	objects := flag.Int64("objects", 0, "how many are given a status")
-	probes := flag.String("probes", " ", "how the names of those begin whose wait is told")
-	job := flag.String("job", "status", "status, lead, hold (unstructured) or hold-typed (without managed fields)")
+	workers := flag.Int("workers", 1, "maximum concurrent reconciles")
+	phase := flag.String("phase", "Running", "phase to set in the status")
+	namespace := flag.String("namespace", "default", "namespace to watch")
+	objects := flag.Int64("objects", 0, "number of objects; \"last\" is printed after this many status updates")
+	probes := flag.String("probes", " ", "name prefix of objects whose latency is printed")
+	job := flag.String("job", "status", "status, lead, hold (unstructured cache) or hold-typed (typed cache without managed fields)")
 	flag.Parse()
 	logf.SetLogger(logr.Discard())
 
 	cfg := config.GetConfigOrDie()
-	// The default of 20 requests a second would measure the limiter; ours has none.
+	// The default limit of 20 requests/s would dominate the result; our runtime has no limit.
 	cfg.QPS = -1
 	options := manager.Options{Metrics: metricsserver.Options{BindAddress: "0"}}
 	options.Cache.DefaultNamespaces = map[string]cache.Config{*namespace: {}}
@@ -66,7 +66,7 @@ func main() {
 	var reconciler reconcile.Func
 	switch *job {
 	case "status":
-		watched, reconciler = object(sample), giveStatus(mgr.GetClient(), *phase, *objects)
+		watched, reconciler = object(sample), setStatus(mgr.GetClient(), *phase, *objects)
 	case "lead":
 		watched, reconciler = object(sample), doNothing
 	case "hold":
@@ -74,11 +74,11 @@ func main() {
 	case "hold-typed":
 		watched, reconciler = &corev1.ConfigMap{}, doNothing
 	default:
-		log.Fatalf("no job is called %q", *job)
+		log.Fatalf("unknown job %q", *job)
 	}
 	err = builder.ControllerManagedBy(mgr).
 		Named("bench").
-		For(watched, builder.WithPredicates(noteProbes(*probes), predicate.GenerationChangedPredicate{})).
+		For(watched, builder.WithPredicates(recordProbes(*probes), predicate.GenerationChangedPredicate{})).
 		WithOptions(controller.Options{MaxConcurrentReconciles: *workers}).
 		Complete(reconciler)
 	if err != nil {
@@ -87,7 +87,7 @@ func main() {
 
 	ctx := signals.SetupSignalHandler()
 	go func() {
-		// WaitForCacheSync alone is satisfied by a cache which nobody has asked for anything yet.
+		// WaitForCacheSync returns at once for a cache without informers, so the other jobs wait for the informer.
 		if *job == "lead" {
 			mgr.GetCache().WaitForCacheSync(ctx)
 			fmt.Println("synced")
@@ -117,22 +117,22 @@ func doNothing(context.Context, reconcile.Request) (reconcile.Result, error) {
 	return reconcile.Result{}, nil
 }
 
-// When the event of each probe was seen.
-var seen sync.Map
+// eventTimes has the time of the create event of each probe, by name.
+var eventTimes sync.Map
 
-func noteProbes(prefix string) predicate.Predicate {
+func recordProbes(prefix string) predicate.Predicate {
 	return predicate.Funcs{CreateFunc: func(e event.CreateEvent) bool {
 		if strings.HasPrefix(e.Object.GetName(), prefix) {
-			seen.Store(e.Object.GetName(), time.Now())
+			eventTimes.Store(e.Object.GetName(), time.Now())
 		}
 		return true
 	}}
 }
 
-func giveStatus(c client.Client, phase string, objects int64) reconcile.Func {
-	var given atomic.Int64
+func setStatus(c client.Client, phase string, objects int64) reconcile.Func {
+	var updated atomic.Int64
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-		if at, ok := seen.Load(request.Name); ok {
+		if at, ok := eventTimes.Load(request.Name); ok {
 			fmt.Printf("waited %f\n", float64(time.Since(at.(time.Time)).Microseconds())/1000)
 		}
 		o := object(sample)
@@ -143,14 +143,14 @@ func giveStatus(c client.Client, phase string, objects int64) reconcile.Func {
 			return reconcile.Result{}, nil
 		}
 		before := o.DeepCopy()
-		status := map[string]any{"phase": phase, "message": "it runs"}
+		status := map[string]any{"phase": phase, "message": "is running"}
 		if err := unstructured.SetNestedMap(o.Object, status, "status"); err != nil {
 			return reconcile.Result{}, err
 		}
 		if err := c.Status().Patch(ctx, o, client.MergeFrom(before)); err != nil {
 			return reconcile.Result{}, err
 		}
-		switch given.Add(1) {
+		switch updated.Add(1) {
 		case 1:
 			fmt.Println("first")
 		case objects:

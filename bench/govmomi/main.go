@@ -1,5 +1,5 @@
-// The comparator of `make bench ONLY=vsphere`: the same jobs as bench/vsphere/ours.ts, written the usual way on govmomi.
-// "one" reads properties of one machine, again and again; "all" those of all machines, by a container view.
+// Comparator of `make bench ONLY=vsphere`: the same jobs as bench/vsphere/ours.ts, written idiomatically with govmomi.
+// "one" repeatedly reads properties of one machine; "all" reads those of all machines with a container view.
 package main
 
 import (
@@ -25,10 +25,10 @@ var machine = []string{"VirtualMachine"}
 
 func main() {
 	job := flag.String("job", "one", "one or all")
-	properties := flag.String("properties", "name", "what is read of a machine, separated by commas")
-	machines := flag.Int("machines", 0, "how many there are")
-	warm := flag.Int("warm", 0, "how often it is done before it is measured")
-	times := flag.Int("times", 1, "how often it is measured")
+	properties := flag.String("properties", "name", "comma-separated properties to read")
+	machines := flag.Int("machines", 0, "expected number of machines")
+	warm := flag.Int("warm", 0, "number of warm-up reads")
+	times := flag.Int("times", 1, "number of measured reads")
 	flag.Parse()
 	ctx := context.Background()
 
@@ -43,7 +43,7 @@ func main() {
 		log.Fatal(err)
 	}
 	if len(all) != *machines {
-		log.Fatalf("%d machines were read in place of %d", len(all), *machines)
+		log.Fatalf("read %d machines instead of %d", len(all), *machines)
 	}
 
 	read := func() error {
@@ -83,17 +83,17 @@ func connect(ctx context.Context) (*vim25.Client, func(), error) {
 }
 
 func readAll(ctx context.Context, client *vim25.Client, names []string) ([]mo.VirtualMachine, error) {
-	shown, err := view.NewManager(client).CreateContainerView(ctx, client.ServiceContent.RootFolder, machine, true)
+	containerView, err := view.NewManager(client).CreateContainerView(ctx, client.ServiceContent.RootFolder, machine, true)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = shown.Destroy(ctx) }()
+	defer func() { _ = containerView.Destroy(ctx) }()
 	var all []mo.VirtualMachine
-	err = shown.Retrieve(ctx, machine, names, &all)
+	err = containerView.Retrieve(ctx, machine, names, &all)
 	return all, err
 }
 
-// measure tells how long each took and the CPU of all together, in milliseconds.
+// measure prints the duration of each read and the total CPU time, in milliseconds.
 func measure(read func() error, warm, times int) error {
 	for range warm {
 		if err := read(); err != nil {
@@ -115,7 +115,7 @@ func measure(read func() error, warm, times int) error {
 	return nil
 }
 
-// cpu is what the kernel has counted for this process, all its threads, in user and in system mode.
+// cpu returns the user and system CPU time of all threads of this process.
 func cpu() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -5,20 +5,20 @@ import { type Bench, SIDES, type Side } from './programs.ts';
 
 const ROUNDS = 3;
 
-/** From the end of a leader to the start of the one that has stood by, with the default times of 15, 10 and 2 s. */
+/** Time from the end of the leader until the standby leads, with the default lease times of 15, 10 and 2 s. */
 export async function* failOver({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);
   await declareSample(cluster);
   await createSamples(client, 100);
   const seconds = async (side: Side, signal: 'SIGTERM' | 'SIGKILL', round: number) => {
     await using leader = programs(side, cluster, { job: 'lead' });
-    await leader.tells('leads');
-    await using next = programs(side, cluster, { job: 'lead' });
-    await next.tells('synced');
-    await sleep(2_000 + round * 700); // it has looked at the lease, at a moment of its own
+    await leader.waitForLine('leads');
+    await using standby = programs(side, cluster, { job: 'lead' });
+    await standby.waitForLine('synced');
+    await sleep(2_000 + round * 700); // the standby has read the lease; varies the phase of its retry period
     const started = performance.now();
     await leader.end(signal);
-    await next.tells('leads');
+    await standby.waitForLine('leads');
     return (performance.now() - started) / 1000;
   };
   for (const [signal, what, atMost] of [

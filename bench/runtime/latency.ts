@@ -7,11 +7,11 @@ import { type Bench, SIDES } from './programs.ts';
 import { Sample } from './sample.ts';
 
 const FLOOD = Number(process.env.FLOOD ?? 10_000);
-const QUIET = { probes: 500, everyMs: 20 };
+const IDLE = { probes: 500, everyMs: 20 };
 const FLOODED = { probes: 50, everyMs: 100 };
 const WORKERS = 16;
 
-/** From an object's event to the start of its reconcile, both as the program itself sees them, with nothing else to do. */
+/** Time from an object's event to the start of its reconcile, measured inside an otherwise idle program. */
 export async function* latency({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);
   await declareSample(cluster);
@@ -19,8 +19,8 @@ export async function* latency({ cluster, programs }: Bench): AsyncGenerator<Row
   for (const side of SIDES) {
     const probes = `probe-${side}-`;
     await using program = programs(side, cluster, { job: 'status', workers: WORKERS, phase: side, probes });
-    await program.tells('synced');
-    waits[side] = await probe(client, program, probes, QUIET);
+    await program.waitForLine('synced');
+    waits[side] = await probe(client, program, probes, IDLE);
   }
   const at = (share: number) => ({
     ours: quantile(waits.ours, share),
@@ -30,7 +30,7 @@ export async function* latency({ cluster, programs }: Bench): AsyncGenerator<Row
   yield { name: 'event to reconcile at rest, p99 (ms)', ...at(0.99) };
 }
 
-/** The same for new objects while all those of the first list are being worked on. */
+/** The same for new objects while the program reconciles all objects of the initial list. */
 export async function* flood({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);
   await declareSample(cluster);
@@ -45,16 +45,16 @@ export async function* flood({ cluster, programs }: Bench): AsyncGenerator<Row> 
       objects: FLOOD,
       probes,
     });
-    await program.tells('first');
+    await program.waitForLine('first');
     worst[side] = Math.max(...(await probe(client, program, probes, FLOODED)));
-    const lines = await program.told(() => true);
-    if (lines.includes('last')) throw new Error(`the flood was over before the probes on ${side}`);
+    const lines = await program.waitForLines(() => true);
+    if (lines.includes('last')) throw new Error(`the flood ended before the probes on side ${side}`);
   }
   const name = `new object in a flood of ${FLOOD}, worst of ${FLOODED.probes} (ms)`;
   yield { name, ...worst, bar: { atMost: 100, of: 'ours' } };
 }
 
-/** Creates objects whose wait the program tells. */
+/** Creates probe objects and returns the latencies that the program reports for them, in ms. */
 async function probe(
   client: Client,
   program: Program,
@@ -63,11 +63,11 @@ async function probe(
 ): Promise<number[]> {
   for (let i = 0; i < probes; i++) {
     await client.create(Sample, sample(`${name}${i}`));
-    await sleep(everyMs); // the pace, not a wait for anything
+    await sleep(everyMs); // sets the rate of the probes; nothing is waited for
   }
-  const waited = (lines: readonly string[]) => lines.filter((line) => line.startsWith('waited '));
-  const lines = await program.told((all) => waited(all).length >= probes);
-  return waited(lines).map((line) => Number(line.split(' ')[1]));
+  const reports = (lines: readonly string[]) => lines.filter((line) => line.startsWith('waited '));
+  const lines = await program.waitForLines((all) => reports(all).length >= probes);
+  return reports(lines).map((line) => Number(line.split(' ')[1]));
 }
 
 function quantile(values: readonly number[], share: number): number {

@@ -5,9 +5,9 @@ import type { Bench, Side } from './programs.ts';
 import { ConfigMap } from './sample.ts';
 
 const CACHED = Number(process.env.CACHED ?? 50_000);
-const SETTLED_MS = 10_000;
+const SETTLE_MS = 10_000;
 
-/** What is held with many objects of 2.5 KB in the cache. */
+/** Resident memory with many objects of 2.5 KB in the cache. */
 export async function* memory({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);
   const data = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`key-${i}`, 'v'.repeat(100)]));
@@ -17,8 +17,8 @@ export async function* memory({ cluster, programs }: Bench): AsyncGenerator<Row>
   }));
   const hold = async (side: Side, job: string) => {
     await using program = programs(side, cluster, { job });
-    await program.tells('synced');
-    await sleep(SETTLED_MS); // until the garbage of the start is collected, on either side
+    await program.waitForLine('synced');
+    await sleep(SETTLE_MS); // until both sides have collected the garbage of the startup
     return program.usage().rss;
   };
   const ours = await hold('ours', 'hold');

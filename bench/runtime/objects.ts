@@ -16,7 +16,7 @@ export async function connect({ kubeconfig }: Cluster): Promise<Client> {
   return new Client({ world: nodeWorld, access, fieldManager: 'bench' });
 }
 
-/** Sixteen at a time. */
+/** Creates `count` objects, sixteen at a time. */
 export async function createAll<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,

@@ -1,4 +1,4 @@
-/** The same jobs as bench/controller-runtime/main.go, on our runtime with everything switched on. */
+/** Our side of the comparison: the same jobs as bench/controller-runtime/main.go, with all features of the runtime enabled. */
 import { parseArgs } from 'node:util';
 import {
   type CacheEvent,
@@ -37,8 +37,8 @@ const manager = new Manager({
   status: { port: 0, host: '127.0.0.1' },
   ...((job === 'lead' || job === 'rest') && { election: { name: 'bench' } }),
 });
-/** Only the leader has its sources. */
-const sayLeads: Source = async () => console.log('leads');
+/** Sources start only on the leader. */
+const printLeads: Source = async () => console.log('leads');
 const doNothing = async () => undefined;
 
 switch (job) {
@@ -46,16 +46,16 @@ switch (job) {
     await patchAll();
     break;
   case 'status':
-    giveStatus();
+    setStatuses();
     break;
   case 'hold':
     manager.control({ for: ConfigMap, predicate: generationChanged, reconcile: doNothing });
     break;
   case 'lead':
-    manager.control({ for: Sample, reconcile: doNothing, sources: [sayLeads] });
+    manager.control({ for: Sample, reconcile: doNothing, sources: [printLeads] });
     break;
   case 'rest':
-    manager.control({ for: Sample, reconcile: doNothing, sources: [sayLeads] });
+    manager.control({ for: Sample, reconcile: doNothing, sources: [printLeads] });
     for (const kind of [
       'Node',
       'Pod',
@@ -78,39 +78,39 @@ switch (job) {
       );
     break;
   default:
-    throw new Error(`no job is called ${job}`);
+    throw new Error(`unknown job ${job}`);
 }
 manager.caches.synced().then(() => console.log('synced'));
 await manager.run(stopSignal());
 
-function giveStatus(): void {
-  let given = 0;
-  const seen = new Map<string, number>();
+function setStatuses(): void {
+  let updated = 0;
+  const observedAt = new Map<string, number>();
   manager.control({
     for: Sample,
     predicate: (event: CacheEvent<Sample>) => {
       if (!generationChanged(event)) return false;
-      if (event.key.includes(values.probes)) seen.set(event.key, world.monotonic());
+      if (event.key.includes(values.probes)) observedAt.set(event.key, world.monotonic());
       return true;
     },
     concurrency,
     reconcile: async (sample, { setStatus, key }) => {
-      const event = seen.get(key);
+      const event = observedAt.get(key);
       if (event !== undefined) console.log(`waited ${world.monotonic() - event}`);
-      await setStatus(sample, { phase, message: 'it runs' });
-      given += 1;
-      if (given === 1) console.log('first');
-      if (given === objects) console.log('last');
+      await setStatus(sample, { phase, message: 'is running' });
+      updated += 1;
+      if (updated === 1) console.log('first');
+      if (updated === objects) console.log('last');
     },
   });
 }
 
-/** The same requests as for `status` and nothing else: no watch, no cache, no queue. What the API server can take. */
+/** Sends the same requests as `status`, without watch, cache and queue, to measure the limit of the API server. */
 async function patchAll(): Promise<void> {
   const { namespace } = values;
   const items = [...(await manager.client.list(Sample, { namespace })).items];
   console.log('first');
-  const patch = { status: { phase, message: 'it runs' } };
+  const patch = { status: { phase, message: 'is running' } };
   const work = async () => {
     for (let next = items.pop(); next !== undefined; next = items.pop())
       await manager.client.mergePatch(Sample, next.metadata, patch, { subresource: 'status' });

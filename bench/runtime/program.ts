@@ -5,12 +5,12 @@ import { createInterface } from 'node:readline';
 
 const TICKS_PER_SECOND = 100;
 
-/** A controller under measurement, as a process of its own that tells what it does in lines. */
+/** A controller under measurement: a separate process that reports its progress as lines on standard output. */
 export class Program implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #exited: Promise<unknown>;
-  readonly #told: string[] = [];
-  #tell = Promise.withResolvers<void>();
+  readonly #lines: string[] = [];
+  #changed = Promise.withResolvers<void>();
 
   constructor(command: string, args: readonly string[], environment: Readonly<Record<string, string>>) {
     this.#process = spawn(command, args, {
@@ -18,31 +18,31 @@ export class Program implements AsyncDisposable {
       env: { ...process.env, ...environment },
     });
     const { stdout } = this.#process;
-    if (stdout === null) throw new Error('no output');
-    this.#exited = once(this.#process, 'exit').then(() => this.#tell.resolve());
+    if (stdout === null) throw new Error('the process has no standard output');
+    this.#exited = once(this.#process, 'exit').then(() => this.#changed.resolve());
     createInterface({ input: stdout }).on('line', (line) => {
-      this.#told.push(line);
-      this.#tell.resolve();
-      this.#tell = Promise.withResolvers();
+      this.#lines.push(line);
+      this.#changed.resolve();
+      this.#changed = Promise.withResolvers();
     });
   }
 
-  /** What it has told so far, once that is enough. */
-  async told(enough: (lines: readonly string[]) => boolean): Promise<readonly string[]> {
-    while (!enough(this.#told)) {
+  /** Waits until the predicate holds for the lines so far, and returns them. Throws if the program exits first. */
+  async waitForLines(predicate: (lines: readonly string[]) => boolean): Promise<readonly string[]> {
+    while (!predicate(this.#lines)) {
       if (this.#process.exitCode !== null || this.#process.signalCode !== null)
-        throw new Error(`the program has ended; it told ${this.#told.length} lines`);
-      await this.#tell.promise;
+        throw new Error(`the program exited after ${this.#lines.length} lines`);
+      await this.#changed.promise;
     }
-    return this.#told;
+    return this.#lines;
   }
 
-  /** Resolves when it has told this. */
-  async tells(line: string): Promise<void> {
-    await this.told((lines) => lines.includes(line));
+  /** Waits until the program has printed the line. */
+  async waitForLine(line: string): Promise<void> {
+    await this.waitForLines((lines) => lines.includes(line));
   }
 
-  /** Seconds of CPU that it has used, and megabytes of memory that it holds. */
+  /** Returns the used CPU time in seconds and the resident memory in MB. */
   usage(): { readonly cpu: number; readonly rss: number } {
     const { pid } = this.#process;
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
@@ -51,7 +51,7 @@ export class Program implements AsyncDisposable {
     return { cpu, rss };
   }
 
-  /** How many connections it has to a port. */
+  /** Returns the number of TCP connections to a port. */
   connections(port: number): number {
     const { pid } = this.#process;
     const inodes = new Set(

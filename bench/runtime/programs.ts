@@ -8,7 +8,7 @@ import { Program } from './program.ts';
 export const SIDES = ['theirs', 'ours'] as const;
 export type Side = (typeof SIDES)[number];
 
-/** Starts either side's program with the same arguments. */
+/** Starts the program of one side. Both sides take the same arguments. */
 export type Programs = (
   side: Side,
   cluster: Cluster,
@@ -20,7 +20,7 @@ export interface Bench {
   readonly programs: Programs;
 }
 
-/** Both as one would ship them: theirs compiled, ours in one file with what Node has compiled of it beside it. */
+/** Builds both sides as they would be shipped: theirs compiled, ours bundled into one file with Node's compile cache. */
 export async function build(): Promise<Programs> {
   const folder = await temporaryFolder('bench');
   const theirs = join(folder, 'controller-runtime');
@@ -33,7 +33,7 @@ export async function build(): Promise<Programs> {
   await bundle({ input, platform: 'node', output: { dir: folder }, logLevel: 'silent' });
   const commands = {
     theirs: [theirs],
-    // V8's heap would grow during the first list, and stay so (docs/runtime.md, Memory).
+    // Without these flags, V8's heap grows during the initial list and does not shrink (docs/runtime.md, Memory).
     ours: [process.execPath, '--max-semi-space-size=4', '--heap-growing-percent=50', join(folder, 'ours.js')],
   };
   return (side, { kubeconfig }, args) => {

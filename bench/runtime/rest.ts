@@ -4,19 +4,19 @@ import type { Row } from '../bar.ts';
 import { connect, createSamples, declareSample } from './objects.ts';
 import type { Bench } from './programs.ts';
 
-const SETTLED_MS = 35_000; // connections that nobody uses are given up after 30 s
-const REST_MS = 30_000;
+const SETTLE_MS = 35_000; // idle connections are closed after 30 s
+const OBSERVE_MS = 30_000;
 
-/** A leader with ten kinds in its caches and nothing to do. */
+/** Writes, connections and memory of an idle leader with ten kinds in its caches. */
 export async function* rest({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);
   await declareSample(cluster);
   await createSamples(client, 100);
   await using program = programs('ours', cluster, { job: 'rest' });
-  await program.tells('leads');
-  await sleep(SETTLED_MS);
+  await program.waitForLine('leads');
+  await sleep(SETTLE_MS);
   const before = await writes(client);
-  await sleep(REST_MS);
+  await sleep(OBSERVE_MS);
   const name = (what: string) => `at rest, leading, ten kinds: ${what}`;
   yield { name: name('writes but for the lease'), ours: (await writes(client)) - before, bar: { atMost: 0 } };
   const port = Number(new URL(cluster.access.server).port);
@@ -24,7 +24,7 @@ export async function* rest({ cluster, programs }: Bench): AsyncGenerator<Row> {
   yield { name: name('memory (MB)'), ours: program.usage().rss, bar: { atMost: 110 } };
 }
 
-/** As the API server has counted them; nobody else is there. */
+/** Returns the API server's count of write requests, without leases. There are no other clients. */
 async function writes(client: Client): Promise<number> {
   const metrics = await client.raw('/metrics');
   let sum = 0;

@@ -9,8 +9,8 @@ import { rest } from './rest.ts';
 import { throughput } from './throughput.ts';
 
 /**
- * Our runtime against Go's controller-runtime, each program on its own, both on the same API server in the same run.
- * kube-controller-manager is stopped meanwhile: it looks at each object on either side's account.
+ * Compares our runtime with controller-runtime on the same API server in the same run, one program at a time.
+ * kube-controller-manager is killed first, because it watches the same objects and would distort the measurements.
  */
 export async function* runtime(part?: string): AsyncGenerator<Row> {
   yield queue();

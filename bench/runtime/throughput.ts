@@ -6,18 +6,18 @@ import { Sample } from './sample.ts';
 
 const COUNTS = (process.env.OBJECTS ?? '3000,10000').split(',').map(Number);
 const WORKERS = [1, 16, 64];
-/** Each side is measured so often, in turn, and the medians are compared: the machine is never quite alone. */
+/** Number of measurements per side, alternating. The medians are compared, because other processes share the machine. */
 const ROUNDS = Number(process.env.ROUNDS ?? 3);
 
 /**
- * Every object is given a status: how many a second, from the first to the last, and what that costs from start to end.
- * Objects are new each time, in a namespace of their own, so that all runs find the same.
+ * Sets the status of every object once. Measures the rate from the first to the last object, and CPU and memory from the start of
+ * the program. Each run creates new objects in a new namespace, so that all runs start from the same state.
  */
 export async function* throughput({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);
   await declareSample(cluster);
   let runs = 0;
-  const giveStatus = async (side: Side, workers: number, objects: number, job = 'status') => {
+  const measureRun = async (side: Side, workers: number, objects: number, job = 'status') => {
     const namespace = `run-${runs++}`;
     await cluster.kubectl(['create', 'namespace', namespace]);
     await createSamples(client, objects, namespace);
@@ -28,22 +28,22 @@ export async function* throughput({ cluster, programs }: Bench): AsyncGenerator<
       phase: side,
       objects,
     });
-    await program.tells('first');
+    await program.waitForLine('first');
     const first = performance.now();
-    await program.tells('last');
+    await program.waitForLine('last');
     const seconds = (performance.now() - first) / 1000;
     const usage = program.usage();
     await verify(client, namespace, side, objects);
     return { rate: objects / seconds, ...usage };
   };
-  await giveStatus('ours', 16, 3000); // Node keeps what it has compiled
+  await measureRun('ours', 16, 3000); // fills Node's compile cache
   for (const objects of COUNTS) {
     for (const workers of WORKERS) {
       const results: Record<Side, Measured[]> = { ours: [], theirs: [] };
       const bare: number[] = [];
       for (let round = 0; round < ROUNDS; round++) {
-        for (const side of SIDES) results[side].push(await giveStatus(side, workers, objects));
-        bare.push((await giveStatus('ours', workers, objects, 'bare')).rate);
+        for (const side of SIDES) results[side].push(await measureRun(side, workers, objects));
+        bare.push((await measureRun('ours', workers, objects, 'bare')).rate);
       }
       const compare = (of: keyof Measured) => ({
         ours: median(results.ours.map((each) => each[of])),
@@ -51,7 +51,7 @@ export async function* throughput({ cluster, programs }: Bench): AsyncGenerator<
       });
       const what = `${objects} objects, ${workers} ${workers === 1 ? 'worker' : 'workers'}`;
       yield { name: `${what}: reconciles (1/s)`, ...compare('rate'), bar: { atLeast: 1.5 } };
-      // How far it could go at all: where the API server is at its limit, no client is faster.
+      // The limit of the API server, which no client can exceed.
       const { ours } = compare('rate');
       yield { name: `${what}: of bare requests (1/s)`, ours, theirs: median(bare) };
       yield { name: `${what}: CPU (s)`, ...compare('cpu'), bar: { atMost: 0.6 } };
@@ -66,12 +66,12 @@ interface Measured {
   readonly rss: number;
 }
 
-/** Programs say themselves when they are done; the objects show whether it is so. */
+/** Checks in the cluster that every object has the status, independently of the program's report. */
 async function verify(client: Client, namespace: string, phase: string, objects: number): Promise<void> {
-  let given = 0;
+  let updated = 0;
   for await (const { items } of client.pages(Sample, { namespace }))
-    given += items.filter(({ status }) => status?.phase === phase).length;
-  if (given < objects) throw new Error(`${given} of ${objects} objects have the status ${phase}`);
+    updated += items.filter(({ status }) => status?.phase === phase).length;
+  if (updated < objects) throw new Error(`only ${updated} of ${objects} objects have the status ${phase}`);
 }
 
 export function median(values: readonly number[]): number {

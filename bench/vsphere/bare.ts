@@ -5,7 +5,7 @@ import { floorOf, LIMIT } from './floor.ts';
 
 const MACHINES = 30;
 
-/** The same clones by somebody who does nothing else: what of the floor's excess is the simulator's own. */
+/** The same clones without a controller, to measure how much of the excess over the floor is due to the simulator. */
 export async function* bare({ vcenter }: WithVcenter): AsyncGenerator<Row> {
   const { lookup, machines, tasks } = vcenter;
   const datacenter = await lookup.datacenter();

@@ -6,15 +6,15 @@ import { build, type Programs } from './programs.ts';
 
 const MACHINES = 500;
 const ROUNDS = Number(process.env.ROUNDS ?? 5);
-/** How often each is done in a round. Before, it is done unmeasured: an operator runs for months. */
+/** Measured reads per round, after a number of warm-up reads, because an operator runs for months. */
 const ONE = { warm: 1_000, times: 2_000 };
 const ALL = { warm: 15, times: 30 };
 
 /**
- * Our client against govmomi, each in a process of its own, on the same vcsim over TLS that is verified, with the same
- * properties. Both read all machines in the way that is usual for either: a view is made, `RetrievePropertiesEx` has
- * them in one answer, the view is destroyed; both end with typed values, not with XML. The time has the server's share
- * in it, which is the same for both and only brings them closer to each other; CPU is each process's own.
+ * Compares our client with govmomi, each in its own process, reading the same properties from the same vcsim over verified TLS.
+ * Both use the idiomatic way to read all machines (create a view, one `RetrievePropertiesEx`, destroy the view) and decode to
+ * typed values. The time includes the server's share, which is the same for both and brings the ratio closer to 1; CPU is that
+ * of the client process only.
  */
 export async function* client(): AsyncGenerator<Row> {
   const programs = await build();
@@ -29,13 +29,13 @@ export async function* client(): AsyncGenerator<Row> {
 }
 
 interface Measured {
-  /** The median of a round. */
+  /** Median duration of a read in a round, in ms. */
   readonly took: number;
-  /** Of one reading. */
+  /** CPU time of a read, in ms. */
   readonly cpu: number;
 }
 
-/** Each side in turn; gives the medians of the rounds. */
+/** Measures both sides alternately and returns the medians of the rounds. */
 async function rounds(
   programs: Programs,
   vcsim: Vcsim,
@@ -45,7 +45,7 @@ async function rounds(
   for (let round = 0; round < ROUNDS; round++) {
     for (const side of SIDES) {
       await using program = programs(side, vcsim, { ...job, machines: MACHINES });
-      const lines = await program.told((all) => all.some((line) => line.startsWith('cpu ')));
+      const lines = await program.waitForLines((all) => all.some((line) => line.startsWith('cpu ')));
       const [, ...took] = lines.find((line) => line.startsWith('took '))?.split(' ') ?? [];
       const [, cpu] = lines.find((line) => line.startsWith('cpu '))?.split(' ') ?? [];
       results[side].push({ took: median(took.map(Number)), cpu: Number(cpu) / job.times });

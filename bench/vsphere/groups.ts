@@ -8,8 +8,8 @@ import { clear, race } from './race.ts';
 const ROUNDS = Number(process.env.ROUNDS ?? 3);
 
 /**
- * How long a group takes from its creation until it says that it runs, against clones alone; and how often vCenter is
- * asked meanwhile, by its own count. Looking for changes counts as asking.
+ * Time from the creation of a VmGroup until it reports RUNNING, compared with the minimum time of its clones, and the number of
+ * vCenter calls in that time as counted by vCenter, including the property collector's.
  */
 export async function* replicas(bench: WithVcenter): AsyncGenerator<Row> {
   for (const wanted of [30, 50]) {
@@ -33,9 +33,9 @@ export async function* replicas(bench: WithVcenter): AsyncGenerator<Row> {
 const MANY = { groups: 20, replicas: 3 };
 
 /**
- * Many groups at once: what they take together, and whether they get on together. With fair turns each has a machine
- * before any has a second, so that the last first machine is there when as many clones are done as there are groups. Where
- * groups are served one after the other, it is there at the very end: after 19 groups of 3, in place of 19 machines.
+ * Many groups at once: total time and fairness. With a fair limiter every group gets its first machine before any group gets a
+ * second, so all groups have a machine after as many clones as there are groups. If groups were served one after the other, the
+ * last group would get its first machine only after the clones of the 19 others.
  */
 export async function* many(bench: WithVcenter): AsyncGenerator<Row> {
   const { groups, replicas } = MANY;
@@ -49,7 +49,7 @@ export async function* many(bench: WithVcenter): AsyncGenerator<Row> {
     ];
     calls.push((await callsOf(bench)) / total);
     all.push(Math.max(...times.map(({ done }) => done)));
-    first.push(Math.max(...times.map((its) => its.first)));
+    first.push(Math.max(...times.map((time) => time.first)));
     await verify(bench, total);
     await clear(bench, names);
   }
@@ -62,9 +62,8 @@ export async function* many(bench: WithVcenter): AsyncGenerator<Row> {
 const [SMALL, BIG] = [2, 200];
 
 /**
- * A small group that comes while a big one has vCenter as busy as it may be. With a fair share it waits until what is
- * under way is done, and then has two of the three turns, or its two one right after the other where they are not free at
- * the same moment: two clones' time at most, in place of the half minute that the big one takes.
+ * A small group that is created while a big one uses all permits. With a fair limiter it waits for the clones in flight and then
+ * gets the next two permits: at most the time of two clones, instead of the half minute of the big group.
  */
 export async function* beside(bench: WithVcenter): AsyncGenerator<Row> {
   const seconds: number[] = [];
@@ -93,8 +92,8 @@ async function callsOf({ vcsim }: WithVcenter): Promise<number> {
   return Object.values(await vcsim.control.calls()).reduce((sum, count) => sum + count, 0);
 }
 
-/** Groups say themselves when they are done; vCenter shows whether it is so. */
+/** Checks in vCenter that the machines are running, independently of the status of the groups. */
 async function verify(bench: WithVcenter, wanted: number): Promise<void> {
   const running = (await bench.machines()).filter(({ power }) => power === 'poweredOn').length;
-  if (running !== wanted) throw new Error(`${running} machines run in place of ${wanted}`);
+  if (running !== wanted) throw new Error(`${running} machines are running instead of ${wanted}`);
 }

@@ -1,4 +1,4 @@
-/** What is read of a machine, on both sides: what the controller of VmGroups follows. */
+/** Properties that both sides read: those that the VmGroup controller watches. */
 export const MACHINE = [
   ...([
     'name',

@@ -1,4 +1,4 @@
-/** The same jobs as bench/govmomi/main.go, on our client with the operator's world. */
+/** Our side of the comparison: the same jobs as bench/govmomi/main.go, with our client on the operator's `World`. */
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { nodeWorld } from '@vmwright/runtime';
@@ -27,12 +27,12 @@ const readAll = () => vcenter.list('VirtualMachine', MACHINE);
 const all = await readAll();
 const [first] = all;
 if (first === undefined || all.length !== machines)
-  throw new Error(`${all.length} machines were read in place of ${machines}`);
+  throw new Error(`read ${all.length} machines instead of ${machines}`);
 const readOne = () => vcenter.read(first.ref, MACHINE);
 
 await measure(values.job === 'one' ? readOne : readAll);
 
-/** Tells how long each took and the CPU of all together, in milliseconds. */
+/** Prints the duration of each read and the total CPU time, in ms. */
 async function measure(read: () => Promise<unknown>): Promise<void> {
   for (let i = 0; i < (warm ?? 0); i++) await read();
   const took: number[] = [];
@@ -42,7 +42,7 @@ async function measure(read: () => Promise<unknown>): Promise<void> {
     await read();
     took.push(performance.now() - started);
   }
-  const { user, system } = process.cpuUsage(before); // as the kernel has counted them for all threads
+  const { user, system } = process.cpuUsage(before); // of all threads
   console.log('took', ...took);
   console.log('cpu', (user + system) / 1000);
 }

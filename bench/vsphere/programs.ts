@@ -7,10 +7,10 @@ import { Program } from '../runtime/program.ts';
 import type { Side } from '../runtime/programs.ts';
 import { MACHINE } from './machine.ts';
 
-/** Starts either side's program with the same arguments. */
+/** Starts the program of one side. Both sides take the same arguments. */
 export type Programs = (side: Side, vcsim: Vcsim, args: Readonly<Record<string, string | number>>) => Program;
 
-/** Both as one would ship them: theirs compiled, ours in one file with what Node has compiled of it beside it. */
+/** Builds both sides as they would be shipped: theirs compiled, ours bundled into one file with Node's compile cache. */
 export async function build(): Promise<Programs> {
   const folder = await temporaryFolder('bench');
   const theirs = join(folder, 'govmomi');
@@ -23,7 +23,7 @@ export async function build(): Promise<Programs> {
   await bundle({ input, platform: 'node', output: { dir: folder }, logLevel: 'silent' });
   const commands = {
     theirs: [theirs, `--properties=${MACHINE.join()}`],
-    ours: [process.execPath, '--max-semi-space-size=4', join(folder, 'ours.js')], // as the operator is started
+    ours: [process.execPath, '--max-semi-space-size=4', join(folder, 'ours.js')], // the operator's flags
   };
   return (side, { host, username, password, caFile }, args) => {
     const [command = '', ...rest] = commands[side];

@@ -1,24 +1,24 @@
 import { field, type KubeObject } from '@vmwright/testbed';
 import { GROUPS, type WithVcenter } from '../../packages/operator/test/with-vcenter.ts';
 
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
-/** In seconds from the moment at which the groups were about to be created. */
+/** Times in seconds since the creation of the groups was started. */
 interface Times {
-  /** When its first machine ran. */
+  /** First machine is ready. */
   first?: number;
-  /** When all did. */
+  /** All machines are ready and the group is RUNNING. */
   done?: number;
 }
 
 export type Race = ReadonlyMap<string, Readonly<Required<Times>>>;
 
 /**
- * Creates groups of so many replicas, all at once, and tells when each of them got on, as who looks at their status sees
- * it: by one watch for all, since looking costs the API server something that is then missing to the operator.
+ * Creates groups with the given numbers of replicas concurrently and measures the progress of each from its status. Uses a single
+ * watch for all groups to keep the load on the API server low.
  */
 export async function race(bench: WithVcenter, wanted: Readonly<Record<string, number>>): Promise<Race> {
-  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
   const { api } = bench.controlPlane.cluster;
   const times = new Map<string, Times>(Object.keys(wanted).map((name) => [name, {}]));
   const last = new Map<string, KubeObject>();
@@ -26,17 +26,17 @@ export async function race(bench: WithVcenter, wanted: Readonly<Record<string, n
   const created = Promise.all(
     Object.entries(wanted).map(([name, replicas]) => bench.group(name, { replicas })),
   );
-  created.catch(() => undefined); // told below; until then it must not end the run
+  created.catch(() => undefined); // awaited below; must not be an unhandled rejection before that
   try {
     for await (const { object } of api.watch(GROUPS, signal)) {
       const { name } = object.metadata;
-      const its = times.get(name);
-      if (its === undefined) continue;
+      const time = times.get(name);
+      if (time === undefined) continue;
       last.set(name, object);
       const now = (performance.now() - started) / 1000;
       const ready = Number(field(object, 'status', 'readyReplicas') ?? 0);
-      if (ready > 0) its.first ??= now;
-      if (ready === wanted[name] && field(object, 'status', 'phase') === 'RUNNING') its.done ??= now;
+      if (ready > 0) time.first ??= now;
+      if (ready === wanted[name] && field(object, 'status', 'phase') === 'RUNNING') time.done ??= now;
       const finished = finishedIn(times);
       if (finished !== undefined) return finished;
     }
@@ -45,8 +45,10 @@ export async function race(bench: WithVcenter, wanted: Readonly<Record<string, n
   }
   await created;
   const late = [...times].filter(([, { done }]) => done === undefined).map(([name]) => name);
-  const said = late.map((name) => `${name}: ${field(last.get(name), 'status', 'lastMessage')}`);
-  throw new Error(`not done in ${PATIENCE_MS / 1000} s: ${said.join('; ')}; see ${bench.operator.log}`);
+  const messages = late.map((name) => `${name}: ${field(last.get(name), 'status', 'lastMessage')}`);
+  throw new Error(
+    `groups not RUNNING after ${TIMEOUT_MS / 1000} s: ${messages.join('; ')}; see ${bench.operator.log}`,
+  );
 }
 
 function finishedIn(times: ReadonlyMap<string, Times>): Race | undefined {
@@ -58,7 +60,7 @@ function finishedIn(times: ReadonlyMap<string, Times>): Race | undefined {
   return finished;
 }
 
-/** Deletes groups and waits until nothing is left of them. */
+/** Deletes groups and waits until they and their machines are gone. */
 export async function clear(bench: WithVcenter, names: Iterable<string>): Promise<void> {
   const { api } = bench.controlPlane.cluster;
   await Promise.all(

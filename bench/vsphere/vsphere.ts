@@ -7,9 +7,9 @@ import { beside, many, replicas } from './groups.ts';
 import { clear, race } from './race.ts';
 
 /**
- * Our vSphere client against govmomi; and the controller of VmGroups, with clones that take as long as they would, against
- * what is possible at all: no other program's figures can be had here. The operator is a process of its own under its
- * own service account, with nothing switched off.
+ * Compares our vSphere client with govmomi, and the VmGroup controller, with realistic clone times, with the theoretical minimum,
+ * because there is no comparable program. The operator runs as a separate process under its own service account with all features
+ * enabled.
  */
 export async function* vsphere(part?: string): AsyncGenerator<Row> {
   if (part === undefined || part === client.name) yield* client();
@@ -17,7 +17,7 @@ export async function* vsphere(part?: string): AsyncGenerator<Row> {
     if (part !== undefined && part !== measure.name) continue;
     await using bench = await install({ args: [`--vsphere-concurrency=${LIMIT}`] });
     await bench.vcsim.control.delay({ tasks: { CloneVm: CLONE_MS } });
-    // It leads and knows its vCenter, as one that has run for a while.
+    // Warm-up: afterwards the operator leads and is connected to vCenter.
     await race(bench, { first: 1 });
     await clear(bench, ['first']);
     yield* measure(bench);

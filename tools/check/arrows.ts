@@ -1,12 +1,12 @@
 /**
- * The arrows between packages, as the README's map has them: who may import whom. Part of `make check`; prints a line
- * for each import against them. Cycles between files are Biome's to find.
+ * Part of `make check`: reports imports between packages that the README's layout does not allow. Biome reports cycles between
+ * files.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, normalize } from 'node:path';
 import { parseSync } from 'oxc-parser';
 
-/** What a package may import of the others, in what it ships. */
+/** Packages that the shipped code of a package may import. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   core: [],
   runtime: ['core'],
@@ -17,7 +17,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   testbed: ['core', 'runtime'],
 };
 
-/** What tests and examples may import besides: the two proofs, and the runtime for its `nodeWorld`. */
+/** Packages that tests and examples may import in addition; the core is for its `nodeWorld`. */
 const IN_TESTS = ['testbed', 'simulation', 'runtime', 'core'];
 
 const SCOPE = '@vmwright/';
@@ -42,14 +42,14 @@ function violation(file: string, specifier: string): string | undefined {
   if (specifier.startsWith('.')) {
     const target = normalize(`${dirname(file)}/${specifier}`);
     if (target.startsWith(`packages/${own}/`)) return undefined;
-    return `${file} reaches into ${target}: import the package by its name, from its index`;
+    return `${file} imports the file ${target} of another package; import the package by its name`;
   }
   if (!specifier.startsWith(SCOPE)) return undefined;
   const [other = ''] = specifier.slice(SCOPE.length).split('/');
   const allowed = [...(ALLOWED[own] ?? []), ...(isTest ? [...IN_TESTS, own] : [])];
   if (allowed.includes(other)) return undefined;
-  const may = allowed.length === 0 ? 'none of our packages' : allowed.join(', ');
-  return `${file} imports ${specifier}: ${isTest ? 'tests of ' : ''}${own} may import ${may}`;
+  const permitted = allowed.length === 0 ? 'none of our packages' : allowed.join(', ');
+  return `${file} imports ${specifier}: ${isTest ? 'tests of ' : ''}${own} may import ${permitted}`;
 }
 
 const violations = globSync('packages/*/{src,test,examples}/**/*.ts').flatMap((file) =>

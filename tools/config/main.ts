@@ -1,6 +1,6 @@
 /**
- * Writes what is applied to a cluster, from the operator's own declarations: `make generate`. With `--check`, the part of
- * `make check` that says whether it would change anything.
+ * Part of `make generate`: writes the manifests in config/ from the operator's declarations. With `--check`, part of `make check`:
+ * fails if they are out of date.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import { manifestYaml } from '@vmwright/runtime';
 const FOLDER = fileURLToPath(new URL('../../config/', import.meta.url));
 const HEADER = '# Written by `make generate` from packages/operator. Do not edit.\n';
 
-/** Of no machine (RFC 5737): nothing is let in until it is replaced. */
+/** Documentation address (RFC 5737), which allows no traffic until the user replaces it. */
 const NO_API_SERVER = '192.0.2.1/32';
 const REPLACE = `# Replace ${NO_API_SERVER} by the addresses from which your API servers call webhooks, or print it with
 # \`vmwright manifests --api-servers=<CIDR>,…\` (docs/endpoints.md).
@@ -30,15 +30,16 @@ const isCheck = process.argv[2] === '--check';
 for (const folder of ['crd', 'network-policy', 'rbac', 'webhook']) {
   mkdirSync(`${FOLDER}${folder}`, { recursive: true });
   for (const name of readdirSync(`${FOLDER}${folder}`))
-    if (!files.has(`${folder}/${name}`)) complain(`config/${folder}/${name} is nobody's: remove it`);
+    if (!files.has(`${folder}/${name}`))
+      report(`config/${folder}/${name} is not a generated file; remove it`);
 }
 for (const [path, text] of files) {
   if (!isCheck) writeFileSync(`${FOLDER}${path}`, text);
-  else if (kept(path) !== text)
-    complain(`config/${path} is not what \`make generate\` writes; run it and commit the result`);
+  else if (committed(path) !== text)
+    report(`config/${path} is out of date; run \`make generate\` and commit the result`);
 }
 
-function kept(path: string): string {
+function committed(path: string): string {
   try {
     return readFileSync(`${FOLDER}${path}`, 'utf8');
   } catch {
@@ -46,7 +47,7 @@ function kept(path: string): string {
   }
 }
 
-function complain(sentence: string): void {
-  console.error(sentence);
+function report(problem: string): void {
+  console.error(problem);
   process.exitCode = 1;
 }

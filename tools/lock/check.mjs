@@ -1,6 +1,6 @@
 /**
- * Checks that `npm ci` verifies every package that it installs. Part of `make check` and of `make lock`; prints one line for
- * each lock entry that breaks a rule. Plain JavaScript: `make lock` runs it on any Node, before anything is installed.
+ * Checks that `npm ci` can verify every package that it installs, and prints a line for each lock entry that violates a rule.
+ * Part of `make check` and `make lock`. Plain JavaScript, because `make lock` runs it on any Node before anything is installed.
  */
 import { readFileSync } from 'node:fs';
 
@@ -24,26 +24,28 @@ function installed(path, { integrity, resolved, hasInstallScript }) {
   const found = [];
   if (!/^sha512-/.test(integrity ?? ''))
     found.push(`${path} has no sha512 integrity hash, so npm installs it unverified; ${ADVICE}`);
-  // An address would tie the lock to the registry or mirror of the machine that wrote it.
-  if (resolved !== undefined) found.push(`${path} is bound to ${resolved}; run \`make lock\``);
+  // A URL would tie the lock to the registry or mirror of the machine that wrote it.
+  if (resolved !== undefined) found.push(`${path} has the URL ${resolved}; remove it with \`make lock\``);
   // A script can install further packages that the lock does not list.
   if (hasInstallScript && allowScripts[name] !== true)
-    found.push(`${path} runs a script at installation; review it and add it to allowScripts in package.json`);
+    found.push(
+      `${path} has an install script; review it and add the package to allowScripts in package.json`,
+    );
   return found;
 }
 
 /**
- * npm leaves out optional packages that the registry lacks; `npm ci` then rejects the lock on their platforms, and newer
- * versions of npm do on every platform.
- * @returns {string[]}
+ * npm omits optional packages that the registry lacks; `npm ci` then rejects the lock on their platforms, and newer versions of
+ * npm on every platform.
+ * @returns {string[]} the dependencies of a package that the lock lacks
  */
 function missing(path, { dependencies = {}, optionalDependencies = {} }) {
   return Object.keys({ ...dependencies, ...optionalDependencies })
     .filter((name) => !folders(path).some((folder) => packages[folder + FOLDER + name] !== undefined))
-    .map((name) => `${path || 'package.json'} needs ${name}, which the lock lacks; ${ADVICE}`);
+    .map((name) => `${path || 'package.json'} depends on ${name}, which is missing; ${ADVICE}`);
 }
 
-/** @returns {string[]} the prefixes at which Node looks for a dependency of the package at `path` */
+/** @returns {string[]} the folders in which Node looks for a dependency of the package at `path` */
 function folders(path) {
   const steps = path.split('/');
   return steps.map((_, index) => `${steps.slice(0, index + 1).join('/')}/`).concat('');

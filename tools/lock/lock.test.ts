@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** A checkout with our Makefile and an `npm` that installs nothing but what `script` does. */
+/** Creates a folder with our Makefile and a fake `npm` that runs `script`. */
 async function checkout(script: string): Promise<string> {
   const folder = await temporaryFolder('lock');
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -19,32 +19,32 @@ async function checkout(script: string): Promise<string> {
   return folder;
 }
 
-function make(folder: string, target: string): { readonly status: number | null; readonly said: string } {
-  const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // otherwise it acts as a part of `make test`
+function make(folder: string, target: string): { readonly status: number | null; readonly output: string } {
+  const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // otherwise it would act as a sub-make of `make test`
   const { status, stdout, stderr } = spawnSync('make', [target], {
     cwd: folder,
     encoding: 'utf8',
     env: { ...env, PATH: `${join(folder, 'bin')}:${env.PATH}` },
   });
-  return { status, said: stdout + stderr };
+  return { status, output: stdout + stderr };
 }
 
-test('npm that skips the Node package after a failed verification ends make with a sentence, every time', async () => {
+test('make fails with a reason, every time, if npm skips the Node package', async () => {
   const folder = await checkout('exit 0');
   for (const attempt of ['first', 'second']) {
-    const { status, said } = make(folder, 'node_modules/.package-lock.json');
-    expect(said, attempt).toMatch(/^Node for \w+ \w+ was not installed: .* could not .* verify its hash/m);
+    const { status, output } = make(folder, 'node_modules/.package-lock.json');
+    expect(output, attempt).toMatch(/^Node for \w+ \w+ was not installed: .* could not .* verify its hash/m);
     expect(status, attempt).toBe(2);
   }
 });
 
-test('the first line appears before npm has done anything', async () => {
+test('make prints a line before it runs npm', async () => {
   const folder = await checkout('exit 1');
-  const { said } = make(folder, 'up');
-  expect(said).toMatch(/^Installing packages with npm/);
+  const { output } = make(folder, 'up');
+  expect(output).toMatch(/^Installing packages with npm/);
 });
 
-test('npm that installs Node ends with success', async () => {
+test('make succeeds if npm installs Node', async () => {
   const folder = await checkout('ln -s "$(command -v env)" node_modules/.bin/node');
   expect(make(folder, 'node_modules/.package-lock.json').status).toBe(0);
 });

@@ -9,13 +9,14 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// call is what a SOAP request asks for. Its SOAPAction names no more than the API's version, so the body tells.
+// call is the method and target object of a SOAP request, read from its body because SOAPAction has only the API version.
 type call struct {
 	method string
 	object types.ManagedObjectReference
 }
 
-// readCall reads no further than it must. A body that is not SOAP gives an empty call; the simulator has the fault for it.
+// readCall parses the start of a SOAP body. For a body that is not SOAP it returns an empty call; the simulator responds with
+// the fault.
 func readCall(body []byte) call {
 	decoder := xml.NewDecoder(bytes.NewReader(body))
 	inBody := false
@@ -33,7 +34,7 @@ func readCall(body []byte) call {
 		case read.method == "":
 			read.method = start.Name.Local
 		case start.Name.Local == "_this":
-			// `type` without a namespace is the object's; xsi:type may stand beside it.
+			// The object's type is the attribute `type` without a namespace; xsi:type may be present as well.
 			for _, attribute := range start.Attr {
 				if attribute.Name.Space == "" && attribute.Name.Local == "type" {
 					read.object.Type = attribute.Value
@@ -50,7 +51,7 @@ func readCall(body []byte) call {
 	}
 }
 
-// calls counts what clients ask for, whatever they are answered.
+// calls counts calls by method, including failed ones.
 type calls struct {
 	mu       sync.Mutex
 	byMethod map[string]int

@@ -18,34 +18,34 @@ import (
 	"time"
 )
 
-// certificateFor gives a certificate that signs itself, so that a client who is handed it can verify the connection.
-// With a folder it is kept there: a client must not lose its trust because the simulator was started again.
+// certificateFor returns a self-signed certificate, which clients can use as CA to verify the connection. With a folder, the
+// certificate is stored there, so that clients still trust the simulator after a restart.
 func certificateFor(address net.Addr, folder string) (tls.Certificate, error) {
 	if folder == "" {
 		certificate, key, err := newCertificate(address)
 		if err != nil {
-			return tls.Certificate{}, fmt.Errorf("cannot make a certificate: %w", err)
+			return tls.Certificate{}, fmt.Errorf("cannot create a certificate: %w", err)
 		}
 		return tls.X509KeyPair(certificate, key)
 	}
 	certificateFile, keyFile := filepath.Join(folder, "certificate.pem"), filepath.Join(folder, "key.pem")
-	kept, err := tls.LoadX509KeyPair(certificateFile, keyFile)
+	stored, err := tls.LoadX509KeyPair(certificateFile, keyFile)
 	if err == nil {
-		return kept, nil
+		return stored, nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
 		return tls.Certificate{}, fmt.Errorf("cannot use the certificate in %s: %w", folder, err)
 	}
 	certificate, key, err := newCertificate(address)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("cannot make a certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("cannot create a certificate: %w", err)
 	}
-	// The key first: whoever finds the certificate finds the pair.
+	// The key is written first: if the certificate exists, the pair is complete.
 	if err := os.WriteFile(keyFile, key, 0o600); err != nil {
-		return tls.Certificate{}, fmt.Errorf("cannot keep the certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("cannot store the certificate: %w", err)
 	}
 	if err := os.WriteFile(certificateFile, certificate, 0o644); err != nil {
-		return tls.Certificate{}, fmt.Errorf("cannot keep the certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("cannot store the certificate: %w", err)
 	}
 	return tls.X509KeyPair(certificate, key)
 }

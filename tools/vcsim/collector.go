@@ -16,34 +16,34 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// gatherTime is how long a call that waits lets changes gather: what is done to a machine is many of them.
+// gatherTime is how long a waiting call collects changes before it responds, because one operation changes many properties.
 const gatherTime = 5 * time.Millisecond
 
-// forever is how long a call waits that says nothing of it.
+// forever is the timeout of a call without MaxWaitSeconds.
 const forever = 24 * time.Hour
 
-// mostUpdates is vCenter's own limit of what an answer has.
-const mostUpdates = 100
+// maxUpdates is vCenter's limit of object updates per response.
+const maxUpdates = 100
 
-// collector is the simulator's PropertyCollector with a waiting of its own. A client whose connection broke asks again
-// with the version it has, and is given what it missed; one that asks without a version is told everything. The
-// simulator knows no versions, tells an object once, and a call whose client is gone waits on, takes the next updates
-// and gives them to nobody.
+// collector is the simulator's PropertyCollector with its own implementation of WaitForUpdatesEx. As in vCenter, a client whose
+// connection broke calls again with its last version and gets the updates that it missed, and a call without a version returns
+// everything. The simulator has no versions and reports each change once; a call whose client has disconnected keeps waiting
+// and consumes the next updates.
 //
-// Sessions get theirs by reflection, as a zero value: hence no constructor arguments.
+// The simulator creates the collectors of sessions by reflection, so the zero value must be usable.
 type collector struct {
 	simulator.PropertyCollector
 
-	newest  atomic.Int64 // the call that may wait; an older one ends
-	touched touched
-	turn    sync.Mutex // of whoever works with the filters, and with what follows
+	newest  atomic.Int64 // number of the latest call; older calls end
+	changed changedObjects
+	mu      sync.Mutex // guards the fields below and the filters
 	version int
-	last    *types.UpdateSet // what led to version, for the client that did not get it
-	// filters are those that a client created. The simulator's own list shifts its elements when a filter is destroyed,
-	// also while gather goes through it, which then skips a filter and loses its changes.
-	filters []types.ManagedObjectReference
-	told    map[types.ManagedObjectReference]telling
-	rest    []types.PropertyFilterUpdate // did not fit into the last answer
+	last    *types.UpdateSet // updates of the current version, for a client that lost the response
+	// filters are the filters that the client created. The simulator's own list shifts its elements when a filter is destroyed,
+	// even while gather iterates over it, which would skip a filter and lose its changes.
+	filters  []types.ManagedObjectReference
+	reported map[types.ManagedObjectReference]filterState
+	pending  []types.PropertyFilterUpdate // did not fit into the last response
 }
 
 func newCollector(self types.ManagedObjectReference) *collector {
@@ -53,114 +53,115 @@ func newCollector(self types.ManagedObjectReference) *collector {
 }
 
 func (c *collector) PutObject(_ *simulator.Context, object mo.Reference) {
-	c.touched.add(object.Reference())
+	c.changed.add(object.Reference())
 }
 
 func (c *collector) UpdateObject(_ *simulator.Context, object mo.Reference, _ []types.PropertyChange) {
-	c.touched.add(object.Reference())
+	c.changed.add(object.Reference())
 }
 
 func (c *collector) RemoveObject(_ *simulator.Context, object types.ManagedObjectReference) {
-	c.touched.remove(object)
+	c.changed.remove(object)
 }
 
 func (c *collector) WaitForUpdatesEx(ctx *simulator.Context, request *types.WaitForUpdatesEx) soap.HasFault {
-	me := c.supersede()
+	number := c.supersede()
 	caller := callerOf(ctx, c.Self)
-	limit := forever
-	most := mostUpdates
+	timeout := forever
+	limit := maxUpdates
 	if request.Options != nil {
 		if wanted := int(request.Options.MaxObjectUpdates); wanted > 0 {
-			most = min(most, wanted)
+			limit = min(limit, wanted)
 		}
 		if seconds := request.Options.MaxWaitSeconds; seconds != nil {
-			limit = time.Duration(*seconds) * time.Second
+			timeout = time.Duration(*seconds) * time.Second
 		}
 	}
-	over := time.After(limit)
+	timedOut := time.After(timeout)
 
-	changed := c.touched.next()
-	for body := c.begin(ctx, request.Version, most); ; body = c.advance(ctx, most) {
+	changed := c.changed.next()
+	for body := c.begin(ctx, request.Version, limit); ; body = c.advance(ctx, limit) {
 		if body != nil {
 			return body
 		}
-		if limit == 0 {
-			return nothing()
+		if timeout == 0 {
+			return noUpdates()
 		}
 		select {
 		case <-caller.Done():
-		case <-over:
-			return nothing()
+		case <-timedOut:
+			return noUpdates()
 		case <-changed:
 			time.Sleep(gatherTime)
 		}
-		changed = c.touched.next()
+		changed = c.changed.next()
 		switch {
 		case errors.Is(context.Cause(caller), errSessionExpired):
 			return waitFault(&types.NotAuthenticated{
 				NoPermission: types.NoPermission{Object: &c.Self, PrivilegeId: "System.View"},
 			})
-		case caller.Err() != nil, c.newest.Load() != me:
+		case caller.Err() != nil, c.newest.Load() != number:
 			return waitFault(&types.RequestCanceled{})
 		}
 	}
 }
 
-// begin answers what needs no waiting: the first call, one that asks again, one with a wrong version, and one for what
-// has changed already, or is the rest of an answer.
-func (c *collector) begin(ctx *simulator.Context, version string, most int) soap.HasFault {
+// begin returns the response if the call need not wait: it has no version, repeats the previous version or has an invalid one, or
+// updates are available. Otherwise it returns nil.
+func (c *collector) begin(ctx *simulator.Context, version string, limit int) soap.HasFault {
 	if version == "" {
-		return c.beginAnew(ctx, most)
+		return c.reportAll(ctx, limit)
 	}
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
 	case version == strconv.Itoa(c.version):
-		return c.next(ctx, most)
+		return c.next(ctx, limit)
 	case version == strconv.Itoa(c.version-1) && c.last != nil:
 		return &methods.WaitForUpdatesExBody{Res: &types.WaitForUpdatesExResponse{Returnval: c.last}}
 	}
 	return waitFault(&types.InvalidCollectorVersion{})
 }
 
-// beginAnew tells everything, whatever was told before: its answer may never have come.
-func (c *collector) beginAnew(ctx *simulator.Context, most int) soap.HasFault {
-	c.turn.Lock()
-	defer c.turn.Unlock()
-	ctx.Map.AddHandler(c) // before it looks, so that nothing changes unseen in between
-	c.told = map[types.ManagedObjectReference]telling{}
-	c.rest = nil
+// reportAll returns all objects, even if they were reported before: the client may have lost the earlier response.
+func (c *collector) reportAll(ctx *simulator.Context, limit int) soap.HasFault {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ctx.Map.AddHandler(c) // before reading, so that no change in between is missed
+	c.reported = map[types.ManagedObjectReference]filterState{}
+	c.pending = nil
 	if fault := c.gather(ctx); fault != nil {
 		return &methods.WaitForUpdatesExBody{Fault_: fault}
 	}
-	body := c.answer(most)
-	c.last = nil // asked for by no version
+	body := c.respond(limit)
+	c.last = nil // a client without a version never repeats this call with one
 	return body
 }
 
-func (c *collector) advance(ctx *simulator.Context, most int) soap.HasFault {
-	c.turn.Lock()
-	defer c.turn.Unlock()
-	return c.next(ctx, most)
+// advance returns the next updates, or nil if there are none.
+func (c *collector) advance(ctx *simulator.Context, limit int) soap.HasFault {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.next(ctx, limit)
 }
 
-// next looks once. Nil means that there is nothing new.
-func (c *collector) next(ctx *simulator.Context, most int) soap.HasFault {
-	if len(c.rest) > 0 {
-		return c.answer(most)
+// next is advance for callers that hold the lock.
+func (c *collector) next(ctx *simulator.Context, limit int) soap.HasFault {
+	if len(c.pending) > 0 {
+		return c.respond(limit)
 	}
 	if fault := c.gather(ctx); fault != nil {
 		return &methods.WaitForUpdatesExBody{Fault_: fault}
 	}
-	if len(c.rest) == 0 {
+	if len(c.pending) == 0 {
 		return nil
 	}
-	return c.answer(most)
+	return c.respond(limit)
 }
 
-// gather adds to the rest what every filter has to tell.
+// gather appends the updates of all filters to the pending ones.
 func (c *collector) gather(ctx *simulator.Context) *soap.Fault {
-	refs := c.touched.take()
+	refs := c.changed.take()
 	c.filters = slices.DeleteFunc(c.filters, func(reference types.ManagedObjectReference) bool {
 		_, ok := ctx.Session.Get(reference).(*simulator.PropertyFilter)
 		return !ok
@@ -171,44 +172,44 @@ func (c *collector) gather(ctx *simulator.Context) *soap.Fault {
 			continue
 		}
 		spec := filter.Spec
-		told := c.told[reference]
+		state := c.reported[reference]
 		switch {
-		case told == nil:
-			told = telling{}
-		case !told.isTouched(spec, refs):
+		case state == nil:
+			state = filterState{}
+		case !state.isAffected(spec, refs):
 			continue
 		default:
-			spec.ReportMissingObjectsInResults = types.NewBool(true) // what was there and is gone has left
+			spec.ReportMissingObjectsInResults = types.NewBool(true) // a missing object has left; it is not an error
 		}
-		updates, fault := told.next(c.look(ctx), spec, &c.touched, refs)
+		updates, fault := state.update(c.reader(ctx), spec, &c.changed, refs)
 		if fault != nil {
 			return fault
 		}
-		c.told[reference] = told
+		c.reported[reference] = state
 		if len(updates) > 0 {
-			c.rest = append(c.rest, types.PropertyFilterUpdate{Filter: reference, ObjectSet: updates})
+			c.pending = append(c.pending, types.PropertyFilterUpdate{Filter: reference, ObjectSet: updates})
 		}
 	}
 	return nil
 }
 
-// answer tells as much of the rest as an answer may have.
-func (c *collector) answer(most int) soap.HasFault {
+// respond returns up to limit pending updates as a new version.
+func (c *collector) respond(limit int) soap.HasFault {
 	c.version++
 	c.last = &types.UpdateSet{Version: strconv.Itoa(c.version)}
-	for len(c.rest) > 0 && most > 0 {
-		its := &c.rest[0]
-		count := min(most, len(its.ObjectSet))
+	for len(c.pending) > 0 && limit > 0 {
+		update := &c.pending[0]
+		count := min(limit, len(update.ObjectSet))
 		c.last.FilterSet = append(c.last.FilterSet, types.PropertyFilterUpdate{
-			Filter: its.Filter, ObjectSet: its.ObjectSet[:count],
+			Filter: update.Filter, ObjectSet: update.ObjectSet[:count],
 		})
-		its.ObjectSet = its.ObjectSet[count:]
-		most -= count
-		if len(its.ObjectSet) == 0 {
-			c.rest = c.rest[1:]
+		update.ObjectSet = update.ObjectSet[count:]
+		limit -= count
+		if len(update.ObjectSet) == 0 {
+			c.pending = c.pending[1:]
 		}
 	}
-	if len(c.rest) > 0 {
+	if len(c.pending) > 0 {
 		c.last.Truncated = types.NewBool(true)
 	}
 	return &methods.WaitForUpdatesExBody{Res: &types.WaitForUpdatesExResponse{Returnval: c.last}}
@@ -220,16 +221,16 @@ func (c *collector) CancelWaitForUpdates(*types.CancelWaitForUpdates) soap.HasFa
 }
 
 func (c *collector) CreateFilter(ctx *simulator.Context, request *types.CreateFilter) soap.HasFault {
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	body := c.PropertyCollector.CreateFilter(ctx, request)
 	if body.Fault() == nil {
-		// The simulator's filter notices changes for the simulator's way of telling them, with a lock that, together with
-		// the lock of whoever changes something, lets neither go on. Here it only holds what is wanted.
+		// The simulator's filter also listens for changes, for the simulator's own WaitForUpdatesEx, and its lock can deadlock
+		// with the lock of an object that is being changed. Here the filter is only used for its spec.
 		reference := body.(*methods.CreateFilterBody).Res.Returnval
 		ctx.Map.RemoveHandler(ctx.Session.Get(reference).(*simulator.PropertyFilter))
 		c.filters = append(c.filters, reference)
-		c.touched.wake() // it has something to tell
+		c.changed.wake() // the new filter has updates
 	}
 	return body
 }
@@ -247,19 +248,19 @@ func (c *collector) DestroyPropertyCollector(
 	ctx *simulator.Context, request *types.DestroyPropertyCollector,
 ) soap.HasFault {
 	c.supersede()
-	c.turn.Lock()
-	defer c.turn.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.PropertyCollector.DestroyPropertyCollector(ctx, request)
 }
 
-// supersede ends the call that waits. It gives the number by which the next one knows that it is still the newest.
+// supersede ends the waiting call, and returns the number of the new call, which is valid until the next supersede.
 func (c *collector) supersede() int64 {
-	me := c.newest.Add(1)
-	c.touched.wake()
-	return me
+	number := c.newest.Add(1)
+	c.changed.wake()
+	return number
 }
 
-func nothing() soap.HasFault {
+func noUpdates() soap.HasFault {
 	return &methods.WaitForUpdatesExBody{Res: &types.WaitForUpdatesExResponse{}}
 }
 

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// connections is a listener that knows what it has accepted. It sits below TLS, so that a dropped connection ends as
-// a cut line does: without a goodbye.
+// connections is a listener that tracks its open connections. It is below TLS, so that a dropped connection ends without a TLS
+// close notification, like a network failure.
 type connections struct {
 	net.Listener
 
@@ -16,7 +16,7 @@ type connections struct {
 
 type connection struct {
 	net.Conn
-	of *connections
+	owner *connections
 }
 
 func newConnections(listener net.Listener) *connections {
@@ -28,14 +28,14 @@ func (c *connections) Accept() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := &connection{Conn: accepted, of: c}
+	conn := &connection{Conn: accepted, owner: c}
 	c.mu.Lock()
 	c.open[conn] = struct{}{}
 	c.mu.Unlock()
 	return conn, nil
 }
 
-// drop resets every open connection and says how many there were.
+// drop resets all open connections and returns their number.
 func (c *connections) drop() int {
 	c.mu.Lock()
 	dropped := make([]*connection, 0, len(c.open))
@@ -53,8 +53,8 @@ func (c *connections) drop() int {
 }
 
 func (c *connection) Close() error {
-	c.of.mu.Lock()
-	delete(c.of.open, c)
-	c.of.mu.Unlock()
+	c.owner.mu.Lock()
+	delete(c.owner.open, c)
+	c.owner.mu.Unlock()
 	return c.Conn.Close()
 }

@@ -12,22 +12,22 @@ import (
 
 const maxControlBody = 1 << 20
 
-// missing is an error about something that is not there, which HTTP tells from a wrong request.
-type missing struct{ error }
+// notFoundError is answered with status 404; other errors with 400.
+type notFoundError struct{ error }
 
 func notFound(format string, arguments ...any) error {
-	return missing{fmt.Errorf(format, arguments...)}
+	return notFoundError{fmt.Errorf(format, arguments...)}
 }
 
-// newControl routes the control port. Each route gives what is to be answered as JSON; an error is answered as
-// {"error": "a sentence"}.
+// newControl returns the handler of the control port. Each route returns a value to encode as JSON; errors are encoded as
+// {"error": "message"}.
 func newControl(v *vcenter) http.Handler {
 	mux := http.NewServeMux()
 	route := func(pattern string, handle func(*http.Request) (any, error)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			r.Body = http.MaxBytesReader(w, r.Body, maxControlBody)
-			answer, err := handle(r)
-			respond(w, answer, err)
+			result, err := handle(r)
+			respond(w, result, err)
 		})
 	}
 
@@ -88,7 +88,7 @@ func newControl(v *vcenter) http.Handler {
 	})
 
 	route("/", func(r *http.Request) (any, error) {
-		return nil, notFound("the control port has no %s %s", r.Method, r.URL.Path)
+		return nil, notFound("unknown endpoint %s %s", r.Method, r.URL.Path)
 	})
 	return mux
 }
@@ -104,13 +104,13 @@ func (v *vcenter) setStatus(r *http.Request) error {
 	case wanted.Code < 300 || wanted.Code > 599:
 		return fmt.Errorf("code must be an HTTP status from 300 to 599, not %d", wanted.Code)
 	case wanted.Count < 1:
-		return fmt.Errorf("count, the number of requests to answer so, must be at least 1, not %d", wanted.Count)
+		return fmt.Errorf("count, the number of requests to fail, must be at least 1, not %d", wanted.Count)
 	}
 	v.statuses.set(wanted.Code, wanted.Count)
 	return nil
 }
 
-// setDelays takes milliseconds. Of methods and tasks, the one that is given replaces what was set; the other stays.
+// setDelays sets the delays of methods, tasks or both, in milliseconds. If one is missing in the request, it is not changed.
 func (v *vcenter) setDelays(r *http.Request) error {
 	wanted, err := read[struct {
 		Methods map[string]int `json:"methods"`
@@ -122,7 +122,7 @@ func (v *vcenter) setDelays(r *http.Request) error {
 	methods, tasks := map[string]time.Duration{}, map[string]time.Duration{}
 	for name, ms := range wanted.Methods {
 		if !isMethod(name) {
-			return fmt.Errorf("vim25 has no method %q; names are written as in CloneVM_Task", name)
+			return fmt.Errorf("unknown vim25 method %q; use a name such as CloneVM_Task", name)
 		}
 		if methods[name], err = milliseconds(name, ms); err != nil {
 			return err
@@ -134,7 +134,7 @@ func (v *vcenter) setDelays(r *http.Request) error {
 		}
 	}
 	if wanted.Methods == nil && wanted.Tasks == nil {
-		return errors.New("delays are given as methods or tasks, each an object of names and milliseconds")
+		return errors.New("methods or tasks is required, each an object that maps names to milliseconds")
 	}
 	if wanted.Methods != nil {
 		v.methods.set(methods)
@@ -154,7 +154,7 @@ func (v *vcenter) setSessionTimeout(r *http.Request) error {
 	}
 	timeout, err := milliseconds("ms", wanted.Ms)
 	if err != nil || timeout == 0 {
-		return fmt.Errorf("ms, the timeout in milliseconds, must be from 1 to a day's, not %d", wanted.Ms)
+		return fmt.Errorf("ms, the timeout in milliseconds, must be between 1 and 86400000 (a day), not %d", wanted.Ms)
 	}
 	v.sessions.setTimeout(timeout)
 	return nil
@@ -162,7 +162,7 @@ func (v *vcenter) setSessionTimeout(r *http.Request) error {
 
 func milliseconds(name string, ms int) (time.Duration, error) {
 	if ms < 0 || ms > int(24*time.Hour/time.Millisecond) {
-		return 0, fmt.Errorf("%s must be from 0 to a day's milliseconds, not %d", name, ms)
+		return 0, fmt.Errorf("%s must be between 0 and 86400000 milliseconds (a day), not %d", name, ms)
 	}
 	return time.Duration(ms) * time.Millisecond, nil
 }
@@ -175,7 +175,7 @@ func readChecked[T interface{ check() error }](r *http.Request) (T, error) {
 	return value, err
 }
 
-// read takes the body as one JSON value without unknown fields: a misspelt one would otherwise be a test of nothing.
+// read decodes the body as one JSON value. Unknown fields are an error, because a misspelt field would have no effect.
 func read[T any](r *http.Request) (T, error) {
 	var value T
 	decoder := json.NewDecoder(r.Body)
@@ -190,27 +190,27 @@ func read[T any](r *http.Request) (T, error) {
 	case errors.Is(err, io.EOF):
 		return value, errors.New("the request has no body; a JSON object is expected")
 	case err != nil:
-		return value, fmt.Errorf("the body cannot be used: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return value, fmt.Errorf("invalid body: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if decoder.More() {
-		return value, errors.New("the body cannot be used: it holds more than one JSON value")
+		return value, errors.New("invalid body: it contains more than one JSON value")
 	}
 	return value, nil
 }
 
-func respond(w http.ResponseWriter, answer any, err error) {
+func respond(w http.ResponseWriter, result any, err error) {
 	status := http.StatusOK
 	if err != nil {
 		status = http.StatusBadRequest
-		if errors.As(err, &missing{}) {
+		if errors.As(err, &notFoundError{}) {
 			status = http.StatusNotFound
 		}
-		answer = map[string]string{"error": err.Error()}
+		result = map[string]string{"error": err.Error()}
 	}
-	if answer == nil {
-		answer = struct{}{}
+	if result == nil {
+		result = struct{}{}
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer)
+	_ = json.NewEncoder(w).Encode(result)
 }

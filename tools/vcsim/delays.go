@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// delays says how long things of a name wait. A change reaches those who wait already: a test sets an hour, sees
-// what it wants to see, and clears it.
+// delays has a delay per name. A change also applies to waits in progress, so a test can set an hour, observe the waiting call,
+// and clear the delay.
 type delays struct {
 	mu      sync.Mutex
 	byName  map[string]time.Duration
-	changed chan struct{} // closed by the next change
+	changed chan struct{} // closed on the next change
 }
 
 func newDelays() *delays {

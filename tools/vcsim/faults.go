@@ -16,37 +16,37 @@ import (
 	"github.com/vmware/govmomi/vim25/xml"
 )
 
-// faultRule is one thing that shall go wrong. The simulator has rules of its own, but counts them without a lock: under
-// load the n-th call would not be the n-th.
+// faultRule injects a fault. The simulator has such rules too, but counts calls without a lock, so that Skip and Max would not be
+// exact for concurrent calls.
 type faultRule struct {
-	// Method or Task: a fault of the call itself, or one that ends the task which the call has started.
+	// Method fails the call itself; Task fails the task that a call has started. Exactly one is set.
 	Method string `json:"method,omitempty"`
 	Task   string `json:"task,omitempty"`
-	// ObjectType and ObjectName limit the rule to calls on such objects; empty means any.
+	// ObjectType and ObjectName limit the rule to matching objects; empty matches any.
 	ObjectType string `json:"objectType,omitempty"`
 	ObjectName string `json:"objectName,omitempty"`
-	// Fault is the name of a vim25 type.
+	// Fault is the name of a vim25 fault type.
 	Fault   string `json:"fault"`
 	Message string `json:"message,omitempty"`
-	// Skip lets that many matching calls pass first.
+	// Skip is the number of matching calls that succeed before the first fault.
 	Skip int `json:"skip"`
-	// Max is how often the rule strikes; 0 is always.
+	// Max is the maximum number of injected faults; 0 means no limit.
 	Max int `json:"max"`
-	// Probability that it strikes a call; left out means 1.
+	// Probability that a matching call gets the fault; the default is 1.
 	Probability *float64 `json:"probability,omitempty"`
 }
 
-// ruleState is a rule and what became of it.
+// ruleState is a rule with its counters.
 type ruleState struct {
 	faultRule
-	// Seen counts the calls that matched, Injected those that were struck.
+	// Seen counts the calls that matched, Injected those that got the fault.
 	Seen     int `json:"seen"`
 	Injected int `json:"injected"`
 
 	kind reflect.Type
 }
 
-// injection is a fault on its way to a client.
+// injection is a fault to return to a client.
 type injection struct {
 	fault   types.BaseMethodFault
 	message string
@@ -66,9 +66,9 @@ func (f *faults) add(rule faultRule) error {
 	}
 	switch {
 	case (rule.Method == "") == (rule.Task == ""):
-		return fmt.Errorf("a fault needs either a method, such as CloneVM_Task, or a task, such as CloneVm")
+		return fmt.Errorf("either a method, such as CloneVM_Task, or a task, such as CloneVm, is required")
 	case rule.Method != "" && !isMethod(rule.Method):
-		return fmt.Errorf("vim25 has no method %q; names are written as in CloneVM_Task", rule.Method)
+		return fmt.Errorf("unknown vim25 method %q; use a name such as CloneVM_Task", rule.Method)
 	case rule.Skip < 0 || rule.Max < 0:
 		return fmt.Errorf("skip and max must not be negative")
 	case rule.Probability != nil && (*rule.Probability <= 0 || *rule.Probability > 1):
@@ -96,27 +96,29 @@ func (f *faults) states() []ruleState {
 	return states
 }
 
+// onCall returns the fault for a call, or nil.
 func (f *faults) onCall(call call) *injection {
-	return f.strike(f.inventory.context(), call.object, func(rule faultRule) bool {
+	return f.inject(f.inventory.context(), call.object, func(rule faultRule) bool {
 		return rule.Method == call.method
 	})
 }
 
-// onTask wants the task's own context, which holds the lock of the object.
+// onTask returns the fault for a task, or nil. ctx must be the task's context, which holds the lock of the object.
 func (f *faults) onTask(ctx *simulator.Context, name string, object types.ManagedObjectReference) *injection {
-	return f.strike(ctx, object, func(rule faultRule) bool {
+	return f.inject(ctx, object, func(rule faultRule) bool {
 		return rule.Task != "" && taskName(rule.Task) == name
 	})
 }
 
-func (f *faults) strike(
-	ctx *simulator.Context, object types.ManagedObjectReference, concerns func(faultRule) bool,
+// inject counts the call and returns the fault of the first rule that applies, or nil.
+func (f *faults) inject(
+	ctx *simulator.Context, object types.ManagedObjectReference, matches func(faultRule) bool,
 ) *injection {
-	name := f.nameFor(ctx, object, concerns)
+	name := f.nameFor(ctx, object, matches)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, rule := range f.rules {
-		if !concerns(rule.faultRule) ||
+		if !matches(rule.faultRule) ||
 			rule.ObjectType != "" && rule.ObjectType != object.Type ||
 			rule.ObjectName != "" && rule.ObjectName != name {
 			continue
@@ -134,18 +136,18 @@ func (f *faults) strike(
 	return nil
 }
 
-// nameFor asks for an object's name only when a rule wants it: to ask is to wait for the object's lock. And it asks
-// outside the rules' own lock, which tasks take while they hold objects.
+// nameFor returns the object's name if a rule needs it, because reading the name waits for the object's lock. It does not hold
+// f.mu while it waits: tasks lock f.mu while they hold the locks of objects.
 func (f *faults) nameFor(
-	ctx *simulator.Context, object types.ManagedObjectReference, concerns func(faultRule) bool,
+	ctx *simulator.Context, object types.ManagedObjectReference, matches func(faultRule) bool,
 ) string {
 	f.mu.Lock()
-	wanted := false
+	needed := false
 	for _, rule := range f.rules {
-		wanted = wanted || rule.ObjectName != "" && concerns(rule.faultRule)
+		needed = needed || rule.ObjectName != "" && matches(rule.faultRule)
 	}
 	f.mu.Unlock()
-	if !wanted {
+	if !needed {
 		return ""
 	}
 	return nameOf(ctx, object)
@@ -154,13 +156,13 @@ func (f *faults) nameFor(
 func (r *ruleState) injection() *injection {
 	message := r.Message
 	if message == "" {
-		message = "A fault for a test: " + r.Fault
+		message = "Injected fault: " + r.Fault
 	}
 	fault := reflect.New(r.kind).Interface().(types.BaseMethodFault)
 	return &injection{fault: fault, message: message}
 }
 
-// write answers as the simulator answers with a fault.
+// write sends the fault in the same format as the simulator.
 func (i *injection) write(w http.ResponseWriter) {
 	kind := reflect.TypeOf(i.fault).Elem().Name()
 	var detail bytes.Buffer
@@ -186,12 +188,12 @@ func faultType(name string) (reflect.Type, error) {
 	typeOf := types.TypeFunc()
 	kind, ok := typeOf(name)
 	if !ok || !isFault(kind) {
-		return nil, fmt.Errorf("vim25 has no fault %q; names are written as in NoPermission or InvalidState", name)
+		return nil, fmt.Errorf("unknown vim25 fault %q; use a name such as NoPermission or InvalidState", name)
 	}
-	// The Go bindings know each fault a second time, under the name of the element that carries it.
+	// The Go bindings have each fault twice, also under the name of its XML element, with the suffix Fault.
 	if plain, wrapped := strings.CutSuffix(name, "Fault"); wrapped {
 		if inner, ok := typeOf(plain); ok && isFault(inner) {
-			return nil, fmt.Errorf("the fault %q is called %s", name, plain)
+			return nil, fmt.Errorf("unknown vim25 fault %q; use %s", name, plain)
 		}
 	}
 	return kind, nil

@@ -13,7 +13,7 @@ type folder struct {
 	*simulator.Folder
 }
 
-// folderHandler returns the object that answers calls which the simulator's folders do not answer, or nil.
+// folderHandler returns the object that handles a call that the simulator's folders do not support, or nil for other calls.
 func folderHandler(ctx *simulator.Context, method *simulator.Method) mo.Reference {
 	if method.Name != "UnregisterAndDestroy_Task" || ctx.Session == nil {
 		return nil
@@ -22,13 +22,13 @@ func folderHandler(ctx *simulator.Context, method *simulator.Method) mo.Referenc
 	if !ok {
 		return nil
 	}
-	// The simulator prefers what the session has under the reference to what the handler returns.
+	// The simulator prefers an object in the session's registry to the one that the handler returns.
 	extended := &folder{found}
 	ctx.Session.Registry.Put(extended)
 	return extended
 }
 
-// UnregisterAndDestroyTask unregisters the machines in the folder, whose files stay, and removes the folder.
+// UnregisterAndDestroyTask unregisters the VMs in the folder, keeping their files, and removes the folder.
 func (f *folder) UnregisterAndDestroyTask(
 	ctx *simulator.Context, request *types.UnregisterAndDestroy_Task,
 ) soap.HasFault {
@@ -39,9 +39,9 @@ func (f *folder) UnregisterAndDestroyTask(
 		if !ok {
 			continue
 		}
-		var answer soap.HasFault
-		ctx.WithLock(vm, func() { answer = vm.UnregisterVM(ctx, &types.UnregisterVM{This: child}) })
-		if body.Fault_ = answer.Fault(); body.Fault_ != nil {
+		var response soap.HasFault
+		ctx.WithLock(vm, func() { response = vm.UnregisterVM(ctx, &types.UnregisterVM{This: child}) })
+		if body.Fault_ = response.Fault(); body.Fault_ != nil {
 			return body
 		}
 	}

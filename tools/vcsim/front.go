@@ -11,8 +11,8 @@ import (
 	"github.com/vmware/govmomi/vim25/soap"
 )
 
-// front stands between the clients and the simulator. What shall happen to a call is decided in the order in which
-// calls arrive, before any delay, so that "the third call" is the third whatever the delays.
+// front is the HTTP handler in front of the simulator. It decides about faults in the order in which calls arrive, before any
+// delay, so that delays do not affect which call gets a fault.
 type front struct {
 	vcenter *vcenter
 	waits   *waits
@@ -27,22 +27,22 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client went away in the middle of its sentence
+		return // the client disconnected while sending the request
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	call := readCall(body)
 	f.vcenter.calls.add(cmp.Or(call.method, "unreadable"))
 
-	status, refused := f.vcenter.statuses.take()
+	status, rejected := f.vcenter.statuses.take()
 	var injected *injection
-	if !refused {
+	if !rejected {
 		injected = f.vcenter.faults.onCall(call)
 	}
-	// Not ended by a client who gives up: vCenter too goes on with what it was asked, and the answer is lost.
+	// Continues if the client disconnects: like vCenter, it executes the call, and the response is lost.
 	f.vcenter.methods.wait(call.method)
 
 	switch {
-	case refused:
+	case rejected:
 		http.Error(w, http.StatusText(status), status)
 	case injected != nil:
 		injected.write(w)

@@ -16,11 +16,10 @@ const (
 	gpuMemoryKb     = 40 << 20
 	gpuBus          = 0xaf
 	gpuBusPrefix    = "0000:af:"
-	maxGpus         = 32 // a PCI bus has that many slots
+	maxGpus         = 32 // slots on a PCI bus
 )
 
-// gpus describes a host's accelerators in the three places where vCenter shows them: as devices, as graphics and as
-// what can be passed through to a machine.
+// gpus sets a host's accelerators in the three properties where vCenter reports them: PCI devices, graphics, and PCI passthrough.
 func (c *changes) gpus(devices []types.HostPciDevice, count int, model string) {
 	var kept []types.HostPciDevice
 	for _, device := range devices {

@@ -11,8 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// inventory changes hosts and machines as their hardware, their guests and their administrators do, with updates for
-// those who watch.
+// inventory changes properties of hosts and VMs, as hardware, guests and administrators would, and notifies property collectors.
 type inventory struct {
 	service *simulator.Service
 }
@@ -42,11 +41,11 @@ func (s hostState) check() error {
 	}
 	switch {
 	case s == hostState{}:
-		return errors.New("nothing is to be set on the host")
+		return errors.New("the request changes nothing; set at least one field of the host")
 	case s.Gpus != nil && (*s.Gpus < 0 || *s.Gpus > maxGpus):
-		return fmt.Errorf("gpus must be from 0 to %d, not %d", maxGpus, *s.Gpus)
+		return fmt.Errorf("gpus must be between 0 and %d, not %d", maxGpus, *s.Gpus)
 	case s.GpuModel != nil && s.Gpus == nil:
-		return errors.New("gpuModel needs gpus, their number")
+		return errors.New("gpuModel requires gpus, the number of GPUs")
 	case s.Connection != nil && !slices.Contains(connections, *s.Connection):
 		return fmt.Errorf("connection must be one of %v, not %q", connections, *s.Connection)
 	}
@@ -56,9 +55,9 @@ func (s hostState) check() error {
 func (s vmState) check() error {
 	switch {
 	case s == vmState{}:
-		return errors.New("nothing is to be set on the virtual machine")
+		return errors.New("the request changes nothing; set at least one field of the virtual machine")
 	case s.IP != nil && *s.IP != "" && net.ParseIP(*s.IP) == nil:
-		return fmt.Errorf("ip must be an address, or empty for none, not %q", *s.IP)
+		return fmt.Errorf("ip must be an IP address, or empty to remove it, not %q", *s.IP)
 	}
 	return notNegative(map[string]*int32{
 		"cpuUsageMhz": s.CPUUsageMhz, "cpuDemandMhz": s.CPUDemandMhz,
@@ -142,21 +141,21 @@ func (i *inventory) update(object mo.Reference, describe func(*changes)) {
 	})
 }
 
-// context is a new one each time, since a context shares its locks with itself.
+// context returns a new context each time, because locks are re-entrant within a context.
 func (i *inventory) context() *simulator.Context {
 	ctx := *i.service.Context
 	return &ctx
 }
 
-// find takes a name or, where names are not unique, the value of a reference such as vm-54.
-func (i *inventory) find(kind, called, name string) (mo.Reference, error) {
+// find returns the object with the name or, because names need not be unique, with the reference, such as vm-54.
+func (i *inventory) find(kind, displayName, name string) (mo.Reference, error) {
 	var found []mo.Entity
 	ctx := i.context()
 	for _, object := range ctx.Map.All(kind) {
 		if object.Reference().Value == name {
 			return object, nil
 		}
-		// A machine is registered before it has all its fields, and only its folder is locked while it gets them.
+		// A VM is registered before all its fields are set, and only its folder is locked during that time.
 		if parent := object.Entity().Parent; parent != nil {
 			ctx.WithLock(parent, func() {})
 		}
@@ -166,11 +165,11 @@ func (i *inventory) find(kind, called, name string) (mo.Reference, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, notFound("there is no %s %q", called, name)
+		return nil, notFound("%s %q not found", displayName, name)
 	case 1:
 		return found[0], nil
 	}
-	return nil, fmt.Errorf("there are %d objects %q; say which by its reference, such as %s",
+	return nil, fmt.Errorf("%d objects are named %q; use a reference, such as %s",
 		len(found), name, found[0].Reference().Value)
 }
 
@@ -187,7 +186,7 @@ func nameOf(ctx *simulator.Context, reference types.ManagedObjectReference) stri
 func notNegative(numbers map[string]*int32) error {
 	for name, number := range numbers {
 		if number != nil && *number < 0 {
-			return fmt.Errorf("%s must not be negative, but is %d", name, *number)
+			return fmt.Errorf("%s must not be negative, not %d", name, *number)
 		}
 	}
 	return nil

@@ -8,18 +8,18 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// answersMissing are the methods that have an answer of their own for objects which are not there: the views list
-// them, and a reading may ask for no fault.
-var answersMissing = []string{
+// handlesMissing are the methods that handle missing objects themselves: views may list them, and property reads can report them
+// without a fault.
+var handlesMissing = []string{
 	"CreateListView", "ModifyListView", "ResetListView",
 	"CreateFilter", "RetrieveProperties", "RetrievePropertiesEx", "Fetch",
 }
 
-// refuseMissing answers a call that names an object which is not there, as vCenter does. The simulator panics on many
-// such calls, and then keeps the lock of the object called: whoever asks for a clone on a host that was just removed
-// would find the template locked for ever, and who marks a folder that is gone, all custom attributes.
-func refuseMissing(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
-	if ctx.Session == nil || slices.Contains(answersMissing, method.Name) {
+// rejectMissing returns ManagedObjectNotFound for a call with a missing object in its arguments, as vCenter does. The simulator
+// panics on many such calls and never releases the lock of the called object: a clone to a removed host would leave the template
+// locked, and a custom attribute of a removed folder all custom attributes.
+func rejectMissing(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
+	if ctx.Session == nil || slices.Contains(handlesMissing, method.Name) {
 		return nil
 	}
 	for _, reference := range references(reflect.ValueOf(method.Body)) {
@@ -30,7 +30,7 @@ func refuseMissing(ctx *simulator.Context, method *simulator.Method) types.BaseM
 	return nil
 }
 
-// references finds those in a request, however deep.
+// references returns all object references in a request, at any depth.
 func references(value reflect.Value) []types.ManagedObjectReference {
 	var found []types.ManagedObjectReference
 	switch value.Kind() {

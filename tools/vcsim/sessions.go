@@ -25,14 +25,14 @@ type sessions struct {
 	service *simulator.Service
 	waits   *waits
 
-	// Logins read the timeout without a lock, so it changes only while there are none.
+	// The simulator reads the timeout during logins without a lock, so setTimeout excludes logins.
 	logins sync.RWMutex
 
 	mu sync.Mutex
-	// As their calls showed them.
+	// Sessions by key, recorded from their calls.
 	known map[string]*simulator.Session
-	// Expired by hand. The simulator writes a session back with every call: one that is under way brings an ended
-	// session to life again, so that to have ended it is not enough.
+	// Keys of sessions ended by expire. Terminating them is not enough: the simulator stores a session after every call, so a
+	// call in flight would restore it.
 	expired map[string]struct{}
 }
 
@@ -43,14 +43,14 @@ func newSessions(service *simulator.Service, waits *waits) *sessions {
 	}
 }
 
-// see is shown every call. The simulator has no other way to tell what a session holds.
-func (s *sessions) see(ctx *simulator.Context, method *simulator.Method) {
+// observe records the session of a call. The simulator offers no other access to the content of sessions.
+func (s *sessions) observe(ctx *simulator.Context, method *simulator.Method) {
 	if ctx.Session == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// What waits in a session ends with it.
+	// Pending waits end with their session.
 	switch request := method.Body.(type) {
 	case *types.Logout:
 		delete(s.known, ctx.Session.Key)
@@ -64,6 +64,7 @@ func (s *sessions) see(ctx *simulator.Context, method *simulator.Method) {
 	s.known[ctx.Session.Key] = ctx.Session
 }
 
+// serve calls next. For logins it removes expired sessions first and excludes setTimeout.
 func (s *sessions) serve(method string, next func()) {
 	if slices.Contains([]string{
 		"Login", "LoginByToken", "LoginExtensionByCertificate", "CloneSession", "ImpersonateUser",
@@ -75,8 +76,8 @@ func (s *sessions) serve(method string, next func()) {
 	next()
 }
 
-// setTimeout holds for sessions that begin from now on. The simulator looks at a session once every timeout, so an
-// idle one ends after one to two timeouts.
+// setTimeout sets the idle timeout of sessions that begin from now on. The simulator checks a session once per timeout, so an idle
+// one ends after one to two timeouts.
 func (s *sessions) setTimeout(timeout time.Duration) {
 	s.logins.Lock()
 	defer s.logins.Unlock()
@@ -103,7 +104,7 @@ func (s *sessions) list() []session {
 	return list
 }
 
-// expire ends all sessions, with calls for updates that are under way, and says how many there were.
+// expire ends all sessions and their pending waits, and returns the number of sessions.
 func (s *sessions) expire() int {
 	users := s.users()
 	for _, user := range users {
@@ -115,20 +116,20 @@ func (s *sessions) expire() int {
 	return len(users)
 }
 
-// prune clears up after sessions that were idle for too long; of those the simulator forgets no more than the name.
+// prune cleans up after sessions that timed out; the simulator itself removes only their keys.
 func (s *sessions) prune() {
 	s.mu.Lock()
-	gone := maps.Clone(s.known)
+	expired := maps.Clone(s.known)
 	s.mu.Unlock()
 	for _, user := range s.users() {
-		delete(gone, user.Key)
+		delete(expired, user.Key)
 	}
-	for key := range gone {
+	for key := range expired {
 		s.clear(key)
 	}
 }
 
-// clear ends a session with its views and filters, which otherwise would be told of every change for ever.
+// clear ends a session and removes its views and filters, which otherwise would be notified of changes forever.
 func (s *sessions) clear(key string) {
 	s.mu.Lock()
 	session := s.known[key]
@@ -136,7 +137,7 @@ func (s *sessions) clear(key string) {
 	s.mu.Unlock()
 	s.waits.expire(key)
 	ctx := *s.service.Context
-	if session == nil { // it has logged in and not called again
+	if session == nil { // no call since the login
 		ctx.Session = &simulator.Session{}
 		ctx.Map.SessionManager().TerminateSession(&ctx, &types.TerminateSession{SessionId: []string{key}})
 		return
@@ -154,7 +155,7 @@ func (s *sessions) hasExpired(key string) bool {
 
 func (s *sessions) users() []types.UserSession {
 	registry := s.service.Context.Map
-	// The simulator lists the sessions to whoever has one.
+	// The simulator lists sessions only to a caller with a session.
 	reader := &simulator.Session{Registry: simulator.NewRegistry(), Map: registry}
 	manager := reader.Get(registry.SessionManager().Self).(*simulator.SessionManager)
 	users := slices.DeleteFunc(manager.SessionList, func(user types.UserSession) bool {

@@ -2,26 +2,26 @@ package main
 
 import "sync"
 
-// statuses answers the next requests with an HTTP status, as a proxy before a vCenter that restarts does.
+// statuses makes the next requests fail with an HTTP status, as a proxy in front of a restarting vCenter does.
 type statuses struct {
-	mu   sync.Mutex
-	code int
-	left int
+	mu        sync.Mutex
+	code      int
+	remaining int
 }
 
 func (s *statuses) set(code, count int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.code, s.left = code, count
+	s.code, s.remaining = code, count
 }
 
-// take gives the status for this request; there is none when the simulator shall answer.
+// take returns the status for this request; ok is false if the simulator handles it.
 func (s *statuses) take() (code int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.left == 0 {
+	if s.remaining == 0 {
 		return 0, false
 	}
-	s.left--
+	s.remaining--
 	return s.code, true
 }

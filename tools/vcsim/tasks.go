@@ -16,29 +16,29 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// tasks makes tasks slow and lets them fail. The simulator has a delay of its own, but in a plain global map that
-// running tasks read, and it keeps the lock of the object meanwhile: clones of one template would queue up. So this is
-// told of every task before it begins, and puts itself in front of its work.
+// tasks delays tasks and injects faults into them. The simulator's own delays are a global map that running tasks read without a
+// lock, and it holds the object's lock during the delay, so that clones of one template would run one after the other. Therefore
+// tasks is notified of every task before it runs, and wraps its work.
 type tasks struct {
 	faults *faults
 	delays *delays
 
-	mu     sync.Mutex
-	fresh  map[types.ManagedObjectReference]*simulator.Task // created, not begun
-	atWork map[*simulator.Context]struct{}                  // of a call, whose task is at work
-	held   map[types.ManagedObjectReference]func()          // parts of another task, to be let go of at their end
+	mu      sync.Mutex
+	created map[types.ManagedObjectReference]*simulator.Task // created, not started
+	running map[*simulator.Context]struct{}                  // contexts of calls with a running task
+	held    map[types.ManagedObjectReference]func()          // unlock functions of subtasks, called when they end
 }
 
 func newTasks(faults *faults) *tasks {
 	return &tasks{
 		faults: faults, delays: newDelays(),
-		fresh:  map[types.ManagedObjectReference]*simulator.Task{},
-		atWork: map[*simulator.Context]struct{}{},
-		held:   map[types.ManagedObjectReference]func(){},
+		created: map[types.ManagedObjectReference]*simulator.Task{},
+		running: map[*simulator.Context]struct{}{},
+		held:    map[types.ManagedObjectReference]func(){},
 	}
 }
 
-// taskName makes CloneVm, cloneVm and CloneVm_Task the same.
+// taskName normalises a task name: CloneVm, cloneVm and CloneVm_Task are the same.
 func taskName(name string) string {
 	return strings.ToLower(strings.TrimSuffix(name, "_Task"))
 }
@@ -50,38 +50,38 @@ func (t *tasks) Reference() types.ManagedObjectReference {
 func (t *tasks) PutObject(_ *simulator.Context, object mo.Reference) {
 	if task, ok := object.(*simulator.Task); ok {
 		t.mu.Lock()
-		t.fresh[task.Self] = task
+		t.created[task.Self] = task
 		t.mu.Unlock()
 	}
 }
 
-// UpdateObject sees a new task set to "running". That is the moment to step in: its goroutine is not started, and the
-// context given here is the one under which the task holds its locks.
+// UpdateObject intercepts a task when it is set to "running": its goroutine is not started yet, and ctx is the context under which
+// the task holds its locks.
 func (t *tasks) UpdateObject(ctx *simulator.Context, object mo.Reference, changes []types.PropertyChange) {
 	reference := object.Reference()
 	if reference.Type != "Task" {
 		return
 	}
 	if isEnd(changes) {
-		t.letGo(reference)
+		t.releaseHeld(reference)
 	}
 	t.mu.Lock()
-	task := t.fresh[reference]
-	delete(t.fresh, reference)
-	_, isInner := t.atWork[ctx]
+	task := t.created[reference]
+	delete(t.created, reference)
+	_, isInner := t.running[ctx]
 	t.mu.Unlock()
 	if task == nil || task.Execute == nil {
 		return
 	}
 	if isInner {
-		unlist(ctx, reference)
+		removeFromRecent(ctx, reference)
 		t.hold(ctx, task)
 	}
-	t.stepIn(ctx, task)
+	t.intercept(ctx, task)
 }
 
-// hold keeps the lock of a task that is a part of another one until its end. The simulator looks every ten milliseconds
-// whether the part is done, with the template of a clone locked meanwhile; now the first look takes until it is.
+// hold keeps the lock of a subtask until it ends. The simulator polls a subtask every 10 ms while the template of a clone is
+// locked; with the lock held, the first poll blocks until the subtask has ended.
 func (t *tasks) hold(ctx *simulator.Context, task *simulator.Task) {
 	unlock := ctx.Map.AcquireLock(ctx, task)
 	t.mu.Lock()
@@ -89,7 +89,7 @@ func (t *tasks) hold(ctx *simulator.Context, task *simulator.Task) {
 	t.held[task.Self] = unlock
 }
 
-func (t *tasks) letGo(task types.ManagedObjectReference) {
+func (t *tasks) releaseHeld(task types.ManagedObjectReference) {
 	t.mu.Lock()
 	unlock := t.held[task]
 	delete(t.held, task)
@@ -107,7 +107,8 @@ func isEnd(changes []types.PropertyChange) bool {
 
 func (t *tasks) RemoveObject(*simulator.Context, types.ManagedObjectReference) {}
 
-func (t *tasks) stepIn(ctx *simulator.Context, task *simulator.Task) {
+// intercept wraps the work of a task with its delay and fault.
+func (t *tasks) intercept(ctx *simulator.Context, task *simulator.Task) {
 	name := taskName(task.Info.Name)
 	target := &entity{Self: *task.Info.Entity}
 	injected := t.faults.onTask(ctx, name, target.Self)
@@ -117,47 +118,47 @@ func (t *tasks) stepIn(ctx *simulator.Context, task *simulator.Task) {
 		if delayed || injected != nil {
 			target.release(ctx)
 			t.delays.wait(name)
-			t.takeUp(ctx, task, target, injected)
+			t.resumeOrFail(ctx, task, target, injected)
 		}
-		defer t.working(ctx)()
-		result, fault := guarded(task, work)
+		defer t.markRunning(ctx)()
+		result, fault := recovered(task, work)
 		if name == "reconfigvm" {
-			tellHardware(ctx, target.Self)
+			notifyHardware(ctx, target.Self)
 		}
 		return result, fault
 	}
 }
 
-// working notes that a task is at work, until its end is called. What begins with the same context is a part of it.
-func (t *tasks) working(ctx *simulator.Context) (end func()) {
+// markRunning records that a task is running until end is called. Tasks that start with the same context are its subtasks.
+func (t *tasks) markRunning(ctx *simulator.Context) (end func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, isInner := t.atWork[ctx]; isInner {
+	if _, isInner := t.running[ctx]; isInner {
 		return func() {}
 	}
-	t.atWork[ctx] = struct{}{}
+	t.running[ctx] = struct{}{}
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		delete(t.atWork, ctx)
+		delete(t.running, ctx)
 	}
 }
 
-// unlist takes a task out of the recent ones. The simulator clones by tasks that make a machine and power it on; a vCenter
-// lists what it was asked for, and no steps of it.
-func unlist(ctx *simulator.Context, task types.ManagedObjectReference) {
+// removeFromRecent removes a subtask from recentTask. The simulator clones with subtasks that create and power on the VM; vCenter
+// lists only the requested task.
+func removeFromRecent(ctx *simulator.Context, task types.ManagedObjectReference) {
 	content := ctx.Map.Get(vim25.ServiceInstance).(*simulator.ServiceInstance).Content
 	manager := ctx.Map.Get(*content.TaskManager).(*simulator.TaskManager)
 	manager.Lock()
 	defer manager.Unlock()
-	listed := slices.DeleteFunc(slices.Clone(manager.RecentTask), func(each types.ManagedObjectReference) bool {
+	recent := slices.DeleteFunc(slices.Clone(manager.RecentTask), func(each types.ManagedObjectReference) bool {
 		return each == task
 	})
-	ctx.Update(manager, []types.PropertyChange{{Name: "recentTask", Val: listed}})
+	ctx.Update(manager, []types.PropertyChange{{Name: "recentTask", Val: recent}})
 }
 
-// tellHardware sends those who watch what a machine has by now: the simulator changes it, and tells nobody.
-func tellHardware(ctx *simulator.Context, reference types.ManagedObjectReference) {
+// notifyHardware notifies property collectors of the hardware of a VM, which the simulator changes without notification.
+func notifyHardware(ctx *simulator.Context, reference types.ManagedObjectReference) {
 	vm, ok := ctx.Map.Get(reference).(*simulator.VirtualMachine)
 	if !ok {
 		return
@@ -168,17 +169,17 @@ func tellHardware(ctx *simulator.Context, reference types.ManagedObjectReference
 	})
 }
 
-// takeUp goes on after the wait with the lock held again, or ends the task without its work.
-func (t *tasks) takeUp(ctx *simulator.Context, task *simulator.Task, target *entity, injected *injection) {
+// resumeOrFail acquires the object's lock again after the delay, or ends the task, and its goroutine, without doing its work.
+func (t *tasks) resumeOrFail(ctx *simulator.Context, task *simulator.Task, target *entity, injected *injection) {
 	cancelled := false
 	ctx.WithLock(task, func() { cancelled = task.Info.Cancelled })
 	if cancelled {
-		runtime.Goexit() // the simulator would turn it into a success
+		runtime.Goexit() // otherwise the simulator would set it to success
 	}
 	if injected == nil {
 		unlock := ctx.Map.AcquireLock(ctx, target)
-		// A lock leaves the registry together with its object, hence while the object is there this is the lock that the
-		// simulator unlocks after the work. Were the object gone, it would unlock another one, and panic.
+		// The registry removes a lock together with its object. While the object exists, this is the lock that the simulator
+		// releases after the work; if the object is gone, the simulator would release another lock and panic.
 		if ctx.Map.Get(target.Self) != nil {
 			return
 		}
@@ -193,11 +194,11 @@ func (t *tasks) takeUp(ctx *simulator.Context, task *simulator.Task, target *ent
 		{Name: "info.state", Val: types.TaskInfoStateError},
 		{Name: "info.error", Val: types.LocalizedMethodFault{Fault: injected.fault, LocalizedMessage: injected.message}},
 	})
-	runtime.Goexit() // nothing is left to do: the lock is given back and the result is told
+	runtime.Goexit() // the lock is released and the result is reported
 }
 
-// guarded keeps a wrong argument, on which the simulator panics, from ending the whole simulator.
-func guarded(
+// recovered turns a panic of the simulator, for example on an invalid argument, into a fault of the task.
+func recovered(
 	task *simulator.Task,
 	work func(*simulator.Task) (types.AnyType, types.BaseMethodFault),
 ) (result types.AnyType, fault types.BaseMethodFault) {
@@ -210,15 +211,15 @@ func guarded(
 	return work(task)
 }
 
-// entity names what a task works on in the form by which the simulator finds the task's lock.
+// entity is the object of a task, in the form that the simulator uses to find its lock.
 type entity struct {
 	Self types.ManagedObjectReference
 }
 
 func (e *entity) Reference() types.ManagedObjectReference { return e.Self }
 
-// release gives back the one hold that the simulator took for the task. A hold is counted for its context, so taking
-// one more and letting go twice is letting go of the task's.
+// release releases the lock that the simulator acquired for the task. Locks are counted per context, so acquiring it once more and
+// releasing it twice releases the task's.
 func (e *entity) release(ctx *simulator.Context) {
 	unlock := ctx.Map.AcquireLock(ctx, e)
 	unlock()

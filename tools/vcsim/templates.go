@@ -8,12 +8,12 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// makeTemplates turns machines of the first inventory into templates of the given names.
+// makeTemplates turns VMs of the initial inventory into templates with the given comma-separated names.
 func (i *inventory) makeTemplates(names string) error {
 	machines := i.context().Map.All("VirtualMachine")
 	for index, name := range strings.FieldsFunc(names, func(r rune) bool { return r == ',' }) {
 		if index >= len(machines) {
-			return fmt.Errorf("-templates wants %d machines, and there are %d", index+1, len(machines))
+			return fmt.Errorf("-templates requires at least %d virtual machines, but the inventory has %d", index+1, len(machines))
 		}
 		vm := machines[index].(*simulator.VirtualMachine)
 		i.update(vm, func(changes *changes) {

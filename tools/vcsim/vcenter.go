@@ -13,7 +13,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// vcenter is the simulator with everything that can be done to it.
+// vcenter is the simulator with the state of its control port.
 type vcenter struct {
 	model    *simulator.Model
 	address  *url.URL
@@ -32,7 +32,7 @@ type vcenter struct {
 
 func newVCenter(config config, socket net.Listener) (*vcenter, error) {
 	if err := config.model.Create(); err != nil {
-		return nil, fmt.Errorf("cannot make the inventory: %w", err)
+		return nil, fmt.Errorf("cannot create the inventory: %w", err)
 	}
 	service := config.model.Service
 	registry := config.model.Map()
@@ -55,7 +55,7 @@ func newVCenter(config config, socket net.Listener) (*vcenter, error) {
 		})
 	}
 
-	// The simulator takes the only user who may log in from the address it believes to listen on.
+	// The simulator takes the credentials of the only user from its listen address.
 	login := *address
 	login.User = url.UserPassword(config.username, config.password)
 	service.Listen = &login
@@ -89,10 +89,10 @@ func newVCenter(config config, socket net.Listener) (*vcenter, error) {
 		inventory:   inventory,
 	}
 	v.sessions.setTimeout(config.sessionTimeout)
-	// The simulator shows each call here before it begins with it.
+	// The simulator calls this handler before it executes a call.
 	registry.Handler = func(ctx *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
-		v.sessions.see(ctx, method)
-		return folderHandler(ctx, method), refuseMissing(ctx, method)
+		v.sessions.observe(ctx, method)
+		return folderHandler(ctx, method), rejectMissing(ctx, method)
 	}
 	v.server = &http.Server{Handler: &front{vcenter: v, waits: waits, next: service.ServeMux}}
 	return v, nil
@@ -102,7 +102,7 @@ func (v *vcenter) url() string { return v.address.String() }
 
 func (v *vcenter) serve() error { return v.server.Serve(v.listener) }
 
-// close removes what the simulator keeps on disk for its datastores.
+// close stops the server and removes the simulator's datastore files.
 func (v *vcenter) close() {
 	_ = v.server.Close()
 	v.model.Remove()

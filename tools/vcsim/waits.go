@@ -12,16 +12,16 @@ import (
 
 var errSessionExpired = errors.New("the session has expired")
 
-// wait is a client's call for updates that is not answered yet.
+// wait identifies a pending WaitForUpdatesEx call.
 type wait struct {
 	session   string
 	collector types.ManagedObjectReference
 }
 
-// waits lets a collector know whether somebody still wants its answer; the simulator does not tell its objects from
-// which request they are called. It is kept in the simulator's registry, the one place a collector can reach.
+// waits lets a collector find out whether the client of a call is still connected, because the simulator does not pass the HTTP
+// request to its objects. It is stored in the simulator's registry, the only place that a collector can access.
 type waits struct {
-	// The simulator looks into whatever is in its registry, and panics over what is none of its objects (FindByUuid does).
+	// FindByUuid panics on objects in the registry that are not managed entities.
 	mo.ManagedEntity
 
 	mu   sync.Mutex
@@ -41,24 +41,24 @@ func newWaits() *waits {
 
 func (w *waits) Reference() types.ManagedObjectReference { return waitsReference }
 
-// begin notes a call for as long as its request lasts.
+// begin records a call until end is called.
 func (w *waits) begin(request context.Context, wait wait) (end func()) {
 	ctx, cancel := context.WithCancelCause(request)
-	mine := &caller{Context: ctx, end: cancel}
+	current := &caller{Context: ctx, end: cancel}
 	w.mu.Lock()
-	w.open[wait] = mine
+	w.open[wait] = current
 	w.mu.Unlock()
 	return func() {
 		cancel(nil)
 		w.mu.Lock()
-		if w.open[wait] == mine { // not the next call's, which may have come before this one's end
+		if w.open[wait] == current { // the next call may have begun before this one ended
 			delete(w.open, wait)
 		}
 		w.mu.Unlock()
 	}
 }
 
-// expire ends the calls of a session.
+// expire ends the pending calls of a session.
 func (w *waits) expire(session string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -69,6 +69,7 @@ func (w *waits) expire(session string) {
 	}
 }
 
+// callerOf returns a context that is cancelled when the client of the pending call disconnects or its session expires.
 func callerOf(ctx *simulator.Context, collector types.ManagedObjectReference) context.Context {
 	waits := ctx.Map.Get(waitsReference).(*waits)
 	waits.mu.Lock()

@@ -6,9 +6,9 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// What the client knows of vim25 is decided here: these, and every type that can be reached from them.
+// The lists in this file define the part of vim25 that the client knows: the listed items and every type they refer to.
 
-// calls are the methods. To know one more, add it and run `make generate`.
+// calls lists the methods. To support another one, add it and run `make generate`.
 var calls = []any{
 	methods.RetrieveServiceContentBody{},
 	methods.CurrentTimeBody{},
@@ -48,7 +48,7 @@ var calls = []any{
 	methods.ExitMaintenanceMode_TaskBody{},
 }
 
-// properties are those of managed objects that can be read and watched.
+// properties lists the properties of managed objects that can be read and watched.
 var properties = []managed{
 	{mo.VirtualMachine{}, []string{
 		"name", "parent", "customValue", "availableField", "recentTask", "datastore", "network", "resourcePool",
@@ -87,7 +87,7 @@ type managed struct {
 	paths  []string
 }
 
-// subtypes are worth having with all their fields; others are read as the nearest base that is known.
+// subtypes lists the types that no method refers to directly. Other subtypes are decoded as their nearest known base type.
 var subtypes = []any{
 	types.TraversalSpec{}, types.OptionValue{}, types.CustomFieldStringValue{},
 	types.VirtualMachineDefinedProfileSpec{},

@@ -1,5 +1,5 @@
-// Command vim25 writes what packages/vsphere knows of the vSphere API, from govmomi's types: as JSON, a file name and
-// its text each, for tools/vim25/main.ts to format and put in place.
+// Command vim25 generates the vSphere API types of packages/vsphere from govmomi's types. It prints a JSON object with the
+// text of each file by name; tools/vim25/main.ts formats and writes the files.
 package main
 
 import (
@@ -40,43 +40,43 @@ func run() error {
 	for _, each := range subtypes {
 		s.reach(reflect.TypeOf(each))
 	}
-	made := []call{}
+	methods := []call{}
 	for _, body := range calls {
-		made = append(made, s.call(body))
+		methods = append(methods, s.call(body))
 	}
 	objects := []object{}
 	for _, each := range properties {
-		known := object{name: reflect.TypeOf(each.object).Name()}
+		object := object{name: reflect.TypeOf(each.object).Name()}
 		for _, path := range each.paths {
-			known.properties = append(known.properties, s.property(each.object, path))
+			object.properties = append(object.properties, s.property(each.object, path))
 		}
-		objects = append(objects, known)
+		objects = append(objects, object)
 	}
 	return json.NewEncoder(os.Stdout).Encode(map[string]string{
-		"vim25.generated.ts":  s.writeTypes(made, objects),
+		"vim25.generated.ts":  s.writeTypes(methods, objects),
 		"schema.generated.ts": s.writeSchema(vim25.Version, read.since, s.others(read.names)),
 	})
 }
 
-// call notes a method's arguments and answer as types of their own, under names that no type can have.
+// call adds the arguments and the response of a method to the schema, under names with a $ that no type can have.
 func (s *schema) call(body any) call {
 	t := reflect.TypeOf(body)
-	made := call{name: strings.TrimSuffix(t.Name(), "Body")}
+	c := call{name: strings.TrimSuffix(t.Name(), "Body")}
 	request, _ := t.FieldByName("Req")
 	args := s.define(request.Type.Elem())
-	s.types["$"+made.name] = &args
-	made.args = args.fields[1:] // without _this, which is never among the arguments
+	s.types["$"+c.name] = &args
+	c.args = args.fields[1:] // without _this, which callers pass separately
 
 	response, _ := t.FieldByName("Res")
-	answer := s.define(response.Type.Elem())
-	s.types["$"+made.name+"Response"] = &answer
-	if len(answer.fields) > 0 {
-		made.result = &answer.fields[0]
+	result := s.define(response.Type.Elem())
+	s.types["$"+c.name+"Response"] = &result
+	if len(result.fields) > 0 {
+		c.result = &result.fields[0]
 	}
-	return made
+	return c
 }
 
-// others are the types that may come in place of one that is known, by the nearest that is.
+// others returns the types that are not in the schema, by their nearest base type in it.
 func (s *schema) others(names []string) map[string][]string {
 	found := map[string][]string{}
 	for _, name := range names {

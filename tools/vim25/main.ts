@@ -1,6 +1,6 @@
 /**
- * Writes packages/vsphere/src/vim25/*.generated.ts. Part of `make generate`; with `--check`, the part of `make check`
- * that says whether it would change anything.
+ * Writes packages/vsphere/src/vim25/*.generated.ts, as part of `make generate`. With `--check`, as part of `make check`,
+ * only reports whether the files are up to date.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -10,33 +10,33 @@ const FOLDER = 'packages/vsphere/src/vim25';
 const isCheck = process.argv.includes('--check');
 
 if (isCheck && spawnSync('go', ['version']).status !== 0)
-  console.warn('generated vim25 types: not checked, since Go is not installed');
+  console.warn('Skipping the check of the generated vim25 types: Go is not installed');
 else generate();
 
 function generate(): void {
   mkdirSync(FOLDER, { recursive: true });
-  for (const [name, text] of Object.entries(written())) {
+  for (const [name, text] of Object.entries(generatedFiles())) {
     const file = join(FOLDER, name);
-    const made = formatted(file, String(text));
-    if (!isCheck) writeFileSync(file, made);
-    else if (made !== kept(file)) {
-      console.error(`${file} is not what \`make generate\` writes; run it and commit the result`);
+    const expected = format(file, String(text));
+    if (!isCheck) writeFileSync(file, expected);
+    else if (expected !== existing(file)) {
+      console.error(`${file} is outdated: run \`make generate\` and commit the result`);
       process.exitCode = 1;
     }
   }
 }
 
-function written(): object {
+function generatedFiles(): object {
   const env = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' };
   const args = ['-C', 'tools/vim25', 'run', '-trimpath', '-buildvcs=false', '-mod=readonly', '.'];
   return JSON.parse(execFileSync('go', args, { env, encoding: 'utf8', maxBuffer: 2 ** 26 }));
 }
 
-function formatted(file: string, text: string): string {
+function format(file: string, text: string): string {
   return execFileSync('biome', ['format', `--stdin-file-path=${file}`], { input: text, encoding: 'utf8' });
 }
 
-function kept(file: string): string {
+function existing(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {

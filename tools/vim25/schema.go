@@ -10,10 +10,10 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// field is an element of a type. Their order is the WSDL's, which vCenter insists on.
+// field is a field of a type. Fields are in the order of the WSDL, which vCenter requires.
 type field struct {
 	name, kind            string
-	list, optional, typed bool // typed: written with xsi:type, since a subtype may stand there
+	list, optional, typed bool // typed: encoded with xsi:type, because the value may be of a subtype
 	since                 string
 }
 
@@ -22,7 +22,7 @@ type definition struct {
 	fields []field
 }
 
-// schema is everything that was reached.
+// schema contains all types that the listed items refer to.
 type schema struct {
 	types map[string]*definition
 	enums map[string][]string
@@ -34,7 +34,7 @@ var (
 	instant   = reflect.TypeFor[time.Time]()
 )
 
-// reach notes a type with all that can be reached from it, and says how a field of it is declared.
+// reach adds a type and all types it refers to, and returns how a field of it is declared.
 func (s *schema) reach(t reflect.Type) (kind string, typed bool) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -61,52 +61,52 @@ func (s *schema) reach(t reflect.Type) (kind string, typed bool) {
 		return primitive(t), false
 	}
 	if _, known := s.types[t.Name()]; !known {
-		s.types[t.Name()] = &definition{} // before its fields, which may be of the same type
+		s.types[t.Name()] = &definition{} // added before its fields, which may refer to the same type
 		*s.types[t.Name()] = s.define(t)
 	}
 	return t.Name(), false
 }
 
 func (s *schema) define(t reflect.Type) definition {
-	var made definition
+	var result definition
 	for i := range t.NumField() {
 		member := t.Field(i)
 		if member.Anonymous {
 			if member.Type.Name() != "DynamicData" {
-				made.base, _ = s.reach(member.Type)
+				result.base, _ = s.reach(member.Type)
 			}
 			continue
 		}
-		made.fields = append(made.fields, s.field(member))
+		result.fields = append(result.fields, s.field(member))
 	}
-	return made
+	return result
 }
 
 func (s *schema) field(member reflect.StructField) field {
 	name, options, _ := strings.Cut(member.Tag.Get("xml"), ",")
-	made := field{name: name, since: member.Tag.Get("vim")}
+	f := field{name: name, since: member.Tag.Get("vim")}
 	flags := strings.Split(options, ",")
 	t := member.Type
-	made.optional = slices.Contains(flags, "omitempty") || t.Kind() == reflect.Pointer
+	f.optional = slices.Contains(flags, "omitempty") || t.Kind() == reflect.Pointer
 	switch {
 	case t == bytes:
-		made.list, made.kind = true, "byte"
-		return made
+		f.list, f.kind = true, "byte"
+		return f
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		made.kind = "base64Binary"
-		return made
+		f.kind = "base64Binary"
+		return f
 	case t.Kind() == reflect.Slice:
-		made.list, t = true, t.Elem()
+		f.list, t = true, t.Elem()
 	}
-	made.kind, made.typed = s.reach(t)
-	made.typed = made.typed || slices.Contains(flags, "typeattr")
-	return made
+	f.kind, f.typed = s.reach(t)
+	f.typed = f.typed || slices.Contains(flags, "typeattr")
+	return f
 }
 
 func (s *schema) enum(t reflect.Type) {
 	values := reflect.Zero(t).MethodByName("Values")
 	if !values.IsValid() {
-		panic(t.Name() + " tells no values")
+		panic(t.Name() + " has no method Values")
 	}
 	names := []string{}
 	list := values.Call(nil)[0]
@@ -138,7 +138,7 @@ func primitive(t reflect.Type) string {
 	panic("no XML type for " + t.String())
 }
 
-// property finds the type at a path such as config.hardware.numCPU.
+// property returns the field at a path such as config.hardware.numCPU.
 func (s *schema) property(object any, path string) field {
 	t := reflect.TypeOf(object)
 	names := strings.Split(path, ".")
@@ -162,5 +162,5 @@ func (s *schema) property(object any, path string) field {
 			return read
 		}
 	}
-	panic("an empty path")
+	panic("empty property path")
 }

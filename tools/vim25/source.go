@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// source is what reflection does not show: which types there are, and since when.
+// source is what reflection does not provide: the names of all types and the API version that introduced each.
 type source struct {
 	names []string
 	since map[string]string

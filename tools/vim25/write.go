@@ -10,7 +10,7 @@ import (
 
 const notice = "// Written by `make generate` (tools/vim25) from the vim25 types of govmomi. Do not edit.\n\n"
 
-// typescript gives the type of a field's value.
+// typescript returns the TypeScript type of a field.
 func (f field) typescript() string {
 	kind := f.kind
 	switch kind {
@@ -37,7 +37,7 @@ func (f field) member() string {
 	return fmt.Sprintf("  readonly %s%s: %s;\n", f.name, mark, f.typescript())
 }
 
-// compact gives a field as the codec reads it: name:type, and flags.
+// compact returns a field in the notation of the codec: name:type and flags.
 func (f field) compact(enums map[string][]string) string {
 	kind := f.kind
 	if _, ok := enums[kind]; ok {
@@ -55,14 +55,14 @@ func (f field) compact(enums map[string][]string) string {
 	return text
 }
 
-// writeTypes names all types, but exports them as members of one interface: most have no user of their own.
+// writeTypes exports the types as members of one interface, because most are not used by name.
 func (s *schema) writeTypes(calls []call, objects []object) string {
 	var out strings.Builder
 	out.WriteString(notice)
 	out.WriteString("export interface ManagedObjectReference<Type extends string = string> {\n" +
 		"  readonly type: Type;\n  readonly value: string;\n}\n\n")
-	out.WriteString("/** What every type is a kind of. */\nexport interface DataObject {\n" +
-		"  /** Its type, where that is not the declared one. */\n  readonly _type?: string;\n}\n\n")
+	out.WriteString("/** Base of all data types. */\nexport interface DataObject {\n" +
+		"  /** Name of the type, when it is not the declared one. */\n  readonly _type?: string;\n}\n\n")
 	s.writeByName(&out)
 	writeCalls(&out, calls)
 	writeProperties(&out, objects)
@@ -93,7 +93,7 @@ func (s *schema) writeByName(out *strings.Builder) {
 }
 
 func writeCalls(out *strings.Builder, calls []call) {
-	out.WriteString("/** The arguments of a method and what it gives. */\nexport interface Calls {\n")
+	out.WriteString("/** Arguments and result of each method. */\nexport interface Calls {\n")
 	for _, call := range calls {
 		args := "Record<string, never>"
 		if len(call.args) > 0 {
@@ -134,9 +134,9 @@ func writeProperties(out *strings.Builder, objects []object) {
 func (s *schema) writeSchema(version string, since map[string]string, others map[string][]string) string {
 	var out strings.Builder
 	out.WriteString(notice)
-	fmt.Fprintf(&out, "/** The newest version of the API that is described here. */\nexport const KNOWN_VERSION = '%s';\n\n", version)
-	out.WriteString("/**\n * Each type: its base, then its fields in the order of the WSDL. A field is `name:type`, and `*` a list, `^` written\n" +
-		" * with its type, `?` may be left out, `@8.0.1.0` known from this version on.\n */\n")
+	fmt.Fprintf(&out, "/** Newest API version in this schema. */\nexport const KNOWN_VERSION = '%s';\n\n", version)
+	out.WriteString("/**\n * Types by name: the base type, then the fields in the order of the WSDL. A field is `name:type` with flags: `*` list, `^`\n" +
+		" * encoded with `xsi:type`, `?` optional, `@8.0.1.0` introduced in this API version.\n */\n")
 	out.WriteString("export const TYPES: Readonly<Record<string, string>> = {\n")
 	for _, name := range s.names() {
 		words := []string{s.types[name].base}
@@ -145,14 +145,14 @@ func (s *schema) writeSchema(version string, since map[string]string, others map
 		}
 		fmt.Fprintf(&out, "  %s: '%s',\n", name, strings.Join(words, " "))
 	}
-	out.WriteString("};\n\n/** Since when there are types that are younger than version 6.7. */\n")
+	out.WriteString("};\n\n/** API version that introduced a type, for types newer than 6.7. */\n")
 	out.WriteString("export const SINCE: Readonly<Record<string, string>> = {\n")
 	for _, name := range s.names() {
 		if version, ok := since[name]; ok {
 			fmt.Fprintf(&out, "  %s: '%s',\n", name, version)
 		}
 	}
-	out.WriteString("};\n\n/** Types that are not described here, by the nearest base that is. */\n")
+	out.WriteString("};\n\n/** Types that are not in this schema, by their nearest base type in it. */\n")
 	out.WriteString("export const SUBTYPES: Readonly<Record<string, string>> = {\n")
 	for _, base := range slices.Sorted(maps.Keys(others)) {
 		slices.Sort(others[base])
@@ -164,5 +164,5 @@ func (s *schema) writeSchema(version string, since map[string]string, others map
 
 func (s *schema) names() []string { return slices.Sorted(maps.Keys(s.types)) }
 
-// isMessage tells the arguments and answers of methods from types that stand in their own right.
+// isMessage reports whether a type holds the arguments or the response of a method.
 func isMessage(name string) bool { return strings.Contains(name, "$") }

@@ -1,4 +1,4 @@
-/** The private cloud's client. The server is in `@vmwright/cloud/server`: who talks to it does not load it. */
+/** Client of the private cloud. The server has its own entry point, `@vmwright/cloud/server`, which clients do not load. */
 export type { LabelChanges, Labels, NewServer, Server, ServerState, ServerStatus } from './api/server.ts';
 export {
   type CallOptions,
@@ -11,11 +11,14 @@ export {
 export {
   CloudError,
   ConnectionError,
+  type ErrorDetails,
   GoneError,
   InvalidRequestError,
   NameTakenError,
   NotFoundError,
   ProhibitedNameError,
+  RetryableError,
+  ServerError,
   TooManyRequestsError,
   UnauthorizedError,
   UnavailableError,

@@ -1,17 +1,17 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
-/** `vmwright-cloud`: see `--help`. */
-import { type Cloud, HELP, StartError, settingsFrom, startCloud } from './server/index.ts';
+/** Entry point of `vmwright-cloud`; see `--help`. */
+import { type Cloud, HELP, parseSettings, StartError, startCloud } from './server/index.ts';
 
 try {
-  const settings = settingsFrom(process.argv.slice(2), process.env);
+  const settings = parseSettings(process.argv.slice(2), process.env);
   if (settings === undefined) process.stdout.write(HELP);
   else {
-    // Before the start: who sees that it listens may signal at once, and would end it by that.
+    // Handlers are installed before the server listens: a signal sent right after that would kill the process.
     let cloud: Cloud | undefined;
     process.on('SIGHUP', () => cloud?.reload());
-    const asked = stopSignal();
+    const stopRequested = stopSignal();
     cloud = await startCloud(settings);
-    await asked;
+    await stopRequested;
     await cloud.close();
   }
 } catch (error) {
@@ -20,7 +20,7 @@ try {
   process.exitCode = 1;
 }
 
-/** Resolves when the program is asked to stop; asked twice, it ends at once. */
+/** Resolves on the first SIGINT or SIGTERM. A second signal exits the process immediately. */
 function stopSignal(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   let signals = 0;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { serverIn } from '../src/client/answers.ts';
+import { parseServer } from '../src/client/responses.ts';
 import { GoneError, NotFoundError } from '../src/index.ts';
 import { API_KEY, CloudProcess } from './cloud-process.ts';
 
@@ -19,8 +19,8 @@ async function post(cloud: CloudProcess, body: unknown, key?: string): Promise<R
   return cloud.fetch('/servers', { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
-/** An answer without what is new each time. */
-async function told(response: Response): Promise<unknown> {
+/** Checks that a response is a problem document, and returns it without its instance. */
+async function problemOf(response: Response): Promise<unknown> {
   const { instance, ...rest } = Object(await response.json());
   expect(instance).toMatch(/^urn:uuid:[\da-f-]{36}$/);
   expect(response.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
@@ -28,12 +28,12 @@ async function told(response: Response): Promise<unknown> {
 }
 
 describe('a server', () => {
-  test('is built, runs, uses CPU, is deleted and is gone', async () => {
+  test('is building, running, deleting and then does not exist', async () => {
     await using cloud = await CloudProcess.start();
     const { client } = cloud;
     await client.check('vmsample');
     const response = await post(cloud, { name: 'vmsample', labels: { tier: 'gold' } });
-    const server = serverIn(await response.text());
+    const server = parseServer(await response.text());
     expect(response.status).toBe(201);
     expect(response.headers.get('location')).toBe(`/servers/${server.id}`);
     expect(server).toEqual({
@@ -51,7 +51,7 @@ describe('a server', () => {
     await cloud.audited('deleted', server.id);
     await expect(client.get(server.id)).rejects.toThrow(NotFoundError);
     await expect(client.delete(server.id)).rejects.toThrow(NotFoundError);
-    await client.check('vmsample'); // the name is free again
+    await client.check('vmsample'); // the name is available again
     expect(cloud.audit.map(({ event, name }) => `${event} ${name}`)).toEqual([
       'created vmsample',
       'running vmsample',
@@ -60,7 +60,7 @@ describe('a server', () => {
     ]);
   });
 
-  test('is shown as deleting, and keeps its name, until its machine is gone', async () => {
+  test('is deleting and keeps its name until its machine is removed', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const { client } = cloud;
     const { id } = await client.create({ name: 'x' }, 'key');
@@ -73,24 +73,24 @@ describe('a server', () => {
     await expect(client.create({ name: 'x' }, 'key')).rejects.toThrow(GoneError);
   });
 
-  test('that fails says why', async () => {
+  test('that failed has a message with the cause', async () => {
     const config = { observeEveryMs: 10, simulated: { bootMs: { min: 0, max: 1 }, failureProbability: 1 } };
     await using cloud = await CloudProcess.start({ config });
     const { id } = await cloud.client.create({ name: 'x' }, 'key');
     expect(await cloud.audited('failed', id)).toMatchObject({
       key: 'key',
-      message: 'the simulated boot has failed',
+      message: 'simulated boot failure',
     });
     expect(await cloud.client.status(id)).toEqual({
       state: 'failed',
       cpuUtilization: 0,
-      message: 'the simulated boot has failed',
+      message: 'simulated boot failure',
     });
   });
 });
 
 describe('labels', () => {
-  test('are set, taken away and kept, and lists go by what they are then', async () => {
+  test('are set and removed, survive a restart, and select servers in lists', async () => {
     await using cloud = await CloudProcess.start();
     const { client } = cloud;
     const { id } = await client.create(
@@ -107,7 +107,7 @@ describe('labels', () => {
     await cloud.kill();
     await cloud.start();
     expect((await cloud.client.get(id)).labels).toEqual({ owner: 'ops', color: 'red' });
-    // The key still stands for the server as it was asked for.
+    // The idempotency key still refers to the body of the original request.
     const again = await cloud.client.create(
       { name: 'vmlabels', labels: { tier: 'gold', owner: 'ops' } },
       'labels',
@@ -115,19 +115,19 @@ describe('labels', () => {
     expect(again.id).toBe(id);
     const many = Object.fromEntries(Array.from({ length: 63 }, (_, i) => [`l${i}`, 'x']));
     await expect(cloud.client.relabel(id, many)).rejects.toThrow(
-      'A server has at most 64 labels. Take some away first.',
+      'A server has at most 64 labels. Remove some labels first.',
     );
     await expect(cloud.client.relabel('none', {})).rejects.toBeInstanceOf(NotFoundError);
   });
 });
 
-describe('a key', () => {
-  test('makes one server, however often it is sent, also at the same moment and after a restart', async () => {
+describe('an idempotency key', () => {
+  test('creates one server, also with concurrent requests and after a restart', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const body = { name: 'x', labels: { b: '1', a: '2' } };
-    const answers = await Promise.all(Array.from({ length: 20 }, () => post(cloud, body, 'k')));
-    expect(answers.map(({ status }) => status).sort()).toEqual([...Array(19).fill(200), 201]);
-    const servers = await Promise.all(answers.map((answer) => answer.json()));
+    const responses = await Promise.all(Array.from({ length: 20 }, () => post(cloud, body, 'k')));
+    expect(responses.map(({ status }) => status).sort()).toEqual([...Array(19).fill(200), 201]);
+    const servers = await Promise.all(responses.map((response) => response.json()));
     await cloud.kill();
     await cloud.start();
     const again = await post(cloud, { labels: { a: '2', b: '1' }, name: 'x' }, 'k');
@@ -135,31 +135,31 @@ describe('a key', () => {
     expect(new Set([...servers, await again.json()].map((each) => JSON.stringify(each))).size).toBe(1);
   });
 
-  test('outlives the prohibition of its name: who has it keeps it', async () => {
+  test('still returns its server after the name was prohibited', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const first = await cloud.client.create({ name: 'x' }, 'k');
     writeFileSync(cloud.prohibited, 'x\n');
     cloud.signal('SIGHUP');
-    await cloud.logged(/the prohibited names were read again/);
+    await cloud.logged(/Reloaded prohibited names/);
     expect(await cloud.client.create({ name: 'x' }, 'k')).toEqual(first);
     expect((await post(cloud, { name: 'X' }, 'other')).status).toBe(403);
   });
 });
 
-describe('what is refused, in which words:', () => {
-  const name = 'a name has 1 to 63 letters, digits, hyphens, underscores and dots';
+describe('problem documents', () => {
+  const rule = 'a name has 1 to 63 characters, each a letter, digit, hyphen, underscore or dot';
 
-  test('names', async () => {
+  test('for names', async () => {
     await using cloud = await CloudProcess.start({
       config: SLOW,
       prohibited: ['root  it is the superuser’s', 'prod-*'],
     });
     const { id } = await cloud.client.create({ name: 'mine' }, 'k');
-    const problem = (status: number, code: string, title: string, detail: string, more: object = {}) => ({
+    const problem = (status: number, code: string, title: string, detail: string, extras: object = {}) => ({
       type: `urn:vmwright:cloud:${code.toLowerCase().replaceAll('_', '-')}`,
-      ...{ title, status, detail, code, ...more },
+      ...{ title, status, detail, code, ...extras },
     });
-    const prohibited = 'The name is prohibited';
+    const prohibited = 'Prohibited name';
     const taken = `The name "mine" is taken by the server ${id}. Choose another name, or delete that server.`;
     for (const [sent, expected] of [
       [
@@ -175,122 +175,106 @@ describe('what is refused, in which words:', () => {
         'prod-1',
         problem(403, 'PROHIBITED_NAME', prohibited, 'The name "prod-1" is prohibited. Choose another name.'),
       ],
-      ['mine', problem(409, 'NAME_TAKEN', 'Another server has the name', taken, { serverId: id })],
+      ['mine', problem(409, 'NAME_TAKEN', 'Name already taken', taken, { serverId: id })],
       [
         'a b',
-        problem(
-          422,
-          'INVALID_NAME',
-          'This is no name for a server',
-          `"a b" is no name for a server: ${name}.`,
-        ),
+        problem(422, 'INVALID_NAME', 'Invalid server name', `"a b" is not a valid server name: ${rule}.`),
       ],
-      [
-        '',
-        problem(422, 'INVALID_NAME', 'This is no name for a server', `"" is no name for a server: ${name}.`),
-      ],
+      ['', problem(422, 'INVALID_NAME', 'Invalid server name', `"" is not a valid server name: ${rule}.`)],
       [
         'x'.repeat(64),
         problem(
           422,
           'INVALID_NAME',
-          'This is no name for a server',
-          `"${'x'.repeat(64)}" is no name for a server: ${name}.`,
+          'Invalid server name',
+          `"${'x'.repeat(64)}" is not a valid server name: ${rule}.`,
         ),
       ],
-      [
-        'ä',
-        problem(422, 'INVALID_NAME', 'This is no name for a server', `"ä" is no name for a server: ${name}.`),
-      ],
+      ['ä', problem(422, 'INVALID_NAME', 'Invalid server name', `"ä" is not a valid server name: ${rule}.`)],
     ] as const) {
-      expect(await told(await cloud.fetch(`/check/${encodeURIComponent(sent)}`)), `check ${sent}`).toEqual(
-        expected,
-      );
-      expect(await told(await post(cloud, { name: sent })), `create ${sent}`).toEqual(expected);
+      expect(
+        await problemOf(await cloud.fetch(`/check/${encodeURIComponent(sent)}`)),
+        `check ${sent}`,
+      ).toEqual(expected);
+      expect(await problemOf(await post(cloud, { name: sent })), `create ${sent}`).toEqual(expected);
     }
     await cloud.client.check('x'.repeat(63));
   });
 
-  test('keys', async () => {
+  test('for idempotency keys', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const { id } = await cloud.client.create({ name: 'x' }, 'k');
-    expect(await told(await post(cloud, { name: 'y' }, 'k'))).toMatchObject({
+    expect(await problemOf(await post(cloud, { name: 'y' }, 'k'))).toMatchObject({
       status: 422,
       code: 'IDEMPOTENCY_KEY_REUSED',
       detail:
-        'This Idempotency-Key came with another body before. A key stands for one server: take a new key for another.',
+        'This Idempotency-Key was already used with a different body. Use a new key to create another server.',
     });
-    expect(await told(await post(cloud, { name: 'y' }, 'with space'))).toMatchObject({
+    expect(await problemOf(await post(cloud, { name: 'y' }, 'with space'))).toMatchObject({
       status: 422,
       code: 'INVALID_REQUEST',
       detail:
-        'The headers: idempotency-key must match pattern "^[!-~]{1,255}$". GET /openapi.json says what is expected.',
+        'The headers: idempotency-key must match pattern "^[!-~]{1,255}$". See GET /openapi.json for the schema.',
     });
     await cloud.client.delete(id);
-    expect(await told(await post(cloud, { name: 'x' }, 'k'))).toMatchObject({
+    expect(await problemOf(await post(cloud, { name: 'x' }, 'k'))).toMatchObject({
       status: 410,
       code: 'SERVER_GONE',
       serverId: id,
-      detail: `The server ${id} of this Idempotency-Key was deleted. Take a new key for a new server.`,
+      detail: `Server ${id}, created with this Idempotency-Key, was deleted. Use a new key to create a new server.`,
     });
   });
 
-  test('everything else', async () => {
+  test('for all other errors', async () => {
     await using cloud = await CloudProcess.start();
     const json = { 'content-type': 'application/json' };
-    const expected = 'GET /openapi.json says what is expected.';
+    const schema = 'See GET /openapi.json for the schema.';
     for (const [path, init, status, code, detail] of [
       [
         '/servers/x',
         {},
         404,
         'NOT_FOUND',
-        'There is no server x. It may have been deleted; GET /servers lists those there are.',
+        'Server x does not exist. It may have been deleted; GET /servers lists the existing servers.',
       ],
       [
         '/nothing',
         {},
         404,
         'NO_SUCH_PATH',
-        'There is nothing at this path. GET /openapi.json says what there is.',
+        'No operation exists at this path. GET /openapi.json lists all operations.',
       ],
       [
         '/faults',
         {},
         404,
         'NO_SUCH_PATH',
-        'There is nothing at this path. GET /openapi.json says what there is.',
+        'No operation exists at this path. GET /openapi.json lists all operations.',
       ],
       [
         '/servers',
         { method: 'PATCH' },
         405,
         'METHOD_NOT_ALLOWED',
-        'There is no PATCH here, only POST, GET, HEAD.',
+        'Method PATCH is not allowed on this path; allowed: POST, GET, HEAD.',
       ],
-      ['/servers?limit=0', {}, 422, 'INVALID_REQUEST', `The query: limit must be >= 1. ${expected}`],
-      ['/servers?limit=1001', {}, 422, 'INVALID_REQUEST', `The query: limit must be <= 1000. ${expected}`],
-      ['/servers?limit=ten', {}, 422, 'INVALID_REQUEST', `The query: limit must be integer. ${expected}`],
-      [
-        '/servers?limit=1&limit=2',
-        {},
-        422,
-        'INVALID_REQUEST',
-        `The query: limit must be integer. ${expected}`,
-      ],
+      ['/servers?limit=0', {}, 422, 'INVALID_REQUEST', `The query: limit must be >= 1. ${schema}`],
+      ['/servers?limit=1001', {}, 422, 'INVALID_REQUEST', `The query: limit must be <= 1000. ${schema}`],
+      ['/servers?limit=ten', {}, 422, 'INVALID_REQUEST', `The query: limit must be integer. ${schema}`],
+      ['/servers?limit=1&limit=2', {}, 422, 'INVALID_REQUEST', `The query: limit must be integer. ${schema}`],
       [
         '/servers?labels=a',
         {},
         422,
         'INVALID_REQUEST',
-        `The query has "labels", which means nothing here. ${expected}`,
+        `The query has the unknown property "labels". ${schema}`,
       ],
       [
         '/servers?cursor=eA',
         {},
         422,
         'INVALID_REQUEST',
-        `The query: cursor must match pattern "^[0-9]{1,15}$". ${expected}`,
+        `The query: cursor must match pattern "^[0-9]{1,15}$". ${schema}`,
       ],
       [
         '/servers',
@@ -304,7 +288,7 @@ describe('what is refused, in which words:', () => {
         { method: 'POST', headers: json, body: '{' },
         400,
         'MALFORMED_REQUEST',
-        'The body is no JSON.',
+        'The body is not valid JSON.',
       ],
       [
         '/servers',
@@ -318,31 +302,33 @@ describe('what is refused, in which words:', () => {
         { method: 'POST', headers: json, body: '{"labels":{}}' },
         422,
         'INVALID_REQUEST',
-        `The body must have required property 'name'. ${expected}`,
+        `The body must have required property 'name'. ${schema}`,
       ],
       [
         '/servers',
         { method: 'POST', headers: json, body: '{"name":5}' },
         422,
         'INVALID_REQUEST',
-        `The body: name must be string. ${expected}`,
+        `The body: name must be string. ${schema}`,
       ],
       [
         '/servers',
         { method: 'POST', headers: json, body: `{"name":"${'x'.repeat(70_000)}"}` },
         413,
         'BODY_TOO_LARGE',
-        'The body is too large: no server needs more than 64 KiB.',
+        'The body is too large; the maximum is 64 KiB.',
       ],
     ] as const)
-      expect(await told(await cloud.fetch(path, init)), `${path} ${JSON.stringify(init)}`).toMatchObject({
-        status,
-        code,
-        detail,
-      });
+      expect(await problemOf(await cloud.fetch(path, init)), `${path} ${JSON.stringify(init)}`).toMatchObject(
+        {
+          status,
+          code,
+          detail,
+        },
+      );
   });
 
-  test('what is no request at all', async () => {
+  test('for invalid HTTP, oversized headers and unknown methods', async () => {
     await using cloud = await CloudProcess.start();
     const raw = async (bytes: string) => {
       const socket = connect(Number(new URL(cloud.url).port), '127.0.0.1').setEncoding('utf8');
@@ -350,37 +336,37 @@ describe('what is refused, in which words:', () => {
       return (await socket.toArray()).join('');
     };
     expect(await raw('not HTTP\r\n\r\n')).toMatch(
-      /^HTTP\/1.1 400 .*application\/problem\+json.*"This is no HTTP."/s,
+      /^HTTP\/1.1 400 .*application\/problem\+json.*"The request is not valid HTTP."/s,
     );
     expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1.1 431 .*"code":"HEADERS_TOO_LARGE"/s,
     );
-    // Methods that the HTTP parser does not know, ones that the framework does not, and ones that the path does not have.
+    // Methods unknown to the HTTP parser, unknown to the framework, and not supported by the path.
     for (const method of ['BREW', 'x-y', 'PROPFIND', 'PURGE', 'TRACE', 'PUT'])
       expect(
         await raw(`${method} /servers?limit=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),
         method,
       ).toMatch(
         new RegExp(
-          `^HTTP/1.1 405 .*\r\nallow: POST, GET, HEAD\r\n.*"There is no ${method} here, only POST, GET, HEAD."`,
+          `^HTTP/1.1 405 .*\r\nallow: POST, GET, HEAD\r\n.*"Method ${method} is not allowed on this path; allowed: POST, GET, HEAD."`,
           's',
         ),
       );
     expect(await raw('BREW /nothing HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).toMatch(
       /^HTTP\/1.1 404 /,
     );
-    const leaver = connect(Number(new URL(cloud.url).port), '127.0.0.1');
-    leaver.write(
+    const disconnecting = connect(Number(new URL(cloud.url).port), '127.0.0.1');
+    disconnecting.write(
       `POST /servers HTTP/1.1\r\nHost: x\r\nauthorization: Bearer ${API_KEY}\r\ncontent-length: 10\r\n\r\n{`,
     );
-    leaver.destroy();
-    await once(leaver, 'close');
+    disconnecting.destroy();
+    await once(disconnecting, 'close');
     expect((await cloud.fetch('/healthz')).status).toBe(200);
   });
 });
 
 describe('lists', () => {
-  test('a thousand servers, with what changes about them, are one call', async () => {
+  test('1,000 servers with their status are returned in one page', async () => {
     await using cloud = await CloudProcess.start();
     const { client } = cloud;
     const names = Array.from({ length: 1_000 }, (_, at) => `vm-${at}`);
@@ -401,7 +387,7 @@ describe('lists', () => {
   });
 });
 
-test('metrics, health and the document need no key', async () => {
+test('metrics, probes and the OpenAPI document need no key', async () => {
   await using cloud = await CloudProcess.start();
   const { id } = await cloud.client.create({ name: 'x' }, 'k');
   await cloud.audited('running', id);

@@ -12,17 +12,17 @@ export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 export const API_KEY = 'a-key-for-tests-0123456789';
 
 export interface CloudProcessOptions {
-  /** More of the command line. */
+  /** Additional command line arguments. */
   readonly args?: readonly string[];
-  /** The config file. @default machines that boot and stop within milliseconds */
+  /** Content of the config file. @default machines that boot and stop within milliseconds */
   readonly config?: object;
-  /** Lines of the file of prohibited names. */
+  /** Lines of the prohibited names file. */
   readonly prohibited?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A line of the audit log. */
-export interface Audited {
+export interface AuditLine {
   readonly audit: number;
   readonly event: string;
   readonly id: string;
@@ -40,24 +40,24 @@ export const QUICK = {
   },
 };
 
-/** `vmwright-cloud serve` as a process of its own, which can be killed and started again on the same data. */
+/** `vmwright-cloud serve` in its own process, which can be killed and restarted with the same data. */
 export class CloudProcess implements AsyncDisposable {
   readonly dir: string;
   readonly data: string;
   readonly config: string;
   readonly prohibited: string;
-  readonly audit: Audited[] = [];
-  /** Of all its processes. */
+  readonly audit: AuditLine[] = [];
+  /** Standard error of all its processes. */
   log = '';
-  /** How many requests of its clients had no answer. */
-  unanswered = 0;
+  /** Number of client requests without a response. */
+  failedRequests = 0;
   url = '';
   readonly #options: CloudProcessOptions;
   #process: ChildProcess | undefined;
   #closed: Promise<number | null> = Promise.resolve(null);
   #client: CloudClient | undefined;
-  readonly #auditors = new Set<() => void>();
-  readonly #readers = new Set<() => void>();
+  readonly #auditListeners = new Set<() => void>();
+  readonly #logListeners = new Set<() => void>();
 
   private constructor(dir: string, options: CloudProcessOptions) {
     this.dir = dir;
@@ -80,7 +80,7 @@ export class CloudProcess implements AsyncDisposable {
     return this.#client;
   }
 
-  /** Starts it (again), and waits until it serves. It keeps the port that it was given first. */
+  /** Starts or restarts the process on the port of its first start, and waits until it listens. */
   async start(): Promise<void> {
     const { args = [], env = {} } = this.#options;
     const listen = this.url === '' ? '127.0.0.1:0' : new URL(this.url).host;
@@ -107,37 +107,37 @@ export class CloudProcess implements AsyncDisposable {
     this.#process = child;
     createInterface({ input: child.stdout }).on('line', (line) => {
       this.audit.push(JSON.parse(line));
-      for (const look of this.#auditors) look();
+      for (const notify of this.#auditListeners) notify();
     });
-    const { promise: serving, resolve, reject } = Promise.withResolvers<string>();
-    const said: string[] = [];
+    const { promise: listening, resolve, reject } = Promise.withResolvers<string>();
+    const stderr: string[] = [];
     createInterface({ input: child.stderr }).on('line', (line) => {
-      said.push(line);
+      stderr.push(line);
       this.log += `${line}\n`;
-      for (const look of this.#readers) look();
-      const url = /"msg":"listening","url":"([^"]+)"/.exec(line)?.[1];
+      for (const notify of this.#logListeners) notify();
+      const url = /"msg":"Listening","url":"([^"]+)"/.exec(line)?.[1];
       if (url !== undefined) resolve(url);
     });
     this.#closed = once(child, 'close').then(([code, signal]) => {
-      reject(new Error(`the cloud has ended (${code ?? signal}):\n${said.join('\n')}`));
+      reject(new Error(`the cloud exited (${code ?? signal}):\n${stderr.join('\n')}`));
       return code;
     });
-    this.url = await serving;
+    this.url = await listening;
     const observer = {
       answered: (_method: string, _route: string, code: string) => {
-        if (code === '<error>') this.unanswered += 1;
+        if (code === '<error>') this.failedRequests += 1;
       },
     };
     this.#client = new CloudClient({ world: nodeWorld, url: this.url, apiKey: API_KEY, observer });
   }
 
-  /** Ends it as a power cut would, and has read all that it said. */
+  /** Kills the process and waits until all of its output has been read. */
   async kill(): Promise<void> {
     this.signal('SIGKILL');
     await this.exited();
   }
 
-  /** Its exit code, once it has ended; null when a signal has ended it. */
+  /** Waits until the process exits and returns its exit code; null if it was killed by a signal. */
   async exited(): Promise<number | null> {
     const code = await this.#closed;
     await this.#client?.close();
@@ -148,25 +148,25 @@ export class CloudProcess implements AsyncDisposable {
     this.#process?.kill(signal);
   }
 
-  /** Sends bytes of its own making, as any program may. */
+  /** Sends a request without the client, with the API key unless `init` has an Authorization header. */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
     if (!headers.has('authorization')) headers.set('authorization', `Bearer ${API_KEY}`);
     return fetch(`${this.url}${path}`, { ...init, headers });
   }
 
-  /** Resolves as soon as the audit log has such a line. */
-  async audited(event: string, id: string): Promise<Audited> {
+  /** Waits until the audit log has this event. */
+  async audited(event: string, id: string): Promise<AuditLine> {
     for (;;) {
       const found = this.audit.find((line) => line.event === event && line.id === id);
       if (found !== undefined) return found;
-      await new Promise<void>((resolve) => this.#auditors.add(resolve));
+      await new Promise<void>((resolve) => this.#auditListeners.add(resolve));
     }
   }
 
-  /** Resolves as soon as the log has such a line. */
+  /** Waits until the log matches the pattern. */
   async logged(pattern: RegExp): Promise<void> {
-    while (!pattern.test(this.log)) await new Promise<void>((resolve) => this.#readers.add(resolve));
+    while (!pattern.test(this.log)) await new Promise<void>((resolve) => this.#logListeners.add(resolve));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

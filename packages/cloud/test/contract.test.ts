@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { CloudProcess } from './cloud-process.ts';
 import { type DocumentedOperation, list, OpenApi, record } from './openapi.ts';
 
-/** How many requests of each kind for each operation. */
-const VALID = 60;
-const INVALID = 200;
+/** Number of valid and of invalid requests per operation. */
+const VALID_REQUESTS = 60;
+const INVALID_REQUESTS = 200;
 
 async function start(args: readonly string[]) {
   const prohibited = ['root  the superuser’s', 'web-*'];
@@ -23,22 +23,23 @@ interface Sent {
   readonly init: RequestInit;
 }
 
-type Make = (schema: Readonly<Record<string, unknown>>, name: string) => unknown;
+type Generate = (schema: Readonly<Record<string, unknown>>, name: string) => unknown;
 
-/** A request whose parts are made by `make`, as a program would send them. */
+/** Builds a request for an operation from generated parameters and body. */
 function requestFor(
   { method, path, parameters, body }: DocumentedOperation,
   random: Random,
-  make: Make,
+  generate: Generate,
 ): Sent {
   const query = new URLSearchParams();
   const headers = new Headers();
-  let filled = path;
+  let filledPath = path;
   for (const { name, in: place, schema } of parameters) {
     if (place !== 'path' && random.chance(0.5)) continue;
-    const value = make(schema, name);
+    const value = generate(schema, name);
     const text = typeof value === 'string' ? value : JSON.stringify(value);
-    if (place === 'path') filled = filled.replace(`{${name}}`, encodeURIComponent(text.toWellFormed()));
+    if (place === 'path')
+      filledPath = filledPath.replace(`{${name}}`, encodeURIComponent(text.toWellFormed()));
     else if (place === 'query')
       for (const each of Array.isArray(value) ? value : [text]) query.append(name, String(each));
     else if (/^[\x20-\x7e]*$/.test(text)) headers.set(name, text);
@@ -46,18 +47,18 @@ function requestFor(
   const init: RequestInit = { method, headers };
   if (body !== undefined) {
     headers.set('content-type', 'application/json');
-    init.body = JSON.stringify(make(body, 'body'));
+    init.body = JSON.stringify(generate(body, 'body'));
   }
-  return { path: query.size === 0 ? filled : `${filled}?${query}`, init };
+  return { path: query.size === 0 ? filledPath : `${filledPath}?${query}`, init };
 }
 
 describe.each([
-  ['without faults', []],
-  ['with the routes for faults', ['--enable-faults']],
-] as const)('the document of the API, %s', (_, args) => {
-  test('is OpenAPI 3.1, names every operation once, and refers to what is there', async () => {
-    await using all = await start(args);
-    const { api } = all;
+  ['without fault injection', []],
+  ['with fault injection', ['--enable-faults']],
+] as const)('the OpenAPI document, %s', (_, args) => {
+  test('is OpenAPI 3.1 with unique operation ids and without dangling references', async () => {
+    await using env = await start(args);
+    const { api } = env;
     expect(api.document.openapi).toBe('3.1.0');
     const ids = api.operations().map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
@@ -70,24 +71,24 @@ describe.each([
     expect(named.filter((name) => !text.includes(`schemas/${name}"`))).toEqual([]);
   });
 
-  test('has patterns that generators for other languages understand', async () => {
-    await using all = await start(args);
-    const patterns = [...patternsIn(all.api.document)];
+  test('has patterns that other languages can compile', async () => {
+    await using env = await start(args);
+    const patterns = [...patternsIn(env.api.document)];
     expect(patterns.length).toBeGreaterThan(5);
     for (const pattern of patterns) {
-      // What RE2 (Go, Rust), Java, .NET, Python and ECMAScript read alike.
+      // Syntax that RE2 (Go, Rust), Java, .NET, Python and ECMAScript share.
       expect(pattern, 'Unicode classes, back references and shorthands').not.toMatch(
         /\\[pPkKdDwWsSbBuQEAzZG1-9]/,
       );
       expect(pattern, 'look-around, named groups, flags').not.toMatch(/\(\?[^:]/);
       expect(pattern, 'possessive and lazy quantifiers').not.toMatch(/[*+?}][+?]/);
-      expect(() => new RegExp(pattern)).not.toThrow(); // without the flag u, too
+      expect(() => new RegExp(pattern)).not.toThrow(); // also without the flag u
     }
   });
 
-  test('describes exactly the cursors that are accepted', async () => {
-    await using all = await start(args);
-    const { cloud, api } = all;
+  test('describes exactly the accepted cursors', async () => {
+    await using env = await start(args);
+    const { cloud, api } = env;
     const schema = record(record(record(api.document.components).schemas).Cursor);
     const pattern = new RegExp(String(schema.pattern));
     for (const cursor of [
@@ -105,47 +106,47 @@ describe.each([
       '١',
     ]) {
       const { status } = await cloud.fetch(`/servers?cursor=${encodeURIComponent(cursor)}`);
-      expect(status === 200, `"${cursor}" is answered by ${status}`).toBe(pattern.test(cursor));
+      expect(status === 200, `"${cursor}" gets ${status}`).toBe(pattern.test(cursor));
     }
   });
 
-  test('is kept by every answer, to valid requests and to others, and 500 is none', {
+  test('describes every response to valid and invalid requests, none of which is a 500', {
     timeout: 120_000,
   }, async () => {
-    await using all = await start(args);
-    const { api, cloud } = all;
+    await using env = await start(args);
+    const { api, cloud } = env;
     const random = new Random(20_260_101);
     const seen = new Set<string>();
-    const faults: string[] = [];
+    const violations: string[] = [];
     const ids: string[] = ['6f0c2b0a-0d53-4f6e-8f0a-8a1f8f1f0001'];
     const send = async (operation: DocumentedOperation, { path, init }: Sent) => {
       const response = await cloud.fetch(path, init);
       seen.add(`${operation.id} ${response.status}`);
       if (operation.id === 'createServer' && response.ok)
         ids.push(String(record(await response.clone().json()).id));
-      for (const fault of await api.faultsOf(operation, response))
-        faults.push(`${fault}\n  after ${init.method} ${path} ${init.body ?? ''}`);
+      for (const violation of await api.check(operation, response))
+        violations.push(`${violation}\n  after ${init.method} ${path} ${init.body ?? ''}`);
     };
-    // Those of faults last: with faults in force the API is not what it should be.
+    // The operations of /faults come last, because injected faults change the other responses.
     const operations = api.operations().filter(({ path }) => path !== '/faults');
-    const ofFaults = api.operations().filter(({ path }) => path === '/faults');
-    for (const kind of [...Array(VALID).fill('valid'), ...Array(INVALID).fill('invalid')]) {
-      for (const operation of [...operations, ...ofFaults]) {
-        const make: Make = (schema, name) => {
+    const faultOperations = api.operations().filter(({ path }) => path === '/faults');
+    for (const kind of [...Array(VALID_REQUESTS).fill('valid'), ...Array(INVALID_REQUESTS).fill('invalid')]) {
+      for (const operation of [...operations, ...faultOperations]) {
+        const generate: Generate = (schema, name) => {
           if (name === 'id' && random.chance(0.7)) return random.pick(ids);
           const isValid = kind === 'valid' || random.chance(0.5);
           return isValid ? api.valid(schema, random) : api.invalid(schema, random);
         };
-        await send(operation, requestFor(operation, random, make));
+        await send(operation, requestFor(operation, random, generate));
         if (operation.id === 'setFaults') await cloud.fetch('/faults', { method: 'DELETE' });
       }
     }
-    // What no schema says: other bodies, other keys.
-    for (const operation of [...operations, ...ofFaults]) {
+    // Requests beyond the schemas: other content types, malformed bodies and wrong API keys.
+    for (const operation of [...operations, ...faultOperations]) {
       const { path, init } = requestFor(operation, random, (schema) => api.valid(schema, random));
-      const strange = (more: RequestInit) => send(operation, { path, init: { ...init, ...more } });
+      const sendWith = (more: RequestInit) => send(operation, { path, init: { ...init, ...more } });
       const headers = Object.fromEntries(new Headers(init.headers));
-      await strange({ headers: { ...headers, authorization: 'Bearer wrong' } });
+      await sendWith({ headers: { ...headers, authorization: 'Bearer wrong' } });
       if (init.method === 'GET') continue;
       for (const [type, body] of [
         ['application/json', '{'],
@@ -156,7 +157,7 @@ describe.each([
         ['application/x-www-form-urlencoded', 'name=x'],
         ['application/json; charset=utf-16', '"x"'],
       ] as const)
-        await strange({ headers: { ...headers, 'content-type': type }, body });
+        await sendWith({ headers: { ...headers, 'content-type': type }, body });
     }
     for (const operation of operations.filter(({ path }) => path.includes('{'))) {
       for (const part of ['x'.repeat(2_000), 'x'.repeat(300), '%ff'])
@@ -165,9 +166,9 @@ describe.each([
           init: { method: operation.method },
         });
     }
-    // A key again, and once more after its server was deleted.
+    // An idempotency key is repeated, and repeated again after its server was deleted.
     const create = operations.find(({ id }) => id === 'createServer');
-    if (create === undefined) throw new Error('there is no createServer');
+    if (create === undefined) throw new Error('createServer is missing');
     const headers = { 'content-type': 'application/json', 'idempotency-key': 'once' };
     const once = { path: '/servers', init: { method: 'POST', headers, body: '{"name":"once"}' } };
     await send(create, once);
@@ -175,8 +176,8 @@ describe.each([
     await cloud.client.delete(ids.at(-1) ?? '');
     await send(create, once);
 
-    expect(faults).toEqual([]);
-    // The generator bites: each answer that the document has was given, but those that need trouble.
+    expect(violations).toEqual([]);
+    // The generator covers every documented response, except those for overload and failures.
     const documented = api
       .operations()
       .flatMap(({ id, responses }) => Object.keys(responses).map((code) => `${id} ${code}`));

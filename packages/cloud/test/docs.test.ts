@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { freePort, temporaryFolder } from '@vmwright/testbed';
 import { expect, onTestFinished, test } from 'vitest';
-import { settingsFrom } from '../src/server/index.ts';
-import { ruleIn } from '../src/server/names/rule.ts';
+import { parseSettings } from '../src/server/index.ts';
+import { parseRule } from '../src/server/names/rule.ts';
 import { MAIN } from './cloud-process.ts';
 
 const docs = readFileSync(new URL('../../../docs/cloud.md', import.meta.url), 'utf8');
@@ -24,8 +24,8 @@ const blocks: Block[] = [...docs.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(
   }),
 );
 
-/** Replaces ids and times, which differ between runs. */
-function normalized(text: string): string {
+/** Replaces ids and times, which differ on each run. */
+function normalize(text: string): string {
   return text
     .trim()
     .replaceAll(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, 'UUID')
@@ -37,7 +37,7 @@ test('every command of docs/cloud.md prints the documented output', async () => 
   const port = await freePort();
   mkdirSync(join(dir, 'bin'));
   const program = join(dir, 'bin', 'vmwright-cloud');
-  // A free port, and machines that stay in the state `building` while the commands run.
+  // Uses a free port, and machines that keep building for the whole test.
   writeFileSync(join(dir, 'config.json'), '{"simulated":{"bootMs":{"min":3600000,"max":3600000}}}');
   writeFileSync(
     program,
@@ -60,14 +60,14 @@ test('every command of docs/cloud.md prints the documented output', async () => 
   });
   const ended = once(shell, 'exit');
   const output = Buffer.concat(await shell.stdout.toArray()).toString();
-  const outputs = output.split(/^=== \d+$/m).map(normalized);
+  const outputs = output.split(/^=== \d+$/m).map(normalize);
   expect((await ended)[0], output).toBe(0);
   let compared = 0;
   for (const [at, command] of commands.entries()) {
-    const answer = blocks[blocks.indexOf(command) + 1];
-    if (answer?.language !== 'json') continue;
+    const documented = blocks[blocks.indexOf(command) + 1];
+    if (documented?.language !== 'json') continue;
     compared += 1;
-    expect(JSON.parse(outputs[at] ?? ''), command.text).toEqual(JSON.parse(normalized(answer.text)));
+    expect(JSON.parse(outputs[at] ?? ''), command.text).toEqual(JSON.parse(normalize(documented.text)));
   }
   expect(compared).toBeGreaterThan(6);
 });
@@ -81,12 +81,12 @@ test('in a checkout, the first command of docs/cloud.md puts the program and its
   expect(stdout).toMatch(/^v24\.\d+\.\d+\nvmwright-cloud serve /);
 });
 
-test('docs/cloud.md documents every config field with its default', async () => {
+test('the config of docs/cloud.md lists every setting with its default', async () => {
   const [config] = blocks.filter(({ language }) => language === 'jsonc');
   const file = join(await temporaryFolder('docs'), 'config.json');
   writeFileSync(file, (config?.text ?? '').replaceAll(/\/\/.*$/gm, ''));
-  const given = settingsFrom(['serve', '--config', file], {});
-  expect(given).toEqual(settingsFrom(['serve'], {}));
+  const given = parseSettings(['serve', '--config', file], {});
+  expect(given).toEqual(parseSettings(['serve'], {}));
   const names = (value: object | undefined): string[] =>
     Object.entries(value ?? {}).flatMap(([name, each]) => [
       name,
@@ -99,9 +99,9 @@ test('docs/cloud.md documents every config field with its default', async () => 
 
 test('the prohibited names of docs/cloud.md are valid rules', () => {
   const block = blocks.find(({ text }) => text.startsWith('root '));
-  const rules = (block?.text ?? '').trim().split('\n').map(ruleIn);
+  const rules = (block?.text ?? '').trim().split('\n').map(parseRule);
   expect(rules.map(({ reason }) => reason)).toEqual([
-    "it is the superuser's",
+    'reserved for the superuser',
     'kept for the production network',
     undefined,
   ]);

@@ -7,20 +7,20 @@ import { UnexpectedAnswerError } from '../src/client/errors.ts';
 
 const MIB = 1 << 20;
 
-/** A cloud that answers every request with a body that has no end. */
-async function startHostile(status: number) {
+/** Starts a server that responds to every request with an endless body. */
+async function startEndless(status: number) {
   let requests = 0;
   let written = 0;
-  const piece = Buffer.alloc(1 << 16, 'x');
+  const chunk = Buffer.alloc(1 << 16, 'x');
   const server = createServer((_, response) => {
     requests += 1;
     response.writeHead(status, { 'content-type': 'application/json' });
-    const more = () => {
-      do written += piece.length;
-      while (!response.destroyed && response.write(piece));
+    const writeMore = () => {
+      do written += chunk.length;
+      while (!response.destroyed && response.write(chunk));
     };
-    response.on('drain', more);
-    more();
+    response.on('drain', writeMore);
+    writeMore();
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -39,14 +39,14 @@ test.each([
   ['a page of servers', 200, (client: CloudClient) => client.list().next(), 32],
   ['an error', 503, (client: CloudClient) => client.get('id'), 1],
 ] as const)(
-  'an answer without an end to %s is cut off and not asked for again',
+  'an endless response for %s is cut off at the size limit and not retried',
   async (_, status, call, mib) => {
-    const { client, requests, written } = await startHostile(status);
+    const { client, requests, written } = await startEndless(status);
     const error: unknown = await call(client).catch((caught) => caught);
     expect(error).toBeInstanceOf(UnexpectedAnswerError);
     expect(String(error)).toContain(`the answer is larger than the limit of ${mib} MiB`);
     expect(requests()).toBe(1);
-    // What was read, and what the buffers of both ends hold.
+    // The bytes that were read, plus the socket buffers of both ends.
     expect(written()).toBeLessThan((mib + 16) * MIB);
   },
 );

@@ -1,7 +1,6 @@
 import type { Random } from '@vmwright/testbed';
 import { isRecord } from '../src/api/record.ts';
 
-/** What the tests need of JSON Schema and of an OpenAPI document: no more words than our document uses. */
 export type Json = Readonly<Record<string, unknown>>;
 
 export interface DocumentedOperation {
@@ -14,6 +13,7 @@ export interface DocumentedOperation {
   readonly responses: Json;
 }
 
+/** OpenAPI document with a validator and a generator for the JSON Schema keywords that it uses. */
 export class OpenApi {
   readonly document: Json;
 
@@ -50,8 +50,8 @@ export class OpenApi {
     return this.resolve(record(value));
   }
 
-  /** What is wrong with an answer by the document; nothing if it may be so. */
-  async faultsOf({ id, responses }: DocumentedOperation, response: Response): Promise<string[]> {
+  /** Returns how a response violates the document; empty if it conforms. */
+  async check({ id, responses }: DocumentedOperation, response: Response): Promise<string[]> {
     const where = `${id} → ${response.status}`;
     const transport = response.status === 408 || response.status === 431;
     const described = responses[response.status] ?? (transport ? responses.default : undefined);
@@ -79,36 +79,36 @@ export class OpenApi {
   violations(given: Json, value: unknown, where: string): string[] {
     const schema = this.resolve(given);
     const found: string[] = [];
-    const complain = (what: string) => found.push(`${where} ${what}: ${JSON.stringify(value)}`);
+    const report = (what: string) => found.push(`${where} ${what}: ${JSON.stringify(value)}`);
     const { type, pattern, format, minimum, maximum, minLength, maxLength, required } = schema;
     if (type !== undefined && !hasType(type, value))
       return [`${where} is not of type ${type}: ${JSON.stringify(value)}`];
-    if ('const' in schema && value !== schema.const) complain(`is not ${schema.const}`);
-    if (schema.enum !== undefined && !list(schema.enum).includes(value)) complain('is none of its values');
+    if ('const' in schema && value !== schema.const) report(`is not ${schema.const}`);
+    if (schema.enum !== undefined && !list(schema.enum).includes(value)) report('is not one of its values');
     for (const each of list(schema.allOf)) found.push(...this.violations(record(each), value, where));
     if (typeof value === 'string') {
       if (pattern !== undefined && !new RegExp(String(pattern), 'u').test(value))
-        complain(`does not match ${pattern}`);
+        report(`does not match ${pattern}`);
       if (format === 'uuid' && !/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(value))
-        complain('is no UUID');
-      if (format === 'date-time' && new Date(value).toISOString() !== value) complain('is no time');
-      if (value.length < Number(minLength ?? 0)) complain('is too short');
-      if (value.length > Number(maxLength ?? Number.POSITIVE_INFINITY)) complain('is too long');
+        report('is not a UUID');
+      if (format === 'date-time' && new Date(value).toISOString() !== value) report('is not a date-time');
+      if (value.length < Number(minLength ?? 0)) report('is too short');
+      if (value.length > Number(maxLength ?? Number.POSITIVE_INFINITY)) report('is too long');
     }
     if (typeof value === 'number') {
-      if (value < Number(minimum ?? Number.NEGATIVE_INFINITY)) complain('is too small');
-      if (value > Number(maximum ?? Number.POSITIVE_INFINITY)) complain('is too large');
+      if (value < Number(minimum ?? Number.NEGATIVE_INFINITY)) report('is too small');
+      if (value > Number(maximum ?? Number.POSITIVE_INFINITY)) report('is too large');
     }
     if (Array.isArray(value) && schema.items !== undefined)
       for (const [at, each] of value.entries())
         found.push(...this.violations(record(schema.items), each, `${where}[${at}]`));
     if (isRecord(value)) {
-      for (const name of list(required)) if (!(String(name) in value)) complain(`lacks ${name}`);
+      for (const name of list(required)) if (!(String(name) in value)) report(`lacks ${name}`);
       const properties = record(schema.properties ?? {});
       for (const [name, each] of Object.entries(value)) {
-        const its = properties[name] ?? schema.additionalProperties;
-        if (its === false) complain(`has ${name}`);
-        else if (isRecord(its)) found.push(...this.violations(its, each, `${where}.${name}`));
+        const property = properties[name] ?? schema.additionalProperties;
+        if (property === false) report(`has ${name}`);
+        else if (isRecord(property)) found.push(...this.violations(property, each, `${where}.${name}`));
         if (isRecord(schema.propertyNames))
           found.push(...this.violations(schema.propertyNames, name, `${where}: ${name}`));
       }
@@ -116,7 +116,7 @@ export class OpenApi {
     return found;
   }
 
-  /** Something that the schema allows. */
+  /** Generates a value that the schema allows. */
   valid(given: Json, random: Random): unknown {
     const schema = this.resolve(given);
     const { type, minimum, maximum, examples } = schema;
@@ -126,8 +126,8 @@ export class OpenApi {
     switch (type) {
       case 'integer':
       case 'number': {
-        const least = Number(minimum ?? 0);
-        return least + random.below(Math.min(Number(maximum ?? 100), least + 100) - least + 1);
+        const min = Number(minimum ?? 0);
+        return min + random.below(Math.min(Number(maximum ?? 100), min + 100) - min + 1);
       }
       case 'array':
         return Array.from({ length: random.below(3) }, () => this.valid(record(schema.items), random));
@@ -151,25 +151,25 @@ export class OpenApi {
     }
   }
 
-  /** Something that it most likely does not allow. */
+  /** Generates a value that the schema most likely does not allow. */
   invalid(given: Json, random: Random): unknown {
     const schema = this.resolve(given);
     if (schema.type === 'object' && random.chance(0.6)) {
       const value = record(this.valid(schema, random));
-      const [name, its] = random.pick(Object.entries(record(schema.properties ?? { extra: {} })));
+      const [name, property] = random.pick(Object.entries(record(schema.properties ?? { extra: {} })));
       return random.pick<unknown>([
-        { ...value, [name]: this.invalid(record(its), random) },
-        { ...value, nothingOfTheKind: 1 },
+        { ...value, [name]: this.invalid(record(property), random) },
+        { ...value, unknownProperty: 1 },
         Object.fromEntries(Object.entries(value).slice(1)),
         { ...value, labels: Object.fromEntries(Array.from({ length: 70 }, (_, at) => [`l${at}`, ''])) },
         { ...value, labels: { 'with space': 'x', '-a': '', 'a=b': '' } },
       ]);
     }
-    return random.pick(STRANGE);
+    return random.pick(INVALID_VALUES);
   }
 }
 
-const STRANGE: readonly unknown[] = [
+const INVALID_VALUES: readonly unknown[] = [
   null,
   true,
   -1,
@@ -218,6 +218,6 @@ function hasType(type: unknown, value: unknown): boolean {
     case 'object':
       return isRecord(value);
     default:
-      throw new Error(`the tests do not know the type ${type}`);
+      throw new Error(`unknown type ${type}`);
   }
 }

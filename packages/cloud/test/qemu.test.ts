@@ -7,14 +7,14 @@ import { processesOf } from '../src/server/qemu/processes.ts';
 import { CloudProcess } from './cloud-process.ts';
 import { bootSector, findQemu } from './qemu.ts';
 
-const IMITATION = fileURLToPath(new URL('qemu-imitation.ts', import.meta.url));
+const FAKE_QEMU = fileURLToPath(new URL('fake-qemu.ts', import.meta.url));
 
-test.for(['QEMU', 'the imitation of QEMU'])(
-  'machines of %s outlive a kill of the cloud and are found again',
+test.for(['QEMU', 'a fake QEMU'])(
+  'machines of %s survive a kill of the cloud and are found again',
   async (which) => {
-    const found = which === 'QEMU' ? await findQemu() : { binary: IMITATION, args: [] };
+    const found = which === 'QEMU' ? await findQemu() : { binary: FAKE_QEMU, args: [] };
     if ('why' in found) {
-      console.warn(`QEMU itself is not tested: ${found.why}`);
+      console.warn(`The real QEMU is not tested: ${found.why}`);
       return expect(found.why).not.toBe('');
     }
     const dir = await temporaryFolder('qemu');
@@ -39,7 +39,7 @@ test.for(['QEMU', 'the imitation of QEMU'])(
     expect(processesOf(id)).toEqual(before);
     expect(readFileSync(join(dir, id, 'console.log'), 'utf8')).toMatch(/^booted/);
 
-    // Killed in the midst of the deletion: it is taken up again.
+    // A kill during the deletion: the deletion is continued after the restart.
     await cloud.client.delete(id);
     await cloud.kill();
     await cloud.start();
@@ -49,15 +49,15 @@ test.for(['QEMU', 'the imitation of QEMU'])(
   },
 );
 
-test('a machine that dies behind the back of the cloud has failed', async () => {
+test('a server fails when its QEMU process is killed', async () => {
   const dir = await temporaryFolder('qemu');
-  const config = { observeEveryMs: 20, qemu: { binary: IMITATION, dir, accel: 'tcg' } };
+  const config = { observeEveryMs: 20, qemu: { binary: FAKE_QEMU, dir, accel: 'tcg' } };
   await using cloud = await CloudProcess.start({ args: ['--driver', 'qemu'], config });
   const { id } = await cloud.client.create({ name: 'vmsample' }, 'k');
   await cloud.audited('running', id);
   for (const pid of processesOf(id)) process.kill(pid, 'SIGKILL');
   const { message } = await cloud.audited('failed', id);
-  expect(message).toBe(`its process has ended; the console log is ${join(dir, id, 'console.log')}`);
+  expect(message).toBe(`the QEMU process has exited; see the console log ${join(dir, id, 'console.log')}`);
   await cloud.client.delete(id);
   await cloud.audited('deleted', id);
 });

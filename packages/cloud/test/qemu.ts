@@ -7,16 +7,16 @@ import { defaultBinary } from '../src/server/qemu/settings.ts';
 
 const run = promisify(execFile);
 
-/** A real QEMU for tests. */
+/** A real QEMU program for tests. */
 export interface Qemu {
   readonly binary: string;
-  /** Where its firmware is, as arguments. */
+  /** Arguments that locate its firmware. */
   readonly args: readonly string[];
 }
 
 /**
- * The QEMU of this machine, or one unpacked from Debian's packages into the cache beside it: nothing is installed.
- * Undefined where neither is to be had; `why` says so.
+ * Finds QEMU on the PATH, or unpacks it from Debian packages into the cache directory without installing it.
+ * @returns `why` if neither is possible
  */
 export async function findQemu(): Promise<Qemu | { readonly why: string }> {
   const name = defaultBinary();
@@ -39,13 +39,12 @@ export async function findQemu(): Promise<Qemu | { readonly why: string }> {
 }
 
 async function unpack(name: string, root: string): Promise<void> {
-  if (name !== 'qemu-system-x86_64')
-    throw new Error(`only the packages of qemu-system-x86 are known, not of ${name}`);
+  if (name !== 'qemu-system-x86_64') throw new Error(`only qemu-system-x86_64 can be unpacked, not ${name}`);
   const work = `${root}.${process.pid}`;
   const archives = join(work, 'archives');
   mkdirSync(join(archives, 'partial'), { recursive: true });
   try {
-    // A file of its own for the lock, and the lists as they are: all that is written is in our folder.
+    // Downloads into our directory without locking, so that nothing else on the host is written.
     await run('apt-get', [
       'install',
       '--download-only',
@@ -62,7 +61,7 @@ async function unpack(name: string, root: string): Promise<void> {
     writeFileSync(join(work, 'run'), script);
     chmodSync(join(work, 'run'), 0o755);
     await run(join(work, 'run'), ['--version'], { cwd: tmpdir() });
-    renameSync(work, root); // whole, or not at all: another may be at it
+    renameSync(work, root); // atomic, because another process may unpack at the same time
   } catch (error) {
     rmSync(work, { recursive: true, force: true });
     if (!existsSync(join(root, 'run'))) throw error;
@@ -70,20 +69,19 @@ async function unpack(name: string, root: string): Promise<void> {
 }
 
 /**
- * A disk whose first sector is all of its operating system: it says `booted` on the serial line and then uses as much
- * CPU as it gets.
+ * Returns a disk image whose boot sector prints `booted` on the serial line and then loops, using all CPU.
  */
 export function bootSector(): Buffer {
   const text = Buffer.from('booted\r\n\0', 'latin1');
   const code = Buffer.from([
     ...[0x31, 0xc0, 0x8e, 0xd8], // xor ax, ax; mov ds, ax
     ...[0xbe, 0x14, 0x7c], // mov si, text (0x7c00 + 20)
-    ...[0xba, 0xf8, 0x03], // mov dx, 0x3f8: the first serial line
+    ...[0xba, 0xf8, 0x03], // mov dx, 0x3f8 (first serial port)
     ...[0xac, 0x84, 0xc0], // next: lodsb; test al, al
-    ...[0x74, 0x03], // jz over
+    ...[0x74, 0x03], // jz end
     0xee, // out dx, al
     ...[0xeb, 0xf8], // jmp next
-    ...[0xeb, 0xfe], // over: jmp over
+    ...[0xeb, 0xfe], // end: jmp end
   ]);
   const disk = Buffer.alloc(1 << 20);
   code.copy(disk);

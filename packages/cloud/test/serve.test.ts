@@ -19,67 +19,69 @@ function run(args: readonly string[], env: Record<string, string> = {}) {
 
 const keys = { CLOUD_API_KEYS: API_KEY };
 
-describe('what is in the way of a start is said in a sentence, and ends with 1:', () => {
+describe('a start fails with exit code 1 and one line of explanation', () => {
   test.for([
     [['serve', '--prot', '1'], keys, "Unknown option '--prot'; see vmwright-cloud --help\n"],
     [
       ['serve', '--driver', 'xen'],
       keys,
-      '--driver is simulated or qemu, not "xen"; see vmwright-cloud --help\n',
+      '--driver must be simulated or qemu, not "xen"; see vmwright-cloud --help\n',
     ],
     [
       ['serve', '--config', '/nowhere'],
       keys,
-      "the config cannot be read: ENOENT: no such file or directory, open '/nowhere'\n",
+      "cannot read the config file: ENOENT: no such file or directory, open '/nowhere'\n",
     ],
     [
       ['serve', '--data', '/nowhere/x'],
       {},
-      'there are no API keys: name a file with one a line by --keys, or set CLOUD_API_KEYS\n',
+      'no API keys: pass a file with one key per line to --keys, or set CLOUD_API_KEYS\n',
     ],
     [
       ['serve', '--prohibited', '/nowhere'],
       keys,
-      "the prohibited names cannot be read: ENOENT: no such file or directory, open '/nowhere'\n",
+      "cannot read the prohibited names: ENOENT: no such file or directory, open '/nowhere'\n",
     ],
     [
       ['serve', '--tls-cert', '/nowhere', '--tls-key', '/nowhere'],
       keys,
-      "the certificate cannot be used: ENOENT: no such file or directory, open '/nowhere'\n",
+      "cannot use the TLS certificate: ENOENT: no such file or directory, open '/nowhere'\n",
     ],
     [
       ['serve', '--tls-cert', '/dev/null', '--tls-key', '/dev/null'],
       keys,
-      'the certificate cannot be used: error:0480006C:PEM routines::no start line\n',
+      'cannot use the TLS certificate: error:0480006C:PEM routines::no start line\n',
     ],
     [
       ['serve', '--data', '/nowhere/x'],
       keys,
-      '/nowhere/x cannot be used: unable to open database file; its folder must be there, and ours to write\n',
+      'cannot use /nowhere/x: unable to open database file; its directory must exist and be writable\n',
     ],
   ] as const)('%j', ([args, env, stderr]) => {
     expect(run(args, env)).toEqual({ status: 1, stdout: '', stderr });
   });
 
-  test('data that another process serves, a port that is taken, machines of another driver', async () => {
+  test('for a locked database, a port in use, and servers of another driver', async () => {
     await using cloud = await CloudProcess.start();
     const common = ['serve', '--listen', '127.0.0.1:0'];
     expect(run([...common, '--data', cloud.data], keys).stderr).toBe(
-      `${cloud.data} is in use by another vmwright-cloud; a file is served by one process at a time\n`,
+      `${cloud.data} is in use by another vmwright-cloud process; use another --data file\n`,
     );
     const other = join(cloud.dir, 'other.sqlite');
     const { host } = new URL(cloud.url);
     const taken = run(['serve', '--listen', host, '--data', other], keys);
     expect(taken.status).toBe(1);
-    expect(taken.stderr).toBe(`cannot serve on ${host}: listen EADDRINUSE: address already in use ${host}\n`);
+    expect(taken.stderr).toBe(
+      `cannot listen on ${host}: listen EADDRINUSE: address already in use ${host}\n`,
+    );
     await cloud.client.create({ name: 'x' }, 'k');
     await cloud.kill();
     expect(run([...common, '--data', cloud.data, '--driver', 'qemu'], keys).stderr).toBe(
-      `${cloud.data} has servers of the driver simulated; start with --driver simulated, or with another --data\n`,
+      `${cloud.data} contains servers of the simulated driver; use --driver simulated or another --data file\n`,
     );
   });
 
-  test('no QEMU for the driver that needs it', async () => {
+  test('for the qemu driver without QEMU', async () => {
     const dir = await temporaryFolder('serve');
     const config = join(dir, 'config.json');
     writeFileSync(config, '{"qemu":{"binary":"qemu-system-nowhere"}}');
@@ -88,12 +90,12 @@ describe('what is in the way of a start is said in a sentence, and ends with 1:'
       status: 1,
       stdout: '',
       stderr:
-        'the driver qemu needs qemu-system-nowhere, which is not there; install it, or name another by qemu.binary in the --config file\n',
+        'the qemu driver needs qemu-system-nowhere, which is not installed; install it, or set qemu.binary in the --config file\n',
     });
   });
 });
 
-test('--help shows how it is used', () => {
+test('--help prints the usage', () => {
   expect(run(['--help'])).toMatchObject({
     status: 0,
     stderr: '',
@@ -102,7 +104,7 @@ test('--help shows how it is used', () => {
 });
 
 describe('SIGTERM', () => {
-  test('answers what is under way, takes nothing more, and ends with 0', async () => {
+  test('finishes pending requests, accepts no connections, and exits with 0', async () => {
     await using cloud = await CloudProcess.start({ args: ['--enable-faults'] });
     const body = JSON.stringify({ seed: 1, latencyMs: { min: 300, max: 300 } });
     await cloud.fetch('/faults', { method: 'PUT', headers: { 'content-type': 'application/json' }, body });
@@ -114,11 +116,11 @@ describe('SIGTERM', () => {
     await expect(fetch(cloud.url)).rejects.toThrow();
     await cloud.start();
     expect(await cloud.client.get(id)).toMatchObject({ name: 'x' });
-    // What was told before a stop in order is not told again.
+    // Audit events that were written before a graceful stop are not repeated.
     expect(cloud.audit.filter(({ event }) => event === 'created')).toHaveLength(1);
   });
 
-  test('does not wait for idle connections, nor for a machine', async () => {
+  test('does not wait for idle connections or for machines', async () => {
     const config = { simulated: { stopMs: { min: 3_600_000, max: 3_600_000 } } };
     await using cloud = await CloudProcess.start({ config });
     const { id } = await cloud.client.create({ name: 'x' }, 'k'); // its connection stays open
@@ -129,7 +131,7 @@ describe('SIGTERM', () => {
 });
 
 describe('SIGHUP', () => {
-  test('lets in the keys of the file as it is now', async () => {
+  test('reloads the API keys', async () => {
     const file = join(await temporaryFolder('serve'), 'keys');
     writeFileSync(file, 'the-old-key-0123456789\n');
     await using cloud = await CloudProcess.start({ args: ['--keys', file] });
@@ -138,37 +140,39 @@ describe('SIGHUP', () => {
     expect(await status('the-old-key-0123456789')).toBe(200);
     writeFileSync(file, 'the-new-key-0123456789\n');
     cloud.signal('SIGHUP');
-    await cloud.logged(/the prohibited names were read again/); // after the keys
+    await cloud.logged(/Reloaded prohibited names/); // reloaded after the keys
     expect([await status('the-old-key-0123456789'), await status('the-new-key-0123456789')]).toEqual([
       401, 200,
     ]);
   });
 
-  test('that finds something wrong says so, and all stays as it was', async () => {
+  test('logs invalid files and keeps the previous keys and names', async () => {
     const file = join(await temporaryFolder('serve'), 'keys');
     writeFileSync(file, 'the-old-key-0123456789\n');
     await using cloud = await CloudProcess.start({ args: ['--keys', file], prohibited: ['root'] });
     writeFileSync(file, 'short\n');
     writeFileSync(cloud.prohibited, 'a/b\n');
     cloud.signal('SIGHUP');
-    await cloud.logged(/the prohibited names stay as they were/);
-    expect(cloud.log).toContain(`${file}:1: a key has at least 16 characters, this one 5`);
+    // The names are also polled, so their error may be logged before the signal is handled.
+    await cloud.logged(/Reloading API keys failed/);
+    await cloud.logged(/Reloading prohibited names failed/);
+    expect(cloud.log).toContain(`${file}:1: a key must have at least 16 characters; this one has 5`);
     const headers = { authorization: 'Bearer the-old-key-0123456789' };
     expect((await cloud.fetch('/check/root', { headers })).status).toBe(403);
   });
 });
 
-test('prohibited names are read again when their file changes', async () => {
+test('prohibited names are reloaded when their file changes', async () => {
   await using cloud = await CloudProcess.start();
   await cloud.client.check('root');
   writeFileSync(cloud.prohibited, 'root  it is the superuser’s\n');
-  await cloud.logged(/the prohibited names were read again/);
+  await cloud.logged(/Reloaded prohibited names/);
   await expect(cloud.client.check('root')).rejects.toThrow(
     'The name "root" is prohibited: it is the superuser’s.',
   );
 });
 
-test('no log has a key in it, right or wrong', async () => {
+test('no log contains an API key, valid or invalid', async () => {
   await using cloud = await CloudProcess.start({ args: ['--log-level', 'debug', '--enable-faults'] });
   const wrong = 'a-wrong-key-0123456789';
   await cloud.fetch('/servers', { headers: { authorization: `Bearer ${wrong}` } });
@@ -185,16 +189,16 @@ test('no log has a key in it, right or wrong', async () => {
   for (const secret of [API_KEY, wrong, 'Bearer', 'authorization']) expect(all).not.toContain(secret);
 });
 
-test('the log level keeps requests out of the log, but not where it listens', async () => {
+test('log level error hides requests but not the listen address', async () => {
   await using cloud = await CloudProcess.start({ args: ['--log-level', 'error'] });
   await cloud.client.check('x');
   cloud.signal('SIGTERM');
   await cloud.exited();
   expect(cloud.log.trim().split('\n')).toHaveLength(1);
-  expect(cloud.log).toContain(`"msg":"listening","url":"${cloud.url}"`);
+  expect(cloud.log).toContain(`"msg":"Listening","url":"${cloud.url}"`);
 });
 
-test('TLS: a client that trusts the certificate gets in; SIGHUP takes up a new one', async () => {
+test('TLS: a client that trusts the certificate can connect, and SIGHUP reloads the certificate', async () => {
   const dir = await temporaryFolder('serve');
   const [certificate, key] = [join(dir, 'tls.crt'), join(dir, 'tls.key')];
   const issue = () =>
@@ -233,9 +237,9 @@ test('TLS: a client that trusts the certificate gets in; SIGHUP takes up a new o
   await old.check('x');
   issue();
   cloud.signal('SIGHUP');
-  await cloud.logged(/the prohibited names were read again/);
+  await cloud.logged(/Reloaded prohibited names/);
   await using renewed = trusting();
   await renewed.check('x');
-  await using stranger = new CloudClient({ world: nodeWorld, url: cloud.url, apiKey: API_KEY });
-  await expect(stranger.check('x')).rejects.toThrow(/self-signed certificate/);
+  await using untrusting = new CloudClient({ world: nodeWorld, url: cloud.url, apiKey: API_KEY });
+  await expect(untrusting.check('x')).rejects.toThrow(/self-signed certificate/);
 });

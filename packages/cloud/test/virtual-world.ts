@@ -2,27 +2,27 @@ import type { ServerAddress, Timer, Transport, TransportRequest } from '@vmwrigh
 import { responseOf } from '@vmwright/core/testing';
 import type { CloudWorld } from '../src/client/world.ts';
 
-interface Alarm {
+interface VirtualTimer {
   readonly at: number;
   readonly callback: () => void;
 }
 
-/** What a request is answered with; an error for none. */
+/** Response to a request: a response, an Error to throw instead, or `never` for no response until the request is aborted. */
 export type Scripted =
   | { readonly status: number; readonly body?: string | object; readonly headers?: Record<string, string> }
   | Error
   | 'never';
 
-/** Time that stands still until it is told to go on, and a cloud that answers from a script. */
+/** A world with a virtual clock, advanced by `advance` and `until`, and a cloud that responds from a script. */
 export class VirtualWorld implements CloudWorld {
   readonly sent: TransportRequest[] = [];
   readonly addresses: ServerAddress[] = [];
-  /** When each of them was sent. */
+  /** Virtual time of each request in `sent`. */
   readonly sentAt: number[] = [];
   closed = 0;
   readonly #script: Scripted[];
-  readonly #alarms = new Set<Alarm>();
-  readonly #awaited = new Set<() => void>();
+  readonly #timers = new Set<VirtualTimer>();
+  readonly #requestListeners = new Set<() => void>();
   #time = Date.parse('2026-01-01T00:00:00Z');
 
   constructor(...script: Scripted[]) {
@@ -42,29 +42,30 @@ export class VirtualWorld implements CloudWorld {
   }
 
   after(ms: number, callback: () => void): Timer {
-    const alarm = { at: this.#time + Math.max(ms, 0), callback };
-    this.#alarms.add(alarm);
-    return { cancel: () => void this.#alarms.delete(alarm) };
+    const timer = { at: this.#time + Math.max(ms, 0), callback };
+    this.#timers.add(timer);
+    return { cancel: () => void this.#timers.delete(timer) };
   }
 
-  get alarms(): number {
-    return this.#alarms.size;
+  /** Number of pending timers. */
+  get timers(): number {
+    return this.#timers.size;
   }
 
-  /** Lets time pass; what is due on the way goes off in order. */
+  /** Advances the clock and fires the timers that become due, in order. */
   advance(ms: number): void {
     const end = this.#time + ms;
     for (;;) {
-      const next = [...this.#alarms].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+      const next = [...this.#timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
       if (next === undefined) break;
-      this.#alarms.delete(next);
+      this.#timers.delete(next);
       this.#time = Math.max(this.#time, next.at);
       next.callback();
     }
     this.#time = end;
   }
 
-  /** Goes on to each next alarm until what is waited for is there. */
+  /** Advances the clock from timer to timer until the promise settles. */
   async until<T>(promise: Promise<T>): Promise<T> {
     let settled = false;
     const done = () => {
@@ -73,31 +74,32 @@ export class VirtualWorld implements CloudWorld {
     promise.then(done, done);
     while (!settled) {
       for (let turn = 0; turn < 20 && !settled; turn++) await Promise.resolve();
-      const [first] = [...this.#alarms].sort((a, b) => a.at - b.at);
+      const [first] = [...this.#timers].sort((a, b) => a.at - b.at);
       if (!settled && first !== undefined) this.advance(first.at - this.#time);
     }
     return promise;
   }
 
-  /** Resolves when so many requests have been sent. */
+  /** Resolves when `count` requests have been sent in total. */
   async requests(count: number): Promise<void> {
-    while (this.sent.length < count) await new Promise<void>((resolve) => this.#awaited.add(resolve));
+    while (this.sent.length < count)
+      await new Promise<void>((resolve) => this.#requestListeners.add(resolve));
   }
 
   connect(address: ServerAddress): Transport {
     this.addresses.push(address);
     return {
-      request: (request) => this.#answer(request),
+      request: (request) => this.#respond(request),
       close: async () => {
         this.closed += 1;
       },
     };
   }
 
-  async #answer(request: TransportRequest): ReturnType<Transport['request']> {
+  async #respond(request: TransportRequest): ReturnType<Transport['request']> {
     this.sent.push(request);
     this.sentAt.push(this.#time);
-    for (const resolve of this.#awaited) resolve();
+    for (const resolve of this.#requestListeners) resolve();
     const next = this.#script.shift() ?? 'never';
     if (next instanceof Error) throw next;
     if (next === 'never')

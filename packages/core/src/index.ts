@@ -19,7 +19,7 @@ export {
   silentLogger,
 } from './log/logger.ts';
 export { STANDARD_ERROR, STANDARD_OUTPUT, writeAll } from './log/write-all.ts';
-export { Family, type FamilyOptions, MetricError, type MetricType } from './metrics/family.ts';
+export { Family, type FamilyOptions, MetricError, type MetricType, type Series } from './metrics/family.ts';
 export { type ProcessMetricsOptions, processMetrics } from './metrics/process-metrics.ts';
 export { exponentialBuckets, type HistogramOptions, Registry } from './metrics/registry.ts';
 export { Counter, Gauge, Histogram } from './metrics/series.ts';

@@ -4,6 +4,7 @@ import { clusterIdOf, metricsName, NAME, webhookAddress } from './declarations.t
 import { buildMetrics, objectMetrics } from './metrics.ts';
 import type { AddressSettings } from './settings/endpoints.ts';
 import type { Settings } from './settings/settings.ts';
+import { connectVcenters } from './vcenter/connect.ts';
 import { admitVms } from './vm/admission.ts';
 import { controlVms } from './vm/controller.ts';
 import { collectVmGarbage } from './vm/gc.ts';
@@ -12,7 +13,6 @@ import { controlVmGroups } from './vmgroup/controller.ts';
 import { CONVERSION } from './vmgroup/conversion.ts';
 import { collectVmGroupGarbage } from './vmgroup/gc.ts';
 import { VmGroup } from './vmgroup/resource.ts';
-import { connectVcenters } from './vsphere.ts';
 
 /** The program, until the signal aborts. @throws SettingsError, and what `Manager.run` throws */
 export async function runOperator(
@@ -60,12 +60,14 @@ export async function runOperator(
   }
   if (settings.vsphere !== undefined) {
     const { sweepMs } = settings.vsphere;
-    const wakes = new Channel();
-    const wake = (group: string) => wakes.enqueue(group);
-    const sites = outside.use(await connectVcenters(world, log, settings.vsphere, manager.registry, wake));
+    const events = new Channel();
+    const enqueue = (key: string) => events.enqueue(key);
+    const vcenters = outside.use(
+      await connectVcenters(world, log, settings.vsphere, manager.registry, enqueue),
+    );
     manager.convert(VmGroup, CONVERSION);
-    controlVmGroups(manager, { ...common, sites, wakes, concurrency: GROUPS_AT_A_TIME });
-    collectVmGroupGarbage(manager, { ...common, sites, everyMs: sweepMs, graceMs: sweepMs });
+    controlVmGroups(manager, { ...common, vcenters, events, concurrency: VMGROUP_WORKERS });
+    collectVmGroupGarbage(manager, { ...common, vcenters, everyMs: sweepMs, graceMs: sweepMs });
   }
   objectMetrics(manager.registry, manager.caches, {
     vm: settings.cloud !== undefined,
@@ -78,5 +80,5 @@ function listeningOn({ host, port }: AddressSettings): { port: number; host?: st
   return { port, ...(host !== '' && { host }) };
 }
 
-/** What takes long is not waited for, so a few are enough. */
-const GROUPS_AT_A_TIME = 8;
+/** Reconciles do not wait for vCenter tasks, so a few workers suffice. */
+const VMGROUP_WORKERS = 8;

@@ -11,11 +11,11 @@ import {
 import { connectCloud } from './cloud.ts';
 import { clusterIdOf, NAME } from './declarations.ts';
 import type { Settings } from './settings/settings.ts';
+import { connectVcenters } from './vcenter/connect.ts';
 import { cloudServers } from './vm/gc.ts';
 import { VM } from './vm/resource.ts';
 import { VmGroup } from './vmgroup/resource.ts';
 import { vcenterResources } from './vmgroup/vcenter-resources.ts';
-import { connectVcenters } from './vsphere.ts';
 
 /** An external resource with our ownership labels whose object does not exist. */
 export interface OrphanRow {
@@ -68,8 +68,10 @@ export async function listOrphans(
     await add(VM, cloudServers(cloud, cluster));
   }
   if (settings.vsphere !== undefined) {
-    const sites = stack.use(await connectVcenters(world, log, settings.vsphere, registry, () => undefined));
-    await add(VmGroup, vcenterResources(sites, cluster, log));
+    const vcenters = stack.use(
+      await connectVcenters(world, log, settings.vsphere, registry, () => undefined),
+    );
+    await add(VmGroup, vcenterResources(vcenters, cluster, log));
   }
   return rows;
 }

@@ -21,7 +21,7 @@ const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 const recreatedAt = (vm: KubeObject) => Date.parse(String(status(vm, 'recreatedAt')));
 const NO_DELETES = { errorRate: 1, routes: ['deleteServer'], seed: 1 };
-const WHY = 'The machine has failed (the simulated boot has failed).';
+const WHY = 'The machine has failed (simulated boot failure).';
 
 test('an error of the cloud is reported once when a failed machine cannot be deleted', async () => {
   await env.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(NO_DELETES) });

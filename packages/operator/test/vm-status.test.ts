@@ -98,7 +98,7 @@ describe('an outage of the cloud', () => {
       const count = (text: string) => lines.filter((line) => line === text).length;
       expect(count('Backend unavailable; its objects are retried when it answers')).toBe(1);
       expect(count('Backend available again')).toBe(1);
-      expect(count('reconcile failed')).toBe(0);
+      expect(count('Reconcile failed')).toBe(0);
       expect(count('the job has failed; it comes again')).toBe(0);
     },
     120_000,

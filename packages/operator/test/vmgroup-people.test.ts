@@ -22,7 +22,7 @@ afterAll(() => env[Symbol.asyncDispose]());
 const lastMessage = (group: KubeObject) => field(group, 'status', 'lastMessage');
 const reason = (group: KubeObject) => field(ready(group), 'reason');
 const replicas = (group: KubeObject): readonly unknown[] => [field(group, 'status', 'replicas') ?? []].flat();
-const isLeaving = (replica: unknown) => field(replica, 'leaving') === true;
+const isLeaving = (replica: unknown) => field(replica, 'terminating') === true;
 const ref = (value: string): Ref<'VirtualMachine'> => ({ type: 'VirtualMachine', value });
 
 /**

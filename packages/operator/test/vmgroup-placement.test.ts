@@ -34,7 +34,9 @@ async function templateNamed(name: string): Promise<Ref<'VirtualMachine'>> {
 
 test('of several clusters one has to be said, and which there are is told', async () => {
   await it.group('anywhere', { replicas: 1 });
-  expect(await told('anywhere', 'Ambiguous')).toMatch(/say which by its path \(there are .*DC0_C0.*DC0_C1/);
+  expect(await told('anywhere', 'Ambiguous')).toMatch(
+    /specify one by its path \(available: .*DC0_C0.*DC0_C1/,
+  );
   await it.change('anywhere', { placement: { cluster: 'DC0_C1' } });
   await it.running('anywhere', 1);
 });

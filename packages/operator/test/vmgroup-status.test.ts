@@ -190,7 +190,7 @@ describe('a failure', () => {
       await expect.poll(reconciles, { timeout: 30_000 }).toBeGreaterThan(before + 2);
       expect(await warnings(name)).toEqual([warningOf(told)]);
       const lines = await messages(name);
-      expect(lines.filter((line) => line === 'reconcile failed')).toEqual([]);
+      expect(lines.filter((line) => line === 'Reconcile failed')).toEqual([]);
       expect(lines.filter((line) => line === 'VmGroup cannot be reconciled').length).toBeLessThan(2);
       await env.kubectl('delete', 'vmgroup', name);
     },

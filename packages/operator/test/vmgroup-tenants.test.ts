@@ -78,7 +78,7 @@ test('a machine that is not a template is not cloned, and no message names it', 
   await env.group('not-a-template', { replicas: 1, template });
   const told = await env.until('not-a-template', because('NotFound'));
   expect(message(told)).toBe(
-    `template '${template}' not found in datacenter 'DC0'; a machine that is not a template does not count`,
+    `template '${template}' not found in datacenter 'DC0'; machines that are not templates are ignored`,
   );
   await env.kubectl('delete', 'vmgroup', 'not-a-template');
 });

@@ -144,7 +144,7 @@ test('a template that is not there, and another name of the same one, cost no ma
   await it.change('renamed', { template: 'vm-oprator-template' });
   const missing = await it.until('renamed', (group) => reason(group) === 'NotFound');
   expect(lastMessage(missing)).toBe(
-    "template 'vm-oprator-template' not found in datacenter 'DC0'; a machine that is not a template does not count",
+    "template 'vm-oprator-template' not found in datacenter 'DC0'; machines that are not templates are ignored",
   );
   await it.change('renamed', { template: `/DC0/vm/${TEMPLATE}` });
   await it.running('renamed', 2);
@@ -203,7 +203,7 @@ describe('what stands in the way', () => {
     await it.group('early', { replicas: 1, template: 'not-yet' });
     const waiting = await it.until('early', (group) => field(group, 'status', 'phase') === 'ERROR');
     expect(lastMessage(waiting)).toBe(
-      "template 'not-yet' not found in datacenter 'DC0'; a machine that is not a template does not count",
+      "template 'not-yet' not found in datacenter 'DC0'; machines that are not templates are ignored",
     );
     const { lookup, machines, tasks } = it.vcenter;
     const datacenter = await lookup.datacenter();

@@ -9,11 +9,15 @@ export {
   BackendUnavailableError,
   type Outage,
 } from './availability/availability.ts';
-export { type CacheEvent, type CacheOptions, ObjectCache } from './cache/cache.ts';
-export { Caches, type KindCacheOptions } from './cache/caches.ts';
+export { type CacheEvent, type CacheOptions, ObjectCache, type Subscriber } from './cache/cache.ts';
+export type { Caches, KindCacheOptions } from './cache/caches.ts';
+export { SharedNamespaces, type SharedPartition } from './cache/shared-namespaces.ts';
+export type { Change, Indexer } from './cache/store.ts';
 export * from './client/client.ts';
 export * from './client/errors.ts';
 export * from './client/options.ts';
+export type { RequestObserver } from './client/requests.ts';
+export type { Page, Scale, WatchEvent } from './client/responses.ts';
 export {
   type Condition,
   conditionOf,
@@ -23,8 +27,8 @@ export {
 } from './conditions/conditions.ts';
 export { type Outcome, type ReportedStatus, withOutcome } from './conditions/outcome.ts';
 export { PAUSED_CONDITION, withPaused } from './conditions/paused.ts';
-export type { ReconcileContext, WorkContext } from './controller/context.ts';
-export { Controller, type ControllerOptions, type Reconcile } from './controller/controller.ts';
+export type { ReconcileContext, StatusOf, WorkContext } from './controller/context.ts';
+export type { Controller, ControllerOptions, Reconcile } from './controller/controller.ts';
 export {
   annotationsChanged,
   any,
@@ -43,22 +47,47 @@ export {
   watch,
 } from './controller/sources.ts';
 export * from './election/errors.ts';
-export { LeaderElection } from './election/leader-election.ts';
+export { LeaderElection, type OnLeading } from './election/leader-election.ts';
+export type { LeaseClient } from './election/lease-lock.ts';
 export type { ElectionObserver, LeaderElectionOptions } from './election/options.ts';
-export { type EventInput, EventRecorder, type EventRecorderOptions } from './events/recorder.ts';
+export {
+  type EventClient,
+  type EventInput,
+  EventRecorder,
+  type EventRecorderOptions,
+} from './events/recorder.ts';
 export { type CollectorOptions, collectGarbage } from './gc/collector.ts';
 export type { ExternalResources, Owner } from './gc/external-resources.ts';
 export { type FindOrphansOptions, type FoundOrphans, findOrphans } from './gc/orphans.ts';
 export { Event } from './kind/builtin/event.ts';
-export { Lease } from './kind/builtin/lease.ts';
+export { Lease, type LeaseSpec } from './kind/builtin/lease.ts';
 export { Secret } from './kind/builtin/secret.ts';
 export {
+  type AdmissionWebhook,
   MutatingWebhookConfiguration,
   ValidatingWebhookConfiguration,
+  type WebhookClientConfig,
   type WebhookConfiguration,
 } from './kind/builtin/webhook-configuration.ts';
-export { CustomResourceDefinition, crdOf, crdYaml } from './kind/crd.ts';
-export { type DeclaredKind, defineKind } from './kind/define.ts';
+export { type CrdSource, type CrdVersion, CustomResourceDefinition, crdOf, crdYaml } from './kind/crd.ts';
+export {
+  type Column,
+  type CrdConversion,
+  type Declaration,
+  type DeclaredKind,
+  type DeclaredVersion,
+  defineKind,
+  type ExactFields,
+  type NamedVersion,
+  type Names,
+  type ObjectIn,
+  type ObjectWithSpec,
+  type ObjectWithStatus,
+  type ScalePaths,
+  type SingleVersion,
+  type StorageVersion,
+  type Version,
+} from './kind/define.ts';
 export { foreignKind, type Kind, type ObjectOf } from './kind/kind.ts';
 export {
   type KubeObject,
@@ -75,30 +104,75 @@ export { manifestYaml } from './kind/yaml.ts';
 export { FairLimiter, type FairLimiterOptions, type Permit } from './limiter/fair-limiter.ts';
 export type { JobContext, JobOptions } from './manager/job.ts';
 export {
+  type CommonOptions,
   Manager,
   type ManagerElection,
   type ManagerOptions,
   type ManagerSharding,
+  type Replicas,
   type StatusOptions,
 } from './manager/manager.ts';
 export { type CountOptions, ObjectMetrics } from './metrics/object-metrics.ts';
-export { RuntimeMetrics } from './metrics/runtime-metrics.ts';
-export { LOW, NORMAL, WorkQueue } from './queue/work-queue.ts';
+export {
+  type CertificateMetrics,
+  type ControllerMetrics,
+  type ElectionMetrics,
+  type ErrorCause,
+  type QueueMetrics,
+  type QueueState,
+  type ReconcileResult,
+  RuntimeMetrics,
+  type ShardingMetrics,
+  type WebhookMetrics,
+} from './metrics/runtime-metrics.ts';
+export type { Issued } from './pki/certificate.ts';
+export {
+  type AddOptions,
+  type Item,
+  LOW,
+  NORMAL,
+  type QueueObserver,
+  type RetryOptions,
+  WorkQueue,
+  type WorkQueueOptions,
+} from './queue/work-queue.ts';
 export type { PathRule, Permission, PolicyRule, Verb } from './rbac/permission.ts';
 export {
+  type BindingManifest,
   type ControllerPermissions,
   type JobPermissions,
   type ProgramPermissions,
+  type RoleManifest,
   rbacOf,
 } from './rbac/rbac.ts';
+export type { Check, Checks, Remark, Report } from './server/checks.ts';
 export { isLoopback, StatusServer, type StatusServerOptions } from './server/server.ts';
 export * from './sharding/errors.ts';
-export type { ShardingObserver, ShardingOptions } from './sharding/options.ts';
+export type { Work } from './sharding/held-shards.ts';
+export type { ShardingClient } from './sharding/lease-store.ts';
+export type { ShardingObserver, ShardingOptions, ShardOwnership } from './sharding/options.ts';
 export { Sharding } from './sharding/sharding.ts';
 export type { WebhookAddress } from './webhook/address.ts';
-export { type Admission, type AdmissionRules, admission } from './webhook/admission.ts';
+export {
+  type Admission,
+  type AdmissionRules,
+  type AdmissionSettings,
+  admission,
+} from './webhook/admission.ts';
+export type { AdmissionReview } from './webhook/admission-review.ts';
 export type { CertificateOptions } from './webhook/certificates/keeper.ts';
-export { type Conversion, type ConversionRules, type Converted, conversion } from './webhook/conversion.ts';
+export type { Lifetimes } from './webhook/certificates/plan.ts';
+export {
+  type AnyDeclaredKind,
+  type Conversion,
+  type ConversionRules,
+  type Converted,
+  conversion,
+  type ObjectAt,
+  type StoredName,
+  type Versions,
+} from './webhook/conversion.ts';
+export type { Webhook } from './webhook/endpoints.ts';
 export { type WebhookManifestsOptions, webhookManifests } from './webhook/manifests.ts';
 export * from './webhook/verdict.ts';
 export type { WebhookClientOptions, WebhookOptions } from './webhook/webhooks.ts';

@@ -1,72 +1,72 @@
-/** `make simulate`: many histories of the real code, or one of them told. */
-import { type Asked, parse } from './runner/arguments.ts';
-import { Crew } from './runner/crew.ts';
-import { keptSeeds, runKept } from './runner/kept.ts';
+/** `make simulate`: runs many seeds of the real code, or replays one and prints its trace. */
+import { type Arguments, parse } from './runner/arguments.ts';
 import { scenarioNamed } from './runner/named.ts';
 import { ProgressLine } from './runner/progress.ts';
 import * as registry from './runner/registry.ts';
-import { complaints, keptLines, replayCommand, retold, summary } from './runner/report.ts';
+import { regressionSeeds, runRegressionSeeds } from './runner/regression-seeds.ts';
+import { formatRun, problems, regressionLines, replayCommand, summary } from './runner/report.ts';
 import { runSeed, runTape } from './runner/seed.ts';
 import { runSeeds } from './runner/seeds.ts';
 import { shrink } from './runner/shrink.ts';
 import { firstViolation } from './runner/tally.ts';
+import { WorkerPool } from './runner/worker-pool.ts';
 import type { Scenario } from './scenario/scenario.ts';
 
-process.stdout.on('error', () => process.exit(1)); // whoever read it has left
+process.stdout.on('error', () => process.exit(1)); // the reader closed the pipe
 
-/** After which a story is short enough. */
+/** Time limit for shrinking a failing run. */
 const SHRINK_SECONDS = 60;
 
 const say = (text: string) => void process.stdout.write(`${text}\n`);
 
 try {
-  const asked = parse(process.argv.slice(2), process.env);
+  const args = parse(process.argv.slice(2), process.env);
   const scenarios =
-    asked.scenario === undefined ? registry.scenarios : [scenarioNamed(asked.scenario, registry)];
-  const well =
-    asked.seed === undefined ? await many(asked, scenarios) : await one(asked.seed, asked, scenarios);
-  if (!well) process.exitCode = 1;
+    args.scenario === undefined ? registry.scenarios : [scenarioNamed(args.scenario, registry)];
+  const passed =
+    args.seed === undefined ? await many(args, scenarios) : await one(args.seed, args, scenarios);
+  if (!passed) process.exitCode = 1;
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 2;
 }
 
-async function many(asked: Asked, scenarios: readonly Scenario[]): Promise<boolean> {
-  const { from, count, minutes, workers } = asked;
-  const kept = await runKept(keptSeeds(), registry);
-  for (const line of keptLines(kept)) say(line);
-  let well = kept.every(({ violations }) => violations.length === 0);
+async function many(args: Arguments, scenarios: readonly Scenario[]): Promise<boolean> {
+  const { from, count, minutes, workers } = args;
+  const regressions = await runRegressionSeeds(regressionSeeds(), registry);
+  for (const line of regressionLines(regressions)) say(line);
+  let passed = regressions.every(({ violations }) => violations.length === 0);
   const stop = new AbortController();
-  process.once('SIGINT', () => stop.abort()); // what was done so far is told; asked twice, it ends at once
+  process.once('SIGINT', () => stop.abort()); // reports the seeds that have run; a second SIGINT exits at once
   const line = new ProgressLine(process.stderr);
-  await using crew = new Crew(workers === undefined ? {} : { workers });
+  await using pool = new WorkerPool(workers === undefined ? {} : { workers });
   for (const scenario of scenarios) {
     const result = await runSeeds(scenario.name, {
-      crew,
+      pool,
       from,
       ...(count !== undefined && { count }),
       ...(minutes !== undefined && { minutes: minutes / scenarios.length }),
       signal: stop.signal,
-      onProgress: (progress) => line.tell(scenario.name, progress),
+      onProgress: (progress) => line.update(scenario.name, progress),
     });
     line.clear();
     say(`${summary(scenario, result)}\n`);
-    well &&= complaints(scenario, result).length === 0;
+    passed &&= problems(scenario, result).length === 0;
     const first = firstViolation(result);
-    if (first !== undefined) say(`to replay the first: ${replayCommand(scenario.name, first.seed)}\n`);
+    if (first !== undefined) say(`replay the first with: ${replayCommand(scenario.name, first.seed)}\n`);
     if (stop.signal.aborted) break;
   }
-  return well;
+  return passed;
 }
 
-async function one(seed: number, asked: Asked, scenarios: readonly Scenario[]): Promise<boolean> {
-  let well = true;
+async function one(seed: number, args: Arguments, scenarios: readonly Scenario[]): Promise<boolean> {
+  let passed = true;
   for (const scenario of scenarios) {
     const outcome = await runSeed(scenario, seed, { story: true, tape: true });
     const [violation] = outcome.violations;
-    well &&= violation === undefined;
-    if (!asked.shrink || violation === undefined) {
-      say(retold(`seed ${seed} of ${scenario.name}`, outcome));
+    passed &&= violation === undefined;
+    if (!args.shrink || violation === undefined) {
+      say(formatRun(`seed ${seed} of ${scenario.name}`, outcome));
       continue;
     }
     process.stderr.write(`shrinking seed ${seed}, for ${SHRINK_SECONDS} s at most\n`);
@@ -77,7 +77,7 @@ async function one(seed: number, asked: Asked, scenarios: readonly Scenario[]): 
     const signal = AbortSignal.timeout(SHRINK_SECONDS * 1_000);
     const { tape, tries } = await shrink(outcome.tape, shows, { signal });
     const title = `seed ${seed} of ${scenario.name}, shrunk from ${outcome.tape.length} choices to ${tape.length} in ${tries} tries`;
-    say(retold(title, await runTape(scenario, tape, { story: true })));
+    say(formatRun(title, await runTape(scenario, tape, { story: true })));
   }
-  return well;
+  return passed;
 }

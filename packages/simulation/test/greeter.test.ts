@@ -5,8 +5,8 @@ import { Greeting, greeter, greetings, unanswered } from '../src/samples/greeter
 
 const SEEDS = Array.from({ length: 50 }, (_, index) => index + 1);
 
-describe("the runtime's real manager in the simulated world", () => {
-  test('converges after whatever went wrong has stopped, and every fault did happen', async () => {
+describe("the runtime's real manager in a simulation", () => {
+  test('converges after the faults stop, and every kind of fault occurred', async () => {
     const counts = new Counts();
     let written = 0;
     for (const seed of SEEDS) {
@@ -21,7 +21,7 @@ describe("the runtime's real manager in the simulated world", () => {
     for (const fault of STREAM_FAULTS) expect(counts.of(`stream ${fault}`), fault).toBeGreaterThan(0);
   });
 
-  test('has the same history for the same seed, and another for another', async () => {
+  test('the same seed gives the same history, another seed another one', async () => {
     const hashes = new Set<string>();
     for (const seed of SEEDS) {
       const { hash, steps } = await runSeed(greeter, seed);
@@ -32,17 +32,17 @@ describe("the runtime's real manager in the simulated world", () => {
     expect(hashes.size).toBe(SEEDS.length);
   });
 
-  test('has the same history for the tape of a seed as for the seed', async () => {
+  test('the tape of a seed gives the same history as the seed', async () => {
     for (const seed of SEEDS.slice(0, 10)) {
       const { hash, tape } = await runSeed(greeter, seed, { tape: true });
       expect((await runTape(greeter, tape)).hash, `seed ${seed}`).toBe(hash);
     }
   });
 
-  test('writes nothing once all is as it should be', async () => {
+  test('writes nothing once converged', async () => {
     const simulation = seeded(1);
     const server = await greetings(simulation);
-    await simulation.run({ until: simulation.schedule.now + 60_000 }); // what was on the wire has arrived
+    await simulation.run({ until: simulation.schedule.now + 60_000 }); // lets requests in transit arrive
     const before = server.resourceVersion;
     await simulation.run({ until: simulation.schedule.now + 3_600_000 });
     expect(server.resourceVersion).toBe(before);

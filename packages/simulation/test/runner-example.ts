@@ -1,33 +1,33 @@
-import type { Arrived, ModelServer, Scenario, SimulatedWorld, Violation } from '@vmwright/simulation';
+import type { ModelRequest, ModelServer, Scenario, SimulatedWorld, Violation } from '@vmwright/simulation';
 
 const BELL = 'https://bell.simulated';
 
-/** The model: acts at once, as the real server would; what goes wrong on the way is added by the network. */
+/** The model of a server. It acts immediately; the network adds delays and faults. */
 class Bell implements ModelServer {
   rung = 0;
   readonly #keys = new Set<string>();
 
-  receive({ headers }: Arrived) {
+  receive({ headers }: ModelRequest) {
     const key = headers['idempotency-key'] ?? '';
     if (!this.#keys.has(key)) this.rung += 1;
     if (key !== '') this.#keys.add(key);
     return { status: 200, body: 'rung' };
   }
 
-  refuse(status: 429 | 500, seconds = 1) {
+  reject(status: 429 | 500, seconds = 1) {
     return { status, headers: { 'retry-after': String(seconds) }, body: 'not now' };
   }
 }
 
-/** The code under test: production code that has its clock, its chance and its network from a `World`. */
+/** The code under test: production code that takes clock, randomness and network from a `World`. */
 async function ring(world: SimulatedWorld, headers: Record<string, string>): Promise<void> {
   const bell = world.connect({ origin: BELL });
   for (;;) {
     const giveUp = new AbortController();
-    const timer = world.after(5_000, () => giveUp.abort(new Error('no answer')));
+    const timer = world.after(5_000, () => giveUp.abort(new Error('timed out')));
     const request = { method: 'POST', path: '/ring', headers, signal: giveUp.signal } as const;
     const status = await bell.request(request).then(
-      (answer) => answer.status,
+      (response) => response.status,
       () => undefined,
     );
     timer.cancel();
@@ -52,7 +52,7 @@ function ringing(name: string, keyOf: (world: SimulatedWorld) => Record<string, 
         line: 0,
         streamFaults: ['cut'],
       });
-      // An invariant of every instant: looked at after each event, in the true state of the model.
+      // An invariant that must always hold: checked after each event on the state of the model.
       schedule.check(() => {
         if (bell.rung > 1 && violations.length === 0)
           violated('the bell rings once', `it rang ${bell.rung} times`);
@@ -67,7 +67,7 @@ function ringing(name: string, keyOf: (world: SimulatedWorld) => Record<string, 
       await simulation.run({ until: 120_000, done: () => violations.length > 0 });
       network.faulty = false;
       await simulation.run({ until: 240_000, done: () => done || violations.length > 0 });
-      // One of after healing.
+      // An invariant that must hold once the faults have stopped.
       if (!done && violations.length === 0)
         violated('the ringer comes to an end', 'it still rings two minutes after the faults');
       return violations;

@@ -1,6 +1,6 @@
 /**
- * A program, and a worker thread: tells the hashes of the seeds `first` to `last` of each registered scenario as JSON. The
- * last comes first, so that what one history leaves behind for the next would show.
+ * Prints the trace hashes of the seeds `first` to `last` of each registered scenario as JSON, or posts them when run as a
+ * worker thread. Runs the seeds in descending order, so that state leaking from one run into the next changes a hash.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { runSeed } from '@vmwright/simulation';

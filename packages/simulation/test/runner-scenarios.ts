@@ -1,6 +1,6 @@
 import type { Scenario, Simulation, Violation } from '@vmwright/simulation';
 
-/** Small scenarios for the runner's own tests: each does one thing to it. */
+/** Creates a small scenario for the tests of the runner. `tenth` is true for one seed in ten. */
 function scenario(
   name: string,
   run: (simulation: Simulation, tenth: boolean) => Promise<readonly Violation[]>,
@@ -15,7 +15,7 @@ function scenario(
       for (let i = 0; i < 5; i++)
         schedule.after(choices.delay(), () => {
           counts.add('something happened');
-          simulation.note('somebody', `did ${choices.pick(100)}`);
+          simulation.note('actor', `did ${choices.pick(100)}`);
         });
       await simulation.run({ until: 20_000 });
       return run(simulation, tenth);
@@ -31,8 +31,8 @@ const violation = (simulation: Simulation, detail: string) => ({
 const wholeTenth = async (simulation: Simulation, tenth: boolean) =>
   tenth ? [violation(simulation, 'it is the tenth')] : [];
 
-/** Runs an event, and all after it if there is one in it that comes again and again. */
-const happens = async (simulation: Simulation, act: () => void): Promise<readonly Violation[]> => {
+/** Runs an event and the events that it schedules. */
+const runEvent = async (simulation: Simulation, act: () => void): Promise<readonly Violation[]> => {
   simulation.schedule.after(1, act);
   await simulation.run({ until: Number.POSITIVE_INFINITY });
   return [];
@@ -46,12 +46,12 @@ export const scenarios: readonly Scenario[] = [
 export const unsound: readonly Scenario[] = [
   scenario('tenth', wholeTenth),
   scenario('throws', (simulation) =>
-    happens(simulation, () => {
+    runEvent(simulation, () => {
       throw new TypeError('it is broken');
     }),
   ),
   scenario('rejects', (simulation) =>
-    happens(simulation, () => void Promise.reject(new Error('nobody wants it'))),
+    runEvent(simulation, () => void Promise.reject(new Error('not handled'))),
   ),
   scenario('rejects-last', async () => {
     void Promise.reject(new Error('in the last moment'));
@@ -59,11 +59,11 @@ export const unsound: readonly Scenario[] = [
   }),
   scenario('endless', (simulation) => {
     const again = () => void simulation.schedule.after(3_600_000, again);
-    return happens(simulation, again);
+    return runEvent(simulation, again);
   }),
   scenario('stands-still', (simulation) => {
     const again = () => void simulation.schedule.after(0, again);
-    return happens(simulation, again);
+    return runEvent(simulation, again);
   }),
   scenario('loops', async (_, tenth) => {
     while (tenth);

@@ -1,54 +1,54 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
-  Crew,
-  complaints,
-  keptSeeds,
   MANY_SEEDS,
-  runKept,
+  problems,
+  regressionSeeds,
+  runRegressionSeeds,
   runSeeds,
   scenarioNamed,
+  WorkerPool,
 } from '@vmwright/simulation';
 import { temporaryFolder } from '@vmwright/testbed';
 import { afterAll, describe, expect, test } from 'vitest';
 import * as registry from '../src/runner/registry.ts';
-import { keptLines } from '../src/runner/report.ts';
+import { regressionLines } from '../src/runner/report.ts';
 import * as own from './runner-scenarios.ts';
 
 describe('kept seeds', () => {
   test('hold: what they once found is still mended', { timeout: 300_000 }, async () => {
-    const outcomes = await runKept(keptSeeds(), registry);
-    expect(keptLines(outcomes.filter(({ violations }) => violations.length > 0))).toEqual([]);
+    const outcomes = await runRegressionSeeds(regressionSeeds(), registry);
+    expect(regressionLines(outcomes.filter(({ violations }) => violations.length > 0))).toEqual([]);
   });
 
-  test('are told with what they found, and a violating one with the command', async () => {
+  test('are reported with the bug they once found, and a violating one with its replay command', async () => {
     const why = 'a tenth that was lost';
-    const outcomes = await runKept(
+    const outcomes = await runRegressionSeeds(
       Array.from({ length: 40 }, (_, seed) => ({ scenario: seed === 0 ? 'calm' : 'tenth', seed, why })),
       own,
     );
-    const [calm, ...tenths] = keptLines(outcomes);
-    expect(calm).toBe('kept seed 0 of calm holds (it once found: a tenth that was lost)');
+    const [calm, ...tenths] = regressionLines(outcomes);
+    expect(calm).toBe('regression seed 0 of calm passed (it once found: a tenth that was lost)');
     expect(tenths.find((line) => line.includes('violates'))).toMatch(
-      /^kept seed (\d+) of tenth violates "nine in ten": it is the tenth \(it once found: a tenth that was lost\)\. Replay it with: make simulate SCENARIO=tenth SEED=\1$/,
+      /^regression seed (\d+) of tenth violates "nine in ten": it is the tenth \(it once found: a tenth that was lost\)\. Replay it with: make simulate SCENARIO=tenth SEED=\1$/,
     );
   });
 
-  test('of a scenario that is gone, or in another form, are refused with a sentence', async () => {
+  test('a kept seed of an unknown scenario and a malformed file are rejected', async () => {
     const file = join(await temporaryFolder('kept'), 'seeds.json');
     const keep = (kept: unknown) => writeFileSync(file, JSON.stringify(kept));
     keep([{ scenario: 'gone', seed: 3, why: 'x' }]);
-    await expect(runKept(keptSeeds(file), own)).rejects.toThrow(
-      'no scenario is called gone; there are: calm,',
+    await expect(runRegressionSeeds(regressionSeeds(file), own)).rejects.toThrow(
+      'scenario "gone" does not exist; available: calm,',
     );
     for (const wrong of [{}, [{ scenario: 'calm', seed: 3 }], [{ scenario: 'calm', seed: '3', why: 'x' }]]) {
       keep(wrong);
-      expect(() => keptSeeds(file)).toThrow('is to be a list of { scenario, seed, why }');
+      expect(() => regressionSeeds(file)).toThrow('must contain a list of { scenario, seed, why }');
     }
   });
 });
 
-/** The most of those in which planted bugs are found; at least `MANY_SEEDS` together. */
+/** Number of seeds per scenario, most for those that find mutants; at least `MANY_SEEDS` together. */
 const SHARES: Readonly<Record<string, number>> = {
   greeter: 200,
   runtime: 900,
@@ -59,24 +59,24 @@ const SHARES: Readonly<Record<string, number>> = {
 };
 
 describe('many seeds', () => {
-  const crew = new Crew();
-  afterAll(() => crew[Symbol.asyncDispose]());
+  const pool = new WorkerPool();
+  afterAll(() => pool[Symbol.asyncDispose]());
 
-  test('are shared out among all sound scenarios', () => {
+  test('every sound scenario has a share', () => {
     expect(Object.keys(SHARES).sort()).toEqual(registry.scenarios.map(({ name }) => name).sort());
     const sum = Object.values(SHARES).reduce((all, count) => all + count);
     expect(sum).toBeGreaterThanOrEqual(MANY_SEEDS);
   });
 
   test.for(Object.entries(SHARES))(
-    'of %s violate nothing, and all that must happen does: %i',
+    '%s: no violation in %i seeds, and every required event occurs',
     { timeout: 600_000 },
     async ([name, count]) => {
       const scenario = scenarioNamed(name, registry);
       // A counter that stays at zero is a fault that nothing shows to be endured. Stricter than `make simulate`, which
       // lets it pass below 2,000 seeds.
-      const result = await runSeeds(name, { count, crew });
-      expect(complaints(scenario, result, count)).toEqual([]);
+      const result = await runSeeds(name, { count, pool });
+      expect(problems(scenario, result, count)).toEqual([]);
     },
   );
 });

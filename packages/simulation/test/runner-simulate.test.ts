@@ -10,15 +10,15 @@ import { readable } from '../src/runner/readable.ts';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 function run(program: string, args: readonly string[]) {
-  const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // else make takes itself for a part of `make test`
+  const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // otherwise make runs as a sub-make of `make test`
   const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: 'utf8', env });
   return { status, stdout, stderr };
 }
 
-/** `-o`: never install from within a test. */
+/** Runs make. `-o` keeps it from installing packages during a test. */
 const make = (...args: string[]) => run('make', ['-o', 'node_modules/.package-lock.json', ...args]);
 
-/** What a docs page tells to type, without its comments: `['simulate', 'SEEDS=10']`. */
+/** Returns the make arguments of the commands in a docs page, such as `['simulate', 'SEEDS=10']`. */
 function commandsIn(page: string): readonly (readonly string[])[] {
   const docs = readFileSync(`${root}docs/${page}`, 'utf8');
   const blocks = [...docs.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, text = '']) => text);
@@ -36,21 +36,21 @@ const simulate = (...args: string[]) =>
   run(process.execPath, ['packages/simulation/src/main.ts', 'WORKERS=2', ...args]);
 
 describe('make simulate', () => {
-  test('tells what many seeds came to', () => {
+  test('prints a summary of many seeds', () => {
     const { status, stdout } = simulate('SCENARIO=greeter', 'SEEDS=100');
     expect(stdout).toMatch(/^greeter: 100 seeds from 1 in .* on 2 threads, .*\/s a core; /m);
     expect(stdout).toMatch(/^ +\d+ {2}request lost$/m);
-    expect(stdout).toContain('nothing was violated');
+    expect(stdout).toContain('no violations');
     expect(status).toBe(0);
   });
 
-  test('ends with 1 on a violation, and with a command that replays it', () => {
+  test('exits with 1 on a violation and prints a command that replays it', () => {
     const { status, stdout } = simulate('SCENARIO=careless-greeter', 'SEEDS=100');
     expect(stdout).toMatch(
       /^ +\d+ {2}seeds violate "every greeting is answered once the faults have stopped", first /m,
     );
     expect(status).toBe(1);
-    const [, ...replay] = /to replay the first: make simulate (SCENARIO=\S+) (SEED=\d+)/.exec(stdout) ?? [];
+    const [, ...replay] = /replay the first with: make simulate (SCENARIO=\S+) (SEED=\d+)/.exec(stdout) ?? [];
     expect(replay).toHaveLength(2);
     const replayed = simulate(...replay);
     expect(replayed.status).toBe(1);
@@ -64,20 +64,20 @@ describe('make simulate', () => {
     expect(shrunk.stdout.length).toBeLessThan(replayed.stdout.length);
   });
 
-  test('answers what it does not understand with a sentence', () => {
+  test('rejects an unknown scenario and an invalid number with an error message', () => {
     expect(simulate('SCENARIO=gretter')).toMatchObject({
       status: 2,
       stdout: '',
-      stderr: expect.stringMatching(/^no scenario is called gretter; there are: greeter, /),
+      stderr: expect.stringMatching(/^scenario "gretter" does not exist; available: greeter, /),
     });
     expect(simulate('SEEDS=many')).toMatchObject({
       status: 2,
       stdout: '',
-      stderr: 'SEEDS is a whole number from 1 on, not "many"\n',
+      stderr: 'SEEDS must be an integer of at least 1, not "many"\n',
     });
   });
 
-  test('does what docs/internals/simulation.md says', { timeout: 300_000 }, () => {
+  test('every command in docs/internals/simulation.md works', { timeout: 300_000 }, () => {
     const commands = commandsIn('internals/simulation.md').filter(([target]) => target === 'simulate');
     expect(commands.length).toBeGreaterThan(5);
     for (const [, ...args] of commands) {
@@ -88,39 +88,39 @@ describe('make simulate', () => {
       const { status, stdout, stderr } = make('simulate', ...small);
       const failing = args.join().includes('careless');
       expect(status, `make simulate ${small.join(' ')}: ${stdout}${stderr}`).toBe(failing ? 2 : 0);
-      expect(stdout).toMatch(failing ? /violate/ : /nothing was violated/);
+      expect(stdout).toMatch(failing ? /violate/ : /no violations/);
     }
   });
 });
 
-describe('make planted', () => {
-  test('finds the bug that docs/internals/simulation.md names, and nothing else is there but that and the whole', {
+describe('make mutants', () => {
+  test('ONLY finds the mutant that docs/internals/simulation.md names', {
     timeout: 300_000,
   }, () => {
-    const commands = commandsIn('internals/simulation.md').filter(([target]) => target === 'planted');
+    const commands = commandsIn('internals/simulation.md').filter(([target]) => target === 'mutants');
     const [named, whole, ...others] = commands;
-    expect([whole, others]).toEqual([['planted'], []]);
+    expect([whole, others]).toEqual([['mutants'], []]);
     const { status, stdout } = make(...(named ?? []));
     expect(stdout).toMatch(/^ +seed \d+ {2}.+: .+$/m);
     expect(status).toBe(0);
   });
 
-  test('ends with a sentence when there is no such bug', () => {
-    expect(make('planted', 'ONLY=a bug that nobody planted')).toMatchObject({
+  test('ONLY without a match fails with a message', () => {
+    expect(make('mutants', 'ONLY=no such mutant')).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('no planted bug is called "a bug that nobody planted"'),
+      stderr: expect.stringContaining('no mutant has a name that contains "no such mutant"'),
     });
   });
 
-  test('and make simulate are all that docs/internals/simulation.md tells to type', () => {
+  test('docs/internals/simulation.md uses no other make target than simulate and mutants', () => {
     expect(new Set(commandsIn('internals/simulation.md').map(([target]) => target))).toEqual(
-      new Set(['simulate', 'planted']),
+      new Set(['simulate', 'mutants']),
     );
   });
 });
 
 describe('arguments', () => {
-  test('come from the command line before the environment', () => {
+  test('the command line takes precedence over the environment', () => {
     expect(parse([], {})).toEqual({ from: 1, count: 10_000, shrink: false });
     expect(parse(['SEEDS=5', 'FROM=9'], { SEEDS: '7', SCENARIO: 'a', PATH: 'x', SEED: '' })).toEqual({
       scenario: 'a',
@@ -138,17 +138,17 @@ describe('arguments', () => {
   });
 
   test.for([
-    [['SEEDS=0'], 'SEEDS is a whole number from 1 on, not "0"'],
-    [['SEED=1.5'], 'SEED is a whole number from 0 on, not "1.5"'],
-    [['SEED='], 'SEED is a whole number from 0 on, not ""'],
-    [['SEED=99999999999999999999'], 'SEED is a whole number from 0 on'],
-    [['MINUTES=-1'], 'MINUTES is a number above 0, not "-1"'],
-    [['SHRINK=yes', 'SEED=1'], 'SHRINK is 1 or 0, not "yes"'],
-    [['SHRINK=1'], 'SHRINK=1 wants a SEED to shrink'],
-    [['SEEDS=1', 'MINUTES=1'], 'SEEDS says how many, MINUTES how long: give one of them'],
-    [['SEED=1', 'FROM=1'], 'SEED replays one seed; FROM is for many: give one of them'],
-    [['seed=1'], '"seed=1" means nothing here; there are: SCENARIO=, SEED=, '],
-    [['--help'], '"--help" means nothing here'],
+    [['SEEDS=0'], 'SEEDS must be an integer of at least 1, not "0"'],
+    [['SEED=1.5'], 'SEED must be an integer of at least 0, not "1.5"'],
+    [['SEED='], 'SEED must be an integer of at least 0, not ""'],
+    [['SEED=99999999999999999999'], 'SEED must be an integer of at least 0'],
+    [['MINUTES=-1'], 'MINUTES must be a number greater than 0, not "-1"'],
+    [['SHRINK=yes', 'SEED=1'], 'SHRINK must be 1 or 0, not "yes"'],
+    [['SHRINK=1'], 'SHRINK=1 requires SEED'],
+    [['SEEDS=1', 'MINUTES=1'], 'SEEDS and MINUTES cannot be combined'],
+    [['SEED=1', 'FROM=1'], 'SEED and FROM cannot be combined: SEED replays one seed'],
+    [['seed=1'], 'unknown argument "seed=1"; supported: SCENARIO=, SEED=, '],
+    [['--help'], 'unknown argument "--help"'],
   ] as const)('%j are refused: %s', ([args, sentence]) => {
     expect(() => parse(args, {})).toThrow(sentence);
   });
@@ -157,13 +157,13 @@ describe('arguments', () => {
 describe('progress', () => {
   const progress = { seeds: 25_000, violating: 3, elapsedMs: 50_000, part: 0.25 };
 
-  test('has a bar, the rate, the violations and the time that is left', () => {
+  test('shows a bar, the rate, the violations and the remaining time', () => {
     expect(lineOf('greeter', progress)).toBe(
       'greeter [██████░░░░░░░░░░░░░░░░░░] 25 % · 25,000 seeds · 500/s · 3 violating · 2 min 30 s left',
     );
   });
 
-  test('moves in one line on a terminal, and is a line now and then elsewhere', () => {
+  test('updates one line on a terminal, and prints a line from time to time elsewhere', () => {
     for (const [isTTY, lines] of [
       [true, 100],
       [false, 2],
@@ -171,13 +171,13 @@ describe('progress', () => {
       let now = 0;
       const written: string[] = [];
       const line = new ProgressLine({ isTTY, write: (text) => written.push(text) }, () => now);
-      for (now = 0; now <= 20_000; now += 200) line.tell('greeter', progress);
+      for (now = 0; now <= 20_000; now += 200) line.update('greeter', progress);
       expect(written).toHaveLength(lines);
       expect(written.every((text) => (isTTY ? text.startsWith('\r') : text.endsWith('\n')))).toBe(true);
     }
   });
 
-  test('says times as people do', () => {
+  test('formats durations', () => {
     expect([400, 42_000, 60_000, 200_000, 18_720_000, 273_600_000].map(duration)).toEqual([
       '0.4 s',
       '42 s',
@@ -201,10 +201,10 @@ test.for([
     'GET /apis/g.dev/v1/greetings?watch=true&sendInitialEvents=true → 200',
     'watch greetings from the start → 200',
   ],
-  ['GET /api/v1/namespaces/a/pods?limit=5&continue=x → 410', 'list pods in a going on → 410'],
+  ['GET /api/v1/namespaces/a/pods?limit=5&continue=x → 410', 'list pods in a next page → 410'],
   ['POST /api/v1/namespaces/a/pods → 201', 'create pods in a → 201'],
   ['POST /machines → 201', 'POST /machines → 201'],
   ['crashes and comes back', 'crashes and comes back'],
-] as const)('%s reads: %s', ([line, reads]) => {
-  expect(readable(line)).toBe(reads);
+] as const)('%s is shown as: %s', ([line, shown]) => {
+  expect(readable(line)).toBe(shown);
 });

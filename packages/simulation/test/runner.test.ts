@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 import {
-  Crew,
-  complaints,
   ENDS,
   firstViolation,
   NOTHING_THROWN,
+  problems,
   runSeed,
   runSeeds,
   runTape,
   scenarioNamed,
   shrink,
+  WorkerPool,
 } from '@vmwright/simulation';
 import { describe, expect, test } from 'vitest';
 import * as example from './runner-example.ts';
@@ -19,7 +19,7 @@ const registry = new URL('runner-scenarios.ts', import.meta.url).href;
 const named = (name: string) => scenarioNamed(name, own);
 
 describe('one seed', () => {
-  test('tells what became of it', async () => {
+  test('runSeed returns violations, counts, trace and hash', async () => {
     const outcome = await runSeed(named('calm'), 7, { story: true });
     expect(outcome).toMatchObject({ seed: 7, violations: [], virtualMs: 20_000, steps: 5 });
     expect(outcome.counts).toEqual({ 'something happened': 5 });
@@ -29,26 +29,26 @@ describe('one seed', () => {
   });
 
   test.for([
-    ['throws', 'nobody caught TypeError: it is broken'],
-    ['rejects', 'nobody caught Error: nobody wants it'],
-    ['rejects-last', 'nobody caught Error: in the last moment'],
-  ] as const)('that %s violates that what is thrown is caught', async ([name, detail]) => {
+    ['throws', 'uncaught TypeError: it is broken'],
+    ['rejects', 'uncaught Error: nobody wants it'],
+    ['rejects-last', 'uncaught Error: in the last moment'],
+  ] as const)('that %s violates: no uncaught errors', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1);
     expect(violations).toEqual([{ invariant: NOTHING_THROWN, atMs: expect.any(Number), detail }]);
   });
 
   test.for([
-    ['endless', 'it still went on after 604800 s of virtual time'],
-    ['stands-still', 'it still went on after 2000 events'],
-  ] as const)('that is %s violates that a history comes to an end', async ([name, detail]) => {
+    ['endless', 'the run did not end within 604800 s of virtual time'],
+    ['stands-still', 'the run did not end within 2000 events'],
+  ] as const)('that is %s violates: every run ends', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1, { bounds: { steps: 2_000 } });
     expect(violations).toEqual([{ invariant: ENDS, atMs: expect.any(Number), detail }]);
   });
 });
 
 describe('many seeds', () => {
-  test('come to the same tally on one thread and on three', async () => {
-    const on = async (workers: number) => {
+  test('give the same tally on one thread and on three', async () => {
+    const tallyOn = async (workers: number) => {
       const {
         cpuMs,
         elapsedMs,
@@ -58,7 +58,7 @@ describe('many seeds', () => {
       expect(cpuMs).toBeGreaterThan(0);
       return tally;
     };
-    const tally = await on(1);
+    const tally = await tallyOn(1);
     expect(tally.seeds).toBe(300);
     expect(tally.violating).toBeGreaterThan(10);
     expect(tally.counts['something happened']).toBe(1_500);
@@ -68,10 +68,10 @@ describe('many seeds', () => {
     for (let seed = 1; violating.length < first.length; seed++)
       if ((await runSeed(named('tenth'), seed)).violations.length > 0) violating.push(seed);
     expect(first.map(({ seed }) => seed)).toEqual(violating);
-    expect(await on(3)).toEqual(tally);
+    expect(await tallyOn(3)).toEqual(tally);
   });
 
-  test('can end at the first that violates something, the same one on any number of threads', async () => {
+  test('stopAtFirst stops at the same violating seed on any number of threads', async () => {
     const firstOn = async (workers: number) =>
       firstViolation(
         await runSeeds('tenth', { from: 50, count: 1_000, workers, registry, stopAtFirst: true }),
@@ -81,7 +81,7 @@ describe('many seeds', () => {
     expect(await firstOn(3)).toEqual(first);
   });
 
-  test('go on until the time is up, or until they are told to stop', async () => {
+  test('run until the time is up or the signal aborts', async () => {
     const timed = await runSeeds('calm', { minutes: 0.01, registry });
     expect(timed.elapsedMs).toBeGreaterThanOrEqual(600);
     expect(timed.seeds).toBeGreaterThan(0);
@@ -97,8 +97,8 @@ describe('many seeds', () => {
 
   test.for([
     ['loops', 'no event within 1 s of CPU time'],
-    ['waits', 'it waited for 1 s for what is not in its world'],
-    ['exits', 'it ended its thread with the code 7'],
+    ['waits', 'waited 1 s for something outside the simulated world'],
+    ['exits', 'the run ended its thread with exit code 7'],
   ] as const)('go on when one of them %s, which is a violation', async ([name, detail]) => {
     const tenths: number[] = [];
     for (let seed = 1; tenths.length < 2; seed++)
@@ -108,7 +108,7 @@ describe('many seeds', () => {
       count,
       registry,
       workers: 2,
-      patienceMs: 1_000,
+      hangTimeoutMs: 1_000,
     });
     expect([seeds, violating]).toEqual([count, 2]);
     expect(broken[ENDS]?.first.map(({ seed }) => seed)).toEqual(tenths);
@@ -116,11 +116,11 @@ describe('many seeds', () => {
   });
 
   test('of a scenario that is not there are refused with a sentence', async () => {
-    await using crew = new Crew({ registry });
-    await expect(runSeeds('clam', { count: 10, crew })).rejects.toThrow(
-      'no scenario is called clam; there are: calm, boring, tenth,',
+    await using pool = new WorkerPool({ registry });
+    await expect(runSeeds('clam', { count: 10, pool })).rejects.toThrow(
+      'scenario "clam" does not exist; available: calm, boring, tenth,',
     );
-    expect((await runSeeds('calm', { count: 10, crew })).seeds).toBe(10);
+    expect((await runSeeds('calm', { count: 10, pool })).seeds).toBe(10);
     await expect(runSeeds('calm', { count: 10, registry: 'file:///nowhere.ts' })).rejects.toThrow(
       'nowhere.ts',
     );
@@ -128,37 +128,37 @@ describe('many seeds', () => {
 
   test('have in their threads what was loaded before all else', async () => {
     // Of ten, the tenth is chosen from now on.
-    const before = ['data:text/javascript,Math.floor=()=>9'];
+    const preload = ['data:text/javascript,Math.floor=()=>9'];
     const plain = await runSeeds('tenth', { count: 100, registry });
-    const changed = await runSeeds('tenth', { count: 100, registry, before });
+    const changed = await runSeeds('tenth', { count: 100, registry, preload });
     expect(plain.violating).toBeLessThan(50);
     expect(changed.violating).toBe(100);
   });
 
   test('do not begin when a thread ends before that', async () => {
-    const before = ['data:text/javascript,process.exit(3)'];
-    await expect(runSeeds('calm', { count: 10, registry, before })).rejects.toThrow(
-      'a thread of the simulation ended with 3 before it began',
+    const preload = ['data:text/javascript,process.exit(3)'];
+    await expect(runSeeds('calm', { count: 10, registry, preload })).rejects.toThrow(
+      'a simulation thread exited with code 3 before it was ready',
     );
   });
 
-  test('are complained about with the seed, the command, and what never happened', async () => {
+  test('complaints name the seed, the replay command and required events that never occurred', async () => {
     const tenth = await runSeeds('tenth', { count: 100, registry });
     const seed = firstViolation(tenth)?.seed;
-    expect(complaints(named('tenth'), tenth)).toEqual([
-      `tenth: ${tenth.violating} of 100 seeds violate something, first ${seed} ("nine in ten": it is the tenth). ` +
+    expect(problems(named('tenth'), tenth)).toEqual([
+      `tenth: ${tenth.violating} of 100 seeds violate an invariant, first ${seed} ("nine in ten": it is the tenth). ` +
         `Replay it with: make simulate SCENARIO=tenth SEED=${seed}`,
     ]);
     const boring = (count: number) => runSeeds('boring', { count, registry });
-    expect(complaints(named('boring'), await boring(2_000))).toEqual([
-      'boring: "a miracle" never happened in 2,000 seeds, so nothing shows it is endured.',
+    expect(problems(named('boring'), await boring(2_000))).toEqual([
+      'boring: "a miracle" never happened in 2,000 seeds, so the scenario does not test it.',
     ]);
-    expect(complaints(named('boring'), await boring(100))).toEqual([]); // too few to tell
+    expect(problems(named('boring'), await boring(100))).toEqual([]); // too few to tell
   });
 });
 
 describe('a failing tape', () => {
-  test('shrinks to what matters, and a shorter one does not show it', async () => {
+  test('shrinks to the choices that matter', async () => {
     const tape = Array.from({ length: 500 }, (_, at) => (at * 7_919) % 1_000);
     const shows = async (candidate: readonly number[]) =>
       (candidate[3] ?? 0) > 600 && candidate.includes(17) ? candidate.length : undefined;
@@ -169,7 +169,7 @@ describe('a failing tape', () => {
     expect(tries).toBeLessThan(3_000);
   });
 
-  test('is as short as it has become when it is told to stop', async () => {
+  test('an aborted shrink returns the shortest tape so far', async () => {
     const stop = new AbortController();
     const { tape, tries } = await shrink(
       [5, 5, 5, 5, 5, 5, 5, 5],
@@ -183,11 +183,11 @@ describe('a failing tape', () => {
     expect(tries).toBe(2);
   });
 
-  test('that shows nothing stays as it is', async () => {
+  test('a tape that does not fail is returned unchanged', async () => {
     expect((await shrink([1, 2, 3], async () => undefined)).tape).toEqual([1, 2, 3]);
   });
 
-  test('of a history shrinks to a short story with the same violation', async () => {
+  test('the tape of a run shrinks to a short trace with the same violation', async () => {
     const scenario = scenarioNamed('bell-without-key', example);
     const first = firstViolation(
       await runSeeds(scenario.name, {
@@ -210,16 +210,16 @@ describe('a failing tape', () => {
 describe('the example of docs/internals/simulation.md', () => {
   const file = new URL('runner-example.ts', import.meta.url);
 
-  test('is this one', () => {
+  test('equals test/runner-example.ts', () => {
     const docs = readFileSync(new URL('../../../docs/internals/simulation.md', import.meta.url), 'utf8');
     expect(docs).toContain(`\`\`\`ts\n${readFileSync(file, 'utf8')}\`\`\`\n`);
   });
 
   test('holds with the key, and is found out without it', async () => {
-    await using crew = new Crew({ registry: file.href });
+    await using pool = new WorkerPool({ registry: file.href });
     const sound = scenarioNamed('bell', example);
-    expect(complaints(sound, await runSeeds(sound.name, { count: 2_000, crew }))).toEqual([]);
-    const { violating, broken } = await runSeeds('bell-without-key', { count: 200, crew });
+    expect(problems(sound, await runSeeds(sound.name, { count: 2_000, pool }))).toEqual([]);
+    const { violating, broken } = await runSeeds('bell-without-key', { count: 200, pool });
     expect(violating).toBeGreaterThan(0);
     expect(Object.keys(broken)).toEqual(['the bell rings once']);
   });

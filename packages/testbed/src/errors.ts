@@ -1,4 +1,4 @@
-/** Every way in which the testbed itself (not the code under test) can fail. */
+/** Codes of the failures of the testbed itself, as opposed to the code under test. */
 export type TestbedErrorCode =
   | 'ASSET_UNAVAILABLE'
   | 'BUILD_FAILED'
@@ -11,7 +11,7 @@ export type TestbedErrorCode =
   | 'PORT_BUSY'
   | 'REQUEST_FAILED';
 
-/** An error whose message is a sentence for the person at the terminal: what failed, where, and what to do. */
+/** Error with a message for the user: what failed, where, and what to do about it. */
 export class TestbedError extends Error {
   readonly code: TestbedErrorCode;
 

@@ -1,4 +1,4 @@
-/** A seeded source of choices (mulberry32): the same seed, the same choices. */
+/** Seeded pseudo-random number generator (mulberry32): the same seed gives the same sequence. */
 export class Random {
   #state: number;
 
@@ -6,7 +6,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 up to, but not including, 1. */
+  /** Returns a number in [0, 1). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let t = this.#state;
@@ -25,7 +25,7 @@ export class Random {
 
   pick<T>(items: readonly T[]): T {
     const item = items[this.below(items.length)];
-    if (item === undefined) throw new Error('there is nothing to choose from');
+    if (item === undefined) throw new Error('cannot pick from an empty list');
     return item;
   }
 

@@ -1,4 +1,4 @@
-/** Started by `assets.test.ts` in order to compete, or to be killed: finds one program and prints its path. */
+/** Program that `assets.test.ts` runs concurrently or kills: resolves one asset and prints its path. */
 import { Assets } from '../src/assets/assets.ts';
 import { bundles } from '../src/assets/catalog.ts';
 

@@ -1,4 +1,4 @@
-/** Started by `keeper.test.ts` in order to be killed: two parts, then a line that names all there is. */
+/** Program that `run-supervisor.test.ts` starts and kills: starts two parts and prints their process ids. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Part } from '../src/process/part.ts';
@@ -8,5 +8,5 @@ const one = await Part.start({ name: 'one', ...options });
 const two = await Part.start({ name: 'two', ...options });
 const dir = dirname(one.dir);
 const recorded = JSON.parse(readFileSync(join(dir, 'processes.json'), 'utf8'));
-console.log(JSON.stringify({ keeper: recorded.keeper.pid, parts: [one.pid, two.pid], dir }));
+console.log(JSON.stringify({ supervisor: recorded.keeper.pid, parts: [one.pid, two.pid], dir }));
 setInterval(() => undefined, 1_000);

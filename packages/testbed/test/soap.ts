@@ -6,7 +6,7 @@ export interface Ref {
   readonly value: string;
 }
 
-export interface Answer {
+export interface SoapResponse {
   readonly status: number;
   readonly text: string;
 }
@@ -16,8 +16,8 @@ export const sessionManager: Ref = { type: 'SessionManager', value: 'SessionMana
 const propertyCollector: Ref = { type: 'PropertyCollector', value: 'propertyCollector' };
 
 /**
- * Just enough vSphere to prove the simulator, written by hand and on nothing of ours: a mistake in the project's own
- * client must not be able to hide one in the testbed.
+ * Minimal vSphere client for tests of the simulator. It shares no code with the project's client, so that a bug there cannot
+ * hide one in the testbed.
  */
 export class SoapClient implements AsyncDisposable {
   readonly #pool: Pool;
@@ -27,7 +27,7 @@ export class SoapClient implements AsyncDisposable {
     this.#pool = new Pool(new URL(url).origin, { connect: { ca }, headersTimeout: 60_000 });
   }
 
-  async call(method: string, object: Ref, args = ''): Promise<Answer> {
+  async call(method: string, object: Ref, args = ''): Promise<SoapResponse> {
     const { statusCode, headers, body } = await this.#pool.request({
       method: 'POST',
       path: '/sdk',
@@ -43,27 +43,27 @@ export class SoapClient implements AsyncDisposable {
     return { status: statusCode, text: await body.text() };
   }
 
-  login(username: string, password: string): Promise<Answer> {
+  login(username: string, password: string): Promise<SoapResponse> {
     const args = `<userName>${username}</userName><password>${password}</password>`;
     return this.call('Login', sessionManager, args);
   }
 
-  /** The call's result, such as a task; for a fault, an error with its name. */
+  /** Calls a method that returns a reference, such as a task. Throws with the name of the fault if it fails. */
   async start(method: string, object: Ref, args = ''): Promise<Ref> {
-    const answer = await this.call(method, object, args);
-    const [, type, value] = /<returnval[^>]* type="(\w+)"[^>]*>([^<]+)</.exec(answer.text) ?? [];
+    const response = await this.call(method, object, args);
+    const [, type, value] = /<returnval[^>]* type="(\w+)"[^>]*>([^<]+)</.exec(response.text) ?? [];
     if (type === undefined || value === undefined)
-      throw new Error(`${method}: ${faultOf(answer) ?? answer.text}`);
+      throw new Error(`${method}: ${faultOf(response) ?? response.text}`);
     return { type, value };
   }
 
-  /** The XML of a property, undefined when it is not set. */
+  /** Returns the XML of a property, or undefined if it is not set. */
   async property(object: Ref, path: string): Promise<string | undefined> {
     const text = await this.#retrieve(specOf([object], path));
     return /<val\b[^>]*>(.*?)<\/val>/s.exec(text)?.[1];
   }
 
-  /** The inventory object of this name. */
+  /** Returns the inventory object with this name, or undefined. */
   async find(type: string, name: string): Promise<Ref | undefined> {
     const view = await this.start(
       'CreateContainerView',
@@ -76,15 +76,15 @@ export class SoapClient implements AsyncDisposable {
       `<propSet><type>${type}</type><pathSet>name</pathSet></propSet>` +
         `<objectSet>${xml('obj', view)}<skip>true</skip>${select}</objectSet>`,
     );
-    for (const [, value, its] of text.matchAll(
+    for (const [, value, objectName] of text.matchAll(
       /<obj type="\w+">([^<]+)<\/obj>.*?<val[^>]*>([^<]*)<\/val>/gs,
     )) {
-      if (its === name && value !== undefined) return { type, value };
+      if (objectName === name && value !== undefined) return { type, value };
     }
     return undefined;
   }
 
-  /** A collector of its own that watches one property of the objects. */
+  /** Creates a property collector that watches one property of the objects. */
   async watch(objects: readonly Ref[], path: string): Promise<Ref> {
     const collector = await this.start('CreatePropertyCollector', propertyCollector);
     const args = `<spec>${specOf(objects, path)}</spec><partialUpdates>false</partialUpdates>`;
@@ -92,11 +92,11 @@ export class SoapClient implements AsyncDisposable {
     return collector;
   }
 
-  updates(collector: Ref, version: string): Promise<Answer> {
+  updates(collector: Ref, version: string): Promise<SoapResponse> {
     return this.call('WaitForUpdatesEx', collector, `<version>${version}</version>`);
   }
 
-  /** Waits, on vCenter's own notification, for the end of a task and gives its state. */
+  /** Waits for the end of a task with a property collector and returns its state. */
   async finished(task: Ref): Promise<string> {
     const collector = await this.watch([task], 'info.state');
     let version = '';
@@ -110,12 +110,12 @@ export class SoapClient implements AsyncDisposable {
   }
 
   async #retrieve(spec: string): Promise<string> {
-    const answer = await this.retrieve(spec);
-    if (answer.status === 200 && !answer.text.includes('<missingSet>')) return answer.text;
-    throw new Error(`RetrievePropertiesEx: ${faultOf(answer) ?? answer.status}`);
+    const response = await this.retrieve(spec);
+    if (response.status === 200 && !response.text.includes('<missingSet>')) return response.text;
+    throw new Error(`RetrievePropertiesEx: ${faultOf(response) ?? response.status}`);
   }
 
-  retrieve(spec: string): Promise<Answer> {
+  retrieve(spec: string): Promise<SoapResponse> {
     return this.call('RetrievePropertiesEx', propertyCollector, `<specSet>${spec}</specSet><options/>`);
   }
 
@@ -132,12 +132,12 @@ export function versionOf(text: string): string {
   return /<version>([^<]*)</.exec(text)?.[1] ?? '';
 }
 
-/** The type of the fault in an answer, also of one in the place of a property. */
-export function faultOf({ text }: Answer): string | undefined {
+/** Returns the type of the fault in a response, also of a fault in place of a property. */
+export function faultOf({ text }: SoapResponse): string | undefined {
   return /<(?:\w+Fault|fault) [^>]*\w+:type="(?:\w+:)?(\w+)"/.exec(text)?.[1];
 }
 
-/** What to read: one property of some objects. */
+/** Returns the property filter for one property of the objects. */
 export function specOf(objects: readonly Ref[], path: string): string {
   const type = objects[0]?.type ?? '';
   return (

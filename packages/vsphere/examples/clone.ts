@@ -1,4 +1,4 @@
-/** Clones a template, and takes the clone away again. */
+/** Clones a template and destroys the clone. */
 
 import { nodeWorld } from '@vmwright/core';
 import { isRef, VcenterClient, VsphereError } from '@vmwright/vsphere';
@@ -26,11 +26,11 @@ try {
     cpus: 2,
     powerOn: true,
   });
-  const machine = await vcenter.tasks.follow(task, { what: "cloning 'hello'" });
-  if (!isRef(machine, 'VirtualMachine')) throw new Error('a clone gives a machine');
+  const machine = await vcenter.tasks.follow(task, { description: "cloning 'hello'" });
+  if (!isRef(machine, 'VirtualMachine')) throw new Error('the result of a clone is a machine');
   console.log(`${(await vcenter.read(machine, ['name'])).name} is ${machine.value}`);
 
-  const off = await vcenter.machines.shutDown(machine, { patienceMs: 60_000 });
+  const off = await vcenter.machines.shutDown(machine, { gracePeriodMs: 60_000 });
   if (off !== undefined) await vcenter.tasks.follow(off);
   await vcenter.tasks.follow(await vcenter.machines.destroy(machine));
 } catch (error) {

@@ -1,4 +1,4 @@
-/** The codec by itself, for who plays the other end: a model of vCenter reads requests with it. */
+/** The XML codec alone, for a simulated vCenter that reads requests. */
 export { decode } from './xml/decode.ts';
 export { Reader } from './xml/reader.ts';
 export { escaped } from './xml/text.ts';

@@ -1,9 +1,9 @@
-/** What goes wrong with vCenter: a sentence for people, and a `code` for programs that stays the same. */
+/** Base class of all errors of this package. The message is for people; `code` is stable and meant for programs. */
 export abstract class VsphereError extends Error {
   abstract readonly code: string;
-  /** Whether the same may succeed later, unchanged. */
+  /** Whether the same request may succeed later. */
   readonly retryable: boolean = false;
-  /** Whether something was asked for that vCenter may, or may not, have carried out. */
+  /** Whether vCenter may have carried out a change although the request failed. */
   readonly effectUnknown: boolean = false;
 
   constructor(message: string) {
@@ -12,16 +12,16 @@ export abstract class VsphereError extends Error {
   }
 }
 
-interface Outcome {
+export interface Outcome {
   readonly effectUnknown: boolean;
 }
 
-/** No answer has come: refused, reset, timed out. */
+/** Thrown when no response arrived: the connection was refused, reset or timed out. */
 export class ConnectionError extends VsphereError {
   readonly code = 'CONNECTION';
   override readonly retryable = true;
   override readonly effectUnknown: boolean;
-  /** Whether it is because of the server's certificate: nothing was sent, and nothing will be until that is mended. */
+  /** Whether the server's certificate is not trusted. Nothing was sent then. */
   readonly untrusted: boolean;
 
   constructor(message: string, { effectUnknown, untrusted = false }: Outcome & { untrusted?: boolean }) {
@@ -31,7 +31,7 @@ export class ConnectionError extends VsphereError {
   }
 }
 
-/** An answer that is not vCenter's: of a proxy, or of a vCenter that is about to start. */
+/** Thrown for a response that is not from vCenter's API: from a proxy, or from a vCenter that is starting. */
 export class UnavailableError extends VsphereError {
   readonly code = 'UNAVAILABLE';
   override readonly retryable = true;
@@ -46,9 +46,9 @@ export class UnavailableError extends VsphereError {
   }
 }
 
-/** An answer that cannot be read as what it should be. */
-export class UnreadableAnswerError extends VsphereError {
-  readonly code = 'UNREADABLE_ANSWER';
+/** Thrown for a response that is not valid SOAP, or not of the expected type. */
+export class InvalidResponseError extends VsphereError {
+  readonly code = 'INVALID_RESPONSE';
   override readonly effectUnknown: boolean;
 
   constructor(message: string, { effectUnknown }: Outcome = { effectUnknown: false }) {
@@ -57,53 +57,53 @@ export class UnreadableAnswerError extends VsphereError {
   }
 }
 
-/** What was to be sent makes no sense, or not to a vCenter of this version. Nothing was sent. */
+/** Thrown for arguments that are invalid, or unknown to the server's API version. Nothing was sent. */
 export class InvalidRequestError extends VsphereError {
   readonly code = 'INVALID_REQUEST';
 }
 
-/** The options make no sense together. */
+/** Thrown for invalid client options. */
 export class OptionsError extends VsphereError {
   readonly code = 'INVALID_OPTIONS';
 }
 
-/** There is nothing of that name. */
+/** Thrown when no object matches a name or path. */
 export class NotFoundError extends VsphereError {
   readonly code = 'NOT_FOUND';
 }
 
-/** There are several of that name, or several of which none was named. */
+/** Thrown when several objects match a name, or several exist and none was named. */
 export class AmbiguousError extends VsphereError {
   readonly code = 'AMBIGUOUS';
 }
 
-/** vCenter has forgotten the task, hence how it ended is to be seen in the inventory. */
+/** Thrown when vCenter does not know a task any more. Check the inventory for its outcome. */
 export class TaskGoneError extends VsphereError {
   readonly code = 'TASK_GONE';
   override readonly effectUnknown = true;
 }
 
 /**
- * The address leads to another vCenter than at the first login. References of the one mean other objects, or nothing, on the
- * other, so nothing is sent until the address leads to the first one again.
+ * Thrown when the address leads to another vCenter than at the first login. The same references name other objects there, so
+ * nothing is sent until the address leads to the first vCenter again.
  */
 export class VcenterChangedError extends VsphereError {
   readonly code = 'VCENTER_CHANGED';
   /** `about.instanceUuid` at the first login. */
   readonly expected: string;
-  /** The one that the server has now. */
+  /** `about.instanceUuid` of the server that responded. */
   readonly actual: string | undefined;
 
   constructor(expected: string, actual: string | undefined) {
     super(
-      `the address leads to another vCenter (${actual ?? 'without an identity'}) than before (${expected})`,
+      `the address leads to another vCenter (${actual ?? 'without an instance UUID'}) than before (${expected})`,
     );
     this.expected = expected;
     this.actual = actual;
   }
 }
 
-/** The client was stopped. */
+/** Thrown after the client was stopped. */
 export class StoppedError extends VsphereError {
   readonly code = 'STOPPED';
 }

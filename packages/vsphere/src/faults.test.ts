@@ -3,7 +3,7 @@ import { FaultError, faultOf, isA } from './index.ts';
 
 const vm = { type: 'VirtualMachine', value: 'vm-7' };
 
-describe('a fault is a sentence and a code', () => {
+describe('a fault has a message and a code', () => {
   test.each([
     ['NotAuthenticated', {}, '', 'NOT_AUTHENTICATED', 'x: the session has ended'],
     [
@@ -13,41 +13,53 @@ describe('a fault is a sentence and a code', () => {
       'NO_PERMISSION',
       'x: the user lacks the privilege VirtualMachine.Interact.PowerOn on VirtualMachine vm-7 (Permission denied)',
     ],
-    ['ManagedObjectNotFound', { obj: vm }, '', 'OBJECT_NOT_FOUND', 'x: VirtualMachine vm-7 is gone'],
+    [
+      'ManagedObjectNotFound',
+      { obj: vm },
+      '',
+      'OBJECT_NOT_FOUND',
+      'x: VirtualMachine vm-7 does not exist any more',
+    ],
     [
       'DuplicateName',
       { name: 'n', object: vm },
       '',
       'DUPLICATE_NAME',
-      "x: the name 'n' is taken by VirtualMachine vm-7",
+      "x: the name 'n' is already used by VirtualMachine vm-7",
     ],
     [
       'InvalidPowerState',
       { existingState: 'poweredOn', requestedState: 'poweredOff' },
       '',
       'INVALID_POWER_STATE',
-      'x: it is poweredOn, and would have to be poweredOff',
+      'x: the machine is poweredOn; the operation requires poweredOff',
     ],
-    ['InvalidPowerStateFault', {}, '', 'INVALID_POWER_STATE', 'x: vCenter answers InvalidPowerStateFault'],
+    [
+      'InvalidPowerStateFault',
+      {},
+      '',
+      'INVALID_POWER_STATE',
+      'x: vCenter returned the fault InvalidPowerStateFault',
+    ],
     ['InvalidState', {}, 'Not now', 'INVALID_STATE', 'x: Not now (InvalidState)'],
     [
       'TaskInProgress',
       { task: { type: 'Task', value: 'task-1' } },
       '',
       'TASK_IN_PROGRESS',
-      'x: another task is at work on it, Task task-1',
+      'x: another task is in progress on the object (Task task-1)',
     ],
-    ['ResourceInUse', {}, '', 'RESOURCE_IN_USE', 'x: vCenter answers ResourceInUse'],
-    ['RequestCanceled', {}, '', 'REQUEST_CANCELED', 'x: it was cancelled'],
+    ['ResourceInUse', {}, '', 'RESOURCE_IN_USE', 'x: vCenter returned the fault ResourceInUse'],
+    ['RequestCanceled', {}, '', 'REQUEST_CANCELED', 'x: the operation was cancelled'],
     [
       'InvalidArgument',
       { invalidProperty: 'spec.location.pool' },
       '',
       'INVALID_ARGUMENT',
-      'x: vCenter does not accept spec.location.pool',
+      'x: vCenter rejected the value of spec.location.pool',
     ],
-    ['NotFound', {}, '', 'NOT_FOUND', 'x: vCenter answers NotFound'],
-    // Not known with its fields, but by its base.
+    ['NotFound', {}, '', 'NOT_FOUND', 'x: vCenter returned the fault NotFound'],
+    // A type without known fields, whose base type is known.
     [
       'InsufficientMemoryResourcesFault',
       {},
@@ -55,15 +67,15 @@ describe('a fault is a sentence and a code', () => {
       'INSUFFICIENT_RESOURCES',
       'x: No memory (InsufficientMemoryResourcesFault)',
     ],
-    // Known to nobody yet.
-    ['FluxCapacitorEmpty', {}, '', 'FAULT', 'x: vCenter answers FluxCapacitorEmpty'],
-  ])('%s', (type, detail, message, code, sentence) => {
+    // A type that the schema does not have.
+    ['FluxCapacitorEmpty', {}, '', 'FAULT', 'x: vCenter returned the fault FluxCapacitorEmpty'],
+  ])('%s', (type, detail, message, code, text) => {
     const error = new FaultError('x', type, { _type: type, ...detail }, message);
-    expect([error.code, error.message, error.effectUnknown]).toEqual([code, sentence, false]);
+    expect([error.code, error.message, error.effectUnknown]).toEqual([code, text, false]);
   });
 });
 
-test('a fault gives its fields to who asks for its type, or for one of its bases', () => {
+test('faultOf returns the fields for the type of a fault and for its base types', () => {
   const error = new FaultError(
     'x',
     'InvalidPowerState',
@@ -76,7 +88,7 @@ test('a fault gives its fields to who asks for its type, or for one of its bases
   expect(faultOf(new Error('x'), 'InvalidState')).toBe(undefined);
 });
 
-test('an object that was read is told by its type', () => {
+test('isA narrows an object to its type or a base type', () => {
   const device = { _type: 'VirtualVmxnet3', key: 4000, macAddress: 'm' };
   expect(isA(device, 'VirtualEthernetCard') && device.macAddress).toBe('m');
   expect(isA(device, 'VirtualDisk')).toBe(false);

@@ -2,7 +2,7 @@ import { VsphereError } from './errors.ts';
 import { isKindOf } from './schema/schema.ts';
 import type { DataObject, ManagedObjectReference, Vim25 } from './vim25/vim25.generated.ts';
 
-/** By vim25's names. A fault that is not here has the code of the nearest of its bases that is. */
+/** Codes by fault type. A fault that is not listed gets the code of its nearest listed base type. */
 const CODES = {
   NotAuthenticated: 'NOT_AUTHENTICATED',
   InvalidLogin: 'INVALID_LOGIN',
@@ -29,8 +29,8 @@ const CODES = {
   Timedout: 'TIMED_OUT',
 } as const;
 
-/** Faults that the same request may get past, later. */
-const PASSING: ReadonlySet<string> = new Set([
+/** Codes of faults after which the same request may succeed later. */
+const RETRYABLE: ReadonlySet<string> = new Set([
   'TASK_IN_PROGRESS',
   'CONCURRENT_ACCESS',
   'RESOURCE_IN_USE',
@@ -40,42 +40,42 @@ const PASSING: ReadonlySet<string> = new Set([
 
 export type FaultCode = (typeof CODES)[keyof typeof CODES] | 'FAULT';
 
-/** vCenter has answered, and the answer is no; or a task has ended so. */
+/** Thrown for a fault that vCenter returned, or with which a task failed. */
 export class FaultError extends VsphereError {
   readonly code: FaultCode;
   override readonly retryable: boolean;
-  /** Its name in vim25: `InvalidPowerState`. */
+  /** Name of the fault type in vim25: `InvalidPowerState`. */
   readonly type: string;
-  /** The message without what was asked for: the same, however often it is. */
+  /** The message without the name of the operation, so that it is the same for all operations. */
   readonly reason: string;
-  /** What it says besides; see `faultOf` for the fields of its type. */
+  /** The fields of the fault; `faultOf` returns them typed. */
   readonly detail: DataObject;
 
-  /** @param what was asked for, as it reads before a colon */
-  constructor(what: string, type: string, detail: DataObject, message: string) {
+  /** @param operation as the message names it, before a colon */
+  constructor(operation: string, type: string, detail: DataObject, message: string) {
     const reason = reasonFor(type, detail, message);
-    super(`${what}: ${reason}`);
+    super(`${operation}: ${reason}`);
     this.reason = reason;
     this.type = type;
     this.detail = detail;
     this.code = codeOf(type);
-    this.retryable = PASSING.has(this.code);
+    this.retryable = RETRYABLE.has(this.code);
   }
 }
 
-/** The fields of a fault, where it is one of this type: `faultOf(error, 'DuplicateName')?.object`. */
+/** Returns the fields of a fault when it is of this type: `faultOf(error, 'DuplicateName')?.object`. */
 export function faultOf<K extends keyof Vim25>(error: unknown, type: K): Vim25[K] | undefined {
   if (!(error instanceof FaultError)) return undefined;
   const { detail } = error;
-  return isOf(error.type, detail, type) ? detail : undefined;
+  return isFaultOf(error.type, detail, type) ? detail : undefined;
 }
 
-/** Whether an object that was read is one of this type, and so has its fields. */
+/** Whether an object is of this type or a subtype, and so has its fields. */
 export function isA<K extends keyof Vim25>(object: DataObject, type: K): object is DataObject & Vim25[K] {
   return object._type !== undefined && isKindOf(object._type, type);
 }
 
-function isOf<K extends keyof Vim25>(name: string, detail: unknown, type: K): detail is Vim25[K] {
+function isFaultOf<K extends keyof Vim25>(name: string, detail: unknown, type: K): detail is Vim25[K] {
   return detail !== undefined && isKindOf(name, type);
 }
 
@@ -85,39 +85,42 @@ function codeOf(type: string): FaultCode {
 }
 
 function reasonFor(type: string, detail: DataObject, message: string): string {
-  const said = message.trim().replace(/\.$/, '');
-  const words = wordsFor(type, detail);
-  if (words === undefined) return said === '' ? `vCenter answers ${type}` : `${said} (${type})`;
-  return said === '' ? words : `${words} (${said})`;
+  const serverMessage = message.trim().replace(/\.$/, '');
+  const summary = describeFault(type, detail);
+  if (summary === undefined)
+    return serverMessage === '' ? `vCenter returned the fault ${type}` : `${serverMessage} (${type})`;
+  return serverMessage === '' ? summary : `${summary} (${serverMessage})`;
 }
 
-function wordsFor(type: string, detail: DataObject): string | undefined {
-  if (isOf(type, detail, 'NotAuthenticated')) return 'the session has ended';
-  if (isOf(type, detail, 'InvalidLogin')) return 'vCenter refuses the user name or the password';
-  if (isOf(type, detail, 'NoPermission')) {
+function describeFault(type: string, detail: DataObject): string | undefined {
+  if (isFaultOf(type, detail, 'NotAuthenticated')) return 'the session has ended';
+  if (isFaultOf(type, detail, 'InvalidLogin')) return 'vCenter rejected the user name or password';
+  if (isFaultOf(type, detail, 'NoPermission')) {
     const on = detail.object === undefined ? '' : ` on ${nameOf(detail.object)}`;
     return detail.privilegeId
       ? `the user lacks the privilege ${detail.privilegeId}${on}`
       : `the user lacks a privilege${on}`;
   }
-  if (isOf(type, detail, 'ManagedObjectNotFound'))
-    return detail.obj?.value ? `${nameOf(detail.obj)} is gone` : 'the object is gone';
-  if (isOf(type, detail, 'DuplicateName') && detail.name)
-    return `the name '${detail.name}' is taken by ${nameOf(detail.object)}`;
-  if (isOf(type, detail, 'InvalidPowerState') && detail.existingState) {
-    const wanted =
-      detail.requestedState === undefined ? '' : `, and would have to be ${detail.requestedState}`;
-    return `it is ${detail.existingState}${wanted}`;
+  if (isFaultOf(type, detail, 'ManagedObjectNotFound'))
+    return detail.obj?.value
+      ? `${nameOf(detail.obj)} does not exist any more`
+      : 'the object does not exist any more';
+  if (isFaultOf(type, detail, 'DuplicateName') && detail.name)
+    return `the name '${detail.name}' is already used by ${nameOf(detail.object)}`;
+  if (isFaultOf(type, detail, 'InvalidPowerState') && detail.existingState) {
+    const required =
+      detail.requestedState === undefined ? '' : `; the operation requires ${detail.requestedState}`;
+    return `the machine is ${detail.existingState}${required}`;
   }
-  if (isOf(type, detail, 'TaskInProgress') && detail.task?.value)
-    return `another task is at work on it, ${nameOf(detail.task)}`;
-  if (isOf(type, detail, 'RequestCanceled')) return 'it was cancelled';
-  if (isOf(type, detail, 'InvalidArgument') && detail.invalidProperty)
-    return `vCenter does not accept ${detail.invalidProperty}`;
+  if (isFaultOf(type, detail, 'TaskInProgress') && detail.task?.value)
+    return `another task is in progress on the object (${nameOf(detail.task)})`;
+  if (isFaultOf(type, detail, 'RequestCanceled')) return 'the operation was cancelled';
+  if (isFaultOf(type, detail, 'InvalidArgument') && detail.invalidProperty)
+    return `vCenter rejected the value of ${detail.invalidProperty}`;
   return undefined;
 }
 
-/** As it reads in a sentence: `VirtualMachine vm-12`. */
+/** Returns a reference as messages name it: `VirtualMachine vm-12`. */
 export function nameOf({ type, value }: ManagedObjectReference): string {
   return `${type} ${value}`;
 }

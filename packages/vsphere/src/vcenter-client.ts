@@ -1,197 +1,204 @@
 import type { TlsOptions, Transport } from '@vmwright/core';
-import { type CallOptions, Calls } from './calls/calls.ts';
 import { NotFoundError, OptionsError } from './errors.ts';
 import { nameOf } from './faults.ts';
-import { PropertyWatcher } from './feed/feed.ts';
-import { Pause } from './feed/pace.ts';
 import { Health } from './health/health.ts';
 import { Inventory, type InventoryOptions } from './inventory/inventory.ts';
 import { Lookup } from './lookup/lookup.ts';
 import { Attributes } from './machines/attributes.ts';
 import { Machines } from './machines/machines.ts';
 import {
-  isKnown,
-  type Known,
+  isOfType,
   type ManagedType,
   objectSpec,
   type Ref,
   retrieve,
   retrieveBelow,
+  type TypedManagedObject,
 } from './properties/properties.ts';
+import { BatchingSchedule } from './property-watcher/poll-schedule.ts';
+import { PropertyWatcher } from './property-watcher/property-watcher.ts';
 import type { Credentials } from './session/credentials.ts';
 import { SERVICE } from './session/login.ts';
 import { Session } from './session/session.ts';
-import { type CallObserver, Wire } from './soap/wire.ts';
+import { type CallOptions, SessionClient } from './session/session-client.ts';
+import { type CallObserver, SoapClient } from './soap/soap-client.ts';
 import { TaskFollower } from './tasks/task-follower.ts';
 import type { Properties, Vim25 } from './vim25/vim25.generated.ts';
 import type { VsphereWorld } from './world.ts';
 
 const TIMEOUT_MS = 30_000;
-/** A change of a machine is many small ones: together they are one answer, and one thing to look at. */
-const INVENTORY_PAUSE_MS = 250;
-/** While tasks are followed: their ends are told at once, and the last one's ends the pause. */
-const BUSY_PAUSE_MS = 2_000;
+/** Pause between inventory updates. One operation changes many properties; vCenter then reports them in one response. */
+const INVENTORY_BATCH_MS = 250;
+/** Pause while tasks are followed. Their ends are reported separately, and the last one ends the pause. */
+const BUSY_BATCH_MS = 2_000;
 
 export interface VcenterClientOptions {
   readonly world: VsphereWorld;
-  /** `vcenter.example.com`, `vcenter.example.com:8443`, `https://vcenter.example.com/sdk` */
+  /** Address: `vcenter.example.com`, `vcenter.example.com:8443` or `https://vcenter.example.com/sdk`. */
   readonly server: string;
-  /** Asked at each login, so that a changed password is taken up. */
+  /** Called at each login, so that a changed password takes effect. */
   readonly credentials: () => Credentials | Promise<Credentials>;
-  /** By what the server is trusted. @default the system's authorities */
+  /** How the server's certificate is verified. @default with the system's certificate authorities */
   readonly tls?: TlsOptions | (() => Promise<TlsOptions>);
-  /** For one answer. @default 30_000 */
+  /** Time limit of one response, in milliseconds. @default 30_000 */
   readonly timeoutMs?: number;
-  /** @default 'vmwright' */
+  /** Prefix of the user agent. @default 'vmwright' */
   readonly userAgent?: string;
-  /** To speak in place of the newest that both know. */
+  /** API version. @default the newest that client and server support */
   readonly apiVersion?: string;
-  /** How long vCenter waits for a change before it answers that there was none. @default 60 */
+  /** How long vCenter holds a request for changes open when nothing changes, in seconds. @default 60 */
   readonly maxWaitSeconds?: number;
-  /** How many objects an answer has at most. @default vCenter's own limits */
+  /** Maximum number of objects in a response. @default vCenter's own limit */
   readonly pageSize?: number;
   readonly observer?: VcenterObserver;
 }
 
 export interface VcenterObserver extends Partial<CallObserver> {
-  /** Something went wrong that is tried again by itself. */
-  troubled?(error: unknown): void;
+  /** Called with errors that the client retries by itself. */
+  onError?(error: unknown): void;
 }
 
 /**
- * A vCenter.
+ * Client of a vCenter.
  *
- * Flow: nothing is sent before it is needed; then it logs in, once for all who use it. `await using` or `stop` logs out.
+ * Flow: the first call logs in; all calls share the session. `await using` or `stop` logs out.
  *
- * Guarantees: one session; reads are repeated where their answer did not come; what changes something is not, and its
- * error says whether it may have been carried out (`effectUnknown`).
+ * Guarantees: one session. Reads are retried when no response arrives. Changes are not; their error says whether vCenter may
+ * have carried them out (`effectUnknown`).
  *
- * Errors: VsphereError, each with a sentence and a `code`. No password is in any.
+ * Errors: VsphereError with a message and a `code`. None contains the password.
  */
 export class VcenterClient implements AsyncDisposable {
-  /** Things by their names. */
+  /** Finds objects by name. */
   readonly lookup: Lookup;
   readonly machines: Machines;
   readonly attributes: Attributes;
   readonly tasks: TaskFollower;
-  /** Tells whether vCenter answers, by every call that is made. */
+  /** Reports for every call whether vCenter responded. */
   readonly health = new Health();
-  readonly #calls: Calls;
+  readonly #calls: SessionClient;
   readonly #session: Session;
   readonly #transport: Transport;
-  /** Of inventories; tasks have one of their own, which is quick however much there is to tell of the others. */
-  readonly #feed: PropertyWatcher;
-  readonly #taskFeed: PropertyWatcher;
-  readonly #pause: Pause;
+  /** Watches inventories. Tasks have their own watcher, so that large inventory updates do not delay them. */
+  readonly #watcher: PropertyWatcher;
+  readonly #taskWatcher: PropertyWatcher;
+  readonly #schedule: BatchingSchedule;
   readonly #options: VcenterClientOptions;
   #stopping: Promise<void> | undefined;
 
   constructor(options: VcenterClientOptions) {
     this.#options = options;
     const { world, credentials, timeoutMs = TIMEOUT_MS, observer, maxWaitSeconds, pageSize } = options;
-    const { origin, path } = addressOf(options.server);
+    const { origin, path } = parseServer(options.server);
     this.#transport = world.connect({
       origin,
-      ...(origin.startsWith('https:') && { tls: trustOf(options) }),
+      ...(origin.startsWith('https:') && { tls: tlsOptions(options) }),
     });
-    // Its own, so that sessions of a lost login can be told from those of others.
+    // Unique, so that the session of a lost login can be distinguished from those of other processes.
     const userAgent = `${options.userAgent ?? 'vmwright'} (${world.uuid()})`;
-    const wire = new Wire({
+    const soap = new SoapClient({
       world,
       transport: this.#transport,
       path,
       userAgent,
-      observer: { answered: (...told) => observer?.answered?.(...told) },
+      observer: { onCall: (...call) => observer?.onCall?.(...call) },
     });
     this.#session = new Session({
       clock: world,
-      wire,
-      agent: userAgent,
+      soap,
+      userAgent,
       credentials,
       health: this.health,
       timeoutMs,
       version: options.apiVersion,
     });
-    this.#calls = new Calls({ world, wire, session: this.#session, health: this.health, timeoutMs });
-    const troubled = (error: unknown) => observer?.troubled?.(error);
-    const feeding = { world, calls: this.#calls, maxWaitSeconds, pageSize, troubled };
+    this.#calls = new SessionClient({ world, soap, session: this.#session, health: this.health, timeoutMs });
+    const onError = (error: unknown) => observer?.onError?.(error);
+    const watcherOptions = { world, calls: this.#calls, maxWaitSeconds, pageSize, onError };
     this.lookup = new Lookup(this.#calls);
-    this.machines = new Machines(this.#calls, feeding);
+    this.machines = new Machines(this.#calls, watcherOptions);
     this.attributes = new Attributes(this.#calls);
-    this.#pause = new Pause(world, () => (this.tasks.isFollowing ? BUSY_PAUSE_MS : INVENTORY_PAUSE_MS));
-    this.#feed = new PropertyWatcher({ ...feeding, pace: this.#pause });
+    this.#schedule = new BatchingSchedule(world, () =>
+      this.tasks.isFollowing ? BUSY_BATCH_MS : INVENTORY_BATCH_MS,
+    );
+    this.#watcher = new PropertyWatcher({ ...watcherOptions, schedule: this.#schedule });
     this.tasks = new TaskFollower({
       world,
       calls: this.#calls,
-      feed: () => this.#taskFeed,
-      idle: () => this.flush(), // what was waited for is done: it is in the inventory, too
-      troubled,
+      watcher: () => this.#taskWatcher,
+      onIdle: () => this.flush(), // the effect of the last task is in the inventory by now
+      onError,
     });
-    this.#taskFeed = new PropertyWatcher({ ...feeding, pace: this.tasks.pace }, [this.tasks]);
+    this.#taskWatcher = new PropertyWatcher({ ...watcherOptions, schedule: this.tasks.schedule }, [
+      this.tasks,
+    ]);
   }
 
-  /** What the server says of itself, and the version that is spoken with it. */
+  /** Returns the server's description of itself and the negotiated API version. */
   async about(
     options?: CallOptions,
   ): Promise<{ readonly about: Vim25['AboutInfo']; readonly version: string }> {
-    return this.#calls.reading(
+    return this.#calls.retryRead(
       async ({ login: { content, version } }) => ({ about: content.about, version }),
       options,
     );
   }
 
-  /** Makes sure that vCenter answers in a session, with a new one where it has ended. */
+  /** Verifies that vCenter responds; logs in again when the session has ended. */
   async ping(options?: CallOptions): Promise<void> {
     await this.#calls.read('CurrentTime', SERVICE, {}, options);
   }
 
   /**
-   * Properties of one object.
-   * @throws FaultError `OBJECT_NOT_FOUND` where it is gone
+   * Reads properties of one object.
+   * @throws FaultError `OBJECT_NOT_FOUND` when it does not exist
    */
   async read<T extends ManagedType, P extends keyof Properties[T] & string>(
     ref: Ref<T>,
     paths: readonly P[],
     options?: CallOptions,
   ): Promise<Partial<Pick<Properties[T], P>>> {
-    const [object] = await this.#calls.reading((bound) => retrieve(bound, objectSpec([ref], paths)), options);
-    if (object !== undefined && isKnown(object, ref.type)) return object.properties;
-    throw new NotFoundError(`${nameOf(ref)} was not among what was read`);
+    const [object] = await this.#calls.retryRead(
+      (bound) => retrieve(bound, objectSpec([ref], paths)),
+      options,
+    );
+    if (object !== undefined && isOfType(object, ref.type)) return object.properties;
+    throw new NotFoundError(`vCenter returned no properties of ${nameOf(ref)}`);
   }
 
-  /** Properties of all objects of a type, in all of vCenter or below one of its objects. */
+  /** Reads properties of all objects of a type. @param options.container below which to search. @default the whole vCenter */
   async list<T extends ManagedType>(
     type: T,
     paths: readonly (keyof Properties[T] & string)[],
     { container, ...options }: CallOptions & { readonly container?: Ref } = {},
-  ): Promise<readonly Known<T>[]> {
+  ): Promise<readonly TypedManagedObject<T>[]> {
     const { pageSize } = this.#options;
     const paging = pageSize === undefined ? {} : { pageSize };
-    const found = await this.#calls.reading(
+    const found = await this.#calls.retryRead(
       (bound) => retrieveBelow(bound, container ?? bound.login.content.rootFolder, { [type]: paths }, paging),
       options,
     );
-    return found.filter((object) => isKnown(object, type));
+    return found.filter((object) => isOfType(object, type));
   }
 
-  /** Objects that are kept in memory as they change; `using` ends that. */
+  /** Watches objects and keeps them in memory. Dispose the inventory to end the watch. */
   inventory(options: InventoryOptions): Inventory {
-    const troubled = (error: unknown) => this.#options.observer?.troubled?.(error);
-    const inventory = new Inventory(options, { feed: this.#feed, troubled });
-    this.#feed.add(inventory);
+    const onError = (error: unknown) => this.#options.observer?.onError?.(error);
+    const inventory = new Inventory(options, { watcher: this.#watcher, onError });
+    this.#watcher.add(inventory);
     return inventory;
   }
 
-  /** Somebody waits for what has been done to show: inventories have it as soon as vCenter tells it. */
+  /** Fetches pending inventory changes now instead of after the pause, for a caller that waits for its own change. */
   flush(): void {
-    this.#pause.hurry();
+    this.#schedule.flush();
   }
 
-  /** Logs out and ends all that is under way. */
+  /** Stops all watches and followed tasks, logs out and closes the connections. */
   stop(): Promise<void> {
     this.#stopping ??= (async () => {
       this.tasks.stop();
-      await Promise.all([this.#feed, this.#taskFeed].map((feed) => feed[Symbol.asyncDispose]()));
+      await Promise.all([this.#watcher, this.#taskWatcher].map((watcher) => watcher[Symbol.asyncDispose]()));
       await this.#session.stop();
       await this.#transport.close();
     })();
@@ -203,31 +210,33 @@ export class VcenterClient implements AsyncDisposable {
   }
 }
 
-function addressOf(server: string): { readonly origin: string; readonly path: string } {
+function parseServer(server: string): { readonly origin: string; readonly path: string } {
   const url = URL.parse(server.includes('://') ? server : `https://${server}`);
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:'))
-    throw new OptionsError(`'${server}' is no address of a vCenter: give its name, or https://<name>/sdk`);
+    throw new OptionsError(
+      `'${server}' is not a valid vCenter address: use a host name or https://<host>/sdk`,
+    );
   if (url.username !== '' || url.password !== '')
     throw new OptionsError(
-      'the address of a vCenter must not hold a user or a password: give them as credentials',
+      'the vCenter address must not contain a user name or password: use the credentials option',
     );
   return { origin: url.origin, path: url.pathname === '/' ? '/sdk' : url.pathname };
 }
 
-function trustOf({ tls = {}, world }: VcenterClientOptions): () => Promise<TlsOptions> {
+function tlsOptions({ tls = {}, world }: VcenterClientOptions): () => Promise<TlsOptions> {
   const checked = ({ thumbprint, ...options }: TlsOptions): TlsOptions => {
     if (thumbprint === undefined) return options;
-    if (world.pinsCertificates) return { ...options, thumbprint: normalized(thumbprint) };
-    throw new OptionsError('a thumbprint is given, but this world does not verify by thumbprints');
+    if (world.pinsCertificates) return { ...options, thumbprint: normalizeThumbprint(thumbprint) };
+    throw new OptionsError('tls.thumbprint is set, but this world does not support certificate pinning');
   };
   if (typeof tls === 'function') return async () => checked(await tls());
   const fixed = checked(tls);
   return async () => fixed;
 }
 
-/** Sixty-four digits. SHA-1, of forty, proves nothing any more. */
-function normalized(thumbprint: string): string {
+/** Returns a SHA-256 thumbprint as 64 hexadecimal digits. SHA-1 thumbprints are rejected as insecure. */
+function normalizeThumbprint(thumbprint: string): string {
   const digits = thumbprint.replace(/[:\s]/g, '').toLowerCase();
   if (/^[0-9a-f]{64}$/.test(digits)) return digits;
-  throw new OptionsError('the thumbprint is not a SHA-256 one, which has 64 hexadecimal digits');
+  throw new OptionsError('tls.thumbprint must be a SHA-256 thumbprint of 64 hexadecimal digits');
 }

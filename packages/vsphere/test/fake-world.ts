@@ -2,26 +2,26 @@ import type { Transport, TransportRequest } from '@vmwright/core';
 import { responseOf } from '@vmwright/core/testing';
 import type { VsphereWorld } from '../src/world.ts';
 
-interface Alarm {
+interface FakeTimer {
   readonly at: number;
   readonly callback: () => void;
 }
 
-export interface FakeAnswer {
+export interface FakeResponse {
   readonly status?: number;
   readonly text: string;
   readonly cookie?: string;
 }
 
-/** A world whose clock stands still until it is told to go on, and whose server is a function. */
+/** A world with a manual clock and a function as server. */
 export class FakeWorld implements VsphereWorld {
   readonly requests: TransportRequest[] = [];
-  readonly #server: (request: TransportRequest) => Promise<FakeAnswer> | FakeAnswer;
-  readonly #alarms = new Set<Alarm>();
+  readonly #server: (request: TransportRequest) => Promise<FakeResponse> | FakeResponse;
+  readonly #timers = new Set<FakeTimer>();
   #time = 0;
   #uuids = 0;
 
-  constructor(server: (request: TransportRequest) => Promise<FakeAnswer> | FakeAnswer) {
+  constructor(server: (request: TransportRequest) => Promise<FakeResponse> | FakeResponse) {
     this.#server = server;
   }
 
@@ -30,9 +30,9 @@ export class FakeWorld implements VsphereWorld {
   }
 
   after(ms: number, callback: () => void) {
-    const alarm = { at: this.#time + ms, callback };
-    this.#alarms.add(alarm);
-    return { cancel: () => void this.#alarms.delete(alarm) };
+    const timer = { at: this.#time + ms, callback };
+    this.#timers.add(timer);
+    return { cancel: () => void this.#timers.delete(timer) };
   }
 
   random(): number {
@@ -47,31 +47,31 @@ export class FakeWorld implements VsphereWorld {
     return {
       request: async (request) => {
         this.requests.push(request);
-        const left = new Promise<never>((_, reject) => {
+        const aborted = new Promise<never>((_, reject) => {
           request.signal?.addEventListener('abort', () => reject(request.signal?.reason), { once: true });
         });
-        const { status = 200, text, cookie } = await Promise.race([this.#server(request), left]);
+        const { status = 200, text, cookie } = await Promise.race([this.#server(request), aborted]);
         return responseOf({ status, body: text, headers: { 'set-cookie': cookie } });
       },
       close: async () => undefined,
     };
   }
 
-  /** Lets time pass; what is due on the way goes off in order. */
+  /** Advances the clock and runs the due timers in order. */
   advance(ms: number): void {
     const end = this.#time + ms;
     for (;;) {
-      const [next] = [...this.#alarms].filter(({ at }) => at <= end).sort((one, other) => one.at - other.at);
+      const [next] = [...this.#timers].filter(({ at }) => at <= end).sort((one, other) => one.at - other.at);
       if (next === undefined) break;
-      this.#alarms.delete(next);
+      this.#timers.delete(next);
       this.#time = Math.max(this.#time, next.at);
       next.callback();
     }
     this.#time = end;
   }
 
-  /** Goes from one alarm to the next for as long as the promise waits for one. */
-  async through<T>(promise: Promise<T>): Promise<T> {
+  /** Advances the clock from timer to timer until the promise settles. */
+  async runUntilSettled<T>(promise: Promise<T>): Promise<T> {
     let isSettled = false;
     const settle = () => {
       isSettled = true;
@@ -80,15 +80,15 @@ export class FakeWorld implements VsphereWorld {
     while (!isSettled) {
       for (let i = 0; i < 50; i++) await Promise.resolve();
       if (isSettled) break;
-      const next = Math.min(...[...this.#alarms].map(({ at }) => at));
-      if (next === Number.POSITIVE_INFINITY) throw new Error('it waits for something that no clock brings');
+      const next = Math.min(...[...this.#timers].map(({ at }) => at));
+      if (next === Number.POSITIVE_INFINITY) throw new Error('the promise is pending and no timer is set');
       this.advance(next - this.#time);
     }
     return promise;
   }
 }
 
-/** The method that a request calls. */
+/** Returns the name of the called method. */
 export function methodIn({ body = '' }: TransportRequest): string {
   return /<soapenv:Body><(\w+)/.exec(body)?.[1] ?? '';
 }
@@ -101,15 +101,15 @@ export function soap(content: string): string {
   );
 }
 
-export function faultAnswer(type: string, message = ''): FakeAnswer {
+export function faultResponse(type: string, message = ''): FakeResponse {
   const detail = `<detail><${type}Fault xsi:type="${type}"/></detail>`;
   const fault = `<faultcode>ServerFaultCode</faultcode><faultstring>${message}</faultstring>${detail}`;
   return { status: 500, text: soap(`<soapenv:Fault>${fault}</soapenv:Fault>`) };
 }
 
-/** Answers what comes before everything else, and leaves the rest to another. */
-export function loggingIn(
-  rest: (request: TransportRequest) => Promise<FakeAnswer> | FakeAnswer,
+/** Returns a server that handles version discovery and login, and passes other requests to `rest`. */
+export function withLogin(
+  rest: (request: TransportRequest) => Promise<FakeResponse> | FakeResponse,
   {
     apiVersion = '8.0.3.0',
     versions,
@@ -121,7 +121,7 @@ export function loggingIn(
   } = {},
 ) {
   let sessions = 0;
-  return (request: TransportRequest): Promise<FakeAnswer> | FakeAnswer => {
+  return (request: TransportRequest): Promise<FakeResponse> | FakeResponse => {
     if (request.method === 'GET')
       return versions === undefined ? { status: 404, text: '' } : { text: versions };
     switch (methodIn(request)) {

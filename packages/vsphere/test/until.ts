@@ -1,4 +1,4 @@
-/** Looks until it is so. What is looked at is asked over the network, so nothing is starved meanwhile. */
-export async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo()));
+/** Repeats a check until it is true. The check does network I/O, so the event loop is not blocked. */
+export async function until(isMet: () => Promise<boolean>): Promise<void> {
+  while (!(await isMet()));
 }

@@ -14,7 +14,7 @@ const TEXTS = [
   '%2f',
 ] as const;
 
-/** A value of a type at random, with its keys in no order. */
+/** Returns a random value of a type, with its keys in random order. */
 export function randomValue(random: Random, type: string, depth = 0): unknown {
   switch (type) {
     case 'anyType':
@@ -46,10 +46,10 @@ export function randomValue(random: Random, type: string, depth = 0): unknown {
 
 function randomObject(random: Random, type: string, depth: number): Record<string, unknown> {
   const info = typeNamed(type);
-  if (info === undefined) throw new Error(`there is no type ${type}`);
+  if (info === undefined) throw new Error(`unknown type ${type}`);
   const entries: [string, unknown][] = [];
   for (const field of info.fields) {
-    // Deeper down only what must be, or it would have no end.
+    // Deeper levels omit more optional fields, so that recursive types end.
     if (field.isOptional && random.chance(depth === 0 ? 0.3 : 0.5 + depth / 4)) continue;
     const value = field.isList ? randomList(random, field, depth) : randomField(random, field, depth);
     if (value !== undefined) entries.push([field.name, value]);
@@ -57,7 +57,7 @@ function randomObject(random: Random, type: string, depth: number): Record<strin
   return Object.fromEntries(random.shuffled(entries));
 }
 
-/** Without an element there is no list: XML cannot tell an empty one from none. */
+/** Returns a non-empty list: XML cannot distinguish an empty list from a missing one. */
 function randomList(random: Random, field: Field, depth: number): unknown {
   const list = Array.from({ length: 1 + random.below(3) }, () => randomField(random, field, depth));
   return list.filter((item) => item !== undefined);

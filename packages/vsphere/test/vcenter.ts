@@ -3,7 +3,7 @@ import type { Vcsim } from '@vmwright/testbed';
 import { VcenterClient, type VcenterClientOptions } from '../src/index.ts';
 import type { Inventory, InventoryChange } from '../src/inventory/inventory.ts';
 
-/** A client of a simulated vCenter that trusts its certificate. */
+/** Creates a client that trusts the certificate of a vcsim. */
 export function clientOf(vcsim: Vcsim, options: Partial<VcenterClientOptions> = {}): VcenterClient {
   const { url: server, username, password, ca } = vcsim;
   return new VcenterClient({
@@ -15,19 +15,19 @@ export function clientOf(vcsim: Vcsim, options: Partial<VcenterClientOptions> = 
   });
 }
 
-/** Takes back what a test before has told the simulator to do. */
-export async function calm({ control }: Vcsim): Promise<void> {
+/** Removes the faults, delays and HTTP statuses that an earlier test injected. */
+export async function resetFaults({ control }: Vcsim): Promise<void> {
   await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
 }
 
-/** Resolves with the next change that is such, or at once where the inventory is such already. */
-export function changed(
+/** Resolves with the next matching change. */
+export function waitForChange(
   inventory: Inventory,
-  isIt: (change: InventoryChange) => boolean,
+  matches: (change: InventoryChange) => boolean,
 ): Promise<InventoryChange> {
   return new Promise((resolve) => {
     const stop = inventory.onChange((change) => {
-      if (!isIt(change)) return;
+      if (!matches(change)) return;
       stop();
       resolve(change);
     });

@@ -1,34 +1,34 @@
-/** What a server is going through. */
+/** Lifecycle state of a server. */
 export type ServerState = 'building' | 'running' | 'failed' | 'deleting';
 
 export const SERVER_STATES: readonly ServerState[] = ['building', 'running', 'failed', 'deleting'];
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** Null takes a label away. */
+/** Labels to set. A null value removes the label. */
 export type LabelChanges = Readonly<Record<string, string | null>>;
 
-/** A virtual machine of the cloud, as its API shows it. */
+/** A virtual machine of the cloud, as returned by the API. */
 export interface Server {
-  /** A UUID that the cloud has chosen; it never changes. */
+  /** UUID assigned by the cloud. Never changes. */
   readonly id: string;
   readonly name: string;
   readonly labels: Labels;
   readonly state: ServerState;
-  /** Why it has failed, or what stands in the way of its deletion. */
+  /** Why the server failed, or why its deletion is delayed. */
   readonly message?: string;
-  /** Whole percent, 0 to 100. */
+  /** Integer percentage, 0 to 100. */
   readonly cpuUtilization: number;
   /** RFC 3339. */
   readonly createdAt: string;
 }
 
-/** The part of a server that changes by itself. */
+/** The fields of a server that change without a request. */
 export type ServerStatus = Pick<Server, 'state' | 'cpuUtilization' | 'message'>;
 
-/** A server as one asks for it. */
+/** Request body to create a server. */
 export interface NewServer {
-  /** 1 to 63 letters, digits, hyphens, underscores and dots. */
+  /** 1 to 63 characters, each a letter, digit, hyphen, underscore or dot. */
   readonly name: string;
   readonly labels?: Labels;
 }

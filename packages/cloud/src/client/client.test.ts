@@ -27,22 +27,23 @@ const server = {
 
 function start(...script: Scripted[]) {
   const world = new VirtualWorld(...script);
-  const told: string[] = [];
+  const requests: string[] = [];
   const observer = {
-    answered: (method: string, route: string, code: string) => void told.push(`${method} ${route} ${code}`),
+    answered: (method: string, route: string, code: string) =>
+      void requests.push(`${method} ${route} ${code}`),
   };
   const client = new CloudClient({ world, url: 'http://cloud:8480/', apiKey, observer });
-  return { world, client, told };
+  return { world, client, requests };
 }
 
 function problem(status: number, code: string, more: object = {}): Scripted {
   return {
     status,
-    body: { type: 'urn:x', title: 'x', status, detail: 'It is so.', instance: 'urn:y', code, ...more },
+    body: { type: 'urn:x', title: 'x', status, detail: 'Test detail.', instance: 'urn:y', code, ...more },
   };
 }
 
-/** What a call ends with, however long it takes by the virtual clock. */
+/** Returns the error of a call, advancing the virtual clock as far as needed. */
 async function errorOf(world: VirtualWorld, call: Promise<unknown>): Promise<Error> {
   const caught = await world.until(
     call.then(
@@ -50,14 +51,14 @@ async function errorOf(world: VirtualWorld, call: Promise<unknown>): Promise<Err
       (error) => error,
     ),
   );
-  if (!(caught instanceof Error)) throw new Error(`it has not failed: ${caught}`);
+  if (!(caught instanceof Error)) throw new Error(`the call did not fail: ${caught}`);
   return caught;
 }
 
 describe('requests', () => {
-  test('are those of the API, with the key and nothing of the caller left out', async () => {
+  test('carry the method, path, headers and body of their operation', async () => {
     const created = { status: 201, body: { ...server, state: 'building', cpuUtilization: 0 } };
-    const { world, client, told } = start(
+    const { world, client, requests } = start(
       { status: 200, body: { name: 'a b', available: true } },
       created,
       { status: 200, body: server },
@@ -85,17 +86,17 @@ describe('requests', () => {
       'idempotency-key': 'the-uid',
       'user-agent': 'vmwright-cloud-client',
     });
-    expect(told).toEqual([
+    expect(requests).toEqual([
       'GET /check/{name} 200',
       'POST /servers 201',
       'GET /servers/{id} 200',
       'GET /servers/{id}/status 200',
       'DELETE /servers/{id} 204',
     ]);
-    expect(world.alarms).toBe(0);
+    expect(world.timers).toBe(0);
   });
 
-  test('go to where the address says, below its path', async () => {
+  test('go to the origin of the URL, with its path as prefix', async () => {
     const world = new VirtualWorld({ status: 200, body: server });
     const tls = async () => ({ ca: 'PEM' });
     await using client = new CloudClient({ world, url: 'https://cloud.example/private/', apiKey, tls });
@@ -106,7 +107,7 @@ describe('requests', () => {
     expect(world.closed).toBe(1);
   });
 
-  test('of a list follow its pages', async () => {
+  test('of a list follow the cursor to the last page', async () => {
     const second = { ...server, id: '6f0c2b0a-0d53-4f6e-8f0a-8a1f8f1f0002' };
     const { world, client } = start(
       { status: 200, body: { items: [server], next: 'MQ' } },
@@ -123,23 +124,23 @@ describe('requests', () => {
   });
 
   test.for([
-    ['ftp://cloud', '"ftp://cloud" is not the address of a cloud; one is http://127.0.0.1:8480'],
-    ['cloud:8480', '"cloud:8480" is not the address of a cloud; one is http://127.0.0.1:8480'],
-  ])('cannot be made to %s', ([url = '', sentence]) => {
-    const make = () => new CloudClient({ world: new VirtualWorld(), url, apiKey });
-    expect(make).toThrow(ClientOptionsError);
-    expect(make).toThrow(sentence);
+    ['ftp://cloud', '"ftp://cloud" is not a valid cloud URL; an example is http://127.0.0.1:8480'],
+    ['cloud:8480', '"cloud:8480" is not a valid cloud URL; an example is http://127.0.0.1:8480'],
+  ])('to the invalid URL %s are rejected when the client is created', ([url = '', message]) => {
+    const create = () => new CloudClient({ world: new VirtualWorld(), url, apiKey });
+    expect(create).toThrow(ClientOptionsError);
+    expect(create).toThrow(message);
   });
 
-  test('cannot be made with a key that would end a header; it is not told either', () => {
-    const make = () =>
+  test('with a line break in the key are rejected when the client is created, without the key in the error', () => {
+    const create = () =>
       new CloudClient({ world: new VirtualWorld(), url: 'http://cloud', apiKey: 's3cret\r\nx: y' });
-    expect(make).toThrow('the API key is empty, or has a space or a line break in it');
-    expect(make).not.toThrow('s3cret');
+    expect(create).toThrow('the API key is empty or contains whitespace or non-ASCII characters');
+    expect(create).not.toThrow('s3cret');
   });
 });
 
-describe('answers', () => {
+describe('responses', () => {
   test.for([
     [400, 'MALFORMED_REQUEST', InvalidRequestError, 'INVALID_REQUEST'],
     [401, 'UNAUTHORIZED', UnauthorizedError, 'UNAUTHORIZED'],
@@ -149,24 +150,33 @@ describe('answers', () => {
     [410, 'SERVER_GONE', GoneError, 'GONE'],
     [413, 'BODY_TOO_LARGE', InvalidRequestError, 'INVALID_REQUEST'],
     [422, 'INVALID_NAME', InvalidRequestError, 'INVALID_REQUEST'],
-  ] as const)('%i %s is an error of its own, and final', async ([status, code, Class, stable]) => {
-    const { world, client } = start(problem(status, code, { serverId: server.id }));
-    const error = await errorOf(world, client.create({ name: 'x' }, 'key'));
-    expect(error).toBeInstanceOf(Class);
-    expect(error).toMatchObject({ code: stable, status, problem: code, message: 'POST /servers: It is so.' });
-    if (error instanceof NameTakenError || error instanceof GoneError) expect(error.serverId).toBe(server.id);
-    expect(world.sent).toHaveLength(1);
-  });
+  ] as const)(
+    '%i %s throws its own error class and is not retried',
+    async ([status, problemCode, Class, code]) => {
+      const { world, client } = start(problem(status, problemCode, { serverId: server.id }));
+      const error = await errorOf(world, client.create({ name: 'x' }, 'key'));
+      expect(error).toBeInstanceOf(Class);
+      expect(error).toMatchObject({
+        code,
+        status,
+        problem: problemCode,
+        message: 'POST /servers: Test detail.',
+      });
+      if (error instanceof NameTakenError || error instanceof GoneError)
+        expect(error.serverId).toBe(server.id);
+      expect(world.sent).toHaveLength(1);
+    },
+  );
 
   test.for([
     [404, '<html>no such host</html>'],
-    [404, '{"code":"NO_SUCH_PATH","detail":"There is nothing at this path."}'],
+    [404, '{"code":"NO_SUCH_PATH","detail":"No operation exists at this path."}'],
     [403, 'Access denied by policy'],
     [410, ''],
     [302, ''],
     [200, '<html>Log in</html>'],
     [200, '{"items":{}}'],
-  ] as const)('%i with %s is not taken for the cloud’s word', async ([status, body]) => {
+  ] as const)('%i with the body %s throws UnexpectedAnswerError', async ([status, body]) => {
     const { world, client } = start({ status, body });
     const error = await errorOf(world, client.get(server.id));
     expect(error).toBeInstanceOf(UnexpectedAnswerError);
@@ -174,39 +184,39 @@ describe('answers', () => {
   });
 
   test.for([
-    [{ ...server, id: 5 }, '"id" is not a text'],
-    [{ ...server, name: '' }, '"name" is not a text'],
+    [{ ...server, id: 5 }, '"id" is not a non-empty string'],
+    [{ ...server, name: '' }, '"name" is not a non-empty string'],
     [{ ...server, state: 'asleep' }, '"state" is not one of building, running, failed, deleting'],
-    [{ ...server, cpuUtilization: 101 }, '"cpuUtilization" is not a whole number from 0 to 100'],
-    [{ ...server, cpuUtilization: '50' }, '"cpuUtilization" is not a whole number from 0 to 100'],
-    [{ ...server, labels: { a: 1 } }, '"labels" is not texts by name'],
-    [{ ...server, createdAt: 'yesterday' }, '"createdAt" is not a time'],
-    [{ ...server, message: {} }, '"message" is not a text'],
-    [[server], 'the answer is not a server'],
-  ] as const)('must be servers: %j', async ([body, sentence]) => {
+    [{ ...server, cpuUtilization: 101 }, '"cpuUtilization" is not an integer from 0 to 100'],
+    [{ ...server, cpuUtilization: '50' }, '"cpuUtilization" is not an integer from 0 to 100'],
+    [{ ...server, labels: { a: 1 } }, '"labels" is not an object of strings'],
+    [{ ...server, createdAt: 'yesterday' }, '"createdAt" is not a timestamp'],
+    [{ ...server, message: {} }, '"message" is not a string'],
+    [[server], 'the response is not a server'],
+  ] as const)('with an invalid server throw UnexpectedAnswerError: %j', async ([body, message]) => {
     const { world, client } = start({ status: 200, body });
     const error = await errorOf(world, client.get('x'));
     expect(error).toBeInstanceOf(UnexpectedAnswerError);
-    expect(error.message).toContain(sentence);
+    expect(error.message).toContain(message);
   });
 
-  test('never bring the key into an error, whoever repeats it', async () => {
-    for (const answer of [
+  test('that echo the API key never put it into an error', async () => {
+    for (const response of [
       problem(422, 'INVALID_REQUEST', { detail: `Bearer ${apiKey} is odd` }),
       { status: 500, body: apiKey },
-      { status: 502, body: `${'-'.repeat(290)}${apiKey}${'-'.repeat(290)}` }, // cut in the middle of it
+      { status: 502, body: `${'-'.repeat(290)}${apiKey}${'-'.repeat(290)}` }, // truncated in the middle of the key
       { status: 502, body: JSON.stringify({ sent: apiKey }) },
       { status: 200, body: `"${apiKey}` },
       new Error(`bad header: Bearer ${apiKey}`, { cause: apiKey }),
     ] satisfies Scripted[]) {
-      const { world, client } = start(answer);
+      const { world, client } = start(response);
       const error = await errorOf(world, client.create({ name: 'x' }, undefined));
       expect(`${error.message} ${error.stack} ${error.cause} ${JSON.stringify(error)}`).not.toContain('s3c');
     }
   });
 });
 
-describe('a failure that may pass', () => {
+describe('a transient failure', () => {
   const lost = new Error('read ECONNRESET');
   const calls = {
     get: (client: CloudClient) => client.get('x'),
@@ -216,11 +226,11 @@ describe('a failure that may pass', () => {
   };
 
   test.for(['get', 'delete', 'create with a key'] as const)(
-    'is tried again, with growing waits: %s',
+    'is retried with exponential back-off: %s',
     async (name) => {
       const { world, client } = start(lost, problem(503, 'UNAVAILABLE'), lost, { status: 200, body: server });
       await world.until<unknown>(calls[name](client));
-      // 100 ms × 2ⁿ, times 0.5 to 1.5 by chance, which is 1 here.
+      // 100 ms × 2ⁿ × a jitter of 0.5 to 1.5, which is 1 in the virtual world.
       expect(world.sentAt.map((at, index) => at - (world.sentAt[index - 1] ?? at))).toEqual([
         0, 100, 200, 400,
       ]);
@@ -228,15 +238,15 @@ describe('a failure that may pass', () => {
     },
   );
 
-  test('is told after a few tries', async () => {
-    const { world, client, told } = start(lost, lost, lost, lost, { status: 200, body: server });
+  test('throws ConnectionError after four attempts', async () => {
+    const { world, client, requests } = start(lost, lost, lost, lost, { status: 200, body: server });
     const error = await errorOf(world, client.get('x'));
     expect(error).toBeInstanceOf(ConnectionError);
     expect(error).toMatchObject({ code: 'CONNECTION', message: 'GET /servers/x: read ECONNRESET' });
-    expect(told).toEqual(Array.from({ length: 4 }, () => 'GET /servers/{id} <error>'));
+    expect(requests).toEqual(Array.from({ length: 4 }, () => 'GET /servers/{id} <error>'));
   });
 
-  test('is told at once for a create without a key, and that nobody knows what it did', async () => {
+  test('of a create without a key is not retried, and the error says that the outcome is unknown', async () => {
     const { world, client } = start(lost);
     const error = await errorOf(world, calls['create without a key'](client));
     expect(error.message).toBe(
@@ -256,14 +266,17 @@ describe('a failure that may pass', () => {
     [503, 'Thu, 01 Jan 2026 00:00:04 GMT', 4_000],
     [503, 'Wed, 31 Dec 2025 00:00:04 GMT', 0],
     [503, 'soon', 0],
-  ] as const)('that comes with %i and Retry-After %s is waited for', async ([status, after, ms]) => {
-    const answer = { status, body: 'later', headers: { 'retry-after': after } };
-    const { world, client } = start(answer, { status: 200, body: server });
-    await world.until(client.get('x'));
-    expect((world.sentAt[1] ?? 0) - (world.sentAt[0] ?? 0)).toBe(ms + 100);
-  });
+  ] as const)(
+    'with status %i and Retry-After %s is retried after that delay',
+    async ([status, after, ms]) => {
+      const response = { status, body: 'later', headers: { 'retry-after': after } };
+      const { world, client } = start(response, { status: 200, body: server });
+      await world.until(client.get('x'));
+      expect((world.sentAt[1] ?? 0) - (world.sentAt[0] ?? 0)).toBe(ms + 100);
+    },
+  );
 
-  test('that asks for a long wait is the caller’s; 429 lets even a create without a key be sent again', async () => {
+  test('with a long Retry-After is not retried; a 429 is retried even for a create without a key', async () => {
     const wait = (seconds: string) => ({ status: 429, body: '', headers: { 'retry-after': seconds } });
     const { world, client } = start(wait('1'), wait('60'));
     const error = await errorOf(world, calls['create without a key'](client));
@@ -273,27 +286,27 @@ describe('a failure that may pass', () => {
   });
 });
 
-describe('a cloud that asks for time', () => {
-  const asks = (status: number, after: string): Scripted => ({ status, headers: { 'retry-after': after } });
-  const fine: Scripted = { status: 200, body: server };
-  const gapsOf = ({ sentAt }: VirtualWorld) => sentAt.map((at) => at - (sentAt[0] ?? 0));
+describe('Retry-After', () => {
+  const retryAfter = (status: number, after: string): Scripted => ({
+    status,
+    headers: { 'retry-after': after },
+  });
+  const ok: Scripted = { status: 200, body: server };
+  const offsetsOf = ({ sentAt }: VirtualWorld) => sentAt.map((at) => at - (sentAt[0] ?? 0));
 
-  test.for([429, 503])(
-    'by %i for a moment is left alone for as long by other calls as well',
-    async (status) => {
-      const { world, client, told } = start(asks(status, '2'), fine, fine);
-      const first = client.get('a');
-      await world.requests(1);
-      while (told.length === 0) await Promise.resolve();
-      const second = client.get('b');
-      await world.until(Promise.all([first, second]));
-      expect(gapsOf(world)).toEqual([0, 2_100, 2_100]);
-      expect(told).toHaveLength(3); // what was not sent is no request
-    },
-  );
+  test.for([429, 503])('of a %i delays the requests of other calls too', async (status) => {
+    const { world, client, requests } = start(retryAfter(status, '2'), ok, ok);
+    const first = client.get('a');
+    await world.requests(1);
+    while (requests.length === 0) await Promise.resolve();
+    const second = client.get('b');
+    await world.until(Promise.all([first, second]));
+    expect(offsetsOf(world)).toEqual([0, 2_100, 2_100]);
+    expect(requests).toHaveLength(3); // requests that were not sent are not observed
+  });
 
-  test('is left alone also by who comes after those have given up', async () => {
-    const { world, client } = start(...Array.from({ length: 4 }, () => asks(429, '2')), fine);
+  test('still blocks new calls after the calls that received it have failed', async () => {
+    const { world, client } = start(...Array.from({ length: 4 }, () => retryAfter(429, '2')), ok);
     await errorOf(world, client.get('a'));
     const error = await errorOf(world, client.check('b', { tries: 1 }));
     expect(error).toBeInstanceOf(TooManyRequestsError);
@@ -303,31 +316,31 @@ describe('a cloud that asks for time', () => {
     expect((world.sentAt[4] ?? 0) - (world.sentAt[3] ?? 0)).toBe(2_100);
   });
 
-  test('twice at once is left alone for the longer time, and never for more than a minute', async () => {
-    const { world, client } = start(asks(429, '3600'), asks(429, '7'), fine);
+  test('of concurrent responses: the longest applies, limited to one minute', async () => {
+    const { world, client } = start(retryAfter(429, '3600'), retryAfter(429, '7'), ok);
     const [longest] = await Promise.all([errorOf(world, client.get('a')), errorOf(world, client.get('b'))]);
     expect(longest).toMatchObject({ retryAfterMs: 60_000 });
     world.advance(59_999);
     expect(await errorOf(world, client.get('c', { tries: 1 }))).toMatchObject({ retryAfterMs: 1 });
     world.advance(1);
     await world.until(client.get('c', { tries: 1 }));
-    expect(gapsOf(world)).toEqual([0, 0, 60_000]);
+    expect(offsetsOf(world)).toEqual([0, 0, 60_000]);
   });
 });
 
-describe('a key that the cloud refuses', () => {
+describe('an API key', () => {
   function startWith(key: () => string, ...script: Scripted[]) {
     const world = new VirtualWorld(...script);
     return { world, client: new CloudClient({ world, url: 'http://cloud:8480/', apiKey: key }) };
   }
-  const refusal = problem(401, 'UNAUTHORIZED');
+  const unauthorized = problem(401, 'UNAUTHORIZED');
 
-  test('is not sent again for a second, whoever calls; all are told that it is the key', async () => {
-    const { world, client } = start(refusal, refusal);
+  test('that the cloud rejects is not sent again for one second; all calls throw UnauthorizedError', async () => {
+    const { world, client } = start(unauthorized, unauthorized);
     for (const id of ['a', 'b', 'c']) {
       const error = await errorOf(world, client.get(id));
       expect(error).toBeInstanceOf(UnauthorizedError);
-      expect(error).toMatchObject({ status: 401, detail: 'It is so.' });
+      expect(error).toMatchObject({ status: 401, detail: 'Test detail.' });
     }
     expect(world.sent).toHaveLength(1);
     world.advance(1_000);
@@ -335,9 +348,9 @@ describe('a key that the cloud refuses', () => {
     expect(world.sent).toHaveLength(2);
   });
 
-  test('keeps nobody waiting once it is replaced', async () => {
+  test('that was rejected does not delay requests once it is replaced', async () => {
     let key = 'old';
-    const { world, client } = startWith(() => key, refusal, { status: 200, body: server });
+    const { world, client } = startWith(() => key, unauthorized, { status: 200, body: server });
     await errorOf(world, client.get('a'));
     key = 'new';
     await client.get('a');
@@ -345,17 +358,17 @@ describe('a key that the cloud refuses', () => {
     expect(world.sentAt[1]).toBe(world.sentAt[0]);
   });
 
-  test('or that cannot be had is the caller’s to hear of, also where it is gone before the answer comes', async () => {
-    const missing = new Error('there is no key');
+  test('that cannot be read throws the read error, and one that disappears during the request is redacted', async () => {
+    const missing = new Error('no key');
     const { world, client } = startWith(() => {
       throw missing;
     });
     await expect(client.get('a')).rejects.toBe(missing);
-    expect([world.sent.length, world.alarms]).toEqual([0, 0]);
+    expect([world.sent.length, world.timers]).toEqual([0, 0]);
 
-    let asked = 0;
+    let reads = 0;
     const once = () => {
-      if (asked++ > 0) throw missing;
+      if (reads++ > 0) throw missing;
       return apiKey;
     };
     const other = startWith(once, new Error(`bad header: Bearer ${apiKey}`));
@@ -364,8 +377,8 @@ describe('a key that the cloud refuses', () => {
   });
 });
 
-describe('time', () => {
-  test('for an answer is limited, for each sending', async () => {
+describe('timeouts and cancellation', () => {
+  test('the timeout applies to each attempt', async () => {
     const { world, client } = start('never', { status: 200, body: server });
     await world.until(client.get('x', { timeoutMs: 2_000 }));
     expect((world.sentAt[1] ?? 0) - (world.sentAt[0] ?? 0)).toBe(2_100);
@@ -376,7 +389,7 @@ describe('time', () => {
     );
   });
 
-  test('ends with the signal: at once, with its reason, and without a timer left', async () => {
+  test('an aborted signal rejects the call immediately with its reason and leaves no timer', async () => {
     const { world, client } = start('never');
     const stop = new AbortController();
     const reason = new Error('the reconcile was stopped');
@@ -386,68 +399,68 @@ describe('time', () => {
     await expect(call).rejects.toBe(reason);
     await expect(client.get('x', { signal: stop.signal })).rejects.toBe(reason);
     expect(world.sent).toHaveLength(1);
-    expect(world.alarms).toBe(0);
+    expect(world.timers).toBe(0);
   });
 
-  test('between two tries ends with it as well', async () => {
+  test('an aborted signal ends the wait between two attempts', async () => {
     const { world, client } = start({ status: 503, headers: { 'retry-after': '4' } });
     const stop = new AbortController();
     const call = client.get('x', { signal: stop.signal });
     await world.requests(1);
-    while (world.alarms !== 1) await Promise.resolve();
+    while (world.timers !== 1) await Promise.resolve();
     await Promise.resolve();
-    stop.abort(new Error('enough'));
-    await expect(call).rejects.toThrow('enough');
-    expect(world.alarms).toBe(0);
+    stop.abort(new Error('stopped'));
+    await expect(call).rejects.toThrow('stopped');
+    expect(world.timers).toBe(0);
   });
 });
 
-describe('the fence', () => {
-  test('is asked right before each sending of a write, and of nothing else', async () => {
-    const asked: number[] = [];
+describe('the scope of a client', () => {
+  test('checks the fence right before each attempt of a write, and not for reads', async () => {
+    const checks: number[] = [];
     const { world, client } = start(
       { status: 200, body: server },
       { status: 503 },
       { status: 201, body: server },
       { status: 204 },
     );
-    const scoped = client.scoped({ assertLeader: () => void asked.push(world.sent.length) });
+    const scoped = client.scoped({ assertLeader: () => void checks.push(world.sent.length) });
     await world.until(scoped.get('x'));
     await world.until(scoped.create({ name: 'x' }, 'key'));
     await world.until(scoped.delete('x'));
-    expect(asked).toEqual([1, 2, 3]);
+    expect(checks).toEqual([1, 2, 3]);
   });
 
-  test('that has closed keeps the write back, and the caller gets its own error', async () => {
-    class Deposed extends Error {}
+  test('with a closed fence does not send the write and throws the error of the fence', async () => {
+    class LeadershipLostError extends Error {}
     const { world, client } = start({ status: 503 }, { status: 201, body: server });
     let open = true;
     const scoped = client.scoped({
       assertLeader: () => {
-        if (!open) throw new Deposed('no longer the leader');
+        if (!open) throw new LeadershipLostError('no longer the leader');
       },
     });
     const call = scoped.create({ name: 'x' }, 'key');
     await world.requests(1);
-    open = false; // between the first sending and the second
-    expect(await errorOf(world, call)).toBeInstanceOf(Deposed);
+    open = false; // between the first attempt and the second
+    expect(await errorOf(world, call)).toBeInstanceOf(LeadershipLostError);
     expect(world.sent).toHaveLength(1);
   });
 
-  test('brings a signal, and leaves the connections to the client it came from', async () => {
+  test('applies its signal, and closing the scoped client keeps the connections open', async () => {
     const { world, client } = start();
     const stop = new AbortController();
     const scoped = client.scoped({ assertLeader: () => undefined, signal: stop.signal });
     const call = scoped.get('x');
     await world.requests(1);
-    stop.abort(new Error('over'));
-    await expect(call).rejects.toThrow('over');
+    stop.abort(new Error('scope ended'));
+    await expect(call).rejects.toThrow('scope ended');
     await scoped.close();
     expect([world.closed, world.addresses.length]).toEqual([0, 1]);
   });
 });
 
-test('every error has a name and a code of its own', () => {
+test('every error class has its own name and code', () => {
   const details = { status: 400 };
   const all = [
     CloudError,

@@ -1,50 +1,50 @@
 import type { TlsOptions } from '@vmwright/core';
 import type { LabelChanges, NewServer, Server, ServerStatus } from '../api/server.ts';
-import { availabilityIn, pageIn, serverIn, statusIn } from './answers.ts';
 import { UnexpectedAnswerError } from './errors.ts';
-import { type Outgoing, PAGE_BYTES, type RequestObserver, Requests } from './requests.ts';
+import { type OutgoingRequest, PAGE_BYTES, type RequestObserver, Requests } from './requests.ts';
+import { parseAvailability, parsePage, parseServer, parseStatus } from './responses.ts';
 import type { CloudWorld } from './world.ts';
 
 export interface CloudClientOptions {
   readonly world: CloudWorld;
-  /** `https://cloud.example:8480`, or with a path before the API's own. */
+  /** Base URL, such as `https://cloud.example:8480`. May have a path, which is prefixed to the API's paths. */
   readonly url: string;
-  /** A function is asked each time: keys are replaced. */
+  /** A function is called for each attempt, so that the key can be rotated. */
   readonly apiKey: string | (() => string);
-  /** For `https:`: whom to trust. @default the system's authorities */
+  /** TLS options for `https:`. @default trusts the system's certificate authorities */
   readonly tls?: () => Promise<TlsOptions>;
-  /** For each sending of a request and its answer. @default 10_000 */
+  /** Timeout of one attempt, including its response. @default 10_000 */
   readonly timeoutMs?: number;
   /** @default 'vmwright-cloud-client' */
   readonly userAgent?: string;
   readonly observer?: RequestObserver;
 }
 
-/** On whose behalf calls are made. */
+/** Cancellation and fencing for the calls of one piece of work, such as a reconcile. */
 export interface CallScope {
-  /** With which its calls end, unless they name another. */
+  /** Aborts the calls, unless a call has its own signal. */
   readonly signal?: AbortSignal;
-  /** Called right before each sending of a write; throws when it must not be made (any more). */
+  /** Called right before each attempt of a write; throws when it must not be sent, for example after leadership was lost. */
   assertLeader(): void;
 }
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** @default the client's */
+  /** @default `timeoutMs` of the client */
   readonly timeoutMs?: number;
-  /** How often it is sent, at most, where that is safe. @default 4 */
+  /** Maximum number of attempts, for requests that are safe to retry. @default 4 */
   readonly tries?: number;
 }
 
 export interface ListOptions extends CallOptions {
   readonly name?: string;
-  /** Those that have all of these; a value of `undefined` stands for any. */
+  /** Lists only servers that have all of these labels; `undefined` matches any value. */
   readonly labels?: Readonly<Record<string, string | undefined>>;
-  /** How many a page. @default 1_000 */
+  /** Maximum number of servers per page. @default 1_000 */
   readonly limit?: number;
 }
 
-/** A client that was made of something that cannot work. */
+/** Thrown when the options of a client are invalid. */
 export class ClientOptionsError extends Error {
   readonly code = 'CLIENT_OPTIONS';
 
@@ -54,17 +54,20 @@ export class ClientOptionsError extends Error {
   }
 }
 
-type Sent<T> = Omit<Outgoing<T>, 'signal' | 'timeoutMs' | 'tries' | 'allow' | 'path'>;
+type Operation<T> = Omit<
+  OutgoingRequest<T>,
+  'route' | 'signal' | 'timeoutMs' | 'maxAttempts' | 'fence' | 'path'
+>;
 
 /**
- * Talks to the private cloud.
+ * Client of the private cloud's API.
  *
- * Guarantees: reads, deletes and creates with a key are tried again, a few times, after a failure that may pass; a
- * create without a key only where the cloud says that it has done nothing. Answers have the shape that their type says.
- * The API key is in no error.
+ * Guarantees: reads, deletes and creates with an idempotency key are retried a few times after a transient failure. A
+ * create without a key is retried only after a 429, which means that the cloud did not execute it. Responses are checked
+ * against their type. No error contains the API key.
  *
- * Errors: an answer that is no success is a `CloudError` of the fitting class; no answer is a `ConnectionError`, after
- * which a write may have been carried out or not, or may be yet.
+ * Errors: an error response throws a subclass of `CloudError`. No response throws a `ConnectionError`, after which a write
+ * may have been executed, may not have been, or may still be executed later.
  */
 export class CloudClient implements AsyncDisposable {
   readonly #options: CloudClientOptions;
@@ -78,17 +81,17 @@ export class CloudClient implements AsyncDisposable {
     shared?: { readonly client: CloudClient; readonly scope: CallScope },
   ) {
     const { world, apiKey, tls, userAgent = 'vmwright-cloud-client', observer } = options;
-    const { origin, pathname, protocol } = addressIn(options.url);
+    const { origin, pathname, protocol } = parseUrl(options.url);
     this.#options = options;
     this.#prefix = pathname.replace(/\/$/, '');
     this.#scope = shared?.scope;
     if (shared !== undefined) {
       this.#requests = shared.client.#requests;
-      this.#close = async () => undefined; // who opened the connections closes them
+      this.#close = async () => undefined; // the client that opened the connections closes them
       return;
     }
     if (typeof apiKey === 'string' && !/^[\x21-\x7e]+$/.test(apiKey))
-      throw new ClientOptionsError('the API key is empty, or has a space or a line break in it');
+      throw new ClientOptionsError('the API key is empty or contains whitespace or non-ASCII characters');
     const secure = protocol === 'https:' && { tls: tls ?? (async () => ({})) };
     const transport = world.connect({ origin, ...secure });
     const key = typeof apiKey === 'string' ? () => apiKey : apiKey;
@@ -96,52 +99,55 @@ export class CloudClient implements AsyncDisposable {
     this.#close = () => transport.close();
   }
 
-  /** The same client for one piece of work: its calls end with it, and its writes are allowed by its `scope`. */
+  /** Returns a client that shares these connections and applies `scope` to its calls. */
   scoped(scope: CallScope): CloudClient {
     return new CloudClient(this.#options, { client: this, scope });
   }
 
   /**
-   * Resolves if a server could be called that.
-   * @throws ProhibitedNameError, NameTakenError; InvalidRequestError for what is no name at all
+   * Resolves if the name is available.
+   * @throws ProhibitedNameError, NameTakenError, or InvalidRequestError if it is not a valid name
    */
   check(name: string, options: CallOptions = {}): Promise<void> {
-    const read = (text: string) => availabilityIn(text, name);
-    return this.#send('/check/{name}', [name], { method: 'GET', idempotent: true, read }, options);
+    const parse = (text: string) => parseAvailability(text, name);
+    return this.#send('/check/{name}', [name], { method: 'GET', idempotent: true, parse }, options);
   }
 
   /**
-   * Creates a server, or gives the one that was created with this key before.
-   * @param key makes it one server however often it is sent: something that is fixed before the first sending
-   * @throws GoneError when the key's server was deleted
+   * Creates a server, or returns the one that was created earlier with this key.
+   * @param key idempotency key, chosen before the first attempt, with which any number of requests create one server
+   * @throws GoneError if the server of this key was deleted
    */
   create(server: NewServer, key: string | undefined, options: CallOptions = {}): Promise<Server> {
-    const outgoing = {
+    const operation = {
       method: 'POST',
       body: JSON.stringify(server),
       ...(key !== undefined && { headers: { 'idempotency-key': key } }),
       idempotent: key !== undefined,
-      read: serverIn,
+      parse: parseServer,
     } as const;
-    return this.#send('/servers', [], outgoing, options);
+    return this.#send('/servers', [], operation, options);
   }
 
   get(id: string, options: CallOptions = {}): Promise<Server> {
-    return this.#send('/servers/{id}', [id], { method: 'GET', idempotent: true, read: serverIn }, options);
+    return this.#send(
+      '/servers/{id}',
+      [id],
+      { method: 'GET', idempotent: true, parse: parseServer },
+      options,
+    );
   }
 
   status(id: string, options: CallOptions = {}): Promise<ServerStatus> {
     return this.#send(
       '/servers/{id}/status',
       [id],
-      { method: 'GET', idempotent: true, read: statusIn },
+      { method: 'GET', idempotent: true, parse: parseStatus },
       options,
     );
   }
 
-  /**
-   * Page by page. A server that is there from the first page to the last is in exactly one of them.
-   */
+  /** Lists servers page by page. A server that exists for the whole time is in exactly one page. */
   async *list(options: ListOptions = {}): AsyncGenerator<readonly Server[], void, undefined> {
     const { name, labels = {}, limit = 1_000 } = options;
     let cursor: string | undefined;
@@ -154,34 +160,36 @@ export class CloudClient implements AsyncDisposable {
       const page = await this.#send(
         '/servers',
         [],
-        { method: 'GET', idempotent: true, read: pageIn, maxBytes: PAGE_BYTES },
+        { method: 'GET', idempotent: true, parse: parsePage, maxBytes: PAGE_BYTES },
         options,
         query,
       );
       yield page.items;
       if (page.next !== undefined && page.next === cursor)
-        throw new UnexpectedAnswerError('GET /servers: a page names itself as the next', { status: 200 });
+        throw new UnexpectedAnswerError('GET /servers: the page returned its own cursor as `next`', {
+          status: 200,
+        });
       cursor = page.next;
     } while (cursor !== undefined);
   }
 
-  /** Sets these labels and takes away those that are null; others stay. */
+  /** Sets labels and removes those that are null. Other labels are unchanged. */
   relabel(id: string, labels: LabelChanges, options: CallOptions = {}): Promise<Server> {
     const body = JSON.stringify({ labels });
-    const outgoing = { method: 'PATCH', body, idempotent: true, read: serverIn } as const;
-    return this.#send('/servers/{id}', [id], outgoing, options);
+    const operation = { method: 'PATCH', body, idempotent: true, parse: parseServer } as const;
+    return this.#send('/servers/{id}', [id], operation, options);
   }
 
   /**
-   * Asks for the deletion; the server is gone once `get` throws NotFoundError.
-   * @throws NotFoundError when there is none (any more); also after an earlier sending whose answer was lost
+   * Starts the deletion. It is complete once `get` throws NotFoundError.
+   * @throws NotFoundError if the server does not exist, also when an earlier attempt deleted it and its response was lost
    */
   delete(id: string, options: CallOptions = {}): Promise<void> {
-    const read = () => undefined;
-    return this.#send('/servers/{id}', [id], { method: 'DELETE', idempotent: true, read }, options);
+    const parse = () => undefined;
+    return this.#send('/servers/{id}', [id], { method: 'DELETE', idempotent: true, parse }, options);
   }
 
-  /** Ends the connections, and what is under way on them. */
+  /** Closes the connections and aborts pending requests. Does nothing on a scoped client. */
   close(): Promise<void> {
     return this.#close();
   }
@@ -193,28 +201,29 @@ export class CloudClient implements AsyncDisposable {
   async #send<T>(
     route: string,
     values: readonly string[],
-    outgoing: Omit<Sent<T>, 'route'>,
+    operation: Operation<T>,
     options: CallOptions,
     query?: URLSearchParams,
   ): Promise<T> {
     const scope = this.#scope;
-    let at = 0;
-    const filled = route.replaceAll(/\{\w+\}/g, () => encodeURIComponent(values[at++] ?? ''));
+    let index = 0;
+    const path = route.replaceAll(/\{\w+\}/g, () => encodeURIComponent(values[index++] ?? ''));
     return this.#requests.send({
-      ...outgoing,
+      ...operation,
       route,
-      path: `${this.#prefix}${filled}${query === undefined ? '' : `?${query}`}`,
+      path: `${this.#prefix}${path}${query === undefined ? '' : `?${query}`}`,
       signal: options.signal ?? scope?.signal,
       timeoutMs: options.timeoutMs ?? this.#options.timeoutMs ?? 10_000,
-      tries: options.tries ?? 4,
-      assertLeader: outgoing.method === 'GET' || scope === undefined ? undefined : () => scope.assertLeader(),
+      maxAttempts: options.tries ?? 4,
+      assertLeader:
+        operation.method === 'GET' || scope === undefined ? undefined : () => scope.assertLeader(),
     });
   }
 }
 
-function addressIn(url: string): URL {
+function parseUrl(url: string): URL {
   const address = URL.canParse(url) ? new URL(url) : undefined;
   if (address === undefined || !/^https?:$/.test(address.protocol))
-    throw new ClientOptionsError(`"${url}" is not the address of a cloud; one is http://127.0.0.1:8480`);
+    throw new ClientOptionsError(`"${url}" is not a valid cloud URL; an example is http://127.0.0.1:8480`);
   return address;
 }

@@ -1,26 +1,26 @@
-export interface AnswerDetails {
+export interface ErrorDetails {
   /** HTTP status. */
   readonly status: number;
-  /** The server's own code for it: `NAME_TAKEN`; undefined where something else has answered. */
+  /** Problem code of the cloud, such as `NAME_TAKEN`; undefined when the response is not a problem document. */
   readonly problem?: string | undefined;
-  /** The server's own sentence. */
+  /** Problem detail of the cloud. */
   readonly detail?: string | undefined;
-  /** Of the server it is about. */
+  /** Id of the server that the error refers to. */
   readonly serverId?: string | undefined;
-  /** How long the cloud asks to wait. */
+  /** Requested delay before the next request. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** The cloud has answered, and the answer is no. */
+/** Thrown for an error response of the cloud, and base class of the more specific errors. */
 export class CloudError extends Error {
-  /** Stable, for programs. */
+  /** Stable error code. */
   readonly code: string = 'CLOUD';
   readonly status: number;
   readonly problem: string | undefined;
-  /** What the cloud says, in its own words: for people, who need not know which request it was. */
+  /** The cloud's own description of the error, without the request, for use in a status. */
   readonly detail: string;
 
-  constructor(message: string, { status, problem, detail = message }: AnswerDetails) {
+  constructor(message: string, { status, problem, detail = message }: ErrorDetails) {
     super(message);
     this.name = new.target.name;
     this.status = status;
@@ -28,27 +28,28 @@ export class CloudError extends Error {
     this.detail = detail;
   }
 
-  /** Whether the same request may succeed later, unchanged. */
+  /** Whether the same request may succeed later. */
   get retryable(): boolean {
     return false;
   }
 }
 
-/** The answer names a server. */
-class ServerError extends CloudError {
+/** Error that refers to a server. */
+export class ServerError extends CloudError {
   readonly serverId: string | undefined;
 
-  constructor(message: string, details: AnswerDetails) {
+  constructor(message: string, details: ErrorDetails) {
     super(message, details);
     this.serverId = details.serverId;
   }
 }
 
-/** The same request may succeed later; the answer may say when. */
-class LaterError extends CloudError {
+/** Error after which the same request may succeed later. */
+export class RetryableError extends CloudError {
+  /** Requested delay before the next request; undefined when the response has no Retry-After. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, details: AnswerDetails) {
+  constructor(message: string, details: ErrorDetails) {
     super(message, details);
     this.retryAfterMs = details.retryAfterMs;
   }
@@ -58,52 +59,52 @@ class LaterError extends CloudError {
   }
 }
 
-/** 403: nobody may call a server that. */
+/** Thrown for 403: the cloud prohibits the name. */
 export class ProhibitedNameError extends CloudError {
   override readonly code = 'PROHIBITED_NAME';
 }
 
-/** 409: another server has the name: `serverId`. */
+/** Thrown for 409: another server, `serverId`, has the name. */
 export class NameTakenError extends ServerError {
   override readonly code = 'NAME_TAKEN';
 }
 
-/** 400, 422 and their like: the request itself is wrong, and stays so. `problem` says more. */
+/** Thrown for 400, 413, 415 and 422: the request is invalid, and a retry does not help. `problem` has the exact code. */
 export class InvalidRequestError extends CloudError {
   override readonly code = 'INVALID_REQUEST';
 }
 
-/** 404: there is no such server (any more). */
+/** Thrown for 404: the server does not exist, or no longer exists. */
 export class NotFoundError extends CloudError {
   override readonly code = 'NOT_FOUND';
 }
 
-/** 410: the server that was created with this key (`serverId`) has been deleted; the key brings no other. */
+/** Thrown for 410: the server created with this idempotency key, `serverId`, was deleted. The key creates no other server. */
 export class GoneError extends ServerError {
   override readonly code = 'GONE';
 }
 
-/** 401: the API key is wrong. */
+/** Thrown for 401: the API key is wrong. */
 export class UnauthorizedError extends CloudError {
   override readonly code = 'UNAUTHORIZED';
 }
 
-/** 429: not now. The request was not carried out. */
-export class TooManyRequestsError extends LaterError {
+/** Thrown for 429: the cloud rejected the request without executing it. */
+export class TooManyRequestsError extends RetryableError {
   override readonly code = 'TOO_MANY_REQUESTS';
 }
 
-/** 500 and above: the cloud is in trouble. Whether it has carried out the request is unknown. */
-export class UnavailableError extends LaterError {
+/** Thrown for 5xx: the cloud failed. The request may or may not have been executed. */
+export class UnavailableError extends RetryableError {
   override readonly code = 'UNAVAILABLE';
 }
 
-/** Something has answered that is not the cloud's API: a proxy's log-in page, another program on the port. */
+/** Thrown when the response is not one of the cloud's API, for example a proxy's login page or another program on the port. */
 export class UnexpectedAnswerError extends CloudError {
   override readonly code = 'UNEXPECTED_ANSWER';
 }
 
-/** No answer has come: refused, reset, timed out. Whether the cloud has carried out the request is unknown. */
+/** Thrown when no response arrived (refused, reset, timed out). The request may or may not have been executed. */
 export class ConnectionError extends Error {
   readonly code = 'CONNECTION';
   readonly retryable = true;
@@ -126,22 +127,23 @@ const BY_STATUS: Readonly<Record<number, typeof CloudError>> = {
   422: InvalidRequestError,
 };
 
-/** What only the cloud itself means by a status: a proxy in between has 403s and 404s of its own. */
-const BY_PROBLEM: ReadonlyMap<string, number> = new Map([
+/** Statuses that are trusted only with the cloud's problem code, because proxies send their own 403 and 404. */
+const STATUS_BY_PROBLEM: ReadonlyMap<string, number> = new Map([
   ['PROHIBITED_NAME', 403],
   ['NOT_FOUND', 404],
   ['NAME_TAKEN', 409],
   ['SERVER_GONE', 410],
 ]);
 
-/** The error of the fitting class for what was answered. */
-export function cloudError(message: string, details: AnswerDetails): CloudError {
+/** Creates the error of the class that matches the response. */
+export function cloudError(message: string, details: ErrorDetails): CloudError {
   const { status, problem = '' } = details;
   if (status === 429) return new TooManyRequestsError(message, details);
   if (status >= 500) return new UnavailableError(message, details);
-  const meansOne = BY_PROBLEM.values().some((each) => each === status);
-  // A controller deletes its record of a machine on 404: it must be the cloud that says so.
-  if (meansOne && BY_PROBLEM.get(problem) !== status) return new UnexpectedAnswerError(message, details);
+  const needsProblem = STATUS_BY_PROBLEM.values().some((each) => each === status);
+  // A controller deletes its record of a machine on 404, so a 404 must come from the cloud itself.
+  if (needsProblem && STATUS_BY_PROBLEM.get(problem) !== status)
+    return new UnexpectedAnswerError(message, details);
   const Class = BY_STATUS[status] ?? UnexpectedAnswerError;
   return new Class(message, details);
 }

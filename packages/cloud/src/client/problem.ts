@@ -1,43 +1,44 @@
 import { isRecord } from '../api/record.ts';
 import { type CloudError, cloudError } from './errors.ts';
 
-const LONGEST_TEXT = 300;
-/** The cloud's own sentences are shorter; they become part of a status. */
-const LONGEST_DETAIL = 2_000;
-/** Whatever is asked for: a cloud that means an hour may be back in a minute. */
-const LONGEST_WAIT_MS = 60_000;
+/** Maximum number of characters of a response that is not a problem document. */
+const MAX_BODY_CHARS = 300;
+/** Maximum number of characters of a problem's detail, which may become part of a status. */
+const MAX_DETAIL_CHARS = 2_000;
+/** Limit for Retry-After, whatever the server requests: a cloud that says an hour may recover within a minute. */
+const MAX_RETRY_AFTER_MS = 60_000;
 
-/** An answer that is no success. */
-export interface Refusal {
+/** A response whose status is not 2xx. */
+export interface ErrorResponse {
   readonly status: number;
   readonly body: string;
   readonly retryAfter: string | undefined;
 }
 
 /**
- * The error in an answer: a problem (RFC 9457) where the cloud itself has written it, and whatever it may be where a
- * proxy has.
- * @param now for a Retry-After that is a date
- * @param clean takes secrets out of what others have written
+ * Converts an error response to a CloudError. The cloud itself sends problem documents (RFC 9457); a proxy may send any body.
+ * @param what the request, for the error message
+ * @param now current time in ms, to interpret a Retry-After that is a date
+ * @param redact removes secrets from text that the server wrote
  */
 export function errorFrom(
   what: string,
-  { status, body, retryAfter }: Refusal,
+  { status, body, retryAfter }: ErrorResponse,
   now: number,
-  clean: (text: string) => string,
+  redact: (text: string) => string,
 ): CloudError {
-  const problem = problemIn(body);
-  // Cleaned after it is read, for in JSON a key may be written otherwise than it is; and before it is cut, for half of a
-  // key is not found.
-  const said = problem
-    ? clean(problem.detail).slice(0, LONGEST_DETAIL)
-    : clean(body.trim()).slice(0, LONGEST_TEXT) || `HTTP ${status}`;
-  return cloudError(`${what}: ${said}`, {
+  const problem = parseProblem(body);
+  // Redact after decoding, because JSON may escape characters of the key, and before truncating, because a key that is
+  // cut in half is not found.
+  const detail = problem
+    ? redact(problem.detail).slice(0, MAX_DETAIL_CHARS)
+    : redact(body.trim()).slice(0, MAX_BODY_CHARS) || `HTTP ${status}`;
+  return cloudError(`${what}: ${detail}`, {
     status,
     problem: problem?.code,
-    detail: problem === undefined ? undefined : said,
+    detail: problem === undefined ? undefined : detail,
     serverId: problem?.serverId,
-    retryAfterMs: waitIn(retryAfter, now),
+    retryAfterMs: parseRetryAfter(retryAfter, now),
   });
 }
 
@@ -47,7 +48,7 @@ interface Problem {
   readonly serverId: string | undefined;
 }
 
-function problemIn(body: string): Problem | undefined {
+function parseProblem(body: string): Problem | undefined {
   if (!body.startsWith('{')) return undefined;
   try {
     const value: unknown = JSON.parse(body);
@@ -60,10 +61,10 @@ function problemIn(body: string): Problem | undefined {
   }
 }
 
-/** `Retry-After`: seconds, or the moment itself; a minute at most. */
-function waitIn(retryAfter: string | undefined, now: number): number | undefined {
+/** Parses a Retry-After header (seconds or a date) to milliseconds, at most MAX_RETRY_AFTER_MS. */
+function parseRetryAfter(retryAfter: string | undefined, now: number): number | undefined {
   if (retryAfter === undefined) return undefined;
   const isSeconds = /^\d+(\.\d+)?$/.test(retryAfter);
   const ms = isSeconds ? Number(retryAfter) * 1_000 : Date.parse(retryAfter) - now;
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), LONGEST_WAIT_MS);
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }

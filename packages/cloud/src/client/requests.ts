@@ -7,14 +7,14 @@ import {
   UnexpectedAnswerError,
 } from './errors.ts';
 import { errorFrom } from './problem.ts';
-import { Rest } from './rest.ts';
+import { RequestGate } from './request-gate.ts';
 import type { CloudWorld } from './world.ts';
 
-/** Told of each answer, for metrics. */
+/** Receives the result of each request, for metrics. */
 export interface RequestObserver {
   /**
-   * @param route as the API's document has it: `/servers/{id}`
-   * @param code the HTTP status, or `<error>` where none has come
+   * @param route path template of the OpenAPI document, such as `/servers/{id}`
+   * @param code HTTP status, or `<error>` when no response arrived
    */
   answered(method: string, route: string, code: string, durationMs: number): void;
 }
@@ -27,64 +27,64 @@ export interface RequestsOptions {
   readonly observer?: RequestObserver | undefined;
 }
 
-export interface Outgoing<T> {
+export interface OutgoingRequest<T> {
   readonly method: TransportRequest['method'];
   readonly route: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Whether sending it twice does no harm. If not, it is sent again only after a 429: that was not carried out. */
+  /** Whether the request may be sent twice. If not, it is retried only after a 429, which means that it was not executed. */
   readonly idempotent: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Called right before it is sent, each time; throws when it must not be. */
+  /** Called right before each attempt; throws when the request must not be sent. */
   readonly assertLeader?: (() => void) | undefined;
-  /** For one sending and its whole answer. */
+  /** Timeout of one attempt, including its whole response. */
   readonly timeoutMs: number;
-  /** How often it is sent, at most. */
-  readonly tries: number;
-  /** Limit of the answer in bytes. @default that of one server */
+  readonly maxAttempts: number;
+  /** Maximum size of the response in bytes. @default SERVER_BYTES */
   readonly maxBytes?: number;
-  /** What the body of a success says; throws when it is none of ours. */
-  readonly read: (text: string) => T;
+  /** Parses the body of a successful response; throws when it has an unexpected shape. */
+  readonly parse: (text: string) => T;
 }
 
-/** A server has at most 64 labels of 318 characters, and JSON may take six for one. */
+/** Maximum size of one server: 64 labels of 318 characters, each of which takes up to six in JSON. */
 const SERVER_BYTES = 1 << 20;
-/** Limit of a page of servers: 1,000 of them, most with few labels. */
+/** Maximum size of a page: 1,000 servers, most with few labels. */
 export const PAGE_BYTES = 32 << 20;
 
 const FIRST_DELAY_MS = 100;
-/** Longer than this it is the caller's, whose back-off is made for it. */
-const LONGEST_DELAY_MS = 5_000;
+/** Longer delays are left to the caller's back-off. */
+const MAX_DELAY_MS = 5_000;
 
-/** Sends requests: with the key, a deadline, and again where that is safe. */
+/** Sends requests with the API key and a deadline, and retries those that are safe to retry. */
 export class Requests {
   readonly #options: RequestsOptions;
-  readonly #rest: Rest;
+  readonly #gate: RequestGate;
 
   constructor(options: RequestsOptions) {
     this.#options = options;
-    this.#rest = new Rest(options.world);
+    this.#gate = new RequestGate(options.world);
   }
 
-  /** @throws CloudError for an answer that is no success, ConnectionError for none, and what `assertLeader` and `apiKey` throw */
-  async send<T>(outgoing: Outgoing<T>): Promise<T> {
+  /** @throws CloudError for an error response, ConnectionError for no response, and whatever `assertLeader` and `apiKey` throw */
+  async send<T>(outgoing: OutgoingRequest<T>): Promise<T> {
     const { world } = this.#options;
     const { signal, timeoutMs } = outgoing;
-    for (let tries = 1; ; tries++) {
+    for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted();
-      // Once for each sending: what cleans an error of the key must not have to ask for it, and fail in turn.
+      // Read once per attempt: redacting the key from an error must not need a second read, which may fail.
       const key = this.#options.apiKey();
       const deadline = new Deadline(world, timeoutMs, signal);
       try {
         return await this.#attempt(outgoing, key, deadline);
       } catch (caught) {
         signal?.throwIfAborted();
-        // Nothing was sent: asking a fence that has closed again and again opens nothing.
-        if (caught instanceof NotAllowed) throw caught.cause;
-        const error = caught instanceof CloudError ? caught : unanswered(outgoing, key, deadline, caught);
+        // Not retried: a assertLeader that has closed does not open again.
+        if (caught instanceof FencedError) throw caught.cause;
+        const error =
+          caught instanceof CloudError ? caught : connectionError(outgoing, key, deadline, caught);
         const delay =
-          tries < outgoing.tries ? this.#delayBeforeNext(outgoing.idempotent, error, tries) : undefined;
+          attempt < outgoing.maxAttempts ? this.#retryDelay(outgoing.idempotent, error, attempt) : undefined;
         if (delay === undefined) throw error;
         await wait(world, delay, signal);
       } finally {
@@ -93,12 +93,12 @@ export class Requests {
     }
   }
 
-  async #attempt<T>(outgoing: Outgoing<T>, key: string, { signal }: Deadline): Promise<T> {
+  async #attempt<T>(outgoing: OutgoingRequest<T>, key: string, { signal }: Deadline): Promise<T> {
     const { world, transport, userAgent, observer } = this.#options;
-    const { method, route, path, headers, body, read, maxBytes = SERVER_BYTES } = outgoing;
-    const assertMayBeSent = () => {
-      refuseUnlessAllowed(outgoing);
-      this.#rest.refuse(nameOf(outgoing), key);
+    const { method, route, path, headers, body, parse, maxBytes = SERVER_BYTES } = outgoing;
+    const assertMaySend = () => {
+      assertFence(outgoing);
+      this.#gate.assertOpen(nameOf(outgoing), key);
     };
     const request: TransportRequest = {
       method,
@@ -112,12 +112,12 @@ export class Requests {
       },
       ...(body !== undefined && { body }),
       signal,
-      beforeSend: assertMayBeSent,
+      beforeSend: assertMaySend,
       maxBytes,
     };
     const started = world.monotonic();
-    const tell = (code: string) => observer?.answered(method, route, code, world.monotonic() - started);
-    assertMayBeSent(); // and again when it has a connection to be sent over: it may wait for one
+    const report = (code: string) => observer?.answered(method, route, code, world.monotonic() - started);
+    assertMaySend(); // checked again in beforeSend, because the request may wait for a connection
     let status = 0;
     let text: string;
     let retryAfter: string | undefined;
@@ -127,74 +127,71 @@ export class Requests {
       retryAfter = response.header('retry-after');
       text = await response.text();
     } catch (error) {
-      const wasSent = !(error instanceof NotAllowed || error instanceof CloudError);
-      if (wasSent) tell('<error>');
+      const wasSent = !(error instanceof FencedError || error instanceof CloudError);
+      if (wasSent) report('<error>');
       if (!isTooLarge(error)) throw error;
-      // Not retried: the next answer would be as large.
-      throw new UnexpectedAnswerError(withoutKey(`${nameOf(outgoing)}: ${messageOf(error)}`, key), {
+      // Not retried: the next response would be as large.
+      throw new UnexpectedAnswerError(redactKey(`${nameOf(outgoing)}: ${messageOf(error)}`, key), {
         status,
       });
     }
-    tell(String(status));
+    report(String(status));
     if (status < 200 || status > 299) {
-      const answer = { status, body: text, retryAfter };
-      const error = errorFrom(nameOf(outgoing), answer, world.now(), (said) => withoutKey(said, key));
-      this.#rest.after(error, key);
+      const response = { status, body: text, retryAfter };
+      const error = errorFrom(nameOf(outgoing), response, world.now(), (part) => redactKey(part, key));
+      this.#gate.recordError(error, key);
       throw error;
     }
     try {
-      return read(text);
+      return parse(text);
     } catch (error) {
-      const message = withoutKey(`${nameOf(outgoing)}: ${messageOf(error)}`, key);
+      const message = redactKey(`${nameOf(outgoing)}: ${messageOf(error)}`, key);
       throw new UnexpectedAnswerError(message, { status });
     }
   }
 
-  #delayBeforeNext(
-    idempotent: boolean,
-    error: CloudError | ConnectionError,
-    tries: number,
-  ): number | undefined {
+  /** Returns the delay before the next attempt in ms, or undefined if the request must not be retried. */
+  #retryDelay(idempotent: boolean, error: CloudError | ConnectionError, attempt: number): number | undefined {
     if (!(error instanceof TooManyRequestsError || (idempotent && error.retryable))) return undefined;
-    const asks = error instanceof TooManyRequestsError || error instanceof UnavailableError;
-    const asked = asks ? (error.retryAfterMs ?? 0) : 0;
-    // Added to what was asked for: all who were sent away at once would come back at once.
-    const delay = asked + jittered(this.#options.world, FIRST_DELAY_MS * 2 ** (tries - 1));
-    return delay > LONGEST_DELAY_MS ? undefined : delay;
+    const mayCarryRetryAfter = error instanceof TooManyRequestsError || error instanceof UnavailableError;
+    const retryAfter = mayCarryRetryAfter ? (error.retryAfterMs ?? 0) : 0;
+    // The jittered back-off is added to Retry-After: otherwise all clients would come back at the same moment.
+    const delay = retryAfter + jittered(this.#options.world, FIRST_DELAY_MS * 2 ** (attempt - 1));
+    return delay > MAX_DELAY_MS ? undefined : delay;
   }
 }
 
-/** Carries what `assertLeader` has thrown past those who tell failures of the network. */
-class NotAllowed extends Error {}
+/** Wraps the error of a assertLeader, to tell it apart from errors of the network. */
+class FencedError extends Error {}
 
-function refuseUnlessAllowed({ assertLeader }: Outgoing<unknown>): void {
+function assertFence({ assertLeader }: OutgoingRequest<unknown>): void {
   try {
     assertLeader?.();
   } catch (cause) {
-    throw new NotAllowed('not allowed', { cause });
+    throw new FencedError('fenced', { cause });
   }
 }
 
-function unanswered(
-  outgoing: Outgoing<unknown>,
+function connectionError(
+  outgoing: OutgoingRequest<unknown>,
   key: string,
   { passed }: Deadline,
   cause: unknown,
 ): ConnectionError {
-  const why = passed ? `no answer within ${outgoing.timeoutMs / 1000} s` : withoutKey(messageOf(cause), key);
+  const why = passed ? `no answer within ${outgoing.timeoutMs / 1000} s` : redactKey(messageOf(cause), key);
   const effect = outgoing.method === 'GET' ? '' : '; whether the cloud has carried it out is unknown';
-  // Without the cause: what a transport hangs on its errors is not ours to know, and may be the request's headers.
+  // Without the cause: a transport may attach the request's headers, and with them the API key, to its errors.
   return new ConnectionError(`${nameOf(outgoing)}: ${why}${effect}`);
 }
 
-function withoutKey(text: string, key: string): string {
+function redactKey(text: string, key: string): string {
   if (key === '') return text;
   const inJson = JSON.stringify(key).slice(1, -1);
   return text.replaceAll(key, '[redacted]').replaceAll(inJson, '[redacted]');
 }
 
-/** As it reads in an error: without the query, which may be long. */
-function nameOf({ method, path }: Outgoing<unknown>): string {
+/** Names a request in errors, without its query, which may be long. */
+function nameOf({ method, path }: OutgoingRequest<unknown>): string {
   return `${method} ${path.split('?', 1)[0]}`;
 }
 

@@ -15,25 +15,25 @@ import type { Settings } from './settings/settings.ts';
 import { SimulatedDriver } from './simulated/simulated-driver.ts';
 import { Store } from './store/store.ts';
 
-/** A cloud that serves. */
+/** A running cloud. */
 export interface Cloud {
   readonly url: string;
-  /** Takes up changed keys, prohibited names and certificate; what makes no sense is logged, and the old stays. */
+  /** Reloads API keys, prohibited names and the TLS certificate. Logs an invalid file and keeps its previous content. */
   reload(): void;
-  /** Takes no more requests, answers those under way, ends. The machines go on. */
+  /** Stops accepting connections, finishes pending requests and closes the database. Machines keep running. */
   close(): Promise<void>;
 }
 
 const HOUR_MS = 60 * 60 * 1000;
-const SWEEP_MS = 50;
+const CLOSE_IDLE_INTERVAL_MS = 50;
 
 /**
  * Starts the cloud in this process.
  *
- * Flow: settings and files are read, the data is claimed, the driver opened; machines that were under way are taken up
- * again; only then requests are.
+ * Flow: reads the files, locks the database, opens the driver, resumes interrupted machine operations, and only then
+ * listens.
  *
- * @throws StartError that says in a sentence what is in the way
+ * @throws StartError
  */
 export async function startCloud(settings: Settings): Promise<Cloud> {
   const clock = nodeWorld;
@@ -53,35 +53,39 @@ export async function startCloud(settings: Settings): Promise<Cloud> {
   const servers = new Servers({ store, machines, names });
   const app = createApp({ servers, store, keys, metrics, faults, log, tls });
   stack.defer(() => closeApp(app, graceMs));
-  store.dropOldKeys();
-  const dropping = setInterval(() => attempt(log, () => store.dropOldKeys()), HOUR_MS);
-  stack.defer(() => clearInterval(dropping));
+  store.deleteExpiredKeys();
+  const deleteKeys = () =>
+    tryOrLog(log, 'Deleting expired idempotency keys failed, retrying in an hour', () =>
+      store.deleteExpiredKeys(),
+    );
+  const keyTimer = setInterval(deleteKeys, HOUR_MS);
+  stack.defer(() => clearInterval(keyTimer));
   machines.resume();
   const url = await listen(app, settings);
-  if (faults !== undefined) log.warn({}, 'requests to /faults can make this cloud misbehave');
-  // At whatever level: where it listens is not known from anywhere else when the port was left open.
-  jsonLogger({ clock, level: 'info' }).info({ url, driver: driver.name, data: file }, 'listening');
-  const held = stack.move();
+  if (faults !== undefined) log.warn({}, 'Fault injection through /faults is enabled');
+  // Logged at every level: with port 0, this line is the only place that has the chosen port.
+  jsonLogger({ clock, level: 'info' }).info({ url, driver: driver.name, data: file }, 'Listening');
+  const resources = stack.move();
   return {
     url,
     reload: () => {
-      attempt(log, () => keys.reload());
+      tryOrLog(log, 'Reloading API keys failed, keeping the previous keys', () => keys.reload());
       names.reload();
-      attempt(log, () => {
+      tryOrLog(log, 'Reloading the TLS certificate failed, keeping the previous one', () => {
         if (settings.tls && app.server instanceof TlsServer)
           app.server.setSecureContext(certificate(settings.tls));
       });
     },
-    close: () => held.disposeAsync(),
+    close: () => resources.disposeAsync(),
   };
 }
 
 async function openDriver(settings: Settings, store: Store, log: Logger): Promise<Driver> {
-  const owner = store.driver(settings.driver);
+  const owner = store.claimDriver(settings.driver);
   if (owner !== settings.driver) {
     throw new StartError(
       'DRIVER',
-      `${settings.data} has servers of the driver ${owner}; start with --driver ${owner}, or with another --data`,
+      `${settings.data} contains servers of the ${owner} driver; use --driver ${owner} or another --data file`,
     );
   }
   if (settings.driver === 'qemu') return QemuDriver.open(settings.qemu, { clock: nodeWorld, log });
@@ -92,20 +96,20 @@ async function listen(app: App, { listen: { host, port }, tls }: Settings): Prom
   try {
     await app.listen({ host, port });
   } catch (error) {
-    throw new StartError('LISTEN', `cannot serve on ${host}:${port}: ${messageOf(error)}`, { cause: error });
+    throw new StartError('LISTEN', `cannot listen on ${host}:${port}: ${messageOf(error)}`, { cause: error });
   }
   const address = app.server.address();
-  const chosen = address === null || typeof address === 'string' ? port : address.port;
-  return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${chosen}`;
+  const boundPort = address === null || typeof address === 'string' ? port : address.port;
+  return `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${boundPort}`;
 }
 
 async function closeApp(app: App, graceMs: number): Promise<void> {
-  const late = setTimeout(() => app.server.closeAllConnections(), graceMs);
-  // A connection whose answer was under way is kept for a next request when it has been given, and would hold up the end.
-  const sweeping = setInterval(() => app.server.closeIdleConnections(), SWEEP_MS);
+  const deadline = setTimeout(() => app.server.closeAllConnections(), graceMs);
+  // A connection becomes idle after its pending response and would be kept open for a next request, which delays the close.
+  const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_INTERVAL_MS);
   await app.close();
-  clearInterval(sweeping);
-  clearTimeout(late);
+  clearInterval(closeIdle);
+  clearTimeout(deadline);
 }
 
 function certificate({ certificateFile, keyFile }: NonNullable<Settings['tls']>): {
@@ -114,17 +118,17 @@ function certificate({ certificateFile, keyFile }: NonNullable<Settings['tls']>)
 } {
   try {
     const pair = { cert: readFileSync(certificateFile), key: readFileSync(keyFile) };
-    createSecureContext(pair); // throws where they are none, or do not belong together
+    createSecureContext(pair); // throws if one is invalid or they do not match
     return pair;
   } catch (error) {
-    throw new StartError('SETTINGS', `the certificate cannot be used: ${messageOf(error)}`, { cause: error });
+    throw new StartError('SETTINGS', `cannot use the TLS certificate: ${messageOf(error)}`, { cause: error });
   }
 }
 
-function attempt(log: Logger, work: () => void): void {
+function tryOrLog(log: Logger, failure: string, work: () => void): void {
   try {
     work();
   } catch (error) {
-    log.error({ error: messageOf(error) }, 'this stays as it was');
+    log.error({ error: messageOf(error) }, failure);
   }
 }

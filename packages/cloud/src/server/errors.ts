@@ -1,6 +1,6 @@
-/** What keeps the cloud from starting, as a sentence for who starts it. */
+/** Thrown when the cloud cannot start. The message is printed to the user. */
 export class StartError extends Error {
-  /** Stable, for programs: which part it is about. */
+  /** Stable code of the part that failed. */
   readonly code: 'SETTINGS' | 'KEYS' | 'NAMES' | 'STORE' | 'DRIVER' | 'LISTEN';
 
   constructor(code: StartError['code'], message: string, options?: ErrorOptions) {

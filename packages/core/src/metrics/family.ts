@@ -8,7 +8,7 @@ export interface FamilyOptions<L extends string> {
 }
 
 /** What a series can do for its family. */
-interface Series {
+export interface Series {
   lines(name: string, labels: string): string;
 }
 

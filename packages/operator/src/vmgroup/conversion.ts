@@ -2,8 +2,8 @@ import type { ConversionRules } from '@vmwright/runtime';
 import type { VERSIONS } from './resource.ts';
 
 /**
- * v1alpha1 has where machines go, and how they are updated, side by side; v1beta1 has them in order. Neither can say
- * what the other cannot, so nothing is lost on the way there and back.
+ * Conversion between v1alpha1, whose spec has the fields of placement and update side by side, and v1beta1, which groups
+ * them. Both versions express the same, so a round trip loses nothing.
  */
 export const CONVERSION: ConversionRules<typeof VERSIONS> = {
   v1alpha1: {

@@ -10,9 +10,9 @@ test.each([
   ['', 'must name a folder'],
   ['/', 'must name a folder'],
   ['a//b', 'must name a folder'],
-  ['a/./b', "must not have the steps '.' and '..'"],
-  ['..', "must not have the steps '.' and '..'"],
-  ['a/b/c/d/e/f/g/h/i', 'has more than 8 steps'],
-  ['x'.repeat(81), 'has a step of more than 80 characters'],
+  ['a/./b', "must not contain the segments '.' and '..'"],
+  ['..', "must not contain the segments '.' and '..'"],
+  ['a/b/c/d/e/f/g/h/i', 'has more than 8 segments'],
+  ['x'.repeat(81), 'has a segment of more than 80 characters'],
   ['abc/'.repeat(70), 'has more than 255 characters'],
 ])('the path %s is rejected: %s', (path, problem) => expect(folderProblem(path)).toContain(problem));

@@ -1,38 +1,38 @@
 import type { schema } from '@vmwright/runtime';
 
-/** vCenter's own limit of a name. */
-const LONGEST_STEP = 80;
-const MOST_STEPS = 8;
-export const LONGEST_PATH = 255;
+/** vCenter's limit for names. */
+const MAX_SEGMENT_LENGTH = 80;
+const MAX_SEGMENTS = 8;
+export const MAX_PATH_LENGTH = 255;
 
-/** The rules of `placement.folder` for the API server. The whole datacenter is not a folder that groups may share. */
+/** CEL rules of `placement.folder`. They also reject the root: a group must not watch the whole datacenter. */
 export const FOLDER_RULES: readonly schema.Rule[] = [
   {
     rule: "self.matches('^/?[^/]+(/[^/]+)*/?$')",
-    message: 'folder is a path such as a/b: it names a folder, and has no empty steps',
+    message: 'folder must be a path such as a/b, without empty segments',
   },
   {
     rule: "!self.matches('(^|/)[.]{1,2}(/|$)')",
-    message: "folder must not have the steps '.' and '..'",
+    message: "folder must not contain the segments '.' and '..'",
   },
   {
-    rule: `!self.matches('^/?([^/]+/){${MOST_STEPS}}[^/]')`,
-    message: `folder has at most ${MOST_STEPS} steps`,
+    rule: `!self.matches('^/?([^/]+/){${MAX_SEGMENTS}}[^/]')`,
+    message: `folder must have at most ${MAX_SEGMENTS} segments`,
   },
   {
-    rule: `!self.matches('[^/]{${LONGEST_STEP + 1}}')`,
-    message: `each step of folder has at most ${LONGEST_STEP} characters`,
+    rule: `!self.matches('[^/]{${MAX_SEGMENT_LENGTH + 1}}')`,
+    message: `each segment of folder must have at most ${MAX_SEGMENT_LENGTH} characters`,
   },
 ];
 
-/** The same for a path that the API server has not seen. @returns what is wrong with it */
+/** Checks a path that the API server has not validated. @returns the problem, to follow the name of the field */
 export function folderProblem(path: string): string | undefined {
-  const steps = path.replace(/^\/|\/$/g, '').split('/');
-  if (path.length > LONGEST_PATH) return `has more than ${LONGEST_PATH} characters`;
-  if (steps.includes('')) return 'must name a folder, and has no empty steps';
-  if (steps.includes('.') || steps.includes('..')) return "must not have the steps '.' and '..'";
-  if (steps.length > MOST_STEPS) return `has more than ${MOST_STEPS} steps`;
-  if (steps.some((step) => step.length > LONGEST_STEP))
-    return `has a step of more than ${LONGEST_STEP} characters`;
+  const segments = path.replace(/^\/|\/$/g, '').split('/');
+  if (path.length > MAX_PATH_LENGTH) return `has more than ${MAX_PATH_LENGTH} characters`;
+  if (segments.includes('')) return 'must name a folder, without empty segments';
+  if (segments.includes('.') || segments.includes('..')) return "must not contain the segments '.' and '..'";
+  if (segments.length > MAX_SEGMENTS) return `has more than ${MAX_SEGMENTS} segments`;
+  if (segments.some((segment) => segment.length > MAX_SEGMENT_LENGTH))
+    return `has a segment of more than ${MAX_SEGMENT_LENGTH} characters`;
   return undefined;
 }

@@ -1,11 +1,11 @@
 import { collectGarbage, type Logger, type Manager } from '@vmwright/runtime';
 import { GARBAGE, type GarbageOptions } from '../garbage.ts';
+import type { VCenterPool } from '../vcenter/vcenter-pool.ts';
 import { VmGroup } from './resource.ts';
-import type { Sites } from './sites.ts';
 import { vcenterResources } from './vcenter-resources.ts';
 
 export interface VmGroupGarbageOptions extends GarbageOptions {
-  readonly sites: Sites;
+  readonly vcenters: VCenterPool;
   /** Id of this cluster in the ownership labels. */
   readonly cluster: string;
   readonly log: Logger;
@@ -14,12 +14,12 @@ export interface VmGroupGarbageOptions extends GarbageOptions {
 /** Deletes machines and folders of vCenter that were created after their VmGroup was deleted, and reports others. */
 export function collectVmGroupGarbage(
   manager: Manager,
-  { sites, cluster, log, ...options }: VmGroupGarbageOptions,
+  { vcenters, cluster, log, ...options }: VmGroupGarbageOptions,
 ): void {
   collectGarbage(manager, {
     ...options,
     ...GARBAGE,
     ...{ name: 'vmgroup-gc', metricPrefix: 'vmwright_vmgroup', kind: VmGroup },
-    external: vcenterResources(sites, cluster, log),
+    external: vcenterResources(vcenters, cluster, log),
   });
 }

@@ -1,46 +1,51 @@
 import type { Ref } from '@vmwright/vsphere';
-import { folderName } from './names.ts';
+import type { VCenter } from '../vcenter/vcenter.ts';
+import type { OwnedMachine } from '../vcenter/watched-folder.ts';
+import { folderName } from './identity.ts';
+import type { Location } from './placement.ts';
 import type { VmGroup } from './resource.ts';
-import type { Marked, Root } from './root.ts';
-import type { Site } from './site.ts';
 import type { Machine } from './slots.ts';
 
-/** The machines of a group, as vCenter shows them. */
-export function machinesOf(site: Site, root: Root, group: VmGroup): readonly Machine[] {
-  const folder = root.child(folderName(group));
-  return root.machinesOf(group.metadata.uid ?? '').map((marked) => machineFrom(site, folder, marked));
+/** Returns the machines of a group, as the inventory shows them. */
+export function machinesOf(group: VmGroup, { vcenter, watched }: Location): readonly Machine[] {
+  const folder = watched.child(folderName(group));
+  return watched.machinesOf(group.metadata.uid ?? '').map((machine) => machineFrom(machine, folder, vcenter));
 }
 
 function machineFrom(
-  site: Site,
+  { ref, ownership, properties }: OwnedMachine,
   folder: Ref<'Folder'> | undefined,
-  { ref, marks, properties }: Marked,
+  { hosts }: VCenter,
 ): Machine {
   const { name = ref.value, parent, 'guest.ipAddress': ip, 'runtime.host': host } = properties;
   return {
-    slot: marks.slot,
+    slot: ownership.slot,
     name,
     id: ref.value,
     power: properties['runtime.powerState'] ?? 'poweredOff',
     isConnected: (properties['runtime.connectionState'] ?? 'connected') === 'connected',
-    isInFolder: isIn(folder, parent),
+    isInFolder: isInFolder(parent, folder),
     isTemplate: properties['config.template'] ?? false,
     cpus: properties['config.hardware.numCPU'] ?? 0,
     memoryMb: properties['config.hardware.memoryMB'] ?? 0,
-    template: marks.template,
-    templateId: marks.templateId,
-    canAdd: {
+    template: ownership.template,
+    templateId: ownership.templateId,
+    hotAdd: {
       cpus: properties['config.cpuHotAddEnabled'] ?? false,
-      memoryUpToMb: properties['config.memoryHotAddEnabled']
+      maxMemoryMb: properties['config.memoryHotAddEnabled']
         ? properties['config.hotPlugMemoryLimit'] || Number.POSITIVE_INFINITY
         : 0,
     },
     ...(ip && { ip }),
-    ...(host && { host: site.hosts.of(host) }),
+    ...(host && { host: hosts.get(host) }),
   };
 }
 
-/** Whether a machine is in its group's folder. True while that folder does not show: people may have renamed it. */
-export function isIn(folder: Ref<'Folder'> | undefined, parent: Ref | undefined): boolean {
+/** Whether a machine is in its group's folder. True while the inventory lacks the folder: people may have renamed it. */
+export function isInFolder(parent: Ref | undefined, folder: Ref<'Folder'> | undefined): boolean {
   return folder === undefined || parent === undefined || parent.value === folder.value;
+}
+
+export function machineRef(value: string): Ref<'VirtualMachine'> {
+  return { type: 'VirtualMachine', value };
 }

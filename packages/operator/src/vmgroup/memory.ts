@@ -1,2 +1,2 @@
-/** Users say GiB, vCenter MB, which are MiB. */
+/** The spec has GiB; vCenter's MB are MiB. */
 export const MB_IN_GIB = 1_024;

@@ -1,282 +1,336 @@
-import type { Fence, Logger, Permit, World } from '@vmwright/runtime';
-import type { ChangeOptions, Ref } from '@vmwright/vsphere';
-import { OperationLog } from './operation-log.ts';
-import { type Failed, type Failure, type Pauses, type Resting, Rests } from './rests.ts';
-import type { Action, Doing } from './slots.ts';
-import { GroupError } from './trouble.ts';
+import {
+  type ChangeOptions,
+  ensureDestroyed,
+  ensurePoweredOff,
+  ensurePoweredOn,
+  FaultError,
+  faultOf,
+  ignoreFaults,
+  isRef,
+  type Ref,
+  type TaskRef,
+} from '@vmwright/vsphere';
+import { ReportedError } from '../vcenter/errors.ts';
+import { knownOwnershipOf, ownershipLabels } from '../vcenter/ownership.ts';
+import type { VCenter } from '../vcenter/vcenter.ts';
+import type { CloneDestination } from './clone-targets.ts';
+import { MovedError, ResizeRejectedError, TurnedIntoTemplateError } from './errors.ts';
+import type { Operation } from './group-in-flight.ts';
+import { folderName } from './identity.ts';
+import { isInFolder, machineRef } from './machines.ts';
+import { MB_IN_GIB } from './memory.ts';
+import type { Location } from './placement.ts';
+import type { VmGroup } from './resource.ts';
+import { type Action, type ActionType, isTakenOver } from './slots.ts';
 
-export interface OperationsOptions {
-  readonly log: Logger;
-  readonly world: Pick<World, 'monotonic' | 'random' | 'after'>;
-  /** Told of the group whose operation has ended. */
-  readonly wake: (group: string) => void;
+/** What the operations of a group need. */
+export interface OperationContext extends Location {
+  readonly group: VmGroup;
+  /** Id of this cluster in the ownership labels. */
+  readonly cluster: string;
+  /** Undefined when no machine is to be cloned. */
+  readonly destination: CloneDestination | undefined;
+  /** Drops the clone target from its cache: it may be the reason of a failure. */
+  readonly evictTarget: () => void;
 }
 
-/** What is done to the machine of a slot, from the call to the end of its last task. */
-export interface Operation {
-  readonly what: Action['do'];
-  /** Name of the machine, for log lines. */
-  readonly machine: string;
-  /** As it reads before a colon: "powering machine x on". */
-  readonly words: string;
-  /**
-   * Runs it to its end, with `at` called for each vCenter task.
-   * @param scope the operation's own signal and fence, to be passed to every call
-   * @throws how it failed
-   */
-  readonly run: (at: (task: Ref<'Task'>) => void, scope: ChangeOptions) => Promise<void>;
-  /** Whether what it has done shows in the inventory. */
-  readonly shows: () => boolean;
-  /** After it succeeded: whether it proved that the slot has no machine left anywhere in vCenter. */
-  readonly provesGone?: () => boolean;
+/** What an operation has while it runs. */
+interface Running extends OperationContext {
+  /** Signal and fence of the operation, passed to every call. */
+  readonly scope: ChangeOptions;
+  /** Called with each vCenter task as it starts. */
+  readonly onTask: (task: TaskRef) => void;
 }
 
-/** vCenter does not do what a machine was taken down for; the machine is up again. */
-export class InVainError extends Error {
-  /** Whether the same may succeed another time. */
-  readonly mayPass: boolean;
-
-  constructor(cause: unknown, options: { readonly mayPass: boolean }) {
-    super('a machine was taken down in vain', { cause });
-    this.name = 'InVainError';
-    this.mayPass = options.mayPass;
+/** Returns the operation that executes an action. */
+export function operationFor(action: Action, context: OperationContext): Operation {
+  const { watched, group } = context;
+  const { uid = '' } = group.metadata;
+  const name = group.status?.replicas?.find(({ slot }) => slot === action.slot)?.name ?? '';
+  const listed = () =>
+    watched.machinesOf(uid).find(({ ownership }) => ownership.slot === action.slot)?.properties;
+  const power = () => listed()?.['runtime.powerState'];
+  const isSized = () => {
+    const { 'config.hardware.numCPU': cpus, 'config.hardware.memoryMB': memoryMb } = listed() ?? {};
+    return listed() === undefined || (cpus === group.spec.cpu && memoryMb === group.spec.memory * MB_IN_GIB);
+  };
+  const running = (onTask: Running['onTask'], scope: ChangeOptions): Running => ({
+    ...context,
+    onTask,
+    scope,
+  });
+  switch (action.type) {
+    case 'clone':
+      return {
+        type: 'clone',
+        machine: action.name,
+        attempt: cloneAttempt(group),
+        run: (onTask, scope) => clone(action, running(onTask, scope)),
+        // The clone appears before it is powered on, which is part of the operation.
+        isVisible: () => power() === 'poweredOn',
+      };
+    case 'powerOn':
+      return {
+        type: 'powerOn',
+        machine: name,
+        attempt: `powering on machine ${name}`,
+        run: (onTask, scope) =>
+          ensurePoweredOn(context.vcenter.client, machineRef(action.id), { ...scope, onTask }),
+        isVisible: () => power() === 'poweredOn',
+      };
+    case 'reconfigure':
+      return {
+        type: 'reconfigure',
+        machine: name,
+        attempt: `changing cpu and memory of machine ${name}`,
+        run: (onTask, scope) => reconfigure(machineRef(action.id), running(onTask, scope)),
+        isVisible: isSized,
+      };
+    case 'shutDown':
+      return {
+        type: 'shutDown',
+        machine: name,
+        attempt: `shutting down machine ${name}`,
+        run: (onTask, scope) => shutDown(machineRef(action.id), running(onTask, scope)),
+        isVisible: () => true,
+      };
+    case 'resize':
+      return {
+        type: 'resize',
+        machine: name,
+        attempt: `changing cpu and memory of machine ${name}`,
+        run: (onTask, scope) => resize(machineRef(action.id), action.isOn, running(onTask, scope)),
+        isVisible: () => isSized() && power() !== 'poweredOff',
+      };
+    case 'remove': {
+      let isDestroyed = false;
+      return {
+        type: 'remove',
+        machine: name,
+        attempt: `removing machine ${name}`,
+        run: async (onTask, scope) => {
+          isDestroyed = await remove(machineRef(action.id), action.isOn, running(onTask, scope));
+        },
+        isVisible: () => listed() === undefined,
+        provesGone: () => isDestroyed,
+      };
+    }
+    case 'lookUp': {
+      let isGone = false;
+      return {
+        type: 'lookUp',
+        machine: name,
+        attempt: `looking up machine ${name}`,
+        run: async (onTask, scope) => {
+          isGone = await confirmGone(action, running(onTask, scope));
+        },
+        isVisible: () => true,
+        provesGone: () => isGone,
+      };
+    }
   }
 }
 
-/** The group was forgotten, or another replica may act on it by now. */
-export class OperationCancelledError extends Error {
-  readonly code = 'OPERATION_CANCELLED';
+/** Describes clones for messages, with the same text for all machines of a group. */
+export function cloneAttempt({ spec: { template } }: VmGroup): string {
+  return `cloning machines from template '${template}'`;
+}
 
-  constructor() {
-    super('the operation was cancelled: its group is gone, or another term of leadership has begun');
-    this.name = 'OperationCancelledError';
+/** Returns an operation that follows a vCenter task which another process, or an earlier term, started. */
+export function followTask(type: ActionType, machine: string, task: string, { client }: VCenter): Operation {
+  return {
+    type,
+    machine,
+    attempt: `following ${task}`,
+    run: async (onTask, { signal }) => {
+      const ref: TaskRef = { type: 'Task', value: task };
+      onTask(ref);
+      // Whatever the result, the next reconcile observes the machine itself.
+      await client.tasks.follow(ref, { signal }).catch(() => undefined);
+    },
+    isVisible: () => true,
+  };
+}
+
+async function clone(
+  { name, slot, instanceUuid, isRetry }: Action & { readonly type: 'clone' },
+  running: Running,
+): Promise<void> {
+  const { vcenter, group, destination, evictTarget, onTask, scope } = running;
+  if (destination === undefined) throw new Error('a clone needs a destination');
+  const { client } = vcenter;
+  const { cpu: cpus, memory } = group.spec;
+  // vCenter rejects duplicate names within a folder only. An earlier clone may have been moved to another folder.
+  const existing = isRetry ? await client.lookup.byInstanceUuid(instanceUuid, scope) : undefined;
+  if (existing !== undefined) return adoptMachine(existing, slot, destination, running);
+  try {
+    const task = await client.machines.clone(
+      {
+        ...destination,
+        ...{ name, instanceUuid, cpus, memoryMb: memory * MB_IN_GIB, powerOn: true },
+        extraConfig: labelsOf(slot, destination, running),
+      },
+      scope,
+    );
+    onTask(task);
+    await client.tasks.follow(task, scope);
+  } catch (error) {
+    const duplicate = faultOf(error, 'DuplicateName')?.object;
+    if (duplicate !== undefined) return assertOurs(duplicate, name, instanceUuid, running);
+    evictTarget();
+    throw error;
   }
 }
 
-interface Running extends Doing {
-  /** Closed when the operation has ended, is cancelled, or the leader's term in which it began has ended. */
-  readonly fence: Fence;
-  task: string | undefined;
-  /** When it had succeeded; what it has done may take a while to show. */
-  doneAt: number | undefined;
-  readonly shows: () => boolean;
+function labelsOf(slot: number, { template }: CloneDestination, { cluster, group }: OperationContext) {
+  const { uid = '', namespace = '', name } = group.metadata;
+  return ownershipLabels({
+    ...{ cluster, uid, namespace, name, slot },
+    ...{ template: group.spec.template, templateId: template.value },
+  });
 }
 
-/** What is done shows within this time; else it has been undone, and is done again. */
-const SHOWN_MS = 30_000;
-/** What takes a machine down each time is not tried soon again: less so where nothing says that it may pass. */
-const IN_VAIN: Pauses = { firstMs: 10 * 60_000, longestMs: 10 * 60_000 };
-const IN_VAIN_BY_CHANCE: Pauses = { firstMs: 30_000, longestMs: 10 * 60_000 };
-/** A task that takes longer (a question that nobody answers, a datastore that is gone) keeps nobody else waiting. */
-const TURN_MS = 10 * 60_000;
+/** Accepts a duplicate name that belongs to the machine of this slot: the response to the first request was lost. */
+async function assertOurs(
+  duplicate: Ref,
+  name: string,
+  instanceUuid: string,
+  { vcenter, watched, group, scope }: Running,
+): Promise<void> {
+  const { uid = '' } = group.metadata;
+  if (watched.machinesOf(uid).some(({ ref }) => ref.value === duplicate.value)) return;
+  const uuid = isRef(duplicate, 'VirtualMachine') ? await uuidOf(vcenter, duplicate, scope) : 'none';
+  if (uuid === instanceUuid) return;
+  throw new ReportedError(
+    uuid === undefined
+      ? {
+          reason: 'VcenterBusy',
+          message: `vCenter does not show the UUID of machine ${name} yet; retrying automatically`,
+          isProgressing: true,
+        }
+      : {
+          reason: 'NameTaken',
+          message: `the group's folder contains a machine '${name}' that does not belong to the group; rename it, or move it away`,
+        },
+  );
+}
+
+/** Undefined while vCenter does not show it: the machine is being created, or its files are unavailable. */
+async function uuidOf(
+  { client }: VCenter,
+  vm: Ref<'VirtualMachine'>,
+  { signal }: ChangeOptions,
+): Promise<string | undefined> {
+  return (await client.read(vm, ['config.instanceUuid'], { signal }))['config.instanceUuid'];
+}
+
+/** Adopts the machine of an earlier clone that the inventory does not show as ours: it lost its ownership labels. */
+async function adoptMachine(
+  vm: Ref<'VirtualMachine'>,
+  slot: number,
+  destination: CloneDestination,
+  running: Running,
+): Promise<void> {
+  const { vcenter, watched, group, onTask, scope } = running;
+  const { machines, tasks } = vcenter.client;
+  const { uid = '' } = group.metadata;
+  if (watched.machinesOf(uid).some(({ ref }) => ref.value === vm.value)) return;
+  const { parent, name } = await vcenter.client.read(vm, ['parent', 'name'], scope);
+  if (parent?.value !== destination.folder.value) throw new MovedError(name ?? vm.value);
+  const task = await machines.reconfigure(vm, { extraConfig: labelsOf(slot, destination, running) }, scope);
+  onTask(task);
+  await tasks.follow(task, scope);
+}
 
 /**
- * What is under way for each group. A reconcile begins operations and does not wait for their end; that wakes the group.
- *
- * Guarantees: one operation a slot at a time, also until what it has done shows. One that has failed is not tried again
- * before a while that grows with each failure; nor is a machine switched on that goes off again and again. An operation
- * of an ended term, or of a group that is forgotten, is cancelled and sends nothing any more.
+ * Returns whether vCenter has no machine of a slot. A machine without our labels counts as gone: people released it from
+ * the group.
+ * @throws MovedError when the machine is outside the group's folder; ReportedError while the inventory lacks it
  */
-export class Operations {
-  readonly #options: OperationsOptions;
-  readonly #groups = new Map<string, Map<number, Running>>();
-  /** Slots whose machines are proved to be gone. */
-  readonly #gone = new Map<string, Set<number>>();
-  readonly #rests: Rests;
+async function confirmGone(
+  { instanceUuid }: Action & { readonly type: 'lookUp' },
+  { vcenter, watched, group, scope }: Running,
+): Promise<boolean> {
+  const { client } = vcenter;
+  const vm = await client.lookup.byInstanceUuid(instanceUuid, scope);
+  if (vm === undefined) return true;
+  const paths = ['name', 'parent', 'config.instanceUuid', 'config.extraConfig'] as const;
+  const properties = await client.read(vm, paths, scope);
+  if (knownOwnershipOf({ ref: vm, properties }) === undefined) return true;
+  const { name = vm.value, parent } = properties;
+  const folder = watched.child(folderName(group));
+  if (folder === undefined || parent?.value !== folder.value) throw new MovedError(name);
+  throw new ReportedError({
+    reason: 'VcenterBusy',
+    message: `the inventory does not show machine '${name}' yet; retrying automatically`,
+    isProgressing: true,
+  });
+}
 
-  constructor(options: OperationsOptions) {
-    this.#options = options;
-    this.#rests = new Rests(options.world);
-  }
+/** Faults of a guest shutdown after which the machine is powered off instead. */
+const GUEST_CANNOT_SHUT_DOWN: readonly FaultError['code'][] = [
+  'TOOLS_UNAVAILABLE',
+  'NOT_SUPPORTED',
+  'INVALID_STATE',
+];
 
-  /** What is under way, by slot. */
-  of(group: string): ReadonlyMap<number, Doing> {
-    return this.#running(group);
+/** Asks the guest to shut down. Hard power-off if the guest cannot. */
+async function shutDown(
+  vm: Ref<'VirtualMachine'>,
+  { vcenter: { client }, onTask, scope }: Running,
+): Promise<void> {
+  try {
+    await client.machines.shutdownGuest(vm, scope);
+  } catch (error) {
+    if (!(error instanceof FaultError && GUEST_CANNOT_SHUT_DOWN.includes(error.code))) throw error;
+    await ensurePoweredOff(client, vm, { ...scope, onTask });
   }
+}
 
-  /** Whether vCenter is done with all that it was asked for, and not all of it shows. */
-  isWaitingToShow(group: string): boolean {
-    const running = this.#running(group);
-    return running.size > 0 && running.values().every(({ doneAt }) => doneAt !== undefined);
-  }
+async function reconfigure(
+  vm: Ref<'VirtualMachine'>,
+  { vcenter, group, onTask, scope }: Running,
+): Promise<void> {
+  const { cpu: cpus, memory } = group.spec;
+  const { machines, tasks } = vcenter.client;
+  const task = await machines.reconfigure(vm, { cpus, memoryMb: memory * MB_IN_GIB }, scope);
+  onTask(task);
+  await tasks.follow(task, scope);
+}
 
-  /** Without what shows by now. */
-  #running(group: string): ReadonlyMap<number, Running> {
-    const running = this.#groups.get(group) ?? new Map<number, Running>();
-    for (const [slot, { doneAt, shows }] of running)
-      if (doneAt !== undefined && (shows() || this.#now - doneAt > SHOWN_MS)) running.delete(slot);
-    if (running.size === 0) this.#groups.delete(group);
-    return running;
-  }
+/** Powers the machine on again whether or not vCenter accepts the new size. */
+async function resize(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running): Promise<void> {
+  const { vcenter, onTask, scope } = running;
+  const options = { ...scope, onTask };
+  if (isOn) await ensurePoweredOff(vcenter.client, vm, options);
+  const rejection = await reconfigure(vm, running).catch((error: unknown) => error);
+  await ensurePoweredOn(vcenter.client, vm, options);
+  if (rejection === undefined) return;
+  const retryable = !(rejection instanceof FaultError) || rejection.retryable;
+  throw new ResizeRejectedError(rejection, { retryable });
+}
 
-  /** Slots to which something could not be done, and which are left alone for a while. */
-  restingOf(group: string): ReadonlySet<number> {
-    return this.#rests.slots(group, 'slot');
-  }
+/**
+ * Destroys a machine, unless people took it over.
+ * @returns false when vCenter does not know the reference, which does not prove that the machine is gone
+ */
+async function remove(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running): Promise<boolean> {
+  const { vcenter, onTask, scope } = running;
+  const isDestroyed = await ignoreFaults(['OBJECT_NOT_FOUND'], async () => {
+    await assertNotTakenOver(vm, running);
+    return ensureDestroyed(vcenter.client, vm, { ...scope, onTask, powerOff: isOn });
+  });
+  return isDestroyed ?? false;
+}
 
-  /** Slots whose machines were taken down in vain; they are left as they are for a while. */
-  inVainOf(group: string): ReadonlySet<number> {
-    return this.#rests.slots(group, 'changing');
-  }
-
-  /**
-   * Slots whose machines are proved to be gone: destroyed here, or not found by a lookup of their UUIDs.
-   * @param shown slots whose machines the inventory shows; an earlier proof says nothing about these
-   */
-  goneOf(group: string, shown: Iterable<number>): ReadonlySet<number> {
-    const gone = this.#gone.get(group) ?? new Set<number>();
-    for (const slot of shown) gone.delete(slot);
-    return gone;
-  }
-
-  /** Whether clones could not be made, and none is tried for a while. */
-  isCloningAtRest(group: string): boolean {
-    return this.#rests.isAtRest(group, 'clones');
-  }
-
-  /** Whether the template could not be found, and is not looked for for a while. */
-  isLookingAtRest(group: string): boolean {
-    return this.#rests.isAtRest(group, 'template');
-  }
-
-  /** All operations that failed and have not succeeded since; the newest cause last. */
-  failuresOf(group: string): readonly Failure[] {
-    return this.#rests.failuresOf(group);
-  }
-
-  /** When, on the monotonic clock, the group is to be looked at again, though nothing may happen until then. */
-  nextLookAt(group: string): number | undefined {
-    const running = [...(this.#groups.get(group)?.values() ?? [])];
-    const times = [
-      ...this.#rests.ends(group),
-      ...running.flatMap(({ doneAt }) => (doneAt === undefined ? [] : doneAt + SHOWN_MS + 1)),
-    ].filter((time) => time > this.#now);
-    return times.length === 0 ? undefined : Math.min(...times);
-  }
-
-  /**
-   * @param term the fence of the reconcile that begins it
-   * @returns once vCenter is at it, or it has ended
-   */
-  begin(group: string, slot: number, operation: Operation, turn: Permit, term: Fence): Promise<void> {
-    const { what, words, run, shows, provesGone } = operation;
-    const fence = term.nested();
-    const running: Running = { what, shows, fence, task: undefined, doneAt: undefined };
-    const log = new OperationLog(this.#options, group, operation);
-    const slots = this.#groups.get(group) ?? new Map<number, Running>();
-    this.#groups.set(group, slots.set(slot, running));
-    this.#gone.get(group)?.delete(slot);
-    const begun = Promise.withResolvers<void>();
-    const at = (task: Ref<'Task'>) => {
-      running.task = task.value;
-      log.started(task.value);
-      begun.resolve();
-    };
-    const late = this.#options.world.after(TURN_MS, () => turn.release());
-    const end = () => {
-      const isCancelled = !fence.isOpen;
-      late.cancel();
-      fence.close();
-      running.task = undefined;
-      turn.release();
-      begun.resolve();
-      // Nothing can be done in an ended term, and trying at once, again and again, would starve the timer that ends it.
-      if (!isCancelled) this.#options.wake(group);
-    };
-    const changing: Resting = { of: 'changing', slot };
-    const its: Resting = { of: 'slot', slot };
-    const resting: Resting = what === 'clone' ? { of: 'clones' } : its;
-    const isChange = what === 'resize' || what === 'reconfigure';
-    const concerned = isChange ? [its, changing] : [its, resting];
-    for (const each of concerned) this.#rests.trying(group, each, true);
-    // How a cancelled operation ended says nothing about vCenter or the machine.
-    const counts = () => fence.isOpen && this.#groups.get(group)?.get(slot) === running;
-    run(at, { signal: fence.signal, assertLeader: () => fence.assertOpen() }).then(
-      () => {
-        running.doneAt = this.#now;
-        log.succeeded();
-        if (counts()) {
-          if (provesGone?.()) this.#addGone(group, slot);
-          if (what === 'powerOn') this.#rests.begin(group, its, undefined);
-          else for (const each of concerned) this.#rests.end(group, each);
-        }
-        end();
-      },
-      (error: unknown) => {
-        if (counts()) {
-          for (const each of concerned) this.#rests.trying(group, each, false);
-          // What is wrong with one of them alone keeps none of the others from being made.
-          const about = error instanceof GroupError ? its : resting;
-          if (!(error instanceof InVainError))
-            log.failed(error, this.#rests.begin(group, about, { error, words }));
-          else {
-            const { cause, mayPass } = error;
-            const pauses = mayPass ? IN_VAIN_BY_CHANCE : IN_VAIN;
-            log.failed(cause, this.#rests.begin(group, changing, { error: cause, words }, pauses));
-          }
-        }
-        slots.delete(slot);
-        end();
-      },
-    );
-    return begun.promise;
-  }
-
-  /** The group could not be observed, or its deletion not finished. @returns after how many milliseconds to retry */
-  blocked(group: string, failed: Failed): number {
-    return this.#rests.begin(group, { of: 'group' }, failed);
-  }
-
-  /** The group was observed. */
-  unblocked(group: string): void {
-    this.#rests.end(group, { of: 'group' });
-  }
-
-  /** Clones could not even be begun. */
-  cannotClone(group: string, failed: Failed): void {
-    this.#rests.begin(group, { of: 'clones' }, failed);
-  }
-
-  /** The template was looked for. @param failed how that went wrong */
-  looked(group: string, failed?: Failed): void {
-    if (failed === undefined) this.#rests.end(group, { of: 'template' });
-    else this.#rests.begin(group, { of: 'template' }, failed);
-  }
-
-  /**
-   * Something else is wanted now: what went wrong before says nothing about it.
-   * @param isSizeSame machines that were taken down in vain for it are not taken down again
-   */
-  forgive(group: string, { isSizeSame }: { readonly isSizeSame: boolean }): void {
-    this.#rests.forget(group, isSizeSame ? 'changing' : undefined);
-  }
-
-  /** Cancels all operations and forgets all groups. */
-  clear(): void {
-    for (const group of this.#groups.keys()) this.#cancel(group);
-    this.#groups.clear();
-    this.#gone.clear();
-    this.#rests.clear();
-  }
-
-  /** Cancels the operations of a group that is gone, and forgets it. */
-  forget(group: string): void {
-    this.#cancel(group);
-    this.#groups.delete(group);
-    this.#gone.delete(group);
-    this.#rests.forget(group);
-  }
-
-  #addGone(group: string, slot: number): void {
-    this.#gone.set(group, (this.#gone.get(group) ?? new Set<number>()).add(slot));
-  }
-
-  #cancel(group: string): void {
-    for (const { fence } of this.#groups.get(group)?.values() ?? [])
-      fence.close(new OperationCancelledError());
-  }
-
-  get #now(): number {
-    return this.#options.world.monotonic();
-  }
+/** Reads the machine right before it is destroyed: the inventory may be late. */
+async function assertNotTakenOver(
+  vm: Ref<'VirtualMachine'>,
+  { vcenter, watched, group, scope }: Running,
+): Promise<void> {
+  const properties = await vcenter.client.read(vm, ['name', 'parent', 'config.template'], scope);
+  const { name = vm.value, parent, 'config.template': isTemplate = false } = properties;
+  const folder = watched.child(folderName(group));
+  if (!isTakenOver({ isInFolder: isInFolder(parent, folder), isTemplate })) return;
+  throw isTemplate ? new TurnedIntoTemplateError(name) : new MovedError(name);
 }

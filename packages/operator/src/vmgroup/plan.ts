@@ -1,317 +1,338 @@
-import { heldTrouble } from './held.ts';
+import type { ConditionError } from '../vcenter/errors.ts';
+import { instanceUuid } from '../vcenter/ownership.ts';
+import { takenOverError } from './errors.ts';
+import { replicaName } from './identity.ts';
 import { MB_IN_GIB } from './memory.ts';
-import { instanceUuid, replicaName } from './names.ts';
 import { type Replacing, replaceRequested } from './replacement.ts';
 import type { Replica, VmGroup, VmGroupStatus } from './resource.ts';
 import {
   type Action,
+  type ActionType,
   isFromTemplate,
-  isHeld,
   isReady,
   isSized,
+  isTakenOver,
   type Machine,
   mayExist,
-  type Seen,
+  type Observed,
   type Slot,
 } from './slots.ts';
-import { departing, observed } from './status.ts';
-import type { Trouble } from './trouble.ts';
+import { deletingStatus, observedStatus, type PlannedStatus } from './status.ts';
 
-export interface Plan {
-  /** What is stored before anything is done. */
-  readonly status: VmGroupStatus;
-  /** In the order of their worth, where not all can be done at a time. */
+export interface Plan extends PlannedStatus {
+  /** Operations to start after the status is stored, most urgent first. Not all of them may get a permit. */
   readonly actions: readonly Action[];
-  /** Why the group is not as wanted: one event for each. */
-  readonly troubles: readonly Trouble[];
-  /** After which it is to be looked at again, though nothing may happen. */
-  readonly againMs?: number | undefined;
+  /** Why the group is not as its spec wants it: one event for each. */
+  readonly errors: readonly ConditionError[];
+  /** Time until the next reconcile although nothing happens. @default none */
+  readonly requeueAfterMs?: number | undefined;
 }
 
-/** Between the clocks of two replicas. */
-const MOST_SKEW_MS = 60_000;
+/** Largest expected difference between the clocks of two replicas of the operator. */
+const MAX_CLOCK_SKEW_MS = 60_000;
 
 /**
- * What to do next for a group that is wanted, and its status.
+ * Plans the next actions of a group and its status.
  *
- * Each machine has a slot, which is stored before the machine is asked for, and marked as leaving before the machine is
- * removed. A slot that leaves never comes back: another machine gets another slot. It is dropped when its machine is
- * confirmed gone. There are never more slots than wanted machines, except for those that leave.
+ * Each machine has a slot. The slot is stored before the machine is cloned, and stored as terminating before the machine
+ * is removed. A terminating slot never comes back: a new machine gets a new slot. A slot is dropped when its machine is
+ * confirmed gone. There are never more slots than wanted machines, except terminating ones.
  */
-export function plan(group: VmGroup, seen: Seen, now: number): Plan {
-  const { slots, replacing, ...decided } = decide(group, seen, now);
-  const { replacing: _, ...status } = observed(group, seen, slots, now);
-  return { ...decided, status: { ...status, ...(replacing && { replacing }) } };
+export function plan(group: VmGroup, observed: Observed, now: number): Plan {
+  const { slots, replacing, ...decided } = decide(group, observed, now);
+  const withRequest = ({ replacing: _, ...status }: VmGroupStatus): VmGroupStatus => ({
+    ...status,
+    ...(replacing && { replacing }),
+  });
+  const { status, waitingStatus } = observedStatus(group, observed, slots, now);
+  return { ...decided, status: withRequest(status), waitingStatus: withRequest(waitingStatus) };
 }
 
-/** The same for a group that is being deleted: none of its machines is wanted. */
-export function planDeletion(group: VmGroup, seen: Seen, message: string, now: number): Plan {
-  const none = { ...group, spec: { ...group.spec, replicas: 0 } };
-  const { slots, replacing: _, ...decided } = decide(none, seen, now);
-  const status = observed(none, seen, slots, now);
-  const said = (heldTrouble(slots, seen) ?? seen.troubles.at(-1))?.message ?? message;
-  return { ...decided, status: departing({ ...group, status }, said, now) };
+/** Plans the deletion of a group: no machine is wanted. */
+export function planDeletion(group: VmGroup, observed: Observed, message: string, now: number): Plan {
+  const empty = { ...group, spec: { ...group.spec, replicas: 0 } };
+  const { slots, replacing: _, ...decided } = decide(empty, observed, now);
+  const { status } = observedStatus(empty, observed, slots, now);
+  const error = takenOverError(slots, observed) ?? observed.errors.at(-1);
+  return { ...decided, ...deletingStatus({ ...group, status }, error?.message ?? message, now) };
 }
 
-/** The status of a paused group: what is observed, without any decision. No slot is added, dropped or given up. */
-export function observePaused(group: VmGroup, seen: Seen, now: number): VmGroupStatus {
-  const slots = [...known(group, seen, now).values()].map(
+/** Returns the status of a paused group: what is observed, without a decision. No slot is added or dropped. */
+export function observePaused(group: VmGroup, observed: Observed, now: number): VmGroupStatus {
+  const slots = [...knownReplicas(group, observed, now).values()].map(
     (replica): Slot => ({
       replica,
-      machine: seen.machines.find(({ slot }) => slot === replica.slot),
-      doing: seen.busy.get(replica.slot),
+      machine: observed.machines.find(({ slot }) => slot === replica.slot),
+      operating: observed.operating.get(replica.slot),
     }),
   );
-  return observed(
-    group,
-    seen,
-    slots.sort((a, b) => a.replica.slot - b.replica.slot),
-    now,
-  );
+  return observedStatus(group, observed, slots.sort(bySlot), now).status;
 }
 
-interface Decision extends Omit<Plan, 'status'> {
+interface Decision extends Omit<Plan, keyof PlannedStatus> {
   readonly slots: readonly Slot[];
   readonly replacing: Replacing | undefined;
 }
 
-function decide(group: VmGroup, seen: Seen, now: number): Decision {
-  const scaledSlots = scaled(group, seen, now);
-  const request = replaceRequested(group, seen, scaledSlots, spareOf(group, scaledSlots));
-  const slots = rollOut(group, seen, request.slots)
-    .map((slot) => staying(group, slot))
+function decide(group: VmGroup, observed: Observed, now: number): Decision {
+  const scaled = scaledSlots(group, observed, now);
+  const request = replaceRequested(group, observed, scaled, unavailableBudget(group, scaled));
+  const slots = rolledOut(group, observed, request.slots)
+    .map((slot) => withoutStaleShutdown(group, slot))
     .map((slot) => withOffSince(group, slot, now));
+  const takenOver = takenOverError(slots, observed);
   return {
     slots,
     replacing: request.replacing,
-    troubles: [...request.troubles, ...seen.troubles, ...[heldTrouble(slots, seen) ?? []].flat()],
-    actions: actionsFor(group, seen, slots, now),
-    againMs: earliest(patienceLeft(group, slots, now), offGraceLeft(slots, now)),
+    errors: [...request.errors, ...observed.errors, ...(takenOver ? [takenOver] : [])],
+    actions: actionsFor(group, observed, slots, now),
+    requeueAfterMs: earliest(gracePeriodLeft(group, slots, now), offGraceLeft(slots, now)),
   };
 }
 
-/** The slots that there shall be, with those that leave. */
-function scaled(group: VmGroup, seen: Seen, now: number): readonly Slot[] {
+/** Returns the slots after scaling out and in, including terminating ones. */
+function scaledSlots(group: VmGroup, observed: Observed, now: number): readonly Slot[] {
   const { spec } = group;
-  const machines = new Map(seen.machines.map((machine) => [machine.slot, machine]));
-  const replicas = known(group, seen, now);
+  const machines = new Map(observed.machines.map((machine) => [machine.slot, machine]));
+  const replicas = knownReplicas(group, observed, now);
   const slots: Slot[] = [];
   for (const replica of replicas.values()) {
     const { slot } = replica;
-    const [machine, doing] = [machines.get(slot), seen.busy.get(slot)];
-    const isGone = replica.leaving === true && machine === undefined && doing === undefined;
-    if (!isGone || mayExist(replica, seen)) slots.push({ replica, machine, doing });
+    const [machine, operating] = [machines.get(slot), observed.operating.get(slot)];
+    const isEmpty = replica.terminating === true && machine === undefined && operating === undefined;
+    if (!isEmpty || mayExist(replica, observed)) slots.push({ replica, machine, operating });
   }
-  const surplus = slots.filter(({ replica }) => !replica.leaving).length - spec.replicas;
-  const victims = new Set(surplus > 0 ? inOrderOfLeaving(group, slots).slice(0, surplus) : []);
-  const isThere = ({ replica, machine, doing }: Slot) =>
-    machine !== undefined || doing !== undefined || mayExist(replica, seen);
-  const kept = slots.flatMap((slot) => (victims.has(slot) ? (isThere(slot) ? leaving(slot) : []) : slot));
+  const surplus = slots.filter(({ replica }) => !replica.terminating).length - spec.replicas;
+  const victims = new Set(surplus > 0 ? inScaleInOrder(group, slots).slice(0, surplus) : []);
+  const exists = ({ replica, machine, operating }: Slot) =>
+    machine !== undefined || operating !== undefined || mayExist(replica, observed);
+  const kept = slots.flatMap((slot) => (victims.has(slot) ? (exists(slot) ? terminating(slot) : []) : slot));
   const added: Slot[] = [];
   for (let slot = 0; kept.length + added.length < spec.replicas; slot++)
     if (!replicas.has(slot))
-      added.push({ replica: decided(group, slot, now), machine: undefined, doing: seen.busy.get(slot) });
-  return [...kept, ...added].sort((a, b) => a.replica.slot - b.replica.slot);
+      added.push({
+        replica: newReplica(group, slot, now),
+        machine: undefined,
+        operating: observed.operating.get(slot),
+      });
+  return [...kept, ...added].sort(bySlot);
 }
 
 /**
- * The stored slots by their numbers, and those of machines that the status does not list: a clone that came late, after
- * its slot was given up, or a status that was lost.
+ * Returns the stored replicas by slot, and those of machines that the status lacks: a clone that finished after its slot
+ * was dropped, or a status that was lost.
  */
-function known(group: VmGroup, { machines }: Seen, now: number): Map<number, Replica> {
-  const known = new Map((group.status?.replicas ?? []).map((replica) => [replica.slot, replica]));
+function knownReplicas(group: VmGroup, { machines }: Observed, now: number): Map<number, Replica> {
+  const replicas = new Map((group.status?.replicas ?? []).map((replica) => [replica.slot, replica]));
   for (const { slot } of machines)
-    if (!known.has(slot)) known.set(slot, { ...decided(group, slot, now), attempts: 1 });
-  return known;
+    if (!replicas.has(slot)) replicas.set(slot, { ...newReplica(group, slot, now), attempts: 1 });
+  return replicas;
 }
 
-/** Those that are to be replaced leave, as many at a time as may be away; none does for a template that is not there. */
-function rollOut(group: VmGroup, seen: Seen, slots: readonly Slot[]): readonly Slot[] {
+/** Terminates machines of an old template, within maxUnavailable. None is removed before the new template is found. */
+function rolledOut(group: VmGroup, observed: Observed, slots: readonly Slot[]): readonly Slot[] {
   const { spec } = group;
-  if (spec.update?.strategy === 'OnDelete' || !seen.isTemplateThere || seen.isCloningAtRest) return slots;
-  let budget = spareOf(group, slots);
+  const canClone = observed.isTemplateFound && !observed.areClonesBackingOff;
+  if (spec.update?.strategy === 'OnDelete' || !canClone) return slots;
+  let budget = unavailableBudget(group, slots);
   return slots.map((slot) => {
     const { machine, replica } = slot;
-    // Of one that vCenter has lost touch with nobody can say that it is away: it waits for its host.
-    const isOld = machine?.isConnected === true && !isHeld(machine) && !isFromTemplate(group, seen, machine);
-    if (!isOld || replica.leaving || seen.resting.has(replica.slot)) return slot;
+    // A disconnected machine may still run. It waits for its host.
+    const isOld =
+      machine?.isConnected === true && !isTakenOver(machine) && !isFromTemplate(group, observed, machine);
+    if (!isOld || replica.terminating || observed.backingOff.has(replica.slot)) return slot;
     if (isReady(slot) && budget-- <= 0) return slot;
-    return leaving(slot);
+    return terminating(slot);
   });
 }
 
-function actionsFor(group: VmGroup, seen: Seen, slots: readonly Slot[], now: number): readonly Action[] {
+function actionsFor(
+  group: VmGroup,
+  observed: Observed,
+  slots: readonly Slot[],
+  now: number,
+): readonly Action[] {
   const isRolling = group.spec.update?.strategy !== 'OnDelete';
-  const softly = (slot: Slot, then: Action & { readonly do: 'remove' | 'resize' }): readonly Action[] => {
+  const afterShutdown = (
+    slot: Slot,
+    then: Action & { readonly type: 'remove' | 'resize' },
+  ): readonly Action[] => {
     const { slot: number, shutdownAt } = slot.replica;
-    const isAsked = shutdownAt !== undefined;
-    if (slot.machine?.power !== 'poweredOn' || patienceOf(group) === 0) return [then];
-    if (!isAsked) return [{ do: 'shutDown', slot: number, id: then.id }];
-    return endOfPatience(group, shutdownAt, now) <= now ? [then] : [];
+    if (slot.machine?.power !== 'poweredOn' || gracePeriodOf(group) === 0) return [then];
+    if (shutdownAt === undefined) return [{ type: 'shutDown', slot: number, id: then.id }];
+    return endOfGracePeriod(group, shutdownAt, now) <= now ? [then] : [];
   };
-  let budget = spareOf(group, slots);
+  let budget = unavailableBudget(group, slots);
   const actions = slots.flatMap((slot): readonly Action[] => {
-    const { replica, machine, doing } = slot;
+    const { replica, machine, operating } = slot;
     const { slot: number, instanceUuid } = replica;
-    if (doing !== undefined || seen.resting.has(number)) return [];
+    if (operating !== undefined || observed.backingOff.has(number)) return [];
     if (machine === undefined) {
-      if (replica.leaving) return [{ do: 'lookUp', slot: number, instanceUuid }];
-      if (seen.isCloningAtRest) return [];
-      const again = (replica.attempts ?? 0) > 0;
-      // Not by the name in the status, which people can change: one name per slot prevents a second machine.
-      return [{ do: 'clone', slot: number, name: replicaName(group, number), instanceUuid, again }];
+      if (replica.terminating) return [{ type: 'lookUp', slot: number, instanceUuid }];
+      if (observed.areClonesBackingOff) return [];
+      const isRetry = (replica.attempts ?? 0) > 0;
+      // Not the name in the status, which users can edit: one name per slot prevents a second machine.
+      return [{ type: 'clone', slot: number, name: replicaName(group, number), instanceUuid, isRetry }];
     }
     const { id, power } = machine;
-    if (replica.leaving) {
-      if (isHeld(machine)) return [];
-      return softly(slot, { do: 'remove', slot: number, id, isOn: power !== 'poweredOff' });
+    if (replica.terminating) {
+      if (isTakenOver(machine)) return [];
+      return afterShutdown(slot, { type: 'remove', slot: number, id, isOn: power !== 'poweredOff' });
     }
-    if (!machine.isConnected || machine.isTemplate) return []; // people have to repair that first
+    if (!machine.isConnected || machine.isTemplate) return []; // only people can fix that
     const isOn = power === 'poweredOn';
-    const isToStay = !isRolling || isSized(group, machine) || seen.inVain.has(number);
-    if (isToStay) {
+    const keepsSize = !isRolling || isSized(group, machine) || observed.resizeRejected.has(number);
+    if (keepsSize) {
       const isGraceOver = (offGraceLeft([slot], now) ?? 0) <= 0;
-      return isOn || !isGraceOver ? [] : [{ do: 'powerOn', slot: number, id }];
+      return isOn || !isGraceOver ? [] : [{ type: 'powerOn', slot: number, id }];
     }
-    if (canChangeRunning(group, machine)) return [{ do: 'reconfigure', slot: number, id }];
-    // Who does not run takes nothing away from the others.
-    const resize = { do: 'resize', slot: number, id, isOn: power !== 'poweredOff' } as const;
-    return !isReady(slot) || budget-- > 0 ? softly(slot, resize) : [];
+    if (canHotAdd(group, machine)) return [{ type: 'reconfigure', slot: number, id }];
+    // A machine that does not run needs no budget.
+    const resize = { type: 'resize', slot: number, id, isOn: power !== 'poweredOff' } as const;
+    return !isReady(slot) || budget-- > 0 ? afterShutdown(slot, resize) : [];
   });
-  return actions.sort((a, b) => WORTH.indexOf(a.do) - WORTH.indexOf(b.do));
+  return actions.sort((a, b) => URGENCY.indexOf(a.type) - URGENCY.indexOf(b.type));
 }
 
-const WORTH: readonly Action['do'][] = [
+/** Most urgent first. */
+const URGENCY: readonly ActionType[] = [
   ...(['powerOn', 'reconfigure', 'lookUp', 'shutDown', 'remove', 'clone', 'resize'] as const),
 ];
 
-/** A guest that was asked to shut itself down, and need not any more, is as good as any: should it do so, it is switched on. */
-function staying(group: VmGroup, slot: Slot): Slot {
+/** Forgets a guest shutdown that is no longer needed. A guest that still completes it is powered on again. */
+function withoutStaleShutdown(group: VmGroup, slot: Slot): Slot {
   const { shutdownAt, ...replica } = slot.replica;
   const { machine } = slot;
   const isRolling = group.spec.update?.strategy !== 'OnDelete';
-  const isToGo = replica.leaving || (machine !== undefined && isRolling && !isSized(group, machine));
-  return shutdownAt === undefined || (isToGo && machine?.power === 'poweredOn') ? slot : { ...slot, replica };
+  const isNeeded = replica.terminating || (machine !== undefined && isRolling && !isSized(group, machine));
+  return shutdownAt === undefined || (isNeeded && machine?.power === 'poweredOn')
+    ? slot
+    : { ...slot, replica };
 }
 
 /**
- * With OnDelete an administrator powers a machine off to delete it, so that the group makes another: such a machine is
- * left off for a while. One that never ran is powered on at once.
+ * With OnDelete, administrators power a machine off to delete it, so that the group creates another. The operator leaves
+ * such a machine off for this long. A machine that never ran is powered on at once.
  */
 const OFF_GRACE_MS = 5 * 60_000;
 
 function withOffSince({ spec }: VmGroup, slot: Slot, now: number): Slot {
   const { offSince, ...replica } = slot.replica;
-  const isOff = slot.machine?.power === 'poweredOff' && slot.doing === undefined && !replica.leaving;
+  const isOff = slot.machine?.power === 'poweredOff' && slot.operating === undefined && !replica.terminating;
   const isLeftOff = spec.update?.strategy === 'OnDelete' && isOff;
   const since = offSince ?? (replica.power === 'poweredOn' ? new Date(now).toISOString() : undefined);
   return { ...slot, replica: { ...replica, ...(isLeftOff && since !== undefined && { offSince: since }) } };
 }
 
-/** Until the first of the machines that are left off is powered on; 0 where that is due. */
+/** Returns the time until the first machine that is left off is powered on; 0 when one is due. */
 function offGraceLeft(slots: readonly Slot[], now: number): number | undefined {
   const left = slots.flatMap(({ replica: { offSince } }) => {
     if (offSince === undefined) return [];
     const sinceMs = Date.parse(offSince);
-    return sinceMs > now + MOST_SKEW_MS ? 0 : Math.max(0, sinceMs + OFF_GRACE_MS - now);
+    return sinceMs > now + MAX_CLOCK_SKEW_MS ? 0 : Math.max(0, sinceMs + OFF_GRACE_MS - now);
   });
   return left.length === 0 ? undefined : Math.min(...left);
 }
 
-/** Only what is still to come: what is due is done now, and must not enqueue the group again. */
+/** Ignores times that have passed: their actions are planned now, and must not requeue the group again. */
 function earliest(...times: readonly (number | undefined)[]): number | undefined {
-  const left = times.filter((time) => time !== undefined && time > 0);
-  return left.length === 0 ? undefined : Math.min(...left.flatMap((time) => time ?? []));
+  const left = times.flatMap((time) => (time !== undefined && time > 0 ? time : []));
+  return left.length === 0 ? undefined : Math.min(...left);
 }
 
-/** When a guest that was asked to shut itself down is not waited for any more. */
-function endOfPatience(group: VmGroup, shutdownAt: string, now: number): number {
+/** Returns when a guest that was asked to shut down is powered off. */
+function endOfGracePeriod(group: VmGroup, shutdownAt: string, now: number): number {
   const askedAt = Date.parse(shutdownAt);
-  // Of a clock that was put back nobody can tell how much of the time is over.
-  return askedAt > now + MOST_SKEW_MS ? now : askedAt + patienceOf(group);
+  // After a clock was set back, the time that has passed is unknown.
+  return askedAt > now + MAX_CLOCK_SKEW_MS ? now : askedAt + gracePeriodOf(group);
 }
 
-/** How long guests are given to shut themselves down. */
-function patienceOf({ spec: { shutdownSeconds = 0 } }: VmGroup): number {
+function gracePeriodOf({ spec: { shutdownSeconds = 0 } }: VmGroup): number {
   return shutdownSeconds * 1_000;
 }
 
 /**
- * Milliseconds until the first guest that was asked to shut down has had its time. A deadline that has passed does not
- * count: the action that follows it is begun, or waits for something that enqueues the group when it comes.
+ * Returns the time until the first grace period ends. One that has ended does not count: its action starts now, or waits
+ * for something that enqueues the group.
  */
-function patienceLeft(group: VmGroup, slots: readonly Slot[], now: number): number | undefined {
+function gracePeriodLeft(group: VmGroup, slots: readonly Slot[], now: number): number | undefined {
   const left = slots.flatMap(({ replica: { shutdownAt }, machine }) => {
     if (shutdownAt === undefined || machine?.power !== 'poweredOn') return [];
-    const ms = endOfPatience(group, shutdownAt, now) - now;
+    const ms = endOfGracePeriod(group, shutdownAt, now) - now;
     return ms > 0 ? ms : [];
   });
   return left.length === 0 ? undefined : Math.min(...left);
 }
 
-/** Those that may leave, first those that leave first. */
-function inOrderOfLeaving({ spec }: VmGroup, slots: readonly Slot[]): readonly Slot[] {
+/** Returns the slots that scale-in may terminate, first victim first. */
+function inScaleInOrder({ spec }: VmGroup, slots: readonly Slot[]): readonly Slot[] {
   const { scaleIn = 'NotReadyFirst' } = spec;
   const age = (a: Slot, b: Slot) =>
     a.replica.created.localeCompare(b.replica.created) || a.replica.slot - b.replica.slot;
-  // Also before those that run: a machine that people took over is not under the group's control.
-  const isThere = ({ machine, doing }: Slot) =>
-    Number(doing !== undefined || (machine !== undefined && !isHeld(machine)));
+  // A machine that people took over is not under the group's control, so it goes before running ones.
+  const isControlled = ({ machine, operating }: Slot) =>
+    Number(operating !== undefined || (machine !== undefined && !isTakenOver(machine)));
   const readiness = (a: Slot, b: Slot) =>
-    isThere(a) - isThere(b) || (scaleIn === 'NotReadyFirst' ? Number(isReady(a)) - Number(isReady(b)) : 0);
+    isControlled(a) - isControlled(b) ||
+    (scaleIn === 'NotReadyFirst' ? Number(isReady(a)) - Number(isReady(b)) : 0);
   return slots
-    .filter(({ replica }) => !replica.leaving)
+    .filter(({ replica }) => !replica.terminating)
     .sort((a, b) => readiness(a, b) || (scaleIn === 'Oldest' ? age(a, b) : age(b, a)));
 }
 
-/** How many more may be away than are. */
-function spareOf({ spec }: VmGroup, slots: readonly Slot[]): number {
+/** Returns how many more machines may become unavailable under maxUnavailable. */
+function unavailableBudget({ spec }: VmGroup, slots: readonly Slot[]): number {
   const { maxUnavailable = 1 } = spec.update ?? {};
-  const most =
+  const limit =
     typeof maxUnavailable === 'number'
       ? maxUnavailable
       : Math.max(1, Math.floor((Number.parseInt(maxUnavailable, 10) * spec.replicas) / 100));
-  return most - (spec.replicas - slots.filter(isReady).length);
+  return limit - (spec.replicas - slots.filter(isReady).length);
 }
 
-function canChangeRunning({ spec }: VmGroup, { power, cpus, memoryMb, canAdd }: Machine): boolean {
+/** Whether vCenter can give a running machine its new size. */
+function canHotAdd({ spec }: VmGroup, { power, cpus, memoryMb, hotAdd }: Machine): boolean {
   const wantedMb = spec.memory * MB_IN_GIB;
   return (
     power === 'poweredOn' &&
-    (cpus === spec.cpu || (cpus < spec.cpu && canAdd.cpus)) &&
-    (memoryMb === wantedMb || (memoryMb < wantedMb && wantedMb <= canAdd.memoryUpToMb))
+    (cpus === spec.cpu || (cpus < spec.cpu && hotAdd.cpus)) &&
+    (memoryMb === wantedMb || (memoryMb < wantedMb && wantedMb <= hotAdd.maxMemoryMb))
   );
 }
 
-function leaving(slot: Slot): Slot {
-  return { ...slot, replica: { ...slot.replica, leaving: true } };
+function terminating(slot: Slot): Slot {
+  return { ...slot, replica: { ...slot.replica, terminating: true } };
 }
 
-function decided(group: VmGroup, slot: number, now: number): Replica {
+function newReplica(group: VmGroup, slot: number, now: number): Replica {
   const wasUsed = slot < (group.status?.slotsUsed ?? 0);
   return {
     slot,
     name: replicaName(group, slot),
     instanceUuid: instanceUuid(group.metadata.uid ?? '', slot),
     created: new Date(now).toISOString(),
-    // Its machine of before may be somewhere, where nobody has shown it to us.
+    // An earlier machine of the slot may exist where the inventory does not show it.
     ...(wasUsed && { attempts: 1 }),
   };
 }
 
+function bySlot(a: Slot, b: Slot): number {
+  return a.replica.slot - b.replica.slot;
+}
+
 /**
- * The status as it is stored right before these are done. Making and removing are counted: only a write is compared with
- * what is stored, and who does not know what has changed since is refused there.
+ * Returns the status to store right before these actions start. It counts clones and removals, so that each is preceded
+ * by a write: the API server rejects a write by an operator that does not know the latest version.
  */
-export function attempting(status: VmGroupStatus, actions: readonly Action[], now: number): VmGroupStatus {
-  const done = new Map(actions.map((action) => [action.slot, action.do]));
+export function withAttempts(status: VmGroupStatus, actions: readonly Action[], now: number): VmGroupStatus {
+  const types = new Map(actions.map((action) => [action.slot, action.type]));
   const counted = (replica: Replica): Replica => {
     const { slot, attempts = 0 } = replica;
-    const what = done.get(slot);
-    if (what === 'clone' || what === 'remove') return { ...replica, attempts: attempts + 1 };
-    if (what === 'shutDown') return { ...replica, shutdownAt: new Date(now).toISOString() };
-    if (what !== 'resize') return replica;
-    const { shutdownAt: _, ...others } = replica; // it is off now, and up again soon
+    const type = types.get(slot);
+    if (type === 'clone' || type === 'remove') return { ...replica, attempts: attempts + 1 };
+    if (type === 'shutDown') return { ...replica, shutdownAt: new Date(now).toISOString() };
+    if (type !== 'resize') return replica;
+    const { shutdownAt: _, ...others } = replica; // the machine is powered on again
     return others;
   };
   return { ...status, ...(status.replicas && { replicas: status.replicas.map(counted) }) };

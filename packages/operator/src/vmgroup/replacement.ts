@@ -1,19 +1,20 @@
 import { replaceRequestOf } from '../annotations.ts';
+import type { ConditionError } from '../vcenter/errors.ts';
 import type { VmGroup, VmGroupStatus } from './resource.ts';
-import { isHeld, isReady, type Seen, type Slot } from './slots.ts';
-import type { Trouble } from './trouble.ts';
+import { isReady, isTakenOver, type Observed, type Slot } from './slots.ts';
 
 export type Replacing = NonNullable<VmGroupStatus['replacing']>;
 
-/** Slots after a person's request to replace machines, and what is left of the request. */
-export interface Replaced {
+/** Result of a request to replace machines. */
+export interface Replacement {
   readonly slots: readonly Slot[];
+  /** The request and the slots that still wait. */
   readonly replacing: Replacing | undefined;
-  /** Names in the request that are no machines of the group. */
-  readonly troubles: readonly Trouble[];
+  /** Names in the request that the group does not have. */
+  readonly errors: readonly ConditionError[];
 }
 
-/** Whether machines wait to be replaced at a person's request. */
+/** Whether machines wait to be replaced on request. */
 export function isReplacing(group: VmGroup): boolean {
   const request = replaceRequestOf(group);
   const { replacing } = group.status ?? {};
@@ -21,41 +22,41 @@ export function isReplacing(group: VmGroup): boolean {
 }
 
 /**
- * Marks machines that a person wants replaced as leaving, as many at a time as may be unavailable.
+ * Terminates the machines that a user asked to replace (annotation `vmwright.dev/replace`), within maxUnavailable.
  *
- * A request is resolved to slots once, when it is first seen, and stored: a machine that later gets the same slot or name
- * is not replaced again. The same request can be made again after the annotation was removed.
+ * A request is resolved to slots once, when it is first observed, and stored: a machine that later gets the same slot or
+ * name is not replaced again. The same request can be made again after the annotation was removed.
  * @param budget how many more machines may become unavailable
  */
 export function replaceRequested(
   group: VmGroup,
-  seen: Seen,
+  observed: Observed,
   slots: readonly Slot[],
   budget: number,
-): Replaced {
+): Replacement {
   const request = replaceRequestOf(group);
-  if (request === undefined) return { slots, replacing: undefined, troubles: [] };
+  if (request === undefined) return { slots, replacing: undefined, errors: [] };
   const { replacing } = group.status ?? {};
   const isNew = replacing?.request !== request;
   const names = isNew ? namesIn(request) : [];
   const pending = new Set(isNew ? slots.filter(matches(names)).map(numberOf) : replacing.slots);
-  const canReplace = seen.isTemplateThere === true && !seen.isCloningAtRest;
+  const canReplace = observed.isTemplateFound === true && !observed.areClonesBackingOff;
   let left = budget;
   const replaced = slots.map((slot) => {
     const { machine, replica } = slot;
     if (!pending.has(replica.slot)) return slot;
-    // A slot without a machine gets a new one anyway; a machine that people took over is theirs.
-    const isOver = replica.leaving === true || machine === undefined || isHeld(machine);
-    if (!isOver && (!canReplace || seen.resting.has(replica.slot) || (isReady(slot) && left-- <= 0)))
+    // A slot without a machine gets a new one anyway; a machine that people took over is never removed.
+    const isDone = replica.terminating === true || machine === undefined || isTakenOver(machine);
+    if (!isDone && (!canReplace || observed.backingOff.has(replica.slot) || (isReady(slot) && left-- <= 0)))
       return slot;
     pending.delete(replica.slot);
-    return isOver ? slot : { ...slot, replica: { ...replica, leaving: true } };
+    return isDone ? slot : { ...slot, replica: { ...replica, terminating: true } };
   });
-  const present = new Set(slots.map(numberOf));
+  const existing = new Set(slots.map(numberOf));
   return {
     slots: replaced,
-    replacing: { request, slots: [...pending].filter((slot) => present.has(slot)) },
-    troubles: unknownIn(names, slots),
+    replacing: { request, slots: [...pending].filter((slot) => existing.has(slot)) },
+    errors: unknownIn(names, slots),
   };
 }
 
@@ -77,7 +78,7 @@ function numberOf({ replica: { slot } }: Slot): number {
   return slot;
 }
 
-function unknownIn(names: readonly string[], slots: readonly Slot[]): readonly Trouble[] {
+function unknownIn(names: readonly string[], slots: readonly Slot[]): readonly ConditionError[] {
   const unknown = names.filter((name) => !slots.some(matches([name])));
   if (unknown.length === 0) return [];
   const list = unknown.map((name) => `'${name}'`).join(', ');

@@ -1,104 +1,107 @@
 import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
-import { FOLDER_RULES, LONGEST_PATH } from './folder-path.ts';
+import { FOLDER_RULES, MAX_PATH_LENGTH } from './folder-path.ts';
 
 const { array, boolean, conditions, integer, intOrString, literals, object, optional, string } = schema;
 
 const replicas = integer({
-  description: 'How many machines there shall be. Not more than a thousand: each is listed in the status.',
+  description: 'Desired number of machines, at most 1000: the status lists each of them.',
   minimum: 0,
   maximum: 1_000,
   format: 'int32',
 });
-/** vSphere 8's largest machine. */
+/** Limits of a machine in vSphere 8. */
 const MOST_CPUS = 768;
 const MOST_MEMORY_GIB = 24 * 1_024;
 
 const cpu = integer({
-  description: 'How many CPUs each machine has.',
+  description: 'Number of virtual CPUs of each machine.',
   minimum: 1,
   maximum: MOST_CPUS,
   format: 'int32',
 });
 const memory = integer({
-  description: 'How much memory each machine has, in GiB.',
+  description: 'Memory of each machine in GiB.',
   minimum: 1,
   maximum: MOST_MEMORY_GIB,
   format: 'int32',
 });
 const template = string({
   description:
-    'What the machines are cloned from: the name of a template, or its path where several are called so. One that is not there yet is waited for.',
+    'Template that the machines are cloned from: its name, or its inventory path if the name is ambiguous. The operator waits for a template that does not exist yet.',
   minLength: 1,
 });
 
-/** Where machines go. What is left out is as the operator was told, or the only one that vCenter has. */
+/** Fields of the placement. A missing one is the default of the vCenter, or the only object of that type. */
 const place = {
   vcenter: optional(
-    string({ description: 'Which vCenter, by its name in the file of vCenters.', minLength: 1 }),
+    string({ description: 'Name of the vCenter in the file that --vcenters names.', minLength: 1 }),
   ),
-  datacenter: optional(string({ description: 'Which datacenter, by its name.', minLength: 1 })),
+  datacenter: optional(string({ description: 'Name of the datacenter.', minLength: 1 })),
   folder: optional(
     string({
       description:
-        "The folder of machines that the group's own is made in; made where it is missing. At most 8 steps, such as a/b.",
+        "Path of the VM folder that contains the group's own folder, for example a/b, with at most 8 segments. The operator creates it if it is missing.",
       minLength: 1,
-      maxLength: LONGEST_PATH,
+      maxLength: MAX_PATH_LENGTH,
       rules: FOLDER_RULES,
     }),
   ),
-  cluster: optional(string({ description: 'Which cluster, by its name or path.', minLength: 1 })),
-  resourcePool: optional(string({ description: 'Which resource pool, by its name or path.', minLength: 1 })),
-  datastore: optional(string({ description: 'Which datastore, by its name or path.', minLength: 1 })),
+  cluster: optional(string({ description: 'Name or inventory path of the compute cluster.', minLength: 1 })),
+  resourcePool: optional(
+    string({ description: 'Name or inventory path of the resource pool.', minLength: 1 }),
+  ),
+  datastore: optional(string({ description: 'Name or inventory path of the datastore.', minLength: 1 })),
   storagePolicy: optional(
-    string({ description: "Which storage policy the machines' disks follow, by its id.", minLength: 1 }),
+    string({ description: "Id of the storage policy of the machines' disks.", minLength: 1 }),
   ),
 };
 
-/** Machines do not move: what says where they are cannot change. The other fields say where new machines go. */
-const FIXED = ['vcenter', 'datacenter', 'folder'] as const;
+/** Immutable fields: machines do not move. The other fields apply to new machines. */
+const IMMUTABLE = ['vcenter', 'datacenter', 'folder'] as const;
 
-/** @param at the placement in the spec, with the objects on the way to it */
-function fixedPlacement(at: readonly string[]): readonly schema.Rule[] {
+/** @param at path of the placement in the spec */
+function immutablePlacement(at: readonly string[]): readonly schema.Rule[] {
   const valueIn = (self: string, name: string) => {
     const path = [self, ...at, name];
     const has = path.slice(2).map((_, i) => `has(${path.slice(0, i + 2).join('.')})`);
     return `(${[...has, `has(${path.join('.')})`].join(' && ')} ? ${path.join('.')} : '')`;
   };
-  return FIXED.map((name) => ({
+  return IMMUTABLE.map((name) => ({
     rule: `${valueIn('self', name)} == ${valueIn('oldSelf', name)}`,
-    message: `${[...at, name].join('.')} cannot be changed, because machines do not move; delete the group and create another`,
+    message: `${[...at, name].join('.')} is immutable, because machines do not move; delete the group and create another`,
   }));
 }
 
 const linked = optional(
   boolean({
     description:
-      "Whether disks build on the template's current snapshot instead of being copied: made in seconds, at the price of leaning on the template.",
+      'Whether machines are linked clones: their disks are based on the current snapshot of the template. Cloning takes seconds, but the machines depend on the template. false by default.',
   }),
 );
 const updateStrategy = literals(['RollingUpdate', 'OnDelete'], {
   description:
-    'How machines follow when cpu, memory or template change. RollingUpdate: by and by. OnDelete: those that are there stay as they are.',
+    'How a change of cpu, memory or template reaches existing machines. RollingUpdate (default): they are updated or replaced within maxUnavailable. OnDelete: they stay as they are.',
 });
 const maxUnavailable = intOrString({
-  description: 'How many machines may be away at a time while they are updated: a number, or a percentage.',
+  description:
+    'Maximum number of machines that may be unavailable during an update: a number, or a percentage of replicas. 1 by default.',
   rules: [
     {
       rule: "type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",
-      message: 'maxUnavailable is a number from 1 on, or a percentage from 1% to 100%',
+      message: 'maxUnavailable must be a number of at least 1, or a percentage from 1% to 100%',
     },
   ],
 });
 const scaleIn = optional(
   literals(['NotReadyFirst', 'Newest', 'Oldest'], {
     description:
-      'Which machines go first when there are too many. NotReadyFirst, unless said otherwise: those that do not run, then the newest.',
+      'Which machines are removed first when replicas shrinks. NotReadyFirst (default): those that do not run, then the newest.',
   }),
 );
 const shutdownSeconds = optional(
   integer({
     description:
-      'How long a guest is given to shut itself down before it is powered off. 0, unless said otherwise: it is powered off at once.',
+      'Time in seconds that a guest has to shut down before the machine is powered off. 0 (default): the machine is powered off at once.',
     minimum: 0,
     maximum: 86_400,
   }),
@@ -107,84 +110,94 @@ const shutdownSeconds = optional(
 const fields = {
   observedGeneration: optional(
     integer({
-      description:
-        'Generation of the spec that the operator has acted on last; -1 before it has seen the object. Smaller than metadata.generation while a change is not taken up yet.',
+      description: 'Generation of the spec that this status describes; -1 before the first reconcile.',
       format: 'int64',
     }),
   ),
   phase: optional(
     literals(['RUNNING', 'PENDING', 'ERROR'], {
       description:
-        'RUNNING: all machines are there, run, and are as wanted. PENDING: on the way there. ERROR: something stands in the way.',
+        'RUNNING: all machines exist, run and are up to date. PENDING: the operator works on it. ERROR: lastMessage says what prevents it.',
     }),
   ),
-  currentReplicas: optional(integer({ description: 'How many machines there are.' })),
-  desiredReplicas: optional(integer({ description: 'How many there shall be, as last looked at.' })),
-  readyReplicas: optional(integer({ description: 'How many of them run.' })),
+  currentReplicas: optional(integer({ description: 'Number of machines that exist.' })),
+  desiredReplicas: optional(integer({ description: 'Desired number of machines at the last reconcile.' })),
+  readyReplicas: optional(integer({ description: 'Number of machines that run.' })),
   updatedReplicas: optional(
-    integer({ description: 'How many of them have the wanted template, cpu and memory.' }),
+    integer({ description: 'Number of machines with the current template, cpu and memory.' }),
   ),
-  lastMessage: optional(string({ description: 'What there is to know, in a sentence.' })),
-  selector: optional(string({ description: 'For autoscalers.' })),
-  vcenter: optional(string({ description: 'Where its machines are: the vCenter,' })),
-  vcenterId: optional(string({ description: 'which is this one, whatever it is called,' })),
-  datacenter: optional(string({ description: 'the datacenter,' })),
-  folder: optional(string({ description: 'and the folder that its own is in. They do not move.' })),
+  lastMessage: optional(string({ description: 'Message of the condition Ready.' })),
+  selector: optional(
+    string({
+      description: 'Label selector of the scale subresource. No pod matches it; autoscalers require it.',
+    }),
+  ),
+  vcenter: optional(
+    string({ description: "Name of the vCenter that holds the group's machines. Machines do not move." }),
+  ),
+  vcenterId: optional(string({ description: "UUID of the vCenter that holds the group's machines." })),
+  datacenter: optional(string({ description: "Name of the datacenter that holds the group's machines." })),
+  folder: optional(string({ description: "Path of the VM folder that contains the group's own folder." })),
   folderId: optional(
     string({
-      description: 'Reference of that folder in vCenter, by which it is found after it was renamed.',
+      description: 'Reference of that folder in vCenter, by which the operator finds a renamed folder.',
     }),
   ),
   replicas: optional(
     array(
       object({
-        slot: integer({ description: 'Which of the group it is. A slot that was left may be taken again.' }),
-        name: string({ description: 'In vCenter.' }),
-        instanceUuid: string({ description: 'In vCenter, fixed before the machine is made.' }),
-        created: string({ description: 'When it was decided on.', format: 'date-time' }),
+        slot: integer({
+          description:
+            'Number of the machine in the group. A slot can be used again after its machine is gone.',
+        }),
+        name: string({ description: 'Name of the machine in vCenter.' }),
+        instanceUuid: string({
+          description: 'instanceUuid of the machine in vCenter, decided before the machine is cloned.',
+        }),
+        created: string({ description: 'Time when the slot was created.', format: 'date-time' }),
         attempts: optional(
           integer({
-            description: 'How often vCenter was about to be asked for it: stored before each time.',
+            description: 'Number of requests to clone or remove the machine. Stored before each request.',
           }),
         ),
-        leaving: optional(boolean({ description: 'It is, or will be, removed.' })),
+        terminating: optional(boolean({ description: 'Whether the machine is being removed.' })),
         offSince: optional(
           string({
             description:
-              'When the machine was first observed powered off, with the update strategy OnDelete. It is powered on five minutes later.',
+              'Time when the machine was first observed powered off, with the update strategy OnDelete. The operator powers it on five minutes later.',
             format: 'date-time',
           }),
         ),
         shutdownAt: optional(
-          string({ description: 'When its guest was asked to shut itself down.', format: 'date-time' }),
+          string({ description: 'Time when the guest was asked to shut down.', format: 'date-time' }),
         ),
-        power: optional(literals(['poweredOn', 'poweredOff', 'suspended'])),
-        ip: optional(string()),
-        host: optional(string()),
-        task: optional(string({ description: 'What vCenter is doing to it.' })),
+        power: optional(
+          literals(['poweredOn', 'poweredOff', 'suspended'], { description: 'Power state of the machine.' }),
+        ),
+        ip: optional(string({ description: 'IP address that the guest reports.' })),
+        host: optional(string({ description: 'Name of the ESXi host that runs the machine.' })),
+        task: optional(string({ description: 'Reference of the vCenter task in flight.' })),
       }),
-      { description: 'Its machines, and those that are to come.' },
+      { description: 'Machines of the group, including those that are being cloned or removed.' },
     ),
   ),
   replacing: optional(
     object(
       {
         request: string({
-          description: 'The value of the annotation vmwright.dev/replace that was accepted.',
+          description: 'Value of the annotation vmwright.dev/replace that was accepted.',
         }),
-        slots: array(integer(), { description: 'Slots that wait to be replaced.' }),
+        slots: array(integer(), { description: 'Slots whose machines wait to be replaced.' }),
       },
-      { description: 'The last request to replace machines.' },
+      { description: 'Latest request to replace machines.' },
     ),
   ),
-  slotsUsed: optional(
-    integer({ description: 'Slots from this one on were never used: nothing can be left of them.' }),
-  ),
+  slotsUsed: optional(integer({ description: 'Slots from this number on were never used.' })),
   conditions: optional(conditions()),
 };
 
 const status = object(fields, {
-  description: 'The observed state of the machines, written by the operator alone.',
+  description: 'Observed state of the machines, written by the operator.',
   // Differs from every generation, so that kstatus (Flux, Argo CD) does not take a group without a status for ready.
   default: { observedGeneration: -1 },
 });
@@ -210,7 +223,7 @@ const shown = {
   ],
 } as const;
 
-const description = 'A number of machines from one template, on vSphere.';
+const description = 'VmGroup is a number of machines on vSphere, cloned from one template.';
 
 export const VERSIONS = [
   {
@@ -220,17 +233,22 @@ export const VERSIONS = [
     spec: object(
       {
         ...{ replicas, cpu, memory, template },
-        placement: optional(object(place, { description: 'Where the machines go.' })),
+        placement: optional(
+          object(place, {
+            description:
+              'Where the machines are placed. Machines do not move: vcenter, datacenter and folder are immutable.',
+          }),
+        ),
         linked,
         update: optional(
           object(
             { strategy: optional(updateStrategy), maxUnavailable: optional(maxUnavailable) },
-            { description: 'How machines follow when cpu, memory or template change.' },
+            { description: 'How a change of cpu, memory or template reaches existing machines.' },
           ),
         ),
         ...{ scaleIn, shutdownSeconds },
       },
-      { description: 'The wanted machines.', rules: fixedPlacement(['placement']) },
+      { description: 'Desired machines.', rules: immutablePlacement(['placement']) },
     ),
     ...shown,
   },
@@ -246,13 +264,13 @@ export const VERSIONS = [
         maxUnavailable: optional(maxUnavailable),
         ...{ scaleIn, shutdownSeconds },
       },
-      { description: 'The wanted machines.', rules: fixedPlacement([]) },
+      { description: 'Desired machines.', rules: immutablePlacement([]) },
     ),
     ...shown,
   },
 ] as const;
 
-/** A number of machines from one template, on vSphere. */
+/** A number of machines on vSphere, cloned from one template. */
 export const VmGroup = defineKind({
   group: 'vm.codeconnect.vmworld.com',
   kind: 'VmGroup',
@@ -262,8 +280,5 @@ export const VmGroup = defineKind({
 });
 export type VmGroup = ObjectOf<typeof VmGroup>;
 export type VmGroupStatus = NonNullable<VmGroup['status']>;
-/** A machine of a group, or one that is to come. */
+/** Stored state of a slot. */
 export type Replica = NonNullable<VmGroupStatus['replicas']>[number];
-export type Placement = NonNullable<VmGroup['spec']['placement']>;
-/** A placement, with the reference of the folder in vCenter once it is known: people can rename the folder. */
-export type Placed = Placement & { readonly folderId?: string | undefined };

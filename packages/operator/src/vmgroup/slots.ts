@@ -1,99 +1,103 @@
+import type { ConditionError } from '../vcenter/errors.ts';
 import { MB_IN_GIB } from './memory.ts';
 import type { Replica, VmGroup } from './resource.ts';
-import type { Trouble } from './trouble.ts';
 
-/** A machine of the group, as vCenter shows it. */
+/** A machine of the group, as the inventory shows it. */
 export interface Machine {
   readonly slot: number;
-  /** Present name in vCenter; people can rename a machine. */
+  /** Current name in vCenter; people can rename a machine. */
   readonly name: string;
-  /** Its reference in vCenter. */
+  /** Value of its reference in vCenter. */
   readonly id: string;
   readonly power: 'poweredOn' | 'poweredOff' | 'suspended';
-  /** Whether vCenter has to do with it: not while its host does not respond, or its files cannot be reached. */
+  /** False while its ESXi host does not respond, or its files are unavailable. */
   readonly isConnected: boolean;
-  /** False for a machine that people moved to another folder below the watched one. */
+  /** False when people moved the machine to another folder below the watched one. */
   readonly isInFolder: boolean;
-  /** True for a machine that people turned into a template. */
+  /** True when people turned the machine into a template. */
   readonly isTemplate: boolean;
   readonly cpus: number;
   readonly memoryMb: number;
-  /** What it was cloned from, in the words of the spec of then, and the same in vCenter's. */
+  /** Template of the machine, as the spec named it when the machine was cloned. */
   readonly template: string;
+  /** Reference of that template. */
   readonly templateId: string;
-  /** What can be added while it runs. */
-  readonly canAdd: { readonly cpus: boolean; readonly memoryUpToMb: number };
+  /** What can be added while the machine runs. */
+  readonly hotAdd: { readonly cpus: boolean; readonly maxMemoryMb: number };
   readonly ip?: string | undefined;
   readonly host?: string | undefined;
 }
 
-/** What a reconcile has found. */
-export interface Seen {
+/** What a reconcile has observed in vCenter, and what the operator knows about its own operations. */
+export interface Observed {
   readonly machines: readonly Machine[];
-  /** What is being done to a slot, or was and does not show yet. */
-  readonly busy: ReadonlyMap<number, Doing>;
-  /** Slots to which something could not be done; they are left alone for a while. */
-  readonly resting: ReadonlySet<number>;
-  /** Clones could not be made; none is tried for a while. */
-  readonly isCloningAtRest: boolean;
-  /** Slots whose machines vCenter does not let be what is wanted; for a while they run on as they are. */
-  readonly inVain: ReadonlySet<number>;
-  /** Slots that have no machine left anywhere in vCenter: it was destroyed, or a lookup by UUID found none. */
+  /** Operations in flight by slot, including those with a result that the inventory does not show yet. */
+  readonly operating: ReadonlyMap<number, Operating>;
+  /** Slots that are left alone because an operation failed. */
+  readonly backingOff: ReadonlySet<number>;
+  /** Whether no machine is cloned because a clone failed. */
+  readonly areClonesBackingOff: boolean;
+  /** Slots whose machines keep their size because vCenter rejected the new one. */
+  readonly resizeRejected: ReadonlySet<number>;
+  /** Slots without a machine anywhere in vCenter: it was destroyed, or a lookup by UUID found none. */
   readonly gone: ReadonlySet<number>;
-  /** Machines that a lookup by UUID found outside the watched folder: their names by slot. */
+  /** Names of machines that a lookup by UUID found outside the watched folder, by slot. */
   readonly movedAway: ReadonlyMap<number, string>;
-  /** The wanted template, in vCenter's words, as it was found last. */
+  /** Reference of the template in the spec, as it was last found. */
   readonly templateId?: string | undefined;
-  /** Whether it has just been found. */
-  readonly isTemplateThere?: boolean | undefined;
-  /** Why operations failed that have not succeeded since; the newest last. */
-  readonly troubles: readonly Trouble[];
+  /** Whether the template was found by this reconcile. */
+  readonly isTemplateFound?: boolean | undefined;
+  /** Failures of operations that have not succeeded since, latest cause last. */
+  readonly errors: readonly ConditionError[];
 }
 
-export interface Doing {
-  readonly what: Action['do'];
-  /** vCenter's task. */
+/** An operation in flight. */
+export interface Operating {
+  readonly type: ActionType;
+  /** The vCenter task. */
   readonly task?: string | undefined;
 }
 
-/** What is to be done to the machine of a slot. */
+/** An operation to start on the machine of a slot. */
 export type Action =
   | {
-      readonly do: 'clone';
+      readonly type: 'clone';
       readonly slot: number;
       readonly name: string;
       readonly instanceUuid: string;
-      /** Whether vCenter was asked for it before, and may have made it somewhere. */
-      readonly again: boolean;
+      /** Whether an earlier request may have created the machine somewhere. */
+      readonly isRetry: boolean;
     }
-  | { readonly do: 'powerOn'; readonly slot: number; readonly id: string }
-  | { readonly do: 'reconfigure'; readonly slot: number; readonly id: string }
-  /** Its guest is asked to; what comes then is seen. */
-  | { readonly do: 'shutDown'; readonly slot: number; readonly id: string }
-  /** Off, changed, and on again, whether or not vCenter lets it be changed: what cannot be added while it runs. */
-  | { readonly do: 'resize'; readonly slot: number; readonly id: string; readonly isOn: boolean }
-  | { readonly do: 'remove'; readonly slot: number; readonly id: string; readonly isOn: boolean }
-  /** Looks a terminating machine that the inventory does not show up by its UUID, in all of vCenter. */
-  | { readonly do: 'lookUp'; readonly slot: number; readonly instanceUuid: string };
+  | { readonly type: 'powerOn'; readonly slot: number; readonly id: string }
+  | { readonly type: 'reconfigure'; readonly slot: number; readonly id: string }
+  /** Asks the guest to shut down. */
+  | { readonly type: 'shutDown'; readonly slot: number; readonly id: string }
+  /** Powers the machine off, changes its size and powers it on, whether or not vCenter accepts the size. */
+  | { readonly type: 'resize'; readonly slot: number; readonly id: string; readonly isOn: boolean }
+  | { readonly type: 'remove'; readonly slot: number; readonly id: string; readonly isOn: boolean }
+  /** Looks a terminating machine that the inventory does not show up by its UUID, in the whole vCenter. */
+  | { readonly type: 'lookUp'; readonly slot: number; readonly instanceUuid: string };
 
-/** A slot of the group: what is stored of it, its machine and the operation in flight. */
+export type ActionType = Action['type'];
+
+/** A slot of the group: its stored state, its machine and its operation in flight. */
 export interface Slot {
   readonly replica: Replica;
   readonly machine: Machine | undefined;
-  readonly doing: Doing | undefined;
+  readonly operating: Operating | undefined;
 }
 
-export function isReady({ replica, machine, doing }: Slot): boolean {
+export function isReady({ replica, machine, operating }: Slot): boolean {
   const isGoingDown =
-    replica.leaving ||
+    replica.terminating ||
     replica.shutdownAt !== undefined ||
-    doing?.what === 'resize' ||
-    doing?.what === 'remove';
+    operating?.type === 'resize' ||
+    operating?.type === 'remove';
   return machine?.power === 'poweredOn' && machine.isConnected && !isGoingDown;
 }
 
-/** Matches the template's name, or its reference where the same template is written in another way. */
-export function isFromTemplate({ spec }: VmGroup, { templateId }: Seen, machine: Machine): boolean {
+/** Compares the template's name, and its reference for a template that the spec names in another way. */
+export function isFromTemplate({ spec }: VmGroup, { templateId }: Observed, machine: Machine): boolean {
   return machine.template === spec.template || machine.templateId === templateId;
 }
 
@@ -105,11 +109,11 @@ export function isSized({ spec }: VmGroup, { cpus, memoryMb }: Machine): boolean
  * Whether vCenter may have a machine of a slot that the inventory does not show: people can move a machine out of the
  * watched folder. Such a slot is kept until a lookup by UUID proves that the machine is gone.
  */
-export function mayExist({ slot, attempts = 0 }: Replica, { gone }: Seen): boolean {
+export function mayExist({ slot, attempts = 0 }: Replica, { gone }: Observed): boolean {
   return attempts > 0 && !gone.has(slot);
 }
 
-/** Whether people took a machine over; such a machine is never destroyed. */
-export function isHeld({ isInFolder, isTemplate }: Pick<Machine, 'isInFolder' | 'isTemplate'>): boolean {
+/** Whether people took a machine over. Such a machine is never destroyed. */
+export function isTakenOver({ isInFolder, isTemplate }: Pick<Machine, 'isInFolder' | 'isTemplate'>): boolean {
   return !isInFolder || isTemplate;
 }

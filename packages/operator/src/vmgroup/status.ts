@@ -1,62 +1,93 @@
-import { type Outcome, withOutcome, withPaused } from '@vmwright/runtime';
+import { type Condition, type Outcome, setCondition, withOutcome, withPaused } from '@vmwright/runtime';
 import { isPaused, pauseOf } from '../annotations.ts';
-import { heldTrouble } from './held.ts';
+import type { ConditionError } from '../vcenter/errors.ts';
+import { takenOverError } from './errors.ts';
 import type { Replica, VmGroup, VmGroupStatus } from './resource.ts';
-import { type Doing, isFromTemplate, isReady, isSized, type Machine, type Seen, type Slot } from './slots.ts';
-import type { Trouble } from './trouble.ts';
+import {
+  isFromTemplate,
+  isReady,
+  isSized,
+  type Machine,
+  type Observed,
+  type Operating,
+  type Slot,
+} from './slots.ts';
 
 const DONE = 'successfully reconciled VmGroup';
+const WAITING = 'waiting for a vCenter task slot';
 
-/** The status with what is being done by now. */
-export function withTasks(status: VmGroupStatus, busy: ReadonlyMap<number, Doing>): VmGroupStatus {
+/** Type of the condition that says whether the operator can use the group's vCenter. */
+const VCENTER_AVAILABLE = 'VCenterAvailable';
+
+/** A status, and the same while actions wait for a permit. They differ only for a group that is progressing. */
+export interface PlannedStatus {
+  readonly status: VmGroupStatus;
+  readonly waitingStatus: VmGroupStatus;
+}
+
+type Phase = NonNullable<VmGroupStatus['phase']>;
+
+/** Returns the status with the vCenter tasks in flight. */
+export function withTasks(status: VmGroupStatus, operating: ReadonlyMap<number, Operating>): VmGroupStatus {
   const replicas = status.replicas?.map(({ task: _, ...replica }) => {
-    const task = busy.get(replica.slot)?.task;
+    const task = operating.get(replica.slot)?.task;
     return { ...replica, ...(task !== undefined && { task }) };
   });
   return { ...status, ...(replicas && { replicas }) };
 }
 
-/** The status that describes these slots. A stable group has the same status on every reconcile. */
-export function observed(group: VmGroup, seen: Seen, slots: readonly Slot[], now: number): VmGroupStatus {
+/** Returns the status of a group with these slots. A stable group has the same status on every reconcile. */
+export function observedStatus(
+  group: VmGroup,
+  observed: Observed,
+  slots: readonly Slot[],
+  now: number,
+): PlannedStatus {
   const { spec, metadata } = group;
   const machines = slots.flatMap(({ machine }) => machine ?? []);
   const ready = slots.filter(isReady).length;
-  const isCurrent = (machine: Machine) => isFromTemplate(group, seen, machine) && isSized(group, machine);
-  const updated = slots.filter(({ machine, replica }) => machine && !replica.leaving && isCurrent(machine));
+  const isCurrent = (machine: Machine) => isFromTemplate(group, observed, machine) && isSized(group, machine);
+  const updated = slots.filter(
+    ({ machine, replica }) => machine && !replica.terminating && isCurrent(machine),
+  );
   const isUpdated = updated.length === spec.replicas || spec.update?.strategy === 'OnDelete';
   const isComplete = machines.length === spec.replicas && slots.length === spec.replicas;
-  const held = heldTrouble(slots, seen);
-  const trouble = held ?? seen.troubles.at(-1);
-  const isDone = isComplete && ready === spec.replicas && isUpdated && held === undefined;
-  const [current, wanted] = [machines.length, spec.replicas];
+  const takenOver = takenOverError(slots, observed);
+  const error = takenOver ?? observed.errors.at(-1);
+  const isDone = isComplete && ready === spec.replicas && isUpdated && takenOver === undefined;
+  const [current, desired] = [machines.length, spec.replicas];
   const status: VmGroupStatus = {
     ...group.status,
     currentReplicas: current,
-    desiredReplicas: wanted,
+    desiredReplicas: desired,
     readyReplicas: ready,
     updatedReplicas: updated.length,
     selector: `vmwright.dev/vmgroup=${metadata.name.slice(0, 63).replace(/[^a-z0-9]+$/, '')}`,
-    replicas: slots.map(shownAs),
+    replicas: slots.map(reportedReplica),
     slotsUsed: Math.max(group.status?.slotsUsed ?? 0, ...slots.map(({ replica }) => replica.slot + 1)),
   };
-  if (isDone)
-    return reported(group, status, now, 'RUNNING', { state: 'ready', reason: 'Running', message: DONE });
-  if (trouble !== undefined) return troubled({ ...group, status }, trouble, now);
+  const counted = { ...group, status };
+  const report = (phase: Phase, outcome: Outcome) =>
+    withVcenterAvailable(group, reported(counted, now, phase, outcome), undefined, now);
+  if (isDone) return always(report('RUNNING', { state: 'ready', reason: 'Running', message: DONE }));
+  if (error !== undefined)
+    return always(withVcenterAvailable(group, failedStatus(counted, error, now), undefined, now));
   const message =
-    current !== wanted
-      ? `${current} of ${wanted} machines exist`
-      : ready !== wanted
-        ? `${ready} of ${wanted} machines run`
-        : slots.length !== wanted
+    current !== desired
+      ? `${current} of ${desired} machines exist`
+      : ready !== desired
+        ? `${ready} of ${desired} machines run`
+        : slots.length !== desired
           ? 'confirming that removed machines are gone'
-          : `${updated.length} of ${wanted} machines are as wanted; the others are updated`;
-  return reported(group, status, now, 'PENDING', { state: 'progressing', reason: 'Progressing', message });
+          : `${updated.length} of ${desired} machines are up to date`;
+  const progressing = { state: 'progressing', reason: 'Progressing' } as const;
+  return orWaiting(message, (text) => report('PENDING', { ...progressing, message: text }));
 }
 
-function shownAs({ replica, machine, doing }: Slot): Replica {
+function reportedReplica({ replica, machine, operating }: Slot): Replica {
   const { power: _, ip: __, host: ___, task: ____, shutdownAt, ...kept } = replica;
   const { name = replica.name, power, ip, host } = machine ?? {};
-  const task = doing?.task;
+  const task = operating?.task;
   return {
     ...kept,
     name,
@@ -68,31 +99,61 @@ function shownAs({ replica, machine, doing }: Slot): Replica {
   };
 }
 
-/** The status of a group that is not as wanted for this reason. What was observed before stays. */
-export function troubled(group: VmGroup, trouble: Trouble, now: number): VmGroupStatus {
-  const { reason, message, isUnknown = false, isPassing, mayPass } = trouble;
-  const state = isPassing || mayPass ? 'progressing' : 'stalled';
-  const status = { ...group.status, desiredReplicas: group.spec.replicas };
-  return reported(group, status, now, isPassing ? 'PENDING' : 'ERROR', { state, reason, message, isUnknown });
+/** Returns the status of a group that is not as its spec wants it. What was observed before stays. */
+export function failedStatus(group: VmGroup, error: ConditionError, now: number): VmGroupStatus {
+  const { reason, message, isUnknown = false, isProgressing, retryable } = error;
+  const state = isProgressing || retryable ? 'progressing' : 'stalled';
+  const desired = { ...group.status, desiredReplicas: group.spec.replicas };
+  const phase = isProgressing ? 'PENDING' : 'ERROR';
+  const status = reported({ ...group, status: desired }, now, phase, { state, reason, message, isUnknown });
+  return isUnknown ? withVcenterAvailable(group, status, error, now) : status;
 }
 
-/** The status of a group that is being deleted. */
-export function departing(group: VmGroup, message: string, now: number): VmGroupStatus {
-  return reported(group, group.status ?? {}, now, 'PENDING', {
-    ...{ state: 'progressing', reason: 'Deleting' },
-    message: isPaused(group) ? `the deletion is paused; ${message}` : message,
-  });
+/** Returns the status of a group that is being deleted. */
+export function deletingStatus(group: VmGroup, message: string, now: number): PlannedStatus {
+  const text = isPaused(group) ? `the deletion is paused; ${message}` : message;
+  return orWaiting(text, (said) =>
+    reported(group, now, 'PENDING', { state: 'progressing', reason: 'Deleting', message: said }),
+  );
 }
 
-function reported(
-  group: VmGroup,
+function always(status: VmGroupStatus): PlannedStatus {
+  return { status, waitingStatus: status };
+}
+
+function orWaiting(message: string, report: (message: string) => VmGroupStatus): PlannedStatus {
+  return { status: report(message), waitingStatus: report(`${message}; ${WAITING}`) };
+}
+
+/** @param outage undefined when vCenter responds and the inventory is current */
+function withVcenterAvailable(
+  { metadata: { generation } }: VmGroup,
   status: VmGroupStatus,
+  outage: ConditionError | undefined,
   now: number,
-  phase: NonNullable<VmGroupStatus['phase']>,
-  outcome: Outcome,
 ): VmGroupStatus {
+  const condition: Omit<Condition, 'lastTransitionTime'> = {
+    type: VCENTER_AVAILABLE,
+    ...(outage === undefined
+      ? { status: 'True', reason: 'Connected', message: 'vCenter responds and its inventory is current' }
+      : {
+          status: outage.isProgressing ? 'Unknown' : 'False',
+          reason: outage.reason,
+          message: outage.message,
+        }),
+    ...(generation !== undefined && { observedGeneration: generation }),
+  };
+  return { ...status, conditions: setCondition(status.conditions, condition, now) };
+}
+
+function reported(group: VmGroup, now: number, phase: Phase, outcome: Outcome): VmGroupStatus {
   const isHalted = isPaused(group) && group.metadata.deletionTimestamp === undefined;
   const message = isHalted ? `paused; ${outcome.message}` : outcome.message;
-  const said = withOutcome(group, { ...status, phase, lastMessage: message }, { ...outcome, message }, now);
-  return withPaused(group, said, pauseOf(group), now);
+  const status = withOutcome(
+    group,
+    { ...group.status, phase, lastMessage: message },
+    { ...outcome, message },
+    now,
+  );
+  return withPaused(group, status, pauseOf(group), now);
 }

@@ -1,26 +1,33 @@
 import type { ExternalResources, Logger, Owner } from '@vmwright/runtime';
-import { customValueOf, FaultError, isRef, NotFoundError, type Ref } from '@vmwright/vsphere';
-import { removeStray } from './actions.ts';
-import { ownerOf as folderOwner, releaseFolder } from './folder.ts';
-import { folderKey } from './locator.ts';
-import { certainMarksIn, FOLDER_OWNER, marksIn, ownerIn } from './marks.ts';
-import { folderName } from './names.ts';
-import type { Marked } from './root.ts';
-import { DEFAULT_FOLDER } from './roots.ts';
-import type { Site } from './site.ts';
-import type { Sites } from './sites.ts';
+import {
+  customValueOf,
+  ensureDestroyed,
+  FaultError,
+  ignoreFaults,
+  isRef,
+  NotFoundError,
+  type Ref,
+} from '@vmwright/vsphere';
+import { FOLDER_OWNER, folderOwnerFrom, knownOwnershipOf, ownershipOf } from '../vcenter/ownership.ts';
+import { DEFAULT_FOLDER } from '../vcenter/placement.ts';
+import type { VCenter } from '../vcenter/vcenter.ts';
+import type { VCenterPool } from '../vcenter/vcenter-pool.ts';
+import type { OwnedMachine } from '../vcenter/watched-folder.ts';
+import { folderOwnerOf, releaseFolder } from './folders.ts';
+import { folderName } from './identity.ts';
+import { folderLock } from './placement.ts';
 
-/** A machine or a folder with our ownership labels, which may have no VmGroup. */
+/** A machine or a folder with our ownership labels. Its VmGroup may not exist. */
 export interface OwnedResource {
-  readonly site: Site;
+  readonly vcenter: VCenter;
   readonly ref: Ref<'VirtualMachine'> | Ref<'Folder'>;
   readonly name: string;
-  /** The folder that a folder is in. */
+  /** Parent of a folder. */
   readonly parent?: Ref<'Folder'> | undefined;
   readonly owner: Owner;
-  /** A folder that stayed when its group was deleted, which is recorded on it. */
+  /** Whether it is a folder that stayed when its group was deleted, which its custom attribute records. */
   readonly isKept?: boolean;
-  /** A machine that people moved out of its group's folder, or turned into a template. */
+  /** Whether it is a machine that people moved out of its group's folder, or turned into a template. */
   readonly isHeld?: boolean;
 }
 
@@ -31,208 +38,208 @@ const MACHINE = [
 /**
  * The machines and folders of all vCenters that carry this cluster's ownership labels.
  *
- * Which folders to look into is derived from vCenter itself, so that a restarted operator finds orphans where no group is
- * left: the watched folders, the default folder of each vCenter, and all folders that are marked as a group's.
+ * The folders to search are found in vCenter itself, so that a restarted operator finds orphans where no group is left:
+ * the watched folders, the default folder of each vCenter, and all folders that a group owns.
  */
 export function vcenterResources(
-  sites: Sites,
+  vcenters: VCenterPool,
   cluster: string,
   log: Logger,
 ): ExternalResources<OwnedResource> {
-  const roots = new KnownRoots();
+  const searched = new SearchedFolders();
   return {
     list: async (signal) => {
-      const found: OwnedResource[] = [];
-      for (const site of sites) {
-        // A vCenter that cannot be listed does not keep the others from being listed.
-        const strays = await straysOn(site, cluster, roots, signal).catch((error) => {
+      const resources: OwnedResource[] = [];
+      for (const vcenter of vcenters) {
+        // A vCenter that cannot be listed does not prevent the list of others.
+        const listed = await listResources(vcenter, cluster, searched, signal).catch((error) => {
           signal.throwIfAborted();
-          log.warn({ vcenter: site.name, error: String(error) }, 'Listing machines without a VmGroup failed');
+          log.warn({ vcenter: vcenter.name, error: String(error) }, 'Listing owned machines failed');
         });
-        found.push(...(strays ?? []));
+        resources.push(...(listed ?? []));
       }
-      return found;
+      return resources;
     },
-    idOf: ({ site, ref }) => `${site.name}/${ref.value}`,
+    idOf: ({ vcenter, ref }) => `${vcenter.name}/${ref.value}`,
     describe: ({ ref, name }) => `${isRef(ref, 'Folder') ? 'folder' : 'machine'} '${name}'`,
     createdAt: () => undefined,
     ownerOf: ({ owner }) => owner,
     outlivedOwner: ({ isKept = false }) => isKept,
     isHeld: ({ isHeld = false }) => isHeld,
-    refetch: async (stray, signal) => {
-      const { site, ref } = stray;
-      try {
-        if (!isRef(ref, 'Folder')) return await refetchMachine(site, ref, cluster, signal);
-        const owner = await folderOwner(site.vcenter, ref, { signal });
-        return owner?.cluster === cluster ? { ...stray, owner: { name: '', ...owner } } : undefined;
-      } catch (error) {
-        if (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND') return undefined;
-        throw error;
-      }
+    refetch: async (resource, signal) => {
+      const { vcenter, ref } = resource;
+      return ignoreFaults(['OBJECT_NOT_FOUND'], async () => {
+        if (!isRef(ref, 'Folder')) return refetchMachine(vcenter, ref, cluster, signal);
+        const owner = await folderOwnerOf(vcenter.client, ref, { signal });
+        return owner?.cluster === cluster ? { ...resource, owner: { name: '', ...owner } } : undefined;
+      });
     },
-    remove: async ({ site, ref, name, parent, owner }, scope) => {
-      if (!isRef(ref, 'Folder')) return removeStray(site, ref, scope);
-      const release = () => releaseFolder(site.vcenter, ref, owner.uid, scope);
-      await (parent === undefined ? release() : site.alone(folderKey({ folder: parent }, name), release));
+    remove: async ({ vcenter, ref, name, parent, owner }, scope) => {
+      if (!isRef(ref, 'Folder')) return void (await ensureDestroyed(vcenter.client, ref, scope));
+      const release = () => releaseFolder(vcenter.client, ref, owner.uid, scope);
+      await (parent === undefined ? release() : vcenter.withLock(folderLock(parent, name), release));
     },
   };
 }
 
-async function straysOn(
-  site: Site,
+async function listResources(
+  vcenter: VCenter,
   cluster: string,
-  roots: KnownRoots,
+  searched: SearchedFolders,
   signal: AbortSignal,
 ): Promise<readonly OwnedResource[]> {
-  const { marked: folders, names } = await foldersOn(site, cluster, signal);
-  const watched = site.roots.open.filter(({ isLive }) => isLive);
-  const watchedFolders = new Set(watched.map(({ folder }) => folder.value));
-  const strays = new Map<string, OwnedResource>();
-  const add = (stray: OwnedResource) => void strays.set(stray.ref.value, stray);
-  for (const root of watched)
-    for (const machine of root.machines())
-      if (machine.marks.cluster === cluster) add(strayFrom(site, machine, names));
+  const { owned: folders, names } = await listFolders(vcenter, cluster, signal);
+  const watched = vcenter.folders.open.filter(({ isLive }) => isLive);
+  const watchedRefs = new Set(watched.map(({ ref }) => ref.value));
+  const resources = new Map<string, OwnedResource>();
+  const add = (resource: OwnedResource) => void resources.set(resource.ref.value, resource);
+  for (const folder of watched)
+    for (const machine of folder.machines())
+      if (machine.ownership.cluster === cluster) add(resourceFrom(vcenter, machine, names));
   const isUnwatched = (folder: Ref<'Folder'> | undefined): folder is Ref<'Folder'> =>
-    folder !== undefined && !watchedFolders.has(folder.value);
+    folder !== undefined && !watchedRefs.has(folder.value);
   const unwatched = folders.filter(({ parent }) => isUnwatched(parent)).map(({ ref }) => ref);
-  const known = await roots.of(site, signal);
+  const known = await searched.of(vcenter, signal);
   for (const container of [...unwatched, ...known].filter(isUnwatched))
     try {
-      for (const stray of await machinesIn(site, container, cluster, names, signal)) add(stray);
+      for (const machine of await machinesIn(vcenter, container, cluster, names, signal)) add(machine);
     } catch (error) {
       if (!isMissing(error)) throw error;
-      roots.forget(site, container);
+      searched.forget(vcenter, container);
     }
   for (const folder of folders) if (!folder.isInUse) add(folder);
-  return [...strays.values()];
+  return [...resources.values()];
 }
 
 async function machinesIn(
-  site: Site,
+  vcenter: VCenter,
   container: Ref<'Folder'>,
   cluster: string,
   names: FolderNames,
   signal: AbortSignal,
 ): Promise<readonly OwnedResource[]> {
-  const machines = await site.vcenter.list('VirtualMachine', MACHINE, { container, signal });
+  const machines = await vcenter.client.list('VirtualMachine', MACHINE, { container, signal });
   return machines.flatMap((machine) => {
-    const marks = marksIn(machine);
-    return marks?.cluster === cluster ? strayFrom(site, { ...machine, marks }, names) : [];
+    const ownership = ownershipOf(machine);
+    return ownership?.cluster === cluster ? resourceFrom(vcenter, { ...machine, ownership }, names) : [];
   });
 }
 
-function strayFrom(site: Site, machine: Marked, names: FolderNames): OwnedResource {
-  const { ref, marks, properties } = machine;
-  return { site, ref, owner: marks, name: properties.name ?? '', isHeld: isTakenOver(machine, names) };
+function resourceFrom(vcenter: VCenter, machine: OwnedMachine, names: FolderNames): OwnedResource {
+  const { ref, ownership, properties } = machine;
+  const isHeld = isMachineTakenOver(machine, names);
+  return { vcenter, ref, owner: ownership, name: properties.name ?? '', isHeld };
 }
 
 /**
- * Whether people took a machine over: it is a template, or not in a folder of its group's name. The same holds where
- * vCenter does not tell what folder it is in.
+ * Whether people took a machine over: it is a template, or not in a folder with the name of its group's folder. True when
+ * vCenter does not show the machine's folder.
  */
-export function isTakenOver({ marks, properties }: Omit<Marked, 'ref'>, names: FolderNames): boolean {
+export function isMachineTakenOver(
+  { ownership, properties }: Omit<OwnedMachine, 'ref'>,
+  names: FolderNames,
+): boolean {
   const { parent, 'config.template': isTemplate = false } = properties;
-  return isTemplate || names.get(parent?.value ?? '') !== folderName({ metadata: marks });
+  return isTemplate || names.get(parent?.value ?? '') !== folderName({ metadata: ownership });
 }
 
 async function refetchMachine(
-  site: Site,
+  vcenter: VCenter,
   ref: Ref<'VirtualMachine'>,
   cluster: string,
   signal: AbortSignal,
 ): Promise<OwnedResource | undefined> {
-  const { vcenter } = site;
-  const machine = { ref, properties: await vcenter.read(ref, MACHINE, { signal }) };
-  const marks = certainMarksIn(machine);
-  if (marks?.cluster !== cluster) return undefined;
+  const { client } = vcenter;
+  const machine = { ref, properties: await client.read(ref, MACHINE, { signal }) };
+  const ownership = knownOwnershipOf(machine);
+  if (ownership?.cluster !== cluster) return undefined;
   const { parent } = machine.properties;
-  const { name } = isRef(parent, 'Folder') ? await vcenter.read(parent, ['name'], { signal }) : {};
+  const { name } = isRef(parent, 'Folder') ? await client.read(parent, ['name'], { signal }) : {};
   const names = new Map(parent && name !== undefined ? [[parent.value, name]] : []);
-  return strayFrom(site, { ...machine, marks }, names);
+  return resourceFrom(vcenter, { ...machine, ownership }, names);
 }
 
-/** Names of folders, by their references. */
+/** Names of folders by reference. */
 type FolderNames = ReadonlyMap<string, string>;
 
-interface MarkedFolder extends OwnedResource {
+interface OwnedFolder extends OwnedResource {
   readonly ref: Ref<'Folder'>;
-  /** Whether it stayed because others have something in it. A clone can still land in it. */
+  /** Whether the folder was kept because of foreign objects in it. A late clone can still appear in it. */
   readonly isInUse: boolean;
 }
 
+interface Folders {
+  readonly owned: readonly OwnedFolder[];
+  /** Names of all folders. */
+  readonly names: FolderNames;
+}
+
 /** vCenter does not notify of changes of custom attributes, so they are read each time. */
-async function foldersOn(site: Site, cluster: string, signal: AbortSignal): Promise<Folders> {
-  const key = await site.vcenter.attributes.find(FOLDER_OWNER, { signal });
-  if (key === undefined) return { marked: [], names: new Map() };
+async function listFolders(vcenter: VCenter, cluster: string, signal: AbortSignal): Promise<Folders> {
+  const { client } = vcenter;
+  const key = await client.attributes.findKey(FOLDER_OWNER, { signal });
+  if (key === undefined) return { owned: [], names: new Map() };
   const paths = ['customValue', 'name', 'parent', 'childEntity'] as const;
-  const folders = await site.vcenter.list('Folder', paths, { signal });
+  const folders = await client.list('Folder', paths, { signal });
   const names = new Map(folders.map(({ ref, properties: { name = '' } }) => [ref.value, name]));
-  const marked = folders.flatMap(({ ref, properties: { customValue, name = '', parent, childEntity } }) => {
-    const owner = ownerIn(customValueOf(customValue, key));
+  const owned = folders.flatMap(({ ref, properties: { customValue, name = '', parent, childEntity } }) => {
+    const owner = folderOwnerFrom(customValueOf(customValue, key));
     if (owner?.cluster !== cluster) return [];
     const { isKept = false } = owner;
     return {
       isKept,
-      // What others have in a folder is no orphan.
       isInUse: isKept && childEntity?.length !== 0,
-      site,
+      vcenter,
       ref,
       owner: { ...owner, name: '' },
       name,
       parent: isRef(parent, 'Folder') ? parent : undefined,
     };
   });
-  return { marked, names };
+  return { owned, names };
 }
 
-interface Folders {
-  /** Those that are marked as a group's. */
-  readonly marked: readonly MarkedFolder[];
-  /** Of all folders. */
-  readonly names: FolderNames;
-}
-
-/** Folders that are remembered for each vCenter; of more, those that were watched least recently are dropped. */
-const MOST_ROOTS = 100;
+/** Maximum number of folders per vCenter that are remembered. The least recently watched are dropped. */
+const MAX_SEARCHED_FOLDERS = 100;
 
 /**
- * The folders that groups have their folders in: the default folder of each vCenter, and those that were watched since the
- * start. A clone can land in one that is not watched any more, since its last group is gone.
+ * The folders that contain groups' folders: the default folder of each vCenter, and those that were watched since the
+ * start. A late clone can appear in one that is no longer watched because its last group is gone.
  */
-class KnownRoots {
-  readonly #defaults = new Map<Site, Ref<'Folder'>>();
-  readonly #watched = new Map<Site, Map<string, Ref<'Folder'>>>();
+class SearchedFolders {
+  readonly #defaults = new Map<VCenter, Ref<'Folder'>>();
+  readonly #watched = new Map<VCenter, Map<string, Ref<'Folder'>>>();
 
-  async of(site: Site, signal: AbortSignal): Promise<readonly Ref<'Folder'>[]> {
-    const watched = this.#watched.get(site) ?? new Map<string, Ref<'Folder'>>();
-    this.#watched.set(site, watched);
-    for (const { folder } of site.roots.open) {
-      watched.delete(folder.value);
-      watched.set(folder.value, folder);
+  async of(vcenter: VCenter, signal: AbortSignal): Promise<readonly Ref<'Folder'>[]> {
+    const watched = this.#watched.get(vcenter) ?? new Map<string, Ref<'Folder'>>();
+    this.#watched.set(vcenter, watched);
+    for (const { ref } of vcenter.folders.open) {
+      watched.delete(ref.value);
+      watched.set(ref.value, ref);
     }
     for (const oldest of watched.keys())
-      if (watched.size > MOST_ROOTS) watched.delete(oldest);
+      if (watched.size > MAX_SEARCHED_FOLDERS) watched.delete(oldest);
       else break;
-    const byDefault = this.#defaults.get(site) ?? (await defaultFolderOf(site, signal));
+    const byDefault = this.#defaults.get(vcenter) ?? (await defaultFolderOf(vcenter, signal));
     if (byDefault === undefined) return [...watched.values()];
-    this.#defaults.set(site, byDefault);
+    this.#defaults.set(vcenter, byDefault);
     return [...new Map(watched).set(byDefault.value, byDefault).values()];
   }
 
-  /** The folder is gone. The default folder is looked up again in the next run. */
-  forget(site: Site, { value }: Ref<'Folder'>): void {
-    this.#watched.get(site)?.delete(value);
-    if (this.#defaults.get(site)?.value === value) this.#defaults.delete(site);
+  /** Drops a folder that is gone. The default folder is looked up again in the next run. */
+  forget(vcenter: VCenter, { value }: Ref<'Folder'>): void {
+    this.#watched.get(vcenter)?.delete(value);
+    if (this.#defaults.get(vcenter)?.value === value) this.#defaults.delete(vcenter);
   }
 }
 
-/** @returns undefined where no group has been there yet */
-async function defaultFolderOf(site: Site, signal: AbortSignal): Promise<Ref<'Folder'> | undefined> {
-  const { datacenter: name, folder = DEFAULT_FOLDER } = site.placementOf();
-  const { lookup } = site.vcenter;
+/** Returns undefined when no group has been placed there yet. */
+async function defaultFolderOf(vcenter: VCenter, signal: AbortSignal): Promise<Ref<'Folder'> | undefined> {
+  const { datacenter: name, folder = DEFAULT_FOLDER } = vcenter.withDefaults();
+  const { lookup } = vcenter.client;
   try {
     const datacenter = await lookup.datacenter(name, { signal });
-    return await lookup.folder(datacenter, pathIn(datacenter.name, folder), { signal });
+    return await lookup.folder(datacenter, absolutePath(datacenter.name, folder), { signal });
   } catch (error) {
     if (isMissing(error)) return undefined;
     throw error;
@@ -243,8 +250,8 @@ function isMissing(error: unknown): boolean {
   return error instanceof NotFoundError || (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND');
 }
 
-/** A whole path, since a name alone is looked for in all of the datacenter. */
-function pathIn(datacenter: string, folder: string): string {
+/** A name alone would be searched in the whole datacenter. */
+function absolutePath(datacenter: string, folder: string): string {
   const prefix = `/${datacenter}/vm/`;
   return folder.startsWith(prefix) ? folder : `${prefix}${folder.replace(/^\/+/, '')}`;
 }

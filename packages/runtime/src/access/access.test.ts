@@ -11,8 +11,8 @@ import { CertificateAuthority } from '../pki/certificate.ts';
 import { AccessError } from './access.ts';
 import { inClusterAccess } from './in-cluster.ts';
 
-/** As whom the API server knows us: service accounts of the tests may not read secrets, and the refusal names them. */
-async function whoIs(client: Client): Promise<string> {
+/** Returns the user as the API server sees it, taken from the 403: the tests' service accounts may not read secrets. */
+async function userOf(client: Client): Promise<string> {
   try {
     await client.raw('/api/v1/secrets?limit=1');
     return 'administrator';
@@ -32,59 +32,61 @@ function certificateOf({ access }: Cluster): { readonly certificate: string; rea
   return access.as;
 }
 
-describe('a kubeconfig, on the real API server', () => {
-  test('lets one in by a client certificate, in place or as files beside it', async ({ cluster }) => {
+describe('kubeconfig on the real API server', () => {
+  test('a client certificate authenticates, inline or from files next to the kubeconfig', async ({
+    cluster,
+  }) => {
     const { certificate, key } = certificateOf(cluster);
     const base64 = (pem: string) => Buffer.from(pem).toString('base64');
-    const inPlace = { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) };
-    await using first = await clientOf(await kubeconfigWith(cluster, { user: inPlace }));
-    expect(await whoIs(first)).toBe('administrator');
+    const inline = { 'client-certificate-data': base64(certificate), 'client-key-data': base64(key) };
+    await using first = await clientOf(await kubeconfigWith(cluster, { user: inline }));
+    expect(await userOf(first)).toBe('administrator');
 
     const asFiles = { 'client-certificate': 'me.crt', 'client-key': 'me.key' };
     const path = await kubeconfigWith(cluster, { user: asFiles });
     await writeFile(join(path, '../me.crt'), certificate);
     await writeFile(join(path, '../me.key'), key);
     await using second = await clientOf(path);
-    expect(await whoIs(second)).toBe('administrator');
+    expect(await userOf(second)).toBe('administrator');
   });
 
-  test('lets one in by a token', async ({ cluster, namespace }) => {
+  test('a token authenticates', async ({ cluster, namespace }) => {
     const token = await cluster.api.token(namespace, 'default');
     await using client = await clientOf(await kubeconfigWith(cluster, { user: { token } }));
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:default`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
-  test('without a user is nobody in particular', async ({ cluster }) => {
+  test('a context without a user is anonymous', async ({ cluster }) => {
     await using client = await clientOf(await kubeconfigWith(cluster, {}));
-    expect(await whoIs(client)).toBe('system:anonymous');
+    expect(await userOf(client)).toBe('system:anonymous');
   });
 
-  test('that skips verification needs no authority; without either the server is not trusted', async ({
+  test('insecure-skip-tls-verify needs no CA; without both the connection is rejected', async ({
     cluster,
   }) => {
     await using insecure = await clientOf(
       await kubeconfigWith(cluster, { cluster: { 'insecure-skip-tls-verify': true } }),
     );
-    expect(await whoIs(insecure)).toBe('system:anonymous');
+    expect(await userOf(insecure)).toBe('system:anonymous');
     await using strict = await clientOf(await kubeconfigWith(cluster, { cluster: {} }));
-    await expect(whoIs(strict)).rejects.toThrow(ConnectionError);
+    await expect(userOf(strict)).rejects.toThrow(ConnectionError);
   });
 
-  test('may name the server by another name than its address', async ({ cluster }) => {
+  test('tls-server-name replaces the address when the certificate is verified', async ({ cluster }) => {
     const authority = Buffer.from(cluster.access.ca).toString('base64');
     const named = (name: string) =>
       kubeconfigWith(cluster, {
         cluster: { 'certificate-authority-data': authority, 'tls-server-name': name },
       });
     await using right = await clientOf(await named('kubernetes.default.svc'));
-    expect(await whoIs(right)).toBe('system:anonymous');
-    await using wrong = await clientOf(await named('somebody.else'));
-    await expect(whoIs(wrong)).rejects.toThrow(ConnectionError);
+    expect(await userOf(right)).toBe('system:anonymous');
+    await using wrong = await clientOf(await named('other.example'));
+    await expect(userOf(wrong)).rejects.toThrow(ConnectionError);
   });
 });
 
-describe('a token file', () => {
-  test('that was replaced is taken up within a minute', async ({ cluster, namespace }) => {
+describe('token file', () => {
+  test('a rotated token is used within a minute', async ({ cluster, namespace }) => {
     const [before, after] = [
       await serviceAccount(cluster, namespace, 'before'),
       await serviceAccount(cluster, namespace, 'after'),
@@ -94,65 +96,70 @@ describe('a token file', () => {
     await writeFile(file, `${before}\n`);
     const world = worldWithClock();
     await using client = await clientOf(path, world);
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:before`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:before`);
 
     await writeFile(file, after);
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:before`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:before`);
     world.pass(60_000);
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:after`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:after`);
   });
 
-  test('is read again at once when its token is refused', async ({ cluster, namespace }) => {
+  test('the file is read again at once when its token is rejected', async ({ cluster, namespace }) => {
     const path = await kubeconfigWith(cluster, { user: { tokenFile: 'token' } });
     const file = join(path, '../token');
-    await writeFile(file, 'refused');
+    await writeFile(file, 'rejected');
     await using client = await clientOf(path, worldWithClock());
-    await expect(whoIs(client)).rejects.toThrow(UnauthorizedError);
+    await expect(userOf(client)).rejects.toThrow(UnauthorizedError);
 
     await writeFile(file, await cluster.api.token(namespace, 'default'));
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:default`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
-  test('that is empty or gone while it is being replaced changes nothing', async ({ cluster, namespace }) => {
+  test('the last token stays in use while the file is empty during a rewrite', async ({
+    cluster,
+    namespace,
+  }) => {
     const path = await kubeconfigWith(cluster, { user: { tokenFile: 'token' } });
     const file = join(path, '../token');
     await writeFile(file, await cluster.api.token(namespace, 'default'));
     const world = worldWithClock();
     await using client = await clientOf(path, world);
-    await whoIs(client);
+    await userOf(client);
     await writeFile(file, '');
     world.pass(60_000);
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:default`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
-  test('that is not there, or empty from the start, is said in a sentence', async ({ cluster }) => {
+  test('a file that is missing or empty from the start is an AccessError that names it', async ({
+    cluster,
+  }) => {
     const path = await kubeconfigWith(cluster, { user: { tokenFile: 'token' } });
     const file = join(path, '../token');
     await using client = await clientOf(path);
-    await expect(whoIs(client)).rejects.toThrow(AccessError);
-    await expect(whoIs(client)).rejects.toThrow(`cannot read ${file}: ENOENT`);
+    await expect(userOf(client)).rejects.toThrow(AccessError);
+    await expect(userOf(client)).rejects.toThrow(`cannot read ${file}: ENOENT`);
     await writeFile(file, '\n');
-    await expect(whoIs(client)).rejects.toThrow(`${file} holds no token`);
+    await expect(userOf(client)).rejects.toThrow(`${file} is empty; it must contain a bearer token`);
   });
 });
 
-test('an authority that was replaced is used by the next connection', async ({ cluster }) => {
-  const stranger = CertificateAuthority.create(
-    { commonName: 'stranger' },
+test('the next connection uses a rotated CA file', async ({ cluster }) => {
+  const otherCa = CertificateAuthority.create(
+    { commonName: 'other' },
     { notBefore: new Date(Date.now() - 1000), notAfter: new Date(Date.now() + 3_600_000) },
   );
   const path = await kubeconfigWith(cluster, { cluster: { 'certificate-authority': 'ca.crt' } });
   const file = join(path, '../ca.crt');
   await using client = await clientOf(path);
-  await expect(whoIs(client)).rejects.toThrow(`cannot read ${file}: ENOENT`);
-  await writeFile(file, stranger.certificate);
-  await expect(whoIs(client)).rejects.toThrow(ConnectionError);
+  await expect(userOf(client)).rejects.toThrow(`cannot read ${file}: ENOENT`);
+  await writeFile(file, otherCa.certificate);
+  await expect(userOf(client)).rejects.toThrow(ConnectionError);
   await writeFile(file, cluster.access.ca);
-  expect(await whoIs(client)).toBe('system:anonymous');
+  expect(await userOf(client)).toBe('system:anonymous');
 });
 
-describe('in a pod', () => {
-  async function mounted(cluster: Cluster, namespace: string, token: string) {
+describe('in-cluster access', () => {
+  async function mountServiceAccount(cluster: Cluster, namespace: string, token: string) {
     const folder = join(await temporaryFolder('pod'), 'serviceaccount');
     await mkdir(folder);
     await writeFile(join(folder, 'token'), token);
@@ -162,38 +169,43 @@ describe('in a pod', () => {
     return { folder, env: { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port } };
   }
 
-  test('the service account is who we are, and its namespace ours', async ({ cluster, namespace }) => {
+  test('uses the service account and its namespace, and follows token rotation', async ({
+    cluster,
+    namespace,
+  }) => {
     const [first, second] = [
       await serviceAccount(cluster, namespace, 'pod'),
       await serviceAccount(cluster, namespace, 'pod-later'),
     ];
-    const { folder, env } = await mounted(cluster, namespace, first);
+    const { folder, env } = await mountServiceAccount(cluster, namespace, first);
     const world = worldWithClock();
     const access = await inClusterAccess({ clock: world, folder, env });
     expect(access.namespace).toBe(namespace);
     await using client = new Client({ world, access, fieldManager: 'access-test' });
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:pod`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:pod`);
 
     await writeFile(join(folder, 'token'), second);
     world.pass(60_000);
-    expect(await whoIs(client)).toBe(`system:serviceaccount:${namespace}:pod-later`);
+    expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:pod-later`);
   });
 
-  test('an IPv6 address of the API server is put in brackets', async ({ cluster, namespace }) => {
-    const { folder } = await mounted(cluster, namespace, 'none');
+  test('an IPv6 address of the API server is bracketed', async ({ cluster, namespace }) => {
+    const { folder } = await mountServiceAccount(cluster, namespace, 'none');
     const env = { KUBERNETES_SERVICE_HOST: 'fd00::1', KUBERNETES_SERVICE_PORT: '443' };
     const { server } = await inClusterAccess({ clock: nodeWorld, folder, env });
     expect(server.origin).toBe('https://[fd00::1]:443');
   });
 
-  test('outside of one, or without a service account, the error says what to do', async ({
+  test('outside of a pod, or without a service account, the error says what to do', async ({
     cluster,
     namespace,
   }) => {
-    await expect(inClusterAccess({ clock: nodeWorld, env: {} })).rejects.toThrow(/not in a pod.*kubeconfig/);
-    const { env } = await mounted(cluster, namespace, 'none');
+    await expect(inClusterAccess({ clock: nodeWorld, env: {} })).rejects.toThrow(
+      /not running in a pod.*kubeconfig/,
+    );
+    const { env } = await mountServiceAccount(cluster, namespace, 'none');
     await expect(inClusterAccess({ clock: nodeWorld, env, folder: '/nowhere' })).rejects.toThrow(
-      "the pod's service account is not mounted at /nowhere",
+      'no service account is mounted at /nowhere',
     );
   });
 });

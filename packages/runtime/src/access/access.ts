@@ -1,15 +1,15 @@
 import type { ServerAddress } from '@vmwright/core';
 import type { Credentials } from './credentials.ts';
 
-/** Where an API server is, and who we are to it. */
+/** Address of an API server and the credentials for it. */
 export interface Access {
   readonly server: ServerAddress;
   readonly credentials: Credentials;
-  /** The namespace that is meant when none is named. */
+  /** Namespace to use when the caller names none. */
   readonly namespace: string;
 }
 
-/** What is wrong with the settings by which an API server is reached; the message says what to do. */
+/** Thrown when a kubeconfig, credential or service account mount is missing or invalid; the message says what to do. */
 export class AccessError extends Error {
   readonly code = 'ACCESS';
 

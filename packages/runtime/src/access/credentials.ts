@@ -1,70 +1,71 @@
 import type { Clock } from '@vmwright/core';
 
-/** Who we are to a server. */
+/** Credentials that are sent with each request to a server. */
 export interface Credentials {
-  /** The value of the Authorization header, if there is one. Called for each request, so at once where it is known. */
+  /** Value of the Authorization header, if any. Called for each request; synchronous while the value is cached. */
   authorization(): string | undefined | Promise<string | undefined>;
   /**
-   * After a 401: fetches them anew if that can help, and tells whether there are others now.
-   * @param refused the Authorization header that the server did not take. Of many requests that were refused together,
-   *   one fetches; those that come later find that another one has.
+   * Fetches new credentials after a 401 response. Concurrent calls share one fetch.
+   * @param rejected the Authorization header that the server rejected; nothing is fetched if it was replaced already
+   * @returns whether the credentials differ from the rejected ones, so that a retry makes sense
    */
-  renew(refused?: string): Promise<boolean>;
+  renew(rejected?: string): Promise<boolean>;
 }
 
-/** For a server that knows us by our certificate, or needs not know us. */
+/** Sends no Authorization header: for client certificates and anonymous access. */
 export const noCredentials: Credentials = {
   authorization: () => undefined,
   renew: async () => false,
 };
 
+/** A bearer token that never changes. */
 export function fixedToken(token: string): Credentials {
   return { authorization: () => `Bearer ${token}`, renew: async () => false };
 }
 
-/** A value that is fetched when first needed, kept, and fetched again when it is old or was refused. */
-export interface Renewable<T> {
+/** A fetched value and the time until which it may be cached. */
+export interface Expiring<T> {
   readonly value: T;
-  /** Wall-clock milliseconds after which it is fetched anew. */
-  readonly until: number;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
 }
 
 /**
- * Keeps what `fetch` gives until it is old. Fetched once however many ask at the same time; when fetching it anew fails,
- * the old one serves on until it is refused.
+ * Caches the result of `fetch` until it expires. Concurrent callers share one fetch. When a refresh fails, the expired
+ * value stays in use until the server rejects it.
  */
-export class Kept<T> {
+export class RefreshedValue<T> {
   readonly #clock: Clock;
-  readonly #fetch: () => Promise<Renewable<T>>;
-  #kept: Renewable<T> | undefined;
+  readonly #fetch: () => Promise<Expiring<T>>;
+  #current: Expiring<T> | undefined;
   #fetching: Promise<T> | undefined;
 
-  constructor(clock: Clock, fetch: () => Promise<Renewable<T>>) {
+  constructor(clock: Clock, fetch: () => Promise<Expiring<T>>) {
     this.#clock = clock;
     this.#fetch = fetch;
   }
 
-  /** What is kept now, old or not. */
+  /** The cached value, expired or not. */
   get current(): T | undefined {
-    return this.#kept?.value;
+    return this.#current?.value;
   }
 
-  /** What is kept, unless it is old. */
+  /** The cached value unless it has expired. */
   get fresh(): T | undefined {
-    const kept = this.#kept;
-    return kept !== undefined && this.#clock.now() < kept.until ? kept.value : undefined;
+    const current = this.#current;
+    return current !== undefined && this.#clock.now() < current.expiresAt ? current.value : undefined;
   }
 
   async get(): Promise<T> {
-    const kept = this.#kept;
-    if (kept === undefined) return this.renew();
-    return this.fresh ?? this.renew().catch(() => kept.value);
+    const current = this.#current;
+    if (current === undefined) return this.renew();
+    return this.fresh ?? this.renew().catch(() => current.value);
   }
 
   renew(): Promise<T> {
     this.#fetching ??= this.#fetch()
       .then((fetched) => {
-        this.#kept = fetched;
+        this.#current = fetched;
         return fetched.value;
       })
       .finally(() => {
@@ -74,31 +75,32 @@ export class Kept<T> {
   }
 }
 
-/** A token that comes from somewhere and runs out. */
-export function renewedToken(clock: Clock, fetch: () => Promise<Renewable<string>>): Credentials {
-  const token = new Kept(clock, fetch);
+/** A bearer token that is fetched when first needed and again when it expires or is rejected. */
+export function refreshedToken(clock: Clock, fetch: () => Promise<Expiring<string>>): Credentials {
+  const token = new RefreshedValue(clock, fetch);
   return {
     authorization: () => {
       const { fresh } = token;
       return fresh === undefined ? token.get().then(bearer) : bearer(fresh);
     },
-    renew: (refused) => renewed(token, bearer, refused),
+    renew: (rejected) => renewRejected(token, bearer, rejected),
   };
 }
 
 /**
- * Fetches anew unless that has happened since `refused` was sent; tells whether the header is another one now. Compares
- * with what was refused and not with what is kept: between a request and its 401 another one may have renewed it.
+ * Fetches a new value unless `rejected` was replaced since it was sent; returns whether the header has changed. It
+ * compares with the rejected header, not with the cached one: between a request and its 401 response another request
+ * may have renewed the value.
  */
-export async function renewed<T>(
-  kept: Kept<T>,
+export async function renewRejected<T>(
+  cached: RefreshedValue<T>,
   header: (value: T) => string | undefined,
-  refused: string | undefined,
+  rejected: string | undefined,
 ): Promise<boolean> {
-  const { current } = kept;
-  if (refused !== undefined && current !== undefined && header(current) !== refused) return true;
-  return kept.renew().then(
-    (value) => refused === undefined || header(value) !== refused,
+  const { current } = cached;
+  if (rejected !== undefined && current !== undefined && header(current) !== rejected) return true;
+  return cached.renew().then(
+    (value) => rejected === undefined || header(value) !== rejected,
     () => false,
   );
 }

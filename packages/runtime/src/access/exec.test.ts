@@ -11,8 +11,8 @@ import { ExecPlugin } from './exec.ts';
 
 const API_VERSION = 'client.authentication.k8s.io/v1';
 
-/** A program in a folder of its own that notes each run and then does what `script` says. */
-async function program(folder: string, script: string): Promise<void> {
+/** Writes an executable `plugin` that counts its runs and then executes `script`. */
+async function writePlugin(folder: string, script: string): Promise<void> {
   const path = join(folder, 'plugin');
   await writeFile(path, `#!/bin/sh\ncd "$(dirname "$0")"\necho run >> runs\n${script}\n`);
   await chmod(path, 0o755);
@@ -29,31 +29,31 @@ function credential(status: object): string {
 const PRINT = 'cat credential.json';
 const exec = { apiVersion: API_VERSION, command: './plugin' };
 
-describe('an exec plugin, on the real API server', () => {
-  test('gives a token, and is run once for many requests', async ({ cluster, namespace }) => {
+describe('exec plugin on the real API server', () => {
+  test('its token authenticates, with one run for many requests', async ({ cluster, namespace }) => {
     const path = await kubeconfigWith(cluster, { user: { exec } });
     const folder = dirname(path);
-    // It reads its input to the end, as one that asks for a password does: nobody answers, and it goes on.
-    await program(folder, `cat > /dev/null\n${PRINT}`);
+    // It reads stdin to the end, like a plugin that prompts for a password, and must get end-of-file.
+    await writePlugin(folder, `cat > /dev/null\n${PRINT}`);
     const token = await cluster.api.token(namespace, 'default');
     await writeFile(join(folder, 'credential.json'), credential({ token }));
     await using client = await clientOf(path);
-    const asked = Array.from({ length: 5 }, () => client.raw('/api/v1/secrets'));
-    for (const answer of await Promise.allSettled(asked))
-      expect(answer).toMatchObject({
+    const requests = Array.from({ length: 5 }, () => client.raw('/api/v1/secrets'));
+    for (const result of await Promise.allSettled(requests))
+      expect(result).toMatchObject({
         reason: { message: expect.stringContaining(`system:serviceaccount:${namespace}:default`) },
       });
     expect(await runs(folder)).toBe(1);
   });
 
-  test('is run again when the token expires, and at once when it is refused', async ({
+  test('it runs again when the token expires, and at once when it is rejected', async ({
     cluster,
     namespace,
   }) => {
     const world = worldWithClock();
     const path = await kubeconfigWith(cluster, { user: { exec } });
     const folder = dirname(path);
-    await program(folder, PRINT);
+    await writePlugin(folder, PRINT);
     const token = await cluster.api.token(namespace, 'default');
     const expirationTimestamp = new Date(world.now() + 600_000).toISOString();
     const print = (status: object) => writeFile(join(folder, 'credential.json'), credential(status));
@@ -65,45 +65,47 @@ describe('an exec plugin, on the real API server', () => {
     await version();
     expect(await runs(folder)).toBe(1);
 
-    await print({ token: 'refused' });
+    await print({ token: 'rejected' });
     world.pass(1_000);
     await expect(version()).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
     await print({ token });
     await version();
     await version();
-    expect(await runs(folder)).toBe(4); // first, expired, twice refused
+    expect(await runs(folder)).toBe(4); // first, expired, rejected twice
   });
 
-  test('gives a client certificate', async ({ cluster }) => {
+  test('its client certificate authenticates', async ({ cluster }) => {
     const { as } = cluster.access;
     if ('token' in as) throw new Error('the administrator has a certificate');
     const path = await kubeconfigWith(cluster, { user: { exec } });
-    await program(dirname(path), PRINT);
+    await writePlugin(dirname(path), PRINT);
     const status = { clientCertificateData: as.certificate, clientKeyData: as.key };
     await writeFile(join(path, '../credential.json'), credential(status));
     await using client = await clientOf(path);
     await client.raw('/api/v1/secrets?limit=1');
   });
 
-  test('that fails is said in a sentence, and not run again for the same request', async ({ cluster }) => {
+  test('a failing plugin is an AccessError and does not run again for the same request', async ({
+    cluster,
+  }) => {
     const path = await kubeconfigWith(cluster, { user: { exec } });
-    await program(dirname(path), 'exit 3');
+    await writePlugin(dirname(path), 'exit 3');
     await using client = await clientOf(path);
     const failed = client.raw('/version');
     await expect(failed).rejects.toThrow(AccessError);
-    await expect(failed).rejects.toThrow(/the credential plugin .*plugin failed with exit code 3/);
+    await expect(failed).rejects.toThrow(/credential plugin .*plugin failed with exit code 3/);
     expect(await runs(dirname(path))).toBe(1);
   });
 });
 
-describe('an exec plugin', () => {
+describe('exec plugin', () => {
   async function plugin(script: string, spec: object = {}): Promise<ExecPlugin> {
     const folder = await temporaryFolder('plugin');
-    await program(folder, script);
+    await writePlugin(folder, script);
     return new ExecPlugin({ clock: nodeWorld, spec: { ...exec, ...spec }, path: join(folder, 'config') });
   }
 
-  test('is told the version to speak, and gets its arguments and variables', async () => {
+  test('gets the API version, its arguments and its environment variables', async () => {
     const echo = await plugin(
       'printf \'{"status": {"token": "%s %s %s"}}\' "$1" "$FLAVOUR" "$(echo $KUBERNETES_EXEC_INFO | tr -d \'"\')"',
       { args: ['get-token'], env: [{ name: 'FLAVOUR', value: 'mint' }] },
@@ -114,58 +116,59 @@ describe('an exec plugin', () => {
 
   test.for([
     ['garbage', 'echo s3cret'],
-    ['half a JSON', 'echo \'{"status": {"token": "s3cret"\''],
-    ['a token that is no text', 'echo \'{"status": {"token": ["s3cret"]}}\''],
+    ['truncated JSON', 'echo \'{"status": {"token": "s3cret"\''],
+    ['a token that is not a string', 'echo \'{"status": {"token": ["s3cret"]}}\''],
     ['a certificate without its key', 'echo \'{"status": {"clientCertificateData": "s3cret"}}\''],
     ['nothing', 'true'],
     ['a secret before it fails', 'echo s3cret; echo s3cret >&2; exit 1'],
     ['a secret before it is killed', 'echo s3cret >&2; kill -9 $$'],
-  ] as const)('that prints %s makes an error without what it printed', async ([, script]) => {
-    const garbled = await plugin(script, { args: ['--password=s3cret'] });
-    const error: unknown = await garbled.authorization().catch((caught) => caught);
-    expect(error).toBeInstanceOf(AccessError);
-    expect(error).toMatchObject({ message: expect.stringMatching(/^the credential plugin .*plugin /) });
-    // Neither the message nor anything that a logger may print along with it.
-    expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('s3cret');
-    expect(error).not.toHaveProperty('cause');
-  });
+  ] as const)(
+    'a plugin that prints %s causes an error that does not quote its output',
+    async ([, script]) => {
+      const garbled = await plugin(script, { args: ['--password=s3cret'] });
+      const error: unknown = await garbled.authorization().catch((caught) => caught);
+      expect(error).toBeInstanceOf(AccessError);
+      expect(error).toMatchObject({ message: expect.stringMatching(/^credential plugin .*plugin /) });
+      // Covers the properties that a logger may print with the message.
+      expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('s3cret');
+      expect(error).not.toHaveProperty('cause');
+    },
+  );
 
-  test('that is not installed, or may not be run, is named with what to do', async () => {
+  test('a plugin that is missing or not executable causes an error that says what to do', async () => {
     const missing = (spec: object) =>
       new ExecPlugin({ clock: nodeWorld, spec: { ...exec, ...spec }, path: '/nowhere/config' });
     await expect(missing({}).authorization()).rejects.toThrow(
-      'the credential plugin /nowhere/plugin is not there; install it, or give its full path',
+      'credential plugin /nowhere/plugin not found; install it or give its full path',
     );
     const hinted = missing({ command: 'no-such-program', installHint: 'apt install it' });
-    await expect(hinted.authorization()).rejects.toThrow('no-such-program is not there; apt install it');
+    await expect(hinted.authorization()).rejects.toThrow('no-such-program not found; apt install it');
     await expect(missing({ command: '/etc/passwd' }).authorization()).rejects.toThrow(
-      '/etc/passwd may not be executed',
+      '/etc/passwd is not executable',
     );
-    expect(() => missing({ command: '' })).toThrow(
-      "/nowhere/config: the user's exec plugin names no command",
-    );
+    expect(() => missing({ command: '' })).toThrow("/nowhere/config: the user's exec plugin has no command");
   });
 
-  test('that hangs is ended after a minute', async () => {
+  test('a plugin that hangs is killed after a minute', async () => {
     const folder = await temporaryFolder('plugin');
     await writeFile(join(folder, 'plugin'), '#!/bin/sh\nexec sleep 1000\n', { mode: 0o755 });
     const clock = new VirtualClock();
     const hanging = new ExecPlugin({ clock, spec: exec, path: join(folder, 'config') });
-    const asked = hanging.authorization();
+    const authorization = hanging.authorization();
     clock.advance(60_000);
-    await expect(asked).rejects.toThrow('was ended by SIGKILL');
+    await expect(authorization).rejects.toThrow('was killed by SIGKILL');
   });
 
-  test('whose own children hang is not waited for either', async () => {
+  test('a plugin is killed after a minute even if its child process hangs', async () => {
     const folder = await temporaryFolder('plugin');
-    // The shell is ended, and the sleep it has started holds on to what it would print to.
+    // The shell is killed, and its child `sleep` keeps stdout open.
     const script = '#!/bin/sh\necho $$ > pid\nsleep 20\necho never\n';
     await writeFile(join(folder, 'plugin'), script.replace('pid', join(folder, 'pid')), { mode: 0o755 });
     const clock = new VirtualClock();
     const hanging = new ExecPlugin({ clock, spec: exec, path: join(folder, 'config') });
-    const asked = hanging.authorization();
+    const authorization = hanging.authorization();
     await expect.poll(() => readFile(join(folder, 'pid'), 'utf8').catch(() => '')).not.toBe('');
     clock.advance(60_000);
-    await expect(asked).rejects.toThrow('was ended by SIGKILL');
+    await expect(authorization).rejects.toThrow('was killed by SIGKILL');
   });
 });

@@ -2,7 +2,7 @@ import { type ExecFileException, execFile } from 'node:child_process';
 import { dirname, isAbsolute, join } from 'node:path';
 import type { Clock, TlsOptions } from '@vmwright/core';
 import { AccessError } from './access.ts';
-import { type Credentials, Kept, type Renewable, renewed } from './credentials.ts';
+import { type Credentials, type Expiring, RefreshedValue, renewRejected } from './credentials.ts';
 
 type Identity = Pick<TlsOptions, 'certificate' | 'key'>;
 
@@ -15,7 +15,7 @@ export interface ExecPluginOptions {
   readonly clock: Clock;
   /** The `exec` of a kubeconfig's user. */
   readonly spec: Readonly<Record<string, unknown>>;
-  /** The kubeconfig, for messages and as that to which a relative command is relative. */
+  /** Path of the kubeconfig: for error messages, and to resolve a relative command. */
   readonly path: string;
 }
 
@@ -26,31 +26,33 @@ interface Program {
   readonly installHint: string;
 }
 
-/** Without an expiry the credentials are good until they are refused. */
-const FOREVER = Number.POSITIVE_INFINITY;
+/** Credentials without an expiry are used until the server rejects them. */
+const NO_EXPIRY = Number.POSITIVE_INFINITY;
 
-/** One that hangs would hold up every request for good. */
-const LONGEST_RUN_MS = 60_000;
+/** A plugin that runs longer is killed: it would block every request. */
+const TIMEOUT_MS = 60_000;
 
-/** Credentials from a program (client.authentication.k8s.io), run again when they expire or are refused. */
+/** Credentials from an exec plugin (client.authentication.k8s.io), run again when they expire or are rejected. */
 export class ExecPlugin implements Credentials {
-  readonly #kept: Kept<ExecCredential>;
+  readonly #credential: RefreshedValue<ExecCredential>;
 
   constructor({ clock, spec, path }: ExecPluginOptions) {
-    const program = programIn(spec, path);
-    this.#kept = new Kept(clock, async () => credentialFrom(await run(clock, program), program.command));
+    const program = parseSpec(spec, path);
+    this.#credential = new RefreshedValue(clock, async () =>
+      parseCredential(await run(clock, program), program.command),
+    );
   }
 
   async authorization(): Promise<string | undefined> {
-    return headerOf(await this.#kept.get());
+    return headerOf(await this.#credential.get());
   }
 
   async identity(): Promise<Identity> {
-    return (await this.#kept.get()).identity;
+    return (await this.#credential.get()).identity;
   }
 
-  async renew(refused?: string): Promise<boolean> {
-    return renewed(this.#kept, headerOf, refused);
+  async renew(rejected?: string): Promise<boolean> {
+    return renewRejected(this.#credential, headerOf, rejected);
   }
 }
 
@@ -58,14 +60,14 @@ function headerOf({ token }: ExecCredential): string | undefined {
   return token === undefined ? undefined : `Bearer ${token}`;
 }
 
-function programIn(spec: ExecPluginOptions['spec'], path: string): Program {
+function parseSpec(spec: ExecPluginOptions['spec'], path: string): Program {
   const { command, args, env, apiVersion, installHint } = spec;
   if (typeof command !== 'string' || command === '')
-    throw new AccessError(`${path}: the user's exec plugin names no command`);
+    throw new AccessError(`${path}: the user's exec plugin has no command`);
   const info = { apiVersion, kind: 'ExecCredential', spec: { interactive: false } };
   const variables = Array.isArray(env) ? env.map((each) => [String(each?.name), String(each?.value)]) : [];
   return {
-    // As kubectl has it: a bare name is looked up in PATH, anything with a slash is beside the kubeconfig.
+    // Like kubectl: a bare name is looked up in PATH, a path with a slash is relative to the kubeconfig.
     command: command.includes('/') && !isAbsolute(command) ? join(dirname(path), command) : command,
     args: Array.isArray(args) ? args.map(String) : [],
     env: { ...Object.fromEntries(variables), KUBERNETES_EXEC_INFO: JSON.stringify(info) },
@@ -74,54 +76,54 @@ function programIn(spec: ExecPluginOptions['spec'], path: string): Program {
 }
 
 /**
- * What it printed, on either stream, and its arguments may hold a secret: no error quotes them, nor has as its cause
- * the error of Node, which does.
+ * Runs the plugin and returns its stdout. Output and arguments may contain a secret, so errors neither quote them nor
+ * carry Node's error, which does, as their cause.
  */
 function run(clock: Clock, { command, args, env, installHint }: Program): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile(command, args, { env: { ...process.env, ...env } }, (error, stdout) => {
       timer.cancel();
       if (error === null) resolve(stdout);
-      else reject(new AccessError(`the credential plugin ${command} ${failure(error, installHint)}`));
+      else reject(new AccessError(`credential plugin ${command} ${describeFailure(error, installHint)}`));
     });
-    const timer = clock.after(LONGEST_RUN_MS, () => {
+    const timer = clock.after(TIMEOUT_MS, () => {
       child.kill('SIGKILL');
-      // What it has started itself may hold these open, and would be waited for.
+      // A child process of the plugin may hold these open and delay the exit event.
       child.stdout?.destroy();
       child.stderr?.destroy();
     });
-    child.stdin?.on('error', () => undefined); // it may be gone already
-    child.stdin?.end(); // nobody is there to answer a question
+    child.stdin?.on('error', () => undefined); // the plugin may have exited
+    child.stdin?.end(); // a plugin that prompts gets end-of-file instead of waiting
   });
 }
 
-function failure({ code, signal, killed }: ExecFileException, installHint: string): string {
-  if (code === 'ENOENT') return `is not there; ${installHint || 'install it, or give its full path'}`;
-  if (code === 'EACCES') return 'may not be executed';
-  if (killed || signal) return `was ended by ${signal ?? 'a signal'}; run it by hand to see why`;
+function describeFailure({ code, signal, killed }: ExecFileException, installHint: string): string {
+  if (code === 'ENOENT') return `not found; ${installHint || 'install it or give its full path'}`;
+  if (code === 'EACCES') return 'is not executable; check its file permissions';
+  if (killed || signal) return `was killed by ${signal ?? 'a signal'}; run it by hand to see why`;
   return `failed with exit code ${code}; run it by hand to see why`;
 }
 
-/** What it printed may hold a secret, so no message quotes it. */
-function credentialFrom(printed: string, command: string): Renewable<ExecCredential> {
-  const status = statusIn(printed);
+/** Parses the plugin's output. Errors do not quote it: it may contain a secret. */
+function parseCredential(stdout: string, command: string): Expiring<ExecCredential> {
+  const status = parseStatus(stdout);
   const text = (name: string) => (typeof status?.[name] === 'string' ? status[name] : undefined);
   const [token, certificate, key] = [text('token'), text('clientCertificateData'), text('clientKeyData')];
   if (token === undefined && (certificate === undefined || key === undefined)) {
     throw new AccessError(
-      `the credential plugin ${command} has printed neither a token nor a certificate with its key`,
+      `credential plugin ${command} printed neither a token nor a certificate with its key; run it by hand to see why`,
     );
   }
   const expiry = Date.parse(text('expirationTimestamp') ?? '');
   return {
     value: { token, identity: certificate === undefined || key === undefined ? {} : { certificate, key } },
-    until: Number.isNaN(expiry) ? FOREVER : expiry,
+    expiresAt: Number.isNaN(expiry) ? NO_EXPIRY : expiry,
   };
 }
 
-function statusIn(printed: string): Readonly<Record<string, unknown>> | undefined {
+function parseStatus(stdout: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    return JSON.parse(printed)?.status ?? undefined;
+    return JSON.parse(stdout)?.status ?? undefined;
   } catch {
     return undefined;
   }

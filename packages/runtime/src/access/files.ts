@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { type Clock, messageOf } from '@vmwright/core';
 import { AccessError } from './access.ts';
-import { type Credentials, renewedToken } from './credentials.ts';
+import { type Credentials, refreshedToken } from './credentials.ts';
 
-/** How long a token is taken for current. Kubernetes gives a new one when 80 % of the old one's life is over. */
-const FRESH_MS = 60_000;
+/** How long a token file's content is cached. The kubelet rotates the token at 80 % of its lifetime. */
+const TOKEN_TTL_MS = 60_000;
 
 /**
- * The content of a file that somebody else rotates. Read each time, which is once a connection: an authority that is a
- * minute old would refuse a server that has just changed its certificate. While it cannot be read, the last one serves.
+ * Reads a file that another program rotates. The file is read on every call, which is once per connection: a cached CA
+ * would reject a server that has just changed its certificate. Returns the last content while the file cannot be read.
  */
 export function rotatedFile(path: string): () => Promise<string> {
   let last: string | undefined;
@@ -22,12 +22,13 @@ export function rotatedFile(path: string): () => Promise<string> {
   };
 }
 
+/** Bearer token from a file that another program rotates; read again after a minute and after a 401 response. */
 export function tokenFile(clock: Clock, path: string): Credentials {
-  return renewedToken(clock, async () => {
+  return refreshedToken(clock, async () => {
     const value = (await read(path)).trim();
-    // Whoever writes it in place empties it first.
-    if (value === '') throw new AccessError(`${path} holds no token`);
-    return { value, until: clock.now() + FRESH_MS };
+    // A writer that rewrites the file in place truncates it first.
+    if (value === '') throw new AccessError(`${path} is empty; it must contain a bearer token`);
+    return { value, expiresAt: clock.now() + TOKEN_TTL_MS };
   });
 }
 

@@ -9,21 +9,26 @@ export interface InClusterOptions {
   readonly clock: Clock;
   /** @default process.env */
   readonly env?: NodeJS.ProcessEnv;
-  /** @default where Kubernetes mounts it */
+  /** Directory of the mounted service account. @default '/var/run/secrets/kubernetes.io/serviceaccount' */
   readonly folder?: string;
 }
 
-/** Access as a pod has it, by its service account. Token and authority are read again as they are rotated. */
+/**
+ * Access with the service account of the pod that this program runs in. Follows the rotation of token and CA.
+ * @throws AccessError outside of a pod, or without a mounted service account
+ */
 export async function inClusterAccess(options: InClusterOptions): Promise<Access> {
   const { clock, env = process.env, folder = '/var/run/secrets/kubernetes.io/serviceaccount' } = options;
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
   if (!host || !port) {
     throw new AccessError(
-      'not in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; give a kubeconfig instead',
+      'not running in a pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; use a kubeconfig instead',
     );
   }
   const namespace = await readFile(join(folder, 'namespace'), 'utf8').catch((error) => {
-    throw new AccessError(`the pod's service account is not mounted at ${folder}`, { cause: error });
+    throw new AccessError(`no service account is mounted at ${folder}; enable automountServiceAccountToken`, {
+      cause: error,
+    });
   });
   const ca = rotatedFile(join(folder, 'ca.crt'));
   return {

@@ -4,10 +4,10 @@ import { delimiter, join } from 'node:path';
 import { messageOf } from '@vmwright/core';
 import { AccessError } from './access.ts';
 
-/** Something with fields, of which nothing is known yet. */
+/** A parsed YAML mapping that has not been validated. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** An entry of one of a kubeconfig's lists, and the file that has it: paths in it are relative to that file. */
+/** An entry of a kubeconfig list and the file that contains it; relative paths in the entry start at that file. */
 export interface Entry {
   readonly fields: Fields;
   readonly path: string;
@@ -18,7 +18,7 @@ interface ConfigFile {
   readonly config: Fields;
 }
 
-/** Several kubeconfig files taken as one, as kubectl does: what an earlier one says goes before a later one. */
+/** Several kubeconfig files merged like kubectl does: the first file that defines an entry wins. */
 export class KubeconfigFiles {
   readonly #files: readonly ConfigFile[];
 
@@ -26,33 +26,33 @@ export class KubeconfigFiles {
     this.#files = files;
   }
 
-  /** @param path one file; without it those of `$KUBECONFIG`, as far as they exist, else `~/.kube/config` */
+  /** @param path one file; if undefined, the existing files of `$KUBECONFIG`, else `~/.kube/config` */
   static async load(path: string | undefined, env: NodeJS.ProcessEnv): Promise<KubeconfigFiles> {
     const listed = (env.KUBECONFIG ?? '').split(delimiter).filter((each) => each !== '');
     const candidates =
       path !== undefined ? [path] : listed.length > 0 ? listed : [join(homedir(), '.kube', 'config')];
     const files = (await Promise.all(candidates.map(load))).filter((file) => file !== undefined);
     if (files.length === 0)
-      throw new AccessError(`no kubeconfig at ${candidates.join(' or ')}; set KUBECONFIG to the path of one`);
+      throw new AccessError(`no kubeconfig at ${candidates.join(' or ')}; set KUBECONFIG to its path`);
     return new KubeconfigFiles(files);
   }
 
   get currentContext(): string | undefined {
     for (const { config } of this.#files) {
-      const name = text(config['current-context']);
+      const name = nonEmptyString(config['current-context']);
       if (name !== undefined) return name;
     }
     return undefined;
   }
 
-  /** The entry of this name: of `{name, cluster: {…}}` what is in `cluster`. */
+  /** Returns the content of the entry with this name: the value of `cluster` in `{name, cluster: {…}}`. */
   entry(list: 'contexts' | 'clusters' | 'users', name: string | undefined): Entry {
     const singular = list.slice(0, -1);
     const where = this.#files.map(({ path }) => path).join(' and ');
     if (name === undefined) {
       const advice = list === 'contexts' ? 'choose one with `kubectl config use-context`' : 'add it';
       throw new AccessError(
-        `${where} names no ${singular}${list === 'contexts' ? '' : ' in the context'}; ${advice}`,
+        `${where} sets no ${singular}${list === 'contexts' ? '' : ' in the context'}; ${advice}`,
       );
     }
     for (const { path, config } of this.#files) {
@@ -69,7 +69,7 @@ export function fieldsOf(value: unknown): Fields | undefined {
 }
 
 /** Text with something in it. */
-export function text(value: unknown): string | undefined {
+export function nonEmptyString(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
@@ -77,19 +77,22 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Undefined if there is no such file. One that cannot be read is an error: another cluster's would be used instead. */
+/**
+ * Returns undefined if the file does not exist. An unreadable file is an error: skipping it could select another
+ * cluster.
+ */
 async function load(path: string): Promise<ConfigFile | undefined> {
   const content = await readFile(path, 'utf8').catch((error) => {
     if (error.code === 'ENOENT') return undefined;
     throw new AccessError(`cannot read ${path}: ${messageOf(error)}`, { cause: error });
   });
   if (content === undefined) return undefined;
-  const { parseDocument } = await import('yaml'); // not loaded in a pod, which needs none
+  const { parseDocument } = await import('yaml'); // only here: in-cluster access does not need it
   const document = parseDocument(content);
   const [error] = document.errors;
-  // The parser's own message shows the lines in question, which may hold a token.
+  // The parser's message quotes the line, which may contain a token.
   if (error !== undefined)
-    throw new AccessError(`${path} is not valid YAML: see line ${error.linePos?.[0].line ?? 1}`);
+    throw new AccessError(`${path} is not valid YAML: error in line ${error.linePos?.[0].line ?? 1}`);
   const config = fieldsOf(document.toJS());
   if (config === undefined) throw new AccessError(`${path} is not a kubeconfig`);
   return { path, config };

@@ -9,7 +9,7 @@ import { type KubeconfigOptions, kubeconfigAccess } from './kubeconfig.ts';
 const access = (options: Omit<KubeconfigOptions, 'world'>) =>
   kubeconfigAccess({ world: nodeWorld, ...options });
 
-async function written(content: string | object): Promise<string> {
+async function writeConfig(content: string | object): Promise<string> {
   const path = join(await temporaryFolder('kubeconfig'), 'config');
   await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content));
   return path;
@@ -43,9 +43,9 @@ contexts:
 current-context: a
 `;
 
-describe('the context', () => {
-  test('is the current one unless another is asked for', async () => {
-    const path = await written(TWO_CONTEXTS);
+describe('context', () => {
+  test('defaults to the current context', async () => {
+    const path = await writeConfig(TWO_CONTEXTS);
     const current = await access({ path });
     expect(current).toMatchObject({ server: { origin: 'https://near:6443' }, namespace: 'team-a' });
     expect(await current.credentials.authorization()).toBe('Bearer mine');
@@ -59,70 +59,72 @@ describe('the context', () => {
     expect(await other.credentials.authorization()).toBeUndefined();
   });
 
-  test('that is not there, or points to what is not there, is named', async () => {
-    const path = await written(TWO_CONTEXTS);
+  test('an error names a context, cluster or user that does not exist', async () => {
+    const path = await writeConfig(TWO_CONTEXTS);
     await expect(access({ path, context: 'c' })).rejects.toThrow(`${path} has no context "c"`);
     const dangling = (context: object) =>
-      written({ ...config({}), contexts: [{ name: 'main', context }] }).then((at) => access({ path: at }));
+      writeConfig({ ...config({}), contexts: [{ name: 'main', context }] }).then((at) =>
+        access({ path: at }),
+      );
     await expect(dangling({ cluster: 'gone' })).rejects.toThrow('has no cluster "gone"');
     await expect(dangling({ cluster: 'here', user: 'gone' })).rejects.toThrow('has no user "gone"');
-    await expect(dangling({})).rejects.toThrow('names no cluster in the context');
-    const none = await written({ ...config({}), 'current-context': '' });
+    await expect(dangling({})).rejects.toThrow('sets no cluster in the context');
+    const none = await writeConfig({ ...config({}), 'current-context': '' });
     await expect(access({ path: none })).rejects.toThrow(
-      `${none} names no context; choose one with \`kubectl config use-context\``,
+      `${none} sets no context; choose one with \`kubectl config use-context\``,
     );
   });
 });
 
 describe('several paths in KUBECONFIG', () => {
-  test('are taken as one file, the earlier before the later, and those missing left out', async () => {
-    const first = await written({
+  test('are merged: the first definition wins and missing files are skipped', async () => {
+    const first = await writeConfig({
       'current-context': 'main',
       users: [{ name: 'me', user: { tokenFile: 'token' } }],
     });
-    const second = await written({ ...config({ user: { token: 'of the second' } }), 'current-context': 'x' });
-    await writeFile(join(first, '../token'), 'of the first');
+    const second = await writeConfig({ ...config({ user: { token: 'second' } }), 'current-context': 'x' });
+    await writeFile(join(first, '../token'), 'first');
     const env = { KUBECONFIG: ['/nowhere', first, '', second].join(delimiter) };
     const { server, credentials } = await access({ env });
     expect(server.origin).toBe('https://127.0.0.1:6443');
-    // Its path is relative to the file that names it, not to the first or the last.
-    expect(await credentials.authorization()).toBe('Bearer of the first');
+    // The path is relative to the file that contains it.
+    expect(await credentials.authorization()).toBe('Bearer first');
   });
 
-  test('are all named when none exists', async () => {
+  test('are all listed in the error when none exists', async () => {
     const env = { KUBECONFIG: ['/nowhere', '/neither'].join(delimiter) };
     await expect(access({ env })).rejects.toThrow(
-      'no kubeconfig at /nowhere or /neither; set KUBECONFIG to the path of one',
+      'no kubeconfig at /nowhere or /neither; set KUBECONFIG to its path',
     );
   });
 
-  test('do not matter when a path is given', async () => {
-    const path = await written(config({}));
+  test('are ignored when a path is given', async () => {
+    const path = await writeConfig(config({}));
     await expect(access({ path, env: { KUBECONFIG: '/nowhere' } })).resolves.toBeDefined();
   });
 });
 
-describe('a file that is no good is said in a sentence', () => {
-  test('when it is not there or cannot be read', async () => {
+describe('an AccessError reports a file that', () => {
+  test('is missing or unreadable', async () => {
     await expect(access({ path: '/nowhere' })).rejects.toThrow('no kubeconfig at /nowhere');
     const folder = join(await temporaryFolder('kubeconfig'), 'config');
     await mkdir(folder);
     await expect(access({ path: folder })).rejects.toThrow(`cannot read ${folder}: EISDIR`);
   });
 
-  test('when it is not YAML: with the line, and without what is on it', async () => {
-    const path = await written('clusters: []\nusers:\n- user: { token: s3cret\n');
+  test('is not YAML, with the line number and without quoting the line', async () => {
+    const path = await writeConfig('clusters: []\nusers:\n- user: { token: s3cret\n');
     const error: unknown = await access({ path }).catch((caught) => caught);
     expect(error).toBeInstanceOf(AccessError);
     expect(error).toMatchObject({
       code: 'ACCESS',
-      message: expect.stringMatching(/is not valid YAML: see line \d$/),
+      message: expect.stringMatching(/is not valid YAML: error in line \d$/),
     });
     expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('s3cret');
   });
 
-  test.for(['', 'just words', '- a\n- list\n'])('when it is something else: %j', async (content) => {
-    const path = await written(content);
+  test.for(['', 'just words', '- a\n- list\n'])('is not a kubeconfig: %j', async (content) => {
+    const path = await writeConfig(content);
     await expect(access({ path })).rejects.toThrow(`${path} is not a kubeconfig`);
   });
 
@@ -145,18 +147,18 @@ describe('a file that is no good is said in a sentence', () => {
       { user: { 'auth-provider': { name: 'gcp' } } },
       'the auth provider "gcp" is not supported; use an exec plugin',
     ],
-    [{ user: { exec: {} } }, "the user's exec plugin names no command"],
-  ] as const)('when it asks for what there is not: %j', async ([sides, sentence]) => {
-    const path = await written(config(sides));
-    await expect(access({ path })).rejects.toThrow(`${path}: ${sentence}`);
+    [{ user: { exec: {} } }, "the user's exec plugin has no command"],
+  ] as const)('has invalid or unsupported fields: %j', async ([fields, message]) => {
+    const path = await writeConfig(config(fields));
+    await expect(access({ path })).rejects.toThrow(`${path}: ${message}`);
   });
 });
 
-test('an OIDC provider in a kubeconfig is used', async () => {
+test('the OIDC auth provider of a kubeconfig is used', async () => {
   const claims = Buffer.from(JSON.stringify({ exp: 4_000_000_000 })).toString('base64url');
   const provider = { name: 'oidc', config: { 'id-token': `e30.${claims}.c2ln` } };
   const { credentials } = await access({
-    path: await written(config({ user: { 'auth-provider': provider } })),
+    path: await writeConfig(config({ user: { 'auth-provider': provider } })),
   });
   expect(await credentials.authorization()).toBe(`Bearer e30.${claims}.c2ln`);
 });

@@ -4,36 +4,36 @@ import { type Access, AccessError } from './access.ts';
 import { type Credentials, fixedToken, noCredentials } from './credentials.ts';
 import { ExecPlugin } from './exec.ts';
 import { rotatedFile, tokenFile } from './files.ts';
-import { type Entry, type Fields, fieldsOf, KubeconfigFiles, text } from './kubeconfig-files.ts';
+import { type Entry, type Fields, fieldsOf, KubeconfigFiles, nonEmptyString } from './kubeconfig-files.ts';
 import { oidcToken } from './oidc.ts';
 
 export interface KubeconfigOptions {
   readonly world: World;
-  /** @default those of `$KUBECONFIG`, taken as one, else `~/.kube/config` */
+  /** Path of the kubeconfig. @default the files in `$KUBECONFIG`, merged, else `~/.kube/config` */
   readonly path?: string | undefined;
-  /** @default the current one */
+  /** Name of the context. @default the kubeconfig's current context */
   readonly context?: string | undefined;
   /** @default process.env */
   readonly env?: NodeJS.ProcessEnv;
 }
 
-/** Passed over in silence, these would send requests another way or with other rights than the file says. */
+/** Fields that are rejected: ignoring them would send requests with another identity than the file specifies. */
 const UNSUPPORTED = ['as', 'as-uid', 'as-groups', 'as-user-extra', 'username', 'password'] as const;
 
 /**
- * Access as a kubeconfig describes it: client certificate, token, token file, exec plugin, OIDC.
+ * Access from a kubeconfig, with client certificate, token, token file, exec plugin or OIDC.
  *
- * Errors: `AccessError`, here for what the file says, and with a request for what it points to (a plugin that fails, a
- * token file that is not there).
+ * Errors: `AccessError`. Thrown here when the file is invalid, and by requests when something it refers to fails (an
+ * exec plugin, a missing token file).
  */
 export async function kubeconfigAccess(options: KubeconfigOptions): Promise<Access> {
   const { world, path, env = process.env } = options;
   const files = await KubeconfigFiles.load(path, env);
   const context = files.entry('contexts', options.context ?? files.currentContext).fields;
-  const cluster = files.entry('clusters', text(context.cluster));
-  const userName = text(context.user);
+  const cluster = files.entry('clusters', nonEmptyString(context.cluster));
+  const userName = nonEmptyString(context.user);
   const user = userName === undefined ? { ...cluster, fields: {} } : files.entry('users', userName);
-  refuseUnsupported(user, UNSUPPORTED);
+  rejectUnsupported(user, UNSUPPORTED);
 
   const origin = originOf(cluster);
   const exec = fieldsOf(user.fields.exec);
@@ -45,17 +45,17 @@ export async function kubeconfigAccess(options: KubeconfigOptions): Promise<Acce
       ...proxyOf(cluster),
     },
     credentials: plugin ?? credentialsOf(world, user),
-    namespace: text(context.namespace) ?? 'default',
+    namespace: nonEmptyString(context.namespace) ?? 'default',
   };
 }
 
-function refuseUnsupported({ fields, path }: Entry, names: readonly string[]): void {
+function rejectUnsupported({ fields, path }: Entry, names: readonly string[]): void {
   const found = names.find((name) => fields[name] !== undefined && fields[name] !== '');
   if (found !== undefined) throw new AccessError(`${path}: "${found}" is not supported`);
 }
 
 function originOf({ fields, path }: Entry): string {
-  const server = text(fields.server);
+  const server = nonEmptyString(fields.server);
   if (server === undefined) throw new AccessError(`${path}: the cluster has no server address`);
   const url = URL.canParse(server) ? new URL(server) : undefined;
   if (url?.protocol !== 'https:' && url?.protocol !== 'http:')
@@ -65,9 +65,9 @@ function originOf({ fields, path }: Entry): string {
   return url.origin;
 }
 
-/** @throws AccessError for a proxy that cannot be used: found with the file, and not with the first request */
+/** @throws AccessError for an invalid proxy, when the file is loaded instead of at the first request */
 function proxyOf({ fields, path }: Entry): { readonly proxy?: string } {
-  const proxy = text(fields['proxy-url']);
+  const proxy = nonEmptyString(fields['proxy-url']);
   if (proxy === undefined) return {};
   try {
     proxyFrom(proxy, '"proxy-url"');
@@ -78,27 +78,27 @@ function proxyOf({ fields, path }: Entry): { readonly proxy?: string } {
 }
 
 function tlsOf(cluster: Entry, user: Entry, plugin: ExecPlugin | undefined): () => Promise<TlsOptions> {
-  const ca = material(cluster, 'certificate-authority');
-  const certificate = material(user, 'client-certificate');
-  const key = material(user, 'client-key');
+  const ca = pemSource(cluster, 'certificate-authority');
+  const certificate = pemSource(user, 'client-certificate');
+  const key = pemSource(user, 'client-key');
   return async () => {
     const identity =
       plugin === undefined
         ? { certificate: await certificate?.(), key: await key?.() }
         : await plugin.identity();
-    return defined({
+    return withoutUndefined({
       ca: await ca?.(),
       ...identity,
-      serverName: text(cluster.fields['tls-server-name']),
+      serverName: nonEmptyString(cluster.fields['tls-server-name']),
       insecure: cluster.fields['insecure-skip-tls-verify'] === true ? true : undefined,
     });
   };
 }
 
 function credentialsOf(world: World, { fields, path }: Entry): Credentials {
-  const file = text(fields.tokenFile);
-  if (file !== undefined) return tokenFile(world, beside(path, file));
-  const token = text(fields.token);
+  const file = nonEmptyString(fields.tokenFile);
+  if (file !== undefined) return tokenFile(world, resolvePath(path, file));
+  const token = nonEmptyString(fields.token);
   if (token !== undefined) return fixedToken(token);
   const provider = fieldsOf(fields['auth-provider']);
   if (provider === undefined) return noCredentials;
@@ -108,26 +108,28 @@ function credentialsOf(world: World, { fields, path }: Entry): Credentials {
     );
   }
   const config: Fields = fieldsOf(provider.config) ?? {};
-  const ca = material({ fields: config, path }, 'idp-certificate-authority');
+  const ca = pemSource({ fields: config, path }, 'idp-certificate-authority');
   return oidcToken({ world, config, ca, path });
 }
 
-/** Something PEM that is given in place (`name-data`, base64) or as a file (`name`), which may be rotated. */
-function material({ fields, path }: Entry, name: string): (() => Promise<string>) | undefined {
-  const data = text(fields[`${name}-data`]);
+/** Reads PEM data that is either inline (`name-data`, base64) or in a file (`name`) that may be rotated. */
+function pemSource({ fields, path }: Entry, name: string): (() => Promise<string>) | undefined {
+  const data = nonEmptyString(fields[`${name}-data`]);
   if (data !== undefined) {
     const pem = Buffer.from(data, 'base64').toString();
     return async () => pem;
   }
-  const file = text(fields[name]);
-  return file === undefined ? undefined : rotatedFile(beside(path, file));
+  const file = nonEmptyString(fields[name]);
+  return file === undefined ? undefined : rotatedFile(resolvePath(path, file));
 }
 
-function beside(path: string, file: string): string {
+/** Resolves a path relative to the kubeconfig that contains it. */
+function resolvePath(path: string, file: string): string {
   return isAbsolute(file) ? file : join(dirname(path), file);
 }
 
-/** Without the fields that are undefined. */
-function defined(options: { readonly [K in keyof TlsOptions]: TlsOptions[K] | undefined }): TlsOptions {
+function withoutUndefined(
+  options: { readonly [K in keyof TlsOptions]: TlsOptions[K] | undefined },
+): TlsOptions {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }

@@ -5,13 +5,13 @@ import { worldWithClock } from '../../test/kubeconfig.ts';
 import type { Credentials } from './credentials.ts';
 import { oidcToken } from './oidc.ts';
 
-/** An identity provider that gives a new refresh token each time and takes only the newest. */
+/** Identity provider that rotates its refresh token and accepts only the newest. */
 class IdentityProvider implements AsyncDisposable {
   readonly #server = createServer();
   readonly requests: URLSearchParams[] = [];
   refreshToken = 'refresh-0';
   expiresAt = 0;
-  /** What it says instead of an answer. */
+  /** Body that replaces every response. */
   broken: string | undefined;
 
   async start(): Promise<this> {
@@ -65,8 +65,8 @@ function settings(provider: IdentityProvider, more: object = {}) {
   };
 }
 
-describe('an OIDC token', () => {
-  test('is used as it is until shortly before it expires, and then renewed', async () => {
+describe('OIDC token', () => {
+  test('is used until shortly before it expires, then renewed', async () => {
     await using provider = await new IdentityProvider().start();
     const world = worldWithClock();
     provider.expiresAt = world.now() + 1_200_000;
@@ -89,21 +89,24 @@ describe('an OIDC token', () => {
     ]);
   });
 
-  test('is renewed with the newest refresh token, once for all that were refused together', async () => {
+  test('is renewed with the newest refresh token, once for concurrent rejections', async () => {
     await using provider = await new IdentityProvider().start();
     const world = worldWithClock();
     provider.expiresAt = world.now() + 600_000;
     const credentials = oidcToken({ world, config: settings(provider), path: 'config' });
     expect(await subjectOf(credentials)).toBe('id-1');
-    const refused = await credentials.authorization();
-    expect(await Promise.all([credentials.renew(refused), credentials.renew(refused)])).toEqual([true, true]);
-    // One whose refusal comes in later finds that there is a new one already.
-    expect(await credentials.renew(refused)).toBe(true);
+    const rejected = await credentials.authorization();
+    expect(await Promise.all([credentials.renew(rejected), credentials.renew(rejected)])).toEqual([
+      true,
+      true,
+    ]);
+    // A rejection that arrives later finds the token renewed already.
+    expect(await credentials.renew(rejected)).toBe(true);
     expect(await subjectOf(credentials)).toBe('id-2');
     expect(provider.requests).toHaveLength(2);
   });
 
-  test('serves on when it cannot be renewed, and is then known to be no better', async () => {
+  test('stays in use when it cannot be renewed, and renew() reports no change', async () => {
     await using provider = await new IdentityProvider().start();
     const world = worldWithClock();
     const config = settings(provider, {
@@ -117,37 +120,37 @@ describe('an OIDC token', () => {
     expect(await credentials.renew(await credentials.authorization())).toBe(false);
   });
 
-  test('that has expired without a way to renew it asks for a new login', async () => {
+  test('an expired token without a refresh token causes an error that asks for a new login', async () => {
     const config = { 'id-token': jwt('old', 1_000) };
     await expect(
       oidcToken({ world: worldWithClock(), config, path: 'config' }).authorization(),
-    ).rejects.toThrow('config: the OIDC token has expired and there is no refresh token; log in again');
+    ).rejects.toThrow('config: the OIDC token has expired and no refresh token is configured; log in again');
   });
 
-  test('says in a sentence what is wrong with the identity provider, and never what it answered', async () => {
+  test('errors of the identity provider are reported without quoting its response', async () => {
     await using provider = await new IdentityProvider().start();
     const world = worldWithClock();
     const issuer = `${provider.origin}/realm/`;
     const config = settings(provider);
-    const ask = (more: object = {}) =>
+    const authorize = (more: object = {}) =>
       oidcToken({ world, config: { ...config, ...more }, path: 'config' }).authorization();
-    await expect(ask({ 'refresh-token': 'revoked' })).rejects.toThrow(
-      `${issuer} has refused to renew the OIDC token; log in again`,
+    await expect(authorize({ 'refresh-token': 'revoked' })).rejects.toThrow(
+      `${issuer} rejected the refresh token; log in again`,
     );
     provider.broken = '<html>s3cret';
-    await expect(ask()).rejects.toThrow(
-      new RegExp(`^the identity provider ${issuer} does not say where it renews tokens$`),
+    await expect(authorize()).rejects.toThrow(
+      new RegExp(`^the identity provider ${issuer} publishes no token_endpoint$`),
     );
-    await expect(ask({ 'idp-issuer-url': 'nowhere' })).rejects.toThrow('is not a URL');
+    await expect(authorize({ 'idp-issuer-url': 'nowhere' })).rejects.toThrow('is not a URL');
     await provider[Symbol.asyncDispose]();
-    await expect(ask()).rejects.toThrow(/cannot be reached: .*ECONNREFUSED/);
+    await expect(authorize()).rejects.toThrow(/cannot reach .*ECONNREFUSED/);
   });
 
-  test('is renewed over TLS where the address says so, whether or not an authority is named', async () => {
+  test('is renewed over TLS for an https issuer, with or without a configured CA', async () => {
     await using provider = await new IdentityProvider().start(); // does not speak TLS
     const issuer = provider.origin.replace('http:', 'https:');
     const config = settings(provider, { 'idp-issuer-url': issuer });
     const renewed = oidcToken({ world: worldWithClock(), config, path: 'config' }).authorization();
-    await expect(renewed).rejects.toThrow(/cannot be reached: .*(SSL|TLS)/i);
+    await expect(renewed).rejects.toThrow(/cannot reach .*(SSL|TLS)/i);
   });
 });

@@ -1,10 +1,10 @@
 import { messageOf, type TransportRequest, type World } from '@vmwright/core';
 import { AccessError } from './access.ts';
-import { type Credentials, type Renewable, renewedToken } from './credentials.ts';
+import { type Credentials, type Expiring, refreshedToken } from './credentials.ts';
 
-/** Taken for expired this long before it is. */
-const EARLY_MS = 30_000;
-/** For one answer of the identity provider. */
+/** A token is renewed this long before it expires. */
+const EXPIRY_MARGIN_MS = 30_000;
+/** Timeout of one request to the identity provider. */
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 1 << 20;
 
@@ -12,47 +12,47 @@ export interface OidcOptions {
   readonly world: World;
   /** The `config` of a kubeconfig's auth provider. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** The authority of the identity provider's certificate. @default the system's */
+  /** CA of the identity provider's certificate. @default the system's trust store */
   readonly ca?: (() => Promise<string>) | undefined;
-  /** The kubeconfig, for messages. */
+  /** Path of the kubeconfig, for error messages. */
   readonly path: string;
 }
 
-/** An OpenID Connect token out of a kubeconfig, renewed by its refresh token. It is not written back. */
+/** OpenID Connect token from a kubeconfig, renewed with its refresh token. New tokens are not written to the file. */
 export function oidcToken({ world, config, ca, path }: OidcOptions): Credentials {
   const setting = (name: string) => (typeof config[name] === 'string' ? config[name] : '');
   let idToken = setting('id-token');
   let refreshToken = setting('refresh-token');
-  return renewedToken(world, async (): Promise<Renewable<string>> => {
-    if (idToken !== '' && expiryOf(idToken) - EARLY_MS > world.now()) {
+  return refreshedToken(world, async (): Promise<Expiring<string>> => {
+    if (idToken !== '' && expiryOf(idToken) - EXPIRY_MARGIN_MS > world.now()) {
       const value = idToken;
-      idToken = ''; // asked for anew, it was refused or is old
-      return { value, until: expiryOf(value) - EARLY_MS };
+      idToken = ''; // the next call means that it was rejected or has expired
+      return { value, expiresAt: expiryOf(value) - EXPIRY_MARGIN_MS };
     }
     const issuer = setting('idp-issuer-url');
     if (issuer === '' || refreshToken === '') {
       throw new AccessError(
-        `${path}: the OIDC token has expired and there is no refresh token; log in again`,
+        `${path}: the OIDC token has expired and no refresh token is configured; log in again`,
       );
     }
     const provider = { world, ca, issuer };
-    const { token_endpoint: endpoint } = await ask(
+    const { token_endpoint: endpoint } = await fetchJson(
       provider,
       `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`,
     );
     if (typeof endpoint !== 'string')
-      throw new AccessError(`the identity provider ${issuer} does not say where it renews tokens`);
-    const answer = await ask(provider, endpoint, {
+      throw new AccessError(`the identity provider ${issuer} publishes no token_endpoint`);
+    const response = await fetchJson(provider, endpoint, {
       grant_type: 'refresh_token',
       refresh_token: refreshToken,
       client_id: setting('client-id'),
       client_secret: setting('client-secret'),
     });
-    const value = answer.id_token;
+    const value = response.id_token;
     if (typeof value !== 'string')
-      throw new AccessError(`${issuer} has refused to renew the OIDC token; log in again`);
-    if (typeof answer.refresh_token === 'string') refreshToken = answer.refresh_token;
-    return { value, until: expiryOf(value) - EARLY_MS };
+      throw new AccessError(`${issuer} rejected the refresh token; log in again`);
+    if (typeof response.refresh_token === 'string') refreshToken = response.refresh_token;
+    return { value, expiresAt: expiryOf(value) - EXPIRY_MARGIN_MS };
   });
 }
 
@@ -60,8 +60,11 @@ interface Provider extends Pick<OidcOptions, 'world' | 'ca'> {
   readonly issuer: string;
 }
 
-/** The fields of its answer; none if it is no success or not JSON, which may hold a token and is never quoted. */
-async function ask(
+/**
+ * Returns the fields of a JSON response, or none if the request failed or the response is not JSON. Error messages
+ * never quote the response: it may contain a token.
+ */
+async function fetchJson(
   { world, ca, issuer }: Provider,
   address: string,
   form?: Record<string, string>,
@@ -69,12 +72,11 @@ async function ask(
   if (!URL.canParse(address))
     throw new AccessError(`the identity provider's address ${address} is not a URL`);
   const { origin, pathname, search, protocol } = new URL(address);
-  // Without an authority of its own, those of the system count.
   const tls = async () => (ca === undefined ? {} : { ca: await ca() });
   const transport = world.connect(protocol === 'https:' ? { origin, tls } : { origin });
-  const late = new AbortController();
+  const timeout = new AbortController();
   const timer = world.after(TIMEOUT_MS, () =>
-    late.abort(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)),
+    timeout.abort(new Error(`no response within ${TIMEOUT_MS / 1000} s`)),
   );
   const path = pathname + search;
   const request: TransportRequest =
@@ -83,7 +85,7 @@ async function ask(
           method: 'GET',
           path,
           headers: { accept: 'application/json' },
-          signal: late.signal,
+          signal: timeout.signal,
           maxBytes: MAX_BYTES,
         }
       : {
@@ -91,15 +93,15 @@ async function ask(
           path,
           headers: { accept: 'application/json', 'content-type': 'application/x-www-form-urlencoded' },
           body: new URLSearchParams(form).toString(),
-          signal: late.signal,
+          signal: timeout.signal,
           maxBytes: MAX_BYTES,
         };
   try {
     const response = await transport.request(request);
     const text = await response.text();
-    return response.status === 200 ? fieldsIn(text) : {};
+    return response.status === 200 ? parseFields(text) : {};
   } catch (error) {
-    throw new AccessError(`the identity provider ${issuer} cannot be reached: ${messageOf(error)}`, {
+    throw new AccessError(`cannot reach the identity provider ${issuer}: ${messageOf(error)}`, {
       cause: error,
     });
   } finally {
@@ -108,7 +110,7 @@ async function ask(
   }
 }
 
-function fieldsIn(text: string): Readonly<Record<string, unknown>> {
+function parseFields(text: string): Readonly<Record<string, unknown>> {
   try {
     const parsed: unknown = JSON.parse(text);
     return typeof parsed === 'object' && parsed !== null ? { ...parsed } : {};
@@ -117,7 +119,7 @@ function fieldsIn(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** The `exp` of a JSON web token, in milliseconds; 0 if it has none. */
+/** Returns the expiry (`exp`) of a JSON web token in milliseconds since 1970; 0 if it has none. */
 function expiryOf(token: string): number {
   try {
     const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());

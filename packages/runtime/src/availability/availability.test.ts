@@ -20,7 +20,7 @@ function setUp() {
 
 const refused = new Error('connection refused');
 
-test('a backend is unavailable after a failure and 25 s without an answer, and available again with the next answer', () => {
+test('a backend becomes unavailable after a failure and 25 s without a response, and available with the next response', () => {
   const { clock, lines, changes, availability } = setUp();
   clock.advance(15_000);
   availability.failed(refused);
@@ -40,15 +40,15 @@ test('a backend is unavailable after a failure and 25 s without an answer, and a
   ]);
 });
 
-test('a failure that ends later than 25 s after the last answer makes the backend unavailable at once', () => {
+test('a failure later than 25 s after the last response makes the backend unavailable at once', () => {
   const { clock, availability } = setUp();
-  clock.advance(60_000); // nobody has asked: not an outage
+  clock.advance(60_000); // no requests were made, so this is not an outage
   expect(availability.outage).toBeUndefined();
   availability.failed(refused);
   expect(availability.outage).toEqual({ error: refused });
 });
 
-test('failures that are followed by an answer within 25 s are no outage', () => {
+test('failures that are followed by a response within 25 s are not an outage', () => {
   const { clock, lines, changes, availability } = setUp();
   for (let round = 0; round < 10; round++) {
     availability.failed(refused);
@@ -60,7 +60,7 @@ test('failures that are followed by an answer within 25 s are no outage', () => 
   expect(lines).toEqual([]);
 });
 
-test('an outage is logged once, however many failures it has; its error is that of the newest', () => {
+test('an outage is logged once for any number of failures, and carries the newest error', () => {
   const { clock, lines, changes, availability } = setUp();
   for (let round = 0; round < 100; round++) {
     availability.failed(round === 99 ? new Error('HTTP 500') : refused);
@@ -71,7 +71,7 @@ test('an outage is logged once, however many failures it has; its error is that 
   expect(availability.outage).toEqual({ error: new Error('HTTP 500') });
 });
 
-test('the signal of an outage aborts when it begins; the next outage has another signal', () => {
+test('outageSignal aborts when an outage begins, and a new signal replaces it when the outage ends', () => {
   const { clock, availability } = setUp();
   const first = availability.outageSignal;
   availability.failed(refused);
@@ -83,7 +83,7 @@ test('the signal of an outage aborts when it begins; the next outage has another
   expect(availability.outageSignal.aborted).toBe(false);
 });
 
-test('after a restart the first answer has 10 s, whenever the last one was', () => {
+test('after a restart the first response has 10 s', () => {
   const { clock, availability } = setUp();
   clock.advance(3_600_000); // another replica has led
   availability.restart();
@@ -94,10 +94,10 @@ test('after a restart the first answer has 10 s, whenever the last one was', () 
   expect(availability.outage).toEqual({ error: refused });
 });
 
-test('an outage that an earlier leader term has seen does not count after a restart', () => {
+test('a restart drops an outage from an earlier leadership term', () => {
   const { clock, availability } = setUp();
   availability.failed(refused);
-  clock.advance(25_000); // this replica was cut off from the network, and another has led since
+  clock.advance(25_000); // this replica lost its network, and another replica led afterwards
   expect(availability.outage).toEqual({ error: refused });
   clock.advance(3_600_000);
   availability.restart();

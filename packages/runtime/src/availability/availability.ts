@@ -1,8 +1,8 @@
 import { type Clock, type Logger, messageOf, type Timer } from '@vmwright/core';
 
 /**
- * A reconcile failed because a backend outside the cluster does not answer. The controller retries it as any failure and
- * logs it at debug: `Availability` logs the outage once for all objects.
+ * Thrown by a reconcile when a backend outside the cluster does not respond. The controller retries it like any error
+ * but logs it at debug level: `Availability` logs the outage once for all objects.
  */
 export class BackendUnavailableError extends Error {
   readonly code = 'BACKEND_UNAVAILABLE';
@@ -21,34 +21,34 @@ export interface AvailabilityOptions {
   readonly log: Logger;
   /** Name of the backend in log lines and errors: `cloud`. */
   readonly backend: string;
-  /** Time without an answer after which the backend is unavailable, in milliseconds. */
+  /** Milliseconds without a response after which the backend is unavailable. */
   readonly afterMs: number;
-  /** Time for the first answer after `restart`, where it is shorter than `afterMs`. @default 10_000 */
+  /** Milliseconds for the first response after `restart`, if shorter than `afterMs`. @default 10_000 */
   readonly startMs?: number;
   /**
-   * Called when the backend becomes unavailable and when it answers again, after `outage` has changed. The place to
+   * Called when the backend becomes unavailable and when it responds again, after `outage` has changed. Use it to
    * enqueue every object that depends on the backend.
    */
   readonly onChange?: (outage: Outage | undefined) => void;
 }
 
-/** A time in which the backend does not answer. */
+/** A period in which the backend does not respond. */
 export interface Outage {
-  /** What the last failed request has met. */
+  /** Error of the last failed request. */
   readonly error: unknown;
 }
 
 /**
  * Decides whether a backend is available, and logs one line per transition.
  *
- * Flow: whoever probes the backend regularly reports each result (`answered`, `failed`). After a failure with no answer
- * for `afterMs`, the backend is unavailable until the next answer.
+ * Flow: the code that probes the backend reports each result (`answered`, `failed`). After a failure and `afterMs`
+ * without a response, the backend is unavailable until the next response.
  *
  * Guarantees: `onChange` is called once per transition. `outageSignal` aborts when an outage begins, so that requests
- * that wait for an answer do not hold up those who report the outage.
+ * that still wait for a response do not delay the reconciles that report the outage.
  *
  * Assumptions: a probe ends in bounded time, and `restart` is called when probing begins or resumes. The class does not
- * probe: a backend that is never asked stays as it was.
+ * probe: without reports its state does not change.
  */
 export class Availability {
   readonly #options: AvailabilityOptions;
@@ -63,12 +63,12 @@ export class Availability {
     this.restart();
   }
 
-  /** The outage under way; undefined while the backend is available. */
+  /** The current outage; undefined while the backend is available. */
   get outage(): Outage | undefined {
     return this.#outage;
   }
 
-  /** Aborts, with a BackendUnavailableError, when the next outage begins; has aborted during one. */
+  /** Aborts with a BackendUnavailableError when the next outage begins; already aborted during an outage. */
   get outageSignal(): AbortSignal {
     return this.#begin.signal;
   }
@@ -79,8 +79,9 @@ export class Availability {
   }
 
   /**
-   * Begins probing: the program has started, or this replica leads again. Forgets an outage that it knew, without calling
-   * `onChange`: the backend may have answered other replicas for hours. One that lasts is found again after `startMs`.
+   * To be called when probing begins: the program has started, or this replica leads again. Drops a known outage
+   * without calling `onChange`: the backend may have been available to another leader since. A lasting outage is
+   * detected again after `startMs`.
    */
   restart(): void {
     const { clock, afterMs, startMs = 10_000 } = this.#options;
@@ -92,7 +93,7 @@ export class Availability {
     this.#answeredAt = clock.monotonic() - Math.max(0, afterMs - startMs);
   }
 
-  /** The backend has answered. */
+  /** Reports that the backend responded. */
   answered(): void {
     const { clock, log, backend, onChange } = this.#options;
     this.#answeredAt = clock.monotonic();
@@ -106,7 +107,7 @@ export class Availability {
     onChange?.(undefined);
   }
 
-  /** A request had no answer, or one that says nothing but that the backend cannot serve it. */
+  /** Reports that a request got no response, or one that only says that the backend cannot serve requests. */
   failed(error: unknown): void {
     const { clock, afterMs } = this.#options;
     this.#failure = { error };
@@ -116,11 +117,11 @@ export class Availability {
     }
     if (this.#timer !== undefined) return;
     const leftMs = this.#answeredAt + afterMs - clock.monotonic();
-    if (leftMs <= 0) this.#lose();
-    else this.#timer = clock.after(leftMs, () => this.#lose());
+    if (leftMs <= 0) this.#beginOutage();
+    else this.#timer = clock.after(leftMs, () => this.#beginOutage());
   }
 
-  #lose(): void {
+  #beginOutage(): void {
     const { log, backend, onChange } = this.#options;
     this.#timer = undefined;
     const { error } = this.#failure ?? { error: undefined };

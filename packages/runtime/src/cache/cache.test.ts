@@ -6,7 +6,7 @@ import { ConfigMap } from '../../test/kinds.ts';
 import { apiError } from '../client/errors.ts';
 import { type CacheEvent, type CacheOptions, ObjectCache } from './cache.ts';
 
-/** A running cache of the config maps of one namespace, with those labels. */
+/** Starts a cache of ConfigMaps. */
 async function start(kubeconfig: string, options: Partial<CacheOptions<ConfigMap>>) {
   const client = await connect(kubeconfig);
   const cache = new ObjectCache({ world: nodeWorld, client, kind: ConfigMap, ...options });
@@ -21,21 +21,24 @@ async function start(kubeconfig: string, options: Partial<CacheOptions<ConfigMap
   return { cache, client };
 }
 
-/** Resolves with the first event that is as wanted. */
+/** Resolves with the first event that matches. */
 function next(
   cache: ObjectCache<ConfigMap>,
-  is: (event: CacheEvent<ConfigMap>) => boolean,
+  matches: (event: CacheEvent<ConfigMap>) => boolean,
 ): Promise<CacheEvent<ConfigMap>> {
   return new Promise((resolve) => {
-    const leave = cache.subscribe((event) => {
-      if (!is(event)) return;
-      queueMicrotask(() => leave());
+    const unsubscribe = cache.subscribe((event) => {
+      if (!matches(event)) return;
+      queueMicrotask(() => unsubscribe());
       resolve(event);
     });
   });
 }
 
-test('has all there is once synced, and each change after that', async ({ cluster, namespace }) => {
+test('a synced cache has every existing object and receives each later change', async ({
+  cluster,
+  namespace,
+}) => {
   await using writer = await connect(cluster.kubeconfig);
   const labels = { set: 'follow' };
   await writer.create(ConfigMap, { metadata: { namespace, name: 'early', labels } });
@@ -55,19 +58,24 @@ test('has all there is once synced, and each change after that', async ({ cluste
   expect([...cache.keys()]).toEqual([`${namespace}/early`]);
 });
 
-test('lists in pages where the server cannot stream the first list', async ({ cluster, namespace }) => {
+test('the first list is read in pages when the server does not support WatchList', async ({
+  cluster,
+  namespace,
+}) => {
   await using writer = await connect(cluster.kubeconfig);
   const labels = { set: 'paged' };
   const create = (name: string) => writer.create(ConfigMap, { metadata: { namespace, name, labels } });
   for (const name of ['page-1', 'page-2', 'page-3']) await create(name);
-  const refusals: string[] = [];
-  // A server before 1.32 answers so; everything else goes to the real one.
+  const rejections: string[] = [];
+  // Servers before 1.32 reject sendInitialEvents like this; all other requests go to the real server.
   const old: CacheOptions<ConfigMap>['client'] = {
     pages: (kind, options) => writer.pages(kind, { ...options, limit: 1 }),
     watch: (kind, options) => {
       if (!options?.sendInitialEvents) return writer.watch(kind, options);
-      refusals.push('sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled');
-      throw apiError(refusals.at(-1) ?? '', { status: 422, reason: 'Invalid' });
+      rejections.push(
+        'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled',
+      );
+      throw apiError(rejections.at(-1) ?? '', { status: 422, reason: 'Invalid' });
     },
   };
   const { cache } = await start(cluster.kubeconfig, {
@@ -79,24 +87,24 @@ test('lists in pages where the server cannot stream the first list', async ({ cl
   const late = next(cache, ({ key }) => key.endsWith('/after-pages'));
   await create('after-pages');
   expect(await late).toMatchObject({ type: 'added', initial: false });
-  expect(refusals).toHaveLength(1);
+  expect(rejections).toHaveLength(1);
 });
 
-test('hands out copies without managed fields', async ({ cluster, namespace }) => {
+test('reads return copies without managed fields', async ({ cluster, namespace }) => {
   await using writer = await connect(cluster.kubeconfig);
   await writer.create(ConfigMap, {
     metadata: { namespace, name: 'copied', labels: { set: 'copies' } },
     data: { a: '1' },
   });
   const { cache } = await start(cluster.kubeconfig, { namespaces: [namespace], labelSelector: 'set=copies' });
-  const mine = cache.get({ namespace, name: 'copied' });
-  expect(mine).toBeDefined();
-  expect(mine?.metadata).not.toHaveProperty('managedFields');
-  Object.assign(mine?.data ?? {}, { a: 'harmed' });
+  const copy = cache.get({ namespace, name: 'copied' });
+  expect(copy).toBeDefined();
+  expect(copy?.metadata).not.toHaveProperty('managedFields');
+  Object.assign(copy?.data ?? {}, { a: 'modified' });
   expect(cache.get({ namespace, name: 'copied' })?.data).toEqual({ a: '1' });
 });
 
-test('keeps what the transform keeps, or metadata alone', async ({ cluster, namespace }) => {
+test('transform reduces objects; metadataOnly keeps metadata alone', async ({ cluster, namespace }) => {
   await using writer = await connect(cluster.kubeconfig);
   const labels = { set: 'lean' };
   await writer.create(ConfigMap, { metadata: { namespace, name: 'lean', labels }, data: { a: '1', b: '2' } });
@@ -111,7 +119,7 @@ test('keeps what the transform keeps, or metadata alone', async ({ cluster, name
   expect(bare.get({ namespace, name: 'lean' })?.data).toBeUndefined();
 });
 
-test('finds objects by an index', async ({ cluster, namespace }) => {
+test('byIndex finds objects by an indexed value and follows its changes', async ({ cluster, namespace }) => {
   const { cache, client } = await start(cluster.kubeconfig, {
     namespaces: [namespace],
     labelSelector: 'set=indexed',
@@ -134,10 +142,10 @@ test('finds objects by an index', async ({ cluster, namespace }) => {
   await client.mergePatch(ConfigMap, { namespace, name: 'c' }, { data: { owner: 'y' } });
   await moved;
   expect([names('x'), names('y')]).toEqual([['a'], ['b', 'c']]);
-  expect(() => [...cache.byIndex('color', 'red')]).toThrow('there is no index "color"');
+  expect(() => [...cache.byIndex('color', 'red')]).toThrow('index "color" does not exist');
 });
 
-test('shows what was written at once, tells of it once, and never goes back', async ({
+test('own writes are visible at once, cause one event each, and are never replaced by an older version', async ({
   cluster,
   namespace,
 }) => {
@@ -148,43 +156,45 @@ test('shows what was written at once, tells of it once, and never goes back', as
   });
   const metadata = { namespace, name: 'own' };
   const first = await client.create(ConfigMap, { metadata, data: { n: '1' } });
-  cache.written(first);
+  cache.onWrite(first);
   expect(cache.get(metadata)?.data).toEqual({ n: '1' });
   const second = await client.mergePatch(ConfigMap, metadata, { data: { n: '2' } });
-  cache.written(second);
-  cache.written(first); // an answer that comes late
+  cache.onWrite(second);
+  cache.onWrite(first); // a response that arrives late
   expect(cache.get(metadata)?.data).toEqual({ n: '2' });
 
   await client.delete(ConfigMap, metadata);
-  cache.deleted(metadata, second.metadata.uid ?? '');
-  cache.written(second);
+  cache.onDelete(metadata, second.metadata.uid ?? '');
+  cache.onWrite(second);
   expect(cache.get(metadata)).toBeUndefined();
-  // By the time a later object is seen, the watch has told of all the above.
+  // When a later object arrives, the watch has delivered all changes above.
   const later = next(cache, ({ key }) => key.endsWith('/fence'));
   await client.create(ConfigMap, { metadata: { namespace, name: 'fence' } });
   await later;
   expect(seen).toEqual(['added', 'changed', 'removed']);
 });
 
-test('of metadata keeps nothing else of what was written either, and lists say what they hold', async ({
+test('a metadataOnly cache drops the content of own writes too; list items have kind and apiVersion', async ({
   cluster,
   namespace,
 }) => {
   const { cache, client } = await start(cluster.kubeconfig, { namespaces: [namespace], metadataOnly: true });
   const seen = next(cache, ({ key }) => key.endsWith('/spare'));
   const metadata = { namespace, name: 'spare' };
-  cache.written(await client.create(ConfigMap, { metadata, data: { password: 'hunter2' } }));
+  cache.onWrite(await client.create(ConfigMap, { metadata, data: { password: 'hunter2' } }));
   await seen;
   expect(JSON.stringify([...cache.list()])).not.toContain('hunter2');
   const { items } = await client.list(ConfigMap, { namespace });
   expect(items.every(({ apiVersion, kind }) => apiVersion === 'v1' && kind === 'ConfigMap')).toBe(true);
 });
 
-test('wants to be told where: no namespace at all is refused', async ({ cluster }) => {
-  await expect(start(cluster.kubeconfig, { namespaces: [] })).rejects.toThrow('in no namespace');
+test('an empty list of namespaces is rejected', async ({ cluster }) => {
+  await expect(start(cluster.kubeconfig, { namespaces: [] })).rejects.toThrow(
+    'has an empty list of namespaces',
+  );
 });
 
-test('with a selector shows what was written at once as well, and drops what does not fit any more', async ({
+test('with a selector, own writes are visible at once and objects that stop matching are dropped', async ({
   cluster,
   namespace,
 }) => {
@@ -196,20 +206,20 @@ test('with a selector shows what was written at once as well, and drops what doe
   const metadata = { namespace, name: 'chosen', labels: { app: 'a' } };
   const write = async (labels: object, name = 'chosen') => {
     const written = await client.mergePatch(ConfigMap, { namespace, name }, { metadata: { labels } });
-    cache.written(written);
+    cache.onWrite(written);
     return cache.get({ namespace, name })?.metadata.labels;
   };
   const first = await client.create(ConfigMap, { metadata });
-  cache.written(first);
+  cache.onWrite(first);
   expect(cache.get(metadata)?.metadata.labels).toEqual({ app: 'a' });
-  cache.written(await client.create(ConfigMap, { metadata: { ...metadata, name: 'other' } }));
+  cache.onWrite(await client.create(ConfigMap, { metadata: { ...metadata, name: 'other' } }));
   expect(cache.get({ namespace, name: 'other' })).toBeUndefined();
   expect(await write({ hidden: 'yes' })).toBeUndefined();
-  cache.written(first); // an answer that comes late
+  cache.onWrite(first); // a response that arrives late
   expect(cache.get(metadata)).toBeUndefined();
   expect(await write({ hidden: null, app: 'b' })).toEqual({ app: 'b' });
   expect(await write({ app: 'c' })).toBeUndefined();
-  // By the time a later object is seen, the watch has told of all the above.
+  // When a later object arrives, the watch has delivered all changes above.
   const later = next(cache, ({ key }) => key.endsWith('/chosen-fence'));
   await client.create(ConfigMap, { metadata: { ...metadata, name: 'chosen-fence' } });
   await later;
@@ -217,29 +227,32 @@ test('with a selector shows what was written at once as well, and drops what doe
   expect(await write({ app: 'a' })).toEqual({ app: 'a' });
 });
 
-test('refuses a selector that is none', async ({ cluster }) => {
+test('an invalid label selector is rejected', async ({ cluster }) => {
   await expect(start(cluster.kubeconfig, { labelSelector: 'a===b' })).rejects.toThrow(
-    '"a===b" is no label selector: a=b, a!=b, a, !a, a in (b,c), a notin (b,c)',
+    'invalid label selector "a===b": use a=b, a!=b, a, !a, a in (b,c) or a notin (b,c)',
   );
 });
 
-test('what is written while an index is gone through comes once', async ({ cluster, namespace }) => {
+test('byIndex yields an object once even if it is written during the iteration', async ({
+  cluster,
+  namespace,
+}) => {
   const { cache, client } = await start(cluster.kubeconfig, {
     namespaces: [namespace],
     indexers: { all: () => ['x'] },
   });
   for (const name of ['once-a', 'once-b'])
-    cache.written(await client.create(ConfigMap, { metadata: { namespace, name }, data: { n: '0' } }));
+    cache.onWrite(await client.create(ConfigMap, { metadata: { namespace, name }, data: { n: '0' } }));
   const seen: string[] = [];
   for (const { metadata } of cache.byIndex('all', 'x')) {
     if (!metadata.name.startsWith('once-')) continue;
     seen.push(metadata.name);
-    cache.written(await client.mergePatch(ConfigMap, metadata, { data: { n: String(seen.length) } }));
+    cache.onWrite(await client.mergePatch(ConfigMap, metadata, { data: { n: String(seen.length) } }));
   }
   expect(seen.sort()).toEqual(['once-a', 'once-b']);
 });
 
-test('goes on where the transform or an index stumbles over an object, and says over which', async ({
+test('an error in transform or indexer is reported with the object, and other objects are cached', async ({
   cluster,
   namespace,
 }) => {
@@ -247,12 +260,12 @@ test('goes on where the transform or an index stumbles over an object, and says 
   const { cache, client } = await start(cluster.kubeconfig, {
     namespaces: [namespace],
     transform: (object) => {
-      if (object.metadata.name === 'odd') throw new Error('unheard of');
+      if (object.metadata.name === 'odd') throw new Error('transform bug');
       return { ...object, data: { transformed: 'yes' } };
     },
     indexers: {
       first: ({ metadata, data }) => {
-        if (metadata.name === 'odd') throw new Error('no letters');
+        if (metadata.name === 'odd') throw new Error('indexer bug');
         return [data?.transformed ?? ''];
       },
     },
@@ -266,7 +279,7 @@ test('goes on where the transform or an index stumbles over an object, and says 
   expect(cache.get(`${namespace}/even`)?.data).toEqual({ transformed: 'yes' });
   expect([...cache.byIndex('first', 'yes')].map(({ metadata }) => metadata.name)).toContain('even');
   expect(errors).toEqual([
-    `Error: the transform of configmaps ${namespace}/odd has a bug: unheard of`,
-    `Error: the index "first" of configmaps ${namespace}/odd has a bug: no letters`,
+    `Error: the transform of configmaps ${namespace}/odd failed: transform bug`,
+    `Error: the index "first" of configmaps ${namespace}/odd failed: indexer bug`,
   ]);
 });

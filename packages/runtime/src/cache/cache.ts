@@ -6,41 +6,47 @@ import { byFields, byLabels, type Selects } from '../kind/selector.ts';
 import { NamespacePartition } from './namespace-partition.ts';
 import { Reflector } from './reflector.ts';
 import { SharedNamespaces } from './shared-namespaces.ts';
-import { type Change, type Indexer, revive, Store, versionOf } from './store.ts';
+import { type Change, type Indexer, parseObject, Store, versionOf } from './store.ts';
 
-/** All that an object has in a cache of metadata. */
-const METADATA: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
+/** The fields that a metadata-only cache keeps. */
+const METADATA_FIELDS: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 
 export interface CacheOptions<T extends KubeObject> {
   readonly world: World;
   readonly client: Pick<Client, 'watch' | 'pages'>;
   readonly kind: Kind<T>;
-  /** Of several, one that cannot be listed is left out until it can be. @default all */
+  /** Namespaces to watch. One of several that cannot be listed is left out until it can be. @default all */
   readonly namespaces?: readonly string[];
-  /** With whom namespaces are shared: one comes in when it is listed by all. @default nobody */
+  /**
+   * Shared with other kinds' caches: a namespace becomes visible when all of them have listed it.
+   * @default not shared
+   */
   readonly shared?: SharedNamespaces;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
-  /** Keep names, labels, owners and the like, and no content. @default false */
+  /** Keeps `metadata` only, without spec, status and data. @default false */
   readonly metadataOnly?: boolean;
-  /** What is kept of an object. Managed fields are never kept. */
+  /** Reduces an object before it is stored. Managed fields are always dropped. */
   readonly transform?: (object: T) => T;
   readonly indexers?: Readonly<Record<string, Indexer<T>>>;
-  /** Told of each failure to watch; the cache goes on. */
+  /** Called with each failure to list or watch; the cache retries. */
   readonly onError?: (error: unknown) => void;
-  /** Told once when one of several namespaces cannot be listed or watched, not at each try, and when it can be again. */
+  /**
+   * Called once when one of several namespaces persistently cannot be listed or watched (`is` is false), and once when
+   * it can be again (`is` is true).
+   */
   readonly onListable?: (namespace: string, is: boolean, error?: unknown) => void;
 }
 
-/** A change of the cache, as one subscriber sees it. Objects are his own copies, made when first asked for. */
+/** A change in the cache. Each read of `object` or `before` parses a new copy that the subscriber may keep. */
 export class CacheEvent<T extends KubeObject> {
   readonly type: Change['type'];
   readonly key: string;
-  /** Part of the first complete list, not news. */
+  /** Whether the object is part of the first complete list. */
   readonly initial: boolean;
   /** The resource version, as a number. */
   readonly version: number;
-  /** Whether `before` is another object of the same name, which was deleted without a `removed` event of its own. */
+  /** Whether `before` is another object of the same name that was deleted without a `removed` event. */
   readonly replaces: boolean;
   readonly #before: string | undefined;
   readonly #after: string | undefined;
@@ -55,38 +61,40 @@ export class CacheEvent<T extends KubeObject> {
     this.#after = after;
   }
 
-  /** Its newest state; of one that is removed, the last known. */
+  /** The newest state; for a removed object the last known state. */
   get object(): T {
-    return revive(this.#after ?? this.#before ?? '');
+    return parseObject(this.#after ?? this.#before ?? '');
   }
 
+  /** The state before the change; undefined for an added object. */
   get before(): T | undefined {
-    return this.#before === undefined ? undefined : revive(this.#before);
+    return this.#before === undefined ? undefined : parseObject(this.#before);
   }
 }
 
+/** Receives the changes of a cache. */
 export type Subscriber<T extends KubeObject> = (event: CacheEvent<T>) => void;
 
 /**
- * All objects of a kind (or those of some namespaces or labels), kept current by one watch.
+ * In-memory copy of all objects of a kind, or of those in some namespaces or with some labels, kept current by a watch.
  *
  * Guarantees:
- * - once synced, it has every object, and every later change reaches it in the end; but of several namespaces, those
- *   that cannot be listed (`unlistable`) are not waited for, and come in as a whole later: added, and initial
- * - an object never goes back to an older version; what was written through the manager's client is there at once
- *   (`written`), so a reconcile never acts on a state older than its own last write
- * - whoever reads gets copies: nobody can change what is cached
+ * - Once synced, it contains every object, and every later change eventually arrives. If it watches several namespaces,
+ *   it syncs without those that cannot be listed (`unlistable`); their objects are added later as `initial` events.
+ * - An object never goes back to an older version. Writes through a context's client are visible at once (`onWrite`),
+ *   so a reconcile never acts on a state older than its own last write.
+ * - Readers get copies and cannot modify the cache.
  */
 export class ObjectCache<T extends KubeObject> {
   readonly kind: Kind<T>;
   readonly #options: CacheOptions<T>;
   readonly #store = new Store<T>();
   readonly #subscribers = new Set<Subscriber<T>>();
-  readonly #sections: ReadonlyMap<string, NamespacePartition<T>>;
+  readonly #partitions: ReadonlyMap<string, NamespacePartition<T>>;
   readonly #shared: SharedNamespaces;
   readonly #synced = Promise.withResolvers<void>();
-  /** By namespace watched ('' for all): the version up to which the watch has told of everything. */
-  readonly #reached = new Map<string, number>();
+  /** By watched namespace ('' for all): the version up to which the watch has delivered every change. */
+  readonly #observedVersions = new Map<string, number>();
   readonly #selects: Selects;
   #hasSynced = false;
 
@@ -99,39 +107,42 @@ export class ObjectCache<T extends KubeObject> {
     for (const [name, indexer] of Object.entries(options.indexers ?? {})) this.addIndex(name, indexer);
     if (options.namespaces?.length === 0)
       throw new Error(
-        `${resourceOf(options.kind)} would be cached in no namespace; name one, or leave them out for all`,
+        `the cache of ${resourceOf(options.kind)} has an empty list of namespaces; name one, or omit the list for all`,
       );
     const namespaces = new Set(options.namespaces);
-    const letIn = (objects: Iterable<T>) => {
-      for (const object of objects) this.#tell(this.#store.put(keyOf(object.metadata), object), true);
+    const publish = (objects: Iterable<T>) => {
+      for (const object of objects) this.#notify(this.#store.put(keyOf(object.metadata), object), true);
     };
-    const section = (name: string) =>
-      new NamespacePartition<T>(name, namespaces.size > 1 ? letIn : undefined);
-    this.#sections =
+    const partition = (name: string) =>
+      new NamespacePartition<T>(name, namespaces.size > 1 ? publish : undefined);
+    this.#partitions =
       namespaces.size === 0
         ? new Map([['', new NamespacePartition<T>(undefined)]])
-        : new Map([...namespaces].map((name) => [name, section(name)]));
+        : new Map([...namespaces].map((name) => [name, partition(name)]));
     this.#shared = options.shared ?? new SharedNamespaces();
-    // One alone is waited for, and waits for nobody.
-    if (namespaces.size > 1) this.#shared.join(this.#sections, () => this.#settle());
+    // A single namespace is never left out, so it has nothing to coordinate.
+    if (namespaces.size > 1) this.#shared.join(this.#partitions, () => this.#checkSynced());
   }
 
-  /** Keeps it current until the signal aborts. */
+  /** Lists and watches until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    const sections = [...this.#sections.values()];
-    await Promise.all(sections.map((section) => this.#reflector(section).run(signal)));
+    const partitions = [...this.#partitions.values()];
+    await Promise.all(partitions.map((partition) => this.#reflector(partition).run(signal)));
   }
 
   get hasSynced(): boolean {
     return this.#hasSynced;
   }
 
-  /** Of several namespaces, those that cannot be listed or watched now: what it has of them is nothing, or old. */
+  /**
+   * Namespaces that cannot be listed or watched at the moment; their objects are missing or stale. Empty for a single
+   * one.
+   */
   get unlistable(): readonly string[] {
-    return [...this.#sections].flatMap(([name, { isFailing }]) => (isFailing ? [name] : []));
+    return [...this.#partitions].flatMap(([name, { isFailing }]) => (isFailing ? [name] : []));
   }
 
-  /** Resolves when all that was there at the start is in, but for namespaces that cannot be listed. */
+  /** Resolves when the first list of every namespace is complete, except namespaces that cannot be listed. */
   waitForSync(): Promise<void> {
     return this.#synced.promise;
   }
@@ -149,27 +160,30 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   *list(): Generator<T, void, undefined> {
-    for (const key of this.#store.keys()) yield* this.#maybe(key);
+    for (const key of this.#store.keys()) yield* this.#existing(key);
   }
 
   *byIndex(index: string, value: string): Generator<T, void, undefined> {
-    // A copy: what is written meanwhile goes to the end of an index, and would come again.
-    for (const key of [...this.#store.find(index, value)]) yield* this.#maybe(key);
+    // Iterates over a copy: an object that is written during the iteration moves to the end and would be yielded twice.
+    for (const key of [...this.#store.find(index, value)]) yield* this.#existing(key);
   }
 
-  /** Number of objects that an index has under this value; takes the same time for any number. */
+  /** Returns the number of objects that an index lists under a value, in constant time. */
   countByIndex(index: string, value: string): number {
     return this.#store.count(index, value);
   }
 
-  /** Adds an index, also to what is there. */
+  /** Adds an index and fills it with the cached objects. */
   addIndex(name: string, indexer: Indexer<T>): void {
     this.#store.addIndex(name, (object) =>
       this.#guarded(`the index "${name}" of`, object, () => [...indexer(object)], []),
     );
   }
 
-  /** First tells of all that is there, as initial, then of each change. */
+  /**
+   * Calls the subscriber with every cached object as an `initial` event, then with each change. Returns the
+   * unsubscriber.
+   */
   subscribe(subscriber: Subscriber<T>): () => void {
     this.#subscribers.add(subscriber);
     for (const key of this.#store.keys()) {
@@ -179,25 +193,25 @@ export class ObjectCache<T extends KubeObject> {
     return () => void this.#subscribers.delete(subscriber);
   }
 
-  /** Takes in what the server has answered to a write, ahead of the watch. */
-  written(object: T): void {
+  /** Stores the response to a write, ahead of the watch. */
+  onWrite(object: T): void {
     const key = keyOf(object.metadata);
     if (!this.#selects(object))
-      this.#tell(this.#store.bury(key, object.metadata.uid ?? '', versionOf(object)));
-    else if (this.#takes(key, object)) this.#tell(this.#store.put(key, this.#kept(object)));
+      this.#notify(this.#store.addTombstone(key, object.metadata.uid ?? '', versionOf(object)));
+    else if (this.#accepts(key, object)) this.#notify(this.#store.put(key, this.#toStored(object)));
   }
 
-  /** Takes in that an object is gone, ahead of the watch. */
-  deleted(ref: ObjectRef, uid: string): void {
-    this.#tell(this.#store.bury(keyOf(ref), uid));
+  /** Removes a deleted object, ahead of the watch. */
+  onDelete(ref: ObjectRef, uid: string): void {
+    this.#notify(this.#store.addTombstone(keyOf(ref), uid));
   }
 
-  #reflector(section: NamespacePartition<T>): Reflector<T> {
+  #reflector(partition: NamespacePartition<T>): Reflector<T> {
     const { world, client, kind, labelSelector, fieldSelector, metadataOnly = false } = this.#options;
-    const { namespace } = section;
-    const store = () => section.waiting ?? this.#store;
-    const tell = (change: Change | undefined) => {
-      if (section.waiting === undefined) this.#tell(change);
+    const { namespace } = partition;
+    const store = () => partition.staged ?? this.#store;
+    const notify = (change: Change | undefined) => {
+      if (partition.staged === undefined) this.#notify(change);
     };
     return new Reflector<T>({
       world,
@@ -205,113 +219,115 @@ export class ObjectCache<T extends KubeObject> {
       kind,
       selection: { namespace, labelSelector, fieldSelector, metadataOnly },
       keyOf: ({ metadata }) => keyOf(metadata),
-      onError: (error) => this.#failed(section, error),
+      onError: (error) => this.#failed(partition, error),
       sink: {
-        put: (object) => tell(store().put(keyOf(object.metadata), this.#kept(object))),
-        removed: (object) => {
-          tell(store().remove(keyOf(object.metadata), versionOf(object)));
-          this.#store.unbury(object.metadata.uid);
+        put: (object) => notify(store().put(keyOf(object.metadata), this.#toStored(object))),
+        remove: (object) => {
+          notify(store().remove(keyOf(object.metadata), versionOf(object)));
+          this.#store.clearTombstone(object.metadata.uid);
         },
-        reached: (resourceVersion) => {
-          this.#reached.set(namespace ?? '', Number(resourceVersion));
-          this.#succeeded(section);
+        advance: (resourceVersion) => {
+          this.#observedVersions.set(namespace ?? '', Number(resourceVersion));
+          this.#succeeded(partition);
         },
         complete: (keys, resourceVersion) => {
           const prefix = namespace === undefined ? '' : `${namespace}/`;
           for (const key of [...store().keys()]) {
-            if (key.startsWith(prefix) && !keys.has(key)) tell(store().remove(key, Number(resourceVersion)));
+            if (key.startsWith(prefix) && !keys.has(key))
+              notify(store().remove(key, Number(resourceVersion)));
           }
-          store().listed(prefix, keys, Number(resourceVersion));
-          section.listed();
-          this.#succeeded(section);
-          if (!section.isIn) this.#shared.changed(namespace ?? '');
-          this.#settle();
+          store().clearTombstones(prefix, keys, Number(resourceVersion));
+          partition.listed();
+          this.#succeeded(partition);
+          if (!partition.isPublished) this.#shared.changed(namespace ?? '');
+          this.#checkSynced();
         },
       },
     });
   }
 
-  #succeeded(section: NamespacePartition<T>): void {
-    const { namespace = '' } = section;
-    if (!section.succeeded()) return;
+  #succeeded(partition: NamespacePartition<T>): void {
+    const { namespace = '' } = partition;
+    if (!partition.succeeded()) return;
     this.#options.onListable?.(namespace, true);
     this.#shared.changed(namespace);
   }
 
-  #failed(section: NamespacePartition<T>, error: unknown): void {
-    const { namespace = '' } = section;
-    // One alone has nobody to go on without it: it is told at each try.
-    const news = this.#sections.size > 1 ? section.failed(error) : 'may pass';
-    if (news === 'may pass') this.#options.onError?.(error);
-    if (news !== 'lasts') return;
+  #failed(partition: NamespacePartition<T>, error: unknown): void {
+    const { namespace = '' } = partition;
+    // A single namespace cannot be left out, so every failure is reported.
+    const failure = this.#partitions.size > 1 ? partition.failed(error) : 'transient';
+    if (failure === 'transient') this.#options.onError?.(error);
+    if (failure !== 'persistent') return;
     this.#options.onListable?.(namespace, false, error);
     this.#shared.changed(namespace);
   }
 
-  /** Something may have come in, or be waited for no longer. Without any namespace there is no cache. */
-  #settle(): void {
+  /** Resolves `waitForSync` once every namespace is published or excluded, and at least one is published. */
+  #checkSynced(): void {
     if (this.#hasSynced) return;
-    const sections = [...this.#sections];
-    const isThere = ([name, { isIn }]: [string, NamespacePartition<T>]) =>
-      isIn || this.#shared.isLeftOut(name);
-    if (!sections.every(isThere) || !sections.some(([, { isIn }]) => isIn)) return;
+    const partitions = [...this.#partitions];
+    const isSettled = ([name, { isPublished }]: [string, NamespacePartition<T>]) =>
+      isPublished || this.#shared.isExcluded(name);
+    if (!partitions.every(isSettled) || !partitions.some(([, { isPublished }]) => isPublished)) return;
     this.#hasSynced = true;
     this.#synced.resolve();
   }
 
-  #tell(change: Change | undefined, initial = !this.#hasSynced): void {
+  #notify(change: Change | undefined, initial = !this.#hasSynced): void {
     if (change === undefined) return;
     for (const subscriber of this.#subscribers) {
       try {
         subscriber(new CacheEvent(change, initial));
       } catch (error) {
-        // One's bug must not cost the others the news, nor the watch its place.
-        const what = `somebody could not take in a change of ${change.key}: ${messageOf(error)}`;
-        this.#options.onError?.(new Error(what, { cause: error }));
+        // A bug in one subscriber must not stop the others or the watch.
+        const message = `a subscriber failed on a change of ${resourceOf(this.kind)} ${change.key}: ${messageOf(error)}`;
+        this.#options.onError?.(new Error(message, { cause: error }));
       }
     }
   }
 
   /**
-   * Whether an object that we wrote belongs here. One that is not there although the watch has told of everything up to
-   * its version was deleted since: the answer to the write has come late, and must not bring it back.
+   * Whether the response to a write may be stored. An object that is not cached although the watch has passed its
+   * version was deleted since: the response arrived late and must not bring the object back.
    */
-  #takes(key: string, object: T): boolean {
+  #accepts(key: string, object: T): boolean {
     if (this.#store.has(key)) return true;
     const { namespaces } = this.#options;
     const { namespace = '' } = object.metadata;
     if (namespaces !== undefined && !namespaces.includes(namespace)) return false;
-    if (this.#sections.get(namespace)?.waiting !== undefined) return false; // the watch brings it, with all others
-    return versionOf(object) > (this.#reached.get(namespaces === undefined ? '' : namespace) ?? 0);
+    if (this.#partitions.get(namespace)?.staged !== undefined) return false; // published with the rest of the namespace
+    return versionOf(object) > (this.#observedVersions.get(namespaces === undefined ? '' : namespace) ?? 0);
   }
 
-  #kept(object: T): T {
+  #toStored(object: T): T {
     const { managedFields: _, ...metadata } = { managedFields: undefined, ...object.metadata };
     const lean = { ...object, metadata };
     if (this.#options.metadataOnly)
-      for (const part of Object.keys(lean)) if (!METADATA.has(part)) Reflect.deleteProperty(lean, part);
+      for (const part of Object.keys(lean))
+        if (!METADATA_FIELDS.has(part)) Reflect.deleteProperty(lean, part);
     const { transform } = this.#options;
     if (transform === undefined) return lean;
     const transformed = () => {
-      const kept = transform(lean);
-      keyOf(kept.metadata); // throws where it is none
-      return kept;
+      const result = transform(lean);
+      keyOf(result.metadata); // throws if the result is not an object with metadata
+      return result;
     };
     return this.#guarded('the transform of', lean, transformed, lean);
   }
 
-  /** One object that a function of the program's stumbles over must not stop the watch of all others. */
-  #guarded<R>(what: string, object: T, act: () => R, otherwise: R): R {
+  /** Runs a function of the program; if it throws for one object, the watch continues with the fallback. */
+  #guarded<R>(what: string, object: T, act: () => R, fallback: R): R {
     try {
       return act();
     } catch (error) {
       const where = `${resourceOf(this.kind)} ${keyOf(object.metadata)}`;
-      this.#options.onError?.(new Error(`${what} ${where} has a bug: ${messageOf(error)}`, { cause: error }));
-      return otherwise;
+      this.#options.onError?.(new Error(`${what} ${where} failed: ${messageOf(error)}`, { cause: error }));
+      return fallback;
     }
   }
 
-  *#maybe(key: string): Generator<T, void, undefined> {
+  *#existing(key: string): Generator<T, void, undefined> {
     const object = this.#store.get(key);
     if (object !== undefined) yield object;
   }

@@ -6,7 +6,7 @@ import type { KubeObject } from '../kind/object.ts';
 import { type CacheOptions, ObjectCache } from './cache.ts';
 import { SharedNamespaces } from './shared-namespaces.ts';
 
-/** How a kind is cached; the same for all who use it. */
+/** Options of a kind's cache, shared by all controllers that read the kind. */
 export type KindCacheOptions<T extends KubeObject> = Omit<
   CacheOptions<T>,
   'world' | 'client' | 'kind' | 'onError' | 'onListable' | 'shared'
@@ -15,20 +15,24 @@ export type KindCacheOptions<T extends KubeObject> = Omit<
 export interface CachesOptions {
   readonly world: World;
   readonly client: Pick<Client, 'watch' | 'pages'>;
-  /** Namespaces that kinds are cached in, unless they say otherwise. @default all */
+  /** Namespaces that kinds are cached in, unless the kind's own options differ. @default all */
   readonly namespaces?: readonly string[] | undefined;
+  /** Called with each failure to list or watch; the cache retries. */
   readonly onError: (kind: Kind, error: unknown) => void;
-  /** Told once when one of several namespaces cannot be listed or watched, not at each try, and when it can be again. */
+  /**
+   * Called once when one of several namespaces persistently cannot be listed or watched (`is` is false), and once when
+   * it can be again (`is` is true).
+   */
   readonly onListable?: (kind: Kind, namespace: string, is: boolean, error?: unknown) => void;
 }
 
-/** As much of a cache as is the same for every kind. */
+/** The members of a cache that do not depend on the kind. */
 type AnyCache = Pick<
   ObjectCache<KubeObject>,
   'kind' | 'hasSynced' | 'waitForSync' | 'run' | 'size' | 'unlistable'
 >;
 
-/** The caches of a program: one for each kind, however many controllers use it. */
+/** Caches of a program: one per kind, shared by all its controllers. */
 export class Caches {
   readonly #options: CachesOptions;
   readonly #caches = new Map<string, AnyCache>();
@@ -41,8 +45,8 @@ export class Caches {
   }
 
   /**
-   * The cache of a kind, made when first asked for.
-   * @throws when it is configured after that: who has it already would go on with something else
+   * Returns the cache of a kind, creating it on the first call.
+   * @throws Error if options are given after the first call: existing readers would keep the old ones
    */
   get<T extends KubeObject>(kind: Kind<T>, options?: KindCacheOptions<T>): ObjectCache<T> {
     const known = this.#caches.get(resourceOf(kind));
@@ -55,7 +59,7 @@ export class Caches {
       throw new Error(`${resourceOf(kind)} is declared twice, as two kinds; declare it once and import it`);
     }
     const { world, client, namespaces, onError, onListable } = this.#options;
-    // An empty name stands for all, as in an environment variable that is not set.
+    // An empty name means all namespaces, as in an unset environment variable.
     const isLimited = kind.scope === 'Namespaced' && namespaces !== undefined && !namespaces.includes('');
     const scope = isLimited ? { namespaces } : {};
     const cache = new ObjectCache<T>({
@@ -73,44 +77,47 @@ export class Caches {
     return cache;
   }
 
-  /** Starts all, also those that are asked for later; resolves when those there are have synced. */
+  /** Starts all caches, including those created later; resolves when the existing ones have synced. */
   async start(signal: AbortSignal): Promise<void> {
     this.#started = signal;
     for (const cache of this.#caches.values()) this.#running.push(cache.run(signal));
     await this.synced();
   }
 
-  /** Resolves when those there are have synced. */
+  /** Resolves when the existing caches have synced. */
   async synced(): Promise<void> {
     await Promise.all([...this.#caches.values()].map((cache) => cache.waitForSync()));
   }
 
-  /** Resolves when all have ended, after the signal has aborted. */
+  /** Resolves when all caches have stopped, after the signal has aborted. */
   async ended(): Promise<void> {
     await Promise.all(this.#running);
   }
 
+  /** Resources whose cache has not synced yet. */
   get unsynced(): readonly string[] {
     return [...this.#caches].flatMap(([resource, { hasSynced }]) => (hasSynced ? [] : [resource]));
   }
 
-  /** What cannot be listed or watched now, and is not waited for: `vms in b`. */
+  /**
+   * Resources and namespaces that cannot be listed or watched at the moment: `vms in b`. The caches sync without them.
+   */
   get unlistable(): readonly string[] {
     return [...this.#caches].flatMap(([resource, { unlistable }]) =>
       unlistable.map((namespace) => `${resource} in ${namespace}`),
     );
   }
 
-  /** Makes a write visible at once to all who read the kind's cache. */
-  written<T extends KubeObject>({ kind, object, ref, uid }: Write<T>): void {
+  /** Makes a write visible in the kind's cache at once, ahead of the watch. */
+  onWrite<T extends KubeObject>({ kind, object, ref, uid }: Write<T>): void {
     const cache = this.#caches.get(resourceOf(kind));
     if (cache === undefined || !isCacheOf(cache, kind)) return;
-    if (object !== undefined) cache.written(object);
-    else if (uid !== undefined) cache.deleted(ref, uid);
+    if (object !== undefined) cache.onWrite(object);
+    else if (uid !== undefined) cache.onDelete(ref, uid);
   }
 }
 
-/** A kind's declaration stands for the type of its objects: the same declaration, the same type. */
+/** A kind's declaration determines the type of its objects, so the same declaration means the same type. */
 function isCacheOf<T extends KubeObject>(cache: AnyCache, kind: Kind<T>): cache is ObjectCache<T> {
   return cache.kind === kind;
 }

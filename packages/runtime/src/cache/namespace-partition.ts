@@ -2,82 +2,89 @@ import { ForbiddenError } from '../client/errors.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { Store } from './store.ts';
 
-/** Refusals in a row that last: fewer may come from a server that has just started, and not read its roles yet. */
-const LASTING_REFUSALS = 3;
-/** Other failures in a row that last: about a minute of them. */
-const LASTING_FAILURES = 7;
+/**
+ * Consecutive 403 responses that count as persistent. Fewer may come from a server that has not loaded its roles yet.
+ */
+const PERSISTENT_FORBIDDEN = 3;
+/** Other consecutive failures that count as persistent: about a minute with the reflector's back-off. */
+const PERSISTENT_FAILURES = 7;
 
 /**
- * One of the namespaces that a cache watches (or all, as one), and how it stands with it.
+ * State of one namespace that a cache watches, or of all namespaces as one partition.
  *
- * One of several is in only when it is let in (`SharedNamespaces`); until then what is listed of it waits aside, where
- * nobody sees it.
+ * In a cache of several namespaces, listed objects are staged, invisible to readers, until `SharedNamespaces` publishes
+ * the namespace.
  */
 export class NamespacePartition<T extends KubeObject> {
   readonly namespace: string | undefined;
-  readonly #letIn: (objects: Iterable<T>) => void;
-  #waiting: Store<T> | undefined;
+  readonly #onPublish: (objects: Iterable<T>) => void;
+  #staged: Store<T> | undefined;
   #isListed = false;
   #failures = 0;
-  /** What lasts, by its code. */
-  #lasting: string | undefined;
+  /** Error code of the persistent failure, if there is one. */
+  #persistentCode: string | undefined;
 
-  /** @param letIn is handed all that has waited; without it nothing waits */
-  constructor(namespace: string | undefined, letIn?: (objects: Iterable<T>) => void) {
+  /** @param onPublish receives the staged objects; without it objects are not staged */
+  constructor(namespace: string | undefined, onPublish?: (objects: Iterable<T>) => void) {
     this.namespace = namespace;
-    this.#letIn = letIn ?? (() => undefined);
-    if (letIn !== undefined) this.#waiting = new Store();
+    this.#onPublish = onPublish ?? (() => undefined);
+    if (onPublish !== undefined) this.#staged = new Store();
   }
 
-  /** Where its objects go; undefined once it is in, and they are where all are. */
-  get waiting(): Store<T> | undefined {
-    return this.#waiting;
+  /** Store of the objects that are not published yet; undefined once they are. */
+  get staged(): Store<T> | undefined {
+    return this.#staged;
   }
 
-  /** Whether all its objects are where readers see them. */
-  get isIn(): boolean {
-    return this.#isListed && this.#waiting === undefined;
+  /** Whether its list is complete and visible to readers. */
+  get isPublished(): boolean {
+    return this.#isListed && this.#staged === undefined;
   }
 
-  /** Whether it could not be listed or watched for so long that nobody is to wait for it. */
+  /** Whether list or watch fails persistently, so that the cache syncs without this namespace. */
   get isFailing(): boolean {
-    return this.#lasting !== undefined;
+    return this.#persistentCode !== undefined;
   }
 
-  /** Whether it has its list, and is kept current. */
+  /** Whether its list is complete and its watch works. */
   get isCurrent(): boolean {
     return this.#isListed && !this.isFailing;
   }
 
-  letIn(): void {
-    const waiting = this.#waiting;
-    if (waiting === undefined) return;
-    this.#waiting = undefined;
-    this.#letIn(objectsIn(waiting));
+  /** Makes the staged objects visible to readers. */
+  publish(): void {
+    const { staged } = this;
+    if (staged === undefined) return;
+    this.#staged = undefined;
+    this.#onPublish(objectsIn(staged));
   }
 
   listed(): void {
     this.#isListed = true;
   }
 
-  /** @returns whether that is news after failures that lasted */
+  /** Resets the failure count. @returns whether this ends a persistent failure */
   succeeded(): boolean {
     const wasFailing = this.isFailing;
     this.#failures = 0;
-    this.#lasting = undefined;
+    this.#persistentCode = undefined;
     return wasFailing;
   }
 
-  /** @returns whether it begins to last, is just that again (which is no news), or may pass */
-  failed(error: unknown): 'lasts' | 'again' | 'may pass' {
+  /**
+   * Counts a failure.
+   * @returns `persistent` when the failure becomes persistent, `repeated` when it need not be reported (again), and
+   *   `transient` otherwise
+   */
+  failed(error: unknown): 'persistent' | 'repeated' | 'transient' {
     this.#failures += 1;
-    const isRefusal = error instanceof ForbiddenError;
+    const isForbidden = error instanceof ForbiddenError;
     const code = codeOf(error);
-    if (this.isFailing) return this.#lasting === code ? 'again' : 'may pass';
-    if (this.#failures < (isRefusal ? LASTING_REFUSALS : LASTING_FAILURES))
-      return isRefusal ? 'again' : 'may pass';
-    this.#lasting = code;
-    return 'lasts';
+    if (this.isFailing) return this.#persistentCode === code ? 'repeated' : 'transient';
+    if (this.#failures < (isForbidden ? PERSISTENT_FORBIDDEN : PERSISTENT_FAILURES))
+      return isForbidden ? 'repeated' : 'transient';
+    this.#persistentCode = code;
+    return 'persistent';
   }
 }
 

@@ -19,8 +19,8 @@ const fastWorld: World = {
   after: (ms, callback) => nodeWorld.after(ms / FASTER, callback),
 };
 
-/** Namespaces, each with something in it, and somebody who may look into none of them. */
-async function somebody(cluster: Cluster, count: number) {
+/** Creates namespaces with objects, and a client without permissions in any of them. */
+async function setUp(cluster: Cluster, count: number) {
   const stack = new AsyncDisposableStack();
   onTestFinished(() => stack.disposeAsync());
   const admin = stack.use(await connect(cluster.kubeconfig));
@@ -34,37 +34,37 @@ async function somebody(cluster: Cluster, count: number) {
   }
   const kubectl = (namespace: string, ...args: readonly string[]) =>
     cluster.kubectl(['-n', namespace, ...args]);
-  /** Lets him list and watch these. */
+  /** Lets the client list and watch a resource. */
   const allow = async (namespace: string, resource: string) => {
     await kubectl(namespace, 'create', 'role', resource, '--verb=list,watch', `--resource=${resource}`);
-    const whom = `--serviceaccount=${home}:default`;
-    await kubectl(namespace, 'create', 'rolebinding', resource, `--role=${resource}`, whom);
+    const subject = `--serviceaccount=${home}:default`;
+    await kubectl(namespace, 'create', 'rolebinding', resource, `--role=${resource}`, subject);
   };
   const forbid = (namespace: string, resource: string) =>
     kubectl(namespace, 'delete', 'role,rolebinding', resource);
   const stop = new AbortController();
-  const follow = (cache: { run(signal: AbortSignal): Promise<void> }) => {
+  const run = (cache: { run(signal: AbortSignal): Promise<void> }) => {
     const running = cache.run(stop.signal);
     stack.defer(async () => {
       stop.abort();
       await running;
     });
   };
-  return { admin, client, names, allow, forbid, follow, signal: stop.signal, stack, stop };
+  return { admin, client, names, allow, forbid, run, signal: stop.signal, stack, stop };
 }
 
-/** Says what becomes of it, and lets others wait for that. */
-function notes() {
+/** A list of lines that tests can wait on. */
+function recorder() {
   const lines: string[] = [];
   const waiting = new Set<() => void>();
   return {
     lines,
     add: (line: string) => {
       lines.push(line);
-      for (const wake of waiting) wake();
+      for (const resume of waiting) resume();
     },
-    until: async (is: () => boolean) => {
-      while (!is())
+    until: async (holds: () => boolean) => {
+      while (!holds())
         await new Promise<void>((resolve) => {
           waiting.add(resolve);
         });
@@ -72,9 +72,9 @@ function notes() {
   };
 }
 
-/** A cache of config maps, and notes of all that it says. */
+/** A cache of ConfigMaps that records its watches, events and errors. */
 function cacheOf(client: Client, namespaces: readonly string[]) {
-  const { lines, add, until } = notes();
+  const { lines, add, until } = recorder();
   const short = (namespace: string) => 'abc'[namespaces.indexOf(namespace)] ?? namespace;
   const cache = new ObjectCache({
     world: fastWorld,
@@ -93,30 +93,30 @@ function cacheOf(client: Client, namespaces: readonly string[]) {
       add(`${short(namespace)} ${is ? 'can' : 'cannot'} be listed${code}`);
     },
   });
-  // In a world this fast, who has heard a bookmark of a real minute waits for the next in vain: that is no news.
-  const isNews = (line: string) => !/^watch|nothing was heard for/.test(line);
-  const told = () => lines.filter(isNews);
+  // The fast clock times out between the real server's bookmarks, so idle timeouts are expected.
+  const isReport = (line: string) => !/^watch|no event for/.test(line);
+  const reports = () => lines.filter(isReport);
   const events: CacheEvent<ConfigMap>[] = [];
   cache.subscribe((event) => {
     events.push(event);
     add(`watch event ${event.type} ${event.key}`);
   });
   const next = async (type: string, key: string) => {
-    const is = (event: CacheEvent<ConfigMap>) => event.type === type && event.key === key;
-    await until(() => events.some(is));
-    return events.find(is);
+    const matches = (event: CacheEvent<ConfigMap>) => event.type === type && event.key === key;
+    await until(() => events.some(matches));
+    return events.find(matches);
   };
-  return { cache, lines, told, until, events, next };
+  return { cache, lines, reports, until, events, next };
 }
 
-test('of several namespaces, one that may not be listed holds up none of the others; when it may be, its objects come in as added', async ({
+test('a cache of several namespaces syncs without a forbidden one, and adds its objects when access is granted', async ({
   cluster,
 }) => {
-  const { admin, client, names, allow, follow } = await somebody(cluster, 2);
+  const { admin, client, names, allow, run } = await setUp(cluster, 2);
   const [a = '', b = ''] = names;
   await allow(a, 'configmaps');
-  const { cache, lines, told, until, events, next } = cacheOf(client, names);
-  follow(cache);
+  const { cache, lines, reports, until, events, next } = cacheOf(client, names);
+  run(cache);
   await cache.waitForSync();
   expect(cache.get(`${a}/first`)).toBeDefined();
   expect([...cache.keys()].filter((key) => key.startsWith(b))).toEqual([]);
@@ -128,11 +128,11 @@ test('of several namespaces, one that may not be listed holds up none of the oth
   const tries = () => lines.filter((line) => line === 'watch b').length;
   const before = tries();
   await until(() => tries() >= before + 2);
-  expect(told()).toEqual(['b cannot be listed FORBIDDEN']);
+  expect(reports()).toEqual(['b cannot be listed FORBIDDEN']);
 
   await allow(b, 'configmaps');
   expect(await next('added', `${b}/first`)).toMatchObject({ initial: true });
-  expect(told()).toEqual(['b cannot be listed FORBIDDEN', 'b can be listed']);
+  expect(reports()).toEqual(['b cannot be listed FORBIDDEN', 'b can be listed']);
   expect(cache.unlistable).toEqual([]);
   expect(cache.get(`${b}/first`)).toBeDefined();
   const inB = next('added', `${b}/second`);
@@ -141,11 +141,11 @@ test('of several namespaces, one that may not be listed holds up none of the oth
   expect(events.filter(({ type }) => type === 'removed')).toEqual([]);
 });
 
-test('while none of them may be listed, there is no cache', async ({ cluster }) => {
-  const { client, names, allow, follow } = await somebody(cluster, 2);
-  const { cache, told, until } = cacheOf(client, names);
-  follow(cache);
-  await until(() => told().length === 2);
+test('a cache does not sync while every namespace is forbidden', async ({ cluster }) => {
+  const { client, names, allow, run } = await setUp(cluster, 2);
+  const { cache, reports, until } = cacheOf(client, names);
+  run(cache);
+  await until(() => reports().length === 2);
   expect([cache.hasSynced, cache.unlistable]).toEqual([false, names]);
   const [a = ''] = names;
   await allow(a, 'configmaps');
@@ -153,27 +153,29 @@ test('while none of them may be listed, there is no cache', async ({ cluster }) 
   expect(cache.get(`${a}/first`)).toBeDefined();
 });
 
-test('one alone that may not be listed is waited for, and told at each try', async ({ cluster }) => {
-  const { client, names, follow } = await somebody(cluster, 1);
-  const { cache, told, until } = cacheOf(client, names);
-  follow(cache);
-  await until(() => told().length >= 4);
-  expect([cache.hasSynced, cache.unlistable]).toEqual([false, []]);
-  expect(told().every((line) => line.startsWith('failed ForbiddenError'))).toBe(true);
-});
-
-test('one that may not be watched any more keeps what is known of it, and is current again when it may be', async ({
+test('a forbidden single namespace keeps the cache from syncing and is reported at each attempt', async ({
   cluster,
 }) => {
-  const { admin, client, names, allow, forbid, follow } = await somebody(cluster, 2);
+  const { client, names, run } = await setUp(cluster, 1);
+  const { cache, reports, until } = cacheOf(client, names);
+  run(cache);
+  await until(() => reports().length >= 4);
+  expect([cache.hasSynced, cache.unlistable]).toEqual([false, []]);
+  expect(reports().every((line) => line.startsWith('failed ForbiddenError'))).toBe(true);
+});
+
+test('a namespace that becomes forbidden keeps its cached objects, and is updated when access is granted again', async ({
+  cluster,
+}) => {
+  const { admin, client, names, allow, forbid, run } = await setUp(cluster, 2);
   const [, b = ''] = names;
   for (const namespace of names) await allow(namespace, 'configmaps');
-  const { cache, told, until, events, next } = cacheOf(client, names);
-  follow(cache);
+  const { cache, reports, until, events, next } = cacheOf(client, names);
+  run(cache);
   await cache.waitForSync();
   await forbid(b, 'configmaps');
-  await until(() => told().length > 0); // when the watch that is open has ended
-  expect(told()).toEqual(['b cannot be listed FORBIDDEN']);
+  await until(() => reports().length > 0); // after the open watch has ended
+  expect(reports()).toEqual(['b cannot be listed FORBIDDEN']);
   expect([cache.unlistable, cache.hasSynced]).toEqual([[b], true]);
   await admin.mergePatch(ConfigMap, { namespace: b, name: 'first' }, { data: { since: 'then' } });
   expect(cache.get(`${b}/first`)).toBeDefined();
@@ -182,19 +184,19 @@ test('one that may not be watched any more keeps what is known of it, and is cur
   await allow(b, 'configmaps');
   await next('changed', `${b}/first`);
   expect(cache.get(`${b}/first`)?.data).toEqual({ since: 'then' });
-  await until(() => told().length === 2);
+  await until(() => reports().length === 2);
   expect(cache.unlistable).toEqual([]);
 });
 
-test('a namespace in which one kind may not be listed is seen in no cache, and then in all at once', async ({
+test('a namespace in which one kind is forbidden is hidden in every cache, and becomes visible in all at once', async ({
   cluster,
 }) => {
-  const { client, names, allow, signal, stop, stack } = await somebody(cluster, 2);
+  const { client, names, allow, signal, stop, stack } = await setUp(cluster, 2);
   const [a = '', b = ''] = names;
   await allow(a, 'configmaps');
   await allow(a, 'secrets');
   await allow(b, 'configmaps');
-  const { lines, add, until } = notes();
+  const { lines, add, until } = recorder();
   const caches = new Caches({
     world: fastWorld,
     client: {
@@ -222,7 +224,7 @@ test('a namespace in which one kind may not be listed is seen in no cache, and t
   expect([configMaps.get(`${a}/first`), secrets.get(`${a}/first`)]).not.toContain(undefined);
   expect([...configMaps.keys(), ...secrets.keys()].filter((key) => key.startsWith(`${b}/`))).toEqual([]);
 
-  /** What whoever is woken by a config map there sees of the secrets. */
+  /** The Secret as a subscriber sees it when the ConfigMap of the namespace arrives. */
   const seen = new Promise((resolve) => {
     configMaps.subscribe(({ key }) => {
       if (key === `${b}/first`) queueMicrotask(() => resolve(secrets.get(key)?.metadata.name));

@@ -5,16 +5,16 @@ import type { Selection } from '../client/options.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 
-/** Where a reflector puts what it sees. */
+/** Receives what a reflector lists and watches. */
 interface Sink<T> {
-  /** A version of an object; the same or an older one may come again. */
+  /** Stores a version of an object; the same or an older version may follow. */
   put(object: T): void;
-  /** The watch tells of a deletion; `object` is its last state. */
-  removed(object: T): void;
-  /** All objects there were at this resource version have been put; those not among `keys` are gone. */
+  /** Removes an object that the watch reported as deleted; `object` is its last state. */
+  remove(object: T): void;
+  /** Ends a list: every object that existed at this resource version was put, and other keys no longer exist. */
   complete(keys: ReadonlySet<string>, resourceVersion: string): void;
-  /** All changes up to this resource version have been told. */
-  reached(resourceVersion: string): void;
+  /** Reports that every change up to this resource version was delivered. */
+  advance(resourceVersion: string): void;
 }
 
 export interface ReflectorOptions<T extends KubeObject> {
@@ -24,35 +24,35 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly selection: Selection & { readonly metadataOnly?: boolean };
   readonly keyOf: (object: T) => string;
   readonly sink: Sink<T>;
-  /** Told of each failure; the reflector goes on. */
+  /** Called with each failure; the reflector retries. */
   readonly onError: (error: unknown) => void;
 }
 
-/** Most servers send a bookmark a minute: of those, longer silence is a dead stream. */
-const SILENCE_MS = 70_000;
+/** API servers send a bookmark about once a minute, so a watch that is idle for longer is a dead connection. */
+const IDLE_TIMEOUT_MS = 70_000;
 const FIRST_DELAY_MS = 800;
-const LONGEST_DELAY_MS = 30_000;
-/** After which a failure is a new one, not one more in a row. */
-const HEALTHY_MS = 120_000;
-const SHORTEST_WATCH_SECONDS = 300;
-/** A watch that ends sooner, and has told nothing, is no watch. */
-const SHORTEST_MS = 1_000;
+const MAX_DELAY_MS = 30_000;
+/** A failure after a watch of this length starts a new back-off. */
+const RESET_BACKOFF_AFTER_MS = 120_000;
+const MIN_WATCH_SECONDS = 300;
+/** A watch that ends sooner without an event counts as failed. */
+const MIN_WATCH_MS = 1_000;
 
 /**
- * Follows all objects of a kind, for ever.
+ * Lists and watches the objects of a kind until it is stopped.
  *
- * Flow: the objects there are, as a stream that ends in a bookmark (WatchList) or, from servers that do not offer it, in
- * pages; then each change from that resource version on. A watch that ends is taken up where it was; when the server has
- * forgotten that version (410), all objects are fetched again.
+ * Flow: lists the existing objects, as a stream that ends with a bookmark (WatchList) or, on servers without it, in
+ * pages; then watches from that resource version on. A watch that ends is resumed at its last resource version. If the
+ * server no longer has that version (410 Gone), the reflector lists again.
  *
- * Guarantees: every object and every deletion reaches the sink in the end, whatever breaks meanwhile; a deletion during
- * an outage by its absence from the next complete list. What comes may be old or come twice: the sink decides by
- * resource version.
+ * Guarantees: every object and every deletion eventually reaches the sink, whatever fails in between. A deletion that
+ * the watch missed shows as an absence from the next complete list. Objects may arrive late or twice: the sink decides
+ * by resource version.
  */
 export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
   #resourceVersion: string | undefined;
-  #streamsLists = true;
+  #supportsWatchList = true;
   #delayMs = FIRST_DELAY_MS;
   #wasGone = false;
   #hasBookmarks = false;
@@ -61,38 +61,38 @@ export class Reflector<T extends KubeObject> {
     this.#options = options;
   }
 
-  /** Ends only with the signal. */
+  /** Runs until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { world, onError } = this.#options;
     while (!signal.aborted) {
       const started = world.monotonic();
       try {
-        await this.#follow(signal);
+        await this.#listAndWatch(signal);
         this.#wasGone = false;
-        this.#delayMs = FIRST_DELAY_MS; // the server has ended the watch in good order
+        this.#delayMs = FIRST_DELAY_MS; // the server ended the watch regularly
       } catch (error) {
         if (signal.aborted) return;
-        // Once is how servers forget; again and again is a server that is not well.
-        const forgotten = error instanceof GoneError && !this.#wasGone;
+        // A single 410 is normal and relists at once; consecutive ones are a server error.
+        const isFirstGone = error instanceof GoneError && !this.#wasGone;
         this.#wasGone = error instanceof GoneError;
         if (error instanceof GoneError) this.#resourceVersion = undefined;
-        if (!forgotten) onError(error);
-        if (world.monotonic() - started > HEALTHY_MS) this.#delayMs = FIRST_DELAY_MS;
-        const delayMs = forgotten ? 0 : jittered(world, this.#delayMs);
-        this.#delayMs = Math.min(this.#delayMs * 2, LONGEST_DELAY_MS);
+        if (!isFirstGone) onError(error);
+        if (world.monotonic() - started > RESET_BACKOFF_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
+        const delayMs = isFirstGone ? 0 : jittered(world, this.#delayMs);
+        this.#delayMs = Math.min(this.#delayMs * 2, MAX_DELAY_MS);
         await wait(world, delayMs, signal).catch(() => undefined);
       }
     }
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
+  async #listAndWatch(signal: AbortSignal): Promise<void> {
     if (this.#resourceVersion !== undefined) return this.#watch(signal, false);
-    if (this.#streamsLists) {
+    if (this.#supportsWatchList) {
       try {
         return await this.#watch(signal, true);
       } catch (error) {
         if (!isUnsupported(error)) throw error;
-        this.#streamsLists = false;
+        this.#supportsWatchList = false;
       }
     }
     await this.#list(signal);
@@ -103,7 +103,7 @@ export class Reflector<T extends KubeObject> {
     const { client, kind, selection, keyOf, sink } = this.#options;
     const keys = new Set<string>();
     let resourceVersion = '';
-    // Without a resource version: a read of the newest state. "0" is cheaper and may go back in time after a fail-over.
+    // No resource version means a consistent read. "0" is cheaper but may return an older state after a failover.
     for await (const page of client.pages(kind, { ...selection, signal })) {
       for (const object of page.items) {
         keys.add(keyOf(object));
@@ -112,85 +112,83 @@ export class Reflector<T extends KubeObject> {
       resourceVersion = page.resourceVersion;
     }
     sink.complete(keys, resourceVersion);
-    this.#reach(resourceVersion);
+    this.#advance(resourceVersion);
   }
 
   async #watch(signal: AbortSignal, initial: boolean): Promise<void> {
     const { world, client, kind, selection, keyOf, sink } = this.#options;
     const started = world.monotonic();
-    using silence = new Silence(world, SILENCE_MS, signal);
+    using idle = new IdleTimeout(world, IDLE_TIMEOUT_MS, signal);
     const events = client.watch(kind, {
       ...selection,
-      signal: silence.signal,
-      timeoutSeconds: Math.round(SHORTEST_WATCH_SECONDS * (1 + world.random())),
+      signal: idle.signal,
+      timeoutSeconds: Math.round(MIN_WATCH_SECONDS * (1 + world.random())),
       ...(initial ? { sendInitialEvents: true } : { resourceVersion: this.#resourceVersion ?? '' }),
     });
     let listed: Set<string> | undefined = initial ? new Set() : undefined;
     try {
       for await (const event of events) {
-        silence.broken();
+        idle.reset();
         if (event.type === 'BOOKMARK') {
           this.#hasBookmarks ||= !event.initialEventsEnd;
           if (listed !== undefined) {
-            if (!event.initialEventsEnd) continue; // nothing to resume from before the list is whole
+            if (!event.initialEventsEnd) continue; // an incomplete list cannot be resumed
             sink.complete(listed, event.resourceVersion);
             listed = undefined;
           }
-          this.#reach(event.resourceVersion);
+          this.#advance(event.resourceVersion);
           continue;
         }
         const { object } = event;
         if (event.type === 'DELETED') {
           listed?.delete(keyOf(object));
-          sink.removed(object);
+          sink.remove(object);
         } else {
           listed?.add(keyOf(object));
           sink.put(object);
         }
-        if (listed === undefined) this.#reach(object.metadata.resourceVersion ?? '');
+        if (listed === undefined) this.#advance(object.metadata.resourceVersion ?? '');
       }
-      // A server that ends each watch at once would be asked as often as it can answer.
-      const isShort = !silence.wasBroken && world.monotonic() - started < SHORTEST_MS;
+      // Without this error, a server that ends every watch at once would be polled in a tight loop.
+      const isShort = !idle.sawActivity && world.monotonic() - started < MIN_WATCH_MS;
       if (listed !== undefined || isShort)
-        throw new ConnectionError(`watching ${resourceOf(kind)}: the server has ended the watch at once`);
+        throw new ConnectionError(`watch of ${resourceOf(kind)}: the server ended the watch at once`);
     } catch (error) {
-      // Of some kinds (Events) there are no bookmarks: the stream may be dead, or have nothing to tell. It is opened anew
-      // where it was, which is no failure yet.
-      if (silence.isOver && listed === undefined && !this.#hasBookmarks) return;
+      // Some kinds (Events) have no bookmarks, so an idle stream may be dead or just quiet: it is resumed, not
+      // reported.
+      if (idle.hasExpired && listed === undefined && !this.#hasBookmarks) return;
       throw error;
     }
   }
 
-  #reach(resourceVersion: string): void {
+  #advance(resourceVersion: string): void {
     this.#resourceVersion = resourceVersion;
-    this.#options.sink.reached(resourceVersion);
+    this.#options.sink.advance(resourceVersion);
   }
 }
 
-/** Answers of servers that do not know `sendInitialEvents`, or have it switched off. */
+/** Whether the server does not know `sendInitialEvents`, or has the WatchList feature disabled. */
 function isUnsupported(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 400 || error.status === 422);
 }
 
-/** A signal that aborts when nothing was heard for too long, or with the other. */
-class Silence implements Disposable {
+/** A signal that aborts after a time without activity, or with the outer signal. */
+class IdleTimeout implements Disposable {
   readonly #controller = new AbortController();
   readonly #world: World;
   readonly #ms: number;
   readonly #outer: AbortSignal;
   readonly #follow = () => this.#controller.abort(this.#outer.reason);
-  #heardAt: number;
+  #lastActivityAt: number;
   #timer: Timer;
-  /** Whether it was too long. */
-  isOver = false;
-  /** Whether anything was heard. */
-  wasBroken = false;
+  hasExpired = false;
+  sawActivity = false;
 
   constructor(world: World, ms: number, outer: AbortSignal) {
     this.#world = world;
     this.#ms = ms;
     this.#outer = outer;
-    this.#heardAt = world.monotonic();
+    this.#lastActivityAt = world.monotonic();
     this.#timer = world.after(ms, () => this.#check());
     outer.addEventListener('abort', this.#follow, { once: true });
   }
@@ -199,24 +197,26 @@ class Silence implements Disposable {
     return this.#controller.signal;
   }
 
-  /** Cheap, since it is called for each event: the timer is set anew only when it goes off. */
-  broken(): void {
-    this.wasBroken = true;
-    this.#heardAt = this.#world.monotonic();
+  /**
+   * Restarts the timeout. Called for each event, so it only stores the time; the timer is rescheduled when it fires.
+   */
+  reset(): void {
+    this.sawActivity = true;
+    this.#lastActivityAt = this.#world.monotonic();
   }
 
   [Symbol.dispose](): void {
     this.#timer.cancel();
     this.#outer.removeEventListener('abort', this.#follow);
-    this.#controller.abort(new Error('the watch is over'));
+    this.#controller.abort(new Error('the watch has ended'));
   }
 
   #check(): void {
-    const left = this.#heardAt + this.#ms - this.#world.monotonic();
+    const left = this.#lastActivityAt + this.#ms - this.#world.monotonic();
     if (left > 0) this.#timer = this.#world.after(left, () => this.#check());
     else {
-      this.isOver = true;
-      this.#controller.abort(new Error(`nothing was heard for ${this.#ms / 1000} s`));
+      this.hasExpired = true;
+      this.#controller.abort(new Error(`no event for ${this.#ms / 1000} s`));
     }
   }
 }

@@ -1,38 +1,41 @@
-import type { KubeObject } from '../kind/object.ts';
-import type { NamespacePartition } from './namespace-partition.ts';
-
-type AnySection = Pick<NamespacePartition<KubeObject>, 'isCurrent' | 'isFailing' | 'letIn'>;
+/** The state of a kind's objects in one namespace; see `NamespacePartition`. */
+export interface SharedPartition {
+  readonly isCurrent: boolean;
+  readonly isFailing: boolean;
+  publish(): void;
+}
 
 /**
- * Namespaces that the caches of several kinds watch.
+ * Coordinates the namespaces that the caches of several kinds watch.
  *
- * Guarantees: a namespace is seen by readers only when all kinds are listed in it, and then of all of them at once. Who
- * reconciles an object there, and asks the cache of another kind for what belongs to it, would take what is not listed
- * yet for what is not there, and make it a second time.
+ * Guarantees: the objects of a namespace become visible only when every kind is listed there, and then for all kinds at
+ * once. Otherwise a reconcile could take an object of another kind that is not listed yet for missing, and create it a
+ * second time.
  */
 export class SharedNamespaces {
-  readonly #sections = new Map<string, AnySection[]>();
-  readonly #settles: (() => void)[] = [];
+  readonly #partitions = new Map<string, SharedPartition[]>();
+  readonly #listeners: (() => void)[] = [];
 
-  /** @param settle called when something has changed, in whatever namespace */
-  join(sections: ReadonlyMap<string, AnySection>, settle: () => void): void {
-    this.#settles.push(settle);
-    for (const [namespace, section] of sections) {
-      const others = this.#sections.get(namespace);
-      if (others === undefined) this.#sections.set(namespace, [section]);
-      else others.push(section);
+  /** Adds the partitions of a cache. @param onChange called after a change in any namespace */
+  join(partitions: ReadonlyMap<string, SharedPartition>, onChange: () => void): void {
+    this.#listeners.push(onChange);
+    for (const [namespace, partition] of partitions) {
+      const others = this.#partitions.get(namespace);
+      if (others === undefined) this.#partitions.set(namespace, [partition]);
+      else others.push(partition);
     }
   }
 
-  /** Whether nobody is to wait for it: one kind at least cannot be listed there. */
-  isLeftOut(namespace: string): boolean {
-    return this.#sections.get(namespace)?.some(({ isFailing }) => isFailing) ?? false;
+  /** Whether caches sync without this namespace, because at least one kind cannot be listed there. */
+  isExcluded(namespace: string): boolean {
+    return this.#partitions.get(namespace)?.some(({ isFailing }) => isFailing) ?? false;
   }
 
-  /** To be called when a section of this namespace was listed, fails, or does not any more. */
+  /** To be called when a partition of this namespace was listed, starts to fail or recovers. */
   changed(namespace: string): void {
-    const sections = this.#sections.get(namespace) ?? [];
-    if (sections.every(({ isCurrent }) => isCurrent)) for (const section of sections) section.letIn();
-    for (const settle of this.#settles) settle();
+    const partitions = this.#partitions.get(namespace) ?? [];
+    if (partitions.every(({ isCurrent }) => isCurrent))
+      for (const partition of partitions) partition.publish();
+    for (const onChange of this.#listeners) onChange();
   }
 }

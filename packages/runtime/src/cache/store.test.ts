@@ -5,46 +5,46 @@ const object = (resourceVersion: number, uid = 'u-1') => ({
   metadata: { namespace: 'n', name: 'a', uid, resourceVersion: String(resourceVersion) },
 });
 
-describe('an object that we have deleted', () => {
+describe('tombstone of a deleted object', () => {
   const deleted = () => {
     const store = new Store();
     store.put('n/a', object(10));
-    store.bury('n/a', 'u-1');
+    store.addTombstone('n/a', 'u-1');
     return store;
   };
 
-  test('does not come back with what was on its way, also where a list that still has it comes to its end', () => {
+  test('ignores older versions, also after a list that still contains the object', () => {
     const store = deleted();
-    store.listed('', new Set(['n/a']), 12);
+    store.clearTombstones('', new Set(['n/a']), 12);
     expect(store.put('n/a', object(11))).toBeUndefined();
-    store.unbury('u-1'); // the watch tells of the deletion
+    store.clearTombstone('u-1'); // the watch reports the deletion
     expect(store.size).toBe(0);
   });
 
-  test('is not forgotten by a list that is older than it', () => {
+  test('survives a list that is older than the object, and a list of another namespace', () => {
     const store = deleted();
-    store.listed('', new Set(), 9);
+    store.clearTombstones('', new Set(), 9);
     expect(store.put('n/a', object(10))).toBeUndefined();
-    store.listed('other/', new Set(), 12);
+    store.clearTombstones('other/', new Set(), 12);
     expect(store.put('n/a', object(10))).toBeUndefined();
   });
 
-  test('is forgotten with a list without it, so that memory does not grow; another of its name may come at any time', () => {
+  test('is cleared by a list without the object, and does not hide a new object of the same name', () => {
     const store = deleted();
     expect(store.put('n/a', object(12, 'u-2'))?.type).toBe('added');
-    store.listed('', new Set(), 12);
+    store.clearTombstones('', new Set(), 12);
     expect(store.put('n/a', object(13, 'u-1'))?.type).toBe('changed');
   });
 });
 
-test('versions that are no numbers replace each other as they come', () => {
+test('versions that are not numbers replace each other in order of arrival', () => {
   const store = new Store();
   const odd = (resourceVersion: string) => ({ metadata: { name: 'a', uid: 'u', resourceVersion } });
   expect(store.put('a', odd('one'))?.type).toBe('added');
   expect(store.put('a', odd('two'))?.type).toBe('changed');
 });
 
-test('a change says whether it replaces another object of the same name', () => {
+test('replaces is true when the new object has the same name and another UID', () => {
   const store = new Store();
   expect(store.put('n/a', object(10))?.replaces).toBe(false);
   expect(store.put('n/a', object(11))?.replaces).toBe(false);

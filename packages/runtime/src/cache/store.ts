@@ -1,53 +1,56 @@
 import type { KubeObject } from '../kind/object.ts';
 
-/** Names under which an object is found: the values of one property, say. */
+/** Returns the values under which an index lists an object, such as the name of the node it runs on. */
 export type Indexer<T> = (object: T) => readonly string[];
 
 interface Entry {
   /**
-   * The object as JSON. A string of 2.5 KB is one heap cell without pointers; the object that it stands for is a hundred,
-   * takes twice the memory, and the garbage collector visits each of them. Whoever reads gets a copy of his own, so
-   * nobody can harm what is stored.
+   * The object as JSON. A string of 2.5 KB is one heap cell without pointers; the parsed object is about a hundred
+   * cells, takes twice the memory, and the garbage collector visits each of them. Readers get their own copy, so they
+   * cannot modify the stored object.
    */
   json: string;
   version: number;
   readonly uid: string;
-  /** Index to values. */
+  /** Index name → values. */
   indexed: ReadonlyMap<string, readonly string[]> | undefined;
 }
 
-interface Buried {
+/** Hides an object that this process deleted from older versions that are still in transit. */
+interface Tombstone {
   readonly key: string;
-  /** The version that it was last seen in. */
-  readonly seen: number;
-  /** Up to which nothing is taken in. */
-  readonly until: number;
+  /** Newest version that was stored. */
+  readonly lastSeenVersion: number;
+  /** Versions up to this one are ignored. */
+  readonly hiddenUntil: number;
 }
 
-/** What became of an object that was put or removed. */
+/** Result of a put or remove that changed the store. */
 export interface Change {
   readonly type: 'added' | 'changed' | 'removed';
   readonly key: string;
-  /** As JSON; undefined when there was or is none. */
+  /** Previous state as JSON; undefined if the object was added. */
   readonly before: string | undefined;
+  /** New state as JSON; undefined if the object was removed. */
   readonly after: string | undefined;
-  /** Of the newest state known. */
+  /** Resource version of the newest known state. */
   readonly version: number;
-  /** Whether `before` is another object of the same name, whose deletion was not seen. @default false */
+  /** Whether `before` is another object of the same name whose deletion was not observed. @default false */
   readonly replaces?: boolean;
 }
 
 /**
- * The objects of a kind by key, each in its newest known version: an older one never replaces a newer one, wherever the
- * two come from. That makes own writes visible at once and late watch events harmless.
+ * Objects of a kind by key, each in its newest known version. An older version never replaces a newer one, whether it
+ * comes from the watch or from a write's response. That makes own writes visible at once and late watch events
+ * harmless.
  */
 export class Store<T extends KubeObject> {
   readonly #entries = new Map<string, Entry>();
   readonly #indexers = new Map<string, Indexer<T>>();
-  /** Index to value to keys. */
+  /** Index name → value → keys. */
   readonly #indexes = new Map<string, Map<string, Set<string>>>();
-  /** By uid: objects known to be gone, of which older versions may still come in. */
-  readonly #buried = new Map<string, Buried>();
+  /** Tombstones by UID. */
+  readonly #tombstones = new Map<string, Tombstone>();
 
   get size(): number {
     return this.#entries.size;
@@ -61,41 +64,41 @@ export class Store<T extends KubeObject> {
     return this.#entries.has(key);
   }
 
-  /** A copy for the caller to keep. */
+  /** Returns a copy that the caller may modify. */
   get(key: string): T | undefined {
     const entry = this.#entries.get(key);
-    return entry === undefined ? undefined : revive(entry.json);
+    return entry === undefined ? undefined : parseObject(entry.json);
   }
 
-  /** An object as if it had just been added. */
+  /** Returns the change that a new subscriber gets for an existing object. */
   asAdded(key: string): Change | undefined {
     const entry = this.#entries.get(key);
     return entry && { type: 'added', key, before: undefined, after: entry.json, version: entry.version };
   }
 
-  /** Also of what is stored already. */
+  /** Adds an index and fills it with the stored objects. */
   addIndex(name: string, indexer: Indexer<T>): void {
     this.#indexers.set(name, indexer);
     this.#indexes.set(name, new Map());
-    for (const [key, entry] of this.#entries) this.#index(key, entry, revive<T>(entry.json));
+    for (const [key, entry] of this.#entries) this.#index(key, entry, parseObject<T>(entry.json));
   }
 
-  /** The keys of the objects that an index has under this value. */
+  /** Returns the keys of the objects that an index lists under a value. */
   find(index: string, value: string): Iterable<string> {
     return this.#indexOf(index).get(value) ?? [];
   }
 
-  /** Number of objects that an index has under this value. */
+  /** Returns the number of objects that an index lists under a value. */
   count(index: string, value: string): number {
     return this.#indexOf(index).get(value)?.size ?? 0;
   }
 
-  /** @returns undefined if a version at least as new is there already */
+  /** Stores an object. @returns undefined if the stored version is at least as new */
   put(key: string, object: T): Change | undefined {
     const version = versionOf(object);
     const uid = object.metadata.uid ?? '';
     const known = this.#entries.get(key);
-    if ((this.#buried.get(uid)?.until ?? 0) >= version) return undefined;
+    if ((this.#tombstones.get(uid)?.hiddenUntil ?? 0) >= version) return undefined;
     if (known !== undefined && known.version >= version && Number.isFinite(version)) return undefined;
     const json = JSON.stringify(object);
     if (known !== undefined) this.#unindex(key, known);
@@ -112,42 +115,46 @@ export class Store<T extends KubeObject> {
     };
   }
 
-  /** Removes an object unless a version newer than this deletion is there. */
+  /** Removes an object unless the stored version is newer than this deletion. */
   remove(key: string, version: number): Change | undefined {
     const known = this.#entries.get(key);
     if (known === undefined || known.version > version) return undefined;
-    this.#buried.delete(known.uid);
+    this.#tombstones.delete(known.uid);
     return this.#drop(key, known);
   }
 
   /**
-   * Removes an object of which we know that it is gone, before the watch has told.
-   * @param version which it had left with, and may come back after; without, it is deleted and never does
+   * Removes an object after an own write, before the watch reports it, and ignores older versions from then on.
+   * @param version version at which the object left the selection, newer ones are accepted; by default the object is
+   *   deleted and no version is accepted
    */
-  bury(key: string, uid: string, version = Number.POSITIVE_INFINITY): Change | undefined {
+  addTombstone(key: string, uid: string, version = Number.POSITIVE_INFINITY): Change | undefined {
     const known = this.#entries.get(key);
     if (known?.uid !== uid || known.version > version) return undefined;
-    this.#buried.set(uid, { key, seen: known.version, until: version });
+    this.#tombstones.set(uid, { key, lastSeenVersion: known.version, hiddenUntil: version });
     return this.#drop(key, known);
   }
 
-  /** The watch has told of a deletion: nothing older can follow. */
-  unbury(uid: string | undefined): void {
-    if (uid !== undefined) this.#buried.delete(uid);
+  /** To be called when the watch reports the deletion: older versions cannot arrive after that. */
+  clearTombstone(uid: string | undefined): void {
+    if (uid !== undefined) this.#tombstones.delete(uid);
   }
 
   /**
-   * A whole list of what begins so has come. It was made after the deletion of those that it lacks, unless it is older than they: nothing
-   * older of them can follow. Those that it still has are told of as deleted later.
+   * Clears the tombstones that a complete list of the keys with this prefix makes obsolete. A list that lacks an
+   * object, and is not older than its last stored version, was made after the deletion, so no older version can arrive.
+   * Objects that the list still contains are deleted later by a watch event.
    */
-  listed(prefix: string, keys: ReadonlySet<string>, version: number): void {
-    for (const [uid, { key, seen }] of this.#buried)
-      if (key.startsWith(prefix) && !keys.has(key) && version >= seen) this.#buried.delete(uid);
+  clearTombstones(prefix: string, keys: ReadonlySet<string>, version: number): void {
+    for (const [uid, { key, lastSeenVersion }] of this.#tombstones)
+      if (key.startsWith(prefix) && !keys.has(key) && version >= lastSeenVersion)
+        this.#tombstones.delete(uid);
   }
 
   #indexOf(name: string): ReadonlyMap<string, ReadonlySet<string>> {
     const index = this.#indexes.get(name);
-    if (index === undefined) throw new Error(`there is no index "${name}"; add it before the cache starts`);
+    if (index === undefined)
+      throw new Error(`index "${name}" does not exist; add it before the cache starts`);
     return index;
   }
 
@@ -185,14 +192,14 @@ export class Store<T extends KubeObject> {
   }
 }
 
-/** Out of what this store itself has written. */
-export function revive<T>(json: string): T {
+/** Parses JSON that the store has written. */
+export function parseObject<T>(json: string): T {
   return JSON.parse(json);
 }
 
 /**
- * Resource versions are compared as numbers, which Kubernetes promises for its own resources since 1.35 and has kept
- * since etcd 3. One that is no number is taken for newer than anything.
+ * Returns the resource version as a number. Kubernetes guarantees comparable numbers for its own resources since 1.35
+ * and has used them since etcd 3. A version that is not a number counts as newer than any other.
  */
 export function versionOf({ metadata }: KubeObject): number {
   const version = Number(metadata.resourceVersion);

@@ -14,7 +14,7 @@ import {
   NotFoundError,
 } from './errors.ts';
 
-test('creates, reads, changes and deletes an object', async ({ cluster, namespace }) => {
+test('an object can be created, read, patched and deleted', async ({ cluster, namespace }) => {
   await using client = await connect(cluster.kubeconfig);
   const ref = { namespace, name: 'crud' };
   const created = await client.create(ConfigMap, { metadata: ref, data: { a: '1' } });
@@ -33,9 +33,9 @@ test('creates, reads, changes and deletes an object', async ({ cluster, namespac
   await expect(client.get(ConfigMap, ref)).rejects.toThrow(NotFoundError);
 });
 
-test('apply owns what it says, and only that', async ({ cluster, namespace }) => {
+test('apply owns the fields that it sets, and no others', async ({ cluster, namespace }) => {
   await using client = await connect(cluster.kubeconfig);
-  await using other = await connect(cluster.kubeconfig, { fieldManager: 'somebody-else' });
+  await using other = await connect(cluster.kubeconfig, { fieldManager: 'other-manager' });
   const metadata = { namespace, name: 'applied' };
   await client.apply(ConfigMap, { metadata, data: { ours: '1', shared: '1' } });
   await other.apply(ConfigMap, { metadata, data: { theirs: '1' } });
@@ -58,7 +58,7 @@ test('a dry run changes nothing', async ({ cluster, namespace }) => {
   await client.get(ConfigMap, metadata);
 });
 
-test('status and scale are changed on their own', async ({ cluster, namespace }) => {
+test('status and scale are separate subresources', async ({ cluster, namespace }) => {
   await using client = await connect(cluster.kubeconfig);
   const metadata = { namespace, name: 'scaled' };
   const labels = { app: 'scaled' };
@@ -74,7 +74,10 @@ test('status and scale are changed on their own', async ({ cluster, namespace })
   expect(status?.observedGeneration).toBeGreaterThanOrEqual(1);
 });
 
-test('lists in pages of one moment, and with selectors', async ({ cluster, namespace }) => {
+test('pages of a list come from one snapshot; a list can be filtered by selectors', async ({
+  cluster,
+  namespace,
+}) => {
   await using client = await connect(cluster.kubeconfig);
   const labels = { paged: 'yes' };
   const names = Array.from({ length: 7 }, (_, i) => `page-${i}`);
@@ -88,7 +91,7 @@ test('lists in pages of one moment, and with selectors', async ({ cluster, names
   expect(one.items.map(({ metadata }) => metadata.name)).toEqual(['page-3']);
 });
 
-test('watches: first what is there, then a bookmark that says so, then each change', async ({
+test('a watch with sendInitialEvents sends the existing objects, a bookmark, then each change', async ({
   cluster,
   namespace,
 }) => {
@@ -98,7 +101,7 @@ test('watches: first what is there, then a bookmark that says so, then each chan
   await client.create(ConfigMap, { metadata });
   const seen: string[] = [];
   for await (const event of client.watch(ConfigMap, { namespace, labelSelector, sendInitialEvents: true })) {
-    if (event.type === 'BOOKMARK' && !event.initialEventsEnd) continue; // the server sends one now and then
+    if (event.type === 'BOOKMARK' && !event.initialEventsEnd) continue; // a periodic bookmark
     seen.push(event.type);
     if (event.type === 'BOOKMARK') await client.mergePatch(ConfigMap, metadata, { data: { a: '1' } });
     if (event.type === 'MODIFIED') await client.delete(ConfigMap, metadata);
@@ -117,8 +120,8 @@ test('a watch ends with its signal', async ({ cluster, namespace }) => {
   await expect(watching).rejects.toThrow('enough');
 });
 
-describe('says what went wrong', () => {
-  test('by the class of the error', async ({ cluster, namespace }) => {
+describe('errors', () => {
+  test('have a class for each kind of failure', async ({ cluster, namespace }) => {
     await using client = await connect(cluster.kubeconfig);
     const metadata = { namespace, name: 'twice' };
     const { metadata: first } = await client.create(ConfigMap, { metadata });
@@ -129,11 +132,11 @@ describe('says what went wrong', () => {
     await expect(client.delete(ConfigMap, metadata, { uid: 'another' })).rejects.toThrow(ConflictError);
 
     const kubeconfig = await cluster.kubeconfigFor({ namespace, name: 'default' });
-    await using powerless = await connect(kubeconfig);
-    await expect(powerless.list(ConfigMap, { namespace })).rejects.toThrow(ForbiddenError);
+    await using unprivileged = await connect(kubeconfig);
+    await expect(unprivileged.list(ConfigMap, { namespace })).rejects.toThrow(ForbiddenError);
   });
 
-  test('with the fields that are wrong', async ({ cluster, namespace }) => {
+  test('list the invalid fields', async ({ cluster, namespace }) => {
     await using client = await connect(cluster.kubeconfig);
     const error = await client
       .create(ConfigMap, { metadata: { namespace, name: 'Bad Name' } })
@@ -145,7 +148,10 @@ describe('says what went wrong', () => {
     );
   });
 
-  test('when nobody answers, within the time given', async ({ cluster, namespace }) => {
+  test('a server that does not respond causes a ConnectionError within the timeout', async ({
+    cluster,
+    namespace,
+  }) => {
     await using toxiproxy = await startToxiproxy();
     const proxy = await toxiproxy.proxy({ name: 'api', upstream: new URL(cluster.access.server).host });
     const { ca, as } = cluster.access;
@@ -162,6 +168,6 @@ describe('says what went wrong', () => {
     await using _ = await proxy.halfOpen();
     const error = await client.list(ConfigMap, { namespace, timeoutMs: 300 }).catch((caught) => caught);
     expect(error).toBeInstanceOf(ConnectionError);
-    expect(error.message).toMatch(/^GET .*configmaps: no answer within 0.3 s$/);
+    expect(error.message).toMatch(/^GET .*configmaps: no response within 0.3 s$/);
   });
 });

@@ -2,17 +2,6 @@ import { messageOf, type World } from '@vmwright/core';
 import type { Access } from '../access/access.ts';
 import { apiVersionOf, collectionPath, type Kind, objectPath, resourceOf } from '../kind/kind.ts';
 import type { KubeObject, ObjectRef } from '../kind/object.ts';
-import {
-  isObjectOf,
-  objectOf,
-  type Page,
-  pageOf,
-  type Scale,
-  scaleOf,
-  uidIn,
-  type WatchEvent,
-  watchEvent,
-} from './answers.ts';
 import { ApiError, ConnectionError } from './errors.ts';
 import type {
   ApplyMetadata,
@@ -29,33 +18,45 @@ import type {
 } from './options.ts';
 import { withQuery } from './query.ts';
 import { isRecord } from './record.ts';
-import { type Outgoing, PAGE_BYTES, type RequestObserver, Requests } from './requests.ts';
+import { type ApiRequest, PAGE_BYTES, type RequestObserver, Requests } from './requests.ts';
+import {
+  isObjectOf,
+  objectOf,
+  type Page,
+  pageOf,
+  type Scale,
+  scaleOf,
+  uidOf,
+  type WatchEvent,
+  watchEvent,
+} from './responses.ts';
 
 const JSON_TYPE = 'application/json';
 const METADATA = `${JSON_TYPE};as=PartialObjectMetadata;g=meta.k8s.io;v=v1`;
 const METADATA_LIST = `${JSON_TYPE};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1`;
 
+/** Options of a client. */
 export interface ClientOptions {
   readonly world: World;
   readonly access: Access;
-  /** Under which our fields are known to server-side apply. */
+  /** Field manager of server-side apply and of all other writes. */
   readonly fieldManager: string;
   /** @default 'vmwright-runtime' */
   readonly userAgent?: string;
-  /** For the answer to a request that is not a watch. @default 30_000 */
+  /** Timeout of a request that is not a watch, in milliseconds. @default 30_000 */
   readonly timeoutMs?: number;
   readonly observer?: RequestObserver;
 }
 
-/** A request without what is the same for all of a call. */
-type Sent = Omit<Outgoing, 'timeoutMs' | 'signal' | 'assertLeader'>;
+/** A request without the parts that come from the call's options. */
+type RequestBase = Omit<ApiRequest, 'timeoutMs' | 'signal' | 'assertLeader'>;
 
 /**
- * Talks to a Kubernetes API server.
+ * Client of a Kubernetes API server.
  *
- * Errors: an answer that is no success is an `ApiError` of the fitting class (`NotFoundError`, `ConflictError`, …); no
- * answer is a `ConnectionError`. Reads, applies, patches and deletes are tried again after a failure that may pass;
- * creates only where the server says that it has done nothing.
+ * Errors: an unsuccessful response throws a subclass of `ApiError` (`NotFoundError`, `ConflictError`, …); no response
+ * throws a `ConnectionError`. Reads, applies, merge patches and conditional deletes are retried after transient
+ * failures. Creates are retried only after a 429, which guarantees that the server did not execute them.
  */
 export class Client implements AsyncDisposable {
   readonly fieldManager: string;
@@ -63,7 +64,7 @@ export class Client implements AsyncDisposable {
   readonly #options: ClientOptions;
   readonly #close: () => Promise<void>;
   readonly #scope: WriteScope | undefined;
-  /** Asked before each write. */
+  /** Called before each write. */
   readonly #assertLeader: (() => void) | undefined;
 
   constructor(options: ClientOptions, shared?: { readonly client: Client; readonly scope: WriteScope }) {
@@ -74,7 +75,7 @@ export class Client implements AsyncDisposable {
     this.#assertLeader = shared && (() => shared.scope.assertLeader());
     if (shared !== undefined) {
       this.#requests = shared.client.#requests;
-      this.#close = async () => undefined; // who opened the connections closes them
+      this.#close = async () => undefined; // the client that opened the connections closes them
       return;
     }
     const transport = world.connect(access.server);
@@ -82,7 +83,7 @@ export class Client implements AsyncDisposable {
     this.#close = () => transport.close();
   }
 
-  /** The same client for one piece of work: it ends with it, and its writes are allowed and told by its `scope`. */
+  /** Returns a client on the same connections whose writes are fenced by `scope` and reported to it. */
   scoped(scope: WriteScope): Client {
     return new Client(this.#options, { client: this, scope });
   }
@@ -91,7 +92,7 @@ export class Client implements AsyncDisposable {
     return this.#object(kind, { method: 'GET', path: objectPath(kind, ref), idempotent: true }, options);
   }
 
-  /** One page, or all there is without a `limit`. */
+  /** Returns one page, or all objects if `limit` is not set. */
   async list<T extends KubeObject>(kind: Kind<T>, options: ListOptions = {}): Promise<Page<T>> {
     const { namespace, labelSelector, fieldSelector, limit, resourceVersion, resourceVersionMatch } = options;
     const query = {
@@ -108,7 +109,7 @@ export class Client implements AsyncDisposable {
     return pageOf(kind, await this.#text(request, options));
   }
 
-  /** Page by page, all as of the same moment. */
+  /** Yields all pages of a list, all from the same snapshot. */
   async *pages<T extends KubeObject>(
     kind: Kind<T>,
     options: ListOptions = {},
@@ -116,7 +117,7 @@ export class Client implements AsyncDisposable {
     let page = await this.list(kind, { limit: 500, ...options });
     yield page;
     while (page.continue !== undefined) {
-      // The server takes no resource version beside a continuation: the token holds it.
+      // The server rejects a resource version next to a continue token, which contains it.
       const { resourceVersion, resourceVersionMatch, ...rest } = options;
       page = await this.list(kind, { limit: 500, ...rest, continue: page.continue });
       yield page;
@@ -124,8 +125,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Changes as they happen, until the server ends the stream, the connection breaks (throws) or the signal aborts.
-   * @throws GoneError when the resource version is too old, at the start or later
+   * Yields changes until the server ends the stream, the connection breaks (throws) or the signal aborts (throws).
+   * @throws GoneError when the resource version is too old, at the start or during the watch
    */
   async *watch<T extends KubeObject>(
     kind: Kind<T>,
@@ -142,7 +143,7 @@ export class Client implements AsyncDisposable {
       timeoutSeconds,
       ...(sendInitialEvents && { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' }),
     });
-    // Not tried again in here: only the one who holds the state knows from where to go on.
+    // Not retried here: only the caller knows the resource version to resume from.
     const accept = options.metadataOnly ? METADATA : undefined;
     const request = { method: 'GET', path, idempotent: false, accept, ...this.#call(options) } as const;
     const what = `watch of ${resourceOf(kind)}`;
@@ -156,6 +157,7 @@ export class Client implements AsyncDisposable {
     }
   }
 
+  /** Creates an object. @throws AlreadyExistsError if an object of this name exists */
   create<T extends KubeObject>(kind: Kind<T>, object: Draft<T>, options: WriteOptions = {}): Promise<T> {
     const path = this.#writePath(collectionPath(kind, object.metadata.namespace), options);
     return this.#write(
@@ -166,12 +168,12 @@ export class Client implements AsyncDisposable {
     );
   }
 
-  /** Server-side apply: these fields are ours, and have these values. Creates the object if there is none. */
+  /** Server-side apply: sets the given fields and takes ownership of them. Creates the object if it does not exist. */
   apply<T extends KubeObject>(kind: Kind<T>, object: Draft<T>, options: ApplyOptions = {}): Promise<T> {
     return this.#apply(kind, object, '', options);
   }
 
-  /** The same for an object's status. */
+  /** Server-side apply of an object's status. */
   applyStatus<T extends KubeObject>(
     kind: Kind<T>,
     metadata: ApplyMetadata,
@@ -182,7 +184,7 @@ export class Client implements AsyncDisposable {
     return this.#apply(kind, object, '/status', options);
   }
 
-  /** JSON merge patch: the fields given replace those there are; null removes. */
+  /** JSON merge patch (RFC 7386): the given fields replace the existing ones; null removes a field. */
   mergePatch<T extends KubeObject>(
     kind: Kind<T>,
     ref: ObjectRef,
@@ -192,7 +194,10 @@ export class Client implements AsyncDisposable {
     return this.#patch(kind, ref, patch, 'application/merge-patch+json', options);
   }
 
-  /** JSON patch (RFC 6902); a `test` that does not hold is an InvalidError. Sent again only if it begins with one. */
+  /**
+   * JSON patch (RFC 6902). Retried after transient failures only if its first operation is a `test`.
+   * @throws InvalidError if a `test` fails
+   */
   jsonPatch<T extends KubeObject>(
     kind: Kind<T>,
     ref: ObjectRef,
@@ -202,7 +207,7 @@ export class Client implements AsyncDisposable {
     return this.#patch(kind, ref, patch, 'application/json-patch+json', options, patch[0]?.op === 'test');
   }
 
-  /** Asks for the deletion; with finalizers or in the foreground the object stays for a while. */
+  /** Requests the deletion. The object remains while it has finalizers, or during foreground deletion. */
   async delete(kind: Kind, ref: ObjectRef, options: DeleteOptions = {}): Promise<void> {
     const { uid, resourceVersion, propagation } = options;
     const body = JSON.stringify({
@@ -210,30 +215,32 @@ export class Client implements AsyncDisposable {
       apiVersion: 'v1',
       ...((uid ?? resourceVersion) !== undefined && { preconditions: { uid, resourceVersion } }),
       ...(propagation && { propagationPolicy: propagation }),
-      ...(options.dryRun && { dryRun: ['All'] }), // where there is a body, the query is not read
+      ...(options.dryRun && { dryRun: ['All'] }), // the server ignores the query if there is a body
     });
     const path = objectPath(kind, ref);
-    // Without saying which one, a second try might hit what was created anew under the name.
+    // Without a precondition, a retry could delete an object that was created again under the same name.
     const idempotent = (uid ?? resourceVersion) !== undefined;
     const request = { method: 'DELETE', path, body, contentType: JSON_TYPE, idempotent } as const;
-    const answer: unknown = JSON.parse(await this.#text(request, options));
+    const response: unknown = JSON.parse(await this.#text(request, options));
     if (options.dryRun) return;
-    // The object with a deletion timestamp while something holds it, or a `Status` when it is gone.
-    const object = isObjectOf(kind, answer) ? answer : undefined;
+    // The object with a deletion timestamp while finalizers hold it, or a `Status` once it is deleted.
+    const object = isObjectOf(kind, response) ? response : undefined;
     this.#scope?.onWrite({
       kind,
       object,
       ref,
-      uid: object?.metadata.uid ?? uidIn(answer),
-      conditional: false, // also one's own: who deletes an object wants to see it finalized
+      uid: object?.metadata.uid ?? uidOf(response),
+      conditional: false, // a reconcile that deletes its own object must be enqueued again to finalize it
     });
   }
 
+  /** Reads the scale subresource. */
   async getScale(kind: Kind, ref: ObjectRef, options: CallOptions = {}): Promise<Scale> {
     const path = `${objectPath(kind, ref)}/scale`;
     return scaleOf(await this.#text({ method: 'GET', path, idempotent: true }, options));
   }
 
+  /** Sets the replicas of the scale subresource. */
   async setScale(kind: Kind, ref: ObjectRef, replicas: number, options: WriteOptions = {}): Promise<Scale> {
     const path = this.#writePath(`${objectPath(kind, ref)}/scale`, options);
     const body = JSON.stringify({ spec: { replicas } });
@@ -248,8 +255,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Asks the API server a question of the kinds that it answers without storing them (TokenReview, SubjectAccessReview).
-   * @returns the `status` of its answer
+   * Creates a review, which the API server answers without storing it (TokenReview, SubjectAccessReview).
+   * @returns the `status` of the review
    */
   async review(
     kind: Kind,
@@ -258,12 +265,12 @@ export class Client implements AsyncDisposable {
   ): Promise<Readonly<Record<string, unknown>>> {
     const [path, body] = [collectionPath(kind, undefined), bodyOf(kind, { spec })];
     const request = { method: 'POST', path, body, contentType: JSON_TYPE, idempotent: true } as const;
-    const answer: unknown = JSON.parse(await this.#text(request, options));
-    if (isRecord(answer) && isRecord(answer.status)) return answer.status;
-    throw new TypeError(`the server has answered something else than one of ${resourceOf(kind)}`);
+    const response: unknown = JSON.parse(await this.#text(request, options));
+    if (isRecord(response) && isRecord(response.status)) return response.status;
+    throw new TypeError(`the server's response is not an object of ${resourceOf(kind)}`);
   }
 
-  /** What is no object: `/version`, `/readyz`, discovery. */
+  /** GET of a path that is not an object: `/version`, `/readyz`, discovery. */
   raw(path: string, options: CallOptions = {}): Promise<string> {
     return this.#text({ method: 'GET', path, idempotent: true }, options);
   }
@@ -313,34 +320,34 @@ export class Client implements AsyncDisposable {
     return { signal, timeoutMs };
   }
 
-  #text(request: Sent, options: CallOptions): Promise<string> {
+  #text(request: RequestBase, options: CallOptions): Promise<string> {
     const assertLeader = request.method === 'GET' ? undefined : this.#assertLeader;
     return this.#requests.text({ ...request, ...this.#call(options), assertLeader });
   }
 
-  /** @param draft what was sent, which may say the version it replaces */
+  /** @param draft the request body; its `metadata.resourceVersion`, if set, makes the write conditional */
   async #write<T extends KubeObject>(
     kind: Kind<T>,
     draft: object,
-    request: Sent,
+    request: RequestBase,
     options: WriteOptions,
   ): Promise<T> {
     const object = await this.#object(kind, request, options);
     if (!options.dryRun) {
       const { metadata } = object;
-      const conditional = request.method === 'POST' || namesVersion(draft);
+      const conditional = request.method === 'POST' || hasResourceVersion(draft);
       this.#scope?.onWrite({ kind, object, ref: metadata, uid: metadata.uid, conditional });
     }
     return object;
   }
 
-  async #object<T extends KubeObject>(kind: Kind<T>, request: Sent, options: CallOptions): Promise<T> {
+  async #object<T extends KubeObject>(kind: Kind<T>, request: RequestBase, options: CallOptions): Promise<T> {
     const text = await this.#text(request, options);
     return objectOf(kind, JSON.parse(text));
   }
 }
 
-function namesVersion(draft: object): boolean {
+function hasResourceVersion(draft: object): boolean {
   const metadata: unknown = 'metadata' in draft ? draft.metadata : undefined;
   return isRecord(metadata) && typeof metadata.resourceVersion === 'string';
 }

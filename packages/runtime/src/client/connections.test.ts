@@ -21,11 +21,11 @@ async function portOf(server: Server): Promise<number> {
 }
 
 function forward(socket: Duplex, port: number, host: string): Socket {
-  const onward = connectTcp(port, host);
-  for (const end of [socket, onward]) end.on('error', () => undefined);
-  onTestFinished(() => void onward.destroy());
-  socket.pipe(onward).pipe(socket);
-  return onward;
+  const upstream = connectTcp(port, host);
+  for (const end of [socket, upstream]) end.on('error', () => undefined);
+  onTestFinished(() => void upstream.destroy());
+  socket.pipe(upstream).pipe(socket);
+  return upstream;
 }
 
 async function firstLine(response: TransportResponse): Promise<string | undefined> {

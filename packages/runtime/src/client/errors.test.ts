@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { AlreadyExistsError, ApiError, apiError, NotFoundError } from './errors.ts';
 
 test.each(['constructor', 'toString', '__proto__'])(
-  'an answer with the reason %s, which every object inherits, is an error of its status',
+  'a response with the reason %s, which every object inherits, is classified by its status',
   (reason) => {
     expect(apiError('GET /x: no', { status: 404, reason })).toBeInstanceOf(NotFoundError);
     expect(apiError('GET /x: no', { status: 418, reason })).toBeInstanceOf(ApiError);
   },
 );
 
-test('a known reason decides before the status', () => {
+test('a known reason takes precedence over the status', () => {
   expect(apiError('POST /x: no', { status: 409, reason: 'AlreadyExists' })).toBeInstanceOf(
     AlreadyExistsError,
   );

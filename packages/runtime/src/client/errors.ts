@@ -1,4 +1,4 @@
-/** A reason that the API server gives for one field. */
+/** A cause in a `Status` response: what is wrong with one field. */
 export interface Cause {
   readonly reason?: string;
   readonly message?: string;
@@ -10,13 +10,13 @@ export interface ApiErrorOptions {
   readonly status: number;
   readonly reason?: string | undefined;
   readonly causes?: readonly Cause[];
-  /** How long the server asks to wait. */
+  /** Delay that the server requested (Retry-After), in milliseconds. */
   readonly retryAfterMs?: number | undefined;
 }
 
-/** The API server has answered, and the answer is no. */
+/** Thrown for an unsuccessful response of the API server. */
 export class ApiError extends Error {
-  /** Stable, for programs: `NOT_FOUND`. */
+  /** Stable error code: `NOT_FOUND`. */
   readonly code: string = 'API_ERROR';
   readonly status: number;
   readonly reason: string | undefined;
@@ -32,13 +32,13 @@ export class ApiError extends Error {
     this.retryAfterMs = retryAfterMs;
   }
 
-  /** Whether the same request may succeed later, unchanged. */
+  /** Whether the same request may succeed later. */
   get retryable(): boolean {
     return false;
   }
 }
 
-/** 400: the request makes no sense to the server. */
+/** 400: the server does not understand the request. */
 export class BadRequestError extends ApiError {
   override readonly code = 'BAD_REQUEST';
 }
@@ -48,37 +48,37 @@ export class UnauthorizedError extends ApiError {
   override readonly code = 'UNAUTHORIZED';
 }
 
-/** 403: known, and not allowed to. */
+/** 403: the user is authenticated but lacks the permission. */
 export class ForbiddenError extends ApiError {
   override readonly code = 'FORBIDDEN';
 }
 
-/** 404: no such object, or no such kind. */
+/** 404: the object or the kind does not exist. */
 export class NotFoundError extends ApiError {
   override readonly code = 'NOT_FOUND';
 }
 
-/** 409: the object has changed meanwhile, or another manager owns the field. */
+/** 409: the object has changed since it was read, or another field manager owns the field. */
 export class ConflictError extends ApiError {
   override readonly code = 'CONFLICT';
 }
 
-/** 409 on create: there is an object of this name. */
+/** 409 on create: an object of this name exists. */
 export class AlreadyExistsError extends ApiError {
   override readonly code = 'ALREADY_EXISTS';
 }
 
-/** 410: the resource version (or page) asked for is history. */
+/** 410: the server no longer has the requested resource version or page. */
 export class GoneError extends ApiError {
   override readonly code = 'GONE';
 }
 
-/** 422: the object breaks its schema or a rule; `causes` names the fields. */
+/** 422: the object violates its schema or a validation rule; `causes` lists the fields. */
 export class InvalidError extends ApiError {
   override readonly code = 'INVALID';
 }
 
-/** 429: not now; `retryAfterMs` says when. The request was not carried out. */
+/** 429: the server is overloaded; retry after `retryAfterMs`. The request was not executed. */
 export class TooManyRequestsError extends ApiError {
   override readonly code = 'TOO_MANY_REQUESTS';
   override get retryable(): boolean {
@@ -86,7 +86,7 @@ export class TooManyRequestsError extends ApiError {
   }
 }
 
-/** 500 and above: the server is in trouble. Whether it has carried out the request is unknown. */
+/** 500 and above: the server failed. Whether the request was executed is unknown. */
 export class UnavailableError extends ApiError {
   override readonly code = 'UNAVAILABLE';
   override get retryable(): boolean {
@@ -94,7 +94,7 @@ export class UnavailableError extends ApiError {
   }
 }
 
-/** No answer has come: refused, reset, timed out. Whether the server has carried out the request is unknown. */
+/** Thrown when no response arrived: refused, reset, timed out. Whether the request was executed is unknown. */
 export class ConnectionError extends Error {
   readonly code = 'CONNECTION';
   readonly retryable = true;
@@ -105,7 +105,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** Maps and not objects: the answer chooses the reason and the code, and an object also has `constructor`. */
+/** Maps instead of objects: the keys come from responses, and an object would also match `constructor`. */
 const BY_REASON: ReadonlyMap<string, typeof ApiError> = new Map<string, typeof ApiError>([
   ['AlreadyExists', AlreadyExistsError],
   ['Expired', GoneError],
@@ -122,7 +122,7 @@ const BY_STATUS: ReadonlyMap<number, typeof ApiError> = new Map<number, typeof A
   [429, TooManyRequestsError],
 ]);
 
-/** The error of the fitting class for what the server has answered. */
+/** Creates the error of the class that matches the response's reason or status. */
 export function apiError(message: string, options: ApiErrorOptions): ApiError {
   const { status, reason = '' } = options;
   const Class =

@@ -1,41 +1,45 @@
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject, ObjectMeta, ObjectRef } from '../kind/object.ts';
 
+/** Options of every call. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** @default the client's */
+  /** Timeout in milliseconds. @default the client's */
   readonly timeoutMs?: number;
 }
 
 export interface WriteOptions extends CallOptions {
-  /** The server checks and answers as if, and stores nothing. @default false */
+  /** The server validates the request and returns the result without storing it. @default false */
   readonly dryRun?: boolean;
 }
 
 export interface ApplyOptions extends WriteOptions {
-  /** Take fields over from other managers instead of failing with a conflict. @default true */
+  /** Takes ownership of fields from other managers instead of failing with a ConflictError. @default true */
   readonly force?: boolean;
 }
 
 export interface DeleteOptions extends WriteOptions {
-  /** Only this very object, not one that was created anew under its name. */
+  /** Precondition: deletes only the object with this UID, not one that was created again under the same name. */
   readonly uid?: string | undefined;
-  /** Only if it has not changed since. */
+  /** Precondition: deletes only this version of the object. */
   readonly resourceVersion?: string | undefined;
   readonly propagation?: 'Foreground' | 'Background' | 'Orphan';
 }
 
+/** Selects the objects of a list or watch. */
 export interface Selection {
-  /** Names, labels, owners and the like, and no content. @default false */
+  /** Returns `metadata` only, without spec, status and data. @default false */
   readonly metadataOnly?: boolean;
-  /** @default all */
+  /** @default all namespaces */
   readonly namespace?: string | undefined;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
 }
 
 export interface ListOptions extends Selection, CallOptions {
+  /** Maximum number of objects per page. @default no limit */
   readonly limit?: number;
+  /** Token of the previous page. */
   readonly continue?: string;
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
@@ -43,9 +47,9 @@ export interface ListOptions extends Selection, CallOptions {
 
 export interface WatchOptions extends Selection, CallOptions {
   readonly resourceVersion?: string;
-  /** First all objects there are, then a bookmark that says so (WatchList). */
+  /** Sends the existing objects first, then a bookmark with `initialEventsEnd` (WatchList). @default false */
   readonly sendInitialEvents?: boolean;
-  /** After which the server ends the stream. */
+  /** Time after which the server ends the stream. @default the server's */
   readonly timeoutSeconds?: number;
 }
 
@@ -53,46 +57,51 @@ export interface PatchOptions extends WriteOptions {
   readonly subresource?: 'status';
 }
 
+/** One operation of a JSON patch (RFC 6902). */
 export interface JsonPatchOperation {
   readonly op: 'add' | 'remove' | 'replace' | 'test';
   readonly path: string;
   readonly value?: unknown;
 }
 
-/** Which object, and (where given) which very one, in which version. */
+/** Identifies the object to apply; `uid` and `resourceVersion` are optional preconditions. */
 export type ApplyMetadata = ObjectRef & {
   readonly uid?: string | undefined;
   readonly resourceVersion?: string | undefined;
 };
 
-/** An object as one writes it: with a name, and whatever fields one has something to say about. */
+/** An object to create or apply: its name and any subset of its fields. */
 export type Draft<T extends KubeObject> = DeepPartial<Omit<T, 'metadata'>> & {
   readonly metadata: Partial<ObjectMeta> & ObjectRef;
 };
 
-type DeepPartial<T> = T extends readonly unknown[]
+/** A type with all fields optional at every depth; arrays stay complete. */
+export type DeepPartial<T> = T extends readonly unknown[]
   ? T
   : T extends object
     ? { readonly [K in keyof T]?: DeepPartial<T[K]> }
     : T;
 
-/** What a write was, for those who must know at once. */
+/** A successful write, as reported to `WriteScope.onWrite`. */
 export interface Write<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>;
-  /** As the server has answered it; for a delete after which nothing is left: undefined. */
+  /** The object in the server's response; undefined after a delete that removed it. */
   readonly object: T | undefined;
   readonly ref: ObjectRef;
   readonly uid: string | undefined;
-  /** It said which version it replaces, or was a create: nobody else's change can have come in between. */
+  /**
+   * Whether the write was a create or carried the resource version that it replaced, so that no other change can lie
+   * between the previous version and this one.
+   */
   readonly conditional: boolean;
 }
 
-/** On whose behalf calls are made. */
+/** Fences and observes the writes of a scoped client. */
 export interface WriteScope {
-  /** With which its calls end, unless they name another. */
+  /** Aborts calls that have no signal of their own. */
   readonly signal?: AbortSignal;
-  /** Called before each write; throws when it must not be made (any more). */
+  /** Called before each write; throws when this process may no longer write. */
   assertLeader(): void;
-  /** Called after each successful write that was no dry run. */
+  /** Called after each successful write that is not a dry run. */
   onWrite<T extends KubeObject>(write: Write<T>): void;
 }

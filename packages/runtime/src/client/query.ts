@@ -1,6 +1,6 @@
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** A path with those parameters that are set. */
+/** Appends the parameters that are set to a path. */
 export function withQuery(path: string, query: Query): string {
   const parts = Object.entries(query).flatMap(([name, value]) =>
     value === undefined || value === '' || value === false ? [] : [`${name}=${encodeURIComponent(value)}`],

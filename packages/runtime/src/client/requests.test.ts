@@ -3,15 +3,15 @@ import type { TransportRequest, TransportResponse, World } from '@vmwright/core'
 import { describe, expect, test } from 'vitest';
 import { VirtualClock } from '../../test/virtual-clock.ts';
 import { AccessError } from '../access/access.ts';
-import { type Credentials, noCredentials, renewedToken } from '../access/credentials.ts';
+import { type Credentials, noCredentials, refreshedToken } from '../access/credentials.ts';
 import { ConnectionError } from './errors.ts';
 import { Requests } from './requests.ts';
 
 class NotAllowedError extends Error {}
 
-type Answer = (request: TransportRequest) => Promise<TransportResponse>;
+type Responder = (request: TransportRequest) => Promise<TransportResponse>;
 
-function answer(status: number, lines: readonly string[] = [], headers: Record<string, string> = {}) {
+function respond(status: number, lines: readonly string[] = [], headers: Record<string, string> = {}) {
   return async (): Promise<TransportResponse> => ({
     status,
     header: (name) => headers[name],
@@ -22,8 +22,8 @@ function answer(status: number, lines: readonly string[] = [], headers: Record<s
   });
 }
 
-/** A server that gives these answers in turn, the last of them for ever; waits end at once unless `clock` is used. */
-function server(...answers: readonly Answer[]) {
+/** A server that sends these responses in turn and repeats the last one. Delays pass when the test advances `clock`. */
+function server(...responders: readonly Responder[]) {
   const clock = new VirtualClock();
   const sent: TransportRequest[] = [];
   const world: World = {
@@ -37,8 +37,8 @@ function server(...answers: readonly Answer[]) {
   const transport = {
     request: async (request: TransportRequest) => {
       sent.push(request);
-      const next = answers[Math.min(sent.length, answers.length) - 1];
-      if (next === undefined) throw new Error('no answer was given');
+      const next = responders[Math.min(sent.length, responders.length) - 1];
+      if (next === undefined) throw new Error('no response was configured');
       return next(request);
     },
     close: async () => undefined,
@@ -50,12 +50,12 @@ function server(...answers: readonly Answer[]) {
 
 const GET = { method: 'GET', path: '/x', idempotent: true, timeoutMs: 1_000 } as const;
 
-/** Lets everything happen that waits for nothing but its turn. */
-const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+/** Runs all pending promise callbacks. */
+const settle = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-describe('what may not be sent', () => {
-  test('is not, and the refusal comes as it is', async () => {
-    const { requests, sent } = server(answer(200));
+describe('assertLeader', () => {
+  test('an error of assertLeader keeps the request from being sent and is thrown unchanged', async () => {
+    const { requests, sent } = server(respond(200));
     const assertLeader = () => {
       throw new NotAllowedError('another is the leader');
     };
@@ -63,22 +63,22 @@ describe('what may not be sent', () => {
     expect(sent).toEqual([]);
   });
 
-  test('is asked anew for each try: a fence that closes in between stops the second', async () => {
-    const { requests, sent, clock } = server(answer(503));
+  test('is called for each attempt: a fence that closes in between prevents the retry', async () => {
+    const { requests, sent, clock } = server(respond(503));
     let open = true;
     const assertLeader = () => {
       if (!open) throw new NotAllowedError('another is the leader');
     };
-    const asked = expect(requests().text({ ...GET, assertLeader })).rejects.toThrow(NotAllowedError);
-    await turn();
+    const rejected = expect(requests().text({ ...GET, assertLeader })).rejects.toThrow(NotAllowedError);
+    await settle();
     open = false;
     clock.advance(100);
-    await asked;
+    await rejected;
     expect(sent).toHaveLength(1);
   });
 
-  test('is asked after the credentials are there: a slow token does not outlive the fence', async () => {
-    const { requests, sent } = server(answer(200));
+  test('is called after the credentials are available: the fence may close while a token is fetched', async () => {
+    const { requests, sent } = server(respond(200));
     let open = true;
     const slow: Credentials = {
       ...noCredentials,
@@ -95,8 +95,8 @@ describe('what may not be sent', () => {
   });
 });
 
-test('asks for JSON unless told what else', async () => {
-  const { requests, sent } = server(answer(200));
+test('requests JSON by default', async () => {
+  const { requests, sent } = server(respond(200));
   await requests().text(GET);
   await requests().text({ ...GET, accept: 'application/json;as=Table' });
   expect(sent.map(({ headers }) => headers.accept)).toEqual([
@@ -105,8 +105,8 @@ test('asks for JSON unless told what else', async () => {
   ]);
 });
 
-test('a page of a proxy that repeats what it was sent is told without the token', async () => {
-  const { requests } = server(answer(404, [`<html>${'-'.repeat(280)}Bearer t0ken-t0ken-t0ken`]));
+test("an error from a proxy's page does not contain the token that the page echoes", async () => {
+  const { requests } = server(respond(404, [`<html>${'-'.repeat(280)}Bearer t0ken-t0ken-t0ken`]));
   const token: Credentials = { ...noCredentials, authorization: async () => 'Bearer t0ken-t0ken-t0ken' };
   const error = await requests(token).text(GET).catch(String);
   expect(error).toContain('<html>');
@@ -116,62 +116,62 @@ test('a page of a proxy that repeats what it was sent is told without the token'
 describe('credentials', () => {
   const tokens = (world: World) => {
     let fetched = 0;
-    const credentials = renewedToken(world, async () => ({ value: `t${++fetched}`, until: Infinity }));
+    const credentials = refreshedToken(world, async () => ({ value: `t${++fetched}`, expiresAt: Infinity }));
     return { credentials, fetched: () => fetched };
   };
 
-  test('that are refused are renewed, also where an earlier try failed otherwise', async () => {
-    const { requests, sent, clock, world } = server(answer(503), answer(401), answer(200, ['done']));
-    const asked = requests(tokens(world).credentials).text(GET);
-    await turn();
+  test('are renewed after a 401, also if an earlier attempt failed for another reason', async () => {
+    const { requests, sent, clock, world } = server(respond(503), respond(401), respond(200, ['done']));
+    const text = requests(tokens(world).credentials).text(GET);
+    await settle();
     clock.advance(100);
-    expect(await asked).toBe('done');
+    expect(await text).toBe('done');
     expect(sent.map(({ headers }) => headers.authorization)).toEqual(['Bearer t1', 'Bearer t1', 'Bearer t2']);
   });
 
-  test('are renewed once for a request; refused again, that is the answer', async () => {
-    const { requests, sent, world } = server(answer(401));
+  test('are renewed once per request; a second 401 is thrown', async () => {
+    const { requests, sent, world } = server(respond(401));
     await expect(requests(tokens(world).credentials).text(GET)).rejects.toMatchObject({
       code: 'UNAUTHORIZED',
     });
     expect(sent).toHaveLength(2);
   });
 
-  test('are fetched once for two requests whose refusals come one after the other', async () => {
-    let refuseLate: (response: TransportResponse) => void = () => undefined;
-    const late = () => new Promise<TransportResponse>((resolve) => (refuseLate = resolve));
-    const { requests, world } = server(late, answer(401), answer(200, ['done']));
+  test('are fetched once for two requests whose 401 responses arrive one after the other', async () => {
+    let respondLate: (response: TransportResponse) => void = () => undefined;
+    const late = () => new Promise<TransportResponse>((resolve) => (respondLate = resolve));
+    const { requests, world } = server(late, respond(401), respond(200, ['done']));
     const { credentials, fetched } = tokens(world);
     const sender = requests(credentials);
     const first = sender.text(GET);
-    await turn();
+    await settle();
     expect(await sender.text(GET)).toBe('done');
-    refuseLate(await answer(401)());
+    respondLate(await respond(401)());
     expect(await first).toBe('done');
     expect(fetched()).toBe(2);
   });
 
-  test('that cannot be had end the request as they say, unsent and untried', async () => {
-    const { requests, sent } = server(answer(200));
-    let asked = 0;
+  test('that cannot be fetched fail the request with their error, without sending or retrying', async () => {
+    const { requests, sent } = server(respond(200));
+    let fetches = 0;
     const failing: Credentials = {
       ...noCredentials,
       authorization: async () => {
-        asked += 1;
+        fetches += 1;
         throw new AccessError('the plugin has failed');
       },
     };
     await expect(requests(failing).text(GET)).rejects.toThrow(AccessError);
-    expect([asked, sent.length]).toEqual([1, 0]);
+    expect([fetches, sent.length]).toEqual([1, 0]);
   });
 
-  test('that never come end with the deadline, or with the caller', async () => {
-    const { requests, clock } = server(answer(200));
+  test('that never arrive time out, or end with the caller', async () => {
+    const { requests, clock } = server(respond(200));
     const hanging: Credentials = { ...noCredentials, authorization: () => new Promise(() => undefined) };
     const late = requests(hanging).text({ ...GET, idempotent: false });
     clock.advance(1_000);
     await expect(late).rejects.toThrow(ConnectionError);
-    await expect(late).rejects.toThrow('GET /x: no answer within 1 s');
+    await expect(late).rejects.toThrow('GET /x: no response within 1 s');
     const caller = new AbortController();
     const left = requests(hanging).text({ ...GET, signal: caller.signal });
     caller.abort(new Error('leaving'));
@@ -179,14 +179,14 @@ describe('credentials', () => {
   });
 });
 
-test('nothing stays on the signal of a caller who outlives many requests and watches', async () => {
-  const { requests, world, clock } = server(answer(503), answer(200, ['a', 'b']));
+test('requests and watches leave no listener on the signal of the caller', async () => {
+  const { requests, world, clock } = server(respond(503), respond(200, ['a', 'b']));
   const { signal } = new AbortController();
-  const sender = requests(renewedToken(world, async () => ({ value: 't', until: 0 })));
-  const asked = sender.text({ ...GET, signal });
-  await turn();
+  const sender = requests(refreshedToken(world, async () => ({ value: 't', expiresAt: 0 })));
+  const text = sender.text({ ...GET, signal });
+  await settle();
   clock.advance(100);
-  await asked;
+  await text;
   const seen: string[] = [];
   for await (const line of await sender.lines({ ...GET, signal })) seen.push(line);
   for await (const line of await sender.lines({ ...GET, signal })) if (line === 'a') break;
@@ -194,9 +194,9 @@ test('nothing stays on the signal of a caller who outlives many requests and wat
   expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
-test('what the server warns of is told', async () => {
-  const header = '299 - "v1beta1 will go", 299 kube "unknown field \\"a, b\\""';
-  const { world, requests: _, ...rest } = server(answer(200, [], { warning: header }));
+test('warnings of the server are reported to the observer', async () => {
+  const header = '299 - "v1beta1 is deprecated", 299 kube "unknown field \\"a, b\\""';
+  const { world, requests: _, ...rest } = server(respond(200, [], { warning: header }));
   const warnings: string[] = [];
   const requests = new Requests({
     world,
@@ -207,17 +207,17 @@ test('what the server warns of is told', async () => {
   });
   await requests.text(GET);
   expect(rest.sent).toHaveLength(1);
-  expect(warnings).toEqual(['v1beta1 will go', 'unknown field "a, b"']);
+  expect(warnings).toEqual(['v1beta1 is deprecated', 'unknown field "a, b"']);
 });
 
-test('a server that asks for time is given it, and a request that it has not carried out is sent again', async () => {
-  const { requests, clock, sent } = server(answer(429, [], { 'retry-after': '2' }), answer(200, ['done']));
-  const answered = requests().text({ ...GET, method: 'POST', idempotent: false });
-  await turn();
+test('a 429 is retried after its Retry-After, also for a request that is not idempotent', async () => {
+  const { requests, clock, sent } = server(respond(429, [], { 'retry-after': '2' }), respond(200, ['done']));
+  const text = requests().text({ ...GET, method: 'POST', idempotent: false });
+  await settle();
   clock.advance(1_999);
-  await turn();
+  await settle();
   expect(sent).toHaveLength(1);
   clock.advance(1);
-  expect(await answered).toBe('done');
+  expect(await text).toBe('done');
   expect(sent).toHaveLength(2);
 });

@@ -15,11 +15,11 @@ import type { Credentials } from '../access/credentials.ts';
 import { ApiError, ConnectionError, TooManyRequestsError, UnauthorizedError } from './errors.ts';
 import { errorFrom } from './status.ts';
 
-/** Told of each answer, for metrics. */
+/** Observes requests, for metrics and logs. */
 export interface RequestObserver {
-  /** @param code the HTTP status, or `<error>` where none has come */
+  /** Called after each attempt. @param code the HTTP status, or `<error>` if no response arrived */
   answered(method: string, code: string, durationMs: number): void;
-  /** What the server wants people to know: a version that will go, a field that means nothing. */
+  /** Called with each warning of the API server: a deprecated version, an unknown field. */
   warned?(text: string): void;
 }
 
@@ -31,7 +31,8 @@ export interface RequestsOptions {
   readonly observer?: RequestObserver | undefined;
 }
 
-export interface Outgoing {
+/** A request to the API server. */
+export interface ApiRequest {
   readonly method: TransportRequest['method'];
   readonly path: string;
   readonly body?: string;
@@ -39,33 +40,33 @@ export interface Outgoing {
   /** @default 'application/json' */
   readonly accept?: string | undefined;
   /**
-   * Whether sending it twice does no harm. If not, it is sent again only after an answer that says it was not carried
-   * out (429).
+   * Whether the request may be executed twice. If not, it is retried only after a 429, which guarantees that it was not
+   * executed.
    */
   readonly idempotent: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Called right before it is sent, each time; throws when it must not be. */
+  /** Called right before each attempt is sent; throws when the request must not be sent. */
   readonly assertLeader?: (() => void) | undefined;
-  /** For the whole answer; for lines, until they begin. */
+  /** Timeout of one attempt in milliseconds: for the whole response or, for `lines`, until it begins. */
   readonly timeoutMs: number;
-  /** Limit of the answer, or of one of its lines, in bytes. @default OBJECT_BYTES */
+  /** Maximum size of the response, or of one of its lines, in bytes. @default OBJECT_BYTES */
   readonly maxBytes?: number | undefined;
 }
 
 /**
- * Limit of an answer with one object, and of one event of a watch: the API server accepts objects of up to 3 MiB, and
- * writes them with defaults and managed fields.
+ * Maximum size of a response with one object, and of one watch event. The API server accepts objects of up to 3 MiB and
+ * returns them with defaults and managed fields.
  */
 const OBJECT_BYTES = 16 << 20;
-/** Limit of a page of a list. One without `limit` has all objects: 100,000 of 2.5 KB. */
+/** Maximum size of a page of a list. A list without `limit` is one page: 100,000 objects of 2.5 KB. */
 export const PAGE_BYTES = 256 << 20;
 
-const TRIES = 4;
+const MAX_ATTEMPTS = 4;
 const FIRST_DELAY_MS = 50;
-/** Longer than this it is the caller's, whose back-off is made for it. */
-const LONGEST_DELAY_MS = 5_000;
+/** A longer Retry-After is left to the caller's own back-off. */
+const MAX_DELAY_MS = 5_000;
 
-/** Sends requests: with credentials, a deadline, and again where that is safe. */
+/** Sends requests with credentials and a deadline, and retries them where that is safe. */
 export class Requests {
   readonly #options: RequestsOptions;
 
@@ -74,11 +75,11 @@ export class Requests {
   }
 
   /**
-   * The whole answer.
-   * @throws ApiError for an answer that is no success, ConnectionError for none, AccessError where we have no
-   *   credentials to send it with
+   * Returns the whole response.
+   * @throws ApiError for an unsuccessful response, ConnectionError for none, AccessError if the credentials are not
+   *   available
    */
-  text(outgoing: Outgoing): Promise<string> {
+  text(outgoing: ApiRequest): Promise<string> {
     return this.#send(outgoing, async (deadline, authorization) => {
       const response = await this.#open(outgoing, deadline, authorization);
       const text = await response.text();
@@ -87,17 +88,17 @@ export class Requests {
     });
   }
 
-  /** The lines of an answer as they come, without an end in time but that of `outgoing.signal`. */
-  lines(outgoing: Outgoing): Promise<AsyncIterable<string>> {
+  /** Returns the lines of a response as they arrive. The timeout ends when the response begins. */
+  lines(outgoing: ApiRequest): Promise<AsyncIterable<string>> {
     return this.#send(outgoing, async (deadline, authorization) => {
       const response = await this.#open(outgoing, deadline, authorization, true);
       deadline.lift();
-      return endingWith(response.lines(), deadline);
+      return endDeadlineAfter(response.lines(), deadline);
     });
   }
 
   async #send<T>(
-    outgoing: Outgoing,
+    outgoing: ApiRequest,
     attempt: (deadline: Deadline, authorization: string | undefined) => Promise<T>,
   ): Promise<T> {
     const { world, credentials } = this.#options;
@@ -114,11 +115,11 @@ export class Requests {
       } catch (caught) {
         deadline.end();
         signal?.throwIfAborted();
-        // Nothing was sent. Trying again would only run a failing plugin four times, or ask a fence that has closed.
-        if (caught instanceof Refusal) throw caught.cause;
+        // Nothing was sent. A retry would only run a failing credential plugin again, or hit the same closed fence.
+        if (caught instanceof FenceClosed) throw caught.cause;
         if (caught instanceof AccessError) throw caught;
-        const error = caught instanceof ApiError ? caught : unanswered(outgoing, deadline, caught);
-        // A token may have expired between two looks at its file.
+        const error = caught instanceof ApiError ? caught : connectionErrorOf(outgoing, deadline, caught);
+        // The token may have expired since it was read from its file.
         if (error instanceof UnauthorizedError && !renewed) {
           renewed = true;
           if (await unlessAborted(credentials.renew(authorization), signal)) continue;
@@ -130,18 +131,18 @@ export class Requests {
     }
   }
 
-  #delayBeforeNext({ idempotent }: Outgoing, error: unknown, tries: number): number | undefined {
-    if (tries >= TRIES) return undefined;
+  #delayBeforeNext({ idempotent }: ApiRequest, error: unknown, tries: number): number | undefined {
+    if (tries >= MAX_ATTEMPTS) return undefined;
     const retryable = error instanceof TooManyRequestsError || (idempotent && isRetryable(error));
     if (!retryable) return undefined;
-    const asked = error instanceof TooManyRequestsError ? error.retryAfterMs : undefined;
-    const own = jittered(this.#options.world, FIRST_DELAY_MS * 2 ** (tries - 1));
-    const delay = Math.max(asked ?? 0, own);
-    return delay > LONGEST_DELAY_MS ? undefined : delay;
+    const requested = error instanceof TooManyRequestsError ? error.retryAfterMs : undefined;
+    const backoff = jittered(this.#options.world, FIRST_DELAY_MS * 2 ** (tries - 1));
+    const delay = Math.max(requested ?? 0, backoff);
+    return delay > MAX_DELAY_MS ? undefined : delay;
   }
 
   async #open(
-    outgoing: Outgoing,
+    outgoing: ApiRequest,
     deadline: Deadline,
     authorization: string | undefined,
     lasting = false,
@@ -156,7 +157,7 @@ export class Requests {
       maxBytes = OBJECT_BYTES,
     } = outgoing;
     const started = world.monotonic();
-    const tell = (code: string) => observer?.answered(method, code, world.monotonic() - started);
+    const observe = (code: string) => observer?.answered(method, code, world.monotonic() - started);
     const headers = {
       accept,
       'user-agent': userAgent,
@@ -174,29 +175,29 @@ export class Requests {
       ...(body !== undefined && { body }),
       ...(outgoing.assertLeader && { beforeSend: () => assertLeading(outgoing) }),
     };
-    assertLeading(outgoing); // and again when it has a connection to be sent over: it may wait for one
+    assertLeading(outgoing); // checked again in beforeSend, since the request may wait for a connection
     const response = await transport.request(request).catch((error) => {
-      tell('<error>');
+      observe('<error>');
       throw error;
     });
-    tell(String(response.status));
+    observe(String(response.status));
     const warning = response.header('warning');
-    if (warning !== undefined) for (const text of warningsIn(warning)) observer?.warned?.(text);
+    if (warning !== undefined) for (const text of parseWarnings(warning)) observer?.warned?.(text);
     if (response.status < 300) return response;
-    // A proxy's page may repeat what it was sent.
-    const said = without(authorization, await response.text());
-    throw errorFrom(nameOf(outgoing), response.status, said, response.header('retry-after'));
+    // A proxy's error page may echo the request's headers.
+    const text = redact(authorization, await response.text());
+    throw errorFrom(describe(outgoing), response.status, text, response.header('retry-after'));
   }
 }
 
-/** @param authorization `Bearer …`, `Basic …` */
-function without(authorization: string | undefined, text: string): string {
+/** Replaces the secret of an Authorization header (`Bearer …`, `Basic …`) in a text. */
+function redact(authorization: string | undefined, text: string): string {
   const secret = authorization?.slice(authorization.indexOf(' ') + 1) ?? '';
   return secret === '' ? text : text.replaceAll(secret, '[redacted]');
 }
 
-/** The lines. At their end the deadline lets go of the caller's signal, which may outlive thousands of watches. */
-async function* endingWith(
+/** Ends the deadline after the last line, which removes its listener from the caller's long-lived signal. */
+async function* endDeadlineAfter(
   lines: AsyncIterable<string>,
   deadline: Deadline,
 ): AsyncGenerator<string, void, undefined> {
@@ -207,30 +208,30 @@ async function* endingWith(
   }
 }
 
-/** Carries what `assertLeader` has thrown past those who tell failures of the network. */
-class Refusal extends Error {}
+/** Wraps an error of `assertLeader`, to distinguish it from network errors. */
+class FenceClosed extends Error {}
 
-function assertLeading({ assertLeader }: Outgoing): void {
+function assertLeading({ assertLeader }: ApiRequest): void {
   try {
     assertLeader?.();
   } catch (cause) {
-    throw new Refusal('not allowed', { cause });
+    throw new FenceClosed('not the leader', { cause });
   }
 }
 
-function unanswered(
-  outgoing: Outgoing,
+function connectionErrorOf(
+  outgoing: ApiRequest,
   { passed }: Deadline,
   cause: unknown,
 ): ConnectionError | ResponseTooLargeError {
   if (cause instanceof ResponseTooLargeError)
-    return new ResponseTooLargeError(cause.limit, `${nameOf(outgoing)}: the answer`);
-  const why = passed ? `no answer within ${outgoing.timeoutMs / 1000} s` : messageOf(cause);
-  return new ConnectionError(`${nameOf(outgoing)}: ${why}`, { cause });
+    return new ResponseTooLargeError(cause.limit, `${describe(outgoing)}: the response`);
+  const why = passed ? `no response within ${outgoing.timeoutMs / 1000} s` : messageOf(cause);
+  return new ConnectionError(`${describe(outgoing)}: ${why}`, { cause });
 }
 
-/** As it reads in an error: without the query, which may be long. */
-function nameOf({ method, path }: Outgoing): string {
+/** Names a request in errors, without the query, which may be long. */
+function describe({ method, path }: ApiRequest): string {
   return `${method} ${path.split('?', 1)[0]}`;
 }
 
@@ -238,8 +239,8 @@ function isRetryable(error: unknown): boolean {
   return error instanceof Error && 'retryable' in error && error.retryable === true;
 }
 
-/** `299 - "a text"`, several of them divided by commas. */
-function* warningsIn(header: string): Generator<string, void, undefined> {
+/** Parses a Warning header: `299 - "text"`, separated by commas. */
+function* parseWarnings(header: string): Generator<string, void, undefined> {
   for (const [, text = ''] of header.matchAll(/\d{3} \S+ "((?:[^"\\]|\\.)*)"/g))
     yield text.replace(/\\(.)/g, '$1');
 }

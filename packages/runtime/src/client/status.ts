@@ -2,8 +2,8 @@ import { type ApiError, apiError, type Cause } from './errors.ts';
 import { isRecord } from './record.ts';
 
 /**
- * The error in an answer of the API server: a `Status` object where Kubernetes itself has written it, and whatever it
- * may be where a proxy has.
+ * Creates the error for an unsuccessful response. The body is a `Status` object if it comes from the API server, and
+ * arbitrary text if it comes from a proxy.
  */
 export function errorFrom(what: string, status: number, body: string, retryAfter?: string): ApiError {
   const parsed = parse(body);
@@ -15,7 +15,7 @@ export function errorFrom(what: string, status: number, body: string, retryAfter
     status: code,
     reason: typeof parsed?.reason === 'string' ? parsed.reason : undefined,
     causes: Array.isArray(details.causes) ? details.causes.filter(isCause) : [],
-    retryAfterMs: seconds(retryAfter) ?? seconds(details.retryAfterSeconds),
+    retryAfterMs: toMilliseconds(retryAfter) ?? toMilliseconds(details.retryAfterSeconds),
   });
 }
 
@@ -40,7 +40,7 @@ function isCause(value: unknown): value is Cause {
   return isRecord(value);
 }
 
-function seconds(value: unknown): number | undefined {
+function toMilliseconds(value: unknown): number | undefined {
   const number = typeof value === 'string' ? Number.parseFloat(value) : value;
   return typeof number === 'number' && number >= 0 ? number * 1000 : undefined;
 }

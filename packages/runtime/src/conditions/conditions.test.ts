@@ -12,34 +12,34 @@ const ready = {
   type: 'Ready',
   status: 'True',
   reason: 'Running',
-  message: 'it runs',
+  message: 'running',
   observedGeneration: 1,
 } as const;
 
 describe('a condition', () => {
-  plain('is added with the moment, to the second', () => {
+  plain('is added with the current time in seconds', () => {
     expect(setCondition(undefined, ready, NOON)).toEqual([
       { ...ready, lastTransitionTime: '2026-11-15T12:00:00Z' },
     ]);
   });
 
-  plain('said again changes nothing; with new words it keeps its time', () => {
+  plain('set again changes nothing; a new message keeps lastTransitionTime', () => {
     const before = setCondition(undefined, ready, NOON);
     expect(setCondition(before, ready, NOON + HOUR)).toEqual(before);
     const [after] = setCondition(
       before,
-      { ...ready, message: 'it runs well', observedGeneration: 2 },
+      { ...ready, message: 'running well', observedGeneration: 2 },
       NOON + HOUR,
     );
     expect(after).toEqual({
       ...ready,
-      message: 'it runs well',
+      message: 'running well',
       observedGeneration: 2,
       lastTransitionTime: '2026-11-15T12:00:00Z',
     });
   });
 
-  plain('that turns gets a new time, keeps its place, and leaves the others', () => {
+  plain('with a new status gets a new lastTransitionTime, keeps its position and leaves the others', () => {
     const other: Condition = { ...ready, type: 'NameAccepted', lastTransitionTime: '2026-01-01T00:00:00Z' };
     const before = [...setCondition(undefined, ready, NOON), other];
     const after = setCondition(before, { ...ready, status: 'False', reason: 'Gone' }, NOON + HOUR);
@@ -50,7 +50,7 @@ describe('a condition', () => {
     expect(before[0]?.status).toBe('True');
   });
 
-  plain('counts as true for the generation that it was said about', () => {
+  plain('isTrue holds only for the generation that the condition was set for', () => {
     const conditions = setCondition(undefined, ready, NOON);
     expect(isTrue(conditions, 'Ready')).toBe(true);
     expect(isTrue(conditions, 'Ready', 1)).toBe(true);
@@ -60,7 +60,7 @@ describe('a condition', () => {
   });
 });
 
-test('kubectl wait understands them', async ({ cluster, namespace }) => {
+test('kubectl wait reads the condition', async ({ cluster, namespace }) => {
   const text = () => schema.string();
   const condition = schema.object({
     type: text(),

@@ -1,20 +1,20 @@
-/** A condition of an object's status, as `kubectl wait --for=condition=…` and kstatus read it (meta/v1). */
+/** A condition of an object's status (meta/v1), as `kubectl wait --for=condition=…` and kstatus read it. */
 export interface Condition {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown';
-  /** One word for programs: `CloudUnreachable`. */
+  /** Machine-readable cause, one word in CamelCase: `CloudUnreachable`. */
   readonly reason: string;
-  /** A sentence for people: what is so, and what to do about it. */
+  /** Human-readable cause, and what the user can do about it. */
   readonly message: string;
-  /** Of the spec that this was said about. */
+  /** Generation of the spec that the condition was set for. */
   readonly observedGeneration?: number;
-  /** When the status became what it is. */
+  /** Time at which `status` changed last, RFC 3339 with seconds. */
   readonly lastTransitionTime: string;
 }
 
 /**
- * The conditions with this one set: in the place of the one of its type, or last. The time of the transition stays where
- * the status does, so that saying the same again changes nothing, and nothing is written.
+ * Returns the conditions with this one set, replacing the one of the same type or appended. `lastTransitionTime`
+ * changes only with `status`, so setting the same condition again changes nothing and causes no write.
  * @param now milliseconds since 1970
  */
 export function setCondition(
@@ -29,12 +29,12 @@ export function setCondition(
   return before === undefined ? [...all, after] : all.map((each) => (each === before ? after : each));
 }
 
-/** The conditions without the one of this type. */
+/** Returns the conditions without the one of this type. */
 export function removeCondition(conditions: readonly Condition[] | undefined, type: string): Condition[] {
   return (conditions ?? []).filter((each) => each.type !== type);
 }
 
-/** The condition of a type, if there is one. */
+/** Returns the condition of a type, if it is set. */
 export function conditionOf(
   conditions: readonly Condition[] | undefined,
   type: string,
@@ -42,7 +42,7 @@ export function conditionOf(
   return conditions?.find((each) => each.type === type);
 }
 
-/** Whether a condition is True, and was said about this generation of the spec. */
+/** Whether a condition is True and, if `generation` is given, was set for that generation of the spec. */
 export function isTrue(
   conditions: readonly Condition[] | undefined,
   type: string,
@@ -53,7 +53,7 @@ export function isTrue(
   return generation === undefined || condition.observedGeneration === generation;
 }
 
-/** Kubernetes keeps these times to the second. */
+/** Kubernetes stores these times with a precision of seconds. */
 function time(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+/, '');
 }

@@ -36,7 +36,7 @@ test.each<{ outcome: Outcome; expected: readonly string[] }>([
     expect(condition).toMatchObject({ message: outcome.message, observedGeneration: 3 });
 });
 
-test('each outcome replaces the one before and leaves other conditions and fields alone', () => {
+test('an outcome replaces the previous one and keeps other conditions and fields', () => {
   type Status = { readonly vmId: string; readonly conditions?: readonly Condition[] };
   const other: Condition = {
     type: 'NameAccepted',
@@ -58,13 +58,13 @@ test('each outcome replaces the one before and leaves other conditions and field
   expect(status.vmId).toBe('x');
 });
 
-test('the same outcome again changes nothing, so that nothing is written', () => {
+test('the same outcome again changes nothing', () => {
   const outcome: Outcome = { state: 'progressing', reason: 'Creating', message: 'a' };
   const first = withOutcome(object, NOTHING, outcome, NOW);
   expect(withOutcome(object, first, outcome, LATER)).toEqual(first);
 });
 
-test('a paused object has the condition Paused beside the others, and loses it when it is resumed', () => {
+test('a paused object has the condition Paused next to the others; resuming removes it', () => {
   const ready = withOutcome(object, NOTHING, { state: 'ready', reason: 'Running', message: 'a' }, NOW);
   const paused = withPaused(object, ready, { reason: 'Annotation', message: 'Remove x to resume' }, NOW);
   expect(shown(paused.conditions)).toEqual(['Ready=True Running', 'Paused=True Annotation']);

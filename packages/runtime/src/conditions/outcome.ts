@@ -2,18 +2,19 @@ import type { KubeObject } from '../kind/object.ts';
 import { type Condition, removeCondition, setCondition } from './conditions.ts';
 
 /**
- * How far a reconcile has come, as a controller decides it; `withOutcome` derives the conditions from it.
- * - `ready`: the object is as its spec wants it.
- * - `progressing`: not yet; the controller goes on by itself (also: it waits for a backend, or deletes).
- * - `stalled`: not, and it stays so until a person changes something. Automatic retries do not make it `progressing`.
+ * Result of a reconcile, from which `withOutcome` derives the conditions.
+ * - `ready`: the object matches its spec.
+ * - `progressing`: not yet, and the controller continues by itself (also while it waits for a backend, or deletes).
+ * - `stalled`: the object stays as it is until a user changes something. Automatic retries do not make it
+ *   `progressing`.
  */
 export interface Outcome {
   readonly state: 'ready' | 'progressing' | 'stalled';
   /** Reason of every condition that this outcome sets: one word in CamelCase. */
   readonly reason: string;
-  /** What is so, and what the user can do about it. The same text on every retry, so that nothing is written again. */
+  /** Message of every condition: the cause and the remedy. Use the same text on every retry to avoid status writes. */
   readonly message: string;
-  /** Ready is Unknown instead of False: the controller cannot observe the outside. @default false */
+  /** Sets Ready to Unknown instead of False: the controller cannot observe the backend. @default false */
   readonly isUnknown?: boolean;
 }
 
@@ -24,11 +25,11 @@ export interface ReportedStatus {
 }
 
 /**
- * The status with `observedGeneration` and the conditions Ready, Reconciling and Stalled, as kstatus
+ * Returns the status with `observedGeneration` and the conditions Ready, Reconciling and Stalled, as kstatus
  * (sigs.k8s.io/cli-utils) reads them: Flux, Argo CD and `kubectl wait` report success only for a `ready` outcome of the
- * newest spec. Reconciling and Stalled are there only while they are True, as the kstatus convention has it.
+ * newest spec. By kstatus convention, Reconciling and Stalled are present only while they are True.
  *
- * A new object has no status before its first reconcile, which kstatus takes for success. Give the status schema the
+ * A new object has no status before its first reconcile, which kstatus reads as success. Give the status schema the
  * default `{ observedGeneration: -1 }`, which differs from every generation.
  * @param now milliseconds since 1970
  */

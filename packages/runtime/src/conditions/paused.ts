@@ -2,13 +2,13 @@ import type { KubeObject } from '../kind/object.ts';
 import { removeCondition, setCondition } from './conditions.ts';
 import type { ReportedStatus } from './outcome.ts';
 
-/** Type of the condition that says that the controller observes the object and changes nothing outside. */
+/** Type of the condition that marks a paused object: the controller observes the backend and does not change it. */
 export const PAUSED_CONDITION = 'Paused';
 
 /**
- * The status with the condition Paused set to True, or without it. A paused object keeps its other conditions: they say
- * what the controller observes.
- * @param paused why it is paused and how to resume it; undefined where it is not paused
+ * Returns the status with the condition Paused set to True, or without it. A paused object keeps its other conditions,
+ * which report what the controller observes.
+ * @param paused why the object is paused and how to resume it; undefined if it is not paused
  * @param now milliseconds since 1970
  */
 export function withPaused<S extends ReportedStatus>(

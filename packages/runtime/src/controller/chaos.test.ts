@@ -14,7 +14,7 @@ const NAMESPACE = 'default';
 const LABELS = { chaos: 'yes' };
 const QUICK = ['nothing', 'reset', 'down', 'half open', 'held'] as const;
 
-/** A world sixty times as fast: back-offs of at most half a second, a silent stream given up after 1.2 s. */
+/** A world sixty times as fast: back-offs of at most half a second, an idle watch ends after 1.2 s. */
 const world: World = {
   ...nodeWorld,
   monotonic: () => nodeWorld.monotonic() * 60,
@@ -22,8 +22,8 @@ const world: World = {
 };
 
 /**
- * Changes objects while the connection of a running controller is broken in some way, heals it, and holds the cache and
- * what was reconciled to what the server has. Each round goes on from the state that the one before has left.
+ * Each round changes objects during a fault of a running controller's connection, ends the fault, and compares the
+ * cache and the reconciled versions with the server. Rounds build on each other's state.
  */
 test(`after any fault the cache equals the server and every object was reconciled (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
@@ -83,7 +83,7 @@ test(`after any fault the cache equals the server and every object was reconcile
       await etcd.kill();
       await apiserver.kill();
       await etcd.start();
-      await apiserver.start(); // its watch cache begins at this moment: the controller's version is history (410)
+      await apiserver.start(); // its watch cache starts empty, so the controller's resource version is gone (410)
       await proxy.enable();
     },
   };
@@ -106,25 +106,25 @@ test(`after any fault the cache equals the server and every object was reconcile
       data: { round: String(round) },
     });
     await new Promise<void>((resolve) => {
-      const leave = cache.subscribe((event) => {
+      const unsubscribe = cache.subscribe((event) => {
         if (event.key !== keyOf(fence.metadata) || event.version < Number(fence.metadata.resourceVersion))
           return;
-        queueMicrotask(() => leave());
+        queueMicrotask(() => unsubscribe());
         resolve();
       });
     });
-    const there = await user.list(ConfigMap, { namespace: NAMESPACE, labelSelector: 'chaos=yes' });
-    const wanted = Object.fromEntries(
-      there.items.map(({ metadata }) => [keyOf(metadata), metadata.resourceVersion]),
+    const stored = await user.list(ConfigMap, { namespace: NAMESPACE, labelSelector: 'chaos=yes' });
+    const expected = Object.fromEntries(
+      stored.items.map(({ metadata }) => [keyOf(metadata), metadata.resourceVersion]),
     );
     const cached = Object.fromEntries(
       [...cache.list()].map(({ metadata }) => [keyOf(metadata), metadata.resourceVersion]),
     );
-    const story = `round ${round} of seed ${SEED}, fault: ${fault}`;
-    expect(cached, story).toEqual(wanted);
+    const message = `round ${round} of seed ${SEED}, fault: ${fault}`;
+    expect(cached, message).toEqual(expected);
     await expect
-      .poll(() => Object.keys(wanted).filter((key) => reconciled.get(key) !== wanted[key]), {
-        message: story,
+      .poll(() => Object.keys(expected).filter((key) => reconciled.get(key) !== expected[key]), {
+        message,
         timeout: 30_000,
       })
       .toEqual([]);

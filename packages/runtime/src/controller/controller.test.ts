@@ -17,7 +17,7 @@ import { annotationsChanged, any, generationChanged, labelsChanged, statusChange
 import { requeueAfter, TerminalError } from './result.ts';
 import { Channel, watch } from './sources.ts';
 
-/** Runs a controller of config maps in one namespace until the test is over. */
+/** Runs a controller of ConfigMaps in one namespace until the test ends. */
 async function run(cluster: Cluster, namespace: string, options: Omit<ControllerOptions<ConfigMap>, 'for'>) {
   const { logger, lines } = collectingLogger();
   const access = await kubeconfigAccess({ world: nodeWorld, path: cluster.kubeconfig });
@@ -40,37 +40,39 @@ async function run(cluster: Cluster, namespace: string, options: Omit<Controller
   return { lines, manager, controller, client, stop, running };
 }
 
-/** Calls, and a way to wait for one. */
+/** Records calls and waits for them. */
 function calls<T>() {
   const all: T[] = [];
-  let tell = Promise.withResolvers<void>();
+  let next = Promise.withResolvers<void>();
   return {
     all,
     add: (call: T) => {
       all.push(call);
-      tell.resolve();
-      tell = Promise.withResolvers();
+      next.resolve();
+      next = Promise.withResolvers();
     },
-    until: async (is: (all: readonly T[]) => boolean) => {
-      while (!is(all)) await tell.promise;
+    until: async (holds: (all: readonly T[]) => boolean) => {
+      while (!holds(all)) await next.promise;
     },
   };
 }
 
+/** Watches an object until the condition holds; it is undefined while it does not exist. */
 async function until(
   client: Client,
   namespace: string,
   name: string,
-  is: (object: ConfigMap | undefined) => boolean,
+  holds: (object: ConfigMap | undefined) => boolean,
 ) {
   const fieldSelector = `metadata.name=${name}`;
+  let object: ConfigMap | undefined;
   for await (const event of client.watch(ConfigMap, { namespace, fieldSelector, sendInitialEvents: true })) {
-    if (event.type === 'BOOKMARK' ? is(undefined) : is(event.type === 'DELETED' ? undefined : event.object))
-      return;
+    if (event.type !== 'BOOKMARK') object = event.type === 'DELETED' ? undefined : event.object;
+    if (holds(object)) return;
   }
 }
 
-test('an object is reconciled when it appears and when it changes, with its newest state', async ({
+test('an object is reconciled with its newest state when it is created and when it changes', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -87,7 +89,9 @@ test('an object is reconciled when it appears and when it changes, with its newe
   await seen.until((all) => all.at(-1) === '2');
 });
 
-test('its own write is visible at once and does not wake it again', async ({ cluster }) => {
+test("a reconcile's own write is visible in the cache at once and does not enqueue the object", async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client } = await run(cluster, namespace.name, {
@@ -105,13 +109,15 @@ test('its own write is visible at once and does not wake it again', async ({ clu
   });
   await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'writes' } });
   await until(client, namespace.name, 'writes', (object) => object?.data?.done === 'yes');
-  // The cache's watch has passed the write when it has seen what was created after it.
+  // When the cache has an object that was created later, its watch has passed the write.
   await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'fence' } });
   await seen.until((all) => all.includes('fence '));
   expect(seen.all).toEqual(['writes ', 'fence ']);
 });
 
-test('a failing object is tried again and told of, and holds up no other', async ({ cluster }) => {
+test('a failing object is retried and logged, and does not delay others; a TerminalError is not retried', async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client, lines } = await run(cluster, namespace.name, {
@@ -125,19 +131,17 @@ test('a failing object is tried again and told of, and holds up no other', async
     await client.create(ConfigMap, { metadata: { namespace: namespace.name, name } });
   await seen.until((all) => all.filter((name) => name === 'bad').length >= 4 && all.includes('good'));
   expect(seen.all.filter((name) => name === 'hopeless')).toHaveLength(1);
-  const told = lines.filter(({ level }) => level === 'error');
-  expect(told).toContainEqual(
+  const logged = lines.filter(({ level }) => level === 'error');
+  expect(logged).toContainEqual(
     expect.objectContaining({
-      msg: 'reconcile failed',
+      msg: 'Reconcile failed',
       controller: 'configmap',
       object: `${namespace.name}/bad`,
       error: 'the cloud is down',
       reconcileId: expect.any(String),
     }),
   );
-  expect(told.map(({ msg }) => msg)).toContain(
-    'reconcile failed for good; the object rests until it changes',
-  );
+  expect(logged.map(({ msg }) => msg)).toContain('Reconcile failed, not retried until the object changes');
 });
 
 test('a status that another program edits or empties is restored at once; own status writes do not enqueue the object', async ({
@@ -152,7 +156,7 @@ test('a status that another program edits or empties is restored at once; own st
       resyncMs: 0,
       reconcile: async (pod, { setStatus }) => {
         seen.add(`${pod.metadata.name} ${pod.status?.message}`);
-        await setStatus(pod, { ...pod.status, message: 'as it should be' });
+        await setStatus(pod, { ...pod.status, message: 'expected' });
       },
     }),
   );
@@ -175,13 +179,11 @@ test('a status that another program edits or empties is restored at once; own st
   await seen.until((all) => all.includes('a edited'));
   await edit(null);
   await seen.until((all) => all.length === 3);
-  // The cache's watch has passed all writes to the first when it has seen what was created after them.
+  // When the cache has an object that was created later, its watch has passed all writes above.
   await create('fence');
   await seen.until((all) => all.includes('fence undefined'));
   expect(seen.all).toEqual(['a undefined', 'a edited', 'a undefined', 'fence undefined']);
-  expect((await client.get(Pod, { namespace: namespace.name, name: 'a' })).status?.message).toBe(
-    'as it should be',
-  );
+  expect((await client.get(Pod, { namespace: namespace.name, name: 'a' })).status?.message).toBe('expected');
 });
 
 test('a reconcile that fails because its backend is unavailable is retried, and logged at debug only', async ({
@@ -197,25 +199,25 @@ test('a reconcile that fails because its backend is unavailable is retried, and 
   });
   await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'waits' } });
   await seen.until((all) => all.filter((name) => name === 'waits').length >= 4);
-  const told = lines.filter(({ object }) => object === `${namespace.name}/waits`);
-  expect(new Set(told.map(({ level, msg, backend }) => `${level} ${backend} ${msg}`))).toEqual(
+  const logged = lines.filter(({ object }) => object === `${namespace.name}/waits`);
+  expect(new Set(logged.map(({ level, msg, backend }) => `${level} ${backend} ${msg}`))).toEqual(
     new Set(['debug cloud Reconcile failed: backend unavailable']),
   );
 });
 
-test('one object is never reconciled twice at a time, several are', async ({ cluster }) => {
+test('different objects are reconciled concurrently, one object never', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const active = new Map<string, number>();
-  const most = { one: 0, all: 0 };
+  const max = { perObject: 0, total: 0 };
   const seen = calls<string>();
   const { client } = await run(cluster, namespace.name, {
     concurrency: 4,
     reconcile: async (object, { client: own }) => {
       const { name } = object.metadata;
       active.set(name, (active.get(name) ?? 0) + 1);
-      most.one = Math.max(most.one, active.get(name) ?? 0);
-      most.all = Math.max(
-        most.all,
+      max.perObject = Math.max(max.perObject, active.get(name) ?? 0);
+      max.total = Math.max(
+        max.total,
         [...active.values()].reduce((sum, n) => sum + n, 0),
       );
       await own.get(ConfigMap, object.metadata);
@@ -235,11 +237,11 @@ test('one object is never reconciled twice at a time, several are', async ({ clu
     );
   }
   await seen.until((all) => names.every((name) => all.includes(`${name} 10`)));
-  expect(most.one).toBe(1);
-  expect(most.all).toBeGreaterThan(1);
+  expect(max.perObject).toBe(1);
+  expect(max.total).toBeGreaterThan(1);
 });
 
-test('a finalizer is there before the first reconcile, holds the object, and leaves those of others', async ({
+test('the finalizer is added before the first reconcile, holds the object until finalize succeeds, and keeps others', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -275,7 +277,7 @@ test('a finalizer is there before the first reconcile, holds the object, and lea
   await until(client, namespace.name, 'held', (object) => object === undefined);
 });
 
-test('owned objects, watched objects and outside events wake the right object', async ({ cluster }) => {
+test('owned objects, watched objects and source events enqueue the right object', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const channel = new Channel();
@@ -292,10 +294,10 @@ test('owned objects, watched objects and outside events wake the right object', 
   });
   const create = (name: string) =>
     client.create(ConfigMap, { metadata: { namespace: namespace.name, name } });
-  const [owner] = [await create('owner'), await create('watcher'), await create('told')];
-  const woken = async (name: string, times: number) =>
+  const [owner] = [await create('owner'), await create('watcher'), await create('channel')];
+  const reconciled = async (name: string, times: number) =>
     seen.until((all) => all.filter((each) => each === name).length >= times);
-  await Promise.all(['owner', 'watcher', 'told'].map((name) => woken(name, 1)));
+  await Promise.all(['owner', 'watcher', 'channel'].map((name) => reconciled(name, 1)));
 
   const labels = { app: 'x', for: 'watcher' };
   const template = { metadata: { labels }, spec: { containers: [{ name: 'main', image: 'none' }] } };
@@ -316,21 +318,21 @@ test('owned objects, watched objects and outside events wake the right object', 
     },
     spec: { replicas: 0, selector: { matchLabels: { app: 'x' } }, template },
   });
-  await woken('owner', 2);
-  await woken('watcher', 2);
-  const before = seen.all.filter((name) => name === 'told').length;
-  channel.enqueue(`${namespace.name}/told`);
-  await woken('told', before + 1);
+  await reconciled('owner', 2);
+  await reconciled('watcher', 2);
+  const before = seen.all.filter((name) => name === 'channel').length;
+  channel.enqueue(`${namespace.name}/channel`);
+  await reconciled('channel', before + 1);
 });
 
-test('what it tells of an object is seen by people, also what it told last', async ({ cluster }) => {
+test('events of a reconcile are stored, also those recorded right before the stop', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client, stop, running } = await run(cluster, namespace.name, {
     reconcile: async (object, { event }) => {
       if (object.metadata.name !== 'eventful') return;
-      event(object, { type: 'Warning', reason: 'NoRoom', note: 'there is no room for it' });
-      seen.add('told');
+      event(object, { type: 'Warning', reason: 'NoCapacity', note: 'no host has capacity' });
+      seen.add('recorded');
     },
   });
   await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'eventful' } });
@@ -338,10 +340,10 @@ test('what it tells of an object is seen by people, also what it told last', asy
   stop.abort();
   await running;
   const { stdout } = await cluster.kubectl(['-n', namespace.name, 'events', '--for=configmap/eventful']);
-  expect(stdout).toMatch(/Warning +NoRoom +ConfigMap\/eventful +there is no room for it/);
+  expect(stdout).toMatch(/Warning +NoCapacity +ConfigMap\/eventful +no host has capacity/);
 });
 
-test('only changes that count wake an object', async ({ cluster }) => {
+test('only changes that match the predicate enqueue an object', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client } = await run(cluster, namespace.name, {
@@ -349,25 +351,25 @@ test('only changes that count wake an object', async ({ cluster }) => {
     reconcile: async ({ metadata, data }) =>
       seen.add(`${metadata.name} ${data?.n} ${metadata.labels?.a ?? '-'} ${metadata.annotations?.b ?? '-'}`),
   });
-  const ref = { namespace: namespace.name, name: 'picky' };
+  const ref = { namespace: namespace.name, name: 'filtered' };
   await client.create(ConfigMap, { metadata: ref, data: { n: '1' } });
-  await seen.until((all) => all.includes('picky 1 - -'));
+  await seen.until((all) => all.includes('filtered 1 - -'));
   await client.mergePatch(ConfigMap, ref, { data: { n: '2' } });
-  // Watches tell in order: when this one is seen, the change before it was not worth a reconcile.
+  // Watch events arrive in order: when this object is reconciled, the change before it was filtered out.
   await client.create(ConfigMap, { metadata: { ...ref, name: 'marker' }, data: { n: '0' } });
   await seen.until((all) => all.includes('marker 0 - -'));
   await client.mergePatch(ConfigMap, ref, { metadata: { labels: { a: 'x' } } });
-  await seen.until((all) => all.includes('picky 2 x -'));
+  await seen.until((all) => all.includes('filtered 2 x -'));
   await client.mergePatch(ConfigMap, ref, { metadata: { annotations: { b: 'y' } } });
-  await seen.until((all) => all.includes('picky 2 x y'));
-  expect(seen.all.filter((call) => call.startsWith('picky'))).toEqual([
-    'picky 1 - -',
-    'picky 2 x -',
-    'picky 2 x y',
+  await seen.until((all) => all.includes('filtered 2 x y'));
+  expect(seen.all.filter((call) => call.startsWith('filtered'))).toEqual([
+    'filtered 1 - -',
+    'filtered 2 x -',
+    'filtered 2 x y',
   ]);
 });
 
-test('a reconcile that takes too long is asked to stop, and tried again', async ({ cluster }) => {
+test('a reconcile that exceeds timeoutMs is aborted and retried', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client, lines } = await run(cluster, namespace.name, {
@@ -380,10 +382,10 @@ test('a reconcile that takes too long is asked to stop, and tried again', async 
   });
   await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'slow' } });
   await seen.until((all) => all.length >= 2);
-  expect(lines.map(({ msg }) => msg)).toContain('reconcile took too long');
+  expect(lines.map(({ msg }) => msg)).toContain('Reconcile timed out');
 });
 
-test('a stop waits for what is under way and starts nothing more', async ({ cluster }) => {
+test('a stop waits for the running reconcile and starts no other', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client, stop, running } = await run(cluster, namespace.name, {
@@ -405,9 +407,7 @@ test('a stop waits for what is under way and starts nothing more', async ({ clus
   expect(seen.all[1]).toBe(seen.all[0]?.replace('begins', 'ends'));
 });
 
-test('a child that is deleted while its owner is reconciled wakes the owner, although the version is its own', async ({
-  cluster,
-}) => {
+test('the deletion of a child that the running reconcile created enqueues the owner', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const child = { namespace: namespace.name, name: 'child' };
@@ -433,7 +433,7 @@ test('a child that is deleted while its owner is reconciled wakes the owner, alt
   await seen.until((all) => all.length === 2);
 });
 
-test('an object that its own reconcile deletes is finalized', async ({ cluster }) => {
+test('an object that is deleted by its own reconcile is finalized', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client } = await run(cluster, namespace.name, {
@@ -449,7 +449,7 @@ test('an object that its own reconcile deletes is finalized', async ({ cluster }
   await until(client, namespace.name, 'brief', (object) => object === undefined);
 });
 
-test('whatever is thrown, wherever, the others are reconciled', async ({ cluster }) => {
+test('errors in predicate, watch or reconcile do not affect other objects', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client, lines } = await run(cluster, namespace.name, {
@@ -476,62 +476,62 @@ test('whatever is thrown, wherever, the others are reconciled', async ({ cluster
     ['bad-throw', 'bad-time', 'bad-predicate', 'bad-map', 'good'].every((name) => all.includes(name)),
   );
   expect(JSON.stringify(lines)).toContain('a bug in a predicate');
-  expect(JSON.stringify(lines)).toContain('requeueAfter wants milliseconds from 0 on, not NaN');
+  expect(JSON.stringify(lines)).toContain(
+    'requeueAfter needs a non-negative number of milliseconds, not NaN',
+  );
 });
 
-test('an event source that fails is started again', async ({ cluster }) => {
+test('an event source that fails is restarted', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   let started = 0;
   await using before = await connect(cluster.kubeconfig);
-  await before.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'told' } });
+  await before.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'a' } });
   await run(cluster, namespace.name, {
     predicate: () => false,
     sources: [
-      async (wake, signal) => {
+      async (enqueue, signal) => {
         started += 1;
-        if (started === 1) throw new Error('the outside is away');
-        seen.add('the source');
-        wake(`${namespace.name}/told`);
+        if (started === 1) throw new Error('the backend is down');
+        seen.add('source');
+        enqueue(`${namespace.name}/a`);
         await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
       },
     ],
     reconcile: async ({ metadata }) => seen.add(metadata.name),
   });
-  // Once more than for being there when the controller started.
-  await seen.until(
-    (all) => all.includes('the source') && all.lastIndexOf('told') > all.indexOf('the source'),
-  );
+  // The object is also reconciled once at the start, so a reconcile after the source's event is required.
+  await seen.until((all) => all.includes('source') && all.lastIndexOf('a') > all.indexOf('source'));
 });
 
-test('kinds that it reads are complete before its first reconcile, and no others are read', async ({
+test('declared caches are synced before the first reconcile, and undeclared caches are rejected', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
   await using user = await connect(cluster.kubeconfig);
   for (let i = 0; i < 20; i++)
-    await user.create(Secret, { metadata: { namespace: namespace.name, name: `there-${i}` } });
-  const seen = calls<{ readonly secrets: number; readonly refusal: unknown }>();
+    await user.create(Secret, { metadata: { namespace: namespace.name, name: `secret-${i}` } });
+  const seen = calls<{ readonly secrets: number; readonly rejection: unknown }>();
   await run(cluster, namespace.name, {
     reads: [Secret],
     reconcile: async (_, context) => {
-      let refusal: unknown;
+      let rejection: unknown;
       try {
         context.cache(Deployment);
       } catch (error) {
-        refusal = error;
+        rejection = error;
       }
-      seen.add({ secrets: [...context.cache(Secret).list()].length, refusal });
+      seen.add({ secrets: [...context.cache(Secret).list()].length, rejection });
     },
   });
   await seen.until((all) => all.length > 0);
   expect(seen.all[0]?.secrets).toBe(20);
-  expect(String(seen.all[0]?.refusal)).toBe(
-    'Error: deployments.apps is read from its cache without being declared; add it to `reads`',
+  expect(String(seen.all[0]?.rejection)).toBe(
+    'Error: the cache of deployments.apps is read but not declared; add the kind to `reads`',
   );
 });
 
-test('an object that changes under each attempt is told of in the end', async ({ cluster }) => {
+test('repeated conflicts on an object are logged as a warning', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { lines } = await run(cluster, namespace.name, {
@@ -541,11 +541,11 @@ test('an object that changes under each attempt is told of in the end', async ({
     },
   });
   await seen.until((all) => all.length >= 8);
-  const told = lines.find(({ msg }) => msg === 'the object changes under each attempt; it comes again');
-  expect(told).toMatchObject({ level: 'warn', object: `${namespace.name}/kube-root-ca.crt`, failures: 6 });
+  const logged = lines.find(({ msg }) => msg === 'Object changed during every reconcile, retrying');
+  expect(logged).toMatchObject({ level: 'warn', object: `${namespace.name}/kube-root-ca.crt`, failures: 6 });
 });
 
-test('a server that asks for time is given it, whatever the back-off says', async ({ cluster }) => {
+test('a Retry-After that is longer than the back-off delays the retry', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<number>();
   await run(cluster, namespace.name, {
@@ -559,20 +559,49 @@ test('a server that asks for time is given it, whatever the back-off says', asyn
   expect(second - first).toBeGreaterThanOrEqual(400); // the back-off after a first failure is 5 ms
 });
 
-test('who does not run yet, since another leads, collects no keys', async ({ cluster }) => {
+test('a standby replica does not collect keys in its queue', async ({ cluster }) => {
   const access = await kubeconfigAccess({ world: nodeWorld, path: cluster.kubeconfig });
   const manager = new Manager({ world: nodeWorld, access, name: 'standby' });
   const { queue } = manager.control<ConfigMap>({ for: ConfigMap, reconcile: async () => undefined });
   const cache = manager.caches.get(ConfigMap);
-  let told = 0;
+  let events = 0;
   cache.subscribe(() => {
-    told += 1;
+    events += 1;
   });
-  cache.written({ metadata: { namespace: 'default', name: 'x', uid: 'u', resourceVersion: '7' } });
-  expect([told, queue.depth]).toEqual([1, 0]);
+  cache.onWrite({ metadata: { namespace: 'default', name: 'x', uid: 'u', resourceVersion: '7' } });
+  expect([events, queue.depth]).toEqual([1, 0]);
 });
 
-test('an object is looked at again after a while although nothing has happened', async ({ cluster }) => {
+test('onStartedLeading is called at the start of each run, before sources and reconciles', async ({
+  cluster,
+}) => {
+  const access = await kubeconfigAccess({ world: nodeWorld, path: cluster.kubeconfig });
+  const manager = new Manager({ world: nodeWorld, access, name: 'terms' });
+  const seen = calls<string>();
+  const controller = manager.control<ConfigMap>({
+    for: ConfigMap,
+    sources: [
+      async () => {
+        seen.add('source');
+      },
+    ],
+    onStartedLeading: () => seen.add('started'),
+    reconcile: async () => seen.add('reconcile'),
+  });
+  manager.caches
+    .get(ConfigMap)
+    .onWrite({ metadata: { namespace: 'default', name: 'x', uid: 'u', resourceVersion: '7' } });
+  for (const term of [1, 2]) {
+    const stop = new AbortController();
+    const running = controller.run(stop.signal);
+    await seen.until((all) => all.filter((call) => call === 'reconcile').length === term);
+    stop.abort();
+    await running;
+  }
+  expect(seen.all).toEqual(['started', 'source', 'reconcile', 'started', 'source', 'reconcile']);
+});
+
+test('an unchanged object is reconciled again after resyncMs', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   await run(cluster, namespace.name, {
@@ -583,22 +612,20 @@ test('an object is looked at again after a while although nothing has happened',
   expect(new Set(seen.all).size).toBe(1);
 });
 
-test('after a write that was refused or has had no answer the next change counts, whatever it is', async ({
-  cluster,
-}) => {
+test('after a conflict the next change of the object skips the predicate', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   let failures = 0;
   const { client } = await run(cluster, namespace.name, {
-    predicate: generationChanged, // which config maps do not have: no change of their data counts
+    predicate: generationChanged, // ConfigMaps have no generation, so changes of their data do not match
     reconcile: async ({ metadata, data }) => {
       if (metadata.name === 'kube-root-ca.crt') return;
       seen.add(`${metadata.name} ${data?.n}`);
-      // On the next try it succeeds, with what the cache has, which may be old.
-      if (failures++ === 0) throw apiError('changed meanwhile', { status: 409 });
+      // The retry succeeds with the cached object, which may be stale.
+      if (failures++ === 0) throw apiError('the object has been modified', { status: 409 });
     },
   });
-  const metadata = { namespace: namespace.name, name: 'unsure' };
+  const metadata = { namespace: namespace.name, name: 'stale' };
   await client.create(ConfigMap, { metadata, data: { n: '1' } });
   await seen.until((all) => all.length === 2);
   await client.mergePatch(ConfigMap, metadata, { data: { n: '2' } });
@@ -606,10 +633,10 @@ test('after a write that was refused or has had no answer the next change counts
   await client.mergePatch(ConfigMap, metadata, { data: { n: '3' } });
   await client.create(ConfigMap, { metadata: { ...metadata, name: 'fence' }, data: { n: '1' } });
   await seen.until((all) => all.includes('fence 1'));
-  expect(seen.all).toEqual(['unsure 1', 'unsure 1', 'unsure 2', 'fence 1']);
+  expect(seen.all).toEqual(['stale 1', 'stale 1', 'stale 2', 'fence 1']);
 });
 
-test('an object that was deleted and created anew unseen is another one, though nothing else differs', () => {
+test('predicates match an object that was deleted and created again while the watch was interrupted', () => {
   const state = (uid: string, resourceVersion: number) =>
     JSON.stringify({ metadata: { name: 'a', uid, generation: 1, resourceVersion: String(resourceVersion) } });
   const change = (before: string, after: string) =>

@@ -29,85 +29,103 @@ import { type Result, TerminalError } from './result.ts';
 import { retryAfterOf } from './retry-after.ts';
 import { setStatus } from './set-status.ts';
 import type { Source, Watch } from './sources.ts';
-import { declare, type WorkEnvironment, workContext } from './work.ts';
+import { declareCaches, type WorkEnvironment, workContext } from './work.ts';
 
+/**
+ * Compares an object with its observed state and acts on the difference. Must be idempotent: it is called again after
+ * every relevant change, after a failure, and after a restart.
+ */
 export type Reconcile<T extends KubeObject> = (object: T, context: ReconcileContext<T>) => Promise<Result>;
 
+/** Options of a controller. */
 export interface ControllerOptions<T extends KubeObject> {
-  /** In logs and metrics. @default the kind's name in small letters */
+  /** Name in logs and metrics. @default the kind's name in lower case */
   readonly name?: string;
-  /** The kind whose objects it brings to their wanted state. */
+  /** Kind of the objects that the controller reconciles. */
   readonly for: Kind<T>;
-  /** Which changes of these objects count. @default all */
+  /** Selects the changes of these objects that cause a reconcile. @default all */
   readonly predicate?: Predicate<T>;
-  /** Kinds of objects that these objects own (as controller): a change of one wakes its owner. */
+  /** Kinds that these objects own through a controller owner reference: a change of one enqueues its owner. */
   readonly owns?: readonly Kind[];
-  /** Other objects whose changes wake objects of ours; made by `watch(…)`. */
+  /** Watches of other kinds whose changes enqueue objects of this controller; created by `watch(…)`. */
   readonly watches?: readonly Watch[];
-  /** Kinds whose caches `reconcile` and `finalize` read, without being woken by their changes. */
+  /** Kinds that `reconcile` and `finalize` read from the cache, without being enqueued by their changes. */
   readonly reads?: readonly Kind[];
-  /** Events from outside the cluster. */
+  /** Sources of events from outside the cluster. */
   readonly sources?: readonly Source[];
-  /** How many objects at a time. @default 1 */
+  /** Maximum number of concurrent reconciles. @default 1 */
   readonly concurrency?: number;
-  /** After which a reconcile's signal aborts. @default 0: never */
+  /** Milliseconds after which a reconcile's signal aborts; 0 for never. @default 0 */
   readonly timeoutMs?: number;
-  /** Each object is looked at again after about so long, even if nothing happened; 0 for never. @default 36_000_000, ten hours */
+  /**
+   * Milliseconds, with 10 % jitter, after which every object is reconciled again; 0 for never.
+   * @default 36_000_000 (10 h)
+   */
   readonly resyncMs?: number;
+  /** Back-off between retries of a failing object. */
   readonly backoff?: Partial<BackoffOptions>;
-  /** Called for each object, until it succeeds; never twice at a time for the same one. */
+  /** Called for each object until it succeeds, never concurrently for the same object. */
   readonly reconcile: Reconcile<T>;
   /**
-   * For objects that stand for something outside. The name is put on an object before its first reconcile, and taken off
-   * when `finalize` has succeeded on an object that is being deleted; only then does the object go.
+   * Finalizer for objects that represent resources outside the cluster. The controller adds it before the first
+   * reconcile and removes it when `finalize` has succeeded on an object that is being deleted; only then is the object
+   * removed.
    */
   readonly finalizer?: { readonly name: string; readonly finalize: Reconcile<T> };
-  /** Also reconciles objects that are being deleted; for a controller without a finalizer of its own. @default false */
+  /** Also reconciles objects that are being deleted, if the controller has no finalizer. @default false */
   readonly reconcilesDeleting?: boolean;
-  /** What `reconcile` and `finalize` do to objects beyond the above, for the role that is generated (`rbacOf`). */
-  readonly needs?: readonly Permission[];
+  /** Permissions that `reconcile` and `finalize` need beyond those derived from the other options (see `rbacOf`). */
+  readonly permissions?: readonly Permission[];
+  /**
+   * Called at the start of each run of the controller, which with leader election is each leadership term, before its
+   * sources start and before the first reconcile. Drop in-memory state here: another replica may have led since it was
+   * gathered.
+   */
+  readonly onStartedLeading?: () => void;
 }
 
-/** What a controller takes from the program it is part of. */
+/** Dependencies of a controller; the manager provides them. */
 export interface ControllerEnvironment extends WorkEnvironment {
   readonly events: Pick<EventRecorder, 'record'>;
   readonly observer?: ControllerObserver;
 }
 
-/** Told of what happens, for metrics. */
+/** Receives the metrics of a controller. */
 interface ControllerObserver extends ControllerMetrics {
   readonly queue: QueueMetrics;
 }
 
-/** From which on failed attempts in a row are worth a warning. */
+/** Consecutive failures from which on a conflict is logged as a warning. */
 const MANY_CONFLICTS = 6;
 
-/** How a reconcile ended. */
+/** Result of a reconcile, for metrics. */
 interface Outcome {
   readonly result: ReconcileResult;
   readonly cause?: ErrorCause;
 }
 
-/** A reconcile under way. */
+/** A reconcile in progress. */
 interface Run {
-  /** Versions that it has written itself (`resource@version`), with nobody else's change behind them. */
-  readonly own: string[];
-  /** Changes of which its key was told meanwhile. */
-  readonly told: { readonly change: string; readonly priority: number }[];
-  /** Made when first asked for: most reconciles have nothing to say. */
+  /** Versions that its conditional writes produced (`resource@version`). */
+  readonly ownWrites: string[];
+  /** Events of its key that arrived during the reconcile. */
+  readonly pendingEvents: { readonly change: string; readonly priority: number }[];
+  /** Creates the logger on first use: most reconciles do not log. */
   readonly log: () => Logger;
 }
 
 /**
- * Brings the objects of a kind to their wanted state, one `reconcile` after another.
+ * Reconciles the objects of a kind.
  *
- * Flow: a change in a cache → its key in the queue → `reconcile(object)` with the newest object known → success, or the
- * same again after a back-off.
+ * Flow: a change in a cache enqueues a key; a worker takes the key and calls `reconcile(object)` with the newest known
+ * version of the object; a failure is retried after a back-off.
  *
- * Guarantees: an object is reconciled after every change of it that counts, at the latest when reconciles before it have
- * ended; one object is never reconciled twice at a time; a failing object delays no other; what `reconcile` throws is
- * caught and told with the object's name. Where replicas divide the objects, those of others are left alone: what
- * happens to them meanwhile is in the cache, and they are looked at when they become ours.
+ * Guarantees:
+ * - Every change that passes the predicate is followed by a reconcile that sees it.
+ * - An object is never reconciled concurrently with itself, and a failing object does not delay others.
+ * - An error of `reconcile` is caught and logged with the object's name.
+ * - Writes of a reconcile that carry the version they replace do not enqueue its object again.
+ * - With sharding, objects of other replicas are skipped; they are enqueued when this replica gains their shard.
  */
 export class Controller<T extends KubeObject> {
   readonly name: string;
@@ -119,17 +137,16 @@ export class Controller<T extends KubeObject> {
   readonly #log: Logger;
   readonly #runs = new Map<string, Run>();
   /**
-   * Objects of which there may be a newer version than the one that we know: a write was refused for it, or has had no
-   * answer. That a later reconcile succeeds on the old one proves nothing, so their next change counts, whatever it is.
+   * Keys of objects that may have a newer version than the cached one, because a write failed with a conflict or
+   * without a response. A later reconcile may succeed on the old version, so their next change skips the predicate.
    */
-  readonly #unsure = new Set<string>();
+  readonly #possiblyStale = new Set<string>();
+
   constructor(options: ControllerOptions<T>, environment: ControllerEnvironment) {
     const { world, caches, log, observer, share } = environment;
     const { concurrency = 1 } = options;
     if (!Number.isInteger(concurrency) || concurrency < 1)
-      throw new RangeError(
-        `the concurrency of a controller must be a whole number from 1 on, not ${concurrency}`,
-      );
+      throw new RangeError(`the concurrency of a controller must be a positive integer, not ${concurrency}`);
     this.name = options.name ?? options.for.kind.toLowerCase();
     this.#options = options;
     this.#environment = environment;
@@ -139,38 +156,44 @@ export class Controller<T extends KubeObject> {
       ...(options.backoff && { backoff: options.backoff }),
       ...(observer && { observer: observer.queue }),
     });
-    void this.queue.close(); // until it runs: who does not lead would collect the key of each object there ever was
+    void this.queue.close(); // until `run`: a standby replica would otherwise collect the keys of all objects
     observer?.queue.read(this.queue);
     observer?.maxConcurrent(options.concurrency ?? 1);
     const { owns = [], watches = [], reads = [] } = options;
-    this.#declared = declare(caches, [options.for, ...owns, ...watches.map(({ kind }) => kind), ...reads]);
+    this.#declared = declareCaches(caches, [
+      options.for,
+      ...owns,
+      ...watches.map(({ kind }) => kind),
+      ...reads,
+    ]);
     this.#cache = caches.get(options.for);
     this.#cache.subscribe((event) => {
-      // What another leader has done last, and we had not seen when we began, counts whatever it is.
+      // A change from before this term may be the previous leader's last write: it skips the predicate.
       const isLate = event.version < (environment.sinceVersion?.() ?? 0);
-      if (this.#unsure.delete(event.key) || isLate || this.#counts(event))
-        this.#wake(event.key, options.for, event);
+      if (this.#possiblyStale.delete(event.key) || isLate || this.#matchesPredicate(event))
+        this.#enqueueEvent(event.key, options.for, event);
     });
     for (const owned of owns) {
       caches.get(owned).subscribe((event) => {
-        for (const key of this.#ownersOf(event)) this.#wake(key, owned, event);
+        for (const key of this.#ownersOf(event)) this.#enqueueEvent(key, owned, event);
       });
     }
     for (const watched of watches) {
-      watched.subscribe(caches, (key, event) => this.#wake(key, watched.kind, event));
+      watched.subscribe(caches, (key, event) => this.#enqueueEvent(key, watched.kind, event));
     }
     share?.onGained((isGained) => {
       for (const key of this.#cache.keys()) if (isGained(key)) this.#add(key, { priority: LOW });
     });
   }
 
-  /** Works until the signal aborts and what was under way has ended. */
+  /** Runs until the signal aborts and the reconciles in progress have ended. Can be called again for the next term. */
   async run(signal: AbortSignal): Promise<void> {
-    const { sources = [], concurrency = 1 } = this.#options;
-    // On a replica that becomes the leader again: what happened meanwhile is in the cache.
+    const { sources = [], concurrency = 1, onStartedLeading } = this.#options;
+    onStartedLeading?.();
+    // The queue was closed while another replica led, so every cached object is enqueued.
     this.queue.open();
     for (const key of this.#cache.keys()) this.#add(key, { priority: LOW });
-    const feeding = sources.map((source) => this.#feed(source, signal));
+    const running = sources.map((source) => this.#runSource(source, signal));
     const resync = this.#resync();
     const closing = new Promise<void>((resolve) => {
       const close = () => void this.queue.close().then(resolve);
@@ -179,27 +202,27 @@ export class Controller<T extends KubeObject> {
     });
     await Promise.all([
       closing,
-      ...feeding,
-      ...Array.from({ length: concurrency }, () => this.#work(signal)),
+      ...running,
+      ...Array.from({ length: concurrency }, () => this.#runWorker(signal)),
     ]);
     resync.cancel();
   }
 
-  /** A source that fails is started again: without it objects would not be looked at until the next resync. */
-  async #feed(source: Source, signal: AbortSignal): Promise<void> {
+  /** Runs a source and restarts it after a failure: without it, changes would be noticed at the next resync only. */
+  async #runSource(source: Source, signal: AbortSignal): Promise<void> {
     const { world } = this.#environment;
     for (let delay = 1_000; !signal.aborted; delay = Math.min(delay * 2, 60_000)) {
       try {
         return await source((key) => this.#add(key), signal);
       } catch (error) {
         if (signal.aborted) return;
-        this.#log.error({ error: messageOf(error) }, 'an event source has failed; it is started again');
+        this.#log.error({ error: messageOf(error) }, 'Event source failed, restarting');
         await wait(world, jittered(world, delay), signal).catch(() => undefined);
       }
     }
   }
 
-  /** Every key comes in here: those of others do not. */
+  /** Enqueues keys that this replica owns; drops the rest. */
   #add(key: string, options?: AddOptions): void {
     if (this.#owns(key)) this.queue.add(key, options);
   }
@@ -208,24 +231,25 @@ export class Controller<T extends KubeObject> {
     return this.#environment.share?.owns(key) ?? true;
   }
 
-  /** A predicate that throws is a bug, and must not cost the object its reconcile. */
-  #counts(event: CacheEvent<T>): boolean {
+  /** A predicate that throws counts as a match, so that a bug in it does not suppress the reconcile. */
+  #matchesPredicate(event: CacheEvent<T>): boolean {
     try {
       return this.#options.predicate?.(event) ?? true;
     } catch (error) {
-      this.#log.error({ object: event.key, error: messageOf(error) }, 'the predicate has a bug');
+      this.#log.error({ object: event.key, error: messageOf(error) }, 'Predicate failed, reconciling anyway');
       return true;
     }
   }
 
-  #wake(key: string, kind: Kind, { type, version, initial }: CacheEvent<KubeObject>): void {
+  #enqueueEvent(key: string, kind: Kind, { type, version, initial }: CacheEvent<KubeObject>): void {
     const priority = initial ? LOW : NORMAL;
     const run = this.#runs.get(key);
-    // The watch may tell of a write before its answer has come, so whose change it is shows only at the end.
+    // The watch event of an own write may arrive before the write's response, so ownership is decided after the
+    // reconcile.
     if (run === undefined) this.#add(key, { priority });
-    // A deletion is told with the last version there was, which may well be one that we have written.
+    // A deletion event carries the object's last version, which may be one of our writes; the prefix tells them apart.
     else
-      run.told.push({
+      run.pendingEvents.push({
         change: `${type === 'removed' ? 'removed ' : ''}${resourceOf(kind)}@${version}`,
         priority,
       });
@@ -240,30 +264,30 @@ export class Controller<T extends KubeObject> {
     yield keyOf({ namespace, name: owner.name });
   }
 
-  /** At a moment of each program's own, so that replicas and kinds do not all come at once. */
+  /** Enqueues every object periodically, with jitter so that replicas and kinds do not coincide. */
   #resync(): Timer {
     const { world } = this.#environment;
     const { resyncMs = 36_000_000 } = this.#options;
     let timer: Timer | undefined;
-    const again = () => {
+    const schedule = () => {
       if (resyncMs <= 0) return;
       timer = world.after(jittered(world, resyncMs, 0.1), () => {
         for (const key of this.#cache.keys()) this.#add(key, { priority: LOW });
-        again();
+        schedule();
       });
     };
-    again();
+    schedule();
     return { cancel: () => timer?.cancel() };
   }
 
-  async #work(signal: AbortSignal): Promise<void> {
+  async #runWorker(signal: AbortSignal): Promise<void> {
     for (;;) {
       const item = this.queue.tryTake() ?? (await this.queue.take());
       if (item === undefined) return;
       const { share } = this.#environment;
       const work = share?.begin(item.key);
       if (share !== undefined && work === undefined) {
-        // It has become another's while it waited.
+        // The shard moved to another replica while the key was queued.
         this.queue.forget(item.key);
         this.queue.done(item.key);
         continue;
@@ -282,93 +306,93 @@ export class Controller<T extends KubeObject> {
     const deadline = timeoutMs > 0 ? new Deadline(world, timeoutMs, signal) : undefined;
     let log: Logger | undefined;
     const run: Run = {
-      own: [],
-      told: [],
+      ownWrites: [],
+      pendingEvents: [],
       log: () => (log ??= this.#log.child({ object: key, reconcileId: world.uuid() })),
     };
     this.#runs.set(key, run);
     let outcome: Outcome;
     try {
-      outcome = this.#settle(key, await this.#reconcile(key, run, deadline?.signal ?? signal));
+      outcome = this.#onSuccess(key, await this.#reconcile(key, run, deadline?.signal ?? signal));
     } catch (error) {
-      outcome = this.#fail(item, error, deadline?.passed ?? false, signal, run.log());
-      if (signal.aborted || isUnsure(error)) this.#unsure.add(key);
+      outcome = this.#onError(item, error, deadline?.passed ?? false, signal, run.log());
+      if (signal.aborted || mayBeStale(error)) this.#possiblyStale.add(key);
       const atLeastMs = retryAfterOf(error);
       if (outcome.cause !== 'terminal' && this.#owns(key)) this.queue.retry(key, { priority, atLeastMs });
     }
     deadline?.end();
     this.#runs.delete(key);
-    for (const { change, priority: told } of run.told)
-      if (!run.own.includes(change)) this.#add(key, { priority: told });
+    for (const pending of run.pendingEvents)
+      if (!run.ownWrites.includes(pending.change)) this.#add(key, { priority: pending.priority });
     this.queue.done(key);
     observer?.finished(outcome.result, world.monotonic() - started, outcome.cause);
   }
 
-  #settle(key: string, result: Result): Outcome {
+  #onSuccess(key: string, result: Result): Outcome {
     this.queue.forget(key);
     if (result === undefined) return { result: 'success' };
     this.#add(key, { afterMs: result.requeueAfterMs });
     return { result: 'requeue_after' };
   }
 
-  #fail({ key }: Item, error: unknown, tooLong: boolean, signal: AbortSignal, log: Logger): Outcome {
+  #onError({ key }: Item, error: unknown, tooLong: boolean, signal: AbortSignal, log: Logger): Outcome {
     const fields = { error: messageOf(error) };
     if (error instanceof TerminalError) {
       this.queue.forget(key);
-      log.error(fields, 'reconcile failed for good; the object rests until it changes');
+      log.error(fields, 'Reconcile failed, not retried until the object changes');
       return { result: 'error', cause: 'terminal' };
     }
     if (!this.#owns(key)) {
       this.queue.forget(key);
-      log.debug(fields, 'reconcile was given up: the object goes to another replica');
+      log.debug(fields, 'Reconcile aborted: the object moves to another replica');
       return { result: 'requeue' };
     }
     if (error instanceof ConflictError) {
-      // Now and then is how it works; again and again, two of us want different things.
+      // Single conflicts are normal; many in a row mean that another writer fights over the object.
       const failures = this.queue.failures(key) + 1;
-      if (failures < MANY_CONFLICTS) log.debug(fields, 'the object has changed meanwhile; it comes again');
-      else log.warn({ ...fields, failures }, 'the object changes under each attempt; it comes again');
+      if (failures < MANY_CONFLICTS) log.debug(fields, 'Object changed during reconcile, retrying');
+      else log.warn({ ...fields, failures }, 'Object changed during every reconcile, retrying');
       return { result: 'requeue' };
     }
     if (signal.aborted && !tooLong) {
-      log.debug(fields, 'given up: this replica stops, or another is to have the object');
+      log.debug(fields, 'Reconcile aborted: this replica stops or hands the object over');
       return { result: 'requeue' };
     }
     const retry = { ...fields, failures: this.queue.failures(key) + 1 };
     if (tooLong) {
-      log.error(retry, 'reconcile took too long');
+      log.error(retry, 'Reconcile timed out');
       return { result: 'error', cause: 'timeout' };
     }
     if (error instanceof TypeError || error instanceof ReferenceError || error instanceof RangeError) {
-      log.error({ ...retry, stack: error.stack }, 'reconcile has a bug');
+      log.error({ ...retry, stack: error.stack }, 'Reconcile failed with a programming error');
       return { result: 'error', cause: 'panic' };
     }
-    // Every object that needs the backend fails in the same way: `Availability` logs the outage once.
+    // All objects of the backend fail in the same way: `Availability` logs the outage once.
     if (error instanceof BackendUnavailableError)
       log.debug({ ...retry, backend: error.backend }, 'Reconcile failed: backend unavailable');
-    else log.error(retry, 'reconcile failed');
+    else log.error(retry, 'Reconcile failed');
     return { result: 'error' };
   }
 
   async #reconcile(key: string, run: Run, signal: AbortSignal): Promise<Result> {
     const { for: kind, reconcile, finalizer, reconcilesDeleting = false } = this.#options;
     let object = this.#cache.get(key);
-    if (object === undefined) return undefined; // gone: nothing is wanted any more
+    if (object === undefined) return undefined; // deleted
     const context = this.#context(key, run, signal);
     if (finalizer === undefined) {
       const isWanted = object.metadata.deletionTimestamp === undefined;
       return isWanted || reconcilesDeleting ? reconcile(object, context) : undefined;
     }
     if (object.metadata.deletionTimestamp !== undefined) {
-      if (!hasFinalizer(object, finalizer.name)) return undefined; // others hold it
+      if (!hasFinalizer(object, finalizer.name)) return undefined; // held by other finalizers only
       const result = await finalizer.finalize(object, context);
-      if (result !== undefined) return result; // not yet
-      // It may have changed while we finalized; with the newest known version the removal is not refused for that.
-      // The same one, not what was created anew under its name while our watch was behind: that one keeps its finalizer.
+      if (result !== undefined) return result; // not finished
+      // The object may have changed during `finalize`; with the newest known version the removal does not conflict.
+      // An object that was created again under the same name keeps its finalizer.
       const newest = this.#cache.get(key);
       if (newest !== undefined && newest.metadata.uid === object.metadata.uid) object = newest;
       await setFinalizer(context.client, kind, object, finalizer.name, false).catch((error) => {
-        if (!(error instanceof NotFoundError)) throw error; // gone is what was wanted
+        if (!(error instanceof NotFoundError)) throw error; // already removed
       });
       return undefined;
     }
@@ -384,21 +408,22 @@ export class Controller<T extends KubeObject> {
       key,
       signal,
       log: run.log,
-      written: ({ kind: written, object, conditional }) => {
-        if (conditional && object !== undefined) run.own.push(`${resourceOf(written)}@${versionOf(object)}`);
+      onWrite: ({ kind: written, object, conditional }) => {
+        if (conditional && object !== undefined)
+          run.ownWrites.push(`${resourceOf(written)}@${versionOf(object)}`);
       },
     });
     const ofReconcile: Omit<ReconcileContext<T>, keyof WorkContext> = {
       key,
-      event: (object, happening) => this.#environment.events.record(kind, object, happening, context.client),
+      event: (object, input) => this.#environment.events.record(kind, object, input, context.client),
       setStatus: (object, status) => setStatus(context.client, kind, object, status),
     };
     return Object.assign(context, ofReconcile);
   }
 }
 
-/** Whether there may be a newer version than the one that was known. */
-function isUnsure(error: unknown): boolean {
+/** Whether the object may have a newer version than the cached one after this error. */
+function mayBeStale(error: unknown): boolean {
   return (
     error instanceof ConflictError || error instanceof ConnectionError || error instanceof UnavailableError
   );

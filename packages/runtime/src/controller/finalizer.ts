@@ -7,8 +7,9 @@ export function hasFinalizer({ metadata }: KubeObject, finalizer: string): boole
 }
 
 /**
- * Adds or removes our finalizer and touches nobody else's: the list is replaced as a whole, on condition that the object
- * is still the very version it was taken from (else ConflictError, upon which one looks again).
+ * Adds or removes the controller's finalizer and keeps all others. A merge patch replaces the whole list, so the patch
+ * carries the version that the list was read from.
+ * @throws ConflictError if the object has changed since it was read
  */
 export function setFinalizer<T extends KubeObject>(
   client: Client,

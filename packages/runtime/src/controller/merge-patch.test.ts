@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { mergePatch } from './merge-patch.ts';
 
-/** As RFC 7386 defines it. */
+/** Applies a merge patch as RFC 7386 defines it. */
 function apply(target: unknown, patch: unknown): unknown {
   if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) return patch;
   const result = new Map(
@@ -15,7 +15,7 @@ function apply(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(result);
 }
 
-/** Objects as a status may be: null has no place in one. */
+/** Arbitrary statuses, without null, which a merge patch cannot set. */
 const status = fc.letrec<{ value: unknown; object: Record<string, unknown> }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3 },
@@ -26,7 +26,7 @@ const status = fc.letrec<{ value: unknown; object: Record<string, unknown> }>((t
   object: fc.dictionary(fc.constantFrom('x', 'y', 'conditions', 'constructor'), tie('value'), { maxKeys: 4 }),
 })).object;
 
-test('applied to what was, gives what is wanted', () => {
+test('applying the patch to the old value gives the new value', () => {
   fc.assert(
     fc.property(status, status, (before, after) => {
       const patch = mergePatch(before, after);
@@ -36,7 +36,7 @@ test('applied to what was, gives what is wanted', () => {
   );
 });
 
-test('is nothing where nothing differs', () => {
+test('the patch of equal values is undefined', () => {
   fc.assert(
     fc.property(status, (value) => {
       expect(mergePatch(value, structuredClone(value))).toBeUndefined();

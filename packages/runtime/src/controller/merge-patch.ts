@@ -1,6 +1,6 @@
 /**
- * The JSON merge patch (RFC 7386) that makes `after` of `before`; undefined where they are the same. Lists count as one
- * value. A field that is undefined is one that is not there.
+ * Returns the JSON merge patch (RFC 7386) that turns `before` into `after`; undefined if they are equal. Arrays are
+ * replaced as a whole. An undefined field equals a missing one.
  */
 export function mergePatch(before: unknown, after: unknown): unknown {
   if (!isRecord(before) || !isRecord(after)) return same(before, after) ? undefined : after;
@@ -16,7 +16,7 @@ export function mergePatch(before: unknown, after: unknown): unknown {
   return patch.length === 0 ? undefined : Object.fromEntries(patch);
 }
 
-/** Labels and annotations may be called `constructor`, which every object inherits. */
+/** Returns an own property: labels and annotations may be named `constructor`. */
 function own(record: Readonly<Record<string, unknown>>, field: string): unknown {
   return Object.hasOwn(record, field) ? record[field] : undefined;
 }

@@ -1,26 +1,28 @@
 import type { CacheEvent } from '../cache/cache.ts';
 import type { KubeObject } from '../kind/object.ts';
 
-/** Whether a change is worth a reconcile. */
+/** Returns whether a change causes a reconcile. */
 export type Predicate<T extends KubeObject = KubeObject> = (event: CacheEvent<T>) => boolean;
 
-/** The spec has changed (or the object is new, gone, or being deleted); not its status, labels or annotations. */
+/** Matches changes of the spec, and objects that are added, removed or marked for deletion. */
 export const generationChanged: Predicate = (event) =>
   changed(event, ({ metadata }) => [metadata.generation, metadata.deletionTimestamp]);
 
+/** Matches changes of the labels, and added or removed objects. */
 export const labelsChanged: Predicate = (event) => changed(event, ({ metadata }) => metadata.labels);
 
+/** Matches changes of the annotations, and added or removed objects. */
 export const annotationsChanged: Predicate = (event) =>
   changed(event, ({ metadata }) => metadata.annotations);
 
 /**
- * The status has changed. Status writes of the controller's own reconcile do not enqueue the object (see `Controller`),
- * so what remains are edits by other programs and people, which the next reconcile restores.
+ * Matches changes of the status, and added or removed objects. Status writes of the controller's own reconcile do not
+ * enqueue the object (see `Controller`), so this reconciles after edits by other programs and users.
  */
 export const statusChanged: Predicate = (event) =>
   changed(event, (object) => ('status' in object ? object.status : undefined));
 
-/** One of them says so. */
+/** Matches if at least one of the predicates matches. */
 export function any<T extends KubeObject>(...predicates: readonly Predicate<T>[]): Predicate<T> {
   return (event) => predicates.some((predicate) => predicate(event));
 }
@@ -28,7 +30,7 @@ export function any<T extends KubeObject>(...predicates: readonly Predicate<T>[]
 function changed(event: CacheEvent<KubeObject>, part: (object: KubeObject) => unknown): boolean {
   const { before } = event;
   if (event.type !== 'changed' || before === undefined) return true;
-  // Deleted and created anew while the watch was away: another object, though it may look alike.
+  // Deleted and created again while the watch was interrupted: a different object, even if it looks the same.
   if (before.metadata.uid !== event.object.metadata.uid) return true;
   return JSON.stringify(part(before)) !== JSON.stringify(part(event.object));
 }

@@ -1,17 +1,18 @@
-/** What a reconcile asks for when it has succeeded: nothing, or to be called again. */
+/** Result of a successful reconcile: done, or to be called again after a delay. */
 export type Result = void | Requeue;
 
+/** Asks for another reconcile after a delay; created by `requeueAfter`. */
 export interface Requeue {
   readonly requeueAfterMs: number;
 }
 
-/** Success, and: look again after so many milliseconds, even if nothing changes. */
+/** Result of a successful reconcile that is to be repeated after a number of milliseconds, even if nothing changes. */
 export function requeueAfter(ms: number): Requeue {
-  if (!(ms >= 0)) throw new RangeError(`requeueAfter wants milliseconds from 0 on, not ${ms}`);
+  if (!(ms >= 0)) throw new RangeError(`requeueAfter needs a non-negative number of milliseconds, not ${ms}`);
   return { requeueAfterMs: ms };
 }
 
-/** A failure that trying again does not mend: it is counted and told, and the object rests until it changes. */
+/** Error that stops retries until the object changes. It is logged and counted like any other error. */
 export class TerminalError extends Error {
   readonly code = 'TERMINAL';
 

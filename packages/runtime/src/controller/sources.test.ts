@@ -3,46 +3,46 @@ import { expect, test } from 'vitest';
 import { VirtualClock } from '../../test/virtual-clock.ts';
 import { Poller } from './sources.ts';
 
-/** Lets all that has become possible happen. */
+/** Runs all pending promise callbacks. */
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-test('a poller asks about every so often, never at the same pace, and goes on after a failure', async () => {
+test('a poller polls with jitter and continues after a failure', async () => {
   const clock = new VirtualClock();
-  const chances = [0, 0.999, 0.5, 0.5];
+  const randoms = [0, 0.999, 0.5, 0.5];
   const world: World = {
     ...nodeWorld,
     now: () => clock.now(),
     monotonic: () => clock.monotonic(),
     after: (ms, callback) => clock.after(ms, callback),
-    random: () => chances.shift() ?? 0.5,
+    random: () => randoms.shift() ?? 0.5,
   };
-  const [asked, woken, errors]: [number[], string[], unknown[]] = [[], [], []];
+  const [polledAt, enqueued, errors]: [number[], string[], unknown[]] = [[], [], []];
   const started = clock.monotonic();
   const { source } = new Poller({
     world,
     everyMs: 10_000,
     poll: async () => {
-      asked.push(clock.monotonic() - started);
-      if (asked.length === 2) throw new Error('the outside is away');
-      return [`key-${asked.length}`];
+      polledAt.push(clock.monotonic() - started);
+      if (polledAt.length === 2) throw new Error('the backend is down');
+      return [`key-${polledAt.length}`];
     },
     onError: (error) => errors.push(error),
   });
   const stop = new AbortController();
-  const running = source((key) => woken.push(key), stop.signal);
+  const running = source((key) => enqueued.push(key), stop.signal);
   await settle();
   for (let second = 0; second < 45; second++) {
     clock.advance(1_000);
     await settle();
   }
-  expect(asked.map((ms) => Math.round(ms / 1_000))).toEqual([0, 8, 20, 30, 40]);
-  expect(woken).toEqual(['key-1', 'key-3', 'key-4', 'key-5']);
-  expect(String(errors)).toContain('the outside is away');
+  expect(polledAt.map((ms) => Math.round(ms / 1_000))).toEqual([0, 8, 20, 30, 40]);
+  expect(enqueued).toEqual(['key-1', 'key-3', 'key-4', 'key-5']);
+  expect(String(errors)).toContain('the backend is down');
   stop.abort();
   await running;
 });
 
-test('a poller that is told of something on its way comes sooner, and never later', async () => {
+test('within() brings the next poll forward and never delays it', async () => {
   const clock = new VirtualClock();
   const world: World = {
     ...nodeWorld,
@@ -50,14 +50,14 @@ test('a poller that is told of something on its way comes sooner, and never late
     after: (ms, callback) => clock.after(ms, callback),
     random: () => 0.5,
   };
-  const asked: number[] = [];
+  const polledAt: number[] = [];
   const started = clock.monotonic();
   const poller: Poller = new Poller({
     world,
     everyMs: 10_000,
     poll: async () => {
-      asked.push((clock.monotonic() - started) / 1_000);
-      if (asked.length === 3) poller.within(2_000); // while it asks
+      polledAt.push((clock.monotonic() - started) / 1_000);
+      if (polledAt.length === 3) poller.within(2_000); // during a poll
       return [];
     },
     onError: () => undefined,
@@ -76,7 +76,7 @@ test('a poller that is told of something on its way comes sooner, and never late
   poller.within(2_000);
   poller.within(4_000);
   await pass(29);
-  expect(asked).toEqual([0, 5, 15, 17, 27]);
+  expect(polledAt).toEqual([0, 5, 15, 17, 27]);
   stop.abort();
   await running;
 });

@@ -5,77 +5,80 @@ import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { Predicate } from './predicates.ts';
 
-/** Subscribes to changes of other objects, and tells which of ours they concern. */
+/** A watch of another kind that enqueues objects of a controller; created by `watch`. */
 export interface Watch {
   readonly kind: Kind;
-  subscribe(caches: Caches, wake: (key: string, event: CacheEvent<KubeObject>) => void): void;
+  subscribe(caches: Caches, enqueue: (key: string, event: CacheEvent<KubeObject>) => void): void;
 }
 
 /**
- * Changes of `kind` that concern objects of another.
- * @param to the keys of the objects concerned
+ * Watches another kind and enqueues the objects that its changes affect.
+ * @param map returns the keys of the affected objects
+ * @param predicate selects the changes that count. @default all
  */
 export function watch<T extends KubeObject>(
   kind: Kind<T>,
-  to: (object: T) => Iterable<string>,
-  when: Predicate<T> = () => true,
+  map: (object: T) => Iterable<string>,
+  predicate: Predicate<T> = () => true,
 ): Watch {
   return {
     kind,
-    subscribe: (caches, wake) => {
+    subscribe: (caches, enqueue) => {
       caches.get(kind).subscribe((event) => {
-        if (!when(event)) return;
-        // Who was concerned before is concerned by not being so any more.
-        const keys = new Set(to(event.object));
+        if (!predicate(event)) return;
+        // Also enqueues the keys that the old object mapped to.
+        const keys = new Set(map(event.object));
         if (event.type === 'changed' && event.before !== undefined)
-          for (const key of to(event.before)) keys.add(key);
-        for (const key of keys) wake(key, event);
+          for (const key of map(event.before)) keys.add(key);
+        for (const key of keys) enqueue(key, event);
       });
     },
   };
 }
 
-/** Events from outside the cluster: tells keys until the signal aborts. */
-export type Source = (wake: (key: string) => void, signal: AbortSignal) => Promise<void>;
+/** Source of events from outside the cluster: enqueues keys until the signal aborts. Restarted if it fails. */
+export type Source = (enqueue: (key: string) => void, signal: AbortSignal) => Promise<void>;
 
+/** Options of a poller. */
 export interface PollerOptions {
   readonly world: World;
-  /** Between two times; give or take a fifth. Asked for each pause, where it is a function. */
+  /** Milliseconds between two polls, with 20 % jitter. A function is called before each pause. */
   readonly everyMs: number | (() => number);
-  /** The keys of objects that are to be looked at. */
+  /** Returns the keys of the objects to reconcile. */
   readonly poll: (signal: AbortSignal) => Promise<Iterable<string>>;
   readonly onError: (error: unknown) => void;
 }
 
-/** Asks the outside at once, and then again and again, and wakes the keys that it is told. */
+/** Polls a backend, immediately and then periodically, and enqueues the keys that `poll` returns. */
 export class Poller {
   readonly #options: PollerOptions;
-  /** Ends the pause under way; undefined while it asks. */
+  /** The current pause; undefined during a poll. */
   #pause: { readonly endsAt: number; readonly end: (ms: number) => void } | undefined;
-  #soonMs: number | undefined;
+  #nextWithinMs: number | undefined;
 
   constructor(options: PollerOptions) {
     this.#options = options;
   }
 
-  /** The next time comes within so long, where it would come later: something is known to be on its way. */
+  /** Brings the next poll forward to at most `ms` milliseconds from now: a change is expected soon. */
   within(ms: number): void {
     const { world } = this.#options;
-    if (this.#pause === undefined) this.#soonMs = Math.min(ms, this.#soonMs ?? ms);
+    if (this.#pause === undefined) this.#nextWithinMs = Math.min(ms, this.#nextWithinMs ?? ms);
     else if (world.monotonic() + ms < this.#pause.endsAt) this.#pause.end(ms);
   }
 
-  readonly source: Source = async (wake, signal) => {
+  /** The source to pass to a controller. */
+  readonly source: Source = async (enqueue, signal) => {
     const { world, everyMs, poll, onError } = this.#options;
     while (!signal.aborted) {
-      this.#soonMs = undefined;
+      this.#nextWithinMs = undefined;
       try {
-        for (const key of await poll(signal)) wake(key);
+        for (const key of await poll(signal)) enqueue(key);
       } catch (error) {
         if (!signal.aborted) onError(error);
       }
       const ms = typeof everyMs === 'number' ? everyMs : everyMs();
-      await this.#wait(Math.min(jittered(world, ms, 0.2), this.#soonMs ?? ms * 2), signal);
+      await this.#wait(Math.min(jittered(world, ms, 0.2), this.#nextWithinMs ?? ms * 2), signal);
     }
   };
 
@@ -99,22 +102,24 @@ export class Poller {
   }
 }
 
-/** Keys that the program's own code tells, whenever it likes. */
+/** Source that enqueues the keys that other code of the program passes to `enqueue`. */
 export class Channel {
-  readonly #wakers = new Set<(key: string) => void>();
+  readonly #subscribers = new Set<(key: string) => void>();
 
+  /** Enqueues a key in every controller that uses this channel and runs; otherwise the key is dropped. */
   enqueue(key: string): void {
-    for (const wake of this.#wakers) wake(key);
+    for (const subscriber of this.#subscribers) subscriber(key);
   }
 
-  readonly source: Source = (wake, signal) =>
+  /** The source to pass to a controller. */
+  readonly source: Source = (enqueue, signal) =>
     new Promise((resolve) => {
       if (signal.aborted) return resolve();
-      this.#wakers.add(wake);
+      this.#subscribers.add(enqueue);
       signal.addEventListener(
         'abort',
         () => {
-          this.#wakers.delete(wake);
+          this.#subscribers.delete(enqueue);
           resolve();
         },
         { once: true },

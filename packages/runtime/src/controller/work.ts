@@ -7,50 +7,50 @@ import type { KubeObject } from '../kind/object.ts';
 import type { ShardOwnership } from '../sharding/options.ts';
 import type { WorkContext } from './context.ts';
 
-/** What whoever works takes from the program it is part of. */
+/** Dependencies of controllers and jobs; the manager provides them. */
 export interface WorkEnvironment {
   readonly world: World;
   readonly client: Client;
   readonly caches: Caches;
   readonly log: Logger;
-  /** The fence of the period in which this replica acts on the key: closed if it may not, and once that period has ended. */
+  /** Returns the fence of the current term (with sharding: of the ownership of the key); closed if there is none. */
   readonly fence: (key: string) => Fence;
-  /** The version from which on this replica acts; what is older may come in late. @default 0 */
+  /** Resource version at which the current term began; older changes may arrive late. @default 0 */
   readonly sinceVersion?: () => number;
-  /** What is this replica's, where replicas divide the work. @default all */
+  /** Keys that this replica owns, if the work is sharded. @default all */
   readonly share?: ShardOwnership | undefined;
 }
 
-/** One piece of work. */
-interface Piece {
-  /** By which it is this replica's or another's. */
+/** A reconcile or a job's run. */
+interface WorkItem {
+  /** Key that sharding assigns to a replica. */
   readonly key: string;
   readonly signal: AbortSignal;
-  /** Made when first asked for: most work has nothing to say. */
+  /** Creates the logger on first use. */
   readonly log: () => Logger;
-  /** Told of each write. */
-  readonly written?: <O extends KubeObject>(write: Write<O>) => void;
+  /** Called after each write. */
+  readonly onWrite?: <O extends KubeObject>(write: Write<O>) => void;
 }
 
-/** @param declared the kinds whose caches it may read */
+/** Creates the context of a reconcile or a job's run. @param declared resources whose caches it may read */
 export function workContext(
   { world, client, caches, fence: fenceOf }: WorkEnvironment,
   declared: ReadonlySet<string>,
-  { key, signal, log, written }: Piece,
+  { key, signal, log, onWrite }: WorkItem,
 ): WorkContext {
-  // Taken once: work that was begun in one term must not act in the next.
+  // Read once: work that began in one term must not act in the next.
   const fence = fenceOf(key);
   const assertLeader = () => fence.assertOpen();
   return {
     signal,
     fence,
     client: client.scoped({
-      // Not `signal`: after a stop of the program, what was done outside can still be written down.
+      // Not `signal`: after the program was asked to stop, the result of an outside operation can still be stored.
       signal: fence.signal,
       assertLeader,
       onWrite: (write) => {
-        written?.(write);
-        caches.written(write);
+        onWrite?.(write);
+        caches.onWrite(write);
       },
     }),
     assertLeader,
@@ -60,15 +60,13 @@ export function workContext(
     now: () => world.now(),
     cache: (kind) => {
       if (declared.has(resourceOf(kind))) return caches.get(kind);
-      throw new Error(
-        `${resourceOf(kind)} is read from its cache without being declared; add it to \`reads\``,
-      );
+      throw new Error(`the cache of ${resourceOf(kind)} is read but not declared; add the kind to \`reads\``);
     },
   };
 }
 
-/** Has the kinds cached, so that they are complete before anything begins. */
-export function declare(caches: Caches, kinds: Iterable<Kind>): ReadonlySet<string> {
+/** Creates the caches of the kinds, so that the manager syncs them before it starts controllers. */
+export function declareCaches(caches: Caches, kinds: Iterable<Kind>): ReadonlySet<string> {
   const declared = new Set<string>();
   for (const kind of kinds) {
     caches.get(kind);

@@ -4,13 +4,13 @@ import { LeaseServer, Machine, SeededRandom, Timeline } from '../../test/electio
 import type { LeaderElectionOptions } from './options.ts';
 
 /*
- * Invariant: at no instant of true time do two machines lead, whatever happens to them, their clocks and the network.
- * And when nothing more happens to them, one leads before long.
+ * Invariants: two machines never lead at the same instant of true time, whatever happens to them, their clocks and the
+ * network; and once all faults have ended, one of them leads.
  */
 
 const CANDIDATES = 3;
 const machine = fc.nat(CANDIDATES - 1);
-/** Around the times that matter: retries, the leader's time, the lease. */
+/** Durations around those of the election: retry, renewal, lease. */
 const span = fc.oneof(fc.integer({ min: 1, max: 4_000 }), fc.integer({ min: 4_000, max: 40_000 }));
 const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: span }) },
@@ -40,25 +40,25 @@ const step = fc.oneof(
 const clocks = fc.record({
   speed: fc.double({ min: 0.9, max: 1.1, noNaN: true }),
   wallOffsetMs: fc.integer({ min: -86_400_000, max: 86_400_000 }),
-  /** The wall clock of a machine that sleeps is not set meanwhile (see the election's assumptions). */
+  /** Whether the machine may sleep; its wall clock then does not jump (see the election's assumptions). */
   sleeps: fc.boolean(),
 });
 
-const story = fc.record({
+const scenario = fc.record({
   seed: fc.integer(),
   machines: fc.array(clocks, { minLength: CANDIDATES, maxLength: CANDIDATES }),
   steps: fc.array(step, { minLength: 1, maxLength: 60, size: 'max' }),
 });
 
-interface Told {
+interface PropertyOptions {
   readonly plant?: (options: LeaderElectionOptions) => LeaderElectionOptions;
   readonly leads?: (machine: Machine) => boolean;
 }
 
 const counts = { terms: 0, lostTerms: 0, lostRequests: 0, lostAnswers: 0, successions: 0 };
 
-function told({ plant, leads = ({ leads }) => leads }: Told = {}) {
-  return fc.asyncProperty(story, async ({ seed, machines: drawn, steps }) => {
+function electionProperty({ plant, leads = ({ leads }) => leads }: PropertyOptions = {}) {
+  return fc.asyncProperty(scenario, async ({ seed, machines: drawn, steps }) => {
     const timeline = new Timeline();
     const server = new LeaseServer();
     const random = new SeededRandom(seed);
@@ -116,7 +116,7 @@ function told({ plant, leads = ({ leads }) => leads }: Told = {}) {
       check();
     }
 
-    // From here on all is well: late requests arrive, all wake up, the last lease is waited out.
+    // No more faults: late requests arrive, paused machines resume, the last lease expires.
     for (const each of machines) each.network = 'good';
     await timeline.run(timeline.now + 100_000, check);
     for (const each of machines) if (!each.runs) each.start();
@@ -128,10 +128,10 @@ function told({ plant, leads = ({ leads }) => leads }: Told = {}) {
   });
 }
 
-test('never do two lead at the same instant, and in the end one does', async () => {
-  // Shrinking a failure takes long; what there is by then is told.
-  await fc.assert(told(), { numRuns: 500, interruptAfterTimeLimit: 60_000 });
-  // It was about something.
+test('at most one machine leads at any instant, and one leads after the faults have ended', async () => {
+  // Shrinking a failure takes long; after the limit the smallest one so far is reported.
+  await fc.assert(electionProperty(), { numRuns: 500, interruptAfterTimeLimit: 60_000 });
+  // The scenarios must contain enough faults.
   expect(counts.terms).toBeGreaterThan(700);
   expect(counts.successions).toBeGreaterThan(150);
   expect(counts.lostTerms).toBeGreaterThan(100);
@@ -139,14 +139,17 @@ test('never do two lead at the same instant, and in the end one does', async () 
   expect(counts.lostAnswers).toBeGreaterThan(100);
 });
 
-describe('the model finds it when', () => {
-  async function found(planted: Told): Promise<string> {
-    const { failed, errorInstance } = await fc.check(told(planted), { numRuns: 2_000, endOnFailure: true });
+describe('the model detects that', () => {
+  async function found(mutant: PropertyOptions): Promise<string> {
+    const { failed, errorInstance } = await fc.check(electionProperty(mutant), {
+      numRuns: 2_000,
+      endOnFailure: true,
+    });
     expect(failed).toBe(true);
     return String(errorInstance);
   }
 
-  test('a candidate does not wait for the lease to run out', async () => {
+  test('a candidate does not wait for the lease to expire', async () => {
     const hasty = (options: LeaderElectionOptions): LeaderElectionOptions => ({
       ...options,
       client: {
@@ -176,7 +179,7 @@ describe('the model finds it when', () => {
     expect(await found({ plant: trusting })).toContain('2 lead');
   });
 
-  test('a write goes over a record that its writer has not seen', async () => {
+  test('a write overwrites a record that its writer has not read', async () => {
     const blind = (options: LeaderElectionOptions): LeaderElectionOptions => ({
       ...options,
       client: {
@@ -188,20 +191,20 @@ describe('the model finds it when', () => {
     expect(await found({ plant: blind })).toContain('2 lead');
   });
 
-  test('a leader trusts its timer alone', async () => {
+  test('a leader relies on its timer alone', async () => {
     expect(await found({ leads: ({ leadsBySignal }) => leadsBySignal })).toContain('2 lead');
   });
 
-  test('a leader counts from the answer instead of the request', async () => {
+  test('a leader measures its term from the response instead of the request', async () => {
     const late = (options: LeaderElectionOptions): LeaderElectionOptions => {
       const { client, world } = options;
-      // As if all the time between a request and its answer had not been.
+      // The leader's clock skips the time between a request and its response.
       let lostMs = 0;
       const timed = async <T>(call: Promise<T>): Promise<T> => {
         const started = world.monotonic();
-        const answer = await call;
+        const response = await call;
         lostMs += world.monotonic() - started;
-        return answer;
+        return response;
       };
       return {
         ...options,
@@ -219,7 +222,7 @@ describe('the model finds it when', () => {
     expect(await found({ plant: late })).toContain('2 lead');
   });
 
-  test('a leader does not notice that its machine has slept', async () => {
+  test('a leader ignores the time during which its machine slept', async () => {
     const sleepy = ({ world, ...options }: LeaderElectionOptions): LeaderElectionOptions => ({
       ...options,
       world: { ...world, now: () => 0 },

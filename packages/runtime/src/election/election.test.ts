@@ -11,8 +11,8 @@ const RENEW_MS = 10_000;
 
 let ids = 0;
 
-/** A server, a clock, and candidates that reach the one by the other at once. */
-class Scene implements Disposable {
+/** A lease server, a virtual clock, and candidates that reach the server without delay. */
+class TestEnv implements Disposable {
   readonly timeline = new Timeline();
   readonly server = new LeaseServer();
   readonly world: LeaderElectionOptions['world'] = {
@@ -67,9 +67,9 @@ class Scene implements Disposable {
 class Candidate {
   readonly stop = new AbortController();
   readonly election: LeaderElection;
-  readonly told: string[] = [];
+  readonly transitions: string[] = [];
   readonly failures: unknown[] = [];
-  /** Of the last term. */
+  /** Signal of the last term. */
   signal: AbortSignal | undefined;
   #work = Promise.withResolvers<void>();
   ended: Promise<void> | undefined;
@@ -77,14 +77,14 @@ class Candidate {
   constructor(options: LeaderElectionOptions) {
     this.election = new LeaderElection({
       observer: {
-        leading: (is, name) => this.told.push(`${name} ${is}`),
+        leading: (is, name) => this.transitions.push(`${name} ${is}`),
         failed: (error) => this.failures.push(error),
       },
       ...options,
     });
   }
 
-  /** @param endsWithSignal else when `finish` or `fail` says so */
+  /** @param endsWithSignal whether the leader's work ends with its signal; otherwise with `finish` or `fail` */
   run(endsWithSignal = true): this {
     this.ended = this.election.run(this.stop.signal, (leading) => {
       this.signal = leading;
@@ -110,194 +110,194 @@ class Candidate {
 }
 
 describe('a leader', () => {
-  test('keeps the lease while its work winds up, and releases it then', async () => {
-    using scene = new Scene();
-    const first = scene.candidate('first').run(false);
-    await scene.pass(100);
-    const second = scene.candidate('second').run();
-    first.stop.abort(new Error('enough'));
-    expect(first.signal?.reason).toEqual(new Error('enough'));
-    await scene.pass(3 * LEASE_MS);
+  test('renews the lease during a graceful shutdown and releases it afterwards', async () => {
+    using env = new TestEnv();
+    const first = env.candidate('first').run(false);
+    await env.pass(100);
+    const second = env.candidate('second').run();
+    first.stop.abort(new Error('stop'));
+    expect(first.signal?.reason).toEqual(new Error('stop'));
+    await env.pass(3 * LEASE_MS);
     expect([first.leads, second.leads]).toEqual([true, false]);
     first.finish();
     await first.ended;
-    expect([first.leads, scene.holder]).toEqual([false, '']);
-    expect(scene.server.lease?.spec).toMatchObject({ leaseDurationSeconds: 1, leaseTransitions: 0 });
-    await scene.pass(2_500);
+    expect([first.leads, env.holder]).toEqual([false, '']);
+    expect(env.server.lease?.spec).toMatchObject({ leaseDurationSeconds: 1, leaseTransitions: 0 });
+    await env.pass(2_500);
     expect(second.leads).toBe(true);
-    expect(scene.server.lease?.spec).toMatchObject({ leaseDurationSeconds: 15, leaseTransitions: 1 });
-    expect(first.told).toEqual(['lease false', 'lease true', 'lease false']);
+    expect(env.server.lease?.spec).toMatchObject({ leaseDurationSeconds: 15, leaseTransitions: 1 });
+    expect(first.transitions).toEqual(['lease false', 'lease true', 'lease false']);
   });
 
-  test('stops in time when calls neither succeed nor fail, not even when given up', async () => {
-    using scene = new Scene();
+  test('stops in time when calls hang and ignore their signal', async () => {
+    using env = new TestEnv();
     let hangs = false;
     const never = new Promise<never>(() => undefined);
-    const open = scene.client();
-    const client = scene.client({
+    const open = env.client();
+    const client = env.client({
       get: (...args) => (hangs ? never : open.get(...args)),
       mergePatch: (...args) => (hangs ? never : open.mergePatch(...args)),
     });
-    const candidate = scene.candidate('first', { client }).run();
-    await scene.pass(5_000);
+    const candidate = env.candidate('first', { client }).run();
+    await env.pass(5_000);
     candidate.election.fence.assertOpen();
     hangs = true;
-    await scene.pass(RENEW_MS);
+    await env.pass(RENEW_MS);
     expect(() => candidate.election.fence.assertOpen()).toThrow(NotLeadingError);
     expect(candidate.signal?.reason).toBeInstanceOf(LeadershipLostError);
     hangs = false;
-    await scene.pass(LEASE_MS);
+    await env.pass(LEASE_MS);
     expect(candidate.leads).toBe(true);
-    expect(candidate.told).toEqual(['lease false', 'lease true', 'lease false', 'lease true']);
+    expect(candidate.transitions).toEqual(['lease false', 'lease true', 'lease false', 'lease true']);
   });
 
-  test('the fence of a term that was lost stays closed in the next term of the same process', async () => {
-    using scene = new Scene();
+  test('the fence of a lost term stays closed in the next term of the same process', async () => {
+    using env = new TestEnv();
     let fails = false;
-    const open = scene.client();
-    const client = scene.client({
-      get: (...args) => (fails ? Promise.reject(new Error('away')) : open.get(...args)),
-      mergePatch: (...args) => (fails ? Promise.reject(new Error('away')) : open.mergePatch(...args)),
+    const open = env.client();
+    const client = env.client({
+      get: (...args) => (fails ? Promise.reject(new Error('unavailable')) : open.get(...args)),
+      mergePatch: (...args) => (fails ? Promise.reject(new Error('unavailable')) : open.mergePatch(...args)),
     });
-    const candidate = scene.candidate('first', { client }).run();
+    const candidate = env.candidate('first', { client }).run();
     const before = candidate.election.fence;
     expect(() => before.assertOpen()).toThrow(NotLeadingError);
-    await scene.pass(5_000);
+    await env.pass(5_000);
     const first = candidate.election.fence;
     const operation = first.nested();
     operation.assertOpen();
     fails = true;
-    await scene.pass(RENEW_MS);
+    await env.pass(RENEW_MS);
     expect(operation.signal.reason).toBeInstanceOf(LeadershipLostError);
     fails = false;
-    await scene.pass(LEASE_MS);
+    await env.pass(LEASE_MS);
     expect(candidate.leads).toBe(true);
     for (const old of [before, first, operation]) expect(() => old.assertOpen()).toThrow(NotLeadingError);
     const second = candidate.election.fence;
     second.assertOpen();
-    candidate.stop.abort(new Error('enough'));
+    candidate.stop.abort(new Error('stop'));
     await candidate.ended;
     expect(second.signal.reason).toBeInstanceOf(NotLeadingError);
     expect(() => second.assertOpen()).toThrow(NotLeadingError);
   });
 
-  test('is none as soon as it sees that another has the lease', async () => {
-    using scene = new Scene();
-    const candidate = scene.candidate('first').run();
-    await scene.pass(100);
-    scene.server.patch({ holderIdentity: 'somebody' }, undefined);
-    await scene.pass(2_500);
+  test('stops leading when it reads another holder in the lease', async () => {
+    using env = new TestEnv();
+    const candidate = env.candidate('first').run();
+    await env.pass(100);
+    env.server.patch({ holderIdentity: 'other' }, undefined);
+    await env.pass(2_500);
     expect(candidate.leads).toBe(false);
-    expect(String(candidate.signal?.reason)).toContain('somebody has written over it');
-    expect(scene.holder).toBe('somebody');
+    expect(String(candidate.signal?.reason)).toContain('other has overwritten it');
+    expect(env.holder).toBe('other');
   });
 
-  test('is seen to renew even if its wall clock stands still', async () => {
-    using scene = new Scene();
-    const world = { ...scene.world, now: () => 1_700_000_000_000 };
-    const first = scene.candidate('first', { world }).run();
-    await scene.pass(100);
-    const second = scene.candidate('second').run();
-    await scene.pass(3 * LEASE_MS);
+  test('renews visibly even if its wall clock stands still', async () => {
+    using env = new TestEnv();
+    const world = { ...env.world, now: () => 1_700_000_000_000 };
+    const first = env.candidate('first', { world }).run();
+    await env.pass(100);
+    const second = env.candidate('second').run();
+    await env.pass(3 * LEASE_MS);
     expect([first.leads, second.leads]).toEqual([true, false]);
   });
 
-  test('survives the deletion of its lease, since those who knew it wait', async () => {
-    using scene = new Scene();
-    const first = scene.candidate('first').run();
-    await scene.pass(1_000);
-    const second = scene.candidate('second').run();
-    await scene.pass(1_950); // both come every 2 s, and the second is next
-    scene.server.lease = undefined;
-    await scene.pass(3 * LEASE_MS);
+  test('keeps leading when its lease is deleted, since candidates that have seen it wait', async () => {
+    using env = new TestEnv();
+    const first = env.candidate('first').run();
+    await env.pass(1_000);
+    const second = env.candidate('second').run();
+    await env.pass(1_950); // both retry every 2 s, and the second is next
+    env.server.lease = undefined;
+    await env.pass(3 * LEASE_MS);
     expect([first.leads, second.leads]).toEqual([true, false]);
-    expect(scene.holder).toBe(first.election.identity);
-    expect(first.told).toEqual(['lease false', 'lease true']);
+    expect(env.holder).toBe(first.election.identity);
+    expect(first.transitions).toEqual(['lease false', 'lease true']);
   });
 
-  test('ends with what its work throws, and leaves the lease to run out: something may still be under way', async () => {
-    using scene = new Scene();
-    const candidate = scene.candidate('first').run(false);
-    await scene.pass(100);
+  test('rejects with the error of its work and leaves the lease to expire', async () => {
+    using env = new TestEnv();
+    const candidate = env.candidate('first').run(false);
+    await env.pass(100);
     candidate.fail(new Error('broken'));
     await expect(candidate.ended).rejects.toThrow('broken');
-    expect(scene.holder).toBe(candidate.election.identity);
+    expect(env.holder).toBe(candidate.election.identity);
   });
 });
 
 describe('a candidate', () => {
-  test('takes a lease that nobody holds at once', async () => {
-    using scene = new Scene();
-    scene.server.create({});
-    const candidate = scene.candidate('first').run();
-    await scene.pass(0);
+  test('acquires a free lease at once', async () => {
+    using env = new TestEnv();
+    env.server.create({});
+    const candidate = env.candidate('first').run();
+    await env.pass(0);
     expect(candidate.leads).toBe(true);
   });
 
-  test('waits as long as the holder has said, from when it saw the record, whatever times are in it', async () => {
-    using scene = new Scene();
+  test("waits for the record's duration from its own first read, whatever times the record contains", async () => {
+    using env = new TestEnv();
     const renewTime = '1999-12-31T23:59:59.000000Z';
-    scene.server.create({
+    env.server.create({
       holderIdentity: 'other',
       leaseDurationSeconds: 40,
       renewTime,
       leaseTransitions: 7,
     });
-    await scene.pass(100_000);
-    const candidate = scene.candidate('first').run();
-    await scene.pass(39_999);
+    await env.pass(100_000);
+    const candidate = env.candidate('first').run();
+    await env.pass(39_999);
     expect(candidate.leads).toBe(false);
-    await scene.pass(1);
+    await env.pass(1);
     expect(candidate.leads).toBe(true);
-    expect(scene.server.lease?.spec).toMatchObject({ leaseDurationSeconds: 15, leaseTransitions: 8 });
+    expect(env.server.lease?.spec).toMatchObject({ leaseDurationSeconds: 15, leaseTransitions: 8 });
   });
 
-  test('whose answer got lost finds that it has the lease, and leads', async () => {
-    using scene = new Scene();
-    const open = scene.client();
+  test('leads after the response to its create was lost', async () => {
+    using env = new TestEnv();
+    const open = env.client();
     let lost = 0;
-    const client = scene.client({
+    const client = env.client({
       create: async (...args) => {
         await open.create(...args);
         lost += 1;
         throw new ConnectionError('reset');
       },
     });
-    const candidate = scene.candidate('first', { client }).run();
-    await scene.pass(0);
-    expect([candidate.leads, scene.holder]).toEqual([false, candidate.election.identity]);
-    await scene.pass(2_500);
+    const candidate = env.candidate('first', { client }).run();
+    await env.pass(0);
+    expect([candidate.leads, env.holder]).toEqual([false, candidate.election.identity]);
+    await env.pass(2_500);
     expect([candidate.leads, lost]).toEqual([true, 1]);
     expect(candidate.failures).toEqual([new ConnectionError('reset')]);
-    expect(scene.server.lease?.spec?.leaseTransitions).toBe(0);
+    expect(env.server.lease?.spec?.leaseTransitions).toBe(0);
   });
 
-  test('asked to stop while it takes the lease leaves none behind', async () => {
-    using scene = new Scene();
-    const open = scene.client();
-    const client = scene.client({
+  test('releases the lease when it is stopped while it acquires it', async () => {
+    using env = new TestEnv();
+    const open = env.client();
+    const client = env.client({
       create: async (...args) => {
         candidate.stop.abort();
         return await open.create(...args);
       },
     });
-    const candidate = scene.candidate('first', { client }).run();
+    const candidate = env.candidate('first', { client }).run();
     await candidate.ended;
-    expect(scene.server.lease).toBeDefined();
-    expect(scene.holder).toBe('');
+    expect(env.server.lease).toBeDefined();
+    expect(env.holder).toBe('');
     expect(candidate.signal).toBeUndefined();
   });
 
-  test('is not taken for another of the same name', async () => {
-    using scene = new Scene();
-    const candidates = [scene.candidate('same').run(), scene.candidate('same').run()];
-    await scene.pass(3 * LEASE_MS);
+  test('does not share leadership with another candidate of the same name', async () => {
+    using env = new TestEnv();
+    const candidates = [env.candidate('same').run(), env.candidate('same').run()];
+    await env.pass(3 * LEASE_MS);
     expect(candidates.filter(({ leads }) => leads)).toHaveLength(1);
   });
 
-  test('is refused times that cannot work', () => {
-    using scene = new Scene();
+  test('rejects invalid durations', () => {
+    using env = new TestEnv();
     const wrong = [{ leaseMs: 1_500 }, { renewMs: 15_000 }, { retryMs: 6_000 }, { retryMs: 0 }];
-    for (const times of wrong) expect(() => scene.candidate('first', times)).toThrow(ElectionOptionsError);
+    for (const times of wrong) expect(() => env.candidate('first', times)).toThrow(ElectionOptionsError);
   });
 });

@@ -1,24 +1,24 @@
-/** The leader's term in which the work began has ended, or never began. */
+/** Thrown by the fence of a leadership term that has ended or never began. */
 export class NotLeadingError extends Error {
   readonly code = 'NOT_LEADING';
 
   constructor(lease: string) {
-    super(`not the leader by lease ${lease}, or not in this term any more: another may act by now`);
+    super(`the leadership term of lease ${lease} has ended; another replica may lead now`);
     this.name = 'NotLeadingError';
   }
 }
 
-/** Why a leader's signal has aborted, where nobody asked it to stop. */
+/** Reason of the leader's signal when leadership was lost without a request to stop. */
 export class LeadershipLostError extends Error {
   readonly code = 'LEADERSHIP_LOST';
 
   constructor(lease: string, why: string) {
-    super(`leadership by lease ${lease} is lost: ${why}`);
+    super(`lost leadership of lease ${lease}: ${why}`);
     this.name = 'LeadershipLostError';
   }
 }
 
-/** The times or names given cannot work. */
+/** Thrown when the options of an election or of sharding are invalid. */
 export class ElectionOptionsError extends Error {
   readonly code = 'ELECTION_OPTIONS';
 
@@ -28,12 +28,12 @@ export class ElectionOptionsError extends Error {
   }
 }
 
-/** The API server was too slow for the election to wait any longer. */
+/** Reported when the API server does not respond to a call of the election in time. */
 export class ElectionTimeoutError extends Error {
   readonly code = 'ELECTION_TIMEOUT';
 
   constructor(lease: string, ms: number) {
-    super(`lease ${lease}: no answer within ${ms / 1000} s`);
+    super(`lease ${lease}: no response within ${ms / 1000} s`);
     this.name = 'ElectionTimeoutError';
   }
 }

@@ -27,16 +27,16 @@ interface CandidateOptions {
   readonly times: string;
 }
 
-/** With time for a busy machine to be late in, and no longer. */
+/** Short durations with a margin for a busy machine. */
 const SHORT = '3000/2000/300';
-/** For what must not end in a test, however late the machine is. */
+/** Durations for leaders that must not lose the lease during a test. */
 const LONG = '15000/10000/300';
 
-/** A process that stands for election, and what it has said. */
+/** A process that takes part in an election, and its output. */
 class Candidate {
   readonly lines: Line[] = [];
   readonly #process: ChildProcess;
-  readonly #said = new EventEmitter();
+  readonly #output = new EventEmitter();
   #errors = '';
 
   constructor(options: CandidateOptions) {
@@ -55,33 +55,33 @@ class Candidate {
       this.#errors += data;
     });
     createInterface(stdout).on('line', (line) => {
-      const [at = '', who = '', ...what] = line.split(' ');
-      this.lines.push({ at: BigInt(at), name: who, what: what.join(' ') });
-      this.#said.emit('line');
+      const [at = '', name = '', ...what] = line.split(' ');
+      this.lines.push({ at: BigInt(at), name, what: what.join(' ') });
+      this.#output.emit('line');
     });
   }
 
-  /** Waits until it says something that begins so, or has said so. */
-  async says(what: string): Promise<void> {
+  /** Waits until it has printed a line with this prefix. */
+  async prints(prefix: string): Promise<void> {
     const ended = new AbortController();
     const end = () => ended.abort();
     this.#process.once('exit', end);
-    const heard = () => this.lines.some((line) => line.what.startsWith(what));
+    const isPrinted = () => this.lines.some((line) => line.what.startsWith(prefix));
     try {
-      if (heard()) return;
-      for await (const _ of on(this.#said, 'line', { signal: ended.signal })) if (heard()) return;
+      if (isPrinted()) return;
+      for await (const _ of on(this.#output, 'line', { signal: ended.signal })) if (isPrinted()) return;
     } catch (error) {
-      throw new Error(`it has ended without saying ${what}: ${this.#errors}`, { cause: error });
+      throw new Error(`the process exited without printing ${prefix}: ${this.#errors}`, { cause: error });
     } finally {
       this.#process.off('exit', end);
     }
   }
 
-  /** Waits until it has acted so often from now on. */
+  /** Waits until it has acted this many times from now on. */
   async acts(times = 20): Promise<void> {
     const from = this.lines.length;
     const acts = () => this.lines.slice(from).filter(({ what }) => what === 'act').length;
-    for await (const _ of on(this.#said, 'line')) if (acts() >= times) return;
+    for await (const _ of on(this.#output, 'line')) if (acts() >= times) return;
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -95,7 +95,7 @@ class Candidate {
   }
 }
 
-/** Who acted, in the order of time, without repetitions. */
+/** Names of the acting candidates in order of time, without repetitions. */
 function succession(...candidates: Candidate[]): string[] {
   const acts = candidates
     .flatMap(({ lines }) => lines.filter(({ what }) => what === 'act'))
@@ -103,7 +103,7 @@ function succession(...candidates: Candidate[]): string[] {
   return acts.map(({ name }) => name).filter((name, index, names) => name !== names[index - 1]);
 }
 
-describe('of two processes', () => {
+describe('election with two processes', () => {
   const started: Candidate[] = [];
   let leases = 0;
 
@@ -120,7 +120,7 @@ describe('of two processes', () => {
     return candidate;
   }
 
-  /** The first leads and acts, the second has seen it and stands by. */
+  /** Starts a leader that acts, then a standby that has read its lease. */
   async function leaderAndStandby(
     cluster: Cluster,
     namespace: string,
@@ -131,11 +131,11 @@ describe('of two processes', () => {
     const leader = start({ kubeconfig, namespace, lease, name: 'first', times });
     await leader.acts();
     const standby = start({ kubeconfig: cluster.kubeconfig, namespace, lease, name: 'second', times });
-    await standby.says('follows first_');
+    await standby.prints('follows first_');
     return { leader, standby, lease };
   }
 
-  test('one leads and the other stands by', async ({ cluster, namespace }) => {
+  test('the first leads and the second stands by', async ({ cluster, namespace }) => {
     const { leader, standby, lease } = await leaderAndStandby(cluster, namespace, { times: LONG });
     await using client = await connect(cluster.kubeconfig);
     const specs: LeaseSpec[] = [];
@@ -154,7 +154,7 @@ describe('of two processes', () => {
     expect(new Set(specs.map(({ renewTime }) => renewTime)).size).toBe(5);
   });
 
-  test('the other takes over when the leader is killed', async ({ cluster, namespace }) => {
+  test('the standby takes over when the leader is killed', async ({ cluster, namespace }) => {
     const { leader, standby, lease } = await leaderAndStandby(cluster, namespace);
     leader.signal('SIGKILL');
     await standby.acts();
@@ -165,7 +165,7 @@ describe('of two processes', () => {
     expect(spec?.holderIdentity).toMatch(/^second_/);
   });
 
-  test('a leader that was stopped and goes on does not act once more after another has begun', async ({
+  test('a leader that resumes after SIGSTOP does not act once the standby leads', async ({
     cluster,
     namespace,
   }) => {
@@ -173,18 +173,18 @@ describe('of two processes', () => {
     leader.signal('SIGSTOP');
     await standby.acts();
     leader.signal('SIGCONT');
-    await leader.says('follows second_');
+    await leader.prints('follows second_');
     await standby.acts();
     expect(succession(leader, standby)).toEqual(['first', 'second']);
 
-    // And it is a candidate again.
+    // The former leader competes again.
     standby.signal('SIGKILL');
     await leader.acts();
     expect(succession(leader, standby)).toEqual(['first', 'second', 'first']);
   });
 
   test.for(['disable', 'halfOpen'] as const)(
-    'a leader cut off from the API server (%s) stops before the other starts',
+    'a leader without connection to the API server (%s) stops before the standby starts',
     async (how, { cluster, namespace }) => {
       await using toxiproxy = await startToxiproxy();
       const proxy = await toxiproxy.proxy({
@@ -196,16 +196,16 @@ describe('of two processes', () => {
       await writeFile(kubeconfig, direct.replace(cluster.access.server, `https://${proxy.address}`));
       const { leader, standby } = await leaderAndStandby(cluster, namespace, { kubeconfig });
       await proxy[how]();
-      await leader.says('ended: leadership by lease');
+      await leader.prints('ended: lost leadership of lease');
       expect(succession(standby)).toEqual([]);
       await standby.acts();
       await proxy.clear();
-      await leader.says('follows second_');
+      await leader.prints('follows second_');
       expect(succession(leader, standby)).toEqual(['first', 'second']);
     },
   );
 
-  test('a leader that is asked to stop hands over', async ({ cluster, namespace }) => {
+  test('a leader that gets SIGTERM hands over', async ({ cluster, namespace }) => {
     const { leader, standby, lease } = await leaderAndStandby(cluster, namespace, { times: LONG });
     await using client = await connect(cluster.kubeconfig);
     const specs: Lease['spec'][] = [];
@@ -221,7 +221,7 @@ describe('of two processes', () => {
     expect(specs.at(-2)?.holderIdentity ?? '').toBe('');
     expect(specs.at(-2)).toMatchObject({ leaseDurationSeconds: 1, leaseTransitions: 0 });
     expect(specs.at(-1)).toMatchObject({ leaseDurationSeconds: 15, leaseTransitions: 1 });
-    // Released only after the last act.
+    // The lease is released only after the last act.
     const lastAct = leader.lines.findLastIndex(({ what }) => what === 'act');
     const standing = leader.lines.findLastIndex(({ what }) => what === 'standing');
     expect(lastAct).toBeLessThan(standing);

@@ -4,118 +4,124 @@ import { keyOf } from '../kind/object.ts';
 import { NotLeadingError } from './errors.ts';
 import { LeaseLock } from './lease-lock.ts';
 import { Observation } from './observation.ts';
-import { type ElectionObserver, type LeaderElectionOptions, type Times, timesOf } from './options.ts';
-import { claimed, holderOf, released } from './record.ts';
+import {
+  type ElectionObserver,
+  type ElectionTimings,
+  type LeaderElectionOptions,
+  timingsOf,
+} from './options.ts';
+import { claimRecord, holderOf, releaseRecord } from './record.ts';
 import { type Moment, momentOf, Term } from './term.ts';
 
-/** Acts as the leader. */
+/** The work of a leader. `leading` aborts when it must stop, `lost` when leadership is lost. */
 export type OnLeading = (leading: AbortSignal, lost: AbortSignal) => Promise<void>;
 
-/** How often a write over a record that has changed meanwhile is tried anew at once. */
-const ROUNDS = 2;
+/** Attempts of a write that conflicts, without a delay. */
+const CONFLICT_ATTEMPTS = 2;
 
 /**
- * Lets one of several processes act at a time, by a Lease in the API server.
+ * Leader election with a Lease in the API server: at most one of several processes acts at a time.
  *
- * Flow: `run` stands by until the lease is free, takes it and calls `onLeading` with a signal, renewing the lease until
- * `onLeading` has ended. A leader that cannot renew in time aborts the signal, waits for `onLeading` to end and stands
- * by again, all else in the process still warm.
+ * Flow: `run` waits until the lease is free, acquires it and calls `onLeading` with a signal, renewing the lease until
+ * `onLeading` has ended. A leader that cannot renew in time aborts the signal, waits for `onLeading` to end and
+ * competes again; the process and its caches keep running.
  *
  * Guarantees:
- * - Before a candidate takes a lease that names another, it has itself seen the record unchanged for the record's whole
- *   duration on its own monotonic clock. Clocks of different machines are never compared: they may be hours apart, and
+ * - Before a candidate acquires a lease of another holder, it has seen the record unchanged for the record's whole
+ *   duration on its own monotonic clock. Clocks of different machines are never compared: they may differ by hours and
  *   jump.
- * - No write goes over a record that its writer has not seen (resource versions), so of several candidates one takes
- *   it. After a write without an answer the lease is read before anything is decided.
- * - `isLeading` is false and the leader's signal aborts `renewMs` after the start of the last successful renewal, with
- *   or without an API server, and so `leaseMs - renewMs` before another may start.
- * - The lease is renewed for as long as `onLeading` has not ended, also while it winds up after a stop; only then is it
- *   released, and the next starts within about `retryMs`.
+ * - No write overwrites a record that its writer has not read (resource versions), so at most one of several candidates
+ *   acquires the lease. After a write without a response the lease is read again before any decision.
+ * - `isLeading` becomes false and the leader's signal aborts `renewMs` after the start of the last successful renewal,
+ *   with or without an API server, which is `leaseMs - renewMs` before another candidate may start.
+ * - The lease is renewed until `onLeading` has ended, also during a graceful shutdown; only then is it released, and
+ *   the next leader starts within about `retryMs`.
  *
  * Assumptions:
- * - A process may be stopped or blocked at any point, and the signal's timer be late: who acts on the outside asks
- *   the term's `fence` right before, not only the signal. What was sent before a process was stopped may still arrive
- *   after; against that only the outside can guard (resource versions, ids fixed beforehand).
- * - What `onLeading` has under way when its signal aborts ends within `leaseMs - renewMs`. A process that cannot make
- *   sure of that should exit.
- * - The speeds of two machines' clocks differ by less than `leaseMs / renewMs`. A machine that sleeps does not have its
- *   wall clock set back by as much at the same time.
- * - Nobody deletes the Lease while a leader acts and a new process starts: to the latter it was never there. (Known
- *   candidates wait out the deleted record, and the leader creates it anew.)
+ * - A process may be stopped or blocked at any point, and the signal's timer may be late: code that writes outside the
+ *   API server checks the term's `fence` right before, not only the signal. A request that was sent before a pause may
+ *   still arrive afterwards; only the receiver can guard against that (resource versions, ids that are fixed in
+ *   advance).
+ * - Operations that are in flight when the signal of `onLeading` aborts end within `leaseMs - renewMs`. A process that
+ *   cannot ensure that should exit.
+ * - The speeds of two machines' clocks differ by less than the factor `leaseMs / renewMs`. The wall clock of a machine
+ *   is not set back by the duration of a sleep during that sleep.
+ * - The Lease is not deleted while a leader acts and a new process starts: the new process has not seen the record.
+ *   (Candidates that have seen it wait for its expiry, and the leader creates it again.)
  *
- * Errors: an API server that refuses or does not answer is told to the observer and tried again, without end. `run`
- * rejects with what `onLeading` throws, except with its signal's reason, and then leaves the lease to run out.
+ * Errors: an API server that rejects a call or does not respond is reported to the observer and retried indefinitely.
+ * `run` rejects with the error of `onLeading`, unless it is the signal's reason, and then leaves the lease to expire.
  */
 export class LeaderElection {
-  /** As it is in the lease. */
+  /** Holder identity in the lease. */
   readonly identity: string;
   readonly #options: LeaderElectionOptions;
-  readonly #times: Times;
+  readonly #timings: ElectionTimings;
   readonly #observer: ElectionObserver | undefined;
   readonly #lock: LeaseLock;
   readonly #observation: Observation;
-  /** For who does not lead. */
+  /** The fence to return while this process does not lead. */
   readonly #closed: Fence;
   #term: Term | undefined;
   #sinceVersion = 0;
   #holder: string | undefined;
-  /** Whether the lease may name us. */
-  #claimed = false;
+  /** Whether this process may be the holder in the lease. */
+  #mayHoldLease = false;
   #running = false;
 
   constructor(options: LeaderElectionOptions) {
     const { world, client, lease, labels, identity, observer } = options;
     this.#options = options;
-    this.#times = timesOf(options);
+    this.#timings = timingsOf(options);
     this.#observer = observer;
     this.identity = `${identity}_${world.uuid()}`;
-    this.#lock = new LeaseLock({ clock: world, client, lease, labels, callMs: this.#times.callMs });
-    this.#observation = new Observation({ identity: this.identity, leaseMs: this.#times.leaseMs });
+    this.#lock = new LeaseLock({ clock: world, client, lease, labels, callMs: this.#timings.callMs });
+    this.#observation = new Observation({ identity: this.identity, leaseMs: this.#timings.leaseMs });
     this.#closed = new Fence({ error: () => new NotLeadingError(this.#name) });
     this.#closed.close();
   }
 
-  /** How long what is under way may take to end, from the moment on at which the lead is lost. */
+  /** Milliseconds that in-flight operations have to end after leadership was lost. */
   get slackMs(): number {
-    return this.#times.leaseMs - this.#times.renewMs;
+    return this.#timings.leaseMs - this.#timings.renewMs;
   }
 
   /**
-   * The resource version with which the lead was last taken. What has a lower one happened before that: others may have
-   * caused it, and our caches may have been behind when we began.
+   * Resource version at which the lease was last acquired. Objects with a lower version were written before that,
+   * possibly by another leader, and the caches may not have had them when the term began.
    */
   get sinceVersion(): number {
     return this.#sinceVersion;
   }
 
-  /** Whether this one may act at this very moment, by the clock. */
+  /** Whether this process leads at this moment, by the clock. */
   isLeading(): boolean {
     return this.#term?.holds ?? false;
   }
 
   /**
-   * The fence of the present term, closed where there is none. Work keeps the one that it began with: in a later term,
-   * what it has decided may be wrong, since another may have led in between.
+   * Fence of the current term; a closed one if there is none. Work keeps the fence that it began with: its decisions
+   * may be wrong in a later term, since another replica may have led in between.
    */
   get fence(): Fence {
     return this.#term?.fence ?? this.#closed;
   }
 
   /**
-   * Stands until `signal` aborts, and leads in between. Resolves when nothing is led and the lease is released, or
-   * earlier if `onLeading` ends by itself.
-   * @param onLeading acts until its signal aborts; the signal's reason is a `LeadershipLostError` or that of `signal`.
-   *   While it winds up after a stop, the lead may be lost on top: that is what `lost` tells.
+   * Competes for the lease until `signal` aborts, and leads whenever it holds the lease. Resolves when it no longer
+   * leads and the lease is released, or earlier if `onLeading` ends by itself.
+   * @param onLeading acts until its first signal aborts, with a `LeadershipLostError` or the reason of `signal`. The
+   *   second signal aborts if leadership is lost, which may also happen during a graceful shutdown.
    */
   async run(signal: AbortSignal, onLeading: OnLeading): Promise<void> {
-    if (this.#running) throw new Error(`the election by lease ${this.#name} runs already`);
+    if (this.#running) throw new Error(`the election with lease ${this.#name} is already running`);
     this.#running = true;
-    this.#tell(false);
+    this.#reportLeading(false);
     try {
       for (let again = true; again && !signal.aborted; ) {
-        const term = await this.#stand(signal);
+        const term = await this.#acquire(signal);
         again = term !== undefined && (await this.#lead(term, signal, onLeading));
-        // Not when it has thrown: something of it may still be under way, so the others wait the lease out.
+        // Skipped if `onLeading` threw: its operations may still be in flight, so the lease is left to expire.
         await this.#release();
       }
     } finally {
@@ -127,94 +133,95 @@ export class LeaderElection {
     return keyOf(this.#options.lease);
   }
 
-  /** Waits for the lease and takes it; undefined once `signal` has aborted. */
-  async #stand(signal: AbortSignal): Promise<Term | undefined> {
+  /** Waits for the lease and acquires it; undefined once `signal` has aborted. */
+  async #acquire(signal: AbortSignal): Promise<Term | undefined> {
     const { world } = this.#options;
     while (!signal.aborted) {
-      const term = await this.#attempt(signal, () => this.#take(signal));
+      const term = await this.#attempt(signal, () => this.#tryAcquire(signal));
       if (term !== undefined) return term;
-      // Awake when the lease may become free, not up to a whole pause after. What has failed waits for its pause.
-      const pause = this.#pause();
+      // Wakes up when the lease expires instead of up to a whole retry delay later; failed attempts wait the full
+      // delay.
+      const delay = this.#retryDelay();
       const freeIn = Math.ceil(this.#observation.freeIn(world.monotonic()));
-      await wait(world, freeIn > 0 ? Math.min(pause, freeIn) : pause, signal).catch(() => undefined);
+      await wait(world, freeIn > 0 ? Math.min(delay, freeIn) : delay, signal).catch(() => undefined);
     }
     return undefined;
   }
 
-  async #take(signal: AbortSignal): Promise<Term | undefined> {
+  async #tryAcquire(signal: AbortSignal): Promise<Term | undefined> {
     const { world } = this.#options;
     const lease = await this.#lock.read(signal);
-    this.#see(lease);
+    this.#observe(lease);
     if (this.#observation.freeIn(world.monotonic()) > 0) return undefined;
-    // Not given up when we are asked to stop: it might be carried out all the same, and keep the others waiting.
+    // Without the signal: an aborted request might still be executed and would keep other candidates waiting.
     const since = await this.#claim(lease);
     if (since === undefined) return undefined;
     this.#sinceVersion = this.#lock.version;
-    const term = new Term({ clock: world, lease: this.#name, since, renewMs: this.#times.renewMs });
+    const term = new Term({ clock: world, lease: this.#name, since, renewMs: this.#timings.renewMs });
     if (term.holds) return term;
-    term.end(); // the process was stopped for long between the request and its answer
+    term.end(); // the process was paused too long between the request and its response
     return undefined;
   }
 
-  /** @returns whether to stand again */
+  /** Leads for one term. @returns whether to compete again */
   async #lead(term: Term, signal: AbortSignal, onLeading: OnLeading): Promise<boolean> {
     if (signal.aborted) {
       term.end();
       return false;
     }
     const leading = new AbortController();
-    const keeping = new AbortController();
+    const renewing = new AbortController();
     const stop = () => leading.abort(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
-    term.lost.addEventListener('abort', () => {
-      this.#tell(false);
-      leading.abort(term.lost.reason);
-      keeping.abort(term.lost.reason);
+    term.leadershipLost.addEventListener('abort', () => {
+      this.#reportLeading(false);
+      leading.abort(term.leadershipLost.reason);
+      renewing.abort(term.leadershipLost.reason);
     });
     this.#term = term;
-    this.#tell(true);
-    const kept = this.#keep(term, keeping.signal);
+    this.#reportLeading(true);
+    const renewals = this.#renewUntilAborted(term, renewing.signal);
     try {
-      await onLeading(leading.signal, term.lost);
+      await onLeading(leading.signal, term.leadershipLost);
     } catch (error) {
       if (!leading.signal.aborted || error !== leading.signal.reason) throw error;
     } finally {
-      // Only now: until its work has ended, one who winds up keeps the others from starting.
+      // Renewals end only here, so that no other candidate starts before the work has ended.
       signal.removeEventListener('abort', stop);
-      keeping.abort();
-      await kept;
-      if (!term.lost.aborted) this.#tell(false);
+      renewing.abort();
+      await renewals;
+      if (!term.leadershipLost.aborted) this.#reportLeading(false);
       term.end();
       this.#term = undefined;
     }
-    return term.lost.aborted;
+    return term.leadershipLost.aborted;
   }
 
-  /** Renews the lease until told otherwise. */
-  async #keep(term: Term, signal: AbortSignal): Promise<void> {
+  /** Renews the lease until the signal aborts. */
+  async #renewUntilAborted(term: Term, signal: AbortSignal): Promise<void> {
     const { world } = this.#options;
-    let pause = this.#pause();
+    let delay = this.#retryDelay();
     while (!signal.aborted) {
-      await wait(world, pause, signal).catch(() => undefined);
-      term.check(); // after a stop of the process this timer may come before the term's own
+      await wait(world, delay, signal).catch(() => undefined);
+      term.check(); // after a pause of the process this timer may fire before the term's own
       if (signal.aborted) return;
       const started = world.monotonic();
       await this.#attempt(signal, () => this.#renew(term, signal));
-      // From start to start: a try that has waited long for its answer is followed by the next without delay.
-      pause = Math.max(this.#pause() - (world.monotonic() - started), 0);
+      // Measured from start to start: after a slow attempt the next one follows without delay.
+      delay = Math.max(this.#retryDelay() - (world.monotonic() - started), 0);
     }
   }
 
   async #renew(term: Term, signal: AbortSignal): Promise<void> {
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round < CONFLICT_ATTEMPTS; round++) {
       const lease = await this.#lock.current(signal);
-      this.#see(lease);
+      this.#observe(lease);
       if (lease !== undefined && holderOf(lease.spec) !== this.identity) {
-        term.lose(`${holderOf(lease.spec) ?? 'somebody'} has written over it`);
+        term.lose(`${holderOf(lease.spec) ?? 'another writer'} has overwritten it`);
         return;
       }
       if (lease === undefined && this.#options.whenDeleted === 'lose') {
-        term.lose('somebody has deleted it');
+        term.lose('it was deleted');
         return;
       }
       const since = await this.#claim(lease, signal);
@@ -225,27 +232,27 @@ export class LeaderElection {
     }
   }
 
-  /** @returns just before the request was sent, if it has succeeded */
+  /** Writes the claim. @returns the time right before the request was sent; undefined if another write came first */
   async #claim(lease: Lease | undefined, signal?: AbortSignal): Promise<Moment | undefined> {
     const { world } = this.#options;
-    this.#claimed = true;
+    this.#mayHoldLease = true;
     const since = momentOf(world);
     const { identity } = this;
-    const record = claimed(lease?.spec, { identity, leaseMs: this.#times.leaseMs, now: since.wall });
+    const record = claimRecord(lease?.spec, { identity, leaseMs: this.#timings.leaseMs, now: since.wall });
     if (!(await this.#lock.write(record, signal))) return undefined;
-    this.#tellHolder(identity);
+    this.#reportHolder(identity);
     return since;
   }
 
-  /** Empties the lease, if it may name us. Gives up at the first call that fails: then the others wait it out. */
+  /** Releases the lease if this process may hold it. Stops at the first call that fails: the lease then expires. */
   async #release(): Promise<void> {
     await this.#attempt(undefined, async () => {
-      for (let round = 0; round < ROUNDS && this.#claimed; round++) {
+      for (let round = 0; round < CONFLICT_ATTEMPTS && this.#mayHoldLease; round++) {
         const lease = await this.#lock.current();
-        this.#see(lease);
-        if (lease?.spec === undefined || holderOf(lease.spec) !== this.identity) this.#claimed = false;
-        else if (await this.#lock.write(released(lease.spec, this.#options.world.now())))
-          this.#claimed = false;
+        this.#observe(lease);
+        if (lease?.spec === undefined || holderOf(lease.spec) !== this.identity) this.#mayHoldLease = false;
+        else if (await this.#lock.write(releaseRecord(lease.spec, this.#options.world.now())))
+          this.#mayHoldLease = false;
       }
     });
   }
@@ -259,23 +266,23 @@ export class LeaderElection {
     }
   }
 
-  #see(lease: Lease | undefined): void {
-    this.#observation.see(lease, this.#options.world.monotonic());
-    this.#tellHolder(holderOf(lease?.spec));
+  #observe(lease: Lease | undefined): void {
+    this.#observation.observe(lease, this.#options.world.monotonic());
+    this.#reportHolder(holderOf(lease?.spec));
   }
 
-  #tellHolder(holder: string | undefined): void {
+  #reportHolder(holder: string | undefined): void {
     if (holder === this.#holder) return;
     this.#holder = holder;
     this.#observer?.holder?.(holder);
   }
 
-  #tell(leading: boolean): void {
+  #reportLeading(leading: boolean): void {
     this.#observer?.leading(leading, this.#options.lease.name);
   }
 
-  /** Different for each candidate and each time, so that they do not come all at once. */
-  #pause(): number {
-    return jittered(this.#options.world, this.#times.retryMs, 0.25);
+  /** Delay with jitter, so that candidates do not coincide. */
+  #retryDelay(): number {
+    return jittered(this.#options.world, this.#timings.retryMs, 0.25);
   }
 }

@@ -5,13 +5,13 @@ import type { CallOptions, Draft } from '../client/options.ts';
 import { Lease, type LeaseSpec } from '../kind/builtin/lease.ts';
 import type { Kind } from '../kind/kind.ts';
 import { keyOf, type ObjectRef } from '../kind/object.ts';
-import { inTime } from './in-time.ts';
+import { withTimeout } from './with-timeout.ts';
 
-/** What an election needs of a client. */
+/** The calls of a client that an election makes. */
 export interface LeaseClient {
   get(kind: Kind<Lease>, ref: ObjectRef, options: CallOptions): Promise<Lease>;
   create(kind: Kind<Lease>, lease: Draft<Lease>, options: CallOptions): Promise<Lease>;
-  /** Refused with a ConflictError when `metadata.resourceVersion` is not the stored one. */
+  /** Fails with a ConflictError if `metadata.resourceVersion` is not the stored version. */
   mergePatch(kind: Kind<Lease>, ref: ObjectRef, patch: object, options: CallOptions): Promise<Lease>;
 }
 
@@ -19,39 +19,41 @@ export interface LeaseLockOptions {
   readonly clock: Clock;
   readonly client: LeaseClient;
   readonly lease: { readonly namespace: string; readonly name: string };
+  /** Timeout of one call in milliseconds. */
   readonly callMs: number;
-  /** For a lease that is created. */
+  /** Labels of the Lease when it is created. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
- * One lease on the server, read and written so that no write goes over a record that its writer has not seen: the
- * server compares resource versions, and of two creates refuses one.
+ * Reads and writes one Lease so that no write overwrites a record that its writer has not read: the server compares
+ * resource versions, and rejects the second of two creates.
  *
- * What was seen is forgotten with each write until its answer is here. A write without an answer may have been carried
- * out, or may be later: only a new read tells.
+ * The observed state is dropped at each write until its response arrives. A write without a response may have been
+ * executed or may still be executed, so the lease must be read again.
  */
 export class LeaseLock {
   readonly #options: LeaseLockOptions;
-  #seen: { readonly lease: Lease | undefined } | undefined;
+  #observed: { readonly lease: Lease | undefined } | undefined;
 
   constructor(options: LeaseLockOptions) {
     this.#options = options;
   }
 
-  /** As last seen, unless a write has gone unanswered since; asks the server where that is so. */
+  /** Returns the last observed lease; reads it from the server if a write got no response since. */
   async current(signal?: AbortSignal): Promise<Lease | undefined> {
-    return this.#seen === undefined ? this.read(signal) : this.#seen.lease;
+    return this.#observed === undefined ? this.read(signal) : this.#observed.lease;
   }
 
-  /** Of what was last seen; 0 for nothing. */
+  /** Resource version of the last observed lease; 0 if there is none. */
   get version(): number {
-    return this.#seen?.lease === undefined ? 0 : versionOf(this.#seen.lease);
+    return this.#observed?.lease === undefined ? 0 : versionOf(this.#observed.lease);
   }
 
+  /** Reads the lease from the server; undefined if it does not exist. */
   async read(signal?: AbortSignal): Promise<Lease | undefined> {
     const { client, lease: ref } = this.#options;
-    this.#seen = undefined;
+    this.#observed = undefined;
     const lease = await this.#call(signal, async (options) => {
       try {
         return await client.get(Lease, ref, options);
@@ -60,21 +62,22 @@ export class LeaseLock {
         throw error;
       }
     });
-    this.#seen = { lease };
+    this.#observed = { lease };
     return lease;
   }
 
   /**
-   * Writes over what was last seen.
-   * @returns false when the lease is another than that: nothing was written, or by an earlier try whose answer got lost
-   * @throws what went wrong; whether it was written is unknown
+   * Replaces the last observed record.
+   * @returns false if the stored lease differs from it: nothing was written, or an earlier attempt whose response was
+   *   lost wrote it
+   * @throws the error of the call; whether the record was written is unknown
    */
   async write(spec: LeaseSpec, signal?: AbortSignal): Promise<boolean> {
     const { client, lease: ref, labels } = this.#options;
-    const seen = this.#seen;
-    if (seen === undefined) throw new Error(`lease ${keyOf(ref)} is written unseen`);
-    this.#seen = undefined;
-    const { lease } = seen;
+    const observed = this.#observed;
+    if (observed === undefined) throw new Error(`lease ${keyOf(ref)} must be read before it is written`);
+    this.#observed = undefined;
+    const { lease } = observed;
     try {
       const written = await this.#call(signal, (options) => {
         if (lease === undefined)
@@ -82,11 +85,11 @@ export class LeaseLock {
         const { resourceVersion } = lease.metadata;
         return client.mergePatch(Lease, ref, { metadata: { resourceVersion }, spec }, options);
       });
-      this.#seen = { lease: written };
+      this.#observed = { lease: written };
       return true;
     } catch (error) {
       if (error instanceof ConflictError || error instanceof AlreadyExistsError) return false;
-      // To a patch it says that the lease was deleted, to a create that there is no such namespace.
+      // A 404 for a patch means that the lease was deleted; for a create, that the namespace does not exist.
       if (error instanceof NotFoundError && lease !== undefined) return false;
       throw error;
     }
@@ -94,6 +97,6 @@ export class LeaseLock {
 
   #call<T>(signal: AbortSignal | undefined, call: (options: CallOptions) => Promise<T>): Promise<T> {
     const { clock, lease, callMs } = this.#options;
-    return inTime({ clock, lease: keyOf(lease), callMs }, signal, call);
+    return withTimeout({ clock, lease: keyOf(lease), callMs }, signal, call);
   }
 }

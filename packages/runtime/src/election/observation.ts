@@ -2,18 +2,18 @@ import type { Lease } from '../kind/builtin/lease.ts';
 import { holderOf } from './record.ts';
 
 export interface ObservationOptions {
-  /** Whose record may be written anew at once: our own. */
+  /** Identity of this process; a lease that it holds counts as free. */
   readonly identity: string;
-  /** For a record that does not say how long it is valid. */
+  /** Duration of a record that has none. */
   readonly leaseMs: number;
 }
 
 /**
- * What a candidate has seen of the lease, and since when on its own monotonic clock.
+ * The lease as a candidate has observed it, with the time of observation on its own monotonic clock.
  *
- * A holder's time runs from a request that it sent before the server stored the record, which was before we could see
- * it. So once we have seen a record unchanged for its whole duration, its holder has stopped, whatever the clocks of
- * other machines say.
+ * A holder's term starts when it sends the request, which is before the server stores the record and before any
+ * candidate can read it. Once a candidate has seen a record unchanged for its whole duration, the holder's term has
+ * ended, whatever the clocks of other machines show.
  */
 export class Observation {
   readonly #options: ObservationOptions;
@@ -29,11 +29,11 @@ export class Observation {
     return this.#holder;
   }
 
-  /** @param now on the monotonic clock, when the answer was here */
-  see(lease: Lease | undefined, now: number): void {
-    // Somebody has deleted it. That stops no leader, so what we knew of its time holds on.
+  /** Records a read of the lease. @param now monotonic time at which the response arrived */
+  observe(lease: Lease | undefined, now: number): void {
+    // A deleted Lease does not stop its leader, so the observed expiry remains valid.
     if (lease === undefined) return;
-    // Any change counts, also one by who knows whom: to wait once more is safe, to wait too little is not.
+    // Any change restarts the wait, even one by another program: waiting too long is safe, too short is not.
     const { resourceVersion } = lease.metadata;
     if (resourceVersion !== undefined && resourceVersion === this.#version) return;
     const { identity, leaseMs } = this.#options;
@@ -41,11 +41,11 @@ export class Observation {
     const seconds = spec?.leaseDurationSeconds;
     this.#version = resourceVersion;
     this.#holder = holderOf(spec);
-    const free = this.#holder === undefined || this.#holder === identity;
-    this.#freeAt = free ? now : now + (seconds === undefined ? leaseMs : seconds * 1_000);
+    const isFree = this.#holder === undefined || this.#holder === identity;
+    this.#freeAt = isFree ? now : now + (seconds === undefined ? leaseMs : seconds * 1_000);
   }
 
-  /** In how many milliseconds the lease may be taken, if it stays as it is. */
+  /** Returns the milliseconds until the lease may be acquired if it does not change. */
   freeIn(now: number): number {
     return Math.max(this.#freeAt - now, 0);
   }

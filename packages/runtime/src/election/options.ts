@@ -3,61 +3,67 @@ import { keyOf } from '../kind/object.ts';
 import { ElectionOptionsError } from './errors.ts';
 import type { LeaseClient } from './lease-lock.ts';
 
-/** Told of what happens, for metrics and logs. */
+/** Observes an election, for metrics and logs. */
 export interface ElectionObserver {
-  /** Whether this one leads: `leader_election_master_status`. Told once at the start, then at each change. */
+  /** Called at the start and at each change with whether this process leads (`leader_election_master_status`). */
   leading(is: boolean, leaseName: string): void;
-  /** Who holds the lease by the last look at it; undefined for nobody. */
+  /** Called when the observed holder of the lease changes; undefined if the lease is free. */
   holder?(identity: string | undefined): void;
-  /** A try to take, renew or release the lease has failed; there will be others. */
+  /** Called when an attempt to acquire, renew or release the lease fails; the election retries. */
   failed?(error: unknown): void;
 }
 
+/** Options of a leader election. */
 export interface LeaderElectionOptions {
   readonly world: Pick<World, 'now' | 'monotonic' | 'after' | 'random' | 'uuid'>;
   /** Needs the verbs get, create and patch on the lease. */
   readonly client: LeaseClient;
-  /** The lease that all candidates compete for. Created by the first. */
+  /** The Lease that all candidates compete for. The first candidate creates it. */
   readonly lease: { readonly namespace: string; readonly name: string };
   /**
-   * Who this is, for people: the pod's name. An id of this process is added, so that it is taken neither for what ran
-   * under the name before it nor for a sibling that was configured alike.
+   * Readable part of the holder identity: the pod's name. A unique id is appended, which distinguishes this process
+   * from its predecessor of the same name and from a replica with the same configuration.
    */
   readonly identity: string;
-  /** How long the others leave a silent leader alone. Whole seconds, as the API has it. @default 15_000 */
+  /**
+   * Duration for which candidates wait after they have seen a renewal. Whole seconds, as in the API.
+   * @default 15_000
+   */
   readonly leaseMs?: number;
-  /** How long a leader acts after the start of its last successful renewal. @default 10_000 */
+  /** Duration for which a leader acts after the start of its last successful renewal. @default 10_000 */
   readonly renewMs?: number;
-  /** Between two looks at the lease, or two renewals; give or take a quarter. @default 2_000 */
+  /** Delay between two reads of the lease, or two renewals, with 25 % jitter. @default 2_000 */
   readonly retryMs?: number;
-  /** Put on the lease when it is created. */
+  /** Labels of the Lease when it is created. */
   readonly labels?: Readonly<Record<string, string>>;
   /**
-   * What a leader does whose lease somebody has deleted: create it anew and go on, or take the lead for lost (and
-   * stand again). The latter where others may conclude from a missing lease that nobody leads. @default 'create'
+   * What a leader does when its Lease was deleted: create it again and continue, or give up leadership and compete
+   * again. Use 'lose' if other processes conclude from a missing Lease that there is no leader. @default 'create'
    */
   readonly whenDeleted?: 'create' | 'lose';
   readonly observer?: ElectionObserver;
 }
 
-/** The times of an election, checked. */
-export interface Times {
+/** Validated durations of an election, in milliseconds. */
+export interface ElectionTimings {
   readonly leaseMs: number;
   readonly renewMs: number;
   readonly retryMs: number;
-  /** For one call: short enough for a second try before a leader's time is up. */
+  /** Timeout of one call: short enough for a second attempt before the term ends. */
   readonly callMs: number;
 }
 
-export function timesOf(
+/** Fills in the defaults and validates them. @throws ElectionOptionsError */
+export function timingsOf(
   options: Pick<LeaderElectionOptions, 'lease' | 'leaseMs' | 'renewMs' | 'retryMs'>,
-): Times {
+): ElectionTimings {
   const { lease, leaseMs = 15_000, renewMs = 10_000, retryMs = 2_000 } = options;
-  const refuse = (why: string) => new ElectionOptionsError(`election by lease ${keyOf(lease)}: ${why}`);
-  if (leaseMs < 1_000 || leaseMs % 1_000 !== 0) throw refuse(`leaseMs (${leaseMs}) is not in whole seconds`);
-  // The difference is all the time that a leader has to stop in, and covers clocks that run at different speeds.
-  if (renewMs >= leaseMs) throw refuse(`renewMs (${renewMs}) is not below leaseMs (${leaseMs})`);
+  const invalid = (why: string) => new ElectionOptionsError(`election with lease ${keyOf(lease)}: ${why}`);
+  if (leaseMs < 1_000 || leaseMs % 1_000 !== 0)
+    throw invalid(`leaseMs (${leaseMs}) must be a positive number of whole seconds`);
+  // The difference is the time in which a leader must stop, and covers clocks that run at different speeds.
+  if (renewMs >= leaseMs) throw invalid(`renewMs (${renewMs}) must be less than leaseMs (${leaseMs})`);
   if (retryMs <= 0 || renewMs < 2 * retryMs)
-    throw refuse(`renewMs (${renewMs}) leaves no time for two tries, retryMs (${retryMs}) apart`);
+    throw invalid(`renewMs (${renewMs}) must be at least twice retryMs (${retryMs}), which must be positive`);
   return { leaseMs, renewMs, retryMs, callMs: renewMs / 2 };
 }

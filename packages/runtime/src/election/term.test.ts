@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { LeadershipLostError } from './errors.ts';
 import { momentOf, Term } from './term.ts';
 
-/** As after a stop of the process: time has passed, and no timer has gone off yet. */
+/** A clock whose timers never fire, as right after a pause of the process. */
 class LateClock {
   time = 1_000;
   wall = 5_000_000;
@@ -33,17 +33,17 @@ function begin() {
   };
 }
 
-test('a term ends by the clock, be the timer late or not', () => {
+test('a term ends by the clock even if its timer is late', () => {
   const { clock, term } = begin();
   clock.pass(9_999);
   expect(term.holds).toBe(true);
   clock.pass(1);
-  expect([term.holds, term.lost.aborted]).toEqual([false, false]);
+  expect([term.holds, term.leadershipLost.aborted]).toEqual([false, false]);
   term.check();
-  expect(term.lost.reason).toBeInstanceOf(LeadershipLostError);
+  expect(term.leadershipLost.reason).toBeInstanceOf(LeadershipLostError);
 });
 
-test('a term counts from the start of its last renewal', () => {
+test('a term lasts renewMs from the start of its last renewal', () => {
   const { clock, term } = begin();
   clock.pass(4_000);
   const since = momentOf(clock);
@@ -55,16 +55,16 @@ test('a term counts from the start of its last renewal', () => {
   expect(term.holds).toBe(false);
 });
 
-test('a term that is over does not come back by an answer that comes late', () => {
+test('a late response to a renewal does not revive a term that has ended', () => {
   const { clock, term } = begin();
   clock.pass(9_000);
   const since = momentOf(clock);
   clock.pass(2_000);
   term.extend(since);
-  expect([term.holds, term.lost.aborted]).toEqual([false, true]);
+  expect([term.holds, term.leadershipLost.aborted]).toEqual([false, true]);
 });
 
-test('a term passes while the machine sleeps, and is not prolonged by a wall clock set back', () => {
+test('a term ends during a sleep of the machine, and a wall clock that is set back does not extend it', () => {
   const slept = begin();
   slept.clock.wall += 10_000;
   expect(slept.term.holds).toBe(false);

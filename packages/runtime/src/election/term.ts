@@ -1,7 +1,7 @@
 import { type Clock, Fence, type Timer } from '@vmwright/core';
 import { LeadershipLostError, NotLeadingError } from './errors.ts';
 
-/** A point in time by both of a machine's clocks. */
+/** A point in time on both clocks of a machine. */
 export interface Moment {
   readonly monotonic: number;
   readonly wall: number;
@@ -13,29 +13,28 @@ export function momentOf(clock: Clock): Moment {
 
 export interface TermOptions {
   readonly clock: Clock;
-  /** As it reads in errors. */
+  /** Name of the lease in errors. */
   readonly lease: string;
-  /** Just before the request that has taken the lease was sent. */
+  /** Time right before the request that acquired the lease was sent. */
   readonly since: Moment;
   readonly renewMs: number;
 }
 
 /**
- * The time for which one leads. It ends `renewMs` after the start of the last successful renewal and does not come
- * back: what was aborted at its end stays so.
+ * A leadership term. It ends `renewMs` after the start of the last successful renewal and cannot be revived.
  *
- * A process that was stopped and goes on, or whose event loop was blocked, gets its timers late and in any order. So
- * `holds` asks the clock at each call, and the timer is only there for those who do not ask.
+ * After a pause of the process or a blocked event loop, timers fire late and in any order. So `holds` reads the clock
+ * on each call; the timer only aborts the signal for code that does not call it.
  *
- * The monotonic clock goes on while a process is stopped, but on most systems not while the whole machine sleeps; the
- * wall clock does. So the longer of the two counts. A wall clock set forward may end a term too early, which is safe;
- * one set back changes nothing.
+ * The monotonic clock continues while the process is stopped, but on most systems not while the machine sleeps; the
+ * wall clock does. So the longer of the two durations counts. A wall clock that is set forward may end a term early,
+ * which is safe; one that is set back has no effect.
  */
 export class Term {
-  /** Open while the term lasts, and closed for ever after. */
+  /** Open during the term, and closed forever afterwards. */
   readonly fence: Fence;
   readonly #options: TermOptions;
-  readonly #lost = new AbortController();
+  readonly #leadershipLost = new AbortController();
   #since: Moment;
   #timer: Timer | undefined;
   #over = false;
@@ -47,16 +46,17 @@ export class Term {
     this.#arm();
   }
 
-  /** Aborts with a LeadershipLostError when time is up or another has the lease. */
-  get lost(): AbortSignal {
-    return this.#lost.signal;
+  /** Aborts with a LeadershipLostError when the term expires or another process holds the lease. */
+  get leadershipLost(): AbortSignal {
+    return this.#leadershipLost.signal;
   }
 
+  /** Whether the term lasts at this moment, by the clock. */
   get holds(): boolean {
     return !this.#over && this.#leftMs > 0;
   }
 
-  /** After a successful renewal. @param since just before it was sent */
+  /** Extends the term after a successful renewal. @param since time right before the renewal was sent */
   extend(since: Moment): void {
     this.check();
     if (this.#over) return;
@@ -64,19 +64,20 @@ export class Term {
     this.#arm();
   }
 
-  /** Notices that time is up where the timer is late. */
+  /** Ends the term if it has expired and the timer is late. */
   check(): void {
     if (this.#leftMs <= 0) this.lose(`not renewed for ${this.#options.renewMs / 1_000} s`);
   }
 
+  /** Ends the term because leadership was lost. */
   lose(why: string): void {
     if (this.#over) return;
     const reason = new LeadershipLostError(this.#options.lease, why);
     this.#end(reason);
-    this.#lost.abort(reason);
+    this.#leadershipLost.abort(reason);
   }
 
-  /** Ends the term without its being lost: the lease is about to be released. */
+  /** Ends the term regularly, before the lease is released. */
   end(): void {
     this.#end();
   }
@@ -95,7 +96,7 @@ export class Term {
 
   #arm(): void {
     this.#timer?.cancel();
-    // Timers may be early by a fraction of a millisecond; to wait for fractions again and again would lead nowhere.
+    // Timers may fire a fraction of a millisecond early; rounding up avoids a loop of sub-millisecond timers.
     this.#timer = this.#options.clock.after(Math.ceil(this.#leftMs), () => {
       this.check();
       if (!this.#over) this.#arm();

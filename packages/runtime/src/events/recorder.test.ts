@@ -13,10 +13,10 @@ const failed = {
   note: 'the datastore is full; free some space',
 } as const;
 
-test('people see what happened, and how often', async ({ cluster }) => {
+test('equal events appear as one event with a count in kubectl describe', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
-  const object = await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'told-of' } });
+  const object = await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'subject' } });
   const recorder = new EventRecorder({
     world: nodeWorld,
     client,
@@ -36,25 +36,25 @@ test('people see what happened, and how often', async ({ cluster }) => {
     ['CloneFailed', 'Warning', 2],
     ['Cloned', 'Normal', undefined],
   ]);
-  const described = await cluster.kubectl(['-n', namespace.name, 'describe', 'configmap', 'told-of']);
+  const described = await cluster.kubectl(['-n', namespace.name, 'describe', 'configmap', 'subject']);
   expect(described.stdout).toMatch(/Warning +CloneFailed .*the datastore is full; free some space/);
 });
 
-describe('the recorder', () => {
+describe('EventRecorder', () => {
   const start = () => {
     const clock = new VirtualClock();
     const sent: string[] = [];
     let id = 0;
     const fails = { now: false };
-    const answer = async (what: string) => {
+    const send = async (what: string) => {
       sent.push(what);
-      if (fails.now) throw new Error('the API server is away');
+      if (fails.now) throw new Error('the API server is unavailable');
     };
     const recorder = new EventRecorder({
       world: { now: () => clock.now(), monotonic: () => clock.monotonic(), uuid: () => `${id++}` },
       client: {
-        create: (_kind, event) => answer(`create ${event.metadata.name}`),
-        mergePatch: (_kind, ref, patch) => answer(`patch ${ref.name} ${JSON.stringify(patch)}`),
+        create: (_kind, event) => send(`create ${event.metadata.name}`),
+        mergePatch: (_kind, ref, patch) => send(`patch ${ref.name} ${JSON.stringify(patch)}`),
       },
       controller: 'c',
       instance: 'i',
@@ -64,7 +64,7 @@ describe('the recorder', () => {
   };
   const object = { metadata: { name: 'o', namespace: 'n', uid: 'u' } };
 
-  plain('writes a series at its second event and then once a minute', () => {
+  plain('a series is written at its second event and then once a minute', () => {
     const { clock, recorder, sent } = start();
     for (let i = 0; i < 100; i++) {
       recorder.record(ConfigMap, object, failed);
@@ -79,7 +79,7 @@ describe('the recorder', () => {
     ]);
   });
 
-  plain('begins a new event when the same has not happened for six minutes', () => {
+  plain('an equal event after six minutes starts a new event', () => {
     const { clock, recorder, sent } = start();
     recorder.record(ConfigMap, object, failed);
     clock.advance(6 * 60_000 + 1);
@@ -87,7 +87,7 @@ describe('the recorder', () => {
     expect(sent).toEqual(['create o.0', 'create o.1']);
   });
 
-  plain('silences an object that fails in ever new words, and no other', () => {
+  plain('an object with many different events is rate-limited, and other objects are not', () => {
     const { clock, recorder, sent } = start();
     for (let i = 0; i < 100; i++) recorder.record(ConfigMap, object, { ...failed, note: `attempt ${i}` });
     expect(sent).toHaveLength(25);
@@ -98,7 +98,7 @@ describe('the recorder', () => {
     expect(sent).toHaveLength(27);
   });
 
-  plain('whose event may not be stored tells it again at once, under the same name', async () => {
+  plain('after a failed write the next equal event is sent at once, under the same name', async () => {
     const { clock, recorder, sent, fails } = start();
     fails.now = true;
     recorder.record(ConfigMap, object, failed);
@@ -115,7 +115,7 @@ describe('the recorder', () => {
     ]);
   });
 
-  plain('goes on when an event cannot be told', async () => {
+  plain('a failed write does not stop later events', async () => {
     const { recorder, sent, fails } = start();
     fails.now = true;
     recorder.record(ConfigMap, object, failed);
@@ -126,12 +126,12 @@ describe('the recorder', () => {
   });
 });
 
-test('long words in any script are cut where the server would refuse them; what it refuses is told once', async ({
+test("fields are truncated to the server's limits in bytes; a rejection is logged as a warning once", async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
-  const object = await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'told-of' } });
+  const object = await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'subject' } });
   const { logger, lines } = collectingLogger();
   const options = { world: nodeWorld, client, instance: 'i'.repeat(300), log: logger };
   const recorder = new EventRecorder({ ...options, controller: 'vmwright.dev/test' });
@@ -147,11 +147,11 @@ test('long words in any script are cut where the server would refuse them; what 
   expect(event?.reason).toHaveLength(128);
   expect(lines).toEqual([]);
 
-  const refused = new EventRecorder({ ...options, controller: 'no such/name' });
-  for (const note of ['one', 'two']) refused.record(ConfigMap, object, { ...failed, note });
-  await refused.flush();
+  const rejected = new EventRecorder({ ...options, controller: 'no such/name' });
+  for (const note of ['one', 'two']) rejected.record(ConfigMap, object, { ...failed, note });
+  await rejected.flush();
   expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
-    ['warn', 'events are refused; this is told once'],
-    ['debug', 'an event could not be told'],
+    ['warn', 'API server rejects events; logged once'],
+    ['debug', 'Event lost'],
   ]);
 });

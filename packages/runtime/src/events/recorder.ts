@@ -5,21 +5,21 @@ import { Event } from '../kind/builtin/event.ts';
 import { apiVersionOf, type Kind } from '../kind/kind.ts';
 import type { KubeObject, ObjectRef } from '../kind/object.ts';
 import { microTime } from '../kind/time.ts';
-import { Budget } from './budget.ts';
+import { EventRateLimiter } from './rate-limiter.ts';
 
-/** What there is to tell about an object. */
+/** An event to record about an object. */
 export interface EventInput {
   readonly type: 'Normal' | 'Warning';
-  /** One word, for programs: `CloneFailed`. */
+  /** Machine-readable cause, one word in CamelCase: `CloneFailed`. */
   readonly reason: string;
-  /** What was being done: `Clone`. @default the reason */
+  /** Action that the controller took: `Clone`. @default the reason */
   readonly action?: string;
-  /** A sentence for people; without secrets. Cut at 1 KB, where the server refuses it. */
+  /** Human-readable description, without secrets. Truncated to 1 KB, the API server's limit. */
   readonly note: string;
 }
 
-/** As much of a client as is used; its answers are not read. */
-interface EventClient {
+/** The calls of a client that the recorder makes. */
+export interface EventClient {
   create(kind: Kind<Event>, event: Draft<Event>): Promise<unknown>;
   mergePatch(kind: Kind<Event>, ref: ObjectRef, patch: object): Promise<unknown>;
 }
@@ -27,22 +27,22 @@ interface EventClient {
 export interface EventRecorderOptions {
   readonly world: Pick<World, 'now' | 'monotonic' | 'uuid'>;
   readonly client: EventClient;
-  /** Which controller tells. */
+  /** Reporting controller: `vmwright.dev/vm`. */
   readonly controller: string;
-  /** Which replica of it. */
+  /** Reporting instance: the name of this replica. */
   readonly instance: string;
   readonly log: Logger;
 }
 
-/** The same that happens again within this time goes on in its series. */
+/** An equal event within this time continues the series. */
 const SERIES_MS = 6 * 60_000;
-/** How often a series that goes on is written. */
+/** Minimum time between two writes of a series. */
 const REFRESH_MS = 60_000;
-/** In bytes, as the server counts. */
-const LONGEST_NOTE = 1_024;
-const LONGEST_WORD = 128;
-/** Under way at a time; what comes beyond that is dropped, since nobody waits for it. */
-const MOST_PENDING = 1_000;
+/** The server's limits, in bytes. */
+const MAX_NOTE_BYTES = 1_024;
+const MAX_FIELD_BYTES = 128;
+/** Maximum number of concurrent writes; further events are dropped. */
+const MAX_PENDING = 1_000;
 
 interface Series {
   readonly name: string;
@@ -53,91 +53,89 @@ interface Series {
 }
 
 /**
- * Tells people what happens to objects, by Kubernetes events.
+ * Records Kubernetes events about objects, which `kubectl describe` and `kubectl events` show.
  *
- * Guarantees: `record` returns at once and never throws; telling the same again makes no second event but a series with
- * a count, written at most once a minute; an object that fails in a loop is silenced after 25 different events, but for
- * one every five minutes. Events are for people: they may be lost, and nothing depends on them.
+ * Guarantees: `record` returns at once and never throws. An equal event extends a series with a count, which is written
+ * at most once a minute. After a burst of 25 different events an object is limited to one every five minutes.
+ *
+ * Caveats: events are best effort. They may be lost, so nothing may depend on them.
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #series = new Map<string, Series>();
-  readonly #budget = new Budget();
+  readonly #rateLimiter = new EventRateLimiter();
   readonly #pending = new Set<Promise<void>>();
-  #refused = false;
+  #hasLoggedRejection = false;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
   }
 
-  /** @param client with whose fence and signal it is sent; the next of the series may be sent with another */
+  /**
+   * Records an event.
+   * @param client sends the event with its fence and signal; later events of the series may use another
+   */
   record(
     kind: Kind,
     object: KubeObject,
-    happening: EventInput,
+    input: EventInput,
     client: EventClient = this.#options.client,
   ): void {
     const now = this.#options.world.monotonic();
-    this.#forgetOld(now);
+    this.#evictStale(now);
     const { uid = '' } = object.metadata;
-    const same = JSON.stringify([
-      uid,
-      object.metadata.name,
-      happening.type,
-      happening.reason,
-      happening.note,
-    ]);
+    const same = JSON.stringify([uid, object.metadata.name, input.type, input.reason, input.note]);
     const series = this.#series.get(same);
     if (series !== undefined) {
       series.count += 1;
       series.seenAt = now;
       if (series.count > 2 && now - series.writtenAt < REFRESH_MS) return;
       series.writtenAt = now;
-      this.#send(series, () => this.#goOn(client, kind, object, happening, series));
+      this.#send(series, () => this.#updateSeries(client, kind, object, input, series));
       return;
     }
-    if (!this.#budget.spend(uid, now)) return;
+    if (!this.#rateLimiter.tryAcquire(uid, now)) return;
     const name = `${object.metadata.name.slice(0, 200)}.${this.#options.world.uuid()}`;
-    const namespace = object.metadata.namespace ?? 'default'; // where events about cluster-wide objects are kept
+    const namespace = object.metadata.namespace ?? 'default'; // the namespace of events about cluster-scoped objects
     const begun: Series = { name, namespace, count: 1, seenAt: now, writtenAt: now };
     this.#series.set(same, begun);
-    this.#send(begun, () => this.#create(client, kind, object, happening, begun));
+    this.#send(begun, () => this.#create(client, kind, object, input, begun));
   }
 
-  /** Resolves when all that was recorded is sent or lost. */
+  /** Resolves when all recorded events are sent or lost. */
   async flush(): Promise<void> {
     await Promise.all(this.#pending);
   }
 
   #send(series: Series, write: () => Promise<unknown>): void {
-    if (this.#pending.size >= MOST_PENDING) return;
+    if (this.#pending.size >= MAX_PENDING) return;
     const sending: Promise<void> = write().then(
       () => void this.#pending.delete(sending),
       (error) => {
         this.#pending.delete(sending);
-        // Told again it is written at once, under the same name: whether it was stored all the same is unknown.
+        // The next equal event is written at once, under the same name: this one may have been stored nevertheless.
         series.writtenAt = Number.NEGATIVE_INFINITY;
-        this.#tellLost(error);
+        this.#logLost(error);
       },
     );
     this.#pending.add(sending);
   }
 
-  /** A server that is away comes back; what it refuses, it will refuse again, and somebody should know. */
-  #tellLost(error: unknown): void {
+  /** Logs a lost event: at debug level if the failure is transient, and one warning if the server rejects events. */
+  #logLost(error: unknown): void {
     const { log, controller } = this.#options;
     const fields = { controller, error: messageOf(error) };
-    const lasting = error instanceof InvalidError || error instanceof ForbiddenError;
-    if (lasting && !this.#refused) log.warn(fields, 'events are refused; this is told once');
-    else log.debug(fields, 'an event could not be told');
-    this.#refused ||= lasting;
+    const isRejected = error instanceof InvalidError || error instanceof ForbiddenError;
+    if (isRejected && !this.#hasLoggedRejection) log.warn(fields, 'API server rejects events; logged once');
+    else log.debug(fields, 'Event lost');
+    this.#hasLoggedRejection ||= isRejected;
   }
 
-  async #goOn(
+  async #updateSeries(
     client: EventClient,
     kind: Kind,
     object: KubeObject,
-    happening: EventInput,
+    input: EventInput,
     series: Series,
   ): Promise<void> {
     const lastObservedTime = microTime(this.#options.world.now());
@@ -146,8 +144,8 @@ export class EventRecorder {
       await client.mergePatch(Event, series, patch);
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
-      // It has expired, or was never stored, or is being stored at this moment.
-      await this.#create(client, kind, object, happening, series).catch((caught) => {
+      // The event has expired, was never stored, or its create is still in flight.
+      await this.#create(client, kind, object, input, series).catch((caught) => {
         if (!(caught instanceof AlreadyExistsError)) throw caught;
       });
     }
@@ -157,22 +155,22 @@ export class EventRecorder {
     client: EventClient,
     kind: Kind,
     object: KubeObject,
-    happening: EventInput,
+    input: EventInput,
     series: Series,
   ): Promise<void> {
     const { world, controller, instance } = this.#options;
-    const { type, reason, action = reason, note } = happening;
+    const { type, reason, action = reason, note } = input;
     const { name, namespace, uid } = object.metadata;
     const eventTime = microTime(world.now());
     await client.create(Event, {
       metadata: { name: series.name, namespace: series.namespace },
       eventTime,
       reportingController: controller,
-      reportingInstance: cut(instance, LONGEST_WORD),
-      action: cut(action, LONGEST_WORD),
-      reason: cut(reason, LONGEST_WORD),
+      reportingInstance: truncate(instance, MAX_FIELD_BYTES),
+      action: truncate(action, MAX_FIELD_BYTES),
+      reason: truncate(reason, MAX_FIELD_BYTES),
       type,
-      note: cut(note, LONGEST_NOTE),
+      note: truncate(note, MAX_NOTE_BYTES),
       regarding: {
         apiVersion: apiVersionOf(kind),
         kind: kind.kind,
@@ -184,20 +182,20 @@ export class EventRecorder {
     });
   }
 
-  /** Oldest first, in the order of their beginning; a series that still goes on is met again later. */
-  #forgetOld(now: number): void {
+  /** Evicts stale series in order of their start, up to the first active one; the rest follows in later calls. */
+  #evictStale(now: number): void {
     for (const [same, { seenAt }] of this.#series) {
-      if (now - seenAt > SERIES_MS || this.#series.size > MOST_PENDING) this.#series.delete(same);
+      if (now - seenAt > SERIES_MS || this.#series.size > MAX_PENDING) this.#series.delete(same);
       else break;
     }
   }
 }
 
-/** The beginning of a text that has at most so many bytes, and no half characters. */
-function cut(text: string, bytes: number): string {
+/** Truncates a text to a number of UTF-8 bytes without splitting a character. */
+function truncate(text: string, bytes: number): string {
   const buffer = Buffer.from(text);
   if (buffer.length <= bytes) return text;
   let end = bytes;
-  while (((buffer[end] ?? 0) & 0xc0) === 0x80) end -= 1; // a byte within a character
+  while (((buffer[end] ?? 0) & 0xc0) === 0x80) end -= 1; // a continuation byte
   return buffer.toString('utf8', 0, end);
 }

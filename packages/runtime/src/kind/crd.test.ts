@@ -31,12 +31,12 @@ import { validate } from './schema/validate.ts';
 const disk = object(
   {
     name: string({ description: 'Name of the disk.', minLength: 1, maxLength: 8 }),
-    size: quantity({ description: 'How much fits on it.', default: '10Gi' }),
+    size: quantity({ description: 'Capacity of the disk.', default: '10Gi' }),
   },
   { description: 'A disk.' },
 );
 
-/** One of everything. */
+/** A kind that uses every feature of a declaration. */
 const Vm = defineKind({
   group: 'kind-test.vmwright.dev',
   kind: 'Vm',
@@ -46,7 +46,7 @@ const Vm = defineKind({
   shortNames: ['ktvm'],
   categories: ['kind-test'],
   scope: 'Namespaced',
-  annotations: { 'kind-test.vmwright.dev/note': 'made from its declaration' },
+  annotations: { 'kind-test.vmwright.dev/note': 'generated' },
   conversion: { strategy: 'None' },
   versions: [
     {
@@ -54,34 +54,43 @@ const Vm = defineKind({
       served: true,
       storage: true,
       description: 'A machine.',
-      rules: [{ rule: "self.metadata.name != 'forbidden'", message: 'this name is taken' }],
+      rules: [{ rule: "self.metadata.name != 'forbidden'", message: 'this name is reserved' }],
       spec: object(
         {
-          level: optional(integer({ description: 'How high.', minimum: 1, maximum: 10, format: 'int32' })),
-          ratio: optional(number({ description: 'How much.', minimum: 0.5, maximum: 2.5, format: 'double' })),
-          on: boolean({ description: 'Whether it runs.', default: true }),
-          power: literals(['High', 'Low'], { description: 'How strong.', default: 'Low' }),
-          name: optional(string({ description: 'As people call it.', maxLength: 4, pattern: '^[a-z]+$' })),
-          address: optional(string({ description: 'Where it is.', format: 'ipv4' })),
+          level: optional(
+            integer({ description: 'Level of the machine.', minimum: 1, maximum: 10, format: 'int32' }),
+          ),
+          ratio: optional(
+            number({ description: 'Overcommit ratio.', minimum: 0.5, maximum: 2.5, format: 'double' }),
+          ),
+          on: boolean({ description: 'Whether the machine runs.', default: true }),
+          power: literals(['High', 'Low'], { description: 'Power profile.', default: 'Low' }),
+          name: optional(string({ description: 'Display name.', maxLength: 4, pattern: '^[a-z]+$' })),
+          address: optional(string({ description: 'IPv4 address.', format: 'ipv4' })),
           disks: array(disk, {
-            description: 'Its disks.',
+            description: 'Disks of the machine.',
             list: 'map',
             keys: ['name'],
             maxItems: 3,
             default: [{ name: 'root' }],
           }),
-          tags: optional(array(string(), { description: 'Its tags.', list: 'set', minItems: 1 })),
-          steps: optional(array(integer(), { description: 'Its steps.', list: 'atomic' })),
-          labels: optional(map(string(), { description: 'Its labels.', maxProperties: 2, atomic: true })),
-          port: optional(intOrString({ description: 'Its port.' })),
-          parent: optional(nullable(string({ description: 'Whence it comes.' }))),
-          extra: optional(anything({ description: 'What else there is.' })),
-          template: optional(embedded({ description: 'What it makes.' })),
+          tags: optional(array(string(), { description: 'Tags of the machine.', list: 'set', minItems: 1 })),
+          steps: optional(array(integer(), { description: 'Boot steps.', list: 'atomic' })),
+          labels: optional(
+            map(string(), { description: 'Labels of the machine.', maxProperties: 2, atomic: true }),
+          ),
+          port: optional(intOrString({ description: 'Port number or name.' })),
+          parent: optional(nullable(string({ description: 'Parent machine.' }))),
+          extra: optional(anything({ description: 'Additional settings.' })),
+          template: optional(embedded({ description: 'Template of the object to create.' })),
           range: optional(
             object(
-              { min: integer({ description: 'The least.' }), max: integer({ description: 'The most.' }) },
               {
-                description: 'From and to.',
+                min: integer({ description: 'Lower bound.' }),
+                max: integer({ description: 'Upper bound.' }),
+              },
+              {
+                description: 'A range.',
                 atomic: true,
                 preserveUnknown: true,
                 rules: [
@@ -96,7 +105,7 @@ const Vm = defineKind({
             ),
           ),
           zone: string({
-            description: 'Where it stays.',
+            description: 'Zone of the machine.',
             default: 'a',
             rules: [
               {
@@ -106,20 +115,20 @@ const Vm = defineKind({
               },
             ],
           }),
-          replicas: integer({ description: 'How many.', default: 1, minimum: 0, format: 'int32' }),
+          replicas: integer({ description: 'Desired replicas.', default: 1, minimum: 0, format: 'int32' }),
         },
-        { description: 'What is wanted.' },
+        { description: 'Desired state.' },
       ),
       status: object(
         {
-          phase: optional(string({ description: 'How far it is.' })),
-          replicas: optional(integer({ description: 'How many there are.' })),
-          selector: optional(string({ description: 'How to find them.' })),
+          phase: optional(string({ description: 'Phase of the machine.' })),
+          replicas: optional(integer({ description: 'Observed replicas.' })),
+          selector: optional(string({ description: 'Label selector of the replicas.' })),
         },
-        { description: 'What was seen.' },
+        { description: 'Observed state.' },
       ),
       columns: [
-        { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'How far it is.' },
+        { name: 'Phase', type: 'string', jsonPath: '.status.phase', description: 'Phase of the machine.' },
         { name: 'Level', type: 'integer', jsonPath: '.spec.level', format: 'int32' },
         { name: 'Zone', type: 'string', jsonPath: '.spec.zone', priority: 1 },
         { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
@@ -135,8 +144,8 @@ const Vm = defineKind({
       name: 'v1beta1',
       deprecated: 'use v1',
       spec: object(
-        { level: optional(integer({ description: 'How high.' })) },
-        { description: 'What was wanted.', preserveUnknown: true },
+        { level: optional(integer({ description: 'Level of the machine.' })) },
+        { description: 'Desired state in v1beta1.', preserveUnknown: true },
       ),
     },
   ],
@@ -149,7 +158,7 @@ const test = base
     onCleanup(() => connection[Symbol.asyncDispose]());
     return connection;
   })
-  // Of a cluster that serves the kind.
+  // A client of a cluster that serves the kind.
   .extend('client', { scope: 'file' }, async ({ cluster, connection }, { onCleanup }) => {
     onCleanup(() => connection.delete(CustomResourceDefinition, crdOf(Vm).metadata));
     await cluster.apply(await crdYaml(Vm));
@@ -160,7 +169,7 @@ const test = base
     return connection;
   });
 
-test('a CRD with one of everything is accepted as it is, established, and the same as text', async ({
+test('a CRD with every feature is stored unchanged, becomes Established, and has an equal YAML form', async ({
   client,
 }) => {
   const crd = await client.get(CustomResourceDefinition, crdOf(Vm).metadata);
@@ -170,13 +179,13 @@ test('a CRD with one of everything is accepted as it is, established, and the sa
   expect(conditions).toMatchObject({ Established: 'True', NamesAccepted: 'True' });
   expect(conditions).not.toHaveProperty('NonStructuralSchema');
   expect(crd.metadata.annotations).toMatchObject({
-    'kind-test.vmwright.dev/note': 'made from its declaration',
+    'kind-test.vmwright.dev/note': 'generated',
   });
   expect(crd.spec).toMatchObject(JSON.parse(JSON.stringify(crdOf(Vm).spec)));
   expect(parse(await crdYaml(Vm))).toEqual(JSON.parse(JSON.stringify(crdOf(Vm))));
 });
 
-test('a kind in a group of Kubernetes is accepted with its approval', async ({ client }) => {
+test('a kind in a protected group is accepted with the approval annotation only', async ({ client }) => {
   const Approved = defineKind({
     group: 'kind-test.k8s.io',
     version: 'v1alpha1',
@@ -198,12 +207,12 @@ test('a kind in a group of Kubernetes is accepted with its approval', async ({ c
 });
 
 test('kubectl explain shows every description', async ({ cluster, client }) => {
-  await client.list(Vm); // it is served
+  await client.list(Vm); // the kind is served
   const explain = async (...args: string[]) => {
     const { stdout } = await cluster.kubectl(['explain', `--api-version=${Vm.group}/v1`, ...args]);
     return stdout.replaceAll(/\s+/g, ' ');
   };
-  // What the API server says about a new kind, it says a moment after it serves it.
+  // The API server publishes the OpenAPI document of a new kind some time after it serves the kind.
   await vi.waitFor(async () => expect(await explain('vms')).toContain('A machine.'), {
     timeout: 60_000,
     interval: 200,
@@ -216,7 +225,7 @@ test('kubectl explain shows every description', async ({ cluster, client }) => {
   );
 });
 
-test('kubectl get shows the columns, by short name and category, and selects by a field', async ({
+test('kubectl get shows the columns by short name and category; lists can select by a field', async ({
   client,
   cluster,
   namespace,
@@ -244,7 +253,11 @@ test('kubectl get shows the columns, by short name and category, and selects by 
   expect((await client.list(Vm, { namespace, fieldSelector: 'spec.zone=c' })).items).toHaveLength(0);
 });
 
-test('kubectl scale works, and an autoscaler finds the selector', async ({ client, cluster, namespace }) => {
+test('kubectl scale works, and the scale subresource has the selector', async ({
+  client,
+  cluster,
+  namespace,
+}) => {
   const metadata = { namespace, name: 'scaled' };
   await client.create(Vm, { metadata, spec: {} });
   await cluster.kubectl(['-n', namespace, 'scale', '--replicas=5', `vms.v1.${Vm.group}/scaled`]);
@@ -253,10 +266,7 @@ test('kubectl scale works, and an autoscaler finds the selector', async ({ clien
   expect((await client.getScale(Vm, metadata)).status).toEqual({ replicas: 3, selector: 'app=scaled' });
 });
 
-test('objects are typed, defaults are filled in, and the status is a world of its own', async ({
-  client,
-  namespace,
-}) => {
+test('objects are typed, defaults are set, and create ignores the status', async ({ client, namespace }) => {
   const metadata = { namespace, name: 'filled' };
   const created = await client.create(Vm, { metadata, spec: {}, status: { phase: 'made up' } });
   expectTypeOf(created).toEqualTypeOf<Vm>();
@@ -271,7 +281,11 @@ test('objects are typed, defaults are filled in, and the status is a world of it
   expect(created.status).toBeUndefined();
 });
 
-test('two versions are served, and the old one warns', async ({ client, cluster, namespace }) => {
+test('two versions are served, and the deprecated one causes a warning', async ({
+  client,
+  cluster,
+  namespace,
+}) => {
   const metadata = { namespace, name: 'versions' };
   await client.create(Vm.at('v1beta1'), { metadata, spec: { level: 3 } });
   expect((await client.get(Vm, metadata)).spec).toMatchObject({ level: 3, zone: 'a' });
@@ -283,7 +297,7 @@ test('two versions are served, and the old one warns', async ({ client, cluster,
   expect(stderr).toContain('Warning: use v1');
 });
 
-describe('a value that breaks the schema is refused, by the API server and by the validator with the same sentence', () => {
+describe('API server and validator reject a violation of the schema with the same message', () => {
   test.for<readonly [string, object, string]>([
     [
       'a minimum',
@@ -305,10 +319,10 @@ describe('a value that breaks the schema is refused, by the API server and by th
       { level: 'high' },
       'spec.level: Invalid value: "string": spec.level in body must be of type integer: "string"',
     ],
-    ['a choice', { power: 'Full' }, 'spec.power: Unsupported value: "Full": supported values: "High", "Low"'],
-    ['a maximal length', { name: 'hello' }, 'spec.name: Too long: may not be more than 4 bytes'],
+    ['an enum', { power: 'Full' }, 'spec.power: Unsupported value: "Full": supported values: "High", "Low"'],
+    ['a maximum length', { name: 'hello' }, 'spec.name: Too long: may not be more than 4 bytes'],
     [
-      'a minimal length',
+      'a minimum length',
       { disks: [{ name: '' }] },
       'spec.disks[0].name: Invalid value: "": spec.disks[0].name in body should be at least 1 chars long',
     ],
@@ -324,52 +338,52 @@ describe('a value that breaks the schema is refused, by the API server and by th
     ],
     ['a required field', { disks: [{}] }, 'spec.disks[0].name: Required value'],
     [
-      'a maximal number of items',
+      'a maximum number of items',
       { disks: ['a', 'b', 'c', 'd'].map((name) => ({ name })) },
       'spec.disks: Too many: 4: must have at most 3 items',
     ],
     [
-      'a minimal number of items',
+      'a minimum number of items',
       { tags: [] },
       'spec.tags: Invalid value: 0: spec.tags in body should have at least 1 items',
     ],
     [
-      'a key of a list',
+      'a duplicate key of a list map',
       { disks: [{ name: 'a' }, { name: 'a' }] },
       'spec.disks[1]: Duplicate value: {"name":"a"}',
     ],
-    ['a set', { tags: ['a', 'a'] }, 'spec.tags[1]: Duplicate value: "a"'],
+    ['a duplicate item of a set', { tags: ['a', 'a'] }, 'spec.tags[1]: Duplicate value: "a"'],
     [
-      'a maximal number of keys',
+      'a maximum number of keys',
       { labels: { a: '', b: '', c: '' } },
       'spec.labels: Too many: 3: must have at most 2 items',
     ],
     [
-      'a number or string',
+      'int-or-string',
       { port: true },
       'spec.port: Invalid value: "boolean": spec.port in body must be of type integer,string: "boolean"',
     ],
     ['an embedded object', { template: { kind: 'Pod' } }, 'spec.template.apiVersion: Required value'],
-  ])('%s', async ([, spec, sentence], { client, namespace }) => {
-    expect(await refusal(client, namespace, spec)).toContain(sentence);
-    expect(validate(Vm.schema, { spec }).map(sentenceOf)).toEqual([sentence]);
+  ])('%s', async ([, spec, message], { client, namespace }) => {
+    expect(await rejection(client, namespace, spec)).toContain(message);
+    expect(validate(Vm.schema, { spec }).map(sentenceOf)).toEqual([message]);
   });
 });
 
-describe('a broken CEL rule is refused with its sentence', () => {
-  test('of a field, at the field it blames, made from the object', async ({ client, namespace }) => {
-    expect(await refusal(client, namespace, { range: { min: 3, max: 2 } })).toEqual([
+describe('a violated CEL rule is rejected with its message', () => {
+  test('for a field, at its fieldPath, with a messageExpression', async ({ client, namespace }) => {
+    expect(await rejection(client, namespace, { range: { min: 3, max: 2 } })).toEqual([
       'spec.range.min: Forbidden: 3 is above 2',
     ]);
   });
 
-  test('of the whole object', async ({ client, namespace }) => {
-    expect(await refusal(client, namespace, {}, 'forbidden')).toEqual([
-      '<nil>: Invalid value: this name is taken',
+  test('for the whole object', async ({ client, namespace }) => {
+    expect(await rejection(client, namespace, {}, 'forbidden')).toEqual([
+      '<nil>: Invalid value: this name is reserved',
     ]);
   });
 
-  test('about a change', async ({ client, namespace }) => {
+  test('for an update', async ({ client, namespace }) => {
     const metadata = { namespace, name: 'moved' };
     await client.create(Vm, { metadata, spec: { zone: 'a' } });
     const moved = client.mergePatch(Vm, metadata, { spec: { zone: 'b' } });
@@ -377,10 +391,15 @@ describe('a broken CEL rule is refused with its sentence', () => {
   });
 });
 
-/** What the API server has against a spec. */
-async function refusal(client: Client, namespace: string, spec: object, name = 'refused'): Promise<string[]> {
-  const answer = client.create(Vm, { metadata: { namespace, name }, spec }, { dryRun: true });
-  const error = await answer.then(
+/** Returns the causes with which the API server rejects a spec. */
+async function rejection(
+  client: Client,
+  namespace: string,
+  spec: object,
+  name = 'rejected',
+): Promise<string[]> {
+  const response = client.create(Vm, { metadata: { namespace, name }, spec }, { dryRun: true });
+  const error = await response.then(
     () => undefined,
     (thrown: unknown) => thrown,
   );
@@ -388,7 +407,7 @@ async function refusal(client: Client, namespace: string, spec: object, name = '
   return error instanceof ApiError ? error.causes.map(({ field, message }) => `${field}: ${message}`) : [];
 }
 
-/** Of a schema and all there is in it, by path. */
+/** Yields the descriptions of a schema and its fields, by path. */
 function* descriptions(schema: Schema, path: string): Generator<readonly [string, string]> {
   const { description, items, properties = {} } = schema;
   if (description !== undefined) yield [path, description];

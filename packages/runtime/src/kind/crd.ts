@@ -1,10 +1,10 @@
-import type { Column, Conversion, Declaration, NamedVersion } from './define.ts';
+import type { Column, CrdConversion, Declaration, NamedVersion } from './define.ts';
 import { foreignKind } from './kind.ts';
 import type { KubeObject, ObjectMeta } from './object.ts';
 import type { Schema } from './schema/schema.ts';
 import { manifestYaml } from './yaml.ts';
 
-/** What a cluster must know of a kind to serve it. */
+/** A CustomResourceDefinition (apiextensions.k8s.io/v1), with the fields that `crdOf` sets. */
 export interface CustomResourceDefinition extends KubeObject {
   readonly apiVersion: 'apiextensions.k8s.io/v1';
   readonly kind: 'CustomResourceDefinition';
@@ -21,7 +21,7 @@ export interface CustomResourceDefinition extends KubeObject {
     };
     readonly scope: 'Namespaced' | 'Cluster';
     readonly versions: readonly CrdVersion[];
-    readonly conversion?: Conversion;
+    readonly conversion?: CrdConversion;
   };
   readonly status?: {
     readonly conditions?: readonly {
@@ -33,7 +33,8 @@ export interface CustomResourceDefinition extends KubeObject {
   };
 }
 
-interface CrdVersion {
+/** A version in a CustomResourceDefinition. */
+export interface CrdVersion {
   readonly name: string;
   readonly served: boolean;
   readonly storage: boolean;
@@ -60,13 +61,14 @@ export const CustomResourceDefinition = foreignKind<CustomResourceDefinition>({
   scope: 'Cluster',
 });
 
-/** As far as `crdOf` needs to know a kind: what `defineKind` gives. */
-interface Declared {
+/** The part of a declared kind that `crdOf` reads; `defineKind` returns it. */
+export interface CrdSource {
   readonly declaration: Declaration;
   at(version: string): { readonly schema: Schema };
 }
 
-export function crdOf(kind: Declared): CustomResourceDefinition {
+/** Returns the CustomResourceDefinition of a declared kind. */
+export function crdOf(kind: CrdSource): CustomResourceDefinition {
   const { declaration } = kind;
   const { group, plural, scope = 'Namespaced', annotations, conversion } = declaration;
   return {
@@ -83,8 +85,8 @@ export function crdOf(kind: Declared): CustomResourceDefinition {
   };
 }
 
-/** The same as text. */
-export function crdYaml(kind: Declared): Promise<string> {
+/** Returns the CustomResourceDefinition of a declared kind as YAML. */
+export function crdYaml(kind: CrdSource): Promise<string> {
   return manifestYaml([crdOf(kind)]);
 }
 

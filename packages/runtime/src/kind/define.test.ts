@@ -25,8 +25,8 @@ import {
 
 const names = { group: 'kind-test.vmwright.dev', kind: 'Vm', plural: 'vms' };
 
-describe('the compiler knows', () => {
-  test('what the values of a schema look like', () => {
+describe('the compiler infers', () => {
+  test('the type of the values of a schema', () => {
     const disk = object({ name: string(), size: optional(quantity()) });
     expectTypeOf<ValueOf<typeof disk>>().toEqualTypeOf<{
       readonly name: string;
@@ -62,7 +62,7 @@ describe('the compiler knows', () => {
     }>();
   });
 
-  test('what the objects of a kind look like, with and without a status', () => {
+  test('the type of the objects of a kind, with and without a status', () => {
     const Bare = defineKind({ ...names, version: 'v1', spec: object({ a: string() }) });
     expectTypeOf<ObjectOf<typeof Bare>>().toEqualTypeOf<{
       readonly apiVersion?: string;
@@ -87,7 +87,7 @@ describe('the compiler knows', () => {
     expectTypeOf(Full).toExtend<DeclaredKind>();
   });
 
-  test('each version by its name, and the stored one as that of the kind', () => {
+  test('the type of each version, and the storage version as that of the kind', () => {
     const Vm = defineKind({
       ...names,
       versions: [
@@ -100,11 +100,11 @@ describe('the compiler knows', () => {
     expectTypeOf<ObjectOf<typeof Vm>['spec']>().toEqualTypeOf<{ readonly level: number }>();
     const old = Vm.at('v1beta1');
     expectTypeOf<ObjectOf<typeof old>['spec']>().toEqualTypeOf<{ readonly level: string }>();
-    // @ts-expect-error there is no such version
+    // @ts-expect-error the version does not exist
     expect(() => Vm.at('v2')).toThrow('Vm has no version v2');
   });
 
-  test('a misspelt field of a declaration, a key that may be missing, a default of another type', () => {
+  test('errors for a misspelt field, an optional list key and a default of another type', () => {
     // @ts-expect-error statsu
     defineKind({ ...names, version: 'v1', spec: object({}), statsu: object({}) });
     // @ts-expect-error colums
@@ -118,15 +118,15 @@ describe('the compiler knows', () => {
   });
 });
 
-describe('a declaration that cannot work is refused with a sentence', () => {
+describe('DeclarationError for', () => {
   test.for<readonly [string, () => unknown, string]>([
     [
-      'no stored version',
+      'no storage version',
       () => defineKind({ ...names, versions: [{ name: 'v1', spec: object({}) }] }),
       'exactly one version of Vm must have storage: true',
     ],
     [
-      'two stored versions',
+      'two storage versions',
       () =>
         defineKind({
           ...names,
@@ -138,7 +138,7 @@ describe('a declaration that cannot work is refused with a sentence', () => {
       'exactly one version of Vm must have storage: true',
     ],
     [
-      'a version twice',
+      'a duplicate version',
       () =>
         defineKind({
           ...names,
@@ -150,21 +150,21 @@ describe('a declaration that cannot work is refused with a sentence', () => {
       'Vm has two versions named v1',
     ],
     [
-      'a group of Kubernetes without its approval',
+      'a protected group without the approval annotation',
       () => defineKind({ ...names, group: 'vm.k8s.io', version: 'v1', spec: object({}) }),
-      'Vm is in vm.k8s.io, a group of Kubernetes itself, and so needs the annotation api-approved.kubernetes.io',
+      'Vm is in the protected group vm.k8s.io and needs the annotation api-approved.kubernetes.io',
     ],
-    ['a pattern that is none', () => string({ pattern: '(' }), 'the pattern ( does not work'],
-    ['a bound beyond 2^53', () => integer({ maximum: 2 ** 60 }), 'cannot be the bound of a number'],
-    ['a nullable choice', () => nullable(literals(['a', 'b'])), 'a choice of a, b cannot be nullable'],
-  ])('%s', ([, declare, sentence]) => {
+    ['an invalid pattern', () => string({ pattern: '(' }), 'invalid pattern ('],
+    ['a bound beyond 2^53', () => integer({ maximum: 2 ** 60 }), 'is not a valid bound'],
+    ['a nullable enum', () => nullable(literals(['a', 'b'])), 'an enum of a, b cannot be nullable'],
+  ])('%s', ([, declare, message]) => {
     expect(declare).toThrow(
-      expect.objectContaining({ code: 'DECLARATION', message: expect.stringContaining(sentence) }),
+      expect.objectContaining({ code: 'DECLARATION', message: expect.stringContaining(message) }),
     );
   });
 });
 
-test('names that are not given follow from the kind', () => {
+test('names default to those derived from the kind', () => {
   const crd = crdOf(defineKind({ ...names, version: 'v1', spec: object({}) }));
   expectTypeOf(crd).toEqualTypeOf<ObjectOf<typeof CustomResourceDefinition>>();
   expect(CustomResourceDefinition.plural).toBe('customresourcedefinitions');

@@ -10,7 +10,7 @@ import {
   type ValueOf,
 } from './schema/schema.ts';
 
-/** How a kind is called, and where it belongs. */
+/** Names and scope of a kind. */
 export interface Names {
   readonly group: string;
   /** `VmGroup` */
@@ -22,38 +22,40 @@ export interface Names {
   /** @default the kind and `List` */
   readonly listKind?: string;
   readonly shortNames?: readonly string[];
-  /** `kubectl get <category>` shows it with others: `all`. */
+  /** Groups of kinds that `kubectl get <category>` lists together: `all`. */
   readonly categories?: readonly string[];
   /** @default 'Namespaced' */
   readonly scope?: 'Namespaced' | 'Cluster';
-  /** Of the CustomResourceDefinition. */
+  /** Annotations of the CustomResourceDefinition. */
   readonly annotations?: Readonly<Record<string, string>>;
-  /** How objects get from one version to another. @default by changing their apiVersion, and nothing else */
-  readonly conversion?: Conversion;
+  /** Conversion between versions. @default 'None', which changes the apiVersion only */
+  readonly conversion?: CrdConversion;
 }
 
-/** What the objects of one version look like, and how they are shown. */
+/** Schema, columns and subresources of one version. */
 export interface Version {
   readonly description?: string;
   readonly spec: Schema;
-  /** Switches the status subresource on. */
+  /** Schema of the status; enables the status subresource. */
   readonly status?: Schema;
-  /** CEL rules about the whole object. */
+  /** CEL rules for the whole object. */
   readonly rules?: readonly Rule[];
-  /** Whether `kubectl` warns those who use it, and with which words. @default false */
+  /** Marks the version as deprecated; a string is the warning that clients show. @default false */
   readonly deprecated?: boolean | string;
+  /** Columns of `kubectl get`. */
   readonly columns?: readonly Column[];
-  /** Switches the scale subresource on. */
+  /** Enables the scale subresource. */
   readonly scale?: ScalePaths;
-  /** Fields by which lists and watches can select: `.spec.zone`. */
+  /** Fields that field selectors of lists and watches can use: `.spec.zone`. */
   readonly selectableFields?: readonly string[];
 }
 
+/** One of several versions of a kind. */
 export interface NamedVersion extends Version {
   readonly name: string;
   /** @default true */
   readonly served?: boolean;
-  /** In which objects are kept; true for exactly one. @default false */
+  /** Whether objects are stored in this version; true for exactly one. @default false */
   readonly storage?: boolean;
 }
 
@@ -64,21 +66,23 @@ export interface Column {
   /** `.status.phase` */
   readonly jsonPath: string;
   readonly description?: string;
-  /** 0 is always shown, more only with `-o wide`. @default 0 */
+  /** Columns with a priority above 0 are shown only with `-o wide`. @default 0 */
   readonly priority?: number;
   readonly format?: 'int32' | 'int64' | 'float' | 'double' | 'byte' | 'date' | 'date-time' | 'password';
 }
 
-interface ScalePaths {
-  /** Of the wanted number: `.spec.replicas`. */
+/** JSON paths of the scale subresource. */
+export interface ScalePaths {
+  /** Path of the desired replicas: `.spec.replicas`. */
   readonly specPath: string;
-  /** Of the number there is: `.status.replicas`. */
+  /** Path of the observed replicas: `.status.replicas`. */
   readonly statusPath: string;
-  /** Of the selector, as a string, by which an autoscaler finds what it measures: `.status.selector`. */
+  /** Path of the label selector, as a string, that an autoscaler uses: `.status.selector`. */
   readonly labelSelectorPath?: string;
 }
 
-export type Conversion =
+/** Conversion between the versions of a kind, as in a CustomResourceDefinition. */
+export type CrdConversion =
   | { readonly strategy: 'None' }
   | {
       readonly strategy: 'Webhook';
@@ -97,33 +101,35 @@ export type Conversion =
       };
     };
 
-/** All that was said about a kind, in one form. */
+/** Declaration of a kind with its list of versions. */
 export interface Declaration extends Names {
   readonly versions: readonly NamedVersion[];
 }
 
-/** The objects of a version. */
-type ObjectIn<V extends Version> = V extends { readonly status: Schema<infer U> }
+/** Type of the objects of a version. */
+export type ObjectIn<V extends Version> = V extends { readonly status: Schema<infer U> }
   ? ObjectWithStatus<ValueOf<V['spec']>, U>
   : ObjectWithSpec<ValueOf<V['spec']>>;
 
-interface ObjectWithSpec<S> extends KubeObject {
+/** An object with a spec and no status. */
+export interface ObjectWithSpec<S> extends KubeObject {
   readonly spec: S;
 }
 
-interface ObjectWithStatus<S, U> extends ObjectWithSpec<S> {
+/** An object with a spec and a status. */
+export interface ObjectWithStatus<S, U> extends ObjectWithSpec<S> {
   readonly status?: U;
 }
 
 /** A kind in one of its versions. */
-interface DeclaredVersion<T extends KubeObject = KubeObject> extends Kind<T> {
-  /** Of the object but for its apiVersion, kind and metadata. */
+export interface DeclaredVersion<T extends KubeObject = KubeObject> extends Kind<T> {
+  /** Schema of the object without apiVersion, kind and metadata. */
   readonly schema: Schema<Omit<T, keyof KubeObject>>;
 }
 
-/** A kind of our own, in the version in which it is stored. */
+/** A kind that this program declares, in its storage version. */
 export interface DeclaredKind<V extends readonly NamedVersion[] = readonly NamedVersion[]>
-  extends DeclaredVersion<ObjectIn<Stored<V>>> {
+  extends DeclaredVersion<ObjectIn<StorageVersion<V>>> {
   readonly declaration: Declaration;
   /** The same kind in another version. */
   at<N extends V[number]['name']>(
@@ -131,38 +137,39 @@ export interface DeclaredKind<V extends readonly NamedVersion[] = readonly Named
   ): DeclaredVersion<ObjectIn<Extract<V[number], { readonly name: N }>>>;
 }
 
-type Stored<V extends readonly NamedVersion[]> =
+/** The storage version among a kind's versions. */
+export type StorageVersion<V extends readonly NamedVersion[]> =
   Extract<V[number], { readonly storage: true }> extends infer S extends NamedVersion
     ? [S] extends [never]
-      ? V[number] // of a kind of which nothing is known
+      ? V[number] // the versions are not known to the compiler
       : S
     : never;
 
-/** As the shorthand for one version means it. */
-type Single<N extends string, S, U> = readonly [
+/** The versions of a kind that is declared with the shorthand for one version. */
+export type SingleVersion<N extends string, S, U> = readonly [
   { readonly name: N; readonly storage: true; readonly spec: Schema<S> } & ([U] extends [never]
     ? unknown
     : { readonly status: Schema<U> }),
 ];
 
-/** The compiler looks for misspelt fields in object literals, but not in what it infers a type from. */
-type Spelt<V> = {
+/** Rejects unknown fields: the compiler does not check for them in a type parameter that it infers. */
+export type ExactFields<V> = {
   readonly [I in keyof V]: V[I] & { readonly [K in Exclude<keyof V[I], keyof NamedVersion>]: never };
 };
 
 /**
- * Declares a kind once, for the compiler, the API server (`crdOf`) and the validator (`schema`). With one version:
+ * Declares a kind for the compiler, the API server (`crdOf`) and the validator (`schema`). With one version:
  *
  *     const Vm = defineKind({
  *       group: 'example.org', version: 'v1', kind: 'Vm', plural: 'vms',
- *       spec: object({ cpus: integer({ description: 'How many it has.', minimum: 1 }) }),
+ *       spec: object({ cpus: integer({ description: 'Number of virtual CPUs.', minimum: 1 }) }),
  *       status: object({ phase: optional(literals(['Running', 'Stopped'])) }),
  *     });
  *     type Vm = ObjectOf<typeof Vm>;
  *
  * With several: `versions: [{ name: 'v1', storage: true, spec, … }, { name: 'v1beta1', spec, … }]`.
  *
- * @throws DeclarationError for what the API server would refuse and the compiler does not see
+ * @throws DeclarationError for a declaration that the API server would reject and the compiler cannot check
  */
 export function defineKind<const N extends string, S, U = never>(
   declaration: Names &
@@ -171,9 +178,9 @@ export function defineKind<const N extends string, S, U = never>(
       readonly spec: Schema<S>;
       readonly status?: Schema<U>;
     },
-): DeclaredKind<Single<N, S, U>>;
+): DeclaredKind<SingleVersion<N, S, U>>;
 export function defineKind<const V extends readonly NamedVersion[]>(
-  declaration: Names & { readonly versions: V & Spelt<V> },
+  declaration: Names & { readonly versions: V & ExactFields<V> },
 ): DeclaredKind<V>;
 export function defineKind(
   given: Declaration | (Names & Version & { readonly version: string }),
@@ -181,18 +188,18 @@ export function defineKind(
   const declaration =
     'versions' in given ? given : { ...given, versions: [{ ...given, name: given.version, storage: true }] };
   check(declaration);
-  const at = (name: string) => versionOf(declaration, name);
+  const at = (name: string) => declaredVersion(declaration, name);
   return { ...at(storedVersion(declaration).name), declaration, at };
 }
 
-function versionOf(declaration: Declaration, name: string) {
+function declaredVersion(declaration: Declaration, name: string) {
   const { group, kind, plural, scope = 'Namespaced', versions } = declaration;
   const version = versions.find((candidate) => candidate.name === name);
   if (version === undefined) throw new DeclarationError(`${kind} has no version ${name}`);
-  return { group, version: name, kind, plural, scope, schema: rootOf(version) };
+  return { group, version: name, kind, plural, scope, schema: rootSchema(version) };
 }
 
-function rootOf({ description, spec, status, rules }: NamedVersion): SchemaNode {
+function rootSchema({ description, spec, status, rules }: NamedVersion): SchemaNode {
   const about = { ...(description !== undefined && { description }), ...(rules && { rules }) };
   return status === undefined ? object({ spec }, about) : object({ spec, status: optional(status) }, about);
 }
@@ -204,16 +211,16 @@ function storedVersion({ kind, versions }: Declaration): NamedVersion {
   return stored;
 }
 
-/** Groups that belong to Kubernetes: the API server wants to know who has approved of a kind in there. */
-const PROTECTED = /(^|\.)(k8s|kubernetes)\.io$/;
-const APPROVAL = 'api-approved.kubernetes.io';
+/** Groups that belong to Kubernetes: the API server requires an approval annotation for a CRD in them. */
+const PROTECTED_GROUP = /(^|\.)(k8s|kubernetes)\.io$/;
+const APPROVAL_ANNOTATION = 'api-approved.kubernetes.io';
 
 function check({ group, kind, annotations = {}, versions }: Declaration): void {
   const names = versions.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) throw new DeclarationError(`${kind} has two versions named ${twice}`);
-  if (PROTECTED.test(group) && annotations[APPROVAL] === undefined)
+  if (PROTECTED_GROUP.test(group) && annotations[APPROVAL_ANNOTATION] === undefined)
     throw new DeclarationError(
-      `${kind} is in ${group}, a group of Kubernetes itself, and so needs the annotation ${APPROVAL}`,
+      `${kind} is in the protected group ${group} and needs the annotation ${APPROVAL_ANNOTATION}`,
     );
 }

@@ -2,9 +2,9 @@ import type { KubeObject, ObjectRef } from './object.ts';
 
 declare const objectType: unique symbol;
 
-/** A kind of Kubernetes object: where its objects are, and (for the compiler alone) what they look like. */
+/** A kind of Kubernetes objects: its API path and, for the compiler, the type of its objects. */
 export interface Kind<T extends KubeObject = KubeObject> {
-  /** Empty for the core group. */
+  /** API group; empty for the core group. */
   readonly group: string;
   readonly version: string;
   readonly kind: string;
@@ -17,23 +17,24 @@ export interface Kind<T extends KubeObject = KubeObject> {
 export type ObjectOf<K extends Kind> = K extends Kind<infer T> ? T : never;
 
 /**
- * Names a kind that is declared elsewhere (one of Kubernetes itself, or of another system's CRD), with a type written
- * by hand for the fields in use: `const Secret = foreignKind<Secret>({ … })`.
+ * Declares a kind that is defined elsewhere (by Kubernetes or by another CRD), with a hand-written type for the fields
+ * in use: `const Secret = foreignKind<Secret>({ … })`.
  */
 export function foreignKind<T extends KubeObject>(kind: Omit<Kind, typeof objectType>): Kind<T> {
   return kind;
 }
 
+/** Returns the kind's apiVersion: `apps/v1`. */
 export function apiVersionOf({ group, version }: Kind): string {
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** As people write it in messages: `vmgroups.vm.codeconnect.vmworld.com`. */
+/** Returns the kind's resource name, for keys and messages: `vmgroups.vm.codeconnect.vmworld.com`. */
 export function resourceOf({ group, plural }: Kind): string {
   return group === '' ? plural : `${plural}.${group}`;
 }
 
-/** The path of a kind's objects, in one namespace or in all. */
+/** Returns the URL path of a kind's objects, in one namespace or in all. */
 export function collectionPath(kind: Kind, namespace?: string): string {
   const root = kind.group === '' ? `/api/${kind.version}` : `/apis/${kind.group}/${kind.version}`;
   const scope =
@@ -41,6 +42,7 @@ export function collectionPath(kind: Kind, namespace?: string): string {
   return `${root}${scope}/${kind.plural}`;
 }
 
+/** Returns the URL path of one object. */
 export function objectPath(kind: Kind, { namespace, name }: ObjectRef): string {
   return `${collectionPath(kind, namespace)}/${encodeURIComponent(name)}`;
 }

@@ -1,10 +1,11 @@
-/** What all objects of Kubernetes have in common, as far as the runtime reads it. */
+/** The fields that all Kubernetes objects have in common. */
 export interface KubeObject {
   readonly apiVersion?: string;
   readonly kind?: string;
   readonly metadata: ObjectMeta;
 }
 
+/** The metadata fields that the runtime reads and writes. */
 export interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
@@ -21,6 +22,7 @@ export interface ObjectMeta {
   readonly ownerReferences?: readonly OwnerReference[];
 }
 
+/** Reference to the owner of an object. The garbage collector deletes the object after its owner. */
 export interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;
@@ -30,17 +32,18 @@ export interface OwnerReference {
   readonly blockOwnerDeletion?: boolean;
 }
 
-/** The name of an object within its kind; `namespace` is empty for kinds without namespaces. */
+/** Name of an object within its kind; `namespace` is undefined for cluster-scoped kinds. */
 export interface ObjectRef {
   readonly namespace?: string | undefined;
   readonly name: string;
 }
 
-/** `namespace/name`, or `name` alone where there is no namespace: the key of queues and caches. */
+/** Returns the key of an object in queues and caches: `namespace/name`, or `name` for cluster-scoped kinds. */
 export function keyOf({ namespace, name }: ObjectRef): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
+/** Parses a key of `keyOf`. */
 export function refOf(key: string): ObjectRef {
   const cut = key.indexOf('/');
   return cut === -1 ? { name: key } : { namespace: key.slice(0, cut), name: key.slice(cut + 1) };

@@ -1,12 +1,13 @@
 import { isRecord } from '../client/record.ts';
 import type { KubeObject } from './object.ts';
 
-/** Whether an object is among those selected. */
+/** Returns whether a selector matches an object. */
 export type Selects = (object: KubeObject) => boolean;
 
 /**
- * `a=b`, `a==b`, `a!=b`, `a`, `!a`, `a in (b,c)`, `a notin (b,c)`, with commas between; as the API server reads them.
- * @throws for what is none
+ * Compiles a label selector with the API server's syntax: `a=b`, `a==b`, `a!=b`, `a`, `!a`, `a in (b,c)` and
+ * `a notin (b,c)`, separated by commas.
+ * @throws Error if the selector is invalid
  */
 export function byLabels(selector: string): Selects {
   const terms = selector
@@ -16,7 +17,10 @@ export function byLabels(selector: string): Selects {
   return ({ metadata: { labels = {} } }) => terms.every((holds) => holds(labels));
 }
 
-/** `metadata.name=a`, `spec.nodeName!=b`, with commas between. @throws for what is none */
+/**
+ * Compiles a field selector: `metadata.name=a`, `spec.nodeName!=b`, separated by commas.
+ * @throws Error if the selector is invalid
+ */
 export function byFields(selector: string): Selects {
   const terms = selector
     .split(',')
@@ -24,7 +28,7 @@ export function byFields(selector: string): Selects {
     .map((term) => {
       const [, field, how, value = ''] = /^\s*([^=!\s]+)(==|!=|=)(.*)$/.exec(term) ?? [];
       if (field === undefined)
-        throw new Error(`"${term}" is no field selector: a field, "=" or "!=", a value`);
+        throw new Error(`invalid field selector "${term}": use field=value or field!=value`);
       const path = field.split('.');
       return (object: KubeObject) => (fieldAt(object, path) === value) === (how !== '!=');
     });
@@ -51,19 +55,19 @@ function labelTerm(text: string): (labels: Labels) => boolean {
   }
   const presence = /^(!?)\s*([-./\w]+)$/.exec(text);
   if (presence === null)
-    throw new Error(`"${text}" is no label selector: a=b, a!=b, a, !a, a in (b,c), a notin (b,c)`);
+    throw new Error(`invalid label selector "${text}": use a=b, a!=b, a, !a, a in (b,c) or a notin (b,c)`);
   const [, not, key = ''] = presence;
   return (labels) => Object.hasOwn(labels, key) === (not === '');
 }
 
-/** As the API server compares it: what is not there is empty. */
+/** Returns a field's value as the API server compares it: a missing field is empty. */
 function fieldAt(object: KubeObject, path: readonly string[]): string {
   let value: unknown = object;
   for (const part of path) value = isRecord(value) ? own(value, part) : undefined;
   return String(value ?? '');
 }
 
-/** The value of a key that a user chose, which may be `toString`. */
+/** Returns an own property: keys come from users and may be `toString`. */
 function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }

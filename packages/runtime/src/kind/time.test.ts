@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { microTime } from './time.ts';
 
-test('a micro-time has six digits of fraction, always', () => {
+test('a MicroTime always has six fractional digits', () => {
   const ms = Date.UTC(2026, 0, 1);
   expect(microTime(ms)).toBe('2026-01-01T00:00:00.000000Z');
   expect(microTime(ms + 7)).toBe('2026-01-01T00:00:00.007000Z');

@@ -1,7 +1,7 @@
 /**
- * A time as Kubernetes wants its micro-times (in Leases and Events): with exactly six digits of fraction, else it
- * answers 400.
- * @param ms since 1970; its fraction gives the microseconds
+ * Formats a Kubernetes MicroTime (in Leases and Events). It needs exactly six fractional digits; the API server rejects
+ * anything else with a 400.
+ * @param ms milliseconds since 1970; the fraction gives the microseconds
  */
 export function microTime(ms: number): string {
   const micros = Math.round(ms * 1_000);

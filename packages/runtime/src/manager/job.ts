@@ -1,7 +1,7 @@
 import { Deadline, jittered, messageOf, wait } from '@vmwright/core';
 import { BackendUnavailableError } from '../availability/availability.ts';
 import type { WorkContext } from '../controller/context.ts';
-import { declare, type WorkEnvironment, workContext } from '../controller/work.ts';
+import { declareCaches, type WorkEnvironment, workContext } from '../controller/work.ts';
 import type { EventInput, EventRecorder } from '../events/recorder.ts';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
@@ -50,7 +50,7 @@ export class Job {
     this.name = options.name;
     this.#options = options;
     this.#environment = environment;
-    this.#declared = declare(environment.caches, options.reads ?? []);
+    this.#declared = declareCaches(environment.caches, options.reads ?? []);
   }
 
   /** Works until the signal aborts and a run under way has ended. */

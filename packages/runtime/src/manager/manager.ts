@@ -51,7 +51,7 @@ export interface ManagerSharding
 }
 
 /** How several replicas get along. Without either, this one acts on everything at once: for a program that runs only once. */
-type Replicas =
+export type Replicas =
   | {
       /** One of them acts, the others stand by. */
       readonly election?: ManagerElection;
@@ -68,7 +68,7 @@ type Replicas =
 
 export type ManagerOptions = CommonOptions & Replicas;
 
-interface CommonOptions {
+export interface CommonOptions {
   readonly world: World;
   readonly access: Access;
   /** Of the program: its field manager and user agent. */

@@ -18,7 +18,7 @@ export interface ControllerMetrics {
 }
 
 /** What a queue tells when it is asked. */
-interface QueueState {
+export interface QueueState {
   readonly depth: number;
   /** Milliseconds that each key which is with a worker has been there. */
   readonly working: readonly number[];

@@ -30,7 +30,7 @@ const notes = {
   for: Note,
   owns: [ConfigMap],
   watches: [watch(Secret, () => [])],
-  needs: [{ kind: ConfigMap, verbs: ['patch', 'create'] }] satisfies Permission[],
+  permissions: [{ kind: ConfigMap, verbs: ['patch', 'create'] }] satisfies Permission[],
   finalizer: { name: 'rbac.vmwright.dev/note', finalize: async () => undefined },
 };
 

@@ -55,7 +55,7 @@ export interface RoleManifest extends KubeObject {
   readonly rules: readonly (PolicyRule | PathRule)[];
 }
 
-interface BindingManifest extends KubeObject {
+export interface BindingManifest extends KubeObject {
   readonly roleRef: { readonly apiGroup: string; readonly kind: string; readonly name: string };
   readonly subjects: readonly { readonly kind: string; readonly name: string; readonly namespace: string }[];
 }

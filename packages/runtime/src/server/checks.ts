@@ -3,7 +3,7 @@ import { type Clock, type Logger, messageOf } from '@vmwright/core';
 /** Returns, or resolves, when all is well, if it likes with a remark for who asks verbosely; throws what is not. */
 export type Check = () => Remark | Promise<Remark>;
 
-type Remark = string | undefined | void;
+export type Remark = string | undefined | void;
 
 export interface ChecksOptions {
   readonly clock: Pick<Clock, 'after'>;

@@ -1,10 +1,10 @@
 import type { Clock } from '@vmwright/core';
-import type { Page } from '../client/answers.ts';
 import { AlreadyExistsError, ConflictError, NotFoundError } from '../client/errors.ts';
 import type { CallOptions, DeleteOptions, ListOptions } from '../client/options.ts';
-import { inTime } from '../election/in-time.ts';
+import type { Page } from '../client/responses.ts';
 import type { LeaseClient } from '../election/lease-lock.ts';
 import { renewalAt } from '../election/record.ts';
+import { withTimeout } from '../election/with-timeout.ts';
 import { Lease } from '../kind/builtin/lease.ts';
 import type { Kind } from '../kind/kind.ts';
 import { keyOf, type ObjectRef } from '../kind/object.ts';
@@ -111,6 +111,6 @@ export class LeaseStore {
 
   #call<T>(signal: AbortSignal | undefined, call: (options: CallOptions) => Promise<T>): Promise<T> {
     const { clock, callMs } = this.#options;
-    return inTime({ clock, lease: this.ledgerName, callMs }, signal, call);
+    return withTimeout({ clock, lease: this.ledgerName, callMs }, signal, call);
   }
 }

@@ -79,7 +79,7 @@ export class MemberObservations {
   #seeMember(name: string, lease: Lease): void {
     const member = this.#members.get(name) ?? new Observation({ identity: '', leaseMs: this.#leaseMs });
     this.#members.set(name, member);
-    member.see(lease, this.#now);
+    member.observe(lease, this.#now);
     const { leaseDurationSeconds = 0 } = lease.spec ?? {};
     this.#longestMs = Math.max(this.#longestMs, leaseDurationSeconds * 1_000);
   }

@@ -1,6 +1,6 @@
 import { Fence, jittered, wait } from '@vmwright/core';
 import { LeaderElection, type OnLeading } from '../election/leader-election.ts';
-import { type Times, timesOf } from '../election/options.ts';
+import { type ElectionTimings, timingsOf } from '../election/options.ts';
 import { momentOf, Term } from '../election/term.ts';
 import { refOf } from '../kind/object.ts';
 import { shardOf } from './assignment.ts';
@@ -53,7 +53,7 @@ export class Sharding implements ShardOwnership {
   /** The name of this member's lease, which is what it is called in the ledger. */
   readonly member: string;
   readonly #options: ShardingOptions;
-  readonly #times: Times;
+  readonly #times: ElectionTimings;
   readonly #book: LeaseStore;
   readonly #election: LeaderElection;
   readonly #sightings: MemberObservations;
@@ -69,7 +69,7 @@ export class Sharding implements ShardOwnership {
     const lease = { namespace, name: `${name}-${world.uuid()}` };
     const times = { ...(leaseMs && { leaseMs }), ...(renewMs && { renewMs }), ...(retryMs && { retryMs }) };
     this.#options = options;
-    this.#times = timesOf({ lease, ...times });
+    this.#times = timingsOf({ lease, ...times });
     this.member = lease.name;
     this.#book = new LeaseStore({ clock: world, client, namespace, name, callMs: this.#times.callMs });
     this.#sightings = new MemberObservations({ me: this.member, leaseMs: this.#times.leaseMs });
@@ -176,7 +176,7 @@ export class Sharding implements ShardOwnership {
     const followOut = () => lost(out.reason);
     leading.addEventListener('abort', follow, { once: true });
     out.addEventListener('abort', followOut, { once: true });
-    term.lost.addEventListener('abort', () => lost(term.lost.reason), { once: true });
+    term.leadershipLost.addEventListener('abort', () => lost(term.leadershipLost.reason), { once: true });
     if (leading.aborted) follow();
     this.#life = life;
     const over = new AbortController();

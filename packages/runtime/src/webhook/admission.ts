@@ -17,7 +17,7 @@ import type {
 } from './verdict.ts';
 
 /** When it is asked, as the API server is told. */
-interface AdmissionSettings {
+export interface AdmissionSettings {
   /** @default CREATE and UPDATE. Deletions are validated, never mutated. */
   readonly operations?: readonly Operation[];
   /** Writes of the status too. @default false */

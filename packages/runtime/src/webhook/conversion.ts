@@ -7,14 +7,14 @@ import { DeclarationError } from '../kind/schema/schema.ts';
 import { RequestError } from '../server/answer.ts';
 import { objectIn } from './object.ts';
 
-type Versions = readonly NamedVersion[];
+export type Versions = readonly NamedVersion[];
 
 /** The objects of a version: those of a kind that has it alone, and so stores it. */
-type ObjectAt<V extends Versions, N extends V[number]['name']> = ObjectOf<
+export type ObjectAt<V extends Versions, N extends V[number]['name']> = ObjectOf<
   DeclaredKind<readonly [Extract<V[number], { readonly name: N }> & { readonly storage: true }]>
 >;
 
-type StoredName<V extends Versions> = Extract<V[number], { readonly storage: true }>['name'];
+export type StoredName<V extends Versions> = Extract<V[number], { readonly storage: true }>['name'];
 
 /**
  * An object without what stays as it is anyway. Labels and annotations are taken if given, and kept if not; all other

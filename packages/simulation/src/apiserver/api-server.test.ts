@@ -13,8 +13,8 @@ import { Simulation } from '../world/simulation.ts';
 import { accessTo, startApiServer } from './simulated.ts';
 
 /*
- * What the differential test cannot show: time passing (bookmarks, ends of watches, a history that is forgotten, the
- * garbage collector as one actor among others), and that the model says when it does not know.
+ * Covers what the differential test cannot: behaviour over time (bookmarks, watch timeouts, compaction, garbage
+ * collection) and the errors for requests that the model does not support.
  */
 
 interface ConfigMap extends KubeObject {
@@ -41,7 +41,7 @@ function start(options: Partial<ClientOptions> = {}) {
     timeoutMs: 5_000,
     ...options,
   });
-  /** Lets time pass until the promise has settled. */
+  /** Advances virtual time until the promise has settled. */
   const outcome = async <T>(promise: Promise<T>): Promise<PromiseSettledResult<T>> => {
     let settled: PromiseSettledResult<T> | undefined;
     promise.then(
@@ -53,7 +53,7 @@ function start(options: Partial<ClientOptions> = {}) {
       },
     );
     await simulation.run({ until: simulation.schedule.now + 600_000, done: () => settled !== undefined });
-    if (settled === undefined) throw new Error('nothing came of it within ten minutes');
+    if (settled === undefined) throw new Error('the promise did not settle within ten minutes');
     return settled;
   };
   const done = async <T>(promise: Promise<T>): Promise<T> => {
@@ -65,19 +65,19 @@ function start(options: Partial<ClientOptions> = {}) {
 }
 
 describe('a watch', () => {
-  test('that nothing happens to gets a bookmark a minute, and ends when it has asked to', async () => {
+  test('an idle watch gets a bookmark every minute and ends after timeoutSeconds', async () => {
     const { client, world, done } = start();
     const seen: string[] = [];
-    const follow = async () => {
+    const watch = async () => {
       for await (const event of client.watch(ConfigMap, { sendInitialEvents: true, timeoutSeconds: 150 }))
         seen.push(`${event.type} at ${Math.round(world.monotonic() / 1_000)} s`);
     };
-    await done(follow());
+    await done(watch());
     expect(seen).toEqual(['BOOKMARK at 0 s', 'BOOKMARK at 60 s', 'BOOKMARK at 120 s']);
     expect(Math.round(world.monotonic() / 1_000)).toBe(150);
   });
 
-  test('or a page from before the history that is kept is answered with 410', async () => {
+  test('a watch or a list page older than the last compaction gets 410', async () => {
     const { client, server, done, outcome } = start();
     const created = await done(client.create(ConfigMap, { metadata: metadata('a') }));
     await done(client.create(ConfigMap, { metadata: metadata('b') }));
@@ -91,52 +91,52 @@ describe('a watch', () => {
       expect(settled).toMatchObject({ status: 'rejected', reason: expect.any(GoneError) });
   });
 
-  test('from a version that is kept tells of all that was since', async () => {
+  test('a watch from a version after the last compaction gets all changes since', async () => {
     const { client, done } = start();
     await done(client.create(ConfigMap, { metadata: metadata('a') }));
     const { resourceVersion } = await done(client.list(ConfigMap));
     await done(client.create(ConfigMap, { metadata: metadata('b') }));
     await done(client.delete(ConfigMap, metadata('a')));
     const seen: string[] = [];
-    const follow = async () => {
+    const watch = async () => {
       for await (const event of client.watch(ConfigMap, { resourceVersion, timeoutSeconds: 10 }))
         if (event.type !== 'BOOKMARK') seen.push(`${event.type} ${event.object.metadata.name}`);
     };
-    await done(follow());
+    await done(watch());
     expect(seen).toEqual(['ADDED b', 'DELETED a']);
   });
 });
 
-test('the garbage collector deletes what has lost its owner, some time after', async () => {
+test('the garbage collector deletes a dependent some time after its owner', async () => {
   const { client, server, simulation, done } = start();
   const owner = await done(client.create(ConfigMap, { metadata: metadata('owner') }));
   const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: owner.metadata.uid ?? '' };
   await done(client.create(ConfigMap, { metadata: { ...metadata('owned'), ownerReferences: [reference] } }));
-  const gone: string[] = [];
+  const deletions: string[] = [];
   server.listen(({ key, after }) => {
-    if (after === undefined) gone.push(`${key} at ${simulation.schedule.now}`);
+    if (after === undefined) deletions.push(`${key} at ${simulation.schedule.now}`);
   });
-  const asked = simulation.schedule.now;
+  const requestedAt = simulation.schedule.now;
   await done(client.delete(ConfigMap, metadata('owner')));
-  await simulation.run({ until: asked + 60_000 });
+  await simulation.run({ until: requestedAt + 60_000 });
   // One millisecond for the request, one for the garbage collector.
-  expect(gone).toEqual([`default/owner at ${asked + 1}`, `default/owned at ${asked + 2}`]);
+  expect(deletions).toEqual([`default/owner at ${requestedAt + 1}`, `default/owned at ${requestedAt + 2}`]);
 });
 
-describe('what the model does not know', () => {
+describe('unsupported requests', () => {
   const Unknown = foreignKind<KubeObject>({ ...ConfigMap, plural: 'pods', kind: 'Pod' });
 
-  test('ends the run, with a sentence that says what it was', async () => {
+  test('an unsupported request ends the run with an error that names it', async () => {
     const { client, done } = start();
     await expect(done(client.list(Unknown))).rejects.toThrow(
-      'GET /api/v1/pods: the model of the API server does not know pods of /v1',
+      'GET /api/v1/pods: the API server model does not support pods of /v1',
     );
     const next = start();
     const wrong = next.client.list(ConfigMap, { fieldSelector: 'data.x=1' });
-    await expect(next.done(wrong)).rejects.toThrow('does not know the field selector data.x=1');
+    await expect(next.done(wrong)).rejects.toThrow('does not support the field selector data.x=1');
   });
 
-  test('is refused from the start where a kind has CEL rules that nobody has put into words', () => {
+  test('serve() throws for a kind with CEL rules and no check function', () => {
     const { server } = start();
     const Ruled = defineKind({
       group: 'simulation-test.vmwright.dev',

@@ -1,13 +1,13 @@
-import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse, ModelRequest, ModelResponse, ModelServer } from '../world/server.ts';
 import { BUILTIN } from './builtin.ts';
 import { type DeleteOptions, Deletes, type Propagation } from './deletes.ts';
 import type { ServerEnvironment } from './environment.ts';
+import { ApiError, errorCount, notFound, UnmodelledError } from './errors.ts';
 import { GarbageCollector } from './garbage-collector.ts';
 import { isJson, type Json } from './json.ts';
 import { Lists } from './lists.ts';
 import type { StoredObject } from './object.ts';
 import { jsonPatched, mergePatched } from './patch.ts';
-import { notFound, Refusal, said, Unmodelled } from './refusal.ts';
 import { type ApiRequest, readRequest } from './request.ts';
 import {
   type AnyDeclaredKind,
@@ -25,29 +25,29 @@ import { keyOf, type Target, Writes } from './writes.ts';
 
 export interface ApiServerOptions {
   readonly environment: ServerEnvironment;
-  /** Whether answers have `metadata.managedFields`, which the runtime drops; they are kept in any case. @default false */
+  /** Whether responses include `metadata.managedFields`. They are tracked in any case. @default false */
   readonly managedFields?: boolean;
 }
 
 /**
- * A model of the Kubernetes API server, as far as controllers use it, behind the same HTTP and JSON.
+ * Model of the Kubernetes API server's HTTP API, as far as controllers use it.
  *
- * Held to the real one by `test/differential.test.ts`: the same operations get the same answers and leave the same
- * objects. What is asked of it beyond that is answered with 501 and told to the environment, which ends the run: no
- * guess of the model is ever taken for Kubernetes.
+ * `test/differential` checks that the same operations get the same responses as from a real API server and leave the same
+ * objects. A request that the model does not support gets 501 and ends the run through `environment.unmodelled`, so that
+ * a guess of the model is never taken for the behaviour of Kubernetes.
  *
- * Left out, and answered with 501 where it would show: PUT, strategic merge patches, deletecollection, subresources other
- * than status and scale, versions of a kind other than the one in which it is stored, names and labels that are invalid in
- * rare ways, applies of undeclared fields or wrong types, CEL rules (see `declaredResource`).
- * Left out without a sign: namespaces as objects (every namespace is there), authentication and RBAC, webhooks, size
- * limits and quotas, more than ten managers that update, validation ratcheting, clashes of generated names, TTLs of Events
- * and what the API server checks about Events, the number of remaining items in pages, and who owns the replicas after a
- * write to the scale (where the real server keeps one of two owners of the same name).
- * Resource versions are numbers that count by one. Bookmarks come every minute, and what is not compacted is all there.
+ * Not modelled, answered with 501: PUT, strategic merge patches, deletecollection, subresources other than status and
+ * scale, versions of a kind other than the storage version, rare kinds of invalid names and labels, applies of undeclared
+ * fields or wrong types, CEL rules (see `declaredResource`).
+ * Silently not modelled: Namespace objects (every namespace exists), authentication and RBAC, webhooks, size limits and
+ * quotas, more than ten updating managers, validation ratcheting, collisions of generated names, TTL and validation of
+ * Events, `remainingItemCount`, and the owner of the replicas field after a write to scale (the real server keeps one of
+ * two managers of the same name).
+ * Resource versions increase by one. Bookmarks are sent every minute, and all history since the last compaction is kept.
  */
 export class ApiServer implements ModelServer {
   readonly #environment: ServerEnvironment;
-  readonly #shown: boolean;
+  readonly #showManagedFields: boolean;
   readonly #resources = new Map<string, Resource>();
   readonly #store = new Store();
   readonly #writes: Writes;
@@ -57,7 +57,7 @@ export class ApiServer implements ModelServer {
 
   constructor({ environment, managedFields = false }: ApiServerOptions) {
     this.#environment = environment;
-    this.#shown = managedFields;
+    this.#showManagedFields = managedFields;
     const store = this.#store;
     store.listen(({ resource, key, number, before, after }) => {
       const what = after === undefined ? 'deleted' : before === undefined ? 'created' : 'changed';
@@ -71,7 +71,7 @@ export class ApiServer implements ModelServer {
     for (const rules of BUILTIN) this.serveResource(rules);
   }
 
-  /** Serves a kind as its CRD would have it. @param check the kind's CEL rules, in TypeScript */
+  /** Serves a kind as its CRD declares it. @param check the kind's CEL rules as a TypeScript function */
   serve(kind: AnyDeclaredKind, check?: ResourceRules['check']): void {
     this.serveResource(declaredResource(kind, check));
   }
@@ -81,15 +81,15 @@ export class ApiServer implements ModelServer {
     this.#resources.set(resource.id, resource);
   }
 
-  /** Forgets the history: watches from before, and lists that are continued, get a 410. */
+  /** Drops the history: watches from older versions and continued lists get 410. */
   compact(): void {
     this.#store.compact();
   }
 
   /**
-   * Restores a backup as far as it lacks objects, and restarts: those of the kind that are not in it are gone.
-   * @param backup the UIDs of the objects in it
-   * @returns the keys of the objects that are gone
+   * Simulates the restore of a backup: removes the objects of a kind that the backup lacks, and ends all watches.
+   * @param backup UIDs of the objects in the backup
+   * @returns the keys of the removed objects
    */
   restore(
     kind: { readonly group: string; readonly plural: string },
@@ -100,12 +100,12 @@ export class ApiServer implements ModelServer {
     const lost = [...this.#store.list(resource)]
       .filter(([, { object }]) => !backup.has(object.metadata.uid ?? ''))
       .map(([key]) => key);
-    this.#store.lose(resource, lost);
+    this.#store.removeSilently(resource, lost);
     this.#watches.endAll();
     return lost;
   }
 
-  /** The truth, for invariants: all objects of a kind, as they are stored. */
+  /** Returns all stored objects of a kind. */
   *objects(kind: {
     readonly group: string;
     readonly plural: string;
@@ -114,12 +114,12 @@ export class ApiServer implements ModelServer {
     if (resource !== undefined) for (const [, { object }] of this.#store.list(resource)) yield object;
   }
 
-  /** Told of each change, in order, at the moment of it. */
+  /** Registers a listener that is called synchronously for each change, in order. */
   listen(listener: Listener): void {
     this.#store.listen(listener);
   }
 
-  /** How many changes there have been, and so whether anybody has written since. */
+  /** The newest resource version. It grows with every write. */
   get resourceVersion(): number {
     return this.#store.number;
   }
@@ -128,38 +128,39 @@ export class ApiServer implements ModelServer {
     return this.#watches.size;
   }
 
-  receive(arrived: Arrived): Answer {
+  receive(arrived: ModelRequest): ModelResponse {
     try {
-      return this.#answer(readRequest(arrived));
+      return this.#respond(readRequest(arrived));
     } catch (error) {
-      if (!(error instanceof Refusal)) throw error;
-      this.#environment.count(said(error.code));
-      if (error instanceof Unmodelled)
+      if (!(error instanceof ApiError)) throw error;
+      this.#environment.count(errorCount(error.code));
+      if (error instanceof UnmodelledError)
         this.#environment.unmodelled(`${arrived.method} ${arrived.path}: ${error.message}`);
-      return error.answer;
+      return error.response;
     }
   }
 
-  refuse(status: 429 | 500, retryAfterSeconds = 1): WholeAnswer {
-    if (status === 500) return new Refusal(500, 'InternalError', 'Internal error occurred: simulated').answer;
+  reject(status: 429 | 500, retryAfterSeconds = 1): BufferedResponse {
+    if (status === 500)
+      return new ApiError(500, 'InternalError', 'Internal error occurred: simulated').response;
     const message = 'the server has received too many requests and has asked us to try again later';
-    return new Refusal(429, 'TooManyRequests', message, { retryAfterSeconds }).answer;
+    return new ApiError(429, 'TooManyRequests', message, { retryAfterSeconds }).response;
   }
 
-  #answer(request: ApiRequest): Answer {
+  #respond(request: ApiRequest): ModelResponse {
     const resource = this.#resourceOf(request);
     const { method, metadataOnly } = request;
-    const { name, namespace, query, subresource } = request.place;
+    const { name, namespace, query, subresource } = request.parsedPath;
     if (name === undefined) {
       if (method === 'POST') return this.#created(resource, request);
-      if (method !== 'GET') throw new Unmodelled(`${method} of a whole kind`);
+      if (method !== 'GET') throw new UnmodelledError(`${method} of a whole kind`);
       const selection = selectionOf(resource, namespace, query, metadataOnly);
       const isWatch = query.get('watch') === 'true';
       return isWatch ? this.#watches.watch(selection, query) : this.#lists.list(selection, query);
     }
     if (subresource === 'scale') return this.#scale(resource, name, request);
     if (subresource === 'status' ? !resource.status : subresource !== '')
-      throw new Unmodelled(`the subresource ${subresource} of ${resource.id}`);
+      throw new UnmodelledError(`the subresource ${subresource} of ${resource.id}`);
     switch (method) {
       case 'GET':
         return this.#found(this.#get(resource, namespace, name), metadataOnly);
@@ -168,17 +169,17 @@ export class ApiServer implements ModelServer {
       case 'DELETE':
         return this.#deleted(resource, name, request);
       default:
-        throw new Unmodelled(`${method} of an object`);
+        throw new UnmodelledError(`${method} of an object`);
     }
   }
 
-  #resourceOf({ place: { group, version, plural, namespace, name } }: ApiRequest): Resource {
+  #resourceOf({ parsedPath: { group, version, plural, namespace, name } }: ApiRequest): Resource {
     const resource = this.#resources.get(`${group}/${plural}`);
     if (resource === undefined || resource.kind.version !== version)
-      throw new Unmodelled(`${plural} of ${group}/${version}: tell it by serve()`);
+      throw new UnmodelledError(`${plural} of ${group}/${version}: register it with serve()`);
     const isNamespaced = resource.kind.scope === 'Namespaced';
     if (isNamespaced && name !== undefined && namespace === undefined)
-      throw new Unmodelled(`an object of ${plural} without a namespace`);
+      throw new UnmodelledError(`an object of ${plural} without a namespace`);
     return resource;
   }
 
@@ -188,24 +189,26 @@ export class ApiServer implements ModelServer {
     return version;
   }
 
-  #found(version: Version, metadataOnly: boolean): WholeAnswer {
+  #found(version: Version, metadataOnly: boolean): BufferedResponse {
     return {
       status: 200,
-      body: metadataOnly ? version.metadataText(this.#shown) : version.text(this.#shown),
+      body: metadataOnly
+        ? version.metadataText(this.#showManagedFields)
+        : version.text(this.#showManagedFields),
     };
   }
 
-  #created(resource: Resource, { place: { namespace, query }, body }: ApiRequest): WholeAnswer {
+  #created(resource: Resource, { parsedPath: { namespace, query }, body }: ApiRequest): BufferedResponse {
     if (resource.kind.scope === 'Namespaced' && namespace === undefined)
-      throw new Unmodelled('a create without a namespace');
+      throw new UnmodelledError('a create without a namespace');
     const target = { resource, namespace, manager: managerIn(query), dryRun: isDryRun(query) };
     const { version } = this.#writes.create(target, parsed(body));
-    return { status: 201, body: version.text(this.#shown) };
+    return { status: 201, body: version.text(this.#showManagedFields) };
   }
 
-  #patched(resource: Resource, name: string, request: ApiRequest): WholeAnswer {
+  #patched(resource: Resource, name: string, request: ApiRequest): BufferedResponse {
     const { contentType, body } = request;
-    const { namespace, query, subresource } = request.place;
+    const { namespace, query, subresource } = request.parsedPath;
     const target: Target = {
       resource,
       namespace,
@@ -219,38 +222,42 @@ export class ApiServer implements ModelServer {
       contentType === 'application/apply-patch+yaml'
         ? this.#writes.apply(target, patch, query.get('force') === 'true')
         : this.#writes.update(target, (current) => patchedBy(contentType, current, patch));
-    return { status: written.created ? 201 : 200, body: written.version.text(this.#shown) };
+    return { status: written.created ? 201 : 200, body: written.version.text(this.#showManagedFields) };
   }
 
-  #deleted(resource: Resource, name: string, { place: { namespace }, body }: ApiRequest): WholeAnswer {
+  #deleted(
+    resource: Resource,
+    name: string,
+    { parsedPath: { namespace }, body }: ApiRequest,
+  ): BufferedResponse {
     const outcome = this.#deletes.delete(resource, namespace, name, deleteOptions(parsed(body ?? '{}')));
-    if ('held' in outcome) return { status: 200, body: outcome.held.text(this.#shown) };
+    if ('held' in outcome) return { status: 200, body: outcome.held.text(this.#showManagedFields) };
     const { group, plural } = resource.kind;
     const details = { name, ...(group !== '' && { group }), kind: plural, uid: outcome.uid };
     const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details };
     return { status: 200, body: JSON.stringify(status) };
   }
 
-  #scale(resource: Resource, name: string, request: ApiRequest): WholeAnswer {
+  #scale(resource: Resource, name: string, request: ApiRequest): BufferedResponse {
     const { method, contentType, body } = request;
-    const { namespace, query } = request.place;
+    const { namespace, query } = request.parsedPath;
     const paths = resource.scale;
-    if (paths === undefined) throw new Unmodelled(`the scale of ${resource.id}`);
-    const answer = ({ object }: Version) => ({ status: 200, body: JSON.stringify(scaleOf(object, paths)) });
+    if (paths === undefined) throw new UnmodelledError(`the scale of ${resource.id}`);
+    const respond = ({ object }: Version) => ({ status: 200, body: JSON.stringify(scaleOf(object, paths)) });
     const current = this.#get(resource, namespace, name);
-    if (method === 'GET') return answer(current);
-    if (method !== 'PATCH') throw new Unmodelled(`${method} of a scale`);
+    if (method === 'GET') return respond(current);
+    if (method !== 'PATCH') throw new UnmodelledError(`${method} of a scale`);
     const changed = patchedBy(contentType, scaleOf(current.object, paths), parsed(body));
     const manager = managerIn(query);
     const target: Target = { resource, namespace, name, subresource: '', manager, dryRun: isDryRun(query) };
-    return answer(this.#writes.update(target, (object) => scaled(object, changed, paths)).version);
+    return respond(this.#writes.update(target, (object) => scaled(object, changed, paths)).version);
   }
 }
 
 function patchedBy(contentType: string, current: Json, patch: unknown): unknown {
   if (contentType === 'application/merge-patch+json') return mergePatched(current, patch);
   if (contentType === 'application/json-patch+json') return jsonPatched(current, patch);
-  throw new Unmodelled(`patches of type ${contentType}`);
+  throw new UnmodelledError(`patches of type ${contentType}`);
 }
 
 function managerIn(query: URLSearchParams): string {

@@ -1,13 +1,13 @@
 import { Event, foreignKind, type KubeObject, Lease, schema } from '@vmwright/runtime';
+import type { FieldError } from './errors.ts';
 import { isEmpty, isJson, type Json } from './json.ts';
 import { rejected } from './metadata-rules.ts';
 import type { Draft } from './object.ts';
-import type { Wrong } from './refusal.ts';
 import type { ResourceRules } from './resource.ts';
 
 /*
- * Kinds of Kubernetes itself, as far as controllers use them. Their objects are structs in the API server, where an empty
- * map or string is as good as none.
+ * Built-in kinds that controllers use. The real API server decodes them into structs, where an empty map or string equals
+ * a missing one.
  */
 
 const { object, optional, map, string, integer, boolean, anything } = schema;
@@ -19,7 +19,7 @@ const DATA_KEY = /^[-._a-zA-Z0-9]+$/;
 const DATA_KEY_RULE =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
-function dataProblems({ data }: Json): Wrong[] {
+function dataProblems({ data }: Json): FieldError[] {
   return Object.keys(isJson(data) ? data : {}).flatMap((key) =>
     DATA_KEY.test(key) ? [] : [rejected(`data[${key}]`, key, DATA_KEY_RULE)],
   );
@@ -80,9 +80,9 @@ const LeaseRules: ResourceRules = {
   check: leaseProblems,
 };
 
-function leaseProblems({ spec }: Json): Wrong[] {
+function leaseProblems({ spec }: Json): FieldError[] {
   const { leaseDurationSeconds: seconds, leaseTransitions: transitions } = isJson(spec) ? spec : {};
-  const problems: Wrong[] = [];
+  const problems: FieldError[] = [];
   if (typeof seconds === 'number' && seconds <= 0)
     problems.push(rejected('spec.leaseDurationSeconds', seconds, 'must be greater than 0'));
   if (typeof transitions === 'number' && transitions < 0)
@@ -90,7 +90,7 @@ function leaseProblems({ spec }: Json): Wrong[] {
   return problems;
 }
 
-/** Written by recorders and read by people: kept as it comes, and not held to the real server's rules. */
+/** Events are stored as sent, without the real server's validation. */
 const EventRules: ResourceRules = {
   kind: Event,
   schema: object({

@@ -1,16 +1,16 @@
-/** What the model of the API server takes from the world around it. */
+/** Clock, timers, ids and reporting for the API server model. */
 export interface ServerEnvironment {
   /** Milliseconds since 1970, by the server's clock. */
   now(): number;
   uuid(): string;
-  /** Lets something happen after so many milliseconds, unless `cancelled` is set meanwhile. */
+  /** Runs `act` after `ms` milliseconds, unless `cancelled` is set before. */
   after(ms: number, act: () => void): { cancelled: boolean };
-  /** How long a controller of Kubernetes itself takes for its next step. */
+  /** Delay in milliseconds before a built-in controller (the garbage collector) takes its next step. */
   controllerDelay(): number;
-  /** Told of each change, for the trace. */
+  /** Called for each change, for the trace. */
   note(what: string): void;
-  /** Told of each refusal, so that it shows which ever came: `the API server said 409`. */
+  /** Called for each error response, to count which status codes occurred. */
   count(what: string): void;
-  /** Told of each request that the model cannot answer: the run is worth nothing then. */
-  unmodelled(sentence: string): void;
+  /** Called for each request that the model does not support. The run must end, since its result means nothing. */
+  unmodelled(message: string): void;
 }

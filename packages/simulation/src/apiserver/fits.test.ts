@@ -7,7 +7,7 @@ import { same } from './json.ts';
 
 const { object, optional, string, integer, boolean, array, map, literals, anything } = schema;
 
-/** With a bit of everything, also of what only the slow way knows. */
+/** Uses every kind of field, including those that only `schema.admit` supports. */
 const MIXED = object({
   name: string(),
   size: optional(integer({ minimum: 1 })),
@@ -29,9 +29,9 @@ const anyValue = fc.letrec((tie) => ({
   ),
 })).any;
 
-/** Mostly right. */
-const mostly = (right: fc.Arbitrary<unknown>) =>
-  fc.oneof({ weight: 6, arbitrary: right }, { weight: 1, arbitrary: anyValue });
+/** Generates mostly values that match the schema. */
+const mostly = (valid: fc.Arbitrary<unknown>) =>
+  fc.oneof({ weight: 6, arbitrary: valid }, { weight: 1, arbitrary: anyValue });
 const text = fc.constantFrom('', 'New', 'Old', 'a text');
 const plain = fc.record(
   {
@@ -49,22 +49,22 @@ const more = fc.record({ short: text, free: anyValue, unknown: anyValue }, { req
 const extras = fc.oneof({ weight: 5, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: more });
 const value = mostly(fc.tuple(plain, extras).map(([one, other]) => ({ ...one, ...other })));
 
-describe('the quick look at a value', () => {
-  test('says yes only to what the API server would store as it is', () => {
-    let yes = 0;
+describe('fits', () => {
+  test('accepts only values that the API server would store unchanged', () => {
+    let accepted = 0;
     fc.assert(
       fc.property(value, (candidate) => {
         if (!fits(MIXED, candidate)) return;
-        yes += 1;
+        accepted += 1;
         const admitted = schema.admit(MIXED, candidate);
         expect(admitted.ok && same(admitted.value, candidate)).toBe(true);
       }),
       { numRuns: 20_000 },
     );
-    expect(yes).toBeGreaterThan(500);
+    expect(accepted).toBeGreaterThan(500);
   });
 
-  test('says yes to what controllers usually write', () => {
+  test('accepts what controllers usually write', () => {
     const status = { made: 'a', observedGeneration: 1, conditions: [] };
     expect(fits(Widget.schema, { spec: { text: 'a' } })).toBe(true);
     expect(fits(Widget.schema, { spec: { text: 'a' }, status })).toBe(true);

@@ -4,26 +4,27 @@ import { isJson } from './json.ts';
 type Fits = (value: unknown) => boolean;
 type Schema = schema.Schema;
 
-const KNOWN = new WeakMap<Schema, Fits>();
+const CACHE = new WeakMap<Schema, Fits>();
 
 /**
- * Whether a value plainly fits its schema, so that the API server would store it as it is: the quick way for what nearly
- * all writes are, before `schema.admit` fills, drops and finds words for what is wrong. Says no where it is not sure.
+ * Whether a value matches its schema such that the API server would store it unchanged. A fast path for nearly all
+ * writes, before `schema.admit`, which sets defaults, drops unknown fields and reports errors. May return false for a
+ * value that `schema.admit` would leave unchanged.
  */
 export function fits(node: Schema, value: unknown): boolean {
   return fitterOf(node)(value);
 }
 
-/** Made once for each schema. */
+/** Returns the compiled check of a schema; compiles it once per schema. */
 function fitterOf(node: Schema): Fits {
-  const known = KNOWN.get(node);
-  if (known !== undefined) return known;
-  const made = isPlain(node) ? plainFitter(node) : () => false;
-  KNOWN.set(node, made);
-  return made;
+  const cached = CACHE.get(node);
+  if (cached !== undefined) return cached;
+  const fitter = isPlain(node) ? plainFitter(node) : () => false;
+  CACHE.set(node, fitter);
+  return fitter;
 }
 
-/** All that this knows how to look at; whoever adds another rule to a schema gets the slow way. */
+/** Keywords supported by the fast path. Values of a schema with any other keyword go through `schema.admit`. */
 const PLAIN = new Set([
   'type',
   'description',
@@ -67,7 +68,7 @@ function plainFitter(node: Schema): Fits {
 function objectFitter({ properties = {}, additionalProperties, required = [] }: Schema): Fits {
   const fields = new Map(Object.entries(properties).map(([name, node]) => [name, fitterOf(node)]));
   const others = additionalProperties === undefined ? undefined : fitterOf(additionalProperties);
-  // A field with a default is there in the end in any case: without it, the value is not yet as it is stored.
+  // A missing field with a default would be filled in, so the value would not be stored unchanged.
   const defaults = Object.entries(properties).flatMap(([name, node]) =>
     node.default === undefined ? [] : [name],
   );

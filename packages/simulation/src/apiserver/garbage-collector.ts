@@ -1,8 +1,8 @@
 import type { OwnerReference } from '@vmwright/runtime';
 import { type DeleteOptions, Deletes, FOREGROUND, ORPHAN } from './deletes.ts';
 import type { ServerEnvironment } from './environment.ts';
+import { ApiError } from './errors.ts';
 import { isBeingDeleted, type StoredObject } from './object.ts';
-import { Refusal } from './refusal.ts';
 import type { Resource } from './resource.ts';
 import type { Change, Store } from './store.ts';
 import { keyOf, type Writes } from './writes.ts';
@@ -14,16 +14,16 @@ interface Located {
   readonly object: StoredObject;
 }
 
-/** What became of an owner. */
-type Owner = 'there' | 'gone' | 'waits for its dependents';
+/** State of an owner. */
+type Owner = 'exists' | 'gone' | 'waits for its dependents';
 
 /**
- * The garbage collector of kube-controller-manager: deletes what has lost all its owners, deletes dependents before an
- * owner that waits for them (foreground), and sets them free before one that leaves them behind (orphan).
+ * Model of kube-controller-manager's garbage collector: deletes objects that lost all their owners, deletes dependents
+ * before an owner in foreground deletion, and removes owner references before an owner with the orphan policy.
  *
- * It looks at an object some time after a change of it or of an owner, and acts on what is there at that moment, one
- * object a step. Left out: its own lag behind the watch, owners in a circle, owners in other namespaces, and owners of kinds that the model
- * does not serve (their dependents are left alone).
+ * It processes an object some time after a change of the object or of an owner, on the state at that moment, one object
+ * per step. Not modelled: its lag behind the watch, owner cycles, owners in other namespaces, and owners of kinds that
+ * the model does not serve (their dependents are ignored).
  */
 export class GarbageCollector {
   readonly #store: Store;
@@ -31,7 +31,7 @@ export class GarbageCollector {
   readonly #deletes: Deletes;
   readonly #environment: ServerEnvironment;
   readonly #resources: () => Iterable<Resource>;
-  /** Objects that are to be looked at, by uid, and whether because of an owner. */
+  /** Enqueued objects by UID, and whether a change of an owner enqueued them. */
   readonly #due = new Map<string, boolean>();
 
   constructor(
@@ -45,29 +45,30 @@ export class GarbageCollector {
     this.#deletes = new Deletes(store, environment);
     this.#environment = environment;
     this.#resources = resources;
-    store.listen((change) => this.#heard(change));
+    store.listen((change) => this.#onChange(change));
   }
 
-  #heard({ resource, before, after }: Change): void {
+  #onChange({ resource, before, after }: Change): void {
     const object = after?.object ?? before?.object;
     if (object === undefined) return;
     const { uid = '', ownerReferences, finalizers = [] } = object.metadata;
-    // The end of a dependent may be what its owner waits for.
+    // An owner in foreground deletion may be waiting for this dependent.
     if (after === undefined)
       for (const reference of ownerReferences ?? []) {
         const owner = this.#find(reference, object.metadata.namespace);
-        if (owner !== undefined && isBeingDeleted(owner.object)) this.#plan(owner.resource, owner.object);
+        if (owner !== undefined && isBeingDeleted(owner.object)) this.#enqueue(owner.resource, owner.object);
       }
-    const isGoing =
+    const deletionStarted =
       after === undefined ||
       (isBeingDeleted(object) && before?.object.metadata.deletionTimestamp === undefined);
-    if (isGoing)
-      for (const dependent of this.#dependentsOf(uid)) this.#plan(dependent.resource, dependent.object, true);
+    if (deletionStarted)
+      for (const dependent of this.#dependentsOf(uid))
+        this.#enqueue(dependent.resource, dependent.object, true);
     if (after !== undefined && (ownerReferences !== undefined || isWaiting(finalizers)))
-      this.#plan(resource, object);
+      this.#enqueue(resource, object);
   }
 
-  #plan(
+  #enqueue(
     resource: Resource,
     { metadata: { uid = '', namespace, name } }: StoredObject,
     byOwner = false,
@@ -79,33 +80,33 @@ export class GarbageCollector {
       const forOwner = this.#due.get(uid) ?? false;
       this.#due.delete(uid);
       const current = this.#store.get(resource, keyOf(namespace, name));
-      if (current?.object.metadata.uid === uid) this.#look({ resource, object: current.object }, forOwner);
+      if (current?.object.metadata.uid === uid) this.#process({ resource, object: current.object }, forOwner);
     });
   }
 
-  #look(located: Located, forOwner: boolean): void {
+  #process(located: Located, forOwner: boolean): void {
     const { finalizers = [], ownerReferences = [] } = located.object.metadata;
     if (!isBeingDeleted(located.object)) {
       if (ownerReferences.length > 0) this.#collect(located, ownerReferences, forOwner);
     } else if (finalizers.includes(ORPHAN)) {
-      this.#setFree(located);
+      this.#orphanDependents(located);
     } else if (finalizers.includes(FOREGROUND)) {
       this.#awaitDependents(located);
     }
   }
 
-  /** Deletes it, or lets go of those of its owners that are gone. */
+  /** Deletes the object if no owner keeps it, otherwise removes its references to absent owners. */
   #collect(located: Located, references: readonly OwnerReference[], forOwner: boolean): void {
     const { uid, namespace } = located.object.metadata;
     const owners = references.map((reference) => this.#stateOf(reference, namespace));
-    if (owners.includes(undefined)) return; // of a kind that is not served: nobody knows
-    // Who comes to an owner that waits already is not among those it waits for, and stays until it is gone.
-    const isHeld = owners.includes('there') || (!forOwner && owners.includes('waits for its dependents'));
+    if (owners.includes(undefined)) return; // an owner's kind is not served, so its state is unknown
+    // A dependent added to an owner already in foreground deletion is not waited for, and stays until the owner is gone.
+    const isHeld = owners.includes('exists') || (!forOwner && owners.includes('waits for its dependents'));
     if (isHeld) {
-      const left = references.filter(
-        (_, index) => owners[index] !== 'gone' && (!forOwner || owners[index] === 'there'),
+      const remaining = references.filter(
+        (_, index) => owners[index] !== 'gone' && (!forOwner || owners[index] === 'exists'),
       );
-      if (left.length < references.length) this.#patch(located, { ownerReferences: left });
+      if (remaining.length < references.length) this.#patch(located, { ownerReferences: remaining });
       return;
     }
     const isWaitedFor = owners.includes('waits for its dependents');
@@ -122,7 +123,7 @@ export class GarbageCollector {
     this.#delete(located, { uid, propagation, dryRun: false });
   }
 
-  #setFree(owner: Located): void {
+  #orphanDependents(owner: Located): void {
     const { uid = '', finalizers = [] } = owner.object.metadata;
     for (const dependent of this.#dependentsOf(uid)) {
       const { ownerReferences = [] } = dependent.object.metadata;
@@ -140,7 +141,7 @@ export class GarbageCollector {
       this.#patch(owner, { finalizers: finalizers.filter((each) => each !== FOREGROUND) });
     else
       for (const { resource, object } of blocking)
-        if (!isBeingDeleted(object)) this.#plan(resource, object, true);
+        if (!isBeingDeleted(object)) this.#enqueue(resource, object, true);
   }
 
   #stateOf(reference: OwnerReference, namespace: string | undefined): Owner | undefined {
@@ -151,7 +152,7 @@ export class GarbageCollector {
     const { finalizers = [] } = owner.object.metadata;
     return isBeingDeleted(owner.object) && finalizers.includes(FOREGROUND)
       ? 'waits for its dependents'
-      : 'there';
+      : 'exists';
   }
 
   #resourceOf({ apiVersion, kind }: OwnerReference): Resource | undefined {
@@ -193,12 +194,12 @@ export class GarbageCollector {
     this.#attempt(() => this.#deletes.delete(resource, namespace, name, options));
   }
 
-  /** What is refused because the object has changed meanwhile is looked at again upon that change. */
+  /** Ignores 404 and 409: the change that caused the conflict enqueues the object again. */
   #attempt(act: () => unknown): void {
     try {
       act();
     } catch (error) {
-      if (!(error instanceof Refusal) || (error.code !== 404 && error.code !== 409)) throw error;
+      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
     }
   }
 }

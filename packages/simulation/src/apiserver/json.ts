@@ -9,7 +9,7 @@ export function isEmpty(value: Json): boolean {
   return true;
 }
 
-/** The same content, whatever the order of fields. */
+/** Deep equality, ignoring the order of fields. */
 export function same(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {
@@ -27,14 +27,14 @@ export function same(a: unknown, b: unknown): boolean {
   return fields === 0;
 }
 
-/** The value at a path of fields. */
+/** Returns the value at a path of fields, or undefined. */
 export function fieldAt(value: unknown, path: readonly string[]): unknown {
   let at = value;
   for (const name of path) at = isJson(at) ? at[name] : undefined;
   return at;
 }
 
-/** A copy in which the field at the path has this value. Objects on the way are made where there are none. */
+/** Returns a copy with the field at the path set. Creates missing objects along the path. */
 export function withFieldAt(value: Json, path: readonly string[], set: unknown): Json {
   const [name, ...rest] = path;
   if (name === undefined) return value;

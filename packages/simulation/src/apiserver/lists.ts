@@ -1,26 +1,26 @@
-import type { WholeAnswer } from '../world/server.ts';
-import { badRequest, expired, Refusal, Unmodelled } from './refusal.ts';
+import type { BufferedResponse } from '../world/server.ts';
+import { ApiError, badRequest, expired, UnmodelledError } from './errors.ts';
 import type { Selection } from './selection.ts';
 import type { Store } from './store.ts';
 import type { Version } from './version.ts';
 
-/** Where a list goes on: as of which version, and after which key. */
+/** Decoded continue token: the resource version of the list and the last key returned. */
 interface Continuation {
   readonly number: number;
   readonly after: string;
 }
 
-/** Answers lists: of the newest state, of one at least as new as asked, or page by page as of the same moment. */
+/** Serves lists: of the newest state, of an exact version, or page by page as of one version. */
 export class Lists {
   readonly #store: Store;
-  readonly #shown: boolean;
+  readonly #showManagedFields: boolean;
 
-  constructor(store: Store, managedFieldsShown: boolean) {
+  constructor(store: Store, showManagedFields: boolean) {
     this.#store = store;
-    this.#shown = managedFieldsShown;
+    this.#showManagedFields = showManagedFields;
   }
 
-  list(selection: Selection, query: URLSearchParams): WholeAnswer {
+  list(selection: Selection, query: URLSearchParams): BufferedResponse {
     const from = this.#from(query);
     const limit = Number(query.get('limit') ?? 0);
     const { resource, matches, metadataOnly } = selection;
@@ -32,7 +32,7 @@ export class Lists {
     for (const [key, version] of all) {
       if (key <= from.after || !isWithin(selection, version)) continue;
       if (limit > 0 && page.length === limit) {
-        more = true; // perhaps none that matches: the server does not look ahead, and the last page may be empty
+        more = true; // the real server does not look ahead for a match, so the last page may be empty
         break;
       }
       if (!matches(version.object)) continue;
@@ -40,7 +40,7 @@ export class Lists {
       last = key;
     }
     const texts = page.map((version) =>
-      metadataOnly ? version.metadataText(this.#shown) : version.text(this.#shown),
+      metadataOnly ? version.metadataText(this.#showManagedFields) : version.text(this.#showManagedFields),
     );
     const metadata = {
       resourceVersion: String(from.number),
@@ -81,7 +81,7 @@ export class Lists {
       if (number <= this.#store.number) return { number, after: '' };
     }
     if (number > this.#store.number)
-      throw new Refusal(
+      throw new ApiError(
         504,
         'Timeout',
         `Timeout: Too large resource version: ${number}, current: ${this.#store.number}`,
@@ -91,15 +91,15 @@ export class Lists {
         },
       );
     if (match === '' && query.has('limit') && number !== 0)
-      throw new Unmodelled('a list with limit and resourceVersion and without resourceVersionMatch');
+      throw new UnmodelledError('a list with limit and resourceVersion and without resourceVersionMatch');
     return newest;
   }
 }
 
-function badMatch(why: string): Refusal {
+function badMatch(why: string): ApiError {
   const field = 'resourceVersionMatch';
   const message = `Forbidden: ${why}`;
-  return new Refusal(422, 'Invalid', `ListOptions.meta.k8s.io "" is invalid: ${field}: ${message}`, {
+  return new ApiError(422, 'Invalid', `ListOptions.meta.k8s.io "" is invalid: ${field}: ${message}`, {
     group: 'meta.k8s.io',
     kind: 'ListOptions',
     causes: [{ reason: 'FieldValueForbidden', message, field }],
@@ -113,7 +113,7 @@ function isWithin({ namespace }: Selection, { object }: Version): boolean {
 export function numberIn(resourceVersion: string): number {
   const number = Number(resourceVersion);
   if (!Number.isInteger(number) || number < 0)
-    throw new Unmodelled(`the resource version ${resourceVersion}`);
+    throw new UnmodelledError(`the resource version ${resourceVersion}`);
   return number;
 }
 

@@ -1,5 +1,5 @@
+import { type FieldError, UnmodelledError } from './errors.ts';
 import type { DraftMeta, StoredMeta } from './object.ts';
-import { Unmodelled, type Wrong } from './refusal.ts';
 
 const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const LABEL_VALUE = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
@@ -11,36 +11,36 @@ const NAME_RULE =
 const LABEL_RULE =
   "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
-/** What is wrong with an object's metadata, in the API server's words. */
-export function metadataProblems(metadata: DraftMeta): Wrong[] {
+/** Returns the validation errors of an object's metadata, with the API server's texts. */
+export function metadataProblems(metadata: DraftMeta): FieldError[] {
   const { name = '', labels = {}, annotations = {}, finalizers = [], ownerReferences = [] } = metadata;
-  const problems: Wrong[] = [];
+  const problems: FieldError[] = [];
   if (name === '')
     problems.push({
       field: 'metadata.name',
       reason: 'FieldValueRequired',
       message: 'Required value: name or generateName is required',
     });
-  else if (name.length > 253) throw new Unmodelled('names of more than 253 characters');
+  else if (name.length > 253) throw new UnmodelledError('names of more than 253 characters');
   else if (!SUBDOMAIN.test(name)) problems.push(rejected('metadata.name', name, NAME_RULE));
   for (const [key, value] of Object.entries(labels)) {
-    if (!QUALIFIED.test(key) || value.length > 63) throw new Unmodelled(`the label ${key}=${value}`);
+    if (!QUALIFIED.test(key) || value.length > 63) throw new UnmodelledError(`the label ${key}=${value}`);
     if (!LABEL_VALUE.test(value)) problems.push(rejected('metadata.labels', value, LABEL_RULE));
   }
   for (const key of Object.keys(annotations))
-    if (!QUALIFIED.test(key.toLowerCase())) throw new Unmodelled(`the annotation ${key}`);
+    if (!QUALIFIED.test(key.toLowerCase())) throw new UnmodelledError(`the annotation ${key}`);
   for (const finalizer of finalizers)
-    if (!QUALIFIED.test(finalizer)) throw new Unmodelled(`the finalizer ${finalizer}`);
+    if (!QUALIFIED.test(finalizer)) throw new UnmodelledError(`the finalizer ${finalizer}`);
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion'))
-    throw new Unmodelled('the finalizers orphan and foregroundDeletion at the same time');
+    throw new UnmodelledError('the finalizers orphan and foregroundDeletion at the same time');
   if (ownerReferences.filter(({ controller }) => controller).length > 1)
-    throw new Unmodelled('two owners as controllers');
+    throw new UnmodelledError('two owners as controllers');
   return problems;
 }
 
-/** What is wrong with a change of it. */
-export function metadataChangeProblems(before: StoredMeta, after: DraftMeta): Wrong[] {
-  const problems: Wrong[] = [];
+/** Returns the validation errors of a change of an object's metadata. */
+export function metadataChangeProblems(before: StoredMeta, after: DraftMeta): FieldError[] {
+  const problems: FieldError[] = [];
   if (before.deletionTimestamp !== undefined) {
     const added = (after.finalizers ?? []).filter((each) => !before.finalizers?.includes(each));
     const list = [...new Set(added)].sort().map((each) => JSON.stringify(each));
@@ -55,6 +55,6 @@ export function metadataChangeProblems(before: StoredMeta, after: DraftMeta): Wr
   return problems;
 }
 
-export function rejected(field: string, value: unknown, why: string): Wrong {
+export function rejected(field: string, value: unknown, why: string): FieldError {
   return { field, reason: 'FieldValueInvalid', message: `Invalid value: ${JSON.stringify(value)}: ${why}` };
 }

@@ -1,7 +1,7 @@
+import { ApiError, UnmodelledError } from './errors.ts';
 import { isJson, type Json, same } from './json.ts';
-import { Refusal, Unmodelled } from './refusal.ts';
 
-/** JSON merge patch (RFC 7386). */
+/** Applies a JSON merge patch (RFC 7386). */
 export function mergePatched(target: unknown, patch: unknown): unknown {
   if (!isJson(patch)) return patch;
   const result: Record<string, unknown> = isJson(target) ? { ...target } : {};
@@ -13,12 +13,13 @@ export function mergePatched(target: unknown, patch: unknown): unknown {
   return result;
 }
 
-/** JSON patch (RFC 6902): add, remove, replace, test. */
+/** Applies a JSON patch (RFC 6902) with the operations add, remove, replace and test. */
 export function jsonPatched(target: unknown, operations: unknown): unknown {
-  if (!Array.isArray(operations)) throw new Unmodelled('a JSON patch that is no list');
+  if (!Array.isArray(operations)) throw new UnmodelledError('a JSON patch that is not a list');
   let result = target;
   for (const operation of operations) {
-    if (!isJson(operation) || typeof operation.path !== 'string') throw new Unmodelled('such a JSON patch');
+    if (!isJson(operation) || typeof operation.path !== 'string')
+      throw new UnmodelledError('a JSON patch operation without a path');
     const path = operation.path.split('/').slice(1).map(unescaped);
     result = changed(result, path, operation, operation.path);
   }
@@ -31,7 +32,7 @@ function unescaped(step: string): string {
 
 function changed(value: unknown, path: readonly string[], operation: Json, whole: string): unknown {
   const [step, ...rest] = path;
-  if (step === undefined) throw new Unmodelled('a JSON patch of the whole object');
+  if (step === undefined) throw new UnmodelledError('a JSON patch of the whole object');
   if (Array.isArray(value)) return changedList(value, step, rest, operation, whole);
   const { op } = operation;
   if (!isJson(value)) throw failed(op, whole, 'missing path');
@@ -42,7 +43,7 @@ function changed(value: unknown, path: readonly string[], operation: Json, whole
   }
   switch (op) {
     case 'add':
-    case 'replace': // the server's library replaces what is not there
+    case 'replace': // the API server's library accepts a replace of a missing field
       return { ...value, [step]: operation.value };
     case 'remove': {
       if (!has) throw failed(op, whole, 'missing key');
@@ -53,7 +54,7 @@ function changed(value: unknown, path: readonly string[], operation: Json, whole
       if (!same(value[step] ?? null, operation.value ?? null)) throw failed(op, whole, 'test failed');
       return value;
     default:
-      throw new Unmodelled(`the JSON patch operation ${op}`);
+      throw new UnmodelledError(`the JSON patch operation ${op}`);
   }
 }
 
@@ -66,8 +67,8 @@ function changedList(
 ): unknown {
   const { op, value } = operation;
   const index = step === '-' ? list.length : Number(step);
-  const most = op === 'add' && rest.length === 0 ? list.length : list.length - 1;
-  if (!Number.isInteger(index) || index < 0 || index > most) throw failed(op, whole, 'no such index');
+  const lastIndex = op === 'add' && rest.length === 0 ? list.length : list.length - 1;
+  if (!Number.isInteger(index) || index < 0 || index > lastIndex) throw failed(op, whole, 'no such index');
   if (rest.length > 0) return list.with(index, changed(list[index], rest, operation, whole));
   switch (op) {
     case 'add':
@@ -80,13 +81,13 @@ function changedList(
       if (!same(list[index], value)) throw failed(op, whole, 'test failed');
       return list;
     default:
-      throw new Unmodelled(`the JSON patch operation ${op}`);
+      throw new UnmodelledError(`the JSON patch operation ${op}`);
   }
 }
 
-/** The server's sentence repeats the patch and its library's words; nobody reads it, and the reason is what counts. */
-function failed(op: unknown, path: string, why: string): Refusal {
-  return new Refusal(
+/** The text differs from the API server's, which repeats the patch and its library's error; only code and reason match. */
+function failed(op: unknown, path: string, why: string): ApiError {
+  return new ApiError(
     422,
     'Invalid',
     `the server rejected our request due to an error in our request: ${op} of ${path}: ${why}`,

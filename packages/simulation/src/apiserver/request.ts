@@ -1,8 +1,8 @@
-import type { Arrived } from '../world/server.ts';
-import { Unmodelled } from './refusal.ts';
+import type { ModelRequest } from '../world/server.ts';
+import { UnmodelledError } from './errors.ts';
 
-/** What a path with its query says. */
-interface Place {
+/** Parsed path and query of a request. */
+interface ParsedPath {
   readonly group: string;
   readonly version: string;
   readonly plural: string;
@@ -12,40 +12,40 @@ interface Place {
   readonly query: URLSearchParams;
 }
 
-/** A request to the API server, taken apart. */
+/** A parsed request to the API server. */
 export interface ApiRequest {
-  readonly method: Arrived['method'];
-  readonly place: Place;
+  readonly method: ModelRequest['method'];
+  readonly parsedPath: ParsedPath;
   readonly contentType: string;
   readonly metadataOnly: boolean;
   readonly body: string | undefined;
 }
 
-/** Paths that are kept, for all servers: histories ask for the same ones again and again. */
-const MOST_KEPT = 5_000;
-const PLACES = new Map<string, Place>();
+/** Cache of parsed paths, shared by all servers: runs request the same paths over and over. */
+const MAX_CACHED = 5_000;
+const CACHE = new Map<string, ParsedPath>();
 
-/** Takes a request apart. */
-export function readRequest({ method, path, headers, body }: Arrived): ApiRequest {
+/** Parses a request. */
+export function readRequest({ method, path, headers, body }: ModelRequest): ApiRequest {
   return {
     method,
-    place: keptPlace(path),
+    parsedPath: cachedPath(path),
     contentType: headers['content-type'] ?? '',
     metadataOnly: headers.accept?.includes('as=PartialObjectMetadata') ?? false,
     body,
   };
 }
 
-function keptPlace(path: string): Place {
-  const kept = PLACES.get(path);
-  if (kept !== undefined) return kept;
-  if (PLACES.size >= MOST_KEPT) PLACES.clear();
-  const place = placeOf(path);
-  PLACES.set(path, place);
+function cachedPath(path: string): ParsedPath {
+  const cached = CACHE.get(path);
+  if (cached !== undefined) return cached;
+  if (CACHE.size >= MAX_CACHED) CACHE.clear();
+  const place = parsePath(path);
+  CACHE.set(path, place);
   return place;
 }
 
-function placeOf(path: string): Place {
+function parsePath(path: string): ParsedPath {
   const cut = path.indexOf('?');
   const query = new URLSearchParams(cut === -1 ? '' : path.slice(cut + 1));
   const [root, ...steps] = (cut === -1 ? path : path.slice(0, cut)).split('/').slice(1);
@@ -55,7 +55,7 @@ function placeOf(path: string): Place {
   const [, namespace] = isNamespaced ? steps.splice(0, 2) : [];
   const [plural = '', name, subresource = '', ...more] = steps;
   if ((root !== 'api' && root !== 'apis') || plural === '' || more.length > 0)
-    throw new Unmodelled(`the path ${path}`);
+    throw new UnmodelledError(`the path ${path}`);
   return {
     group,
     version,

@@ -1,34 +1,34 @@
 import type { DeclaredKind, Kind, KubeObject, schema } from '@vmwright/runtime';
+import type { FieldError } from './errors.ts';
 import type { Json } from './json.ts';
 import type { Draft } from './object.ts';
 import type { OwnershipRules } from './ownership/managers.ts';
 import { objectShape } from './ownership/shape.ts';
-import type { Wrong } from './refusal.ts';
 import { type ScalePaths, scaleProblems } from './scale.ts';
 
-/** What the server must know of a kind to serve it. */
+/** Definition of a served kind. */
 export interface ResourceRules {
   readonly kind: Kind;
-  /** Of the object but for its apiVersion, kind and metadata. */
+  /** Schema of the object without apiVersion, kind and metadata. */
   readonly schema: schema.Schema;
-  /** Whether it is declared by a CRD; the server's own kinds are structs, in which what is empty is not there. */
+  /** Whether a CRD declares the kind. Built-in kinds are structs, which drop empty fields. */
   readonly custom: boolean;
-  /** Whether `status` is written apart from the rest. */
+  /** Whether the kind has the status subresource. */
   readonly status: boolean;
   readonly scale?: ScalePaths;
-  /** Fields by which lists and watches select, beside name and namespace: `spec.zone`. */
+  /** Fields for field selectors in addition to name and namespace, such as `spec.zone`. */
   readonly selectable?: readonly string[];
-  /** What is there before anything is: structs that are never missing, and so nobody's. @default nothing */
+  /** Structs that always exist, even in a new object, so that no manager owns them. @default {} */
   readonly empty?: Json;
-  /** Brings an object into the form in which it is stored, after its schema has. */
+  /** Converts an admitted object to its stored form. */
   readonly canonical?: (object: Draft) => Draft;
-  /** What is wrong beside the schema: CEL rules in our own words, and what Kubernetes checks in code. */
-  readonly check?: (object: Json, before: Json | undefined) => readonly Wrong[];
+  /** Validation beyond the schema: CEL rules in TypeScript, and checks that Kubernetes does in code. */
+  readonly check?: (object: Json, before: Json | undefined) => readonly FieldError[];
 }
 
-/** A kind that is served. */
+/** A served kind. */
 export interface Resource extends ResourceRules {
-  /** `group/plural`, which is its place in the store. */
+  /** `group/plural`, the key of the kind in the store. */
   readonly id: string;
   readonly apiVersion: string;
   readonly ownership: OwnershipRules;
@@ -36,36 +36,36 @@ export interface Resource extends ResourceRules {
 
 const RESOURCES = new WeakMap<ResourceRules, Resource>();
 
-/** The same for the same rules: each simulated world has a server of its own that serves the same kinds. */
+/** Returns the resource of a definition. Cached, because the servers of all simulations serve the same kinds. */
 export function resourceOf(rules: ResourceRules): Resource {
-  const known = RESOURCES.get(rules);
-  if (known !== undefined) return known;
+  const cached = RESOURCES.get(rules);
+  if (cached !== undefined) return cached;
   const { group, version, plural } = rules.kind;
   const apiVersion = group === '' ? version : `${group}/${version}`;
   const ownership = { apiVersion, shape: objectShape(rules.schema) };
-  const made = { ...rules, id: `${group}/${plural}`, apiVersion, ownership };
-  RESOURCES.set(rules, made);
-  return made;
+  const resource = { ...rules, id: `${group}/${plural}`, apiVersion, ownership };
+  RESOURCES.set(rules, resource);
+  return resource;
 }
 
 const DECLARED = new WeakMap<AnyDeclaredKind, ResourceRules>();
 
-/** As much of a declared kind as is the same for all. */
+/** A declared kind of any object type. */
 export type AnyDeclaredKind = Kind<KubeObject> & Pick<DeclaredKind, 'declaration' | 'schema'>;
 
-/** Of a kind of our own, as its CRD would have it served. @throws for CEL rules that nobody has put into words */
+/** Returns the definition of a kind declared by a CRD. @throws if it has CEL rules and no `check` */
 export function declaredResource(kind: AnyDeclaredKind, check?: ResourceRules['check']): ResourceRules {
   if (check !== undefined) return rulesOf(kind, check);
-  const known = DECLARED.get(kind) ?? rulesOf(kind);
-  DECLARED.set(kind, known);
-  return known;
+  const rules = DECLARED.get(kind) ?? rulesOf(kind);
+  DECLARED.set(kind, rules);
+  return rules;
 }
 
 function rulesOf(kind: AnyDeclaredKind, check?: ResourceRules['check']): ResourceRules {
   const stored = kind.declaration.versions.find(({ name }) => name === kind.version);
   if (check === undefined && hasRules(kind.schema))
     throw new Error(
-      `${kind.kind} has CEL rules, which the model of the API server cannot evaluate; give it a function that checks the same`,
+      `${kind.kind} has CEL rules, which the API server model cannot evaluate; pass serve() a function that does the same checks`,
     );
   const scale = stored?.scale && scalePaths(stored.scale);
   return {

@@ -1,21 +1,21 @@
+import { ApiError, type FieldError, UnmodelledError } from './errors.ts';
 import { fieldAt, isJson, type Json, withFieldAt } from './json.ts';
 import type { StoredObject } from './object.ts';
-import { Refusal, Unmodelled, type Wrong } from './refusal.ts';
 
-/** Where an object has its numbers. */
+/** Paths of the fields behind the scale subresource. */
 export interface ScalePaths {
   readonly spec: readonly string[];
   readonly status: readonly string[];
   readonly selector: readonly string[] | undefined;
 }
 
-/** The part of an object that autoscalers see. */
+/** Returns the `Scale` of an object. */
 export function scaleOf(object: StoredObject, { spec, status, selector }: ScalePaths): Json {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const selected = selector && fieldAt(object, selector);
   const wanted = fieldAt(object, spec);
   if (wanted === undefined)
-    throw new Refusal(
+    throw new ApiError(
       500,
       'InternalError',
       `Internal error occurred: the spec replicas field "${spec.join('.')}" does not exist`,
@@ -38,18 +38,18 @@ export function scaleOf(object: StoredObject, { spec, status, selector }: ScaleP
   };
 }
 
-/** The object as a change of its scale makes it. */
+/** Returns the object with a changed `Scale` applied. */
 export function scaled(object: Json, changed: unknown, { spec }: ScalePaths): Json {
   const { metadata, spec: wanted } = isJson(changed) ? changed : {};
   const { resourceVersion } = isJson(metadata) ? metadata : {};
   const { replicas = 0 } = isJson(wanted) ? wanted : {};
   if (typeof replicas !== 'number' || !Number.isInteger(replicas))
-    throw new Unmodelled('replicas that are no number');
+    throw new UnmodelledError('replicas that are not an integer');
   return withFieldAt(withFieldAt(object, ['metadata', 'resourceVersion'], resourceVersion), spec, replicas);
 }
 
-/** What is wrong with the numbers that make an object scalable, beside its schema. */
-export function scaleProblems(object: Json, { spec, status }: ScalePaths): Wrong[] {
+/** Returns the validation errors of the replica counts, beyond the schema. */
+export function scaleProblems(object: Json, { spec, status }: ScalePaths): FieldError[] {
   return [spec, status].flatMap((path) => {
     const value = fieldAt(object, path);
     const field = `.${path.join('.')}`;

@@ -1,12 +1,12 @@
 import type { Resource } from './resource.ts';
 import { fieldSelector, labelSelector, type Selector } from './selectors.ts';
 
-/** Which objects of a kind a list or watch is about. */
+/** Selects the objects of a list or watch. */
 export interface Selection {
   readonly resource: Resource;
   readonly namespace: string | undefined;
   readonly matches: Selector;
-  /** Names, labels and the like instead of whole objects. */
+  /** Whether the client requested `PartialObjectMetadata`. */
   readonly metadataOnly: boolean;
 }
 
@@ -22,5 +22,10 @@ export function selectionOf(
   const fields = query.get('fieldSelector');
   if (labels !== null && labels !== '') selectors.push(labelSelector(labels));
   if (fields !== null && fields !== '') selectors.push(fieldSelector(resource, fields));
-  return { resource, namespace, matches: (object) => selectors.every((is) => is(object)), metadataOnly };
+  return {
+    resource,
+    namespace,
+    matches: (object) => selectors.every((selects) => selects(object)),
+    metadataOnly,
+  };
 }

@@ -1,5 +1,5 @@
 import { byFields, byLabels, type Selects } from '@vmwright/runtime';
-import { Unmodelled } from './refusal.ts';
+import { UnmodelledError } from './errors.ts';
 import type { Resource } from './resource.ts';
 
 export type Selector = Selects;
@@ -8,17 +8,17 @@ export function labelSelector(text: string): Selector {
   try {
     return byLabels(text);
   } catch {
-    throw new Unmodelled(`the label selector ${text}`);
+    throw new UnmodelledError(`the label selector ${text}`);
   }
 }
 
-/** `metadata.name=a,metadata.namespace=b`, and the fields that the kind declares selectable. */
+/** Parses a field selector on `metadata.name`, `metadata.namespace` and the kind's selectable fields. */
 export function fieldSelector({ kind, selectable = [] }: Resource, text: string): Selector {
   for (const term of text.split(',')) {
     const [field = ''] = term.split(/[=!]/, 1);
     const isName =
       field === 'metadata.name' || (field === 'metadata.namespace' && kind.scope === 'Namespaced');
-    if (!(isName || selectable.includes(field))) throw new Unmodelled(`the field selector ${term}`);
+    if (!(isName || selectable.includes(field))) throw new UnmodelledError(`the field selector ${term}`);
   }
   return byFields(text);
 }

@@ -5,7 +5,7 @@ import { ApiServer } from './api-server.ts';
 
 export const API_SERVER = 'https://api.simulated';
 
-/** Puts an API server into a simulated world. */
+/** Creates an API server and registers it on the simulated network. */
 export function startApiServer(simulation: Simulation, origin: string = API_SERVER): ApiServer {
   const { schedule, choices, network, counts } = simulation;
   const server = new ApiServer({
@@ -16,14 +16,14 @@ export function startApiServer(simulation: Simulation, origin: string = API_SERV
       controllerDelay: () => choices.delay(),
       note: (what) => simulation.note('api server', what),
       count: (what) => counts.add(what),
-      unmodelled: (sentence) => schedule.fail(new Error(sentence)),
+      unmodelled: (message) => schedule.fail(new Error(message)),
     },
   });
   network.serve(origin, server);
   return server;
 }
 
-/** How simulated processes reach it. */
+/** Returns the access with which simulated processes connect to the API server. */
 export function accessTo(origin: string = API_SERVER, namespace = 'default'): Access {
   return { server: { origin }, credentials: noCredentials, namespace };
 }

@@ -3,7 +3,7 @@ import type { Owners } from './ownership/managers.ts';
 import type { Resource } from './resource.ts';
 import { Version } from './version.ts';
 
-/** Something that was stored: `after` is missing for a deletion, `before` for a creation. */
+/** A stored change. `before` is undefined for a creation, `after` for a deletion. */
 export interface Change {
   readonly resource: Resource;
   readonly key: string;
@@ -13,20 +13,20 @@ export interface Change {
   readonly after: Version | undefined;
 }
 
-/** All objects of a kind, and what became of them. */
-interface Shelf {
+/** Objects of one kind and their history. */
+interface Table {
   readonly objects: Map<string, Version>;
-  /** In their order; those that are compacted are gone. */
+  /** Changes since the last compaction, in order. */
   changes: Change[];
-  /** Keys in order; made anew when one has come or gone. */
+  /** Sorted keys; undefined after an object was added or removed. */
   sorted: readonly string[] | undefined;
 }
 
 export type Listener = (change: Change) => void;
 
-/** What etcd is to the API server: objects by key, one counter for all changes, and a history of them. */
+/** Model of etcd: objects by key, one revision counter for all changes, and the history of changes. */
 export class Store {
-  readonly #shelves = new Map<string, Shelf>();
+  readonly #tables = new Map<string, Table>();
   readonly #listeners: Listener[] = [];
   #number: number;
   #compacted: number;
@@ -36,38 +36,38 @@ export class Store {
     this.#compacted = firstNumber;
   }
 
-  /** The newest resource version of all. */
+  /** The newest resource version. */
   get number(): number {
     return this.#number;
   }
 
-  /** Up to which the history is forgotten. */
+  /** The resource version of the last compaction. */
   get compacted(): number {
     return this.#compacted;
   }
 
-  /** Told of each change, in order, right after it. */
+  /** Registers a listener that is called synchronously after each change, in order. */
   listen(listener: Listener): void {
     this.#listeners.push(listener);
   }
 
   get(resource: Resource, key: string): Version | undefined {
-    return this.#shelf(resource).objects.get(key);
+    return this.#table(resource).objects.get(key);
   }
 
-  /** In the order of their keys. */
+  /** Lists the current objects of a kind by key order. */
   *list(resource: Resource): Generator<readonly [string, Version], void, undefined> {
-    const shelf = this.#shelf(resource);
-    shelf.sorted ??= [...shelf.objects.keys()].sort();
-    for (const key of shelf.sorted) {
-      const version = shelf.objects.get(key);
+    const table = this.#table(resource);
+    table.sorted ??= [...table.objects.keys()].sort();
+    for (const key of table.sorted) {
+      const version = table.objects.get(key);
       if (version !== undefined) yield [key, version];
     }
   }
 
-  /** As it was at an earlier moment that is not forgotten. */
+  /** Lists the objects of a kind as of a resource version that is not compacted. */
   *listAt(resource: Resource, number: number): Generator<readonly [string, Version], void, undefined> {
-    const { objects, changes } = this.#shelf(resource);
+    const { objects, changes } = this.#table(resource);
     const then = new Map(objects);
     for (const { key, before } of changes.filter((each) => each.number > number).reverse()) {
       if (before === undefined) then.delete(key);
@@ -79,64 +79,64 @@ export class Store {
     }
   }
 
-  /** What has changed after a moment that is not forgotten. */
+  /** Returns the changes after a resource version that is not compacted. */
   changesSince(resource: Resource, number: number): readonly Change[] {
-    const { changes } = this.#shelf(resource);
+    const { changes } = this.#table(resource);
     let from = changes.length;
     while (from > 0 && (changes[from - 1]?.number ?? 0) > number) from -= 1;
     return changes.slice(from);
   }
 
-  /** Stores a new state. @param object whose resource version is filled in here */
+  /** Stores an object under the next resource version. */
   put(resource: Resource, key: string, object: StoredObject, owners: Owners | (() => Owners)): Version {
     this.#number += 1;
     const number = this.#number;
     const metadata = { ...object.metadata, resourceVersion: String(number) };
     const after = new Version(resource, { ...object, metadata }, number, owners);
-    const shelf = this.#shelf(resource);
-    const before = shelf.objects.get(key);
-    if (before === undefined) shelf.sorted = undefined;
-    shelf.objects.set(key, after);
-    this.#tell(shelf, { resource, key, number, before, after });
+    const table = this.#table(resource);
+    const before = table.objects.get(key);
+    if (before === undefined) table.sorted = undefined;
+    table.objects.set(key, after);
+    this.#record(table, { resource, key, number, before, after });
     return after;
   }
 
   delete(resource: Resource, key: string): void {
-    const shelf = this.#shelf(resource);
-    const before = shelf.objects.get(key);
+    const table = this.#table(resource);
+    const before = table.objects.get(key);
     if (before === undefined) return;
     this.#number += 1;
-    shelf.objects.delete(key);
-    shelf.sorted = undefined;
-    this.#tell(shelf, { resource, key, number: this.#number, before, after: undefined });
+    table.objects.delete(key);
+    table.sorted = undefined;
+    this.#record(table, { resource, key, number: this.#number, before, after: undefined });
   }
 
-  /** Forgets all history up to now: whoever asks for what was before gets a 410. */
+  /** Drops all history: requests for older resource versions get 410. */
   compact(): void {
     this.#compacted = this.#number;
-    for (const shelf of this.#shelves.values()) shelf.changes = [];
+    for (const table of this.#tables.values()) table.changes = [];
   }
 
-  /** Takes objects away as a restore does: without a change that anybody is told of. Older versions are forgotten. */
-  lose(resource: Resource, keys: readonly string[]): void {
-    const shelf = this.#shelf(resource);
-    for (const key of keys) shelf.objects.delete(key);
-    shelf.sorted = undefined;
-    // As `etcdutl snapshot restore --bump-revision --mark-compacted` does, so that watches notice.
+  /** Removes objects without a change event, as the restore of a backup does, and compacts the history. */
+  removeSilently(resource: Resource, keys: readonly string[]): void {
+    const table = this.#table(resource);
+    for (const key of keys) table.objects.delete(key);
+    table.sorted = undefined;
+    // Like `etcdutl snapshot restore --bump-revision --mark-compacted`, so that clients must list again.
     this.#number += 1_000;
     this.compact();
   }
 
-  #tell(shelf: Shelf, change: Change): void {
-    shelf.changes.push(change);
+  #record(table: Table, change: Change): void {
+    table.changes.push(change);
     for (const listener of this.#listeners) listener(change);
   }
 
-  #shelf({ id }: Resource): Shelf {
-    const known = this.#shelves.get(id);
-    if (known !== undefined) return known;
-    const shelf: Shelf = { objects: new Map(), changes: [], sorted: undefined };
-    this.#shelves.set(id, shelf);
-    return shelf;
+  #table({ id }: Resource): Table {
+    const existing = this.#tables.get(id);
+    if (existing !== undefined) return existing;
+    const table: Table = { objects: new Map(), changes: [], sorted: undefined };
+    this.#tables.set(id, table);
+    return table;
   }
 }

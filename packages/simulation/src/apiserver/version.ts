@@ -1,10 +1,10 @@
 import type { StoredObject } from './object.ts';
-import { managedFields, NOBODY, type Owners } from './ownership/managers.ts';
+import { managedFields, NO_OWNERS, type Owners } from './ownership/managers.ts';
 import type { Resource } from './resource.ts';
 
 /**
- * One state of an object. Its owners are worked out when somebody asks for the first time: most objects are never
- * applied, and then nobody does. Its text is made once, however many read it.
+ * One version of an object. Field owners are computed on first use, because most objects are never applied and need
+ * none. The JSON text is cached for all readers.
  */
 export class Version {
   readonly object: StoredObject;
@@ -19,7 +19,7 @@ export class Version {
     resource: Resource,
     object: StoredObject,
     number: number,
-    owners: Owners | (() => Owners) = NOBODY,
+    owners: Owners | (() => Owners) = NO_OWNERS,
   ) {
     this.#resource = resource;
     this.object = object;
@@ -32,15 +32,15 @@ export class Version {
     return this.#owners;
   }
 
-  /** As it is served. @param shown with its managed fields */
-  text(shown: boolean): string {
-    this.#text ??= JSON.stringify(shown ? this.#withManagedFields() : this.object);
+  /** Returns the object as JSON. @param showManagedFields must be the same for all calls, since the text is cached */
+  text(showManagedFields: boolean): string {
+    this.#text ??= JSON.stringify(showManagedFields ? this.#withManagedFields() : this.object);
     return this.#text;
   }
 
-  /** Its metadata alone, as `PartialObjectMetadata`. */
-  metadataText(shown: boolean): string {
-    const { metadata } = shown ? this.#withManagedFields() : this.object;
+  /** Returns the metadata as a `PartialObjectMetadata` in JSON. */
+  metadataText(showManagedFields: boolean): string {
+    const { metadata } = showManagedFields ? this.#withManagedFields() : this.object;
     this.#metadataText ??= JSON.stringify({
       kind: 'PartialObjectMetadata',
       apiVersion: 'meta.k8s.io/v1',
@@ -49,7 +49,7 @@ export class Version {
     return this.#metadataText;
   }
 
-  /** The same state under a later number: of what is deleted, and of what leaves a selection. */
+  /** Returns the same state under a later resource version, for the event of a deletion or of leaving a selection. */
   at(number: number): Version {
     const metadata = { ...this.object.metadata, resourceVersion: String(number) };
     return new Version(this.#resource, { ...this.object, metadata }, number, () => this.owners);

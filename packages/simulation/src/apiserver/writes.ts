@@ -1,5 +1,6 @@
 import { schema } from '@vmwright/runtime';
 import type { ServerEnvironment } from './environment.ts';
+import * as errors from './errors.ts';
 import { fits } from './fits.ts';
 import { isEmpty, isJson, type Json, same, without } from './json.ts';
 import { metadataChangeProblems, metadataProblems } from './metadata-rules.ts';
@@ -10,17 +11,16 @@ import {
   afterUpdate,
   type Change,
   type Manager,
-  NOBODY,
+  NO_OWNERS,
   type Owners,
   sameOwners,
 } from './ownership/managers.ts';
 import { undeclared } from './ownership/shape.ts';
-import * as refusal from './refusal.ts';
 import type { Resource } from './resource.ts';
 import type { Store } from './store.ts';
 import { Version } from './version.ts';
 
-/** Which object is written, how, and by whom. */
+/** Target and field manager of a write. */
 export interface Target {
   readonly resource: Resource;
   readonly namespace: string | undefined;
@@ -35,10 +35,10 @@ export interface Written {
   readonly version: Version;
 }
 
-/** Letters and digits without those that make words. */
+/** Characters of generated name suffixes; without vowels, as in Kubernetes, so that they form no words. */
 const SUFFIX = 'bcdfghjklmnpqrstvwxz2456789';
 
-/** How the API server stores what somebody sends: the order of its steps decides which refusal one gets. */
+/** Write path of the API server. The order of the steps decides which error a client gets. */
 export class Writes {
   readonly #store: Store;
   readonly #environment: ServerEnvironment;
@@ -55,18 +55,19 @@ export class Writes {
     const metadata = this.#placed(sent.metadata, namespace);
     const { generateName = '', name = generateName === '' ? '' : this.#generate(generateName) } = metadata;
     if (metadata.resourceVersion !== undefined)
-      throw new refusal.Refusal(500, '', 'resourceVersion should not be set on objects to be created');
+      throw new errors.ApiError(500, '', 'resourceVersion should not be set on objects to be created');
     const draft = { ...sent, metadata: { ...metadata, ...(name !== '' && { name }) } };
     const change = this.#change(resource, { name: manager, operation: 'Update', subresource: '' });
     const full = this.#filled(
       resource,
       this.#writable({ ...target, name, subresource: '' }, undefined, draft),
     );
-    const owners = () => afterUpdate(resource.ownership, NOBODY, resource.empty ?? {}, full.object, change);
+    const owners = () =>
+      afterUpdate(resource.ownership, NO_OWNERS, resource.empty ?? {}, full.object, change);
     return this.#add({ ...target, name, subresource: '' }, full, owners);
   }
 
-  /** Changes what is there by what `patched` makes of it. */
+  /** Replaces an object with the result of `patched`. */
   update(target: Target, patched: (current: Json) => unknown): Written {
     const { resource } = target;
     const current = this.#current(target);
@@ -75,12 +76,13 @@ export class Writes {
     const change = this.#change(resource, manager);
     this.#checkIdentity(target, draft);
     const full = this.#filled(resource, this.#writable(target, current.object, draft), target.subresource);
-    // What is sent to `status` beside the status is dropped, and its ownership recorded all the same.
-    const elsewhere =
+    // A write to `status` drops changes of other fields but still records their ownership.
+    const changesOtherFields =
       target.subresource === 'status' && !same(besidesStatus(draft), besidesStatus(current.object));
-    const made = elsewhere ? this.#filled(resource, draft) : full;
-    const owners = () => afterUpdate(resource.ownership, current.owners, current.object, made.object, change);
-    return this.#replace(target, current, full, owners, elsewhere);
+    const written = changesOtherFields ? this.#filled(resource, draft) : full;
+    const owners = () =>
+      afterUpdate(resource.ownership, current.owners, current.object, written.object, change);
+    return this.#replace(target, current, full, owners, changesOtherFields);
   }
 
   apply(target: Target, body: unknown, force: boolean): Written {
@@ -89,19 +91,19 @@ export class Writes {
     const metadata = this.#placed(sent.metadata, namespace);
     const config: Draft = { ...sent, metadata };
     checkApplicable(resource, config);
-    if (isJson(body)) checkEmptied(resource, body.metadata);
+    if (isJson(body)) checkNoEmptyMetadata(resource, body.metadata);
     const current = this.#store.get(resource, keyOf(namespace, name));
-    if (current === undefined && subresource !== '') throw refusal.notFound(resource.kind, name);
+    if (current === undefined && subresource !== '') throw errors.notFound(resource.kind, name);
     const change = this.#change(resource, { name: target.manager, operation: 'Apply', subresource });
     const live = current?.object ?? resource.empty ?? {};
-    const owners = current?.owners ?? NOBODY;
+    const owners = current?.owners ?? NO_OWNERS;
     const applied = afterApply(resource.ownership, owners, live, config, change, force);
-    if (!applied.ok) throw refusal.applyConflict(applied.conflicts, resource.apiVersion);
+    if (!applied.ok) throw errors.applyConflict(applied.conflicts, resource.apiVersion);
     const draft = draftOf(applied.object);
     const nulls = resource.custom ? nullProblems(resource.schema, applied.object, subresource) : [];
     if (current === undefined) {
       if (metadata.uid !== undefined)
-        throw refusal.conflict(
+        throw errors.conflict(
           resource.kind,
           name,
           `uid mismatch: the provided object specified uid ${metadata.uid}, and no existing object was found`,
@@ -130,10 +132,10 @@ export class Writes {
     const { kind } = resource;
     const { object } = full;
     const problems = [...metadataProblems(object.metadata), ...this.#problems(resource, full, undefined)];
-    if (problems.length > 0) throw refusal.invalid(kind, name, problems);
+    if (problems.length > 0) throw errors.invalid(kind, name, problems);
     const key = keyOf(namespace, name);
     const known = this.#store.get(resource, key);
-    if (known !== undefined) throw refusal.alreadyExists(kind, name, isBeingDeleted(known.object));
+    if (known !== undefined) throw errors.alreadyExists(kind, name, isBeingDeleted(known.object));
     const { deletionTimestamp: _, deletionGracePeriodSeconds: __, ...given } = object.metadata;
     const metadata = {
       ...given,
@@ -160,8 +162,8 @@ export class Writes {
     const before = current.object;
     const { metadata: given } = full.object;
     if (given.resourceVersion !== undefined && given.resourceVersion !== before.metadata.resourceVersion)
-      throw refusal.conflict(resource.kind, name, refusal.CHANGED_MEANWHILE);
-    const counts =
+      throw errors.conflict(resource.kind, name, errors.OBJECT_MODIFIED);
+    const contentChanged =
       resource.custom && target.subresource === '' && !same(contentOf(before), contentOf(full.object));
     const { generation = 0 } = before.metadata;
     const metadata = {
@@ -170,21 +172,21 @@ export class Writes {
       uid: given.uid ?? before.metadata.uid ?? '',
       resourceVersion: before.metadata.resourceVersion ?? '',
       creationTimestamp: before.metadata.creationTimestamp ?? '',
-      ...keptOf(before.metadata),
-      ...(resource.custom && { generation: counts ? generation + 1 : generation }),
+      ...deletionFieldsOf(before.metadata),
+      ...(resource.custom && { generation: contentChanged ? generation + 1 : generation }),
     };
     const after: StoredObject = { ...full.object, metadata };
     const problems = [
-      // What is as it was has been looked at before.
+      // Unchanged metadata was validated before.
       ...(sameParts(before.metadata, metadata) ? [] : metadataProblems(metadata)),
       ...metadataChangeProblems(before.metadata, metadata),
       ...this.#problems(resource, full, before),
     ];
-    if (problems.length > 0) throw refusal.invalid(resource.kind, name, problems);
+    if (problems.length > 0) throw errors.invalid(resource.kind, name, problems);
     const created = false;
     if (isBeingDeleted(before) && (metadata.finalizers ?? []).length === 0) {
       if (!target.dryRun) this.#store.delete(resource, keyOf(target.namespace, name));
-      // The one who took the last finalizer away sees the object as he has made it, under its old version.
+      // The client that removes the last finalizer gets the object as it wrote it, under the old version.
       return { created, version: new Version(resource, after, current.number, owners) };
     }
     if (!newOwners && same(before, after)) return { created, version: current };
@@ -192,21 +194,22 @@ export class Writes {
     return { created, version: this.#store.put(resource, keyOf(target.namespace, name), after, owners) };
   }
 
-  /** What of a draft can be written this way; the rest stays as it is. */
+  /** Returns the draft limited to the fields that this endpoint can write; other fields keep their current values. */
   #writable({ resource, subresource }: Target, current: StoredObject | undefined, draft: Draft): Draft {
     if (subresource === 'status' && current !== undefined) return statusOnly(current, draft);
     if (!resource.status) return draft;
-    if (draft.status !== undefined && draft.status !== current?.status) checkDropped(resource, draft.status);
+    if (draft.status !== undefined && draft.status !== current?.status)
+      checkDroppedStatus(resource, draft.status);
     return withStatusOf(current, draft);
   }
 
-  /** With unknown fields dropped and defaults filled in. */
+  /** Drops unknown fields and sets defaults. */
   #filled(resource: Resource, draft: Draft, subresource: Target['subresource'] = ''): Filled {
     const { apiVersion, kind, metadata, ...content } = draft;
     const admitted = fits(resource.schema, content)
       ? ({ ok: true, value: content } as const)
       : schema.admit(resource.schema, content);
-    // What breaks the schema is kept as it came: it is refused before anybody sees it, but not before a conflict is.
+    // An invalid object is kept as sent: it is rejected later, after the check for conflicts.
     const filled = admitted.ok ? jsonIn(admitted.value) : content;
     const object: Draft = { ...filled, apiVersion: resource.apiVersion, kind: resource.kind.kind, metadata };
     return {
@@ -214,7 +217,7 @@ export class Writes {
       problems: admitted.ok
         ? []
         : subresource === 'status'
-          ? admitted.problems.map(apart)
+          ? admitted.problems.map(relativeToStatus)
           : admitted.problems,
     };
   }
@@ -223,19 +226,19 @@ export class Writes {
     { check }: Resource,
     { object, problems }: Filled,
     before: Json | undefined,
-  ): readonly refusal.Wrong[] {
+  ): readonly errors.FieldError[] {
     return check === undefined ? problems : [...problems, ...check(object, before)];
   }
 
   #current({ resource, namespace, name }: Target): Version {
     const current = this.#store.get(resource, keyOf(namespace, name));
-    if (current === undefined) throw refusal.notFound(resource.kind, name);
+    if (current === undefined) throw errors.notFound(resource.kind, name);
     return current;
   }
 
   #checkIdentity({ name, namespace }: Target, { metadata }: Draft): void {
     if (metadata.name !== undefined && metadata.name !== name)
-      throw refusal.badRequest(
+      throw errors.badRequest(
         `the name of the object (${metadata.name}) does not match the name on the URL (${name})`,
       );
     this.#placed(metadata, namespace);
@@ -243,7 +246,7 @@ export class Writes {
 
   #placed(metadata: DraftMeta, namespace: string | undefined): DraftMeta {
     if (metadata.namespace !== undefined && metadata.namespace !== namespace)
-      throw refusal.badRequest(
+      throw errors.badRequest(
         'the namespace of the provided object does not match the namespace sent on the request',
       );
     return namespace === undefined ? metadata : { ...metadata, namespace };
@@ -265,49 +268,52 @@ export class Writes {
 
 interface Filled {
   readonly object: Draft;
-  /** What the schema has against it. */
-  readonly problems: readonly refusal.Wrong[];
+  /** Schema violations. */
+  readonly problems: readonly errors.FieldError[];
 }
 
 export function keyOf(namespace: string | undefined, name: string): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
-/** What is of no use to apply gets an answer from deep inside the server, which is not modelled. */
+/** Rejects applies of undeclared fields or wrong types; the errors of the real server's internals are not modelled. */
 function checkApplicable(
   resource: Resource,
   { apiVersion: _, kind: __, metadata: ___, ...content }: Draft,
 ): void {
   if (fits(resource.schema, content)) return;
   const unknown = undeclared(resource.ownership.shape, content);
-  if (unknown !== undefined) throw new refusal.Unmodelled(`an apply of ${unknown}, which is not declared`);
+  if (unknown !== undefined)
+    throw new errors.UnmodelledError(`an apply of ${unknown}, which is not declared`);
   const wrong = schema
     .validate(resource.schema, content)
     .find(({ reason }) => reason === 'FieldValueTypeInvalid');
   if (wrong !== undefined)
-    throw new refusal.Unmodelled(`an apply of a wrong type: ${wrong.field}: ${wrong.message}`);
+    throw new errors.UnmodelledError(`an apply of a wrong type: ${wrong.field}: ${wrong.message}`);
 }
 
 /**
- * Empty parts of the metadata: an empty map has an owner, and an empty list of a custom kind is stored, unseen, until the
- * next write drops it, which then counts as a change.
+ * Rejects applies of empty metadata fields, which are not modelled: an empty map has an owner, and an empty list of a
+ * custom kind is stored but not shown until the next write drops it, which then counts as a change.
  */
-function checkEmptied({ custom }: Resource, metadata: unknown): void {
+function checkNoEmptyMetadata({ custom }: Resource, metadata: unknown): void {
   for (const [name, part] of Object.entries(isJson(metadata) ? metadata : {})) {
     const isBare = Array.isArray(part) ? custom && part.length === 0 : isJson(part) && isEmpty(part);
-    if (isBare) throw new refusal.Unmodelled(`an apply of an empty metadata.${name}`);
+    if (isBare) throw new errors.UnmodelledError(`an apply of an empty metadata.${name}`);
   }
 }
 
-/** A status is dropped here; one that breaks its schema takes the record of owners with it. */
-function checkDropped({ schema: { properties } }: Resource, status: unknown): void {
+/** Rejects an invalid status in a write that drops it: in the real server it loses the field owners too. */
+function checkDroppedStatus({ schema: { properties } }: Resource, status: unknown): void {
   const [wrong] =
     properties?.status === undefined ? [] : schema.validate(properties.status, status, 'status');
   if (wrong !== undefined)
-    throw new refusal.Unmodelled(`a broken status beside the rest: ${wrong.field}: ${wrong.message}`);
+    throw new errors.UnmodelledError(
+      `an invalid status in a write to the main resource: ${wrong.field}: ${wrong.message}`,
+    );
 }
 
-/** What is changed here leaves the status as it is. */
+/** Returns the draft with the current status. */
 function withStatusOf(current: StoredObject | undefined, draft: Draft): Draft {
   if (current?.status !== undefined) return { ...draft, status: current.status };
   if (draft.status === undefined) return draft;
@@ -315,38 +321,38 @@ function withStatusOf(current: StoredObject | undefined, draft: Draft): Draft {
   return rest;
 }
 
-/** The object as it is, with another status. A version that was named is still compared. */
+/** Returns the current object with the draft's status, and its resourceVersion for the conflict check. */
 function statusOnly(current: StoredObject, { metadata: { resourceVersion }, status }: Draft): Draft {
   const metadata = { ...current.metadata, ...(resourceVersion !== undefined && { resourceVersion }) };
   const { status: _, ...rest } = current;
   return { ...rest, metadata, ...(status !== undefined && { status }) };
 }
 
-/** Where the status alone is checked, sentences name its fields as seen from there. */
-function apart({ field, reason, message }: refusal.Wrong): refusal.Wrong {
+/** Shortens the field name in the message: when validating only the status, the API server names fields relative to it. */
+function relativeToStatus({ field, reason, message }: errors.FieldError): errors.FieldError {
   const inner = field.replace(/^status\.?/, '');
   return { field, reason, message: message.replace(`${field} in body`, `${inner} in body`) };
 }
 
-/** All that a write to the status does not change. */
+/** Returns the fields that a write to the status must not change. */
 function besidesStatus(object: Json): Json {
   return without(object, 'status', 'spec');
 }
 
-/** All but the metadata: what a generation counts. */
+/** Returns the object without its metadata; a change of it increments the generation. */
 function contentOf(object: Json): Json {
   return without(object, 'metadata');
 }
 
-/** What no update can take away. */
-function keptOf({ deletionTimestamp, deletionGracePeriodSeconds }: DraftMeta): Json {
+/** Returns the deletion fields, which no update can remove. */
+function deletionFieldsOf({ deletionTimestamp, deletionGracePeriodSeconds }: DraftMeta): Json {
   return {
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     ...(deletionGracePeriodSeconds !== undefined && { deletionGracePeriodSeconds }),
   };
 }
 
-/** The very same, not only equal: patches leave alone what they do not name. */
+/** Compares by identity, which suffices because patches keep the values that they do not touch. */
 function sameParts(before: DraftMeta, after: DraftMeta): boolean {
   return (
     before.name === after.name &&

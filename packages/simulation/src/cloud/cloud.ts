@@ -1,7 +1,7 @@
 import type { NewServer, Server } from '@vmwright/cloud';
 import { same } from '../apiserver/json.ts';
-import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
-import { notFound, Problem, problemAnswer } from './problem.ts';
+import type { BufferedResponse, ModelRequest, ModelResponse, ModelServer } from '../world/server.ts';
+import { notFound, Problem, problemResponse } from './problem.ts';
 import {
   checkedCount,
   checkedKey,
@@ -15,31 +15,33 @@ import {
 import type { Cause, CloudServer } from './server.ts';
 import { Servers } from './servers.ts';
 
+/** Clock, timers and random behaviour of the model. */
 export interface CloudEnvironment {
   /** Milliseconds since 1970. */
   now(): number;
   uuid(): string;
   after(ms: number, act: () => void): void;
-  /** How long the disk takes to make a machine … */
+  /** Time from the create request until the server runs. */
   bootMs(): number;
-  /** … and to wipe it. */
+  /** Time from the delete request until the server is gone. */
   wipeMs(): number;
-  /** Whether a machine that is made does not come up. */
+  /** Whether the next created server fails to boot. */
   bootFails(): boolean;
-  /** How old the state is that a list shows. */
+  /** Age of the state that a list shows. */
   lagMs(): number;
-  /** Beyond which a page never goes, whatever is asked for. The real cloud has 1,000. */
-  readonly longestPage: number;
+  /** Maximum page size, whatever limit the request has. 1,000 in the real cloud. */
+  readonly maxPageSize: number;
+  /** Adds an entry to the trace. */
   note(what: string): void;
 }
 
 export interface CloudOptions {
   readonly environment: CloudEnvironment;
-  /** That every request must carry. */
+  /** API key that every request must carry. */
   readonly apiKey: string;
 }
 
-/** How long the use of a CPU stays the same, while it changes at all. */
+/** Interval between changes of a server's CPU utilization. */
 const CPU_MS = 20_000;
 
 const SERVER = /^\/servers\/([^/]+)$/;
@@ -47,16 +49,16 @@ const STATUS = /^\/servers\/([^/]+)\/status$/;
 const CHECK = /^\/check\/([^/]+)$/;
 
 /**
- * A model of the private cloud, behind its own HTTP and JSON. Held to the real one by `test/cloud-differential`: the same
- * requests of the real client get the same answers and leave the same servers.
+ * Model of the private cloud's HTTP API. `test/cloud-differential` checks that the same requests of the real client get
+ * the same responses as from the real cloud and leave the same servers.
  *
- * Beyond the real one, lists may show what was some seconds ago, as those of large clouds do.
- * Left out: TLS, metrics, its document, `/faults`, keys that expire after a week, what a machine says of a deletion that
- * does not succeed, and the words for what breaks a rule of its schemas.
+ * Unlike the real cloud, lists may show state that is some seconds old, as those of large clouds do.
+ * Not modelled: TLS, metrics, the OpenAPI document, `/faults`, the expiry of idempotency keys after a week, the message
+ * of a failed deletion, and the texts of schema violations.
  */
 export class Cloud implements ModelServer {
   readonly servers: Servers;
-  /** Whether somebody in front of it answers that it cannot be reached. */
+  /** Whether a proxy answers every request with 502, as if the cloud were unreachable. */
   outOfOrder = false;
   readonly #environment: CloudEnvironment;
   readonly #authorization: string;
@@ -75,7 +77,7 @@ export class Cloud implements ModelServer {
     });
   }
 
-  /** From now on nobody may have the name, in whatever case. */
+  /** Rejects new servers of this name, ignoring case, until `allow`. */
   prohibit(name: string, reason?: string): void {
     this.#prohibited.set(name.toLowerCase(), reason);
   }
@@ -88,41 +90,41 @@ export class Cloud implements ModelServer {
     return this.#prohibited.has(name.toLowerCase());
   }
 
-  /** From now on all machines use as much of their CPU as they do now. */
+  /** Freezes the CPU utilization of all servers at its current value. */
   keepStill(): void {
     this.#stillFromMs = this.#environment.now();
   }
 
-  /** Puts a server there that runs, as somebody else would. */
+  /** Adds a running server, as another client would. */
   add(wanted: NewServer): CloudServer {
     return this.servers.add(this.#environment.uuid(), wanted, undefined, 'running', 'somebody');
   }
 
-  /** What it shows of a server now. */
-  shown(server: CloudServer): Server {
-    return shown(server, cpuOf(server, Math.min(this.#environment.now(), this.#stillFromMs)));
+  /** Returns the API representation of a server. */
+  representation(server: CloudServer): Server {
+    return representationOf(server, cpuOf(server, Math.min(this.#environment.now(), this.#stillFromMs)));
   }
 
-  receive({ method, path, headers, body }: Arrived): Answer {
-    if (this.outOfOrder) return this.refuse(500);
+  receive({ method, path, headers, body }: ModelRequest): ModelResponse {
+    if (this.outOfOrder) return this.reject(500);
     try {
-      return this.#answer(method, path, headers, body);
+      return this.#respond(method, path, headers, body);
     } catch (error) {
-      if (error instanceof Problem) return problemAnswer(error);
+      if (error instanceof Problem) return problemResponse(error);
       throw error;
     }
   }
 
-  refuse(status: 429 | 500, retryAfterSeconds = 1): WholeAnswer {
+  reject(status: 429 | 500, retryAfterSeconds = 1): BufferedResponse {
     if (status === 429) {
-      const answer = problemAnswer(new Problem(429, 'TOO_MANY_REQUESTS', 'Too many requests.'));
-      return { ...answer, headers: { 'retry-after': String(retryAfterSeconds) } };
+      const response = problemResponse(new Problem(429, 'TOO_MANY_REQUESTS', 'Too many requests.'));
+      return { ...response, headers: { 'retry-after': String(retryAfterSeconds) } };
     }
-    // As proxies do that tell a stranger what they were asked: it must not come any further.
+    // Some proxies echo request headers in their error pages. The client must not pass the API key on.
     return { status: 502, body: `<h1>Bad gateway</h1><pre>authorization: ${this.#authorization}</pre>` };
   }
 
-  /** Begins a deletion. @param cause whose it is */
+  /** Starts the deletion of a server. @param cause what initiated it */
   beginDelete(id: string, cause: Cause): void {
     const server = this.#existing(id);
     if (server.state === 'deleting') return;
@@ -134,7 +136,12 @@ export class Cloud implements ModelServer {
     });
   }
 
-  #answer(method: string, path: string, headers: Arrived['headers'], body: string | undefined): WholeAnswer {
+  #respond(
+    method: string,
+    path: string,
+    headers: ModelRequest['headers'],
+    body: string | undefined,
+  ): BufferedResponse {
     const [place = '', query = ''] = path.split('?', 2);
     const authorize = () => {
       if (headers.authorization === this.#authorization) return;
@@ -143,7 +150,7 @@ export class Cloud implements ModelServer {
     };
     if (place === '/servers' && method === 'GET') {
       authorize();
-      return answer(200, this.#page(listQueryIn(query)));
+      return jsonResponse(200, this.#page(listQueryIn(query)));
     }
     if (place === '/servers' && method === 'POST') {
       authorize();
@@ -157,37 +164,39 @@ export class Cloud implements ModelServer {
     const observed = STATUS.exec(place)?.[1];
     if (observed !== undefined && method === 'GET') {
       authorize();
-      const { state, cpuUtilization, message } = this.shown(this.#existing(decodeURIComponent(observed)));
-      return answer(200, { state, cpuUtilization, message });
+      const { state, cpuUtilization, message } = this.representation(
+        this.#existing(decodeURIComponent(observed)),
+      );
+      return jsonResponse(200, { state, cpuUtilization, message });
     }
     const name = CHECK.exec(place)?.[1];
     if (name !== undefined && method === 'GET') {
       authorize();
       const wanted = checkedName(decodeURIComponent(name));
       this.#check(wanted);
-      return answer(200, { name: wanted, available: true });
+      return jsonResponse(200, { name: wanted, available: true });
     }
     throw new Problem(
       404,
       'NO_SUCH_PATH',
-      'There is nothing at this path. GET /openapi.json says what there is.',
+      'No operation exists at this path. GET /openapi.json lists all operations.',
     );
   }
 
-  #one(method: 'GET' | 'DELETE' | 'PATCH', id: string, body: string | undefined): WholeAnswer {
+  #one(method: 'GET' | 'DELETE' | 'PATCH', id: string, body: string | undefined): BufferedResponse {
     if (method === 'DELETE') {
       this.beginDelete(id, 'request');
       return { status: 204, body: '' };
     }
     if (method === 'PATCH') this.#relabel(id, body);
-    return answer(200, this.shown(this.#existing(id)));
+    return jsonResponse(200, this.representation(this.#existing(id)));
   }
 
   #relabel(id: string, body: string | undefined): void {
-    const asked = relabellingIn(body);
+    const changes = relabellingIn(body);
     const server = this.#existing(id);
     const labels: Record<string, string> = { ...server.labels };
-    for (const [key, value] of Object.entries(asked)) {
+    for (const [key, value] of Object.entries(changes)) {
       if (value === null) delete labels[key];
       else labels[key] = value;
     }
@@ -195,21 +204,21 @@ export class Cloud implements ModelServer {
       this.servers.replace(server, { ...server, labels: checkedCount(labels) }, 'request');
   }
 
-  #create(wanted: NewServer, key: string | undefined): WholeAnswer {
-    // Before the name is looked at: a repetition finds its own server there, and gets what it got before.
+  #create(wanted: NewServer, key: string | undefined): BufferedResponse {
+    // Checked before the name: a retried create finds its own server and gets the same response again.
     const known = key === undefined ? undefined : this.servers.known(key, wanted);
-    if (known?.is === 'same') return answer(200, this.shown(known.server));
+    if (known?.is === 'same') return jsonResponse(200, this.representation(known.server));
     if (known?.is === 'reused')
       throw new Problem(
         422,
         'IDEMPOTENCY_KEY_REUSED',
-        'This Idempotency-Key came with another body before. A key stands for one server: take a new key for another.',
+        'This Idempotency-Key was already used with a different body. Use a new key to create another server.',
       );
     if (known !== undefined)
       throw new Problem(
         410,
         'SERVER_GONE',
-        `The server ${known.id} of this Idempotency-Key was deleted. Take a new key for a new server.`,
+        `Server ${known.id}, created with this Idempotency-Key, was deleted. Use a new key to create a new server.`,
         known.id,
       );
     this.#check(wanted.name);
@@ -219,25 +228,25 @@ export class Cloud implements ModelServer {
     after(bootMs(), () => {
       const now = this.servers.get(server.id);
       if (now?.state !== 'building') return;
-      if (fails) this.fail(now.id, 'the simulated boot has failed', 'itself');
+      if (fails) this.fail(now.id, 'simulated boot failure', 'itself');
       else this.servers.replace(now, { ...now, state: 'running' }, 'itself');
     });
-    return answer(201, this.shown(server));
+    return jsonResponse(201, this.representation(server));
   }
 
-  /** The machine of a server comes to its end, and the server stays. */
+  /** Marks a server as failed. It keeps existing. */
   fail(id: string, message: string, cause: Cause): void {
     const server = this.#existing(id);
     this.servers.replace(server, { ...server, state: 'failed', message }, cause);
   }
 
   #check(name: string): void {
-    const refusal = this.refusalOf(name);
-    if (refusal !== undefined) throw refusal;
+    const problem = this.nameProblem(name);
+    if (problem !== undefined) throw problem;
   }
 
-  /** Why a name cannot be had now. */
-  refusalOf(name: string): Problem | undefined {
+  /** Returns why a name is not available now, or undefined if it is. */
+  nameProblem(name: string): Problem | undefined {
     if (this.isProhibited(name)) {
       const reason = this.#prohibited.get(name.toLowerCase());
       const why = reason === undefined ? '' : `: ${reason}`;
@@ -254,7 +263,7 @@ export class Cloud implements ModelServer {
   #page({ limit, after, name, selectors }: ListQuery): object {
     const lag = this.#environment.lagMs();
     const then = this.#environment.now() - lag;
-    const most = Math.min(limit, this.#environment.longestPage);
+    const pageSize = Math.min(limit, this.#environment.maxPageSize);
     const items: Server[] = [];
     let last = 0;
     for (const server of lag === 0 ? this.servers.all() : this.servers.at(then)) {
@@ -266,8 +275,8 @@ export class Cloud implements ModelServer {
         )
       )
         continue;
-      if (items.length === most) return { items, next: cursorOf(last) };
-      items.push(shown(server, cpuOf(server, Math.min(then, this.#stillFromMs))));
+      if (items.length === pageSize) return { items, next: cursorOf(last) };
+      items.push(representationOf(server, cpuOf(server, Math.min(then, this.#stillFromMs))));
       last = server.seq;
     }
     return { items };
@@ -284,10 +293,13 @@ function cpuOf({ seq, state }: CloudServer, atMs: number): number {
   return state === 'running' ? (seq * 37 + Math.floor(atMs / CPU_MS) * 29) % 101 : 0;
 }
 
-function shown({ id, name, labels, state, message, createdAt }: CloudServer, cpuUtilization: number): Server {
+function representationOf(
+  { id, name, labels, state, message, createdAt }: CloudServer,
+  cpuUtilization: number,
+): Server {
   return { id, name, labels, state, ...(message !== undefined && { message }), cpuUtilization, createdAt };
 }
 
-function answer(status: number, content: unknown): WholeAnswer {
+function jsonResponse(status: number, content: unknown): BufferedResponse {
   return { status, body: JSON.stringify(content) };
 }

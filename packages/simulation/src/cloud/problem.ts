@@ -1,6 +1,9 @@
-import type { WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse } from '../world/server.ts';
 
-/** A request that is refused, in the words of the real cloud: they end up in a status, and are compared. */
+/**
+ * Error response of the modelled cloud. The texts equal the real cloud's, because controllers copy them into a status and
+ * the differential test compares them.
+ */
 export class Problem extends Error {
   readonly status: number;
   readonly code: string;
@@ -15,16 +18,16 @@ export class Problem extends Error {
   }
 }
 
-export function problemAnswer({ status, code, message, serverId }: Problem): WholeAnswer {
+export function problemResponse({ status, code, message, serverId }: Problem): BufferedResponse {
   return { status, body: JSON.stringify({ status, code, detail: message, serverId }) };
 }
 
 export function notFound(id: string): Problem {
-  const detail = `There is no server ${id}. It may have been deleted; GET /servers lists those there are.`;
+  const detail = `Server ${id} does not exist. It may have been deleted; GET /servers lists the existing servers.`;
   return new Problem(404, 'NOT_FOUND', detail);
 }
 
-/** @param detail for people only: of what breaks a rule, the real cloud's validator has its own words */
+/** Returns the error for a schema violation. @param detail not compared: the real cloud's validator words it differently */
 export function invalid(detail: string): Problem {
   return new Problem(422, 'INVALID_REQUEST', detail);
 }

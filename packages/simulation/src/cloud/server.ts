@@ -1,17 +1,17 @@
 import type { Server } from '@vmwright/cloud';
 
-/** A server of the modelled cloud. Never changed in place. */
+/** A server of the modelled cloud. Immutable. */
 export interface CloudServer extends Server {
-  /** Its place in lists. */
+  /** Position in lists. */
   readonly seq: number;
-  /** With which it was created. */
+  /** Idempotency key of the create request, if it had one. */
   readonly key: string | undefined;
 }
 
-/** Who has brought a change about: a request, the machine by itself, or somebody past the API. */
+/** What caused a change: an API request, the machine itself, or a party that bypasses the API. */
 export type Cause = 'request' | 'itself' | 'somebody';
 
-/** A moment at which a server changed; `before` is missing when it has come, `after` when it is gone. */
+/** A change of a server. `before` is undefined for a created server, `after` for a deleted one. */
 export interface CloudChange {
   readonly atMs: number;
   readonly before: CloudServer | undefined;

@@ -1,22 +1,22 @@
 import type { Labels, NewServer } from '@vmwright/cloud';
 import type { Cause, CloudChange, CloudServer } from './server.ts';
 
-/** What an idempotency key stands for. */
-interface Kept {
+/** The create request of an idempotency key. */
+interface CreateRecord {
   readonly fingerprint: string;
   readonly id: string;
 }
 
-/** What a create with a key finds. */
-export type Known =
+/** Result of looking up a create request by its idempotency key. */
+export type KeyLookup =
   | { readonly is: 'same'; readonly server: CloudServer }
   | { readonly is: 'reused' | 'gone'; readonly id: string };
 
-/** The servers there are and were, and the keys they were created with. Keys outlive their servers. */
+/** Store of the servers, their history and their idempotency keys. Keys outlive their servers. */
 export class Servers {
   readonly #now: () => number;
   readonly #servers = new Map<string, CloudServer>();
-  readonly #keys = new Map<string, Kept>();
+  readonly #keys = new Map<string, CreateRecord>();
   readonly #history: CloudChange[] = [];
   readonly #listeners: ((change: CloudChange) => void)[] = [];
   #seq = 0;
@@ -26,7 +26,7 @@ export class Servers {
     this.#now = now;
   }
 
-  /** In the order of their creation. */
+  /** Returns the servers in creation order. */
   all(): Iterable<CloudServer> {
     return this.#servers.values();
   }
@@ -40,7 +40,7 @@ export class Servers {
     return undefined;
   }
 
-  /** As they were at a moment, in the order of their creation. */
+  /** Returns the servers as of a moment in the past, in creation order. */
   at(ms: number): readonly CloudServer[] {
     const then = new Map(this.#servers);
     for (let i = this.#history.length - 1; i >= 0; i--) {
@@ -52,7 +52,7 @@ export class Servers {
     return [...then.values()].sort((a, b) => a.seq - b.seq);
   }
 
-  /** All that ever changed, in its order. */
+  /** All changes in order. */
   get history(): readonly CloudChange[] {
     return this.#history;
   }
@@ -61,17 +61,18 @@ export class Servers {
     this.#listeners.push(listener);
   }
 
-  known(key: string, wanted: NewServer): Known | undefined {
+  /** Looks up a create request by its idempotency key. @returns undefined for a new key */
+  known(key: string, wanted: NewServer): KeyLookup | undefined {
     const kept = this.#keys.get(key);
     if (kept === undefined) return undefined;
     const { id, fingerprint } = kept;
     const server = this.#servers.get(id);
-    // From the moment at which the deletion is promised: it must not matter how fast the disk is.
+    // Gone as soon as the deletion is accepted, so the result does not depend on how long wiping takes.
     if (server === undefined || server.state === 'deleting') return { is: 'gone', id };
     return fingerprint === fingerprintOf(wanted) ? { is: 'same', server } : { is: 'reused', id };
   }
 
-  /** @param wanted with a name that is free, and a key that is not known */
+  /** Adds a server. The caller has checked that the name is free and the key is new. */
   add(
     id: string,
     wanted: NewServer,
@@ -121,7 +122,7 @@ const NOTHING: CloudChange = {
   cause: 'itself',
 };
 
-/** The same for the same server, in whatever order its labels come. */
+/** Returns a fingerprint that does not depend on the order of the labels. */
 function fingerprintOf({ name, labels = {} }: NewServer): string {
   return JSON.stringify([name, sorted(labels)]);
 }

@@ -5,22 +5,22 @@ import { Cloud } from './cloud.ts';
 
 export const CLOUD = 'https://cloud.simulated';
 
-/** How old a list may be. */
-export const LONGEST_LAG_MS = 5_000;
+/** Maximum age of the state that a list shows. */
+export const MAX_LAG_MS = 5_000;
 
-/** Worse than the way to the API server, and what comes late is what does the most harm. */
+/** Higher than the API server's fault rates. Late requests are weighted up because they do the most harm. */
 export const CLOUD_FAULTS: FaultRates = {
   ...USUAL_FAULTS,
   request: 5,
   requestFaults: [...REQUEST_FAULTS, 'late', 'late', 'late', 'answer lost'],
 };
 
-/** Three servers a page: a history has few, and they shall not all come at once. */
-const LONGEST_PAGE = 3;
-/** One machine in so many does not come up. */
+/** Small, so that lists have several pages although a run has few servers. */
+const MAX_PAGE_SIZE = 3;
+/** One server in 16 fails to boot. */
 const FAILING = 16;
 
-/** A private cloud for a simulated world; `Traffic.serve` puts it there. */
+/** Creates a private cloud for a simulation. The caller registers it with `Traffic.serve`. */
 export function simulatedCloud(simulation: Simulation, apiKey: string): Cloud {
   const { schedule, choices, counts, network } = simulation;
   return new Cloud({
@@ -33,11 +33,11 @@ export function simulatedCloud(simulation: Simulation, apiKey: string): Cloud {
       wipeMs: () => choices.delay(3_000, 10_000),
       bootFails: () => network.faulty && choices.oneIn(FAILING),
       lagMs: () => {
-        const lag = network.faulty && choices.oneIn(2) ? choices.pick(LONGEST_LAG_MS) : 0;
+        const lag = network.faulty && choices.oneIn(2) ? choices.pick(MAX_LAG_MS) : 0;
         if (lag > 0) counts.add('a list was old');
         return lag;
       },
-      longestPage: LONGEST_PAGE,
+      maxPageSize: MAX_PAGE_SIZE,
       note: (what) => simulation.note('cloud', what),
     },
   });

@@ -4,7 +4,10 @@ import type { Invariant, Truth } from './invariant.ts';
 import { Holder } from './leaders.ts';
 import { objectOf } from './machines.ts';
 
-/** UIDs of all objects of the kind whose deletion was ever requested, also of those that a restore has taken away since. */
+/**
+ * Collects the UIDs of all objects of the kind that were ever deleted through the API, including objects that
+ * a restore removed since.
+ */
 export function deletedUids({ server, kind }: Pick<Truth, 'server' | 'kind'>): ReadonlySet<string> {
   const uids = new Set<string>();
   server.listen(({ resource, before, after }) => {
@@ -15,7 +18,7 @@ export function deletedUids({ server, kind }: Pick<Truth, 'server' | 'kind'>): R
   return uids;
 }
 
-/** Whether an object that is deleted takes its machines with it. */
+/** Whether deleting the object also deletes its machines. */
 function isToBeCollected({ metadata: { annotations = {} } }: StoredObject): boolean {
   return (
     annotations['vmwright.dev/deletion-policy'] !== 'Orphan' && annotations['vmwright.dev/paused'] !== 'true'
@@ -23,26 +26,26 @@ function isToBeCollected({ metadata: { annotations = {} } }: StoredObject): bool
 }
 
 export interface LeakOptions {
-  /** Of the operator's replicas. */
+  /** Name of the Lease that the operator's replicas compete for. */
   readonly lease: string;
-  /** Told of each line that is logged, and by which replica. */
-  readonly lines: (tell: (line: string, identity: string) => void) => void;
+  /** Subscribes to the log lines of all replicas. */
+  readonly lines: (listener: (line: string, identity: string) => void) => void;
 }
 
 /**
- * A machine whose object is gone is deleted when the present leader has itself taken the finalizer off that object. Where
- * it cannot know that the object was deleted, it has reported the machine.
+ * A machine without an object is deleted if the current leader itself removed the finalizer of that object.
+ * Otherwise the leader cannot know that the object was deleted, and must report the machine as an orphan.
  */
 export function nothingLeaked({ lease, lines }: LeakOptions): Invariant {
   const removers = new Map<string, string>();
   const reports = new Map<string, Set<string>>();
   let holder: Holder | undefined;
   return {
-    name: 'nothing is leaked',
+    name: 'no machine is leaked',
     watch: (truth, violated) => {
       holder = new Holder(truth, lease);
       let sender = '';
-      truth.traffic.onLand((sent) => {
+      truth.traffic.onArrival((sent) => {
         sender = sent.sender;
       });
       truth.server.listen(({ resource, before, after }) => {
@@ -58,19 +61,19 @@ export function nothingLeaked({ lease, lines }: LeakOptions): Invariant {
         for (const each of Array.isArray(ids) ? ids : []) {
           const id = String(each).replace(/^.*\//, '');
           reported.add(id);
-          const { owner = '' } = [...truth.outside.all()].find((resource) => resource.id === id) ?? {};
+          const { owner = '' } = [...truth.external.all()].find((resource) => resource.id === id) ?? {};
           if (objectOf(truth, owner) !== undefined)
-            violated(`${id} is reported as an orphan, and its object ${owner} is there`);
+            violated(`${id} is reported as an orphan, but its object ${owner} exists`);
         }
       });
     },
     healed: function* (truth) {
-      for (const { id, owner } of truth.outside.all()) {
+      for (const { id, owner } of truth.external.all()) {
         if (owner === undefined || objectOf(truth, owner) !== undefined) continue;
         const isKnownToLeader = holder?.is(removers.get(owner) ?? '') ?? false;
-        const isReported = [...reports].some(([who, ids]) => holder?.is(who) && ids.has(id));
+        const isReported = [...reports].some(([identity, ids]) => holder?.is(identity) && ids.has(id));
         if (isKnownToLeader || !isReported)
-          yield `${id} is there, and the object ${owner} is not${isReported ? ', which is only reported' : ''}`;
+          yield `${id} exists without its object ${owner}${isReported ? ', and is only reported' : ''}`;
       }
     },
   };

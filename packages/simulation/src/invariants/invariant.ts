@@ -2,26 +2,29 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import type { AnyDeclaredKind } from '../apiserver/resource.ts';
 import type { Traffic } from '../scenario/traffic.ts';
 import type { Simulation } from '../world/simulation.ts';
-import type { Outside } from './outside.ts';
+import type { ExternalResources } from './external-resources.ts';
 
-/** What invariants look at: the world as it is, not as anybody in it sees it. */
+/** Ground truth that invariants check: the state of the models, not what a simulated process observes. */
 export interface Truth {
   readonly simulation: Simulation;
   readonly server: ApiServer;
-  /** Whose objects stand for something outside. */
+  /** Kind whose objects manage external resources. */
   readonly kind: AnyDeclaredKind;
-  readonly outside: Outside;
+  readonly external: ExternalResources;
   readonly traffic: Traffic;
 }
 
-/** A promise that a scenario holds a world to. */
+/** A property that must hold in a scenario. */
 export interface Invariant {
   readonly name: string;
   /**
-   * Must hold at every instant. It listens for changes, since what does not change stays as good as it was: cheaper
-   * than to look after each step, and nothing is missed in between.
+   * Checks a property that must hold at every instant. Subscribes to changes instead of checking after each
+   * step: this is cheaper, and misses no intermediate state.
    */
   readonly watch?: (truth: Truth, violated: (detail: string) => void) => void;
-  /** Must hold once all has healed and come to rest. @returns a sentence for each violation */
+  /**
+   * Checks a property that must hold after the faults stopped and the system converged. @returns one message
+   * per violation
+   */
   readonly healed?: (truth: Truth) => Iterable<string>;
 }

@@ -4,6 +4,7 @@ import { API_SERVER, accessTo, startApiServer } from '../apiserver/simulated.ts'
 import { ReplicaWorld } from '../scenario/replica-world.ts';
 import { Traffic } from '../scenario/traffic.ts';
 import { seeded } from '../world/simulation.ts';
+import type { ExternalResource, ExternalResourceChange } from './external-resources.ts';
 import type { Invariant, Truth } from './invariant.ts';
 import { onlyTheLeaderWrites } from './leaders.ts';
 import {
@@ -14,14 +15,13 @@ import {
 } from './machines.ts';
 import {
   converged,
-  endsLikeAFreshOne,
   finalizerStaysWhileWanted,
   identityNeverChanges,
   noSecretOutsideSecrets,
   noStuckFinalizer,
   observedGenerationNeverGoesBack,
+  sameEndState,
 } from './objects.ts';
-import type { OutsideChange, OutsideResource } from './outside.ts';
 import { emptyQueue } from './queues.ts';
 
 const Thing = defineKind({
@@ -36,19 +36,19 @@ const Thing = defineKind({
   }),
 });
 
-/** A world without trouble, in which a test does what must not be done. */
+/** A simulation without faults in which a test violates an invariant on purpose. */
 class Stage {
   readonly simulation = seeded(1);
   readonly server = startApiServer(this.simulation);
   readonly traffic = new Traffic(this.simulation);
-  readonly resources = new Map<string, OutsideResource>();
-  readonly #listeners: ((change: OutsideChange) => void)[] = [];
+  readonly resources = new Map<string, ExternalResource>();
+  readonly #listeners: ((change: ExternalResourceChange) => void)[] = [];
   readonly truth: Truth = {
     simulation: this.simulation,
     server: this.server,
     kind: Thing,
     traffic: this.traffic,
-    outside: {
+    external: {
       all: () => this.resources.values(),
       listen: (listener) => void this.#listeners.push(listener),
     },
@@ -59,7 +59,7 @@ class Stage {
     this.traffic.serve(API_SERVER, this.server);
   }
 
-  /** @param identity as which life of a replica */
+  /** @param identity replica and incarnation, such as `alpha.2` */
   client(identity: string): Client {
     const world = this.simulation.start(identity);
     const { signal } = new AbortController();
@@ -80,19 +80,19 @@ class Stage {
     return promise;
   }
 
-  put(after: OutsideResource): void {
+  put(after: ExternalResource): void {
     const before = this.resources.get(after.id);
     this.resources.set(after.id, after);
-    for (const tell of this.#listeners) tell({ before, after });
+    for (const notify of this.#listeners) notify({ before, after });
   }
 
   remove(id: string): void {
     const before = this.resources.get(id);
     this.resources.delete(id);
-    for (const tell of this.#listeners) tell({ before, after: undefined });
+    for (const notify of this.#listeners) notify({ before, after: undefined });
   }
 
-  /** What the invariant has against what is done from now on. */
+  /** Returns the violations that the invariant reports from now on. */
   watched({ watch }: Invariant): readonly string[] {
     const violations: string[] = [];
     watch?.(this.truth, (detail) => violations.push(detail));
@@ -105,10 +105,10 @@ class Stage {
 }
 
 const metadata = { namespace: 'default', name: 'a' };
-const owned = (id: string, owner: string) => ({ id, owner, leaving: false });
+const owned = (id: string, owner: string) => ({ id, owner, deleting: false });
 
-describe('invariants about what is outside', () => {
-  test('a second machine of the same object is seen, one of another is fine', () => {
+describe('invariants of external resources', () => {
+  test('a second machine of the same object is a violation', () => {
     const stage = new Stage();
     const violations = stage.watched(atMostOneMachine);
     stage.put(owned('m-1', 'u-1'));
@@ -120,16 +120,16 @@ describe('invariants about what is outside', () => {
     expect(violations).toEqual(['u-1 has m-3 and m-4']);
   });
 
-  test('a foreign machine may come, and nobody may change or delete it', () => {
+  test('changing or deleting a foreign machine is a violation', () => {
     const stage = new Stage();
     const violations = stage.watched(foreignMachinesUntouched);
-    stage.put({ id: 'm-1', owner: undefined, leaving: false });
+    stage.put({ id: 'm-1', owner: undefined, deleting: false });
     expect(violations).toEqual([]);
-    stage.put({ id: 'm-1', owner: undefined, leaving: true });
+    stage.put({ id: 'm-1', owner: undefined, deleting: true });
     expect(violations).toEqual(['m-1 is deleted']);
   });
 
-  test('a machine may go once its object is to go, and not before', async () => {
+  test('deleting a machine is a violation unless its object is being deleted', async () => {
     const stage = new Stage();
     const violations = stage.watched(noWantedMachineDeleted);
     const client = stage.client('alpha.1');
@@ -137,36 +137,36 @@ describe('invariants about what is outside', () => {
     const thing = await stage.settled(client.create(Thing, draft));
     const uid = thing.metadata.uid ?? '';
     for (const id of ['m-1', 'm-2']) stage.put(owned(id, uid));
-    stage.put({ ...owned('m-1', uid), leaving: true });
+    stage.put({ ...owned('m-1', uid), deleting: true });
     expect(violations).toHaveLength(1);
     await stage.settled(client.delete(Thing, metadata));
-    stage.put({ ...owned('m-2', uid), leaving: true });
+    stage.put({ ...owned('m-2', uid), deleting: true });
     expect(violations).toHaveLength(1);
     expect(stage.against(noStuckFinalizer)).toEqual([`a (${uid}) is held by test.dev/held`]);
     expect(stage.against(nothingLeaked)).toEqual([]);
     stage.put(owned('m-3', 'u-9'));
-    expect(stage.against(nothingLeaked)).toEqual(['m-3 is there, and the object u-9 is not']);
+    expect(stage.against(nothingLeaked)).toEqual(['m-3 exists without its object u-9']);
   });
 });
 
-describe('invariants about objects', () => {
-  test('an identity that changes and a generation that goes back are seen', async () => {
+describe('invariants of objects', () => {
+  test('a changed identity and a decreasing observedGeneration are violations', async () => {
     const stage = new Stage();
     const identity = stage.watched(identityNeverChanges(['status', 'id']));
     const generation = stage.watched(observedGenerationNeverGoesBack);
     const client = stage.client('alpha.1');
     await stage.settled(client.create(Thing, { metadata, spec: { size: 1 } }));
-    const tell = (status: object) =>
+    const writeStatus = (status: object) =>
       stage.settled(client.mergePatch(Thing, metadata, { status }, { subresource: 'status' }));
-    await tell({ id: 'm-1', observedGeneration: 2 });
-    await tell({ observedGeneration: 3 });
+    await writeStatus({ id: 'm-1', observedGeneration: 2 });
+    await writeStatus({ observedGeneration: 3 });
     expect([identity, generation]).toEqual([[], []]);
-    await tell({ id: 'm-2' });
-    await tell({ observedGeneration: 2 });
+    await writeStatus({ id: 'm-2' });
+    await writeStatus({ observedGeneration: 2 });
     expect([identity.length, generation.length]).toEqual([1, 1]);
   });
 
-  test('a finalizer that is taken off an object which nobody deletes is seen', async () => {
+  test('removing the finalizer of an object that is not being deleted is a violation', async () => {
     const stage = new Stage();
     const violations = stage.watched(finalizerStaysWhileWanted('test.dev/held'));
     const client = stage.client('alpha.1');
@@ -174,16 +174,16 @@ describe('invariants about objects', () => {
       const held = { namespace: 'default', name, finalizers: ['test.dev/held'] };
       await stage.settled(client.create(Thing, { metadata: held, spec: { size: 1 } }));
     }
-    const letGo = (name: string) =>
+    const removeFinalizer = (name: string) =>
       stage.settled(client.mergePatch(Thing, { ...metadata, name }, { metadata: { finalizers: null } }));
     await stage.settled(client.delete(Thing, metadata));
-    await letGo('a');
+    await removeFinalizer('a');
     expect(violations).toEqual([]);
-    await letGo('b');
+    await removeFinalizer('b');
     expect(violations).toEqual([expect.stringContaining('b (')]);
   });
 
-  test('a secret is seen anywhere but in a Secret', async () => {
+  test('a secret outside a Secret is a violation', async () => {
     const stage = new Stage();
     const violations = stage.watched(noSecretOutsideSecrets('hush'));
     const client = stage.client('alpha.1');
@@ -191,34 +191,34 @@ describe('invariants about objects', () => {
     expect(violations).toEqual([]);
     const annotations = { note: 'the token is hush' };
     await stage.settled(client.create(Thing, { metadata: { ...metadata, annotations }, spec: { size: 1 } }));
-    expect(violations).toEqual(['it is in Thing default/a']);
+    expect(violations).toEqual(['Thing default/a contains the secret']);
   });
 
-  test('objects of the same spec that differ at rest are seen, and so is one that is not as it should be', async () => {
+  test('different end states for the same spec, and an object that did not converge, are violations', async () => {
     const stage = new Stage();
     const client = stage.client('alpha.1');
     for (const name of ['a', 'b'])
       await stage.settled(client.create(Thing, { metadata: { ...metadata, name }, spec: { size: 1 } }));
-    const likeFresh = endsLikeAFreshOne(({ status }) => status);
+    const likeFresh = sameEndState(({ status }) => status);
     expect(stage.against(likeFresh)).toEqual([]);
     await stage.settled(
       client.mergePatch(Thing, metadata, { status: { id: 'm-1' } }, { subresource: 'status' }),
     );
     expect(stage.against(likeFresh)).toHaveLength(1);
-    const told = converged(({ status }) => (status === undefined ? 'no status' : undefined));
-    expect(stage.against(told)).toEqual([expect.stringContaining('b')]);
+    const hasStatus = converged(({ status }) => (status === undefined ? 'no status' : undefined));
+    expect(stage.against(hasStatus)).toEqual([expect.stringContaining('b')]);
   });
 
-  test('a queue that has work left is seen', () => {
+  test('a queue with remaining work is a violation', () => {
     const stage = new Stage();
     expect(stage.against(emptyQueue(() => undefined))).toEqual([]);
     expect(stage.against(emptyQueue(() => ({ depth: 1, working: [5] })))).toEqual([
-      '1 wait and 1 are worked on',
+      '1 keys are queued and 1 are processed',
     ]);
   });
 });
 
-test('a write of a replica that does not hold the lease is seen at its sending', async () => {
+test('a write that is sent by a replica without the lease is a violation', async () => {
   const stage = new Stage();
   const violations = stage.watched(onlyTheLeaderWrites(API_SERVER, 'lead'));
   const alpha = stage.client('alpha.1');
@@ -227,7 +227,10 @@ test('a write of a replica that does not hold the lease is seen at its sending',
   await stage.settled(alpha.create(Lease, lease));
   await stage.settled(alpha.apply(Thing, { metadata, spec: { size: 1 } }));
   expect(violations).toEqual([]);
-  const refused = beta.mergePatch(Thing, metadata, { metadata: { resourceVersion: '1' }, spec: { size: 2 } });
-  await expect(stage.settled(refused)).rejects.toThrow(); // though it is refused: that it was sent is wrong
+  const rejected = beta.mergePatch(Thing, metadata, {
+    metadata: { resourceVersion: '1' },
+    spec: { size: 2 },
+  });
+  await expect(stage.settled(rejected)).rejects.toThrow(); // the violation is sending it, although it is rejected
   expect(violations).toEqual([expect.stringContaining('beta.1 sends PATCH')]);
 });

@@ -3,9 +3,9 @@ import { fieldAt } from '../apiserver/json.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { Invariant, Truth } from './invariant.ts';
 
-/** Who holds a lease by the API server's own record. */
+/** Tracks the holder of a Lease as stored in the API server. */
 export class Holder {
-  /** As the lease has it; empty for nobody. */
+  /** The Lease's holderIdentity; empty if there is no holder. */
   identity = '';
 
   constructor({ server }: Pick<Truth, 'server'>, lease: string, onChange?: (before: string) => void) {
@@ -18,15 +18,16 @@ export class Holder {
     });
   }
 
-  /** The runtime adds an id of the process to the name it is given. */
+  /** Whether this replica holds the lease. The runtime appends a process id to the replica's name. */
   is(sender: string): boolean {
     return this.identity.startsWith(`${sender}_`);
   }
 }
 
 /**
- * A replica that writes to the API server holds the lease at the moment of sending, so no two ever do at the same time.
- * (When it lands is another matter: resource versions guard against that.) Events are written by the leader too.
+ * A replica that writes to a server holds the lease when it sends the request, so two replicas never write at
+ * the same time. Requests that arrive late are guarded by resource versions instead. Events are also written
+ * by the leader only.
  */
 export function onlyTheLeaderWrites(origin: string, lease: string): Invariant {
   return {
@@ -36,7 +37,7 @@ export function onlyTheLeaderWrites(origin: string, lease: string): Invariant {
       truth.traffic.onSend((sent) => {
         if (sent.origin === origin && !isLease(sent) && !holder.is(sent.sender))
           violated(
-            `${sent.sender} sends ${sent.method} ${sent.path} while ${holder.identity || 'nobody'} leads`,
+            `${sent.sender} sends ${sent.method} ${sent.path} while ${holder.identity || 'no replica'} leads`,
           );
       });
     },

@@ -1,33 +1,33 @@
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant, Truth } from './invariant.ts';
 
-/** However often a create is sent, and by whom. */
+/** An object has at most one machine, however often and by whichever replica a create is sent. */
 export const atMostOneMachine: Invariant = {
   name: 'at most one live machine per UID',
-  watch: ({ outside }, violated) =>
-    outside.listen(({ before, after }) => {
+  watch: ({ external }, violated) =>
+    external.listen(({ before, after }) => {
       const owner = after?.owner;
       if (before !== undefined || owner === undefined) return;
-      const ids = [...outside.all()].filter((each) => each.owner === owner).map(({ id }) => id);
+      const ids = [...external.all()].filter((each) => each.owner === owner).map(({ id }) => id);
       if (ids.length > 1) violated(`${owner} has ${ids.join(' and ')}`);
     }),
 };
 
 export const foreignMachinesUntouched: Invariant = {
   name: 'foreign machines are never touched',
-  watch: ({ outside }, violated) =>
-    outside.listen(({ before, after }) => {
+  watch: ({ external }, violated) =>
+    external.listen(({ before, after }) => {
       if (before !== undefined && before.owner === undefined)
-        violated(`${before.id} is ${after === undefined || after.leaving ? 'deleted' : 'changed'}`);
+        violated(`${before.id} is ${after === undefined || after.deleting ? 'deleted' : 'changed'}`);
     }),
 };
 
-/** From the moment at which its deletion begins, the machine of an object that is there to stay is lost. */
+/** The machine of an object is not deleted unless the object itself is being deleted. */
 export const noWantedMachineDeleted: Invariant = {
   name: 'no wanted machine is deleted',
   watch: (truth, violated) =>
-    truth.outside.listen(({ before, after }) => {
-      if (before?.owner === undefined || before.leaving || (after !== undefined && !after.leaving)) return;
+    truth.external.listen(({ before, after }) => {
+      if (before?.owner === undefined || before.deleting || (after !== undefined && !after.deleting)) return;
       const object = objectOf(truth, before.owner);
       if (object !== undefined && object.metadata.deletionTimestamp === undefined)
         violated(`${before.id} of ${object.metadata.name} (${before.owner}) is deleted`);
@@ -35,14 +35,15 @@ export const noWantedMachineDeleted: Invariant = {
 };
 
 export const nothingLeaked: Invariant = {
-  name: 'nothing is leaked',
+  name: 'no machine is leaked',
   healed: function* (truth) {
-    for (const { id, owner } of truth.outside.all())
+    for (const { id, owner } of truth.external.all())
       if (owner !== undefined && objectOf(truth, owner) === undefined)
-        yield `${id} is there, and the object ${owner} is not`;
+        yield `${id} exists without its object ${owner}`;
   },
 };
 
+/** Returns the stored object with this UID. */
 export function objectOf({ server, kind }: Truth, uid: string): StoredObject | undefined {
   for (const object of server.objects(kind)) if (object.metadata.uid === uid) return object;
   return undefined;

@@ -3,7 +3,7 @@ import type { StoredObject } from '../apiserver/object.ts';
 import type { Change } from '../apiserver/store.ts';
 import type { Invariant, Truth } from './invariant.ts';
 
-/** @param path of the identity: `['status', 'machineId']` */
+/** @param path of the identity field, such as `['status', 'machineId']` */
 export function identityNeverChanges(path: readonly string[]): Invariant {
   return {
     name: `${path.join('.')} never changes`,
@@ -27,27 +27,31 @@ export const observedGenerationNeverGoesBack: Invariant = {
     }),
 };
 
-/** @param secret a text that nobody may find but in a Secret */
+/** @param secret text that must not occur in any object other than a Secret */
 export function noSecretOutsideSecrets(secret: string): Invariant {
   return {
     name: 'no secret outside a Secret',
     watch: ({ server }, violated) =>
       server.listen(({ resource, key, after }) => {
         if (resource.kind.kind !== 'Secret' && after?.text(false).includes(secret))
-          violated(`it is in ${resource.kind.kind} ${key}`);
+          violated(`${resource.kind.kind} ${key} contains the secret`);
       }),
   };
 }
 
-/** While an object is wanted, what stands for it outside may be there, and only its finalizer keeps that from being lost. */
+/**
+ * An object keeps its finalizer until it is being deleted, because external resources without a finalizer
+ * would leak.
+ */
 export function finalizerStaysWhileWanted(finalizer: string): Invariant {
   return {
-    name: 'the finalizer of a wanted object stays',
+    name: 'finalizer stays until deletion is requested',
     watch: (truth, violated) =>
       watchObjects(truth, (before, after) => {
         const { finalizers, deletionTimestamp } = after.metadata;
         if (deletionTimestamp !== undefined || finalizers?.includes(finalizer)) return;
-        if (before.metadata.finalizers?.includes(finalizer)) violated(`${nameOf(after)} has lost it`);
+        if (before.metadata.finalizers?.includes(finalizer))
+          violated(`${nameOf(after)} has lost its finalizer`);
       }),
   };
 }
@@ -61,7 +65,7 @@ export const noStuckFinalizer: Invariant = {
   },
 };
 
-/** @param problem what is not as it should be with an object; undefined where all is well */
+/** @param problem describes what is wrong with an object; undefined if it has converged */
 export function converged(problem: (object: StoredObject, truth: Truth) => string | undefined): Invariant {
   return {
     name: 'converged',
@@ -75,12 +79,12 @@ export function converged(problem: (object: StoredObject, truth: Truth) => strin
 }
 
 /**
- * Spec A → B → A ends where a fresh A ends: objects with the same spec are the same at rest, whatever way they came.
- * @param comparable what of an object has nothing to do with its past
+ * Objects with the same spec end in the same state, whatever their history: spec A → B → A ends like a new A.
+ * @param comparable returns the part of an object that must not depend on its history
  */
-export function endsLikeAFreshOne(comparable: (object: StoredObject) => unknown): Invariant {
+export function sameEndState(comparable: (object: StoredObject) => unknown): Invariant {
   return {
-    name: 'an object ends where a fresh one of the same spec ends',
+    name: 'objects with the same spec end in the same state',
     healed: function* ({ server, kind }) {
       const seen: StoredObject[] = [];
       for (const object of server.objects(kind)) {
@@ -93,14 +97,14 @@ export function endsLikeAFreshOne(comparable: (object: StoredObject) => unknown)
   };
 }
 
-/** Each change of an object of the kind that stays the same object. */
+/** Calls the listener for each update of an object of the kind. */
 function watchObjects(
   { server, kind }: Truth,
-  tell: (before: StoredObject, after: StoredObject) => void,
+  listener: (before: StoredObject, after: StoredObject) => void,
 ): void {
   server.listen(({ resource, before, after }: Change) => {
     if (resource.kind.plural !== kind.plural || resource.kind.group !== kind.group) return;
-    if (before !== undefined && after !== undefined) tell(before.object, after.object);
+    if (before !== undefined && after !== undefined) listener(before.object, after.object);
   });
 }
 

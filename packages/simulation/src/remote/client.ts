@@ -3,10 +3,13 @@ import { isJson, type Json } from '../apiserver/json.ts';
 import type { MachineDraft, RemoteMachine } from './machine.ts';
 import { REMOTE } from './remote.ts';
 
-/** The backend has said no, or nothing at all: then nobody knows whether it has acted. */
+/**
+ * Thrown when the backend returned an error or did not respond. Without a response, the caller cannot know whether the
+ * request was executed.
+ */
 export class RemoteError extends Error {
   readonly code = 'REMOTE';
-  /** Of its answer; undefined for none. */
+  /** HTTP status of the response; undefined without a response. */
   readonly status: number | undefined;
 
   constructor(message: string, status?: number, options?: ErrorOptions) {
@@ -19,18 +22,18 @@ export class RemoteError extends Error {
 export interface RemoteClientOptions {
   readonly world: World;
   readonly token: string;
-  /** For an answer. @default 8_000 */
+  /** Timeout of a request. @default 8_000 */
   readonly timeoutMs?: number;
 }
 
-/** What a list shows. */
+/** Response of a list request. */
 export interface RemoteList {
-  /** The backend's clock. */
+  /** Time by the backend's clock, in milliseconds since 1970. */
   readonly now: number;
   readonly items: readonly RemoteMachine[];
 }
 
-/** Talks to the remote backend. Nothing is sent twice in here: who knows what that would do decides. */
+/** Client of the remote backend. It never retries; the caller decides whether a retry is safe. */
 export class RemoteClient {
   readonly #options: RemoteClientOptions;
   readonly #transport: Transport;
@@ -41,76 +44,77 @@ export class RemoteClient {
   }
 
   async create(draft: MachineDraft, signal: AbortSignal): Promise<RemoteMachine> {
-    return machineIn(await this.#ask('POST', '/machines', signal, draft));
+    return machineIn(await this.#request('POST', '/machines', signal, draft));
   }
 
-  /** @returns undefined when there is none */
+  /** @returns undefined if the machine does not exist */
   async get(id: string, signal: AbortSignal): Promise<RemoteMachine | undefined> {
-    return this.#maybe(`/machines/${id}`, signal);
+    return this.#find(`/machines/${id}`, signal);
   }
 
   async byKey(key: string, signal: AbortSignal): Promise<RemoteMachine | undefined> {
-    return this.#maybe(`/keys/${key}`, signal);
+    return this.#find(`/keys/${key}`, signal);
   }
 
-  /** As it was some seconds ago. */
+  /** Lists the machines. The backend may return state that is some seconds old. */
   async list(signal: AbortSignal): Promise<RemoteList> {
-    const { now, items } = await this.#ask('GET', '/machines', signal);
+    const { now, items } = await this.#request('GET', '/machines', signal);
     if (typeof now !== 'number' || !Array.isArray(items))
-      throw new RemoteError('GET /machines: that is no list');
+      throw new RemoteError('GET /machines: the response is not a list');
     return { now, items: items.map(machineIn) };
   }
 
   async resize(id: string, size: number, signal: AbortSignal): Promise<RemoteMachine> {
-    return machineIn(await this.#ask('PATCH', `/machines/${id}`, signal, { size }));
+    return machineIn(await this.#request('PATCH', `/machines/${id}`, signal, { size }));
   }
 
-  /** Asks for the deletion, which takes a while. One that is gone already is gone. */
+  /** Starts the deletion of a machine. Succeeds if the machine does not exist. */
   async delete(id: string, signal: AbortSignal): Promise<void> {
     try {
-      await this.#ask('DELETE', `/machines/${id}`, signal);
+      await this.#request('DELETE', `/machines/${id}`, signal);
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }
   }
 
-  async #maybe(path: string, signal: AbortSignal): Promise<RemoteMachine | undefined> {
+  async #find(path: string, signal: AbortSignal): Promise<RemoteMachine | undefined> {
     try {
-      return machineIn(await this.#ask('GET', path, signal));
+      return machineIn(await this.#request('GET', path, signal));
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw error;
     }
   }
 
-  async #ask(
+  async #request(
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: string,
     signal: AbortSignal,
-    content?: object,
+    body?: object,
   ): Promise<Json> {
     const { world, token, timeoutMs = 8_000 } = this.#options;
     signal.throwIfAborted();
-    const over = new AbortController();
-    const follow = () => over.abort(signal.reason);
-    signal.addEventListener('abort', follow, { once: true });
-    const late = () => over.abort(new RemoteError(`${method} ${path}: no answer in ${timeoutMs / 1_000} s`));
-    const timer = world.after(timeoutMs, late);
+    const abort = new AbortController();
+    const forwardAbort = () => abort.abort(signal.reason);
+    signal.addEventListener('abort', forwardAbort, { once: true });
+    const onTimeout = () =>
+      abort.abort(new RemoteError(`${method} ${path}: no response within ${timeoutMs / 1_000} s`));
+    const timer = world.after(timeoutMs, onTimeout);
     try {
       const response = await this.#transport.request({
         method,
         path,
         headers: { authorization: `Bearer ${token}` },
-        ...(content && { body: JSON.stringify(content) }),
-        signal: over.signal,
+        ...(body && { body: JSON.stringify(body) }),
+        signal: abort.signal,
       });
-      const answer: unknown = JSON.parse(await response.text());
-      if (response.status < 300 && isJson(answer)) return answer;
-      const why = isJson(answer) ? String(answer.message) : 'that is no object';
-      throw new RemoteError(`${method} ${path}: ${why}`, response.status);
+      const content: unknown = JSON.parse(await response.text());
+      if (response.status < 300 && isJson(content)) return content;
+      const detail = isJson(content) ? String(content.message) : 'the response is not a JSON object';
+      throw new RemoteError(`${method} ${path}: ${detail}`, response.status);
     } finally {
       timer.cancel();
-      signal.removeEventListener('abort', follow);
+      signal.removeEventListener('abort', forwardAbort);
     }
   }
 }
@@ -120,7 +124,7 @@ function isNotFound(error: unknown): boolean {
 }
 
 function machineIn(value: unknown): RemoteMachine {
-  if (!isMachine(value)) throw new RemoteError('the answer is no machine');
+  if (!isMachine(value)) throw new RemoteError('the response is not a machine');
   return value;
 }
 

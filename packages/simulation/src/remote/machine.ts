@@ -1,8 +1,8 @@
-/** Whose a machine is. */
-export interface Mark {
-  /** Which system has made it. */
+/** Ownership of a machine. */
+export interface Ownership {
+  /** System that created the machine. */
   readonly manager: string;
-  /** Of the object that it stands for. */
+  /** UID of the Kubernetes object that the machine belongs to. */
   readonly uid: string;
 }
 
@@ -11,12 +11,12 @@ export interface RemoteMachine {
   readonly id: string;
   readonly size: number;
   readonly state: 'creating' | 'ready' | 'deleting';
-  readonly owner?: Mark;
-  /** Under which it was created: a second create with it gets this machine, for as long as it is there. */
+  readonly owner?: Ownership;
+  /** Idempotency key: while the machine exists, another create with this key returns it. */
   readonly key?: string;
   /** Milliseconds since 1970, by the backend's clock. */
   readonly createdMs: number;
 }
 
-/** What is asked for. */
+/** Body of a create request. */
 export type MachineDraft = Pick<RemoteMachine, 'size' | 'owner' | 'key'>;

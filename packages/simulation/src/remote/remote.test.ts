@@ -5,7 +5,7 @@ import { REMOTE, type Remote, startRemote } from './remote.ts';
 
 const { signal } = new AbortController();
 
-function world(): { simulation: Simulation; remote: Remote; client: RemoteClient } {
+function setup(): { simulation: Simulation; remote: Remote; client: RemoteClient } {
   const simulation = seeded(1);
   const remote = startRemote(simulation, 'secret');
   return {
@@ -15,26 +15,26 @@ function world(): { simulation: Simulation; remote: Remote; client: RemoteClient
   };
 }
 
-/** Lets virtual time pass until the promise has settled, and gives what it gave. */
+/** Advances virtual time until the promise has settled, and returns its result. */
 async function settled<T>(simulation: Simulation, promise: Promise<T>): Promise<T> {
-  let isOver = false;
-  const over = () => {
-    isOver = true;
+  let isSettled = false;
+  const onSettled = () => {
+    isSettled = true;
   };
-  promise.then(over, over);
-  await simulation.run({ until: simulation.schedule.now + 120_000, done: () => isOver });
+  promise.then(onSettled, onSettled);
+  await simulation.run({ until: simulation.schedule.now + 120_000, done: () => isSettled });
   return promise;
 }
 
-describe('the remote backend', () => {
-  test('makes one machine a key for as long as it is there, and two without a key', async () => {
-    const { simulation, remote, client } = world();
+describe('Remote', () => {
+  test('creates one machine per key while it exists, and one per request without a key', async () => {
+    const { simulation, remote, client } = setup();
     const create = (key?: string) =>
       settled(simulation, client.create({ size: 1, ...(key && { key }) }, signal));
     const first = await create('k');
     expect((await create('k')).id).toBe(first.id);
     await settled(simulation, client.delete(first.id, signal));
-    expect((await create('k')).state).toBe('deleting'); // it still holds its key
+    expect((await create('k')).state).toBe('deleting'); // the deleting machine still holds the key
     await simulation.run({ until: simulation.schedule.now + 60_000 });
     expect((await create('k')).id).not.toBe(first.id);
     await create();
@@ -42,34 +42,34 @@ describe('the remote backend', () => {
     expect(remote.machines.size).toBe(3);
   });
 
-  test('knows what there was at each moment, which is what an old list shows', async () => {
-    const { simulation, remote, client } = world();
+  test('returns the machines as of any moment in the past', async () => {
+    const { simulation, remote, client } = setup();
     const { id } = await settled(simulation, client.create({ size: 1 }, signal));
     await simulation.run({ until: simulation.schedule.now + 60_000 });
     await settled(simulation, client.resize(id, 2, signal));
     await settled(simulation, client.delete(id, signal));
     await simulation.run({ until: simulation.schedule.now + 60_000 });
-    const told = remote.history.map(({ atMs }) =>
+    const states = remote.history.map(({ atMs }) =>
       remote.at(atMs).map(({ state, size }) => `${state} ${size}`),
     );
-    expect(told).toEqual([['creating 1'], ['ready 1'], ['ready 2'], ['deleting 2'], []]);
+    expect(states).toEqual([['creating 1'], ['ready 1'], ['ready 2'], ['deleting 2'], []]);
   });
 
-  test('carries out a create whose client has given up', async () => {
-    const { simulation, remote } = world();
+  test('executes a create after the client timed out', async () => {
+    const { simulation, remote } = setup();
     const client = new RemoteClient({ world: simulation.start('hasty'), token: 'secret', timeoutMs: 0 });
-    await expect(settled(simulation, client.create({ size: 1 }, signal))).rejects.toThrow('no answer');
+    await expect(settled(simulation, client.create({ size: 1 }, signal))).rejects.toThrow('no response');
     await simulation.run({ until: simulation.schedule.now + 60_000 });
     expect(remote.machines.size).toBe(1);
   });
 
-  test('answers nobody without the token, and says so without telling it', async () => {
-    const { simulation } = world();
-    const client = new RemoteClient({ world: simulation.start('stranger'), token: 'guess' });
-    const refused = settled(simulation, client.list(signal));
-    await expect(refused).rejects.toThrow(RemoteError);
-    await expect(refused).rejects.toMatchObject({ status: 401, code: 'REMOTE' });
-    await expect(refused).rejects.not.toThrow(/guess|secret/);
+  test('rejects a request with a wrong token, and the error contains no token', async () => {
+    const { simulation } = setup();
+    const client = new RemoteClient({ world: simulation.start('unauthorized'), token: 'guess' });
+    const rejected = settled(simulation, client.list(signal));
+    await expect(rejected).rejects.toThrow(RemoteError);
+    await expect(rejected).rejects.toMatchObject({ status: 401, code: 'REMOTE' });
+    await expect(rejected).rejects.not.toThrow(/guess|secret/);
     expect(REMOTE).toMatch(/^https:/);
   });
 });

@@ -1,31 +1,33 @@
 import { isJson, type Json } from '../apiserver/json.ts';
 import { type FaultRates, REQUEST_FAULTS, USUAL_FAULTS } from '../world/faults.ts';
-import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse, ModelRequest, ModelResponse, ModelServer } from '../world/server.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { EPOCH_MS } from '../world/world.ts';
 import type { MachineDraft, RemoteMachine } from './machine.ts';
 
 export const REMOTE = 'https://remote.simulated';
 
-/** Worse than the way to the API server, and what comes late is what does the most harm. */
+/** Higher than the API server's fault rates. Late requests are weighted up because they do the most harm. */
 export const REMOTE_FAULTS: FaultRates = {
   ...USUAL_FAULTS,
   request: 5,
   requestFaults: [...REQUEST_FAULTS, 'late', 'late', 'answer lost'],
 };
 
+/** Clock, timers and random behaviour of the model. */
 export interface RemoteEnvironment {
   /** Milliseconds since 1970. */
   now(): number;
   after(ms: number, act: () => void): void;
-  /** How long the disk takes to make a machine, or to wipe it. */
+  /** Time it takes to create or to wipe a machine. */
   diskMs(): number;
-  /** How old the state is that a list shows. */
+  /** Age of the state that a list shows. */
   lagMs(): number;
+  /** Adds an entry to the trace. */
   note(what: string): void;
 }
 
-/** A moment at which a machine changed. */
+/** A change of a machine. `before` is undefined for a created machine, `after` for a deleted one. */
 export interface RemoteChange {
   readonly atMs: number;
   readonly before: RemoteMachine | undefined;
@@ -36,10 +38,10 @@ const MACHINE = /^\/machines\/([^/?]+)$/;
 const KEY = /^\/keys\/([^/?]+)$/;
 
 /**
- * A generic backend with a REST API, as unpleasant as real ones are:
- * `POST /machines` (with an idempotency key where the body has one) · `GET /machines/<id>` · `GET /keys/<key>` ·
- * `GET /machines`, which shows a state that is some seconds old · `PATCH /machines/<id>` to another size ·
- * `DELETE /machines/<id>`. A machine takes time to be made and to be wiped; its key is free again once it is gone.
+ * Model of a generic backend with a REST API and the difficulties of real ones:
+ * `POST /machines` (with an optional idempotency key in the body) · `GET /machines/<id>` · `GET /keys/<key>` ·
+ * `GET /machines`, which may return state that is some seconds old · `PATCH /machines/<id>` to change the size ·
+ * `DELETE /machines/<id>`. Creating and wiping a machine take time; its key is free again once the machine is gone.
  */
 export class Remote implements ModelServer {
   readonly #environment: RemoteEnvironment;
@@ -49,18 +51,18 @@ export class Remote implements ModelServer {
   readonly #listeners: ((change: RemoteChange) => void)[] = [];
   #ids = 0;
 
-  /** @param token that every request must carry */
+  /** @param token bearer token that every request must carry */
   constructor(environment: RemoteEnvironment, token: string) {
     this.#environment = environment;
     this.#token = token;
   }
 
-  /** The truth. */
+  /** The current machines. */
   get machines(): ReadonlyMap<string, RemoteMachine> {
     return this.#machines;
   }
 
-  /** All that ever changed, in its order. */
+  /** All changes in order. */
   get history(): readonly RemoteChange[] {
     return this.#history;
   }
@@ -69,7 +71,7 @@ export class Remote implements ModelServer {
     this.#listeners.push(listener);
   }
 
-  /** As it was at a moment. */
+  /** Returns the machines as of a moment in the past. */
   at(ms: number): readonly RemoteMachine[] {
     const then = new Map(this.#machines);
     for (const { atMs, before, after } of this.#history.toReversed()) {
@@ -80,69 +82,70 @@ export class Remote implements ModelServer {
     return [...then.values()];
   }
 
-  /** Puts a machine there that is ready, as somebody else would. */
+  /** Adds a ready machine, as another client would. */
   add(draft: MachineDraft): RemoteMachine {
-    const machine = this.#made(draft, 'ready');
+    const machine = this.#newMachine(draft, 'ready');
     this.#put(undefined, machine);
     return machine;
   }
 
-  receive({ method, path, headers, body }: Arrived): Answer {
-    if (headers.authorization !== `Bearer ${this.#token}`) return problem(401, 'who are you?');
+  receive({ method, path, headers, body }: ModelRequest): ModelResponse {
+    if (headers.authorization !== `Bearer ${this.#token}`)
+      return errorResponse(401, 'invalid or missing bearer token');
     const id = MACHINE.exec(path)?.[1];
     if (id !== undefined) return this.#one(method, id, body);
     const key = KEY.exec(path)?.[1];
     if (key !== undefined && method === 'GET')
       return found(this.#byKey(key), `no machine with the key ${key}`);
-    if (path !== '/machines') return problem(404, `no such path: ${path}`);
+    if (path !== '/machines') return errorResponse(404, `no such path: ${path}`);
     if (method === 'GET') return this.#list();
-    return method === 'POST' ? this.#create(body) : problem(405, `${method} is not for ${path}`);
+    return method === 'POST' ? this.#create(body) : errorResponse(405, `${method} is not allowed on ${path}`);
   }
 
-  refuse(status: 429 | 500): WholeAnswer {
-    return problem(status, status === 429 ? 'slow down' : 'out of order');
+  reject(status: 429 | 500): BufferedResponse {
+    return errorResponse(status, status === 429 ? 'slow down' : 'out of order');
   }
 
-  #one(method: string, id: string, body: string | undefined): WholeAnswer {
+  #one(method: string, id: string, body: string | undefined): BufferedResponse {
     const machine = this.#machines.get(id);
-    if (machine === undefined) return problem(404, `no machine ${id}`);
-    if (method === 'GET') return answer(200, machine);
+    if (machine === undefined) return errorResponse(404, `no machine ${id}`);
+    if (method === 'GET') return jsonResponse(200, machine);
     if (method === 'DELETE') return this.#delete(machine);
-    if (method !== 'PATCH') return problem(405, `${method} is not for a machine`);
-    if (machine.state !== 'ready') return problem(409, `${id} is ${machine.state}`);
+    if (method !== 'PATCH') return errorResponse(405, `${method} is not allowed on a machine`);
+    if (machine.state !== 'ready') return errorResponse(409, `${id} is ${machine.state}`);
     const { size } = parsed(body);
-    if (typeof size !== 'number') return problem(422, 'a size is a number');
+    if (typeof size !== 'number') return errorResponse(422, 'size must be a number');
     if (size !== machine.size) this.#put(machine, { ...machine, size });
-    return answer(200, this.#machines.get(id));
+    return jsonResponse(200, this.#machines.get(id));
   }
 
-  #create(body: string | undefined): WholeAnswer {
+  #create(body: string | undefined): BufferedResponse {
     const draft = draftIn(parsed(body));
-    if (draft === undefined) return problem(422, 'a machine has a size');
+    if (draft === undefined) return errorResponse(422, 'size is required and must be a number');
     const known = draft.key === undefined ? undefined : this.#byKey(draft.key);
-    if (known !== undefined) return answer(200, known);
-    const machine = this.#made(draft, 'creating');
+    if (known !== undefined) return jsonResponse(200, known);
+    const machine = this.#newMachine(draft, 'creating');
     this.#put(undefined, machine);
     this.#environment.after(this.#environment.diskMs(), () => {
       const now = this.#machines.get(machine.id);
       if (now?.state === 'creating') this.#put(now, { ...now, state: 'ready' });
     });
-    return answer(201, machine);
+    return jsonResponse(201, machine);
   }
 
-  #delete(machine: RemoteMachine): WholeAnswer {
-    if (machine.state === 'deleting') return answer(202, machine);
-    const leaving: RemoteMachine = { ...machine, state: 'deleting' };
-    this.#put(machine, leaving);
-    this.#environment.after(this.#environment.diskMs(), () => this.#put(leaving, undefined));
-    return answer(202, leaving);
+  #delete(machine: RemoteMachine): BufferedResponse {
+    if (machine.state === 'deleting') return jsonResponse(202, machine);
+    const deleting: RemoteMachine = { ...machine, state: 'deleting' };
+    this.#put(machine, deleting);
+    this.#environment.after(this.#environment.diskMs(), () => this.#put(deleting, undefined));
+    return jsonResponse(202, deleting);
   }
 
-  #list(): WholeAnswer {
+  #list(): BufferedResponse {
     const lag = this.#environment.lagMs();
     const now = this.#environment.now();
     const items = lag === 0 ? [...this.#machines.values()] : this.at(now - lag);
-    return answer(200, { now, items });
+    return jsonResponse(200, { now, items });
   }
 
   #byKey(key: string): RemoteMachine | undefined {
@@ -150,7 +153,7 @@ export class Remote implements ModelServer {
     return undefined;
   }
 
-  #made({ size, owner, key }: MachineDraft, state: RemoteMachine['state']): RemoteMachine {
+  #newMachine({ size, owner, key }: MachineDraft, state: RemoteMachine['state']): RemoteMachine {
     this.#ids += 1;
     const createdMs = this.#environment.now();
     return { id: `m-${this.#ids}`, size, state, ...(owner && { owner }), ...(key && { key }), createdMs };
@@ -169,7 +172,7 @@ export class Remote implements ModelServer {
   }
 }
 
-/** Puts a backend into a simulated world. */
+/** Creates a backend and registers it on the simulated network. */
 export function startRemote(simulation: Simulation, token: string): Remote {
   const { schedule, choices, network, counts } = simulation;
   const remote = new Remote(
@@ -190,16 +193,16 @@ export function startRemote(simulation: Simulation, token: string): Remote {
   return remote;
 }
 
-function answer(status: number, content: unknown): WholeAnswer {
+function jsonResponse(status: number, content: unknown): BufferedResponse {
   return { status, body: JSON.stringify(content) };
 }
 
-function problem(status: number, message: string): WholeAnswer {
-  return answer(status, { message });
+function errorResponse(status: number, message: string): BufferedResponse {
+  return jsonResponse(status, { message });
 }
 
-function found(machine: RemoteMachine | undefined, message: string): WholeAnswer {
-  return machine === undefined ? problem(404, message) : answer(200, machine);
+function found(machine: RemoteMachine | undefined, message: string): BufferedResponse {
+  return machine === undefined ? errorResponse(404, message) : jsonResponse(200, machine);
 }
 
 function parsed(body: string | undefined): Json {

@@ -1,10 +1,10 @@
-/** What `make simulate` is asked for. */
-export interface Asked {
-  /** None: all that are sound. */
+/** Parsed arguments of `make simulate`. */
+export interface Arguments {
+  /** Name of the scenario. @default all sound scenarios */
   readonly scenario?: string;
-  /** This one alone, with its story. */
+  /** Replays only this seed and prints its trace. */
   readonly seed?: number;
-  /** With the shortest story that shows the same violation. */
+  /** Shrinks the trace to the shortest one with the same violation. */
   readonly shrink: boolean;
   readonly from: number;
   readonly count?: number;
@@ -12,63 +12,60 @@ export interface Asked {
   readonly workers?: number;
 }
 
-/** Of each scenario, when nothing else is said. */
-const USUAL_COUNT = 10_000;
+/** Default number of seeds per scenario. */
+const DEFAULT_COUNT = 10_000;
 
 const NAMES = ['SCENARIO', 'SEED', 'SHRINK', 'SEEDS', 'MINUTES', 'FROM', 'WORKERS'] as const;
 type Name = (typeof NAMES)[number];
 
 /**
- * Reads `NAME=value`, from the command line or, as make hands them on, from the environment.
- * @throws with a sentence for whoever typed it
+ * Reads `NAME=value` arguments from the command line and, as make passes them on, from the environment.
+ * @throws with a message for the user when an argument is unknown or invalid
  */
-export function parse(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Asked {
+export function parse(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Arguments {
   const given = new Map<Name, string>();
   for (const name of NAMES) if (env[name]) given.set(name, env[name]);
   for (const arg of args) {
     const [, name = '', value = ''] = /^([^=]*)=(.*)$/.exec(arg) ?? [];
     if (!isName(name))
-      throw new Error(
-        `"${arg}" means nothing here; there are: ${NAMES.map((each) => `${each}=`).join(', ')}`,
-      );
+      throw new Error(`unknown argument "${arg}"; supported: ${NAMES.map((each) => `${each}=`).join(', ')}`);
     given.set(name, value);
   }
-  const seed = whole('SEED', 0);
-  const count = whole('SEEDS', 1);
-  const minutes = numeric('MINUTES');
+  const seed = integer('SEED', 0);
+  const count = integer('SEEDS', 1);
+  const minutes = positive('MINUTES');
   const shrink = given.get('SHRINK') ?? '0';
-  if (shrink !== '0' && shrink !== '1') throw new Error(`SHRINK is 1 or 0, not "${shrink}"`);
-  if (seed === undefined && shrink === '1') throw new Error('SHRINK=1 wants a SEED to shrink');
+  if (shrink !== '0' && shrink !== '1') throw new Error(`SHRINK must be 1 or 0, not "${shrink}"`);
+  if (seed === undefined && shrink === '1') throw new Error('SHRINK=1 requires SEED');
   for (const name of ['SEEDS', 'MINUTES', 'FROM'] as const)
     if (seed !== undefined && given.has(name))
-      throw new Error(`SEED replays one seed; ${name} is for many: give one of them`);
-  if (count !== undefined && minutes !== undefined)
-    throw new Error('SEEDS says how many, MINUTES how long: give one of them');
+      throw new Error(`SEED and ${name} cannot be combined: SEED replays one seed`);
+  if (count !== undefined && minutes !== undefined) throw new Error('SEEDS and MINUTES cannot be combined');
   const scenario = given.get('SCENARIO');
-  const workers = whole('WORKERS', 1);
+  const workers = integer('WORKERS', 1);
   return {
     ...(scenario !== undefined && { scenario }),
     ...(seed !== undefined && { seed }),
-    ...(minutes === undefined ? { count: count ?? USUAL_COUNT } : { minutes }),
+    ...(minutes === undefined ? { count: count ?? DEFAULT_COUNT } : { minutes }),
     ...(workers !== undefined && { workers }),
     shrink: shrink === '1',
-    from: whole('FROM', 0) ?? 1,
+    from: integer('FROM', 0) ?? 1,
   };
 
-  function whole(name: Name, least: number): number | undefined {
+  function integer(name: Name, minimum: number): number | undefined {
     const text = given.get(name);
     if (text === undefined) return undefined;
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (Number.isSafeInteger(value) && value >= least) return value;
-    throw new Error(`${name} is a whole number from ${least} on, not "${text}"`);
+    if (Number.isSafeInteger(value) && value >= minimum) return value;
+    throw new Error(`${name} must be an integer of at least ${minimum}, not "${text}"`);
   }
 
-  function numeric(name: Name): number | undefined {
+  function positive(name: Name): number | undefined {
     const text = given.get(name);
     if (text === undefined) return undefined;
     const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
     if (value > 0) return value;
-    throw new Error(`${name} is a number above 0, not "${text}"`);
+    throw new Error(`${name} must be a number greater than 0, not "${text}"`);
   }
 }
 

@@ -1,17 +1,17 @@
 import type { Scenario } from '../scenario/scenario.ts';
 
-/** A module with scenarios, like `registry.ts`. */
+/** A module that exports scenarios, like `registry.ts`. */
 export interface Registry {
   readonly scenarios: readonly Scenario[];
   readonly unsound?: readonly Scenario[];
 }
 
-/** @throws a sentence with all names when there is none of this name */
+/** Returns the scenario with this name. @throws with all names when there is none */
 export function scenarioNamed(name: string, { scenarios, unsound = [] }: Registry): Scenario {
   const all = [...scenarios, ...unsound];
   const found = all.find((scenario) => scenario.name === name);
   if (found !== undefined) return found;
-  throw new Error(`no scenario is called ${name}; there are: ${all.map((each) => each.name).join(', ')}`);
+  throw new Error(`scenario "${name}" does not exist; available: ${all.map((each) => each.name).join(', ')}`);
 }
 
 export function isRegistry(module: unknown): module is Registry {

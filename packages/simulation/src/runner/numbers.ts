@@ -1,9 +1,9 @@
-/** 1,234,567 */
+/** Formats an integer with thousands separators: 1,234,567. */
 export function grouped(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-/** As people say it: 0.4 s, 3 min 20 s, 5 h 12 min, 3 d 4 h. */
+/** Formats a duration: 0.4 s, 3 min 20 s, 5 h 12 min, 3 d 4 h. */
 export function duration(ms: number): string {
   const seconds = Math.max(ms, 0) / 1_000;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;

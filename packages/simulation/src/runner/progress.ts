@@ -2,7 +2,7 @@ import { duration, grouped } from './numbers.ts';
 import type { Progress } from './seeds.ts';
 
 const BAR = 24;
-/** How often to tell: a terminal, whose line is written over, and a file. */
+/** Interval between updates: on a terminal, where the line is overwritten, and in a file. */
 const TERMINAL_MS = 100;
 const FILE_MS = 10_000;
 
@@ -11,27 +11,27 @@ interface Output {
   write(text: string): unknown;
 }
 
-/** Tells how far it has come: in one line that moves on a terminal, in a line now and then elsewhere. */
+/** Reports progress: in one overwritten line on a terminal, in a new line from time to time elsewhere. */
 export class ProgressLine {
   readonly #output: Output;
   readonly #now: () => number;
-  #toldAt: number;
+  #reportedAt: number;
 
   constructor(output: Output, now: () => number = () => performance.now()) {
     this.#output = output;
     this.#now = now;
-    this.#toldAt = now();
+    this.#reportedAt = now();
   }
 
-  tell(scenario: string, progress: Progress): void {
+  update(scenario: string, progress: Progress): void {
     const now = this.#now();
-    if (now - this.#toldAt < (this.#output.isTTY ? TERMINAL_MS : FILE_MS)) return;
-    this.#toldAt = now;
+    if (now - this.#reportedAt < (this.#output.isTTY ? TERMINAL_MS : FILE_MS)) return;
+    this.#reportedAt = now;
     const line = lineOf(scenario, progress);
     this.#output.write(this.#output.isTTY ? `\r\x1b[K${line}` : `${line}\n`);
   }
 
-  /** Makes room for what comes next. */
+  /** Clears the line before other output. */
   clear(): void {
     if (this.#output.isTTY) this.#output.write('\r\x1b[K');
   }

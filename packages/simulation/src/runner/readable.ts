@@ -1,4 +1,4 @@
-/** The verb of an API server for a method; a GET is told by what it asks for. */
+/** API verbs by HTTP method. A GET is a list, get or watch, depending on its path and query. */
 const VERBS: Readonly<Record<string, string>> = {
   POST: 'create',
   PUT: 'update',
@@ -9,8 +9,9 @@ const VERBS: Readonly<Record<string, string>> = {
 const REQUEST = /(GET|POST|PUT|PATCH|DELETE) \/(?:api|apis\/[^/ ]+)\/v[^/ ]+\/([^? ]+)(?:\?(\S*))?/;
 
 /**
- * A line of a story with the requests to the API server as people say them: `patch greetings default/moon/status → 200`
- * for `PATCH /apis/g/v1/namespaces/default/greetings/moon/status?fieldManager=x → 200`. All else stays as it is.
+ * Shortens the requests to the API server in a line of a trace: `patch greetings default/moon/status → 200`
+ * for `PATCH /apis/g/v1/namespaces/default/greetings/moon/status?fieldManager=x → 200`. Other text is
+ * unchanged.
  */
 export function readable(what: string): string {
   return what.replace(REQUEST, (_, method: string, path: string, search = '') => {
@@ -27,7 +28,7 @@ export function readable(what: string): string {
 
 function detailOf(query: URLSearchParams): string | undefined {
   if (query.get('sendInitialEvents') === 'true') return 'from the start';
-  if (query.has('continue')) return 'going on';
+  if (query.has('continue')) return 'next page';
   const version = query.get('resourceVersion');
   if (query.get('watch') === 'true' && version !== null) return `from @${version}`;
   return undefined;

@@ -10,7 +10,7 @@ import { vmgroup } from '../vmgroup/scenario.ts';
 const variants = [...VARIANTS, WRONG_ORDER];
 const isSound = ({ name }: (typeof variants)[number]) => name === 'sound';
 
-/** The scenarios in which nothing may be violated: `make test` and `make simulate` run all of them. */
+/** Scenarios in which no invariant may be violated. `make test` and `make simulate` run all of them. */
 export const scenarios: readonly Scenario[] = [
   greeter,
   runtime,
@@ -20,7 +20,7 @@ export const scenarios: readonly Scenario[] = [
   vmgroup,
 ];
 
-/** Those that are known to violate something, to show what the simulation finds: run when they are named. */
+/** Scenarios with known violations that show what the simulation finds. They run only when named. */
 export const unsound: readonly Scenario[] = [
   carelessGreeter,
   ...variants.filter((variant) => !isSound(variant)).map(machines),

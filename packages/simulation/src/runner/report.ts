@@ -1,13 +1,13 @@
 import type { Scenario, Violation } from '../scenario/scenario.ts';
-import { type StoryLine, told } from '../world/trace.ts';
-import type { KeptOutcome } from './kept.ts';
+import { formatStory, type StoryLine } from '../world/trace.ts';
 import { duration, grouped } from './numbers.ts';
 import { readable } from './readable.ts';
+import type { RegressionOutcome } from './regression-seeds.ts';
 import type { Outcome } from './seed.ts';
 import type { SeedsResult } from './seeds.ts';
 import { firstViolation, neverHappened, type Tally } from './tally.ts';
 
-/** With fewer seeds, what never happened may be chance. */
+/** Minimum number of seeds for reporting that something never happened; with fewer it may be chance. */
 export const MANY_SEEDS = 2_000;
 
 export function replayCommand(scenario: string, seed: number): string {
@@ -15,10 +15,11 @@ export function replayCommand(scenario: string, seed: number): string {
 }
 
 /**
- * Why many seeds of a scenario are not good, in sentences; none when all is well. For the message of a test, too.
- * @param many from how many on all that must happen has to have happened
+ * Returns a message for each problem of a tally; empty if there is none. Also used as the message of a
+ * failing test.
+ * @param many minimum number of seeds after which everything in `mustHappen` must have happened
  */
-export function complaints(
+export function problems(
   { name, mustHappen }: Scenario,
   tally: Tally,
   many: number = MANY_SEEDS,
@@ -28,18 +29,18 @@ export function complaints(
     first === undefined
       ? []
       : [
-          `${name}: ${grouped(tally.violating)} of ${grouped(tally.seeds)} seeds violate something, first ${first.seed} ` +
+          `${name}: ${grouped(tally.violating)} of ${grouped(tally.seeds)} seeds violate an invariant, first ${first.seed} ` +
             `("${first.invariant}": ${first.detail}). Replay it with: ${replayCommand(name, first.seed)}`,
         ];
   if (tally.seeds < many) return violated;
   const never = neverHappened(tally, mustHappen).map(
     (what) =>
-      `${name}: "${what}" never happened in ${grouped(tally.seeds)} seeds, so nothing shows it is endured.`,
+      `${name}: "${what}" never happened in ${grouped(tally.seeds)} seeds, so the scenario does not test it.`,
   );
   return [...violated, ...never];
 }
 
-/** What many seeds of a scenario came to, for people. */
+/** Formats the result of many seeds of a scenario. */
 export function summary({ name, mustHappen }: Scenario, result: SeedsResult): string {
   const { seeds, from, elapsedMs, cpuMs, virtualMs, steps, broken, counts, workers } = result;
   const perSecond = (ms: number) => `${grouped((seeds / Math.max(ms, 1)) * 1_000)}/s`;
@@ -59,36 +60,36 @@ export function summary({ name, mustHappen }: Scenario, result: SeedsResult): st
         `${grouped(count).padStart(14)}  seeds violate "${invariant}", first ${first.map(({ seed }) => seed).join(', ')}`,
         `${' '.repeat(16)}${first[0]?.detail ?? ''}`,
       ]),
-    Object.keys(broken).length === 0 ? 'nothing was violated' : '',
+    Object.keys(broken).length === 0 ? 'no violations' : '',
   ].join('\n');
 
   function never(what: string, count: number): string {
     if (count > 0 || !mustHappen.includes(what)) return '';
-    return seeds < MANY_SEEDS ? ' (too few seeds to tell)' : '   ← never, and it must';
+    return seeds < MANY_SEEDS ? ' (too few seeds to judge)' : '   ← must happen, but never did';
   }
 }
 
-/** The story of one history, up to its first violation, and what was violated. */
-export function retold(title: string, { story, violations, steps, virtualMs, hash }: Outcome): string {
+/** Formats the trace of one run up to its first violation, followed by the violations. */
+export function formatRun(title: string, { story, violations, steps, virtualMs, hash }: Outcome): string {
   return [
     `${title}: ${grouped(steps)} events in ${duration(virtualMs)} of virtual time, trace ${hash}`,
     '',
-    told(untilViolated(story, violations).map((line) => ({ ...line, what: readable(line.what) }))),
+    formatStory(untilViolated(story, violations).map((line) => ({ ...line, what: readable(line.what) }))),
     '',
     ...violations.map(
       ({ invariant, atMs, detail }) =>
         `${(atMs / 1_000).toFixed(3)} s: "${invariant}" is violated: ${detail}`,
     ),
-    violations.length === 0 ? 'nothing was violated' : '',
+    violations.length === 0 ? 'no violations' : '',
   ].join('\n');
 }
 
-/** What kept seeds came to, a line each. */
-export function keptLines(outcomes: readonly KeptOutcome[]): readonly string[] {
+/** Formats the results of the regression seeds, one line each. */
+export function regressionLines(outcomes: readonly RegressionOutcome[]): readonly string[] {
   return outcomes.map(({ scenario, seed, why, violations: [violation] }) =>
     violation === undefined
-      ? `kept seed ${seed} of ${scenario} holds (it once found: ${why})`
-      : `kept seed ${seed} of ${scenario} violates "${violation.invariant}": ${violation.detail} ` +
+      ? `regression seed ${seed} of ${scenario} passed (it once found: ${why})`
+      : `regression seed ${seed} of ${scenario} violates "${violation.invariant}": ${violation.detail} ` +
         `(it once found: ${why}). Replay it with: ${replayCommand(scenario, seed)}`,
   );
 }

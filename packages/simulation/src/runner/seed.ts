@@ -1,45 +1,45 @@
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Choices } from '../world/choices.ts';
-import { Intruders } from '../world/intruders.ts';
 import { InvariantError } from '../world/invariant-error.ts';
 import { Simulation } from '../world/simulation.ts';
 import type { StoryLine } from '../world/trace.ts';
+import { UncaughtErrors } from '../world/uncaught-errors.ts';
 
-/** Promises that every scenario makes, beside its own. */
-export const NOTHING_THROWN = 'what is thrown is caught';
-export const ENDS = 'a history comes to an end';
+/** Invariants that every scenario checks in addition to its own. */
+export const NOTHING_THROWN = 'no uncaught errors';
+export const ENDS = 'every run ends';
 
 export interface Bounds {
-  /** Virtual milliseconds, after which a history should long be over. */
+  /** Maximum virtual time of a run in milliseconds. */
   readonly virtualMs: number;
-  /** Events, likewise: time may stand still. */
+  /** Maximum number of events of a run. Needed because virtual time can stand still. */
   readonly steps: number;
 }
 
-/** A history has about 1,000 events, and rarely more than 5,000. */
-const USUAL_BOUNDS: Bounds = { virtualMs: 7 * 24 * 3_600_000, steps: 100_000 };
+/** A run has about 1,000 events, and rarely more than 5,000. */
+const DEFAULT_BOUNDS: Bounds = { virtualMs: 7 * 24 * 3_600_000, steps: 100_000 };
 
 export interface SeedOptions {
-  /** Keep a story that people can read. @default false */
+  /** Records a readable trace. @default false */
   readonly story?: boolean;
-  /** Keep the tape of choices. @default false */
+  /** Records the choices. @default false */
   readonly tape?: boolean;
   readonly bounds?: Partial<Bounds>;
-  /** Called after each event, to show from outside that the history goes on. */
+  /** Called after each event, so that a watchdog can see progress. */
   readonly onEvent?: (() => void) | undefined;
 }
 
-/** What became of one history. */
+/** Result of one run. */
 export interface Outcome {
-  /** Of all that happened, in its order: equal for the same choices and the same code. */
+  /** Hash of the trace: equal for the same choices and the same code. */
   readonly hash: string;
   readonly violations: readonly Violation[];
   readonly counts: Readonly<Record<string, number>>;
   readonly steps: number;
   readonly virtualMs: number;
-  /** How many lines its story has. */
+  /** Number of lines of the trace. */
   readonly lines: number;
-  /** The story itself, if it was asked for. */
+  /** The trace, if it was recorded. */
   readonly story: readonly StoryLine[];
   readonly tape: readonly number[];
 }
@@ -49,57 +49,57 @@ export interface SeedOutcome extends Outcome {
 }
 
 /**
- * One history of a scenario.
+ * Runs one seed of a scenario.
  *
- * Guarantees: never rejects; what the simulated code or the scenario throws, leaves rejected, or never comes to the end
- * of is a violation like any other.
- * Assumptions: one at a time in a thread, since uncaught errors are told to a whole thread. Code that loops without
- * giving way, or a scenario that waits for what is not in its world, can be stopped from another thread only: `runSeeds`
- * does.
+ * Guarantees: never rejects. Errors that the simulated code or the scenario throws or leaves unhandled, and a
+ * run that does not end, are violations.
+ * Assumptions: one run at a time per thread, since uncaught errors are reported per thread. A loop that never
+ * yields, or a wait for something outside the simulated world, can be stopped only from another thread, as
+ * `runSeeds` does.
  */
 export async function runSeed(
   scenario: Scenario,
   seed: number,
   options: SeedOptions = {},
 ): Promise<SeedOutcome> {
-  return { seed, ...(await play(scenario, Choices.seeded(seed, options.tape), options)) };
+  return { seed, ...(await run(scenario, Choices.seeded(seed, options.tape), options)) };
 }
 
-/** The history that a tape of choices tells; beyond its end all choices are harmless. */
+/** Replays a tape of choices. Beyond its end every choice is 0, the harmless one. */
 export function runTape(
   scenario: Scenario,
   tape: readonly number[],
   options: SeedOptions = {},
 ): Promise<Outcome> {
-  return play(scenario, Choices.replayed(tape, options.tape), options);
+  return run(scenario, Choices.replayed(tape, options.tape), options);
 }
 
-async function play(
+async function run(
   scenario: Scenario,
   choices: Choices,
   { story = false, bounds = {}, onEvent }: SeedOptions,
 ): Promise<Outcome> {
   const simulation = new Simulation({ choices, story });
   const { schedule, trace } = simulation;
-  const { virtualMs, steps } = { ...USUAL_BOUNDS, ...bounds };
+  const { virtualMs, steps } = { ...DEFAULT_BOUNDS, ...bounds };
   const checkBounds = () => {
     if (schedule.now > virtualMs)
-      throw new Endless(`it still went on after ${virtualMs / 1_000} s of virtual time`);
-    if (schedule.steps > steps) throw new Endless(`it still went on after ${steps} events`);
+      throw new Endless(`the run did not end within ${virtualMs / 1_000} s of virtual time`);
+    if (schedule.steps > steps) throw new Endless(`the run did not end within ${steps} events`);
   };
   schedule.check(checkBounds);
   if (onEvent !== undefined) schedule.check(onEvent);
   const violations: Violation[] = [];
-  const tell = (error: unknown) => void violations.push(violationOf(error, schedule.now, story));
+  const report = (error: unknown) => void violations.push(violationOf(error, schedule.now, story));
   {
-    using _ = new Intruders(tell); // the schedule has its own while it runs; this one is for what lies between
+    using _ = new UncaughtErrors(report); // covers the time in which the schedule, which has its own, does not run
     try {
       violations.push(...(await scenario.run(simulation)));
       checkBounds();
     } catch (error) {
-      tell(error);
+      report(error);
     }
-    await new Promise((resolve) => setImmediate(resolve)); // what was left rejected is told now, not in the next run
+    await new Promise((resolve) => setImmediate(resolve)); // lets unhandled rejections surface in this run
   }
   return {
     hash: trace.hash,
@@ -119,5 +119,5 @@ function violationOf(error: unknown, atMs: number, story: boolean): Violation {
   if (error instanceof InvariantError) return { invariant: error.invariant, atMs, detail: error.message };
   if (error instanceof Endless) return { invariant: ENDS, atMs, detail: error.message };
   const what = error instanceof Error ? ((story ? error.stack : undefined) ?? String(error)) : String(error);
-  return { invariant: NOTHING_THROWN, atMs, detail: `nobody caught ${what}` };
+  return { invariant: NOTHING_THROWN, atMs, detail: `uncaught ${what}` };
 }

@@ -1,7 +1,9 @@
-import { Crew, type CrewOptions } from './crew.ts';
 import { NOTHING, sum, type Tally } from './tally.ts';
+import { WorkerPool, type WorkerPoolOptions } from './worker-pool.ts';
 
-/** Real milliseconds that one task of a thread is to take: few enough for a lively progress and an end in time. */
+/**
+ * Target duration of one task of a thread in real milliseconds, short enough for frequent progress updates.
+ */
 const TASK_MS = 200;
 const LARGEST_TASK = 1_000;
 
@@ -9,48 +11,50 @@ export interface Progress {
   readonly seeds: number;
   readonly violating: number;
   readonly elapsedMs: number;
-  /** How much of it is done, from 0 to 1. */
+  /** Completed part, from 0 to 1. */
   readonly part: number;
 }
 
-export interface SeedsOptions extends CrewOptions {
+export interface SeedsOptions extends WorkerPoolOptions {
   /** @default 1 */
   readonly from?: number;
-  /** How many seeds; without, until the time is up. */
+  /** Number of seeds. @default unlimited, until `minutes` have passed */
   readonly count?: number;
-  /** How long, in real time; without, until all are done. */
+  /** Real time limit in minutes. @default unlimited, until `count` seeds have run */
   readonly minutes?: number;
-  /** Goes no further than the first seed that violates something: the same one, however many threads. @default false */
+  /**
+   * Stops at the first violating seed. The result does not depend on the number of threads. @default false
+   */
   readonly stopAtFirst?: boolean;
-  /** Ends it early, with what was done. */
+  /** Stops early and returns the partial result. */
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
-  /** Threads that are there already; `workers`, `registry`, `before` and `patienceMs` are theirs then. */
-  readonly crew?: Crew;
+  /** Existing pool to use; `workers`, `registry`, `preload` and `hangTimeoutMs` are then ignored. */
+  readonly pool?: WorkerPool;
 }
 
 export interface SeedsResult extends Tally {
   readonly scenario: string;
   readonly from: number;
-  /** Real milliseconds from the first to the last. */
+  /** Real time of the whole search in milliseconds. */
   readonly elapsedMs: number;
   readonly workers: number;
 }
 
 /**
- * Many histories of a scenario, over all cores.
+ * Runs many seeds of a scenario on all cores.
  *
- * Flow: seeds are handed to the threads in their order, some at a time.
- * Guarantees: all seeds from `from` on, without a gap; the same tally for the same count, but for the times.
- * Errors: no scenario of this name; a thread that does not come up. What a history does is never one.
+ * Flow: the threads receive the seeds in order, several at a time.
+ * Guarantees: runs all seeds from `from` on without a gap; the tally depends only on the count, except for
+ * times.
+ * Errors: the scenario does not exist, or a thread fails to start. What a run does is never an error.
  */
 export async function runSeeds(scenario: string, options: SeedsOptions): Promise<SeedsResult> {
   const { from = 1, count, minutes, stopAtFirst = false, signal, onProgress } = options;
-  if (count === undefined && minutes === undefined)
-    throw new Error('say how many seeds to run, or for how many minutes');
+  if (count === undefined && minutes === undefined) throw new Error('either count or minutes is required');
   const endMs = minutes === undefined ? undefined : minutes * 60_000;
   await using stack = new AsyncDisposableStack();
-  const crew = options.crew ?? stack.use(new Crew(options));
+  const pool = options.pool ?? stack.use(new WorkerPool(options));
   const started = performance.now();
   const elapsedMs = () => performance.now() - started;
   const end = from + (count ?? Number.POSITIVE_INFINITY);
@@ -66,7 +70,7 @@ export async function runSeeds(scenario: string, options: SeedsOptions): Promise
     while (!isOver()) {
       const task = { scenario, from: next, count: Math.min(size, end - next), stopAtFirst };
       next += task.count;
-      const done = await crew.run(task);
+      const done = await pool.run(task);
       tally = sum(tally, done);
       size = Math.ceil(Math.min(LARGEST_TASK, size * 4, (TASK_MS * done.seeds) / done.cpuMs));
       const { seeds, violating } = tally;
@@ -77,6 +81,6 @@ export async function runSeeds(scenario: string, options: SeedsOptions): Promise
       onProgress?.({ seeds, violating, elapsedMs: elapsedMs(), part });
     }
   };
-  await Promise.all(Array.from({ length: crew.size }, lane));
-  return { scenario, from, ...tally, elapsedMs: elapsedMs(), workers: crew.size };
+  await Promise.all(Array.from({ length: pool.size }, lane));
+  return { scenario, from, ...tally, elapsedMs: elapsedMs(), workers: pool.size };
 }

@@ -1,19 +1,17 @@
-/**
- * Tells how long the story of a tape is, or undefined if it does not show any more what it is shrunk for.
- */
+/** Returns the length of the tape's trace, or undefined if the tape does not show the violation. */
 export type Shows = (tape: readonly number[]) => Promise<number | undefined>;
 
 /**
- * How many lines of a story a reader would rather read than one more choice that is not the harmless one. A compromise,
- * tried on three failing seeds only: with 1 it took three times the tries, with choices before lines one of the stories
- * stayed twice as long.
+ * Weight of one non-zero choice in lines of trace when two tapes are compared. A compromise, tried on three
+ * failing seeds: 1 took three times the tries; comparing choices before lines left one of the traces twice as
+ * long.
  */
-const TROUBLE_LINES = 5;
+const FAULT_LINES = 5;
 
 export interface ShrinkOptions {
-  /** Tries after which it is good enough. @default 3,000 */
+  /** Maximum number of tries. @default 3,000 */
   readonly tries?: number;
-  /** Ends it early, with the best so far. */
+  /** Stops early and returns the best tape so far. */
   readonly signal?: AbortSignal;
 }
 
@@ -23,16 +21,15 @@ export interface Shrunk {
 }
 
 /**
- * A tape whose story is as short and has as little trouble as it gets, and still shows the same.
+ * Shrinks a tape to a short trace with few faults that still shows the violation.
  *
- * Flow: what lies behind the failure is cut off; then pieces of half the tape, a quarter and so on down to single choices
- * are made harmless (0) where they stand, or taken out; then the choices that are left become smaller numbers; all again
- * until nothing more gives.
- * Guarantees: what it returns shows it, if the tape that it was given did.
+ * Flow: cuts off the end after the failure; then zeroes or removes pieces of half the tape, a quarter and so
+ * on down to single choices; then lowers the remaining choices; repeats until nothing improves.
+ * Guarantees: the result shows the violation if the given tape did.
  *
- * Both, zero and cut: a zero in its place is the same history with one trouble less; what is taken out shifts the meaning
- * of all that follows, which mostly ends in another history, and now and then in a much shorter one. fast-check's
- * arrays took two to nine times the tries on the same three seeds, for stories of about the same length.
+ * Zeroing a choice keeps the run and drops one fault. Removing a choice shifts the meaning of all following
+ * ones, which mostly gives another run, and sometimes a much shorter one. fast-check's array shrinking took
+ * two to nine times the tries on the same three seeds, for traces of about the same length.
  */
 export async function shrink(
   tape: readonly number[],
@@ -43,7 +40,7 @@ export async function shrink(
   let tries = 0;
   const seen = new Set<string>();
   const isOver = () => tries >= most || signal?.aborted === true;
-  /** Takes a tape if it shows it better. */
+  /** Accepts a tape if it shows the violation and is smaller than the best so far. */
   const take = async (candidate: readonly number[]): Promise<boolean> => {
     const trimmed = withoutEnd(candidate);
     const key = trimmed.join();
@@ -73,7 +70,7 @@ export async function shrink(
   }
   return { tape: best.tape, tries };
 
-  /** From the end: what comes late rests on what came before it, and mostly goes first. */
+  /** Starts at the end: late choices depend on earlier ones and can mostly go first. */
   async function eachPiece(
     size: number,
     change: (from: number, to: number) => readonly number[],
@@ -81,7 +78,7 @@ export async function shrink(
     for (let to = best.tape.length; to > 0; to -= size) await take(change(Math.max(to - size, 0), to));
   }
 
-  /** The smallest number at a place, by halves. */
+  /** Finds the smallest value of one choice by bisection. */
   async function lower(at: number): Promise<void> {
     for (let low = 0; low < (best.tape[at] ?? 0); ) {
       const middle = Math.floor((low + (best.tape[at] ?? 0)) / 2);
@@ -95,25 +92,25 @@ interface Candidate {
   readonly story: number;
 }
 
-/** Less to read: lines and troubles; then a shorter tape, then smaller numbers. */
+/** Compares the weighted length of the traces, then the length of the tapes, then the choices. */
 function isSmaller(a: Candidate, b: Candidate): boolean {
-  const [readA, readB] = [a.story + TROUBLE_LINES * troubles(a), b.story + TROUBLE_LINES * troubles(b)];
+  const [readA, readB] = [a.story + FAULT_LINES * faults(a), b.story + FAULT_LINES * faults(b)];
   if (readA !== readB) return readA < readB;
   if (a.tape.length !== b.tape.length) return a.tape.length < b.tape.length;
   const differs = a.tape.findIndex((choice, at) => choice !== b.tape[at]);
   return differs >= 0 && (a.tape[differs] ?? 0) < (b.tape[differs] ?? 0);
 }
 
-function troubles({ tape }: Candidate): number {
+function faults({ tape }: Candidate): number {
   return tape.filter((choice) => choice !== 0).length;
 }
 
-/** Beyond its end a tape is all zeros anyway. */
+/** Drops trailing zeros, which a tape has implicitly. */
 function withoutEnd(tape: readonly number[]): readonly number[] {
   return tape.slice(0, tape.findLastIndex((choice) => choice !== 0) + 1);
 }
 
-/** Half of it, a quarter, … 1. */
+/** Returns half of the length, a quarter, … 1. */
 function halves(length: number): readonly number[] {
   const sizes: number[] = [];
   for (let size = length >> 1; size >= 1; size >>= 1) sizes.push(size);

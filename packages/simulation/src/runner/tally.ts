@@ -1,31 +1,31 @@
 import type { Violation } from '../scenario/scenario.ts';
 import type { SeedOutcome } from './seed.ts';
 
-/** How many of the violating seeds are told of each invariant. */
-const TOLD = 5;
+/** Number of violating seeds to keep per invariant. */
+const MAX_FIRST = 5;
 
 export interface ViolatingSeed extends Violation {
   readonly seed: number;
 }
 
 export interface Broken {
-  /** How many seeds broke it. */
+  /** Number of seeds that violate the invariant. */
   readonly seeds: number;
-  /** The first of them, by number. */
+  /** The violating seeds with the lowest numbers. */
   readonly first: readonly ViolatingSeed[];
 }
 
-/** What many seeds of a scenario came to. Plain data: it crosses from thread to thread. */
+/** Summary of many seeds of a scenario. Plain data, since it is sent between threads. */
 export interface Tally {
   readonly seeds: number;
-  /** Seeds with a violation or more. */
+  /** Number of seeds with at least one violation. */
   readonly violating: number;
   /** By invariant. */
   readonly broken: Readonly<Record<string, Broken>>;
   readonly counts: Readonly<Record<string, number>>;
   readonly steps: number;
   readonly virtualMs: number;
-  /** Milliseconds of a core that it took. */
+  /** CPU time in milliseconds. */
   readonly cpuMs: number;
 }
 
@@ -50,7 +50,8 @@ export function tallyOf(
   cpuMs: number,
 ): Tally {
   const broken: Record<string, Broken> = {};
-  // Of one seed only the first of a kind: a broken promise often stays broken at every step that follows.
+  // Counts only the first violation of an invariant per seed, because it often recurs at every following
+  // step.
   for (const violation of violations)
     broken[violation.invariant] ??= { seeds: 1, first: [{ ...violation, seed }] };
   return { seeds: 1, violating: violations.length > 0 ? 1 : 0, broken, counts, steps, virtualMs, cpuMs };
@@ -62,7 +63,7 @@ export function sum(a: Tally, b: Tally): Tally {
     violating: a.violating + b.violating,
     broken: merged(a.broken, b.broken, (one, other) => ({
       seeds: one.seeds + other.seeds,
-      first: [...one.first, ...other.first].sort((x, y) => x.seed - y.seed).slice(0, TOLD),
+      first: [...one.first, ...other.first].sort((x, y) => x.seed - y.seed).slice(0, MAX_FIRST),
     })),
     counts: merged(a.counts, b.counts, (one, other) => one + other),
     steps: a.steps + b.steps,
@@ -71,14 +72,14 @@ export function sum(a: Tally, b: Tally): Tally {
   };
 }
 
-/** The violating seed with the lowest number. */
+/** Returns the violating seed with the lowest number. */
 export function firstViolation({ broken }: Tally): ViolatingSeed | undefined {
   return Object.values(broken)
     .flatMap(({ first }) => first)
     .sort((x, y) => x.seed - y.seed)[0];
 }
 
-/** What a scenario says must happen, and never did. */
+/** Returns the entries of `mustHappen` that never occurred. */
 export function neverHappened({ counts }: Tally, mustHappen: readonly string[]): readonly string[] {
   return mustHappen.filter((what) => (counts[what] ?? 0) === 0);
 }

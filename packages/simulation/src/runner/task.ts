@@ -1,33 +1,33 @@
 import type { Tally } from './tally.ts';
 
-/** What a thread loads. */
-export interface Loaded {
-  /** The module, by its URL, that has the scenarios. */
+/** Modules that a thread loads. */
+export interface WorkerModules {
+  /** URL of the module that exports the scenarios. */
   readonly registry: string;
-  /** Modules, by their URLs, that come before all else. */
-  readonly before: readonly string[];
+  /** URLs of modules to import first. */
+  readonly preload: readonly string[];
 }
 
-/** What a thread is given when it starts. */
-export interface Given extends Loaded {
-  /** One number: how many seeds of its task are done. */
+/** Start parameters of a thread. */
+export interface WorkerInput extends WorkerModules {
+  /** Shared counters: index of the running seed in its task, and number of events. */
   readonly at: SharedArrayBuffer;
 }
 
-/** Some seeds of a scenario, for one thread. */
+/** A range of seeds of a scenario for one thread. */
 export interface Task {
   readonly scenario: string;
   readonly from: number;
   readonly count: number;
-  /** Go no further than the first seed that violates something. */
+  /** Stop at the first violating seed. */
   readonly stopAtFirst: boolean;
 }
 
-/** What a thread says. */
-export type Told = { readonly ready: true } | { readonly tally: Tally } | { readonly error: string };
+/** Message from a thread. */
+export type WorkerMessage = { readonly ready: true } | { readonly tally: Tally } | { readonly error: string };
 
-/** A thread is no more, while it ran this seed. */
-export interface Lost {
+/** Result of a task whose thread ended while it ran this seed. */
+export interface LostWorker {
   readonly lostAt: number;
   readonly why: string;
 }

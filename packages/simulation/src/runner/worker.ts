@@ -1,20 +1,20 @@
-/** A thread that runs histories for a `Crew`. */
+/** Worker thread of a `WorkerPool`. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { isRegistry, scenarioNamed } from './named.ts';
 import { runSeed } from './seed.ts';
 import { NOTHING, sum, type Tally, tallyOf } from './tally.ts';
-import type { Given, Task, Told } from './task.ts';
+import type { Task, WorkerInput, WorkerMessage } from './task.ts';
 
-const { registry, before, at: shared }: Given = workerData;
+const { registry, preload, at: shared }: WorkerInput = workerData;
 const at = new Int32Array(shared);
-const tell = (told: Told) => parentPort?.postMessage(told);
+const send = (message: WorkerMessage) => parentPort?.postMessage(message);
 
-// One after the other, and before any of our code is loaded that they may want to change on its way in.
-for (const module of before) await import(module);
+// Sequentially, and before any of our code that they may mutate is loaded.
+for (const module of preload) await import(module);
 const scenarios: unknown = await import(registry);
 
-/** Tells by `at` which seed runs, and how many events there were: from outside one sees where it hangs. */
-async function carryOut({ scenario: name, from, count, stopAtFirst }: Task): Promise<Tally> {
+/** Runs a task. Publishes the index of the running seed and the number of events in `at` for the watchdog. */
+async function runTask({ scenario: name, from, count, stopAtFirst }: Task): Promise<Tally> {
   if (!isRegistry(scenarios)) throw new Error(`${registry} exports no list named scenarios`);
   const scenario = scenarioNamed(name, scenarios);
   let tally = NOTHING;
@@ -29,7 +29,7 @@ async function carryOut({ scenario: name, from, count, stopAtFirst }: Task): Pro
 
 const onEvent = () => void Atomics.add(at, 1, 1);
 
-/** Of this thread, since it was asked last: others may have the core in between. */
+/** Returns the CPU time of this thread since the last call. */
 const cpuMs = (
   (last = process.threadCpuUsage()) =>
   () => {
@@ -40,9 +40,9 @@ const cpuMs = (
 )();
 
 parentPort?.on('message', (task: Task) => {
-  carryOut(task).then(
-    (tally) => tell({ tally }),
-    (error: Error) => tell({ error: error.message }),
+  runTask(task).then(
+    (tally) => send({ tally }),
+    (error: Error) => send({ error: error.message }),
   );
 });
-tell({ ready: true });
+send({ ready: true });

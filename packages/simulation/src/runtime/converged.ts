@@ -1,13 +1,13 @@
 import type { Manager } from '@vmwright/runtime';
 import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
+import type { ExternalSystem } from './external-system.ts';
+import { numberAt, storedKey, textAt } from './fields.ts';
 import { ConfigMap, Probe, Setting, Widget } from './kinds.ts';
-import type { Outside } from './outside.ts';
 import { isInUse, madeOf, wantsChild } from './program.ts';
-import { numberAt, storedKey, textAt } from './read.ts';
 
-/** What is not yet as it should be; undefined when all is. */
-export function unconverged(server: ApiServer, outside: Outside): string | undefined {
+/** Describes what has not converged; undefined if everything has. */
+export function unconverged(server: ApiServer, external: ExternalSystem): string | undefined {
   const children = byKey(server.objects(ConfigMap));
   const settings = byKey(server.objects(Setting));
   const widgets = byKey(server.objects(Widget));
@@ -17,7 +17,7 @@ export function unconverged(server: ApiServer, outside: Outside): string | undef
     const child = children.get(key);
     const text = textAt(widget, 'spec', 'text') ?? '';
     const wanted = wantsChild({ spec: { text } });
-    if (!wanted && child !== undefined) return `${key} has a child, and should have none`;
+    if (!wanted && child !== undefined) return `${key} has a child but must have none`;
     if (wanted && textAt(child, 'data', 'text') !== text) return `the child of ${key} has another text`;
     if (wanted && child?.metadata.ownerReferences?.[0]?.uid !== metadata.uid)
       return `the child of ${key} has another owner`;
@@ -29,23 +29,23 @@ export function unconverged(server: ApiServer, outside: Outside): string | undef
       textAt(child, 'data', 'note'),
     );
     if (textAt(widget, 'status', 'made') !== made)
-      return `${key} is "${textAt(widget, 'status', 'made')}" and should be "${made}"`;
+      return `${key} is "${textAt(widget, 'status', 'made')}" instead of "${made}"`;
     if (numberAt(widget, 'status', 'observedGeneration') !== metadata.generation)
-      return `the status of ${key} is about another generation`;
+      return `the status of ${key} is for another generation`;
     const ready = textAt(widget, 'status', 'conditions', '0', 'status');
     if (ready !== (value === undefined ? 'False' : 'True')) return `the condition of ${key} is ${ready}`;
-    if (!outside.isMade(metadata.uid ?? '')) return `${key} is not made outside`;
+    if (!external.isMade(metadata.uid ?? '')) return `${key} has no external resource`;
   }
   for (const [key, child] of children)
     if (!widgets.has(key) && child.metadata.ownerReferences !== undefined)
       return `ConfigMap ${key} is left over`;
   for (const probe of server.objects(Probe))
     if (numberAt(probe, 'status', 'observedGeneration') !== probe.metadata.generation)
-      return `the status of ${probe.metadata.name} is about another generation`;
+      return `the status of ${probe.metadata.name} is for another generation`;
   return undefined;
 }
 
-/** Where a process's caches differ from what is stored; undefined when they do not. */
+/** Describes where the caches of a replica differ from the API server; undefined if they do not. */
 export function staleCache(server: ApiServer, manager: Manager): string | undefined {
   const { caches } = manager;
   const all = [caches.get(Widget), caches.get(ConfigMap), caches.get(Probe), caches.get(Setting)];

@@ -1,12 +1,12 @@
 import { API_SERVER } from '../apiserver/simulated.ts';
 import type { Simulation } from '../world/simulation.ts';
 
-/** In one history of so many, streams that have fallen silent stay so when all heals, and somebody has to notice. */
+/** Probability: in one run of N, stalled streams stay silent after healing and the client has to notice. */
 const SILENT_ONE_IN = 4;
 
 /**
- * Streams break when the API server comes back, as they mostly do. Otherwise one that has fallen silent is noticed after 70 s:
- * of all that is simulated that would be the longest part, with nothing in it but renewals.
+ * Breaks the streams, as mostly happens when the API server comes back. Otherwise a stalled stream is noticed
+ * only after 70 s, which would be most of a run, with nothing but renewals in it.
  */
 export function healStreams({ choices, network, counts }: Simulation): void {
   if (choices.oneIn(SILENT_ONE_IN)) counts.add('streams stayed silent');

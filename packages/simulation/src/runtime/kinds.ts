@@ -3,7 +3,7 @@ import { defineKind, foreignKind, type KubeObject, type ObjectOf, schema } from 
 const GROUP = 'runtime.simulation.vmwright.dev';
 const { object, optional, string, integer, array, literals } = schema;
 
-/** Stands for something outside, owns a ConfigMap, and looks at the Setting of its name. */
+/** Manages an external resource, owns a ConfigMap and reads the Setting of the same name. */
 export const Widget = defineKind({
   group: GROUP,
   version: 'v1',
@@ -11,7 +11,7 @@ export const Widget = defineKind({
   plural: 'widgets',
   spec: object({ text: string() }),
   status: object({
-    /** What was made of the spec, the annotation, the setting and the child's note. */
+    /** Result computed from the spec, the annotation, the setting and the child's note. */
     made: string(),
     observedGeneration: integer(),
     conditions: array(
@@ -28,7 +28,7 @@ export const Widget = defineKind({
 });
 export type Widget = ObjectOf<typeof Widget>;
 
-/** Concerns the widget of its name, while its label says so. */
+/** Affects the widget of the same name while its label `use` is `yes`. */
 export const Setting = defineKind({
   group: GROUP,
   version: 'v1',
@@ -38,7 +38,7 @@ export const Setting = defineKind({
 });
 export type Setting = ObjectOf<typeof Setting>;
 
-/** Whose reconciles fail for a while. */
+/** A kind whose reconciles fail during the fault phase. */
 export const Probe = defineKind({
   group: GROUP,
   version: 'v1',

@@ -3,60 +3,61 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import { fieldAt, isJson } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Simulation } from '../world/simulation.ts';
-import type { Findings } from './findings.ts';
-import type { Life } from './life.ts';
-import { textAt } from './read.ts';
+import { textAt } from './fields.ts';
+import type { Replica } from './replica.ts';
+import type { Violations } from './violations.ts';
 
-/** The owner of each shard that has one. */
+/** Owners by shard; shards without an owner are missing. */
 type Owners = ReadonlyMap<number, string>;
 
-export const LEDGER = 'runtime.vmwright.dev/shards';
+export const SHARD_MAP = 'runtime.vmwright.dev/shards';
 
 /** A state of a member's lease. */
 interface Held {
-  /** By which replica; empty where it has given it up, or somebody has deleted it. */
-  readonly life: string;
-  /** From when on. */
+  /** Holder; empty if the lease was released or deleted. */
+  readonly replica: string;
+  /** Virtual time since when the lease is in this state. */
   readonly at: number;
 }
 
-/** From a look at the leases until what follows from it is written. */
+/** Maximum time from listing the leases until the resulting decision is written. */
 const DECIDING_MS = 10_000;
 
 interface OwnershipParts {
   readonly simulation: Simulation;
   readonly server: ApiServer;
-  readonly findings: Findings;
-  /** For how long a member that does not renew its lease is left alone. */
+  readonly violations: Violations;
+  /** Lease duration: a member is considered alive for this long after its last renewal. */
   readonly leaseMs: number;
 }
 
 /**
- * Each namespace is one's at a time: whoever sends a write about an object in it is its owner at that very moment, by the
- * ledger as it is stored. Where somebody has deleted the ledger or broken it, nobody can tell, and owners have some time
- * left. And a shard is taken only from one who is gone: his lease is empty, or was not written for its whole duration.
- * @param shardOf the shard of each namespace, which no version of the runtime may ever change
- * @returns to be called when somebody acts
+ * Checks that each namespace has one owner: a replica that sends a write about an object in it owns it at
+ * that moment, as stored in the shard map. If the shard map was deleted or broken, the owner is unknown, and
+ * owners may continue for some time. Also checks that shards are taken only from members that are gone: their
+ * lease is empty or was not renewed for its whole duration.
+ * @param shardOf shard of each namespace, which no version of the runtime may ever change
+ * @returns function that must be called when a replica acts
  */
-export function actsOnlyAsOwner(
-  { simulation, server, findings, leaseMs }: OwnershipParts,
+export function checkOwnership(
+  { simulation, server, violations, leaseMs }: OwnershipParts,
   name: string,
   shardOf: Readonly<Record<string, number>>,
 ) {
-  /** By member, as the ledger calls it: who it was last, whatever has become of its lease. */
-  const lives = new Map<string, string>();
-  /** What became of each lease, in its order. */
+  /** Last known process of each member, by name in the shard map, whatever happened to its lease. */
+  const replicas = new Map<string, string>();
+  /** States of each lease in chronological order. */
   const members = new Map<string, Held[]>();
   let owners: Owners | undefined;
-  const divided = (now: Owners | undefined) => {
+  const onShardMap = (now: Owners | undefined) => {
     for (const [shard, owner] of (now && owners) ?? []) {
       const next = now?.get(shard);
       const states = members.get(owner);
       if (next === undefined || next === owner || states === undefined) continue;
       if (!wasGone(states, simulation.schedule.now, leaseMs))
-        findings.add(
-          'shards are taken only from who is gone',
-          `${lives.get(next)} takes shard ${shard} from ${lives.get(owner)}, who has renewed his lease in time`,
+        violations.add(
+          'shards are taken only from members that are gone',
+          `${replicas.get(next)} takes shard ${shard} from ${replicas.get(owner)}, which has renewed its lease in time`,
         );
     }
     owners = now;
@@ -65,41 +66,41 @@ export function actsOnlyAsOwner(
     const lease = (after ?? before)?.object;
     if (resource.kind.plural !== Lease.plural || lease === undefined) return;
     if (lease.metadata.name === `${name}-shards`) {
-      divided(after && ownersIn(after.object));
+      onShardMap(after && ownersIn(after.object));
       return;
     }
-    const [life = ''] = (textAt(lease, 'spec', 'holderIdentity') ?? '').split('_');
-    if (life !== '') lives.set(lease.metadata.name, life);
+    const [replica = ''] = (textAt(lease, 'spec', 'holderIdentity') ?? '').split('_');
+    if (replica !== '') replicas.set(lease.metadata.name, replica);
     const states = members.get(lease.metadata.name) ?? [];
     members.set(lease.metadata.name, states);
-    states.push({ life: after === undefined ? '' : life, at: simulation.schedule.now });
+    states.push({ replica: after === undefined ? '' : replica, at: simulation.schedule.now });
   });
-  return (life: Life, namespace: string): void => {
+  return (replica: Replica, namespace: string): void => {
     const shard = shardOf[namespace];
     if (owners === undefined || shard === undefined) return;
-    const owner = lives.get(owners.get(shard) ?? '') ?? 'nobody';
-    if (owner !== life.name)
-      findings.add('only the owner acts', `${life.name} writes in ${namespace}, which is ${owner}'s`);
+    const owner = replicas.get(owners.get(shard) ?? '') ?? 'no replica';
+    if (owner !== replica.name)
+      violations.add('only the owner acts', `${replica.name} writes in ${namespace}, which ${owner} owns`);
   };
 }
 
 /**
- * Whether a lease was empty, or not written for its whole duration, at a moment by which something may be decided now. Whoever
- * was gone then and has come back since has to claim his shards anew.
+ * Whether a lease was empty, or not renewed for its whole duration, at a moment that a current decision may
+ * be based on. A member that was gone then and has come back has to claim its shards again.
  */
 function wasGone(states: readonly Held[], now: number, leaseMs: number): boolean {
-  return states.some(({ life, at }, index) => {
+  return states.some(({ replica, at }, index) => {
     const until = states[index + 1]?.at ?? now;
-    return until >= now - DECIDING_MS && (life === '' || until - at >= leaseMs);
+    return until >= now - DECIDING_MS && (replica === '' || until - at >= leaseMs);
   });
 }
 
-/** Undefined where it does not tell. */
+/** Returns the owners in the shard map; undefined if it is missing or broken. */
 function ownersIn(lease: StoredObject): Owners | undefined {
-  const text = fieldAt(lease.metadata.annotations, [LEDGER]);
-  if (typeof text !== 'string' || !text.endsWith('}')) return undefined; // broken by hand
-  const ledger: unknown = JSON.parse(text);
-  const byOwner = isJson(ledger) ? ledger.owners : undefined;
+  const text = fieldAt(lease.metadata.annotations, [SHARD_MAP]);
+  if (typeof text !== 'string' || !text.endsWith('}')) return undefined; // edited manually
+  const shardMap: unknown = JSON.parse(text);
+  const byOwner = isJson(shardMap) ? shardMap.owners : undefined;
   const owners = new Map<number, string>();
   for (const [member, shards] of Object.entries(isJson(byOwner) ? byOwner : {}))
     for (const shard of Array.isArray(shards) ? shards : []) owners.set(Number(shard), member);

@@ -12,53 +12,53 @@ import {
   watch,
 } from '@vmwright/runtime';
 import type { Simulation } from '../world/simulation.ts';
+import type { EventChecks } from './event-checks.ts';
 import type { Exclusion } from './exclusion.ts';
-import type { Findings } from './findings.ts';
+import type { ExternalSystem } from './external-system.ts';
 import { ConfigMap, FINALIZER, IN_USE, NOTE, Probe, Setting, Widget } from './kinds.ts';
-import type { Life } from './life.ts';
-import type { Outside } from './outside.ts';
+import type { Replica } from './replica.ts';
 import { BACKOFF, Retries } from './retries.ts';
-import type { Telling } from './telling.ts';
+import type { Violations } from './violations.ts';
 
 export const LEASE = 'program';
-/** Fewer looks at the lease than by default: at rest they are most of what happens. */
+/** Less frequent lease requests than by default, because they are most of the events of an idle program. */
 export const TIMES = { leaseMs: 15_000, renewMs: 10_000, retryMs: 5_000 };
 
-/** Longer than a lead that was lost takes to be won again. */
+/** Longer than a replica needs to become leader again. */
 const OPERATION_MS = 33_000;
 
-const OWN_WRITES = 'a process sees its own writes';
+const OWN_WRITES = 'a replica reads its own writes';
 
-/** What the program tells of what it does. */
+/** Observers of the simulated program. */
 export interface Observers {
   readonly simulation: Simulation;
-  readonly findings: Findings;
+  readonly violations: Violations;
   readonly exclusion: Exclusion;
-  readonly outside: Outside;
-  readonly telling: Telling;
-  /** One time in so many, somebody writes to the child of this name right now. */
-  readonly meddle: (name: string, oneIn: number) => void;
-  /** Whether reconciles of probes fail at this moment. */
+  readonly external: ExternalSystem;
+  readonly eventChecks: EventChecks;
+  /** Writes to the child of this name, one time in N. */
+  readonly interfere: (name: string, oneIn: number) => void;
+  /** Whether reconciles of probes fail right now. */
   readonly probesFail: () => boolean;
-  /** Told of each reconcile that begins. */
-  readonly begun: (what: string) => void;
-  /** Who has made a program, for looks into its caches. */
-  readonly made: (life: Life, manager: Manager) => void;
+  /** Called for each reconcile that starts. */
+  readonly onReconcile: (what: string) => void;
+  /** Called with each manager, for checks of its caches. */
+  readonly onManager: (replica: Replica, manager: Manager) => void;
 }
 
-/** A program that does all as one should, with everything that the runtime offers. */
-export function program(life: Life, observers: Observers): Manager {
-  const { world, access, log } = life;
-  const election = { name: LEASE, identity: life.name, ...TIMES };
+/** A correct program that uses every feature of the runtime. */
+export function program(replica: Replica, observers: Observers): Manager {
+  const { world, access, log } = replica;
+  const election = { name: LEASE, identity: replica.name, ...TIMES };
   const manager = new Manager({ world, access, name: 'program', log, election });
-  life.simulated.work.observe(manager);
-  observers.made(life, manager);
+  replica.simulated.work.observe(manager);
+  observers.onManager(replica, manager);
   manager.caches.get(Setting, { labelSelector: 'use=yes' });
   manager.caches.get(ConfigMap).subscribe(({ key, type, object }) => {
     if (type === 'removed') return;
-    notOlder(life, observers, `ConfigMap ${key}`, object);
-    if (life.deleted.has(object.metadata.uid ?? ''))
-      observers.findings.add(OWN_WRITES, `${life.name} sees ConfigMap ${key}, which it has itself deleted`);
+    notOlder(replica, observers, `ConfigMap ${key}`, object);
+    if (replica.deleted.has(object.metadata.uid ?? ''))
+      observers.violations.add(OWN_WRITES, `${replica.name} sees ConfigMap ${key}, which it deleted`);
   });
   manager.control<Widget>({
     for: Widget,
@@ -70,90 +70,101 @@ export function program(life: Life, observers: Observers): Manager {
     concurrency: 2,
     timeoutMs: 40_000,
     backoff: BACKOFF,
-    finalizer: { name: FINALIZER, finalize: (widget, context) => finalize(life, observers, widget, context) },
-    reconcile: (widget, context) => reconcile(life, observers, widget, context),
+    finalizer: {
+      name: FINALIZER,
+      finalize: (widget, context) => finalize(replica, observers, widget, context),
+    },
+    reconcile: (widget, context) => reconcile(replica, observers, widget, context),
   });
   const probes = manager.control<Probe>({
     for: Probe,
     concurrency: 4,
     backoff: BACKOFF,
-    reconcile: (probe, context) => tryProbe(life, observers, retries, probe, context),
+    reconcile: (probe, context) => tryProbe(replica, observers, retries, probe, context),
   });
   manager.job({
-    name: 'sweep',
+    name: 'gc',
     everyMs: 15_000,
     reads: [ConfigMap],
     run: async ({ cache, assertLeader }) => {
-      using _ = observers.exclusion.begin(life, 'sweep');
-      observers.simulation.counts.add('a job was run');
+      using _ = observers.exclusion.begin(replica, 'gc');
+      observers.simulation.counts.add('a job ran');
       cache(ConfigMap);
       assertLeader();
-      await observers.outside.look(life);
+      await observers.external.list(replica);
     },
   });
-  const retries = new Retries(life, probes.queue, observers.findings);
+  const retries = new Retries(replica, probes.queue, observers.violations);
   return manager;
 }
 
 async function reconcile(
-  life: Life,
+  replica: Replica,
   observers: Observers,
   widget: Widget,
   context: ReconcileContext<Widget>,
 ): Promise<void> {
-  const { outside, telling, simulation } = observers;
+  const { external, eventChecks, simulation } = observers;
   const { key, client, signal } = context;
-  using _ = begin(life, observers, key);
-  notOlder(life, observers, key, widget);
+  using _ = begin(replica, observers, key);
+  notOlder(replica, observers, key, widget);
   context.assertLeader();
-  await outside.make(life, widget);
-  void operate(life, observers, context);
+  await external.make(replica, widget);
+  void operate(replica, observers, context);
   const { namespace, name, uid = '' } = widget.metadata;
   const ref = { ...(namespace !== undefined && { namespace }), name };
   const child = context.cache(ConfigMap).get(ref);
-  if (child !== undefined) notOlder(life, observers, `ConfigMap ${key}`, child);
+  if (child !== undefined) notOlder(replica, observers, `ConfigMap ${key}`, child);
   const setting = context.cache(Setting).get(ref);
   const wanted = wantsChild(widget);
   const made = madeOf(widget, setting, wanted ? child?.data?.note : undefined);
   if (!wanted) {
     if (child !== undefined) {
-      observers.meddle(name, 1);
-      await deleteChild(life, observers, child, client);
+      observers.interfere(name, 1);
+      await deleteChild(replica, observers, child, client);
     }
   } else if (child?.data?.text !== widget.spec.text || child.metadata.ownerReferences?.[0]?.uid !== uid) {
-    observers.meddle(name, 3);
+    observers.interfere(name, 3);
     const applied = await client.apply(
       ConfigMap,
       { metadata: { ...ref, ownerReferences: [ownerOf(widget)] }, data: { text: widget.spec.text } },
       { signal },
     );
-    wrote(life, applied);
+    wrote(replica, applied);
   }
   if (widget.status?.made !== made) {
     const note = `${made} of generation ${widget.metadata.generation}`;
     context.event(widget, { type: 'Normal', reason: 'Made', note });
-    telling.tells(uid, note, !simulation.network.faulty && !life.stop.signal.aborted, context.fence.signal);
+    eventChecks.recorded(
+      uid,
+      note,
+      !simulation.network.faulty && !replica.stop.signal.aborted,
+      context.fence.signal,
+    );
   }
   const { generation: observedGeneration = 0 } = widget.metadata;
   const ready: Omit<Condition, 'lastTransitionTime'> = {
     type: 'Ready',
     ...(setting === undefined
-      ? { status: 'False', reason: 'NoSetting', message: 'It has no setting; make one of its name.' }
-      : { status: 'True', reason: 'Made', message: 'It is made.' }),
+      ? { status: 'False', reason: 'NoSetting', message: 'There is no Setting of the same name; create one.' }
+      : { status: 'True', reason: 'Made', message: 'The widget is made.' }),
   };
   const conditions = setCondition(widget.status?.conditions, ready, context.now());
-  wrote(life, await context.setStatus(widget, { made, observedGeneration, conditions }));
+  wrote(replica, await context.setStatus(widget, { made, observedGeneration, conditions }));
 }
 
-/** Goes on after its reconcile has ended, as the clone of a machine does: a lost lead may be won again by then. */
+/**
+ * Continues after its reconcile, like the clone of a machine: the replica may have lost and regained
+ * leadership by then.
+ */
 async function operate(
-  life: Life,
-  { simulation, outside }: Observers,
+  replica: Replica,
+  { simulation, external }: Observers,
   { key, fence: term }: ReconcileContext<Widget>,
 ): Promise<void> {
   using fence = term.nested();
-  const { process } = life.simulated;
-  // Without a choice: with more of them, the seeds that once found something would tell other histories.
+  const { process } = replica.simulated;
+  // Makes no choice, because that would change the runs of the regression seeds.
   await new Promise<void>((resolve) => {
     simulation.schedule.after(OPERATION_MS, () => process.enter(resolve), process);
   });
@@ -161,38 +172,38 @@ async function operate(
   try {
     fence.assertOpen();
   } catch {
-    return; // the signal was late
+    return; // the abort signal was late
   }
-  outside.late(life, `operate on ${key}`);
+  external.late(replica, `operate on ${key}`);
 }
 
 async function finalize(
-  life: Life,
+  replica: Replica,
   observers: Observers,
   widget: Widget,
   { key, assertLeader }: ReconcileContext<Widget>,
 ): Promise<void | ReturnType<typeof requeueAfter>> {
-  using _ = begin(life, observers, key);
-  notOlder(life, observers, key, widget);
+  using _ = begin(replica, observers, key);
+  notOlder(replica, observers, key, widget);
   assertLeader();
-  const outcome = await observers.outside.release(life, widget);
+  const outcome = await observers.external.release(replica, widget);
   return outcome === 'done' ? undefined : requeueAfter(1_500);
 }
 
 async function tryProbe(
-  life: Life,
+  replica: Replica,
   observers: Observers,
   retries: Retries,
   probe: Probe,
   { key, setStatus }: ReconcileContext<Probe>,
 ): Promise<void> {
-  observers.begun(`${key} of generation ${probe.metadata.generation}`);
-  using _ = observers.exclusion.begin(life, `probe ${key}`);
-  retries.tries(key);
+  observers.onReconcile(`${key} of generation ${probe.metadata.generation}`);
+  using _ = observers.exclusion.begin(replica, `probe ${key}`);
+  retries.attempt(key);
   try {
-    if (observers.probesFail()) throw new Error('it fails for now');
-    notOlder(life, observers, `Probe ${key}`, probe);
-    wrote(life, await setStatus(probe, { observedGeneration: probe.metadata.generation ?? 0 }));
+    if (observers.probesFail()) throw new Error('the probe fails');
+    notOlder(replica, observers, `Probe ${key}`, probe);
+    wrote(replica, await setStatus(probe, { observedGeneration: probe.metadata.generation ?? 0 }));
     retries.succeeded(key);
   } catch (error) {
     observers.simulation.counts.add('a probe failed');
@@ -201,13 +212,13 @@ async function tryProbe(
   }
 }
 
-/** One of the texts stands for a widget without a child. */
+/** Whether a widget must have a child, which depends on its text. */
 export function wantsChild({ spec }: { readonly spec: { readonly text: string } }): boolean {
   return !spec.text.endsWith('3');
 }
 
 async function deleteChild(
-  life: Life,
+  replica: Replica,
   { simulation }: Observers,
   { metadata }: ConfigMap,
   client: Client,
@@ -216,14 +227,14 @@ async function deleteChild(
   try {
     await client.delete(ConfigMap, metadata, { uid });
   } catch (error) {
-    if (error instanceof NotFoundError) return; // gone, but not by us: the cache learns it from its watch
+    if (error instanceof NotFoundError) return; // deleted by another client: the cache learns it from its watch
     throw error;
   }
   simulation.counts.add('a child was deleted by its controller');
-  life.deleted.add(uid);
+  replica.deleted.add(uid);
 }
 
-/** What should be made, by all that counts. */
+/** Returns the expected result for a widget. */
 export function madeOf(
   widget: { readonly spec: { readonly text: string }; readonly metadata: Widget['metadata'] },
   setting: { readonly spec: { readonly value: string } } | undefined,
@@ -237,27 +248,30 @@ export function isInUse(labels: Readonly<Record<string, string>> | undefined): b
   return labels?.use === IN_USE.use;
 }
 
-function begin(life: Life, observers: Observers, key: string): Disposable {
-  observers.begun(key);
-  return observers.exclusion.begin(life, key);
+function begin(replica: Replica, observers: Observers, key: string): Disposable {
+  observers.onReconcile(key);
+  return observers.exclusion.begin(replica, key);
 }
 
-function wrote(life: Life, { metadata: { uid = '', resourceVersion } }: Pick<Widget, 'metadata'>): void {
-  life.wrote.set(uid, Math.max(life.wrote.get(uid) ?? 0, Number(resourceVersion)));
+function wrote(
+  replica: Replica,
+  { metadata: { uid = '', resourceVersion } }: Pick<Widget, 'metadata'>,
+): void {
+  replica.wrote.set(uid, Math.max(replica.wrote.get(uid) ?? 0, Number(resourceVersion)));
 }
 
-/** Read your own writes. */
+/** Reports a violation if an object is older than this replica's own last write. */
 function notOlder(
-  life: Life,
-  { findings }: Observers,
+  replica: Replica,
+  { violations }: Observers,
   what: string,
   { metadata }: Pick<Widget, 'metadata'>,
 ): void {
-  const own = life.wrote.get(metadata.uid ?? '') ?? 0;
+  const own = replica.wrote.get(metadata.uid ?? '') ?? 0;
   if (Number(metadata.resourceVersion) < own)
-    findings.add(
+    violations.add(
       OWN_WRITES,
-      `${life.name} sees ${what}@${metadata.resourceVersion}, and has itself written @${own}`,
+      `${replica.name} sees ${what}@${metadata.resourceVersion}, but has written @${own}`,
     );
 }
 

@@ -1,46 +1,46 @@
 import { Lease } from '@vmwright/runtime';
 import type { ApiServer } from '../apiserver/api-server.ts';
 import type { Simulation } from '../world/simulation.ts';
-import type { Life } from './life.ts';
-import { textAt } from './read.ts';
+import { textAt } from './fields.ts';
+import type { Replica } from './replica.ts';
 import type { Sent, Wire } from './wire.ts';
 
 /**
- * When each process last sent a renewal of its lease that was stored: the latest moment from which on it may count its
- * time. It knows of this one or of an earlier one.
+ * Tracks when each replica last sent a lease renewal that was stored: the latest time from which its deadline
+ * may count.
  */
 export class Renewals {
   readonly #simulation: Simulation;
-  readonly #renewed = new Map<Life, number>();
-  readonly #looked = new Map<Life, number>();
+  readonly #renewed = new Map<Replica, number>();
+  readonly #listed = new Map<Replica, number>();
 
-  constructor(simulation: Simulation, server: ApiServer, wire: Wire<Life>) {
+  constructor(simulation: Simulation, server: ApiServer, wire: Wire<Replica>) {
     this.#simulation = simulation;
-    const sentAt = new WeakMap<Sent<Life>, number>();
-    wire.onWay = (sent) => {
+    const sentAt = new WeakMap<Sent<Replica>, number>();
+    wire.onSent = (sent) => {
       if (!sent.path.includes('/leases')) return;
       const { now } = simulation.schedule;
       sentAt.set(sent, now);
-      if (sent.method === 'GET' && sent.path.includes('/leases?')) this.#looked.set(sent.sender, now);
+      if (sent.method === 'GET' && sent.path.includes('/leases?')) this.#listed.set(sent.sender, now);
     };
     server.listen(({ resource, after }) => {
       const { current } = wire;
       if (resource.kind.plural !== Lease.plural || current === undefined || after === undefined) return;
       const holder = textAt(after.object, 'spec', 'holderIdentity') ?? '';
       if (!holder.startsWith(`${current.sender.name}_`)) return;
-      // A create that was late may land long after later ones, where somebody has deleted the lease.
+      // A late create may arrive after later writes if the lease was deleted.
       const { sender } = current;
       this.#renewed.set(sender, Math.max(this.#renewed.get(sender) ?? 0, sentAt.get(current) ?? 0));
     });
   }
 
-  /** Milliseconds since the last renewal of its lease was sent. */
-  age(life: Life): number {
-    return this.#simulation.schedule.now - (this.#renewed.get(life) ?? Number.NEGATIVE_INFINITY);
+  /** Milliseconds since the replica sent its last stored renewal. */
+  age(replica: Replica): number {
+    return this.#simulation.schedule.now - (this.#renewed.get(replica) ?? Number.NEGATIVE_INFINITY);
   }
 
-  /** Milliseconds since it last asked for all leases. */
-  ageOfLook(life: Life): number {
-    return this.#simulation.schedule.now - (this.#looked.get(life) ?? Number.NEGATIVE_INFINITY);
+  /** Milliseconds since the replica last listed the leases. */
+  ageOfList(replica: Replica): number {
+    return this.#simulation.schedule.now - (this.#listed.get(replica) ?? Number.NEGATIVE_INFINITY);
   }
 }

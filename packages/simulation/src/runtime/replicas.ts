@@ -1,32 +1,32 @@
 import type { Manager } from '@vmwright/runtime';
 import { API_SERVER } from '../apiserver/simulated.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { Life } from './life.ts';
+import { Replica } from './replica.ts';
 import type { Wire } from './wire.ts';
 
 export interface ReplicasOptions {
   readonly simulation: Simulation;
-  readonly wire: Wire<Life>;
-  /** Makes the program of one life. */
-  readonly program: (life: Life) => Manager;
+  readonly wire: Wire<Replica>;
+  /** Creates the program of one process. */
+  readonly program: (replica: Replica) => Manager;
   readonly count: number;
-  /** Told why one has ended by itself. */
-  readonly onEnd?: (life: Life, why: string) => void;
+  /** Called with the reason when a process ends by itself. */
+  readonly onEnd?: (replica: Replica, why: string) => void;
 }
 
-/** How long one that has ended by itself stays away. */
+/** Time until a process that ended by itself is restarted. */
 const RESTART_MS = 1_000;
-/** One request about a lease in so many is an ambush, in lives that are to have one. */
-const AMBUSH_ONE_IN = 8;
-/** How one ends that was asked to. */
-export const IN_ORDER = 'in order';
+/** Probability: one lease request in N triggers a pause, in processes with `faultAt` lease. */
+const PAUSE_ONE_IN = 8;
+/** Reason of a process that stopped on request. */
+export const STOPPED = 'stopped on request';
 
-/** The replicas of a program, and what befalls them. */
+/** The replicas of a program, and the faults that are injected into them. */
 export class Replicas {
   readonly count: number;
   readonly #options: ReplicasOptions;
-  readonly #lives: (Life | undefined)[] = [];
-  readonly #births: number[] = [];
+  readonly #processes: (Replica | undefined)[] = [];
+  readonly #starts: number[] = [];
   #healed = false;
 
   constructor(options: ReplicasOptions) {
@@ -36,178 +36,181 @@ export class Replicas {
     for (let which = 0; which < options.count; which++) this.#start(which);
   }
 
-  /** Those that have neither ended nor crashed. */
-  get alive(): readonly Life[] {
-    return this.#lives.flatMap((life) => (life?.isAlive ? [life] : []));
+  /** Processes that have neither ended nor crashed. */
+  get alive(): readonly Replica[] {
+    return this.#processes.flatMap((replica) => (replica?.isAlive ? [replica] : []));
   }
 
-  /** Something befalls one of them, for a while. */
-  trouble(which: number): void {
+  /** Injects a random fault into a replica, for a while. */
+  injectFault(which: number): void {
     const { choices, schedule } = this.#options.simulation;
-    const life = this.#lives[which];
-    if (this.#healed || !life?.isAlive) return;
+    const replica = this.#processes[which];
+    if (this.#healed || !replica?.isAlive) return;
     switch (choices.pick(5)) {
       case 0:
-        this.#tell(life, 'a replica crashed');
-        this.#end(life);
+        this.#note(replica, 'a replica crashed');
+        this.#end(replica);
         schedule.after(choices.delay(5_000, 50_000), () => this.#start(which));
         break;
       case 1:
-        this.#tell(life, 'a replica was stopped');
-        life.stop.abort(new Error('asked to stop'));
+        this.#note(replica, 'a replica was stopped');
+        replica.stop.abort(new Error('stop requested'));
         break;
       case 2:
-        this.#pause(life);
+        this.#pause(replica);
         break;
       case 3:
-        this.#part(which);
+        this.#partition(which);
         break;
       case 4:
-        this.#tell(life, "a replica's clock jumped");
-        life.disturb();
-        life.simulated.process.skewMs += choices.pick(600_000) - 300_000;
+        this.#note(replica, "a replica's clock jumped");
+        replica.disturb();
+        replica.simulated.process.skewMs += choices.pick(600_000) - 300_000;
         break;
     }
   }
 
-  /** All are there again, and nothing befalls them any more. */
+  /** Ends all faults and restarts missing replicas. */
   heal(): void {
     this.#healed = true;
     for (let which = 0; which < this.count; which++) {
-      this.#mend(which);
-      const life = this.#lives[which];
-      if (life === undefined || !life.isAlive) this.#start(which);
+      this.#reconnect(which);
+      const replica = this.#processes[which];
+      if (replica === undefined || !replica.isAlive) this.#start(which);
       else {
-        life.isBlind = false;
-        life.isMute = false;
-        this.#resume(life);
+        replica.dropsLists = false;
+        replica.dropsRenewals = false;
+        this.#resume(replica);
       }
     }
   }
 
-  /** Asks one to end in order, also in calm times; it comes back. */
-  stop(life: Life): void {
-    this.#tell(life, 'a replica was stopped in calm times');
-    life.stop.abort(new Error('asked to stop'));
+  /** Stops a replica gracefully, also after healing; it is restarted. */
+  stop(replica: Replica): void {
+    this.#note(replica, 'a replica was stopped without faults');
+    replica.stop.abort(new Error('stop requested'));
   }
 
   #start(which: number): void {
-    if (this.#lives[which]?.isAlive) return;
+    if (this.#processes[which]?.isAlive) return;
     const { simulation, wire, program, onEnd } = this.#options;
     const { choices, schedule } = simulation;
-    const birth = (this.#births[which] ?? 0) + 1;
-    this.#births[which] = birth;
+    const start = (this.#starts[which] ?? 0) + 1;
+    this.#starts[which] = start;
     const simulated = simulation.start(`r${which}`);
     if (choices.oneIn(3)) simulated.process.skewMs = choices.pick(7_200_000) - 3_600_000;
-    const life = new Life(`r${which}.${birth}`, simulated, simulation, wire);
-    this.#lives[which] = life;
-    life.ambush = choices.one([undefined, 'token', 'lease', 'peers']);
-    life.onSlowToken = (ms) => {
-      if (life.ambush === 'token' && life.working.size > 0) this.#pause(life);
-      if (life.ambush === 'peers' && choices.oneIn(4)) schedule.after(ms + 60, () => this.#partOthers(life));
+    const replica = new Replica(`r${which}.${start}`, simulated, simulation, wire);
+    this.#processes[which] = replica;
+    replica.faultAt = choices.one([undefined, 'token', 'lease', 'peers']);
+    replica.onSlowToken = (ms) => {
+      if (replica.faultAt === 'token' && replica.working.size > 0) this.#pause(replica);
+      if (replica.faultAt === 'peers' && choices.oneIn(4))
+        schedule.after(ms + 60, () => this.#partitionOthers(replica));
     };
-    life.note('starts');
+    replica.note('starts');
     const over = (why: string) => {
-      if (!life.isAlive) return;
-      // The process goes on until nothing of it is under way.
-      if (why === IN_ORDER && life.working.size > 0) {
+      if (!replica.isAlive) return;
+      // The process ends only after its running work.
+      if (why === STOPPED && replica.working.size > 0) {
         schedule.after(RESTART_MS, () => over(why));
         return;
       }
-      life.note(`ends: ${why}`);
-      onEnd?.(life, why);
-      this.#end(life);
+      replica.note(`exits: ${why}`);
+      onEnd?.(replica, why);
+      this.#end(replica);
       schedule.after(RESTART_MS, () => this.#start(which));
     };
-    program(life)
-      .run(life.stop.signal)
+    program(replica)
+      .run(replica.stop.signal)
       .then(
-        () => over(IN_ORDER),
+        () => over(STOPPED),
         (error) => over(String(error)),
       );
   }
 
-  #end(life: Life): void {
-    life.ended = true;
-    life.simulated.process.crash();
+  #end(replica: Replica): void {
+    replica.ended = true;
+    replica.simulated.process.crash();
   }
 
-  #part(which: number): void {
+  #partition(which: number): void {
     const { choices, schedule, network } = this.#options.simulation;
-    const life = this.#lives[which];
-    if (this.#healed || !life?.isAlive) return;
-    this.#tell(life, 'a replica was cut off');
-    life.disturb();
-    network.part(`r${which}`, API_SERVER);
-    schedule.after(choices.pick(45_000), () => this.#mend(which));
+    const replica = this.#processes[which];
+    if (this.#healed || !replica?.isAlive) return;
+    this.#note(replica, 'a replica was partitioned');
+    replica.disturb();
+    network.partition(`r${which}`, API_SERVER);
+    schedule.after(choices.pick(45_000), () => this.#reconnect(which));
   }
 
-  #partOthers(life: Life): void {
-    for (const [which, other] of this.#lives.entries()) if (other !== life) this.#part(which);
+  #partitionOthers(replica: Replica): void {
+    for (const [which, other] of this.#processes.entries()) if (other !== replica) this.#partition(which);
   }
 
-  /** One cannot look at the leases for a while, though it can renew its own. */
-  blind(which: number): void {
+  /** Keeps a replica from listing leases for a while, although it can renew its own. */
+  dropLists(which: number): void {
     const { choices, schedule } = this.#options.simulation;
-    const life = this.#lives[which];
-    if (this.#healed || !life?.isAlive) return;
-    this.#tell(life, 'a replica could not look');
-    life.isBlind = true;
+    const replica = this.#processes[which];
+    if (this.#healed || !replica?.isAlive) return;
+    this.#note(replica, 'a replica could not list leases');
+    replica.dropsLists = true;
     schedule.after(20_000 + choices.pick(25_000), () => {
-      life.isBlind = false;
+      replica.dropsLists = false;
     });
   }
 
-  /** One cannot renew its lease for a while, though it can look at those of all. */
-  mute(which: number): void {
+  /** Keeps a replica from renewing its lease for a while, although it can list all leases. */
+  dropRenewals(which: number): void {
     const { choices, schedule } = this.#options.simulation;
-    const life = this.#lives[which];
-    if (this.#healed || !life?.isAlive) return;
-    this.#tell(life, 'a replica could not renew');
-    life.isMute = true;
+    const replica = this.#processes[which];
+    if (this.#healed || !replica?.isAlive) return;
+    this.#note(replica, 'a replica could not renew its lease');
+    replica.dropsRenewals = true;
     schedule.after(20_000 + choices.pick(10_000), () => {
-      life.isMute = false;
+      replica.dropsRenewals = false;
     });
   }
 
-  /** Stops one for so long. */
-  freeze(which: number, ms: number): void {
-    const life = this.#lives[which];
-    if (life?.isAlive) this.#pause(life, ms);
+  /** Pauses a replica for the given number of milliseconds. */
+  pauseFor(which: number, ms: number): void {
+    const replica = this.#processes[which];
+    if (replica?.isAlive) this.#pause(replica, ms);
   }
 
-  /** A process that is stopped between a request and its answer takes the answer for news when it goes on. */
-  #sends(life: Life, path: string): void {
+  /**
+   * Pauses a process between a lease request and its response, which it considers current when it resumes.
+   */
+  #sends(replica: Replica, path: string): void {
     const { choices, schedule } = this.#options.simulation;
-    if (life.ambush !== 'lease' || this.#healed || !path.includes('/leases')) return;
-    if (choices.oneIn(AMBUSH_ONE_IN)) schedule.after(choices.pick(80), () => this.#pause(life));
+    if (replica.faultAt !== 'lease' || this.#healed || !path.includes('/leases')) return;
+    if (choices.oneIn(PAUSE_ONE_IN)) schedule.after(choices.pick(80), () => this.#pause(replica));
   }
 
-  #pause(life: Life, ms?: number): void {
-    if (this.#healed || life.simulated.process.state !== 'running') return;
+  #pause(replica: Replica, ms?: number): void {
+    if (this.#healed || replica.simulated.process.state !== 'running') return;
     const { choices, schedule } = this.#options.simulation;
-    this.#tell(life, 'a replica was paused');
-    life.disturb();
-    for (const working of life.working) working.disturbed = true;
-    life.simulated.process.pause();
-    schedule.after(ms ?? choices.pick(40_000), () => this.#resume(life));
+    this.#note(replica, 'a replica was paused');
+    replica.disturb();
+    for (const working of replica.working) working.disturbed = true;
+    replica.simulated.process.pause();
+    schedule.after(ms ?? choices.pick(40_000), () => this.#resume(replica));
   }
 
-  #resume(life: Life): void {
-    if (life.simulated.process.state !== 'paused') return;
-    life.note('goes on');
-    life.disturb();
-    life.resumedAt = this.#options.simulation.schedule.now;
-    life.simulated.process.resume();
+  #resume(replica: Replica): void {
+    if (replica.simulated.process.state !== 'paused') return;
+    replica.note('resumes');
+    replica.disturb();
+    replica.resumedAt = this.#options.simulation.schedule.now;
+    replica.simulated.process.resume();
   }
 
-  #mend(which: number): void {
-    this.#options.simulation.network.mend(`r${which}`, API_SERVER);
-    this.#lives[which]?.disturb();
+  #reconnect(which: number): void {
+    this.#options.simulation.network.heal(`r${which}`, API_SERVER);
+    this.#processes[which]?.disturb();
   }
 
-  #tell(life: Life, what: string): void {
-    life.note(what);
+  #note(replica: Replica, what: string): void {
+    replica.note(what);
     this.#options.simulation.counts.add(what);
   }
 }

@@ -1,9 +1,9 @@
 import type { WorkQueue } from '@vmwright/runtime';
-import type { Findings } from './findings.ts';
-import type { Life } from './life.ts';
+import type { Replica } from './replica.ts';
+import type { Violations } from './violations.ts';
 
 export const BACKOFF = { baseMs: 500, maxMs: 16_000 };
-/** Timers that are late, and the time that the process of a try itself takes. */
+/** Tolerance for late timers and the duration of an attempt. */
 const LATE_MS = 600;
 
 interface Failing {
@@ -13,38 +13,38 @@ interface Failing {
 }
 
 /**
- * A failing object's back-off, as it is promised, beside the queue's own: it grows by the object's own failures alone. One
- * that an event wakes early, and that fails again, is no failure further.
+ * Model of an object's back-off, compared with the queue's: it grows with the object's own failures only. A
+ * failed attempt that an event triggered before the back-off ended is not a further failure.
  */
 export class Retries {
-  readonly #findings: Findings;
-  readonly #life: Life;
+  readonly #violations: Violations;
+  readonly #replica: Replica;
   readonly #queue: WorkQueue;
   readonly #failing = new Map<string, Failing>();
 
-  constructor(life: Life, queue: WorkQueue, findings: Findings) {
-    this.#life = life;
+  constructor(replica: Replica, queue: WorkQueue, violations: Violations) {
+    this.#replica = replica;
     this.#queue = queue;
-    this.#findings = findings;
+    this.#violations = violations;
   }
 
-  tries(key: string): void {
+  attempt(key: string): void {
     const { failures = 0, retryAt = 0, lastAt = 0 } = this.#failing.get(key) ?? {};
-    const told = this.#queue.failures(key);
-    const { name, world, simulated, disturbedAt } = this.#life;
-    if (told !== failures)
-      this.#findings.add(
+    const counted = this.#queue.failures(key);
+    const { name, world, simulated, disturbedAt } = this.#replica;
+    if (counted !== failures)
+      this.#violations.add(
         'back-off',
-        `${key} has failed ${failures} times, the queue of ${name} says ${told}`,
+        `${key} has failed ${failures} times, but the queue of ${name} counts ${counted}`,
       );
     const now = world.monotonic();
     const undisturbed = lastAt + simulated.process.startedAt > disturbedAt;
     if (failures > 0 && undisturbed && now > retryAt + LATE_MS)
-      this.#findings.add('back-off', `${key} is tried ${now - retryAt} ms too late by ${name}`);
+      this.#violations.add('back-off', `${key} is retried ${now - retryAt} ms too late by ${name}`);
   }
 
   failed(key: string): void {
-    const now = this.#life.world.monotonic();
+    const now = this.#replica.world.monotonic();
     const { failures = 0, retryAt = 0 } = this.#failing.get(key) ?? {};
     if (failures > 0 && now < retryAt) {
       this.#failing.set(key, { failures, retryAt, lastAt: now });

@@ -1,55 +1,65 @@
 import type { ApiServer } from '../apiserver/api-server.ts';
 import type { Change } from '../apiserver/store.ts';
 import type { Counts } from '../world/counts.ts';
-import type { Findings } from './findings.ts';
+import { at, hasFinalizer, numberAt, textAt } from './fields.ts';
 import { ConfigMap, FOREIGN_FINALIZER, Widget } from './kinds.ts';
-import type { Life } from './life.ts';
-import { at, hasFinalizer, numberAt, textAt } from './read.ts';
+import type { Replica } from './replica.ts';
+import type { Violations } from './violations.ts';
 import type { Wire } from './wire.ts';
 
-/** What holds for every change that is stored: status does not go back, and what is others' stays as it is. */
-export function watchStored(server: ApiServer, wire: Wire<Life>, findings: Findings): void {
+/** Checks every stored change: the status never goes back, and other owners' fields are kept. */
+export function checkStored(server: ApiServer, wire: Wire<Replica>, violations: Violations): void {
   server.listen((change) => {
     const { plural } = change.resource.kind;
-    if (plural === Widget.plural) widgetChanged(change, wire.current?.sender, findings);
-    if (plural === ConfigMap.plural && wire.current !== undefined) childChanged(change, findings);
+    if (plural === Widget.plural) widgetChanged(change, wire.current?.sender, violations);
+    if (plural === ConfigMap.plural && wire.current !== undefined) childChanged(change, violations);
   });
 }
 
-/** Who acts on what he knows of the one before would do it harm. */
-export const CAME_BACK = 'an object came back under its name';
+/** Counter: a replica that acts on knowledge about the previous object of the same name would do harm. */
+export const RECREATED = 'an object was re-created under the same name';
 
-export function countReturns(server: ApiServer, counts: Counts): void {
+export function countRecreations(server: ApiServer, counts: Counts): void {
   const gone = new Set<string>();
   server.listen(({ resource, key, before, after }) => {
     if (resource.kind.plural !== Widget.plural) return;
     if (after === undefined) gone.add(key);
-    else if (before === undefined && gone.has(key)) counts.add(CAME_BACK);
+    else if (before === undefined && gone.has(key)) counts.add(RECREATED);
   });
 }
 
-function widgetChanged({ key, before, after }: Change, sender: Life | undefined, findings: Findings): void {
+function widgetChanged(
+  { key, before, after }: Change,
+  sender: Replica | undefined,
+  violations: Violations,
+): void {
   const [was, is] = [before?.object, after?.object];
   if (was === undefined || is === undefined) return;
   const [old, now] = [was, is].map((object) => numberAt(object, 'status', 'observedGeneration'));
   if ((now ?? 0) < (old ?? 0))
-    findings.add('status never goes back', `observedGeneration of ${key} goes from ${old} to ${now}`);
+    violations.add('status never goes back', `observedGeneration of ${key} goes from ${old} to ${now}`);
   if (sameReadiness(was, is) && transitionOf(was) !== transitionOf(is))
-    findings.add('conditions', `${key} is told to have changed at ${transitionOf(is)}, and has not`);
+    violations.add(
+      'lastTransitionTime changes only with the status',
+      `${key} has the new lastTransitionTime ${transitionOf(is)}`,
+    );
   if (sender === undefined) return;
   if (hasFinalizer(was, FOREIGN_FINALIZER) && !hasFinalizer(is, FOREIGN_FINALIZER))
-    findings.add("others' finalizers stay", `${sender.name} takes ${FOREIGN_FINALIZER} off ${key}`);
+    violations.add(
+      "other owners' finalizers are kept",
+      `${sender.name} removes ${FOREIGN_FINALIZER} from ${key}`,
+    );
   for (const part of ['labels', 'annotations'])
     if (JSON.stringify(at(was, 'metadata', part)) !== JSON.stringify(at(is, 'metadata', part)))
-      findings.add("others' fields stay", `${sender.name} changes the ${part} of ${key}`);
+      violations.add("other owners' fields are kept", `${sender.name} changes the ${part} of ${key}`);
   if (JSON.stringify(was.spec) !== JSON.stringify(is.spec))
-    findings.add("others' fields stay", `${sender.name} changes the spec of ${key}`);
+    violations.add("other owners' fields are kept", `${sender.name} changes the spec of ${key}`);
 }
 
-function childChanged({ key, before, after }: Change, findings: Findings): void {
+function childChanged({ key, before, after }: Change, violations: Violations): void {
   if (before === undefined || after === undefined) return;
   if (textAt(before.object, 'data', 'note') !== textAt(after.object, 'data', 'note'))
-    findings.add("others' fields stay", `the note of ConfigMap ${key} is changed by a replica`);
+    violations.add("other owners' fields are kept", `the note of ConfigMap ${key} is changed by a replica`);
 }
 
 function sameReadiness(was: unknown, is: unknown): boolean {

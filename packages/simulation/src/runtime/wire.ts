@@ -1,43 +1,43 @@
 import type { Transport, TransportRequest, World } from '@vmwright/runtime';
 import type { ApiServer } from '../apiserver/api-server.ts';
-import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse, ModelRequest, ModelResponse, ModelServer } from '../world/server.ts';
 import type { SimulatedWorld } from '../world/world.ts';
 
-/** A request, and who has sent it. */
+/** A request and its sender. */
 export interface Sent<S> {
   readonly sender: S;
   readonly method: TransportRequest['method'];
   readonly path: string;
 }
 
-const MARK = 'x-simulated-request';
+const REQUEST_ID = 'x-simulated-request';
 
 /**
- * Stands before the API server and knows whose request it is that arrives, however late, which the server does not: so
- * invariants can tell who wrote what, and what was so when he sent it.
+ * Sits in front of the API server and knows the sender of each arriving request, however late, so that
+ * invariants can attribute writes.
  */
 export class Wire<S> implements ModelServer {
   readonly #server: ApiServer;
   readonly #sent = new Map<string, Sent<S>>();
   #count = 0;
-  /** What the server acts on at this moment; undefined when nobody's request makes it act. */
+  /** The request that the server executes right now; undefined if it acts by itself. */
   current: Sent<S> | undefined;
-  /** Told of each write, right when it is sent. */
+  /** Called when a write is sent. */
   onWrite: (sent: Sent<S>) => void = () => undefined;
-  /** Told of each write, right before the server acts on it. */
-  onLand: (sent: Sent<S>) => void = () => undefined;
-  /** Whether a request never arrives, in silence. */
-  loses: (sent: Sent<S>) => boolean = () => false;
-  /** Told of each request that is not lost like this, right when it is sent. */
-  onWay: (sent: Sent<S>) => void = () => undefined;
-  /** Told of each request, before it is sent. */
+  /** Called right before the server executes a write. */
+  onArrival: (sent: Sent<S>) => void = () => undefined;
+  /** Whether to drop a request silently. */
+  drops: (sent: Sent<S>) => boolean = () => false;
+  /** Called when a request is sent and not dropped. */
+  onSent: (sent: Sent<S>) => void = () => undefined;
+  /** Called before a request is sent or dropped. */
   onSend: (sent: Sent<S>) => void = () => undefined;
 
   constructor(server: ApiServer) {
     this.#server = server;
   }
 
-  /** The world of a process whose requests are marked as this sender's. */
+  /** Returns the world of a process whose requests are attributed to this sender. */
   worldOf(world: SimulatedWorld, sender: S): World {
     return {
       now: () => world.now(),
@@ -45,15 +45,15 @@ export class Wire<S> implements ModelServer {
       after: (ms, callback) => world.after(ms, callback),
       random: () => world.random(),
       uuid: () => world.uuid(),
-      connect: (address) => this.#marking(world.connect(address), sender),
+      connect: (address) => this.#identifying(world.connect(address), sender),
     };
   }
 
-  receive(request: Arrived): Answer {
-    const mark = request.headers[MARK] ?? '';
-    this.current = this.#sent.get(mark);
-    this.#sent.delete(mark);
-    if (this.current !== undefined) this.onLand(this.current);
+  receive(request: ModelRequest): ModelResponse {
+    const id = request.headers[REQUEST_ID] ?? '';
+    this.current = this.#sent.get(id);
+    this.#sent.delete(id);
+    if (this.current !== undefined) this.onArrival(this.current);
     try {
       return this.#server.receive(request);
     } finally {
@@ -61,23 +61,23 @@ export class Wire<S> implements ModelServer {
     }
   }
 
-  refuse(status: 429 | 500, retryAfterSeconds?: number): WholeAnswer {
-    return this.#server.refuse(status, retryAfterSeconds);
+  reject(status: 429 | 500, retryAfterSeconds?: number): BufferedResponse {
+    return this.#server.reject(status, retryAfterSeconds);
   }
 
-  #marking(transport: Transport, sender: S): Transport {
+  #identifying(transport: Transport, sender: S): Transport {
     return {
       request: (request) => {
         const { method, path } = request;
         const sent = { sender, method, path };
         this.onSend(sent);
-        if (this.loses(sent)) return untilAborted(request.signal);
-        this.onWay(sent);
+        if (this.drops(sent)) return untilAborted(request.signal);
+        this.onSent(sent);
         if (method === 'GET') return transport.request(request);
-        const mark = String(this.#count++);
-        this.#sent.set(mark, sent);
+        const id = String(this.#count++);
+        this.#sent.set(id, sent);
         this.onWrite(sent);
-        return transport.request({ ...request, headers: { ...request.headers, [MARK]: mark } });
+        return transport.request({ ...request, headers: { ...request.headers, [REQUEST_ID]: id } });
       },
       close: () => transport.close(),
     };

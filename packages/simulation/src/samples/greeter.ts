@@ -6,7 +6,7 @@ import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
 import type { Simulation } from '../world/simulation.ts';
 import type { SimulatedWorld } from '../world/world.ts';
 
-/** A kind with a text that a controller makes. */
+/** Sample kind: its controller writes a greeting into the status. */
 export const Greeting = defineKind({
   group: 'simulation-test.vmwright.dev',
   version: 'v1',
@@ -16,9 +16,9 @@ export const Greeting = defineKind({
   status: schema.object({ text: schema.string(), observedGeneration: schema.integer() }),
 });
 
-/** While things go wrong, and until all must be well again. */
-const TROUBLE_MS = 60_000;
-const CALM_MS = 300_000;
+/** Durations of the fault phase and of the convergence phase. */
+const FAULT_MS = 60_000;
+const CONVERGENCE_MS = 300_000;
 
 function scenarioOf(name: string, careless: boolean): Scenario {
   return {
@@ -30,7 +30,7 @@ function scenarioOf(name: string, careless: boolean): Scenario {
       'request arrived after the client gave up',
       'the greeter crashed',
       'a greeting was renamed after it was greeted',
-      'history was compacted',
+      'the watch history was compacted',
     ],
     run: async (simulation) => unanswered(await greetings(simulation, careless), simulation.schedule.now),
   };
@@ -39,10 +39,10 @@ function scenarioOf(name: string, careless: boolean): Scenario {
 /** The smallest scenario: one controller that only writes statuses. */
 export const greeter = scenarioOf('greeter', false);
 
-/** The same with a mistake: what has been greeted once is passed over, whatever its name has become. */
+/** The same with a bug: it skips objects that already have a status, even if the spec has changed. */
 export const carelessGreeter = scenarioOf('careless-greeter', true);
 
-/** The program under test, as it would be on a machine. */
+/** Starts the program under test. */
 function startGreeter(world: SimulatedWorld, careless: boolean): Promise<void> {
   const manager = new Manager({ world, access: accessTo(), name: 'greeter', log: silentLogger });
   world.work.observe(manager);
@@ -57,7 +57,10 @@ function startGreeter(world: SimulatedWorld, careless: boolean): Promise<void> {
   return manager.run(new AbortController().signal);
 }
 
-/** One history: greetings come, change and go while the network fails and the program crashes; then all heals. */
+/**
+ * Runs one history: greetings are created, changed and deleted while the network fails and the program
+ * crashes; then the faults stop.
+ */
 export async function greetings(simulation: Simulation, careless = false): Promise<ApiServer> {
   const { schedule, network, choices, counts } = simulation;
   const server = startApiServer(simulation);
@@ -85,33 +88,33 @@ export async function greetings(simulation: Simulation, careless = false): Promi
       );
   }
   for (let crashes = choices.pick(3); crashes > 0; crashes--)
-    schedule.after(choices.pick(TROUBLE_MS), () => {
-      simulation.note('greeter', 'crashes and comes back');
+    schedule.after(choices.pick(FAULT_MS), () => {
+      simulation.note('greeter', 'crashes and restarts');
       counts.add('the greeter crashed');
       greeter.process.crash();
       greeter = simulation.start('greeter');
       void startGreeter(greeter, careless);
     });
   if (choices.oneIn(2))
-    schedule.after(choices.pick(TROUBLE_MS), () => {
-      counts.add('history was compacted');
+    schedule.after(choices.pick(FAULT_MS), () => {
+      counts.add('the watch history was compacted');
       server.compact();
     });
-  await simulation.run({ until: TROUBLE_MS });
+  await simulation.run({ until: FAULT_MS });
   network.faulty = false;
   await simulation.run({
-    until: TROUBLE_MS + CALM_MS,
-    done: () => schedule.now > TROUBLE_MS + 90_000 && unanswered(server, schedule.now).length === 0,
+    until: FAULT_MS + CONVERGENCE_MS,
+    done: () => schedule.now > FAULT_MS + 90_000 && unanswered(server, schedule.now).length === 0,
   });
   return server;
 }
 
-/** The greetings whose status is not what their spec asks for. */
+/** Returns a violation for each greeting whose status does not match its spec. */
 export function unanswered(server: ApiServer, atMs: number): readonly Violation[] {
   return [...server.objects(Greeting)].flatMap(({ spec, status, metadata }) => {
     const wanted = { text: `Hello, ${nameIn(spec)}!`, observedGeneration: metadata.generation };
     if (JSON.stringify(status) === JSON.stringify(wanted)) return [];
-    const detail = `${metadata.name} has the status ${JSON.stringify(status)} and should have ${JSON.stringify(wanted)}`;
+    const detail = `${metadata.name} has the status ${JSON.stringify(status)} instead of ${JSON.stringify(wanted)}`;
     return [{ invariant: 'every greeting is answered once the faults have stopped', atMs, detail }];
   });
 }

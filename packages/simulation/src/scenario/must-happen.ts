@@ -1,20 +1,22 @@
 import { API_SERVER } from '../apiserver/simulated.ts';
 import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
 
-export const COMPACTED = 'the history was compacted';
+export const COMPACTED = 'the watch history was compacted';
 
-/** What must have happened over many seeds to replicas of a program between the API server and a backend. */
-export function usualTrouble(backend: string): readonly string[] {
+/**
+ * Faults that must occur over many seeds in a scenario with replicas between the API server and a backend.
+ */
+export function commonFaults(backend: string): readonly string[] {
   return [
     ...REQUEST_FAULTS.map((fault) => `request ${fault}`),
     ...STREAM_FAULTS.map((fault) => `stream ${fault}`),
     'request arrived after a crash',
     'request arrived after the client gave up',
-    'a replica crashes',
-    'a replica has ended',
+    'a replica crashed',
+    'a replica ended',
     'a replica was paused',
-    `a replica was cut off from ${API_SERVER}`,
-    `a replica was cut off from ${backend}`,
+    `a replica was partitioned from ${API_SERVER}`,
+    `a replica was partitioned from ${backend}`,
     'a clock jumped',
     COMPACTED,
     'a list was old',

@@ -9,21 +9,23 @@ import {
 import { accessTo } from '../apiserver/simulated.ts';
 import type { ReplicaWorld } from './replica-world.ts';
 
-/** Told of what is nobody's business in the real program. */
-export interface Observing {
-  /** Told of the queue of each replica that starts. */
+/** Listeners for internals of the simulated program. */
+export interface ManagerListeners {
+  /** Called with the work queue of each controller that is added. */
   readonly onQueue: (identity: string, queue: WorkQueue) => void;
-  /** Told of each line that is logged. */
+  /** Called with each log line. */
   readonly onLog: (line: string, identity: string) => void;
 }
 
-/** Of the operator's replicas. */
+/** Name of the Lease that the operator's replicas compete for. */
 export const LEASE = 'vmwright';
-/** Half as often as usual: renewals of the lease are half of all that happens, and other scenarios are about them. */
+/** Twice the default interval: lease renewals are half of all events, and other scenarios test them. */
 const RETRY_MS = 4_000;
 
-/** The manager of the operator's program, without its servers, which have no place in a simulated world. */
-export function observedManager(world: ReplicaWorld, { onQueue, onLog }: Observing) {
+/**
+ * Creates the manager of the operator, without its HTTP servers, which do not exist in the simulated world.
+ */
+export function observedManager(world: ReplicaWorld, { onQueue, onLog }: ManagerListeners) {
   const log = jsonLogger({ clock: world, write: (line) => onLog(line, world.identity) });
   const election = { name: LEASE, identity: world.identity, retryMs: RETRY_MS };
   const manager = new ObservedManager(

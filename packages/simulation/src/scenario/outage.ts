@@ -1,20 +1,20 @@
 import type { Simulation } from '../world/simulation.ts';
 
-/** Nobody of these gets through to a server for a while. */
-export function cutOff(
+/** Disconnects the processes from a server for a random time. */
+export function partition(
   { schedule, choices, network }: Simulation,
   names: readonly string[],
   origin: string,
   mostMs: number,
 ): void {
-  for (const name of names) network.part(name, origin);
+  for (const name of names) network.partition(name, origin);
   schedule.after(1_000 + choices.pick(mostMs), () => {
-    for (const name of names) network.mend(name, origin);
+    for (const name of names) network.heal(name, origin);
   });
 }
 
-/** Everybody gets an answer for a while, and none of it is the server's. */
-export function putOutOfOrder(
+/** Makes the server answer all requests with errors for a random time. */
+export function failRequests(
   { schedule, choices }: Simulation,
   server: { outOfOrder: boolean },
   mostMs: number,

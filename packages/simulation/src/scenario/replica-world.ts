@@ -1,13 +1,13 @@
 import type { ServerAddress, Timer, Transport, World } from '@vmwright/runtime';
-import type { Work } from '../world/work.ts';
+import type { WorkTracker } from '../world/work-tracker.ts';
 import type { SimulatedWorld } from '../world/world.ts';
 import type { Traffic } from './traffic.ts';
 
-/** The world as a replica's program sees it. */
+/** The world that a replica's program sees. */
 export class ReplicaWorld implements World {
-  /** Which life of which replica this is, and so different for each: `alpha.2`. */
+  /** Name and incarnation of the replica, unique per process start: `alpha.2`. */
   readonly identity: string;
-  /** Aborts when the program is asked to end, as by SIGTERM. */
+  /** Aborts when the program must end, as on SIGTERM. */
   readonly stopping: AbortSignal;
   readonly #world: SimulatedWorld;
   readonly #traffic: Traffic;
@@ -19,7 +19,7 @@ export class ReplicaWorld implements World {
     this.#traffic = traffic;
   }
 
-  get work(): Work {
+  get work(): WorkTracker {
     return this.#world.work;
   }
 
@@ -44,6 +44,6 @@ export class ReplicaWorld implements World {
   }
 
   connect(server: ServerAddress): Transport {
-    return this.#traffic.seen(this.#world.connect(server), this.identity, server.origin);
+    return this.#traffic.observe(this.#world.connect(server), this.identity, server.origin);
   }
 }

@@ -1,41 +1,41 @@
 import { describe, expect, test } from 'vitest';
-import type { Answer } from '../world/server.ts';
+import type { ModelResponse } from '../world/server.ts';
 import { type Simulation, seeded } from '../world/simulation.ts';
+import { FaultInjector } from './fault-injector.ts';
 import type { ReplicaWorld } from './replica-world.ts';
 import { type Program, Replicas } from './replicas.ts';
 import { Traffic } from './traffic.ts';
-import { Trouble } from './trouble.ts';
 
 const SERVER = 'https://server.simulated';
 const OTHER = 'https://other.simulated';
 
-/** A server that counts who wrote to it. */
+/** Serves a server that records the sender of each write. */
 function serving(traffic: Traffic, origin: string): string[] {
-  const landed: string[] = [];
-  const yes: Answer = { status: 200, body: '{}' };
+  const arrived: string[] = [];
+  const yes: ModelResponse = { status: 200, body: '{}' };
   traffic.serve(origin, {
     receive: ({ body = '' }) => {
-      landed.push(body);
+      arrived.push(body);
       return yes;
     },
-    refuse: (status) => ({ status, body: '{}' }),
+    reject: (status) => ({ status, body: '{}' }),
   });
-  return landed;
+  return arrived;
 }
 
-/** Writes its name to a server once a second. */
+/** Program that writes its identity to a server once a second. */
 const writing =
   (origin: string): Program =>
   (world) =>
     new Promise((resolve) => {
       const transport = world.connect({ origin });
-      const again = () => {
+      const write = () => {
         transport
           .request({ method: 'POST', path: '/', headers: {}, body: world.identity })
           .catch(() => undefined);
-        world.after(1_000, again);
+        world.after(1_000, write);
       };
-      again();
+      write();
       world.stopping.addEventListener('abort', () => resolve());
     });
 
@@ -52,22 +52,22 @@ function stage(program: Program): { simulation: Simulation; traffic: Traffic; re
 const pass = (simulation: Simulation, ms: number) => simulation.run({ until: simulation.schedule.now + ms });
 
 describe('replicas', () => {
-  test('come back under a new identity after a crash, and what they had sent still lands', async () => {
+  test('a crashed replica restarts under a new identity, and its sent requests still arrive', async () => {
     const { simulation, traffic, replicas } = stage(writing(SERVER));
-    const landed = serving(traffic, SERVER);
+    const arrived = serving(traffic, SERVER);
     replicas.start();
     replicas.crash('alpha');
     await pass(simulation, 60_000);
-    expect(landed.filter((who) => who === 'alpha.1')).toHaveLength(1);
-    expect(new Set(landed)).toEqual(new Set(['alpha.1', 'alpha.2', 'beta.1']));
-    expect(simulation.counts.of('a replica crashes')).toBe(1);
+    expect(arrived.filter((sender) => sender === 'alpha.1')).toHaveLength(1);
+    expect(new Set(arrived)).toEqual(new Set(['alpha.1', 'alpha.2', 'beta.1']));
+    expect(simulation.counts.of('a replica crashed')).toBe(1);
   });
 
-  test('end when they are asked to, and are killed when they do not', async () => {
+  test('a replica that does not stop within its grace period is killed', async () => {
     const stubborn: Program = () => new Promise(() => undefined);
     for (const [program, how] of [
-      [writing(SERVER), 'a replica has ended'],
-      [stubborn, 'a replica is killed'],
+      [writing(SERVER), 'a replica ended'],
+      [stubborn, 'a replica was killed'],
     ] as const) {
       const { simulation, traffic, replicas } = stage(program);
       serving(traffic, SERVER);
@@ -78,7 +78,7 @@ describe('replicas', () => {
     }
   });
 
-  test('are started again when their program fails', async () => {
+  test('a replica whose program fails is restarted', async () => {
     let starts = 0;
     const { simulation, replicas } = stage(async () => {
       starts += 1;
@@ -87,52 +87,52 @@ describe('replicas', () => {
     });
     replicas.start();
     await pass(simulation, 60_000);
-    expect([starts, simulation.counts.of('a replica fails')]).toEqual([3, 1]);
+    expect([starts, simulation.counts.of('a replica failed')]).toEqual([3, 1]);
   });
 
-  test('do nothing while paused, and keep their clock when they come back', async () => {
+  test('a paused replica does nothing, and a restarted replica keeps its clock skew', async () => {
     const worlds: ReplicaWorld[] = [];
     const { simulation, traffic, replicas } = stage((world) => {
       worlds.push(world);
       return writing(SERVER)(world);
     });
-    const landed = serving(traffic, SERVER);
+    const arrived = serving(traffic, SERVER);
     replicas.start();
     replicas.setClock('alpha', 5_000);
-    await pass(simulation, 30_000); // what was sent has landed
+    await pass(simulation, 30_000); // sent requests have arrived
     replicas.pause('alpha');
     await pass(simulation, 15_000);
-    landed.length = 0;
+    arrived.length = 0;
     await pass(simulation, 30_000);
-    expect(new Set(landed)).toEqual(new Set(['beta.1']));
+    expect(new Set(arrived)).toEqual(new Set(['beta.1']));
     replicas.resume('alpha');
     await pass(simulation, 30_000);
-    expect(landed).toContain('alpha.1');
+    expect(arrived).toContain('alpha.1');
     replicas.crash('alpha');
     await pass(simulation, 30_000);
-    const [alpha, beta, again] = worlds;
+    const [alpha, beta, restarted] = worlds;
     expect(alpha?.identity).toBe('alpha.1');
-    expect((again?.now() ?? 0) - (beta?.now() ?? 0)).toBe(5_000);
+    expect((restarted?.now() ?? 0) - (beta?.now() ?? 0)).toBe(5_000);
   });
 });
 
-test('trouble ends when all heals: everybody runs and reaches every server', async () => {
+test('after healing every replica runs and reaches every server', async () => {
   for (let seed = 1; seed <= 50; seed++) {
     const simulation = seeded(seed);
     const traffic = new Traffic(simulation);
     const [here, there] = [serving(traffic, SERVER), serving(traffic, OTHER)];
     const program: Program = (world) => Promise.race([writing(SERVER)(world), writing(OTHER)(world)]);
     const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
-    const trouble = new Trouble({ simulation, replicas, origins: [SERVER, OTHER] });
+    const faultInjector = new FaultInjector({ simulation, replicas, origins: [SERVER, OTHER] });
     replicas.start();
-    trouble.begin(60_000);
+    faultInjector.begin(60_000);
     await pass(simulation, 60_000);
-    trouble.heal();
-    await pass(simulation, 60_000); // who had ended is back, and what was on the wire has landed
-    for (const landed of [here, there]) landed.length = 0;
+    faultInjector.heal();
+    await pass(simulation, 60_000); // ended replicas have restarted, and requests in flight have arrived
+    for (const arrived of [here, there]) arrived.length = 0;
     await pass(simulation, 30_000);
-    for (const landed of [here, there])
-      expect(new Set(landed.map((who) => who.split('.')[0])), `seed ${seed}`).toEqual(
+    for (const arrived of [here, there])
+      expect(new Set(arrived.map((sender) => sender.split('.')[0])), `seed ${seed}`).toEqual(
         new Set(['alpha', 'beta']),
       );
   }

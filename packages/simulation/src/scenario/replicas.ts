@@ -3,7 +3,7 @@ import type { SimulatedWorld } from '../world/world.ts';
 import { ReplicaWorld } from './replica-world.ts';
 import type { Traffic } from './traffic.ts';
 
-/** What a replica runs. It is started again when its promise settles, as a pod is. */
+/** Program of a replica. It is restarted when its promise settles, like the container of a pod. */
 export type Program = (world: ReplicaWorld) => Promise<void>;
 
 export interface ReplicasOptions {
@@ -13,108 +13,109 @@ export interface ReplicasOptions {
   readonly program: Program;
 }
 
-/** How long until a replica that has ended is there again. */
+/** Maximum time until an ended replica restarts. */
 const RESTART_MS = 12_000;
-/** How long a program may take to end when it is asked to, as Kubernetes has it. */
+/** Time between the request to stop and the kill, as in Kubernetes. */
 const GRACE_MS = 30_000;
 
-/** One life of a replica. */
-interface Life {
+/** A running process of a replica. */
+interface Process {
   readonly world: SimulatedWorld;
   readonly stop: AbortController;
 }
 
-/** A place where one replica after another runs, under the same name and by the same clock. */
-interface Place {
+/** A replica: processes that run one after another under the same name and with the same clock. */
+interface Slot {
   readonly name: string;
-  lives: number;
-  life: Life | undefined;
+  starts: number;
+  current: Process | undefined;
   skewMs: number;
 }
 
-/** Several processes that run the same program. */
+/** Several replicas of the same program. */
 export class Replicas {
   readonly names: readonly [string, ...string[]];
   readonly #options: ReplicasOptions;
-  readonly #places: ReadonlyMap<string, Place>;
+  readonly #slots: ReadonlyMap<string, Slot>;
 
   constructor(options: ReplicasOptions) {
     this.#options = options;
     this.names = options.names;
-    this.#places = new Map(
-      options.names.map((name) => [name, { name, lives: 0, life: undefined, skewMs: 0 }]),
+    this.#slots = new Map(
+      options.names.map((name) => [name, { name, starts: 0, current: undefined, skewMs: 0 }]),
     );
   }
 
   start(): void {
-    for (const place of this.#places.values()) this.#begin(place);
+    for (const slot of this.#slots.values()) this.#begin(slot);
   }
 
-  /** It is gone at once; what it has sent still lands. */
+  /** Crashes a replica. Requests that it has sent still arrive. */
   crash(name: string): void {
-    const place = this.#places.get(name);
-    if (place?.life !== undefined) this.#end(place, place.life, 'crashes');
+    const slot = this.#slots.get(name);
+    if (slot?.current !== undefined) this.#end(slot, slot.current, 'crashed');
   }
 
-  /** Asks it to end in good order. */
+  /** Stops a replica gracefully. */
   stop(name: string): void {
-    const place = this.#places.get(name);
-    const life = place?.life;
-    if (place === undefined || life === undefined || life.stop.signal.aborted) return;
+    const slot = this.#slots.get(name);
+    const running = slot?.current;
+    if (slot === undefined || running === undefined || running.stop.signal.aborted) return;
     const { simulation } = this.#options;
-    simulation.note(name, 'is asked to end');
-    const { process } = life.world;
-    process.enter(() => life.stop.abort(new Error('the program is asked to end')));
-    simulation.schedule.after(GRACE_MS, () => this.#end(place, life, 'is killed'), process);
+    simulation.note(name, 'receives a stop request');
+    const { process } = running.world;
+    process.enter(() => running.stop.abort(new Error('the program must stop')));
+    simulation.schedule.after(GRACE_MS, () => this.#end(slot, running, 'was killed'), process);
   }
 
   pause(name: string): void {
-    this.#tell(name, 'is paused');
-    this.#places.get(name)?.life?.world.process.pause();
+    this.#note(name, 'is paused');
+    this.#slots.get(name)?.current?.world.process.pause();
   }
 
   resume(name: string): void {
-    const process = this.#places.get(name)?.life?.world.process;
+    const process = this.#slots.get(name)?.current?.world.process;
     if (process?.state !== 'paused') return;
-    this.#tell(name, 'goes on');
+    this.#note(name, 'resumes');
     process.resume();
   }
 
-  /** Its wall clock jumps; the next process there has the same clock. */
+  /** Sets the clock skew of a replica, which its next processes keep. */
   setClock(name: string, skewMs: number): void {
-    const place = this.#places.get(name);
-    if (place === undefined) return;
-    this.#tell(name, `has a clock that is off by ${skewMs} ms`);
-    place.skewMs = skewMs;
-    if (place.life !== undefined) place.life.world.process.skewMs = skewMs;
+    const slot = this.#slots.get(name);
+    if (slot === undefined) return;
+    this.#note(name, `has a clock skew of ${skewMs} ms`);
+    slot.skewMs = skewMs;
+    if (slot.current !== undefined) slot.current.world.process.skewMs = skewMs;
   }
 
-  #begin(place: Place): void {
+  #begin(slot: Slot): void {
     const { simulation, traffic, program } = this.#options;
-    const world = simulation.start(place.name);
-    place.lives += 1;
-    const life: Life = { world, stop: new AbortController() };
-    place.life = life;
-    world.process.skewMs = place.skewMs;
-    this.#tell(place.name, 'starts');
-    const identity = `${place.name}.${place.lives}`;
-    program(new ReplicaWorld(identity, world, life.stop.signal, traffic)).then(
-      () => this.#end(place, life, 'has ended'),
-      (error) => this.#end(place, life, `fails: ${error instanceof Error ? error.message : String(error)}`),
+    const world = simulation.start(slot.name);
+    slot.starts += 1;
+    const running: Process = { world, stop: new AbortController() };
+    slot.current = running;
+    world.process.skewMs = slot.skewMs;
+    this.#note(slot.name, 'starts');
+    const identity = `${slot.name}.${slot.starts}`;
+    program(new ReplicaWorld(identity, world, running.stop.signal, traffic)).then(
+      () => this.#end(slot, running, 'ended'),
+      (error) =>
+        this.#end(slot, running, `failed: ${error instanceof Error ? error.message : String(error)}`),
     );
   }
 
-  #end(place: Place, life: Life, how: string): void {
-    if (place.life !== life) return;
+  #end(slot: Slot, running: Process, how: string): void {
+    if (slot.current !== running) return;
     const { schedule, choices, counts } = this.#options.simulation;
-    this.#tell(place.name, how);
+    this.#note(slot.name, how);
     counts.add(`a replica ${how.replace(/:.*/, '')}`);
-    life.world.process.crash();
-    place.life = undefined;
-    schedule.after(500 + choices.pick(RESTART_MS), () => this.#begin(place));
+    running.world.process.crash();
+    slot.current = undefined;
+    schedule.after(500 + choices.pick(RESTART_MS), () => this.#begin(slot));
   }
 
-  #tell(name: string, what: string): void {
+  #note(name: string, what: string): void {
     this.#options.simulation.note(name, what);
   }
 }

@@ -2,17 +2,17 @@ import type { Truth } from '../invariants/invariant.ts';
 
 export const RESTORED = 'etcd was restored from a backup';
 
-/** One history in so many. */
-const RESTORES = 6;
+/** Probability of a restore: one run in 6. */
+const RESTORE_ONE_IN = 6;
 
 /**
- * At some time a backup is made, and later restored: objects that were created in between are gone without having been
- * deleted, and all watches have to list again. Objects that were changed or deleted in between stay as they are, and
- * Leases, too: who leads is the subject of other scenarios.
+ * Plans a backup of etcd and a later restore. Objects created in between are gone without having been
+ * deleted, and all watches have to list again. Objects changed or deleted in between stay as they are, and so
+ * do Leases, because other scenarios test leader election.
  */
 export function planRestore({ simulation, server, kind }: Truth, ms: number): void {
   const { choices, schedule, network, counts } = simulation;
-  if (!choices.oneIn(RESTORES)) return;
+  if (!choices.oneIn(RESTORE_ONE_IN)) return;
   const backupMs = choices.pick(ms / 2);
   let backup: ReadonlySet<string> | undefined;
   schedule.after(backupMs, () => {

@@ -1,14 +1,17 @@
 import type { Simulation } from '../world/simulation.ts';
 
-/** One kind of history: sets up a world, lets it go wrong, heals it, and tells what was violated. */
+/** Sets up a world, injects faults, heals it and returns the violated invariants. */
 export interface Scenario {
   readonly name: string;
-  /** Counters (see Counts) of which each must be above zero over many seeds, else the scenario does not bite. */
+  /**
+   * Counters (see Counts) that must all be above zero over many seeds; otherwise the scenario does not test
+   * what it should.
+   */
   readonly mustHappen: readonly string[];
   run(simulation: Simulation): Promise<readonly Violation[]>;
 }
 
-/** A promise that did not hold, at a moment of virtual time (milliseconds since the simulation's start). */
+/** A violated invariant. `atMs` is virtual time since the start of the simulation. */
 export interface Violation {
   readonly invariant: string;
   readonly atMs: number;

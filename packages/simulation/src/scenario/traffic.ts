@@ -3,106 +3,109 @@ import type { FaultRates } from '../world/faults.ts';
 import type { ModelServer } from '../world/server.ts';
 import type { Simulation } from '../world/simulation.ts';
 
-/** How long after its sending a request may still land: the longest lateness and the longest delay. */
-const LONGEST_WAY_MS = 45_000;
+/** Maximum time from sending until arrival of a request: the longest lateness plus the longest delay. */
+const MAX_TRANSIT_MS = 45_000;
 
-/** By which a request is known again when it lands. */
+/** Header that identifies a request when it arrives. */
 const SERIAL = 'x-simulated-request';
 
-/** A request of a replica that may change something. */
+/** A write request of a replica. */
 export interface Sent {
-  /** Which process, in which of its lives: `alpha.2`. */
+  /** Name and incarnation of the sender: `alpha.2`. */
   readonly sender: string;
   readonly origin: string;
   readonly method: TransportRequest['method'];
   readonly path: string;
   readonly body: string | undefined;
-  /** When it was sent, in virtual milliseconds. */
+  /** Virtual time of sending in milliseconds. */
   readonly at: number;
-  /** When it was carried out. A refused one never is. */
-  landedAt: number | undefined;
-  /** What its sender knows. One that has crashed waits for ever. */
-  seen: 'nothing yet' | 'an answer' | 'that none comes';
+  /** Virtual time of its execution; undefined if it has not arrived or was rejected by the network. */
+  arrivedAt: number | undefined;
+  /** What the sender knows. A request of a crashed process stays `pending`. */
+  outcome: 'pending' | 'answered' | 'failed';
 }
 
 /**
- * All writes of replicas, with their senders: what no server of the real world can tell, and invariants ask for. Reads
- * pass by unseen.
+ * Tracks all writes of replicas with their senders, which real servers do not know but invariants need. Reads
+ * are not tracked.
  */
 export class Traffic {
   readonly #simulation: Simulation;
   readonly #sent = new Map<string, Sent>();
   readonly #onSend: ((sent: Sent) => void)[] = [];
-  readonly #onLand: ((sent: Sent) => void)[] = [];
+  readonly #onArrival: ((sent: Sent) => void)[] = [];
   readonly #onEnd: ((sent: Sent) => void)[] = [];
   #serial = 0;
-  #landing: Sent | undefined;
+  #arriving: Sent | undefined;
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
   }
 
-  /** The write of a replica that a server is carrying out at this moment; undefined for everybody else's. */
-  get landing(): Sent | undefined {
-    return this.#landing;
+  /** The write that a server executes right now; undefined if it is not from a replica. */
+  get arriving(): Sent | undefined {
+    return this.#arriving;
   }
 
-  /** Puts a server at an origin, and tells of what lands at it. */
+  /** Serves a server at an origin and tracks the writes that arrive. */
   serve(origin: string, server: ModelServer, faults?: FaultRates): void {
     const observed: ModelServer = {
       receive: (arrived) => {
         const sent = this.#sent.get(arrived.headers[SERIAL] ?? '');
         if (sent !== undefined) {
-          sent.landedAt = this.#simulation.schedule.now;
-          for (const tell of this.#onLand) tell(sent);
+          sent.arrivedAt = this.#simulation.schedule.now;
+          for (const notify of this.#onArrival) notify(sent);
         }
-        this.#landing = sent;
+        this.#arriving = sent;
         try {
           return server.receive(arrived);
         } finally {
-          this.#landing = undefined;
+          this.#arriving = undefined;
         }
       },
-      refuse: (status, retryAfterSeconds) => server.refuse(status, retryAfterSeconds),
+      reject: (status, retryAfterSeconds) => server.reject(status, retryAfterSeconds),
     };
     this.#simulation.network.serve(origin, observed, faults);
   }
 
-  /** Right before it goes onto the wire. */
+  /** Calls the listener right before a write is sent. */
   onSend(listener: (sent: Sent) => void): void {
     this.#onSend.push(listener);
   }
 
-  /** Right before the server acts on it. */
-  onLand(listener: (sent: Sent) => void): void {
-    this.#onLand.push(listener);
+  /** Calls the listener right before the server executes a write. */
+  onArrival(listener: (sent: Sent) => void): void {
+    this.#onArrival.push(listener);
   }
 
-  /** When its sender has an answer, or has given up. */
+  /** Calls the listener when the sender has received a response, or an error instead. */
   onEnd(listener: (sent: Sent) => void): void {
     this.#onEnd.push(listener);
   }
 
-  /** What has not landed, and may. */
-  *onTheWire(): Generator<Sent, void, undefined> {
+  /** Writes that have not arrived but still can. */
+  *inFlight(): Generator<Sent, void, undefined> {
     const { now } = this.#simulation.schedule;
     for (const [serial, sent] of this.#sent) {
-      if (sent.at < now - LONGEST_WAY_MS) this.#sent.delete(serial);
-      else if (sent.landedAt === undefined && sent.seen !== 'an answer') yield sent;
+      if (sent.at < now - MAX_TRANSIT_MS) this.#sent.delete(serial);
+      else if (sent.arrivedAt === undefined && sent.outcome !== 'answered') yield sent;
     }
   }
 
-  /** What has landed at this origin, and its sender does not know yet: what he does next may depend on it. */
+  /**
+   * Writes executed at this origin whose response is pending, so that the sender's next step may depend on
+   * them.
+   */
   *unanswered(origin: string): Generator<Sent, void, undefined> {
-    const oldest = this.#simulation.schedule.now - LONGEST_WAY_MS;
+    const oldest = this.#simulation.schedule.now - MAX_TRANSIT_MS;
     for (const sent of this.#sent.values()) {
-      const isOpen = sent.landedAt !== undefined && sent.seen === 'nothing yet' && sent.at >= oldest;
+      const isOpen = sent.arrivedAt !== undefined && sent.outcome === 'pending' && sent.at >= oldest;
       if (isOpen && sent.origin === origin) yield sent;
     }
   }
 
-  /** The same connection, whose writes are seen. */
-  seen(transport: Transport, sender: string, origin: string): Transport {
+  /** Wraps a transport and tracks its writes. */
+  observe(transport: Transport, sender: string, origin: string): Transport {
     return {
       request: (request) => {
         if (request.method === 'GET') return transport.request(request);
@@ -115,17 +118,17 @@ export class Traffic {
           path,
           body,
           at,
-          landedAt: undefined,
-          seen: 'nothing yet',
+          arrivedAt: undefined,
+          outcome: 'pending',
         };
         this.#serial += 1;
         const serial = String(this.#serial);
         this.#sent.set(serial, sent);
-        for (const tell of this.#onSend) tell(sent);
+        for (const notify of this.#onSend) notify(sent);
         const answer = transport.request({ ...request, headers: { ...request.headers, [SERIAL]: serial } });
         answer.then(
-          () => this.#end(sent, 'an answer'),
-          () => this.#end(sent, 'that none comes'),
+          () => this.#end(sent, 'answered'),
+          () => this.#end(sent, 'failed'),
         );
         return answer;
       },
@@ -133,8 +136,8 @@ export class Traffic {
     };
   }
 
-  #end(sent: Sent, seen: Sent['seen']): void {
-    sent.seen = seen;
-    for (const tell of this.#onEnd) tell(sent);
+  #end(sent: Sent, outcome: Sent['outcome']): void {
+    sent.outcome = outcome;
+    for (const notify of this.#onEnd) notify(sent);
   }
 }

@@ -1,2 +1,2 @@
-/** What the client writes requests with, to read them. */
+/** The client's own codec, used to decode its requests. */
 export { decode, escaped, Reader } from '@vmwright/vsphere/codec';

@@ -1,4 +1,4 @@
-import type { ServerStream, StreamedAnswer, WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse, ServerStream, StreamedResponse } from '../world/server.ts';
 import type { Entity } from './entity.ts';
 import type { VcenterEnvironment } from './environment.ts';
 import { VimFault } from './fault.ts';
@@ -8,27 +8,27 @@ import type { View } from './view.ts';
 import { type Ref, reference, response, returnval } from './xml.ts';
 
 const METHOD = 'WaitForUpdatesEx';
-/** That nothing has happened. */
-const NOTHING = response(METHOD, '');
+/** Response without updates. */
+const NO_UPDATES = response(METHOD, '');
 
-/** How far a client is that knows a version. */
+/** The updates that a client with this version has received. */
 interface Version {
-  /** All changes up to this one were told, of filters that were there. */
+  /** Serial of the last change sent for the filters in `filters`. */
   readonly base: number;
-  /** The filters that were there: one that is added later is told from the start. */
+  /** Ids of the filters that existed. A filter added later starts with all its objects. */
   readonly filters: ReadonlySet<string>;
-  /** Of an answer in parts: what was told already, and up to which change. */
-  readonly told: ReadonlyMap<string, number> | undefined;
+  /** For a truncated response: the objects already sent, and the serial up to which they were sent. */
+  readonly sent: ReadonlyMap<string, number> | undefined;
 }
 
 interface Waiting {
   readonly stream: ServerStream;
   readonly from: Version;
-  readonly most: number;
+  readonly maxUpdates: number;
   readonly timer: { cancelled: boolean };
 }
 
-/** Tells a client what has changed since the version that it knows. */
+/** Model of a PropertyCollector: sends a client the changes since its version. */
 export class Collector {
   readonly ref: Ref;
   readonly #registry: Registry;
@@ -36,7 +36,7 @@ export class Collector {
   readonly #filters = new Map<string, Selection>();
   readonly #versions = new Map<string, Version>();
   #version = 0;
-  /** Changes after this one are not told yet. */
+  /** Serial of the last change that the collector reports; later changes are delayed. */
   #visible = 0;
   #waiting: Waiting | undefined;
 
@@ -51,38 +51,42 @@ export class Collector {
     return this.#filters.size;
   }
 
-  /** A call that waits reports the objects of the new filter, perhaps before the client knows the filter. */
+  /** Adds a filter. A waiting call reports its objects, possibly before the client has the response of CreateFilter. */
   addFilter(id: string, selection: Selection): void {
     this.#filters.set(id, selection);
-    this.#see(this.#visible);
+    this.#advance(this.#visible);
   }
 
   removeFilter(id: string): boolean {
     return this.#filters.delete(id);
   }
 
-  /** Something has changed: it is told now, or a little later. */
-  notice(): void {
+  /** Called after each change; makes it visible now or after the lag. */
+  onChange(): void {
     const { serial } = this.#registry;
     const lagMs = this.#environment.lagMs();
-    if (lagMs === 0) this.#see(serial);
-    else this.#environment.after(lagMs, () => this.#see(serial));
+    if (lagMs === 0) this.#advance(serial);
+    else this.#environment.after(lagMs, () => this.#advance(serial));
   }
 
   /** @throws VimFault */
-  wait(version: string, seconds: number | undefined, most: number): WholeAnswer | StreamedAnswer {
+  wait(
+    version: string,
+    seconds: number | undefined,
+    maxUpdates: number,
+  ): BufferedResponse | StreamedResponse {
     const from = this.#from(version);
-    this.#end(new VimFault('RequestCanceled').body); // who asks anew does not want the old answer
+    this.#end(new VimFault('RequestCanceled').body); // a new call cancels the previous one
     if (version === '') this.#visible = this.#registry.serial;
-    const answer = this.#answer(from, most);
-    if (answer !== undefined || seconds === 0) return { status: 200, body: answer ?? NOTHING };
+    const updates = this.#updatesSince(from, maxUpdates);
+    if (updates !== undefined || seconds === 0) return { status: 200, body: updates ?? NO_UPDATES };
     return {
       status: 200,
       open: (stream) => {
-        const timer = this.#environment.after((seconds ?? 3_600) * 1_000, () => this.#end(NOTHING));
-        const waiting = { stream, from, most, timer };
+        const timer = this.#environment.after((seconds ?? 3_600) * 1_000, () => this.#end(NO_UPDATES));
+        const waiting = { stream, from, maxUpdates, timer };
         this.#waiting = waiting;
-        this.#see(this.#visible); // what has come until the stream stood
+        this.#advance(this.#visible); // changes may have arrived before the stream was open
         return () => {
           timer.cancelled = true;
           if (this.#waiting === waiting) this.#waiting = undefined;
@@ -91,25 +95,25 @@ export class Collector {
     };
   }
 
-  /** It is no more; who waits hears so. */
+  /** Ends the waiting call, if any, with a fault. */
   close(fault: VimFault): void {
     this.#end(fault.body);
   }
 
   #from(version: string): Version {
     const known = this.#versions.get(version);
-    if (version === '') return { base: 0, told: undefined, filters: new Set() };
+    if (version === '') return { base: 0, sent: undefined, filters: new Set() };
     const isLast = version === String(this.#version);
     if (known === undefined || (!isLast && this.#environment.forgetsVersions()))
       throw new VimFault('InvalidCollectorVersion');
     return known;
   }
 
-  #see(serial: number): void {
+  #advance(serial: number): void {
     if (serial > this.#visible) this.#visible = serial;
     if (this.#waiting === undefined) return;
-    const answer = this.#answer(this.#waiting.from, this.#waiting.most);
-    if (answer !== undefined) this.#end(answer);
+    const updates = this.#updatesSince(this.#waiting.from, this.#waiting.maxUpdates);
+    if (updates !== undefined) this.#end(updates);
   }
 
   #end(body: string): void {
@@ -121,23 +125,23 @@ export class Collector {
     waiting.stream.end();
   }
 
-  /** What there is to tell, as a new version; undefined where there is nothing. */
-  #answer(from: Version, most: number): string | undefined {
-    const told = new Map(from.told);
-    let left = most;
+  /** Returns the updates since a version as a response with a new version, or undefined if there are none. */
+  #updatesSince(from: Version, maxUpdates: number): string | undefined {
+    const sent = new Map(from.sent);
+    let remaining = maxUpdates;
     let isTruncated = false;
     let sets = '';
     for (const [id, selection] of this.#filters) {
       let objects = '';
       const base = from.filters.has(id) ? from.base : 0;
       for (const update of this.#updates(id, selection, { ...from, base })) {
-        if (left === 0) {
+        if (remaining === 0) {
           isTruncated = true;
           break;
         }
-        left -= 1;
+        remaining -= 1;
         objects += update.xml;
-        told.set(`${id} ${update.id}`, this.#visible);
+        sent.set(`${id} ${update.id}`, this.#visible);
       }
       if (objects !== '')
         sets += `<filterSet><filter type="PropertyFilter">${id}</filter>${objects}</filterSet>`;
@@ -146,9 +150,9 @@ export class Collector {
     const last = String(this.#version);
     this.#version += 1;
     const next = isTruncated
-      ? { ...from, told }
-      : { base: this.#visible, told: undefined, filters: new Set(this.#filters.keys()) };
-    // The last but one is kept for who has not got this answer.
+      ? { ...from, sent }
+      : { base: this.#visible, sent: undefined, filters: new Set(this.#filters.keys()) };
+    // The previous version is kept for a client that does not receive this response.
     for (const known of this.#versions.keys()) if (known !== last) this.#versions.delete(known);
     this.#versions.set(String(this.#version), next);
     const truncated = isTruncated ? '<truncated>true</truncated>' : '';
@@ -158,29 +162,29 @@ export class Collector {
   *#updates(
     id: string,
     selection: Selection,
-    { base, told }: Version,
+    { base, sent }: Version,
   ): Generator<{ id: string; xml: string }, void, undefined> {
     for (const view of selection.views) {
       for (const entity of view.members()) {
         const paths = selection.pathsOf(entity);
         if (paths === undefined) continue;
         const { value } = entity.ref;
-        const since = told?.get(`${id} ${value}`) ?? base;
+        const since = sent?.get(`${id} ${value}`) ?? base;
         const xml = this.#update(view, entity, paths, since);
         if (xml !== undefined) yield { id: value, xml };
       }
-      if (base === 0 && told === undefined) continue; // to whom nothing was told, nothing can leave
-      for (const ref of view.left(base, this.#visible))
-        if ((told?.get(`${id} ${ref.value}`) ?? base) !== this.#visible || told === undefined)
+      if (base === 0 && sent === undefined) continue; // nothing was sent before, so nothing can leave
+      for (const ref of view.removedBetween(base, this.#visible))
+        if ((sent?.get(`${id} ${ref.value}`) ?? base) !== this.#visible || sent === undefined)
           yield { id: ref.value, xml: `<objectSet><kind>leave</kind>${reference('obj', ref)}</objectSet>` };
     }
   }
 
   #update(view: View, entity: Entity, paths: readonly string[], since: number): string | undefined {
-    const cameAt = Math.max(entity.bornAt, view.sinceOf(entity.ref.value));
-    if (cameAt > this.#visible) return undefined;
-    const isNew = cameAt > since;
-    if (!isNew && entity.lastAt <= since) return undefined;
+    const enteredAt = Math.max(entity.addedAt, view.enteredAt(entity.ref.value));
+    if (enteredAt > this.#visible) return undefined;
+    const isNew = enteredAt > since;
+    if (!isNew && entity.lastChangeAt <= since) return undefined;
     let changes = '';
     for (const path of paths) {
       const at = entity.changedAt(path);

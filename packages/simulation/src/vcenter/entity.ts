@@ -1,51 +1,52 @@
 import type { Ref } from './xml.ts';
 
-/** Something that vCenter has, with its properties as they are answered, and since when each is as it is. */
+/** A managed object with its properties as XML and the serial of the last change of each. */
 export class Entity {
   readonly ref: Ref;
-  /** The change with which it came. */
-  readonly bornAt: number;
+  /** Serial of the change that added the object. */
+  readonly addedAt: number;
   readonly parent: Entity | undefined;
   readonly children = new Set<Entity>();
   name: string;
-  /** Properties that are made when they are asked for, and of whose changes nobody is told. */
-  readonly #made: Readonly<Record<string, () => string>>;
+  /** Properties computed on each read. Their changes are not reported to collectors. */
+  readonly #computed: Readonly<Record<string, () => string>>;
   readonly #values = new Map<string, string>();
   readonly #changedAt = new Map<string, number>();
-  lastAt: number;
+  /** Serial of the last change. */
+  lastChangeAt: number;
 
   constructor(options: {
     readonly ref: Ref;
     readonly name: string;
-    readonly bornAt: number;
+    readonly addedAt: number;
     readonly parent?: Entity | undefined;
-    readonly made?: Readonly<Record<string, () => string>>;
+    readonly computed?: Readonly<Record<string, () => string>>;
   }) {
-    const { ref, name, bornAt, parent, made = {} } = options;
+    const { ref, name, addedAt, parent, computed = {} } = options;
     this.ref = ref;
     this.name = name;
-    this.bornAt = bornAt;
-    this.lastAt = bornAt;
+    this.addedAt = addedAt;
+    this.lastChangeAt = addedAt;
     this.parent = parent;
-    this.#made = made;
+    this.#computed = computed;
     parent?.children.add(this);
   }
 
   value(path: string): string | undefined {
-    return this.#values.get(path) ?? this.#made[path]?.();
+    return this.#values.get(path) ?? this.#computed[path]?.();
   }
 
   changedAt(path: string): number {
     return this.#changedAt.get(path) ?? 0;
   }
 
-  /** @param value undefined for a property that is unset. @returns whether it differs */
+  /** Sets a property, or unsets it if `value` is undefined. @returns whether it changed */
   set(path: string, value: string | undefined, at: number): boolean {
     if (this.#values.get(path) === value) return false;
     if (value === undefined) this.#values.delete(path);
     else this.#values.set(path, value);
     this.#changedAt.set(path, at);
-    this.lastAt = at;
+    this.lastChangeAt = at;
     return true;
   }
 
@@ -54,6 +55,7 @@ export class Entity {
     return undefined;
   }
 
+  /** Yields all descendants. */
   *below(): Generator<Entity, void, undefined> {
     for (const each of this.children) {
       yield each;
@@ -67,7 +69,7 @@ export class Entity {
   }
 }
 
-/** Whether one of this type is looked for by that. */
+/** Whether `type` is `wanted` or a subtype of it. */
 export function isOfType(type: string, wanted: string): boolean {
   if (type === wanted || wanted === 'ManagedEntity') return true;
   return wanted === 'ComputeResource' && type === 'ClusterComputeResource';

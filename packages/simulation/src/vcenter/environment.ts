@@ -1,25 +1,26 @@
-import type { Planned } from '../world/agenda.ts';
+import type { ScheduledEvent } from '../world/event-heap.ts';
 import type { VimFault } from './fault.ts';
 
-/** What vCenter takes from the world around it. */
+/** Timers, ids, random behaviour and reporting for the vCenter model. */
 export interface VcenterEnvironment {
-  after(ms: number, act: () => void): Pick<Planned, 'cancelled'>;
+  after(ms: number, act: () => void): Pick<ScheduledEvent, 'cancelled'>;
   uuid(): string;
-  /** How long a task takes, or a part of one. @param what the method, without `_Task` */
+  /** Duration of a task or of a part of one. @param what the method without `_Task` */
   taskMs(what: string): number;
-  /** How a task is to fail, where it is: before it has done anything, or as it powers on what it has made. */
+  /** Fault with which the next task fails, if it does: before it has acted or, if `isLate`, when powering on a clone. */
   taskFault(what: string): { readonly fault: VimFault; readonly isLate: boolean } | undefined;
-  /** How long a guest takes to shut down; infinite where it does not obey, undefined where it has no tools. */
+  /** Duration of a guest shutdown; infinite if the guest ignores it, undefined if the guest has no VMware Tools. */
   shutdownMs(): number | undefined;
-  /** How much later than it happens a collector tells of something. */
+  /** Delay with which a collector reports a change. */
   lagMs(): number;
-  /** Whether a collector does not know the last version but one any more. */
+  /** Whether a collector has dropped the version before the last one. */
   forgetsVersions(): boolean;
-  /** How many tasks that have ended are still among the recent ones. */
+  /** Number of finished tasks that `recentTask` keeps. */
   readonly recentTasks: number;
-  /** At most so many objects an answer. */
-  readonly longestPage: number;
+  /** Maximum number of objects in a response. */
+  readonly maxPageSize: number;
+  /** Adds an entry to the trace. */
   note(what: string): void;
-  /** A client does what nobody has modelled. */
-  unmodelled(sentence: string): void;
+  /** Called for each method that the model does not support. The run must end, since its result means nothing. */
+  unmodelled(message: string): void;
 }

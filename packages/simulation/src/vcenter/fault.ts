@@ -1,6 +1,6 @@
 import { faultBody, type Ref, reference, text } from './xml.ts';
 
-/** vCenter's no: to a call, or as the end of a task. */
+/** A vSphere fault: the error of a call or of a task. */
 export class VimFault extends Error {
   readonly type: string;
   readonly #fields: string;
@@ -11,12 +11,12 @@ export class VimFault extends Error {
     this.#fields = fields;
   }
 
-  /** The whole answer. */
+  /** The SOAP response with this fault. */
   get body(): string {
     return faultBody(this.type, this.#fields, '');
   }
 
-  /** As a part of something else. */
+  /** The content of a LocalizedMethodFault with this fault. */
   get localized(): string {
     return `<fault xsi:type="${this.type}">${this.#fields}</fault><localizedMessage></localizedMessage>`;
   }
@@ -26,7 +26,7 @@ export function notAuthenticated(): VimFault {
   return new VimFault('NotAuthenticated', '<privilegeId>System.View</privilegeId>');
 }
 
-export function gone(ref: Ref): VimFault {
+export function managedObjectNotFound(ref: Ref): VimFault {
   return new VimFault('ManagedObjectNotFound', reference('obj', ref));
 }
 

@@ -11,11 +11,11 @@ export interface FolderChange {
   readonly cause: Cause;
 }
 
-/** Folders, and the attributes that anything can be marked with. */
+/** Creates and removes folders, and holds the custom attributes of all objects. */
 export class Folders {
   readonly #registry: Registry;
-  /** What is marked: by object, the values by the attributes' keys. */
-  readonly #marks = new Map<string, Map<number, string>>();
+  /** Custom attribute values by attribute key, by object id. */
+  readonly #values = new Map<string, Map<number, string>>();
   readonly #attributes: string[] = [];
   readonly #listeners: ((change: FolderChange) => void)[] = [];
 
@@ -23,55 +23,55 @@ export class Folders {
     this.#registry = registry;
   }
 
-  /** @throws VimFault */
-  make(parent: Entity, name: string, cause: Cause): Entity {
+  /** Creates a folder. @throws VimFault if the name is taken */
+  create(parent: Entity, name: string, cause: Cause): Entity {
     const taken = parent.child(name);
     if (taken !== undefined) throw duplicateName(name, taken.ref);
     const registry = this.#registry;
-    return registry.together(() => {
+    return registry.batch(() => {
       const ref = { type: 'Folder', value: registry.newId('group-v') };
       const folder: Entity = registry.add(ref, name, parent, { childEntity: () => childrenOf(folder) });
       registry.set(folder, 'name', val.string(name));
       registry.set(folder, 'parent', val.ref(parent.ref));
-      this.#tell({ id: ref.value, name, what: 'made', cause });
+      this.#notify({ id: ref.value, name, what: 'made', cause });
       return folder;
     });
   }
 
   remove(folder: Entity, cause: Cause): void {
-    this.#marks.delete(folder.ref.value);
-    this.#registry.together(() => this.#registry.remove(folder));
-    this.#tell({ id: folder.ref.value, name: folder.name, what: 'removed', cause });
+    this.#values.delete(folder.ref.value);
+    this.#registry.batch(() => this.#registry.remove(folder));
+    this.#notify({ id: folder.ref.value, name: folder.name, what: 'removed', cause });
   }
 
-  /** The key of an attribute that is new. @returns undefined where there is one */
-  define(name: string): number | undefined {
+  /** Defines a custom attribute. @returns its key, or undefined if the name is taken */
+  defineAttribute(name: string): number | undefined {
     if (this.#attributes.includes(name)) return undefined;
     return FIRST_KEY + this.#attributes.push(name) - 1;
   }
 
-  /** @returns false for a key that is none's */
-  mark(entity: Entity, key: number, value: string, cause: Cause): boolean {
+  /** Sets a custom attribute of an object. @returns false if no attribute has this key */
+  setAttribute(entity: Entity, key: number, value: string, cause: Cause): boolean {
     if (this.#attributes[key - FIRST_KEY] === undefined) return false;
-    const marks = this.#marks.get(entity.ref.value) ?? new Map<number, string>();
-    this.#marks.set(entity.ref.value, marks.set(key, value));
-    const all = [...marks].map(
-      ([each, said]) =>
-        `<CustomFieldValue xsi:type="CustomFieldStringValue"><key>${each}</key><value>${text(said)}</value></CustomFieldValue>`,
+    const values = this.#values.get(entity.ref.value) ?? new Map<number, string>();
+    this.#values.set(entity.ref.value, values.set(key, value));
+    const all = [...values].map(
+      ([each, current]) =>
+        `<CustomFieldValue xsi:type="CustomFieldStringValue"><key>${each}</key><value>${text(current)}</value></CustomFieldValue>`,
     );
-    this.#registry.together(() =>
+    this.#registry.batch(() =>
       this.#registry.set(entity, 'customValue', val.list('CustomFieldValue', all.join(''))),
     );
-    this.#tell({ id: entity.ref.value, name: entity.name, what: 'marked', cause });
+    this.#notify({ id: entity.ref.value, name: entity.name, what: 'marked', cause });
     return true;
   }
 
-  /** What an object is marked with. */
-  markOf({ ref }: Entity, attribute: string): string {
-    return this.#marks.get(ref.value)?.get(FIRST_KEY + this.#attributes.indexOf(attribute)) ?? '';
+  /** Returns the value of a custom attribute of an object; empty if it is not set. */
+  attributeOf({ ref }: Entity, attribute: string): string {
+    return this.#values.get(ref.value)?.get(FIRST_KEY + this.#attributes.indexOf(attribute)) ?? '';
   }
 
-  /** The property `field` of vCenter's CustomFieldsManager. */
+  /** The property `field` of the CustomFieldsManager, as XML. */
   get attributes(): string {
     const all = this.#attributes.map(
       (name, index) => `<CustomFieldDef>${definition(index, name)}</CustomFieldDef>`,
@@ -83,14 +83,14 @@ export class Folders {
     this.#listeners.push(listener);
   }
 
-  #tell(change: FolderChange): void {
+  #notify(change: FolderChange): void {
     for (const listener of this.#listeners) listener(change);
   }
 }
 
 const FIRST_KEY = 101;
 
-/** A CustomFieldDef without its tag. */
+/** Returns the content of a CustomFieldDef. */
 function definition(index: number, name: string): string {
   return `<key>${FIRST_KEY + index}</key><name>${text(name)}</name><type>string</type>`;
 }

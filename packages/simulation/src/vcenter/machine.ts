@@ -2,11 +2,11 @@ import { text, val } from './xml.ts';
 
 export type Power = 'poweredOn' | 'poweredOff' | 'suspended';
 
-/** A machine, or a template. Never changed in place. */
+/** A virtual machine or a template. Immutable. */
 export interface Machine {
   readonly id: string;
   readonly name: string;
-  /** The id of the folder that it is in. */
+  /** Id of the containing folder. */
   readonly folder: string;
   readonly instanceUuid: string;
   readonly isTemplate: boolean;
@@ -14,29 +14,30 @@ export interface Machine {
   readonly host: string;
   readonly cpus: number;
   readonly memoryMb: number;
-  /** What can be added while it runs. */
+  /** Whether CPUs can be added while the machine runs. */
   readonly canAddCpus: boolean;
+  /** Whether memory can be added while the machine runs. */
   readonly canAddMemory: boolean;
   readonly extraConfig: Readonly<Record<string, string>>;
   readonly ip: string | undefined;
 }
 
 export interface MachineChange {
-  /** Missing when it has come. */
+  /** Undefined for a new machine. */
   readonly before: Machine | undefined;
-  /** Missing when it is gone. */
+  /** Undefined for a removed machine. */
   readonly after: Machine | undefined;
-  /** Whether somebody has asked for it by a call, or did it past all clients; or the machine did it by itself. */
   readonly cause: Cause;
-  /** The task in which it was done. */
+  /** Id of the task that made the change, if a task did. */
   readonly task: string | undefined;
-  /** Whether it has left the inventory only: its files stay, and it can be registered again. */
+  /** Whether the machine was only unregistered: its files remain, and it can be registered again. */
   readonly isUnregistered?: boolean;
 }
 
+/** What caused a change: an API call, a party that bypasses the API, or the machine itself. */
 export type Cause = 'request' | 'somebody' | 'itself';
 
-/** Its properties as vCenter answers them; undefined for one that is unset. */
+/** Properties of a machine as XML; undefined for an unset property. */
 export const PROPERTIES: Readonly<Record<string, (machine: Machine) => string | undefined>> = {
   name: ({ name }) => val.string(name),
   parent: ({ folder }) => val.ref({ type: 'Folder', value: folder }),

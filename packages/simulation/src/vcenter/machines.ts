@@ -5,7 +5,7 @@ import type { Registry } from './registry.ts';
 
 export type Draft = Omit<Machine, 'id'>;
 
-/** All machines and templates, as they are. */
+/** All virtual machines and templates of a vCenter. */
 export class Machines {
   readonly #registry: Registry;
   readonly #machines = new Map<string, Machine>();
@@ -25,56 +25,56 @@ export class Machines {
 
   add(draft: Draft, cause: Cause, task?: string): Machine {
     const registry = this.#registry;
-    return registry.together(() => {
+    return registry.batch(() => {
       const machine = { ...draft, id: registry.newId('vm') };
       const parent = registry.get({ type: 'Folder', value: draft.folder });
       registry.add({ type: 'VirtualMachine', value: machine.id }, machine.name, parent);
       this.#put(machine);
-      this.#tell({ before: undefined, after: machine, cause, task });
+      this.#notify({ before: undefined, after: machine, cause, task });
       return machine;
     });
   }
 
-  /** @returns as it is from now on */
+  /** Changes a machine. @returns the changed machine, or undefined if it does not exist */
   change(id: string, changes: Partial<Draft>, cause: Cause, task?: string): Machine | undefined {
     const before = this.#machines.get(id);
     if (before === undefined) return undefined;
     const after = { ...before, ...changes };
     if (same(before, after)) return before;
-    return this.#registry.together(() => {
+    return this.#registry.batch(() => {
       this.#put(after);
-      this.#tell({ before, after, cause, task });
+      this.#notify({ before, after, cause, task });
       return after;
     });
   }
 
-  /** Into another folder, past all clients. */
+  /** Moves a machine to another folder, as a user in the vSphere UI would. */
   move(id: string, folder: Entity): void {
     const before = this.#machines.get(id);
     const entity = this.#registry.get({ type: 'VirtualMachine', value: id });
     if (before === undefined || entity === undefined) return;
-    this.#registry.together(() => {
-      this.#registry.remove(entity); // who looks at its old place sees it leave
+    this.#registry.batch(() => {
+      this.#registry.remove(entity); // views of the old folder report that it left
       this.#registry.add(entity.ref, before.name, folder);
       const after = { ...before, folder: folder.ref.value };
       this.#put(after);
-      this.#tell({ before, after, cause: 'somebody', task: undefined });
+      this.#notify({ before, after, cause: 'somebody', task: undefined });
     });
   }
 
-  /** @param isUnregistered whether its files stay */
+  /** Removes a machine. @param isUnregistered whether its files remain */
   remove(id: string, cause: Cause, task?: string, isUnregistered = false): void {
     const before = this.#machines.get(id);
     const entity = this.#registry.get({ type: 'VirtualMachine', value: id });
     if (before === undefined || entity === undefined) return;
-    this.#registry.together(() => {
+    this.#registry.batch(() => {
       this.#machines.delete(id);
       this.#registry.remove(entity);
-      this.#tell({ before, after: undefined, cause, task, isUnregistered });
+      this.#notify({ before, after: undefined, cause, task, isUnregistered });
     });
   }
 
-  /** Told of each change, at the moment of it. */
+  /** Registers a listener that is called synchronously for each change. */
   listen(listener: (change: MachineChange) => void): void {
     this.#listeners.push(listener);
   }
@@ -87,7 +87,7 @@ export class Machines {
     for (const path in PROPERTIES) this.#registry.set(entity, path, PROPERTIES[path]?.(machine));
   }
 
-  #tell(change: MachineChange): void {
+  #notify(change: MachineChange): void {
     for (const listener of this.#listeners) listener(change);
   }
 }

@@ -2,9 +2,9 @@ import type { Entity } from './entity.ts';
 import type { VcenterEnvironment } from './environment.ts';
 import {
   duplicateName,
-  gone,
   invalidArgument,
   invalidPowerState,
+  managedObjectNotFound,
   taskInProgress,
   VimFault,
 } from './fault.ts';
@@ -25,7 +25,7 @@ export interface Parts {
   readonly hosts: readonly [string, ...string[]];
 }
 
-/** What tasks do. Each begins at once, takes its time, and looks at the world as it is in the end. */
+/** Operations that run as tasks. A task starts immediately, takes time, and acts on the state at its end. */
 export class Operations {
   readonly #parts: Parts;
   #clones = 0;
@@ -34,7 +34,7 @@ export class Operations {
     this.#parts = parts;
   }
 
-  /** The machine appears, and is powered on where that is wanted, before the task ends. */
+  /** Clones a machine. The clone appears in the inventory, and is powered on if requested, before the task ends. */
   clone(source: Machine, folder: Entity, name: string, spec: Fields): Ref {
     const { tasks } = this.#parts;
     const task = tasks.begin('CloneVM', { type: 'VirtualMachine', value: source.id });
@@ -42,15 +42,15 @@ export class Operations {
     if (source.isTemplate && spec.inner('location').ref('pool') === undefined)
       tasks.fail(task, invalidArgument('spec.location.pool'));
     else if (taken !== undefined) tasks.fail(task, duplicateName(name, taken.ref));
-    else this.#later(task, (isSpoilt) => this.#land(task, source, folder, name, spec, isSpoilt));
+    else this.#runLater(task, (lateFault) => this.#addClone(task, source, folder, name, spec, lateFault));
     return task.ref;
   }
 
   reconfigure({ id }: Machine, spec: Fields): Ref {
-    return this.#work('ReconfigVM', id, (task, machine) => {
+    return this.#runTask('ReconfigVM', id, (task, machine) => {
       const [cpus, memoryMb] = [spec.number('numCPUs'), spec.number('memoryMB')];
-      const refused = this.#refusedSize(machine, cpus, memoryMb);
-      if (refused !== undefined) return this.#parts.tasks.fail(task, refused);
+      const fault = this.#resizeFault(machine, cpus, memoryMb);
+      if (fault !== undefined) return this.#parts.tasks.fail(task, fault);
       const changes = {
         ...(cpus !== undefined && { cpus }),
         ...(memoryMb !== undefined && { memoryMb }),
@@ -62,7 +62,7 @@ export class Operations {
   }
 
   power({ id }: Machine, wanted: 'poweredOn' | 'poweredOff'): Ref {
-    return this.#work(wanted === 'poweredOn' ? 'PowerOnVM' : 'PowerOffVM', id, (task, machine) => {
+    return this.#runTask(wanted === 'poweredOn' ? 'PowerOnVM' : 'PowerOffVM', id, (task, machine) => {
       const { machines, tasks } = this.#parts;
       if (machine.power === wanted) return tasks.fail(task, invalidPowerState(wanted, machine.power));
       machines.change(id, powered(machine, wanted), 'request', task.ref.value);
@@ -70,7 +70,7 @@ export class Operations {
     });
   }
 
-  /** @throws VimFault */
+  /** Starts a guest shutdown. @throws VimFault if the machine is off or the guest has no VMware Tools */
   shutDown({ id, power }: Machine): void {
     const { environment, machines } = this.#parts;
     if (power !== 'poweredOn') throw invalidPowerState('poweredOn', power);
@@ -84,7 +84,7 @@ export class Operations {
   }
 
   destroyMachine({ id }: Machine): Ref {
-    return this.#work('Destroy', id, (task, { power }) => {
+    return this.#runTask('Destroy', id, (task, { power }) => {
       const { machines, tasks } = this.#parts;
       if (power === 'poweredOn') return tasks.fail(task, invalidPowerState('poweredOff', power));
       machines.remove(id, 'request', task.ref.value);
@@ -92,24 +92,24 @@ export class Operations {
     });
   }
 
-  /** With all that is in it, on or off. */
+  /** Destroys a folder and everything in it, whatever the power state. */
   destroyFolder(folder: Entity): Ref {
     const { tasks, registry } = this.#parts;
     const task = tasks.begin('Destroy', folder.ref);
-    this.#later(task, () => {
-      if (registry.get(folder.ref) === undefined) return tasks.fail(task, gone(folder.ref));
+    this.#runLater(task, () => {
+      if (registry.get(folder.ref) === undefined) return tasks.fail(task, managedObjectNotFound(folder.ref));
       this.remove(folder, task);
       tasks.succeed(task);
     });
     return task.ref;
   }
 
-  /** Destroys the folder; machines in it, which must be off, leave the inventory and keep their files. */
+  /** Destroys a folder and unregisters its machines, which must be powered off; their files remain. */
   unregisterFolder(folder: Entity): Ref {
     const { tasks, registry, machines } = this.#parts;
     const task = tasks.begin('Destroy', folder.ref);
-    this.#later(task, () => {
-      if (registry.get(folder.ref) === undefined) return tasks.fail(task, gone(folder.ref));
+    this.#runLater(task, () => {
+      if (registry.get(folder.ref) === undefined) return tasks.fail(task, managedObjectNotFound(folder.ref));
       const isOn = [...folder.children].some(({ ref }) => machines.get(ref.value)?.power === 'poweredOn');
       if (isOn) return tasks.fail(task, new VimFault('InvalidState'));
       for (const { ref } of [...folder.children]) machines.remove(ref.value, 'request', task.ref.value, true);
@@ -119,7 +119,7 @@ export class Operations {
     return task.ref;
   }
 
-  /** A folder goes with all that is in it. @param task undefined where nobody has asked for it by a call */
+  /** Removes a folder and everything in it. @param task undefined for a removal that bypasses the API */
   remove(folder: Entity, task?: Task): void {
     const { machines, folders } = this.#parts;
     const cause = task === undefined ? 'somebody' : 'request';
@@ -130,38 +130,45 @@ export class Operations {
     folders.remove(folder, cause);
   }
 
-  #land(task: Task, source: Machine, folder: Entity, name: string, spec: Fields, spoilt?: VimFault): void {
+  #addClone(
+    task: Task,
+    source: Machine,
+    folder: Entity,
+    name: string,
+    spec: Fields,
+    lateFault?: VimFault,
+  ): void {
     const { machines, tasks, environment } = this.#parts;
-    const fault = this.#obstacle(source, folder, name);
+    const fault = this.#cloneFault(source, folder, name);
     if (fault !== undefined) {
       tasks.fail(task, fault);
       return;
     }
     const machine = machines.add(this.#cloned(source, folder, name, spec), 'request', task.ref.value);
-    environment.note(`${name} is there as ${machine.id}`);
-    const made = { type: 'VirtualMachine', value: machine.id };
+    environment.note(`${name} is created as ${machine.id}`);
+    const clone = { type: 'VirtualMachine', value: machine.id };
     if (!spec.flag('powerOn')) {
-      tasks.succeed(task, made);
+      tasks.succeed(task, clone);
       return;
     }
     tasks.lock(machine.id, task);
     environment.after(environment.taskMs('PowerOnVM'), () => {
       const found = machines.get(machine.id);
-      if (found === undefined) tasks.fail(task, gone(made));
-      else if (spoilt !== undefined) tasks.fail(task, spoilt);
+      if (found === undefined) tasks.fail(task, managedObjectNotFound(clone));
+      else if (lateFault !== undefined) tasks.fail(task, lateFault);
       else {
         if (found.power !== 'poweredOn')
           machines.change(machine.id, powered(found, 'poweredOn'), 'request', task.ref.value);
-        tasks.succeed(task, made);
+        tasks.succeed(task, clone);
       }
     });
   }
 
-  /** What has come between since it was asked for. */
-  #obstacle({ id }: Machine, folder: Entity, name: string): VimFault | undefined {
+  /** Returns the fault if source, folder or name became unavailable since the clone was requested. */
+  #cloneFault({ id }: Machine, folder: Entity, name: string): VimFault | undefined {
     const { registry, machines } = this.#parts;
-    if (registry.get(folder.ref) === undefined) return gone(folder.ref);
-    if (machines.get(id) === undefined) return gone({ type: 'VirtualMachine', value: id });
+    if (registry.get(folder.ref) === undefined) return managedObjectNotFound(folder.ref);
+    if (machines.get(id) === undefined) return managedObjectNotFound({ type: 'VirtualMachine', value: id });
     const taken = folder.child(name);
     return taken && duplicateName(name, taken.ref);
   }
@@ -170,7 +177,7 @@ export class Operations {
     const { environment, hosts, machines } = this.#parts;
     const config = spec.inner('config');
     const wanted = config.text('instanceUuid');
-    // Unique in a vCenter: one that is taken is replaced by a new one.
+    // Instance UUIDs are unique in a vCenter; a UUID that is in use is replaced by a new one.
     const isTaken = [...machines.all()].some(({ instanceUuid }) => instanceUuid === wanted);
     this.#clones += 1;
     return {
@@ -188,23 +195,23 @@ export class Operations {
     };
   }
 
-  /** A task on one machine, which no other task may be at work on. */
-  #work(what: string, id: string, act: (task: Task, machine: Machine) => void): Ref {
+  /** Runs a task on a machine; it fails if another task is running on the machine. */
+  #runTask(what: string, id: string, act: (task: Task, machine: Machine) => void): Ref {
     const { tasks, machines } = this.#parts;
     const ref = { type: 'VirtualMachine', value: id };
     const task = tasks.begin(what, ref);
     const other = tasks.lock(id, task);
     if (other !== undefined) tasks.fail(task, taskInProgress(other.ref));
     else
-      this.#later(task, () => {
+      this.#runLater(task, () => {
         const machine = machines.get(id);
-        if (machine === undefined) tasks.fail(task, gone(ref));
+        if (machine === undefined) tasks.fail(task, managedObjectNotFound(ref));
         else act(task, machine);
       });
     return task.ref;
   }
 
-  #later(task: Task, act: (spoilt?: VimFault) => void): void {
+  #runLater(task: Task, act: (lateFault?: VimFault) => void): void {
     const { environment, tasks } = this.#parts;
     const failing = environment.taskFault(task.what);
     environment.after(environment.taskMs(task.what), () => {
@@ -213,8 +220,8 @@ export class Operations {
     });
   }
 
-  /** While it runs, only what it was prepared for can be added, and nothing taken away. */
-  #refusedSize(machine: Machine, cpus = machine.cpus, memoryMb = machine.memoryMb): VimFault | undefined {
+  /** Returns the fault of a resize that the power state forbids: a running machine can only grow, with hot-add enabled. */
+  #resizeFault(machine: Machine, cpus = machine.cpus, memoryMb = machine.memoryMb): VimFault | undefined {
     if (machine.power === 'poweredOff') return undefined;
     const canCpus = cpus === machine.cpus || (cpus > machine.cpus && machine.canAddCpus);
     const canMemory = memoryMb === machine.memoryMb || (memoryMb > machine.memoryMb && machine.canAddMemory);
@@ -222,7 +229,7 @@ export class Operations {
   }
 }
 
-/** What a change of power changes. */
+/** Returns the fields that change with the power state. */
 export function powered({ id }: Machine, power: Power): Partial<Machine> {
   return { power, ip: power === 'poweredOn' ? `10.0.0.${id.replace(/\D/g, '')}` : undefined };
 }

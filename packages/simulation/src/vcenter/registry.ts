@@ -1,29 +1,31 @@
 import { Entity } from './entity.ts';
 import type { Ref } from './xml.ts';
 
-/** What was there, for those who are to be told that it is not any more. */
-interface Grave {
+/** A removed object, kept so that views can report that it left. */
+interface RemovedEntity {
   readonly entity: Entity;
-  readonly diedAt: number;
+  readonly removedAt: number;
 }
 
-type Made = Readonly<Record<string, () => string>>;
+type ComputedProperties = Readonly<Record<string, () => string>>;
 
-/** All objects of a vCenter by reference. Each change has a number, by which collectors know what they have told. */
+/** All managed objects by reference. Each change has a serial number, with which collectors track what they have sent. */
 export class Registry {
-  readonly graves: Grave[] = [];
+  readonly removed: RemovedEntity[] = [];
   readonly #entities = new Map<string, Entity>();
   readonly #listeners: (() => void)[] = [];
   #serial = 0;
   #ids = 0;
-  #silent = 0;
+  /** Nesting depth of `batch`. */
+  #depth = 0;
   #changed = false;
 
-  /** The number of the last change. */
+  /** Serial number of the last change. */
   get serial(): number {
     return this.#serial;
   }
 
+  /** Starts a change and returns its serial number. */
   next(): number {
     this.#serial += 1;
     this.#changed = true;
@@ -39,8 +41,8 @@ export class Registry {
     return this.#entities.get(value);
   }
 
-  add(ref: Ref, name: string, parent?: Entity, made?: Made): Entity {
-    const entity = new Entity({ ref, name, bornAt: this.next(), parent, ...(made && { made }) });
+  add(ref: Ref, name: string, parent?: Entity, computed?: ComputedProperties): Entity {
+    const entity = new Entity({ ref, name, addedAt: this.next(), parent, ...(computed && { computed }) });
     this.#entities.set(ref.value, entity);
     return entity;
   }
@@ -52,24 +54,24 @@ export class Registry {
   remove(entity: Entity): void {
     entity.parent?.children.delete(entity);
     this.#entities.delete(entity.ref.value);
-    this.graves.push({ entity, diedAt: this.next() });
+    this.removed.push({ entity, removedAt: this.next() });
   }
 
-  /** Told after each change, or once after several that belong together. */
+  /** Registers a listener that is called once after each batch of changes. */
   listen(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  /** Changes that are told of as one. */
-  together<T>(work: () => T): T {
-    this.#silent += 1;
+  /** Runs several changes as one batch, and notifies the listeners once at its end. */
+  batch<T>(work: () => T): T {
+    this.#depth += 1;
     try {
       return work();
     } finally {
-      this.#silent -= 1;
-      if (this.#silent === 0 && this.#changed) {
+      this.#depth -= 1;
+      if (this.#depth === 0 && this.#changed) {
         this.#changed = false;
-        for (const tell of this.#listeners) tell();
+        for (const listener of this.#listeners) listener();
       }
     }
   }

@@ -1,7 +1,7 @@
 import { decode, Reader } from './codec.ts';
 import type { Ref } from './xml.ts';
 
-/** What a call gives, read with care: it is the client's. */
+/** Typed access to the arguments of a call. Returns undefined for a missing or mistyped field. */
 export class Fields {
   readonly #value: object;
 
@@ -59,19 +59,19 @@ export interface Call {
   readonly args: Fields;
 }
 
-const NOBODY: Ref = { type: '', value: '' };
+const NO_REF: Ref = { type: '', value: '' };
 
-/** What a SOAP message calls, read by the schema of the client. */
+/** Decodes the call in a SOAP message with the client's schema. */
 export function callIn(body: string): Call {
   const reader = new Reader(body);
-  let call: Call = { method: '', self: NOBODY, args: new Fields(undefined) };
+  let call: Call = { method: '', self: NO_REF, args: new Fields(undefined) };
   reader.root();
   reader.children(() => {
     if (reader.name !== 'Body') return reader.skip();
     reader.children(() => {
       const method = reader.name;
       const args = new Fields(decode(reader, `$${method}`));
-      call = { method, self: args.ref('_this') ?? NOBODY, args };
+      call = { method, self: args.ref('_this') ?? NO_REF, args };
     });
   });
   return call;
@@ -79,7 +79,7 @@ export function callIn(body: string): Call {
 
 const BODY = '<soapenv:Body><';
 
-/** The method that a message calls, without reading it. */
+/** Returns the method of a SOAP message without decoding it. */
 export function methodIn(body: string): string {
   const from = body.indexOf(BODY) + BODY.length;
   return body.slice(from, body.indexOf(' ', from));

@@ -1,15 +1,15 @@
 import { type Entity, isOfType } from './entity.ts';
-import { gone } from './fault.ts';
+import { managedObjectNotFound } from './fault.ts';
 import type { Registry } from './registry.ts';
 import type { Fields } from './request.ts';
 import { SingleView, type View } from './view.ts';
 
-/** What a PropertyFilterSpec selects: objects, and of each type some properties. */
+/** The objects and properties that a PropertyFilterSpec selects. */
 export class Selection {
   readonly views: readonly View[];
   readonly #paths: readonly { readonly type: string; readonly paths: readonly string[] }[];
 
-  /** @throws VimFault where an object or a view is not there */
+  /** @throws VimFault if an object or a view does not exist */
   constructor(spec: Fields, registry: Registry, views: ReadonlyMap<string, View>) {
     this.#paths = spec
       .each('propSet')
@@ -18,12 +18,12 @@ export class Selection {
       const ref = each.ref('obj') ?? { type: '', value: '' };
       const view = views.get(ref.value);
       if (view !== undefined) return view;
-      if (registry.get(ref) === undefined) throw gone(ref);
+      if (registry.get(ref) === undefined) throw managedObjectNotFound(ref);
       return new SingleView(ref, registry);
     });
   }
 
-  /** The properties that are wanted of an object; undefined for one of no wanted type. */
+  /** Returns the selected properties of an object; undefined if its type is not selected. */
   pathsOf({ ref }: Entity): readonly string[] | undefined {
     return this.#paths.find(({ type }) => isOfType(ref.type, type))?.paths;
   }

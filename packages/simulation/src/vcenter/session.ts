@@ -1,20 +1,20 @@
 import { Collector } from './collector.ts';
 import type { VcenterEnvironment } from './environment.ts';
-import { gone, notAuthenticated, VimFault } from './fault.ts';
+import { managedObjectNotFound, notAuthenticated, VimFault } from './fault.ts';
 import type { Registry } from './registry.ts';
 import type { Fields } from './request.ts';
 import { Selection } from './selection.ts';
 import { ContainerView, type View } from './view.ts';
 import { type Ref, text } from './xml.ts';
 
-/** A login, with the views and collectors that were made in it and end with it. */
+/** A login session with its views and collectors, which end with it. */
 export class Session {
   readonly key: string;
   readonly #userName: string;
   readonly userAgent: string;
   readonly views = new Map<string, View>();
   readonly collectors = new Map<string, Collector>();
-  /** The rest of answers that came in pages, by their tokens. */
+  /** Remaining objects of paged responses by token. */
   readonly pages = new Map<string, readonly string[]>();
   readonly #registry: Registry;
   readonly #environment: VcenterEnvironment;
@@ -24,7 +24,7 @@ export class Session {
     user: { readonly userName: string; readonly userAgent: string },
     registry: Registry,
     environment: VcenterEnvironment,
-    /** What everybody sees. */
+    /** Views that every session has. */
     shared: readonly View[],
   ) {
     this.key = key;
@@ -35,7 +35,7 @@ export class Session {
     for (const view of shared) this.views.set(view.ref.value, view);
   }
 
-  /** A UserSession without its tag. */
+  /** The content of a UserSession. */
   get xml(): string {
     const time = '2026-01-01T00:00:00Z';
     return (
@@ -48,14 +48,14 @@ export class Session {
 
   viewContainer(container: Ref, types: readonly string[]): Ref {
     const entity = this.#registry.get(container);
-    if (entity === undefined) throw gone(container);
+    if (entity === undefined) throw managedObjectNotFound(container);
     const ref = { type: 'ContainerView', value: this.#registry.newId(`session[${this.key}]view`) };
     this.views.set(ref.value, new ContainerView(ref, this.#registry, entity, types));
     return ref;
   }
 
   destroyView(ref: Ref): void {
-    if (!this.views.delete(ref.value)) throw gone(ref);
+    if (!this.views.delete(ref.value)) throw managedObjectNotFound(ref);
   }
 
   collect(): Ref {
@@ -66,7 +66,7 @@ export class Session {
 
   collector(ref: Ref): Collector {
     const collector = this.collectors.get(ref.value);
-    if (collector === undefined) throw gone(ref);
+    if (collector === undefined) throw managedObjectNotFound(ref);
     return collector;
   }
 
@@ -77,8 +77,8 @@ export class Session {
   }
 
   destroyFilter(ref: Ref): void {
-    const isThere = [...this.collectors.values()].some((collector) => collector.removeFilter(ref.value));
-    if (!isThere) throw gone(ref);
+    const exists = [...this.collectors.values()].some((collector) => collector.removeFilter(ref.value));
+    if (!exists) throw managedObjectNotFound(ref);
   }
 
   select(spec: Fields): Selection {

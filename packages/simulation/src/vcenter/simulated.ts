@@ -12,13 +12,13 @@ export const VCENTER_FAULTS: FaultRates = {
   line: 24,
 };
 
-/** How much later than it happens a collector tells of something, at most. */
-const LONGEST_LAG_MS = 4_000;
-/** One task in so many fails. */
+/** Maximum delay with which a collector reports a change. */
+const MAX_LAG_MS = 4_000;
+/** One task in 14 fails. */
 const FAILING = 14;
-/** Three objects an answer: a history has few, and they shall not all come at once. */
-const LONGEST_PAGE = 3;
-/** Far fewer than vCenter's two hundred, so that now and then one has left the list before anybody has looked. */
+/** Small, so that responses have several pages although a run has few objects. */
+const MAX_PAGE_SIZE = 3;
+/** Far fewer than vCenter's 200, so that some tasks leave the list before a client has seen them finished. */
 const RECENT_TASKS = 3;
 
 const FAULTS = [
@@ -27,20 +27,20 @@ const FAULTS = [
   new VimFault('HostCommunication'),
 ] as const;
 
-/** How fast it is, as others decide. */
+/** Lets a scenario control task durations. */
 export interface Pace {
-  /** How long the next clone takes, where that is not left to chance. */
+  /** Duration of the next clone; undefined for a random one. */
   nextCloneMs: number | undefined;
 }
 
-/** What makes a vCenter another one. */
+/** Options of a second vCenter. */
 export interface OtherVcenter {
   readonly instanceUuid?: string;
-  /** Called for each change that is asked for in a session. */
+  /** Called for each change that a client requests. */
   readonly onChange?: (what: string) => void;
 }
 
-/** A vCenter for a simulated world; `Traffic.serve` puts it there. */
+/** Creates a vCenter for a simulation. The caller registers it with `Traffic.serve`. */
 export function simulatedVcenter(
   simulation: Simulation,
   user: { readonly username: string; readonly password: string },
@@ -67,8 +67,8 @@ export function simulatedVcenter(
       },
       shutdownMs: () => choices.one([500, 3_000, Number.POSITIVE_INFINITY, undefined] as const),
       lagMs: () => {
-        const lag = network.faulty && choices.oneIn(6) ? choices.pick(LONGEST_LAG_MS) : 0;
-        if (lag > 0) counts.add('an update was told late');
+        const lag = network.faulty && choices.oneIn(6) ? choices.pick(MAX_LAG_MS) : 0;
+        if (lag > 0) counts.add('an update was late');
         return lag;
       },
       forgetsVersions: () => {
@@ -77,12 +77,12 @@ export function simulatedVcenter(
         return isForgotten;
       },
       recentTasks: RECENT_TASKS,
-      longestPage: LONGEST_PAGE,
+      maxPageSize: MAX_PAGE_SIZE,
       note: (what) => {
         simulation.note(instanceUuid === undefined ? 'vcenter' : 'another vcenter', what);
         onChange?.(what);
       },
-      unmodelled: (sentence) => schedule.fail(new Error(sentence)),
+      unmodelled: (message) => schedule.fail(new Error(message)),
     },
   });
 }

@@ -3,46 +3,46 @@ import type { Registry } from './registry.ts';
 import { ListView } from './view.ts';
 import { type Ref, val } from './xml.ts';
 
-/** What vCenter is asked to do and takes its time for. */
+/** A vCenter task. */
 export interface Task {
   readonly ref: Ref;
-  /** The method, without `_Task`. */
+  /** The method without `_Task`. */
   readonly what: string;
-  /** What is worked on. */
+  /** The object that the task works on. */
   readonly on: Ref;
   state: 'running' | 'success' | 'error';
-  /** How it failed. */
+  /** The fault with which the task failed. */
   fault: VimFault | undefined;
 }
 
-/** All tasks, also those that have ended. */
+/** All tasks, running and finished. */
 export class Tasks {
-  /** Those that run, and those that have ended lately: the property `recentTask` of vCenter's TaskManager. */
+  /** Running and recently finished tasks: the property `recentTask` of the TaskManager. */
   readonly recent: ListView;
   readonly #registry: Registry;
-  readonly #mostEnded: number;
+  readonly #maxEnded: number;
   readonly #ended: Ref[] = [];
   readonly #onBegin: ((task: Task) => void)[] = [];
   readonly #onEnd: ((task: Task) => void)[] = [];
-  /** What a task is at work on, so that no other can be. */
+  /** The running task by the id of the object that it locks. */
   readonly #locks = new Map<string, Task>();
 
-  /** @param mostEnded how many that have ended are among the recent ones */
-  constructor(registry: Registry, manager: Ref, mostEnded: number) {
+  /** @param maxEnded number of finished tasks that `recent` keeps */
+  constructor(registry: Registry, manager: Ref, maxEnded: number) {
     this.#registry = registry;
-    this.#mostEnded = mostEnded;
+    this.#maxEnded = maxEnded;
     this.recent = new ListView(manager, registry);
   }
 
   begin(what: string, on: Ref): Task {
     const registry = this.#registry;
-    return registry.together(() => {
+    return registry.batch(() => {
       const ref = { type: 'Task', value: registry.newId('task') };
       const task: Task = { ref, what, on, state: 'running', fault: undefined };
       const entity = registry.add(ref, ref.value);
       registry.set(entity, 'info.state', val.word('TaskInfoState', 'running'));
       this.recent.add(entity);
-      for (const tell of this.#onBegin) tell(task);
+      for (const listener of this.#onBegin) listener(task);
       return task;
     });
   }
@@ -56,7 +56,7 @@ export class Tasks {
     this.#end(task, 'error', { 'info.error': val.word('LocalizedMethodFault', fault.localized) });
   }
 
-  /** Nobody else works on it until the task has ended. @returns who does already */
+  /** Locks an object for a task until the task ends. @returns the task that already holds the lock, if any */
   lock(id: string, task: Task): Task | undefined {
     const other = this.#locks.get(id);
     if (other !== undefined) return other;
@@ -64,7 +64,7 @@ export class Tasks {
     return undefined;
   }
 
-  /** Whether something is worked on. */
+  /** Whether a running task holds the object. */
   isLocked(id: string): boolean {
     return this.#locks.has(id);
   }
@@ -81,15 +81,15 @@ export class Tasks {
     if (task.state !== 'running') return;
     task.state = state;
     for (const [id, holder] of this.#locks) if (holder === task) this.#locks.delete(id);
-    this.#registry.together(() => {
+    this.#registry.batch(() => {
       const entity = this.#registry.get(task.ref);
       if (entity === undefined) return;
       for (const path in values) this.#registry.set(entity, path, values[path]);
       this.#registry.set(entity, 'info.state', val.word('TaskInfoState', state));
       this.#ended.push(task.ref);
-      const old = this.#ended.length > this.#mostEnded ? this.#ended.shift() : undefined;
+      const old = this.#ended.length > this.#maxEnded ? this.#ended.shift() : undefined;
       if (old !== undefined) this.recent.remove(old);
     });
-    for (const tell of this.#onEnd) tell(task);
+    for (const listener of this.#onEnd) listener(task);
   }
 }

@@ -7,23 +7,23 @@ import { VCENTER } from './simulated.ts';
 import { Vcenter } from './vcenter.ts';
 
 /*
- * What the simulator does not do as vCenter does, or does in real time; all else is in test/vcenter-differential.
+ * Covers behaviour in which vcsim differs from vCenter or takes real time. test/vcenter-differential covers the rest.
  */
 
-const USER = { username: 'somebody', password: 'secret' };
+const USER = { username: 'user', password: 'secret' };
 
-interface World {
+interface Env {
   readonly simulation: Simulation;
   readonly vcenter: Vcenter;
   readonly client: Client;
   readonly datacenter: Datacenter;
   readonly template: Machine;
-  /** What comes of a call, with as much virtual time as it takes. */
+  /** Advances virtual time until the call has settled, and returns its result. */
   during<T>(call: Promise<T>): Promise<T>;
 }
 
-/** A vCenter that its only user can reach without any trouble. */
-async function world(environment: Partial<VcenterEnvironment> = {}): Promise<World> {
+/** Starts a vCenter without network faults and a client. */
+async function setup(environment: Partial<VcenterEnvironment> = {}): Promise<Env> {
   const simulation = seeded(1);
   const { schedule } = simulation;
   const vcenter = new Vcenter({
@@ -37,9 +37,9 @@ async function world(environment: Partial<VcenterEnvironment> = {}): Promise<Wor
       lagMs: () => 0,
       forgetsVersions: () => false,
       recentTasks: 10,
-      longestPage: 2,
+      maxPageSize: 2,
       note: () => undefined,
-      unmodelled: (sentence) => schedule.fail(new Error(sentence)),
+      unmodelled: (message) => schedule.fail(new Error(message)),
       ...environment,
     },
   });
@@ -71,7 +71,7 @@ async function world(environment: Partial<VcenterEnvironment> = {}): Promise<Wor
 }
 
 async function cloned(
-  { client, datacenter, template, during }: World,
+  { client, datacenter, template, during }: Env,
   name: string,
   folder = datacenter.vmFolder,
 ) {
@@ -83,94 +83,94 @@ async function cloned(
   );
 }
 
-function named({ vcenter }: World, name: string): Machine | undefined {
+function named({ vcenter }: Env, name: string): Machine | undefined {
   return [...vcenter.machines.all()].find((machine) => machine.name === name);
 }
 
-describe('the modelled vCenter', () => {
-  test('gives a running machine what it was prepared for, and no other size', async () => {
-    const it = await world();
-    const { client, during } = it;
-    await during(client.tasks.follow(await cloned(it, 'a')));
-    const vm = { type: 'VirtualMachine', value: named(it, 'a')?.id ?? '' } as const;
+describe('Vcenter', () => {
+  test('a running machine can be resized only by hot-add, where it is enabled', async () => {
+    const env = await setup();
+    const { client, during } = env;
+    await during(client.tasks.follow(await cloned(env, 'a')));
+    const vm = { type: 'VirtualMachine', value: named(env, 'a')?.id ?? '' } as const;
     await during(client.tasks.follow(await during(client.machines.reconfigure(vm, { cpus: 4 }))));
-    expect(named(it, 'a')).toMatchObject({ cpus: 4, power: 'poweredOn' });
+    expect(named(env, 'a')).toMatchObject({ cpus: 4, power: 'poweredOn' });
     for (const config of [{ cpus: 1 }, { memoryMb: 2_048 }]) {
       const task = await during(client.machines.reconfigure(vm, config));
       await expect(during(client.tasks.follow(task))).rejects.toMatchObject({ code: 'INVALID_POWER_STATE' });
     }
-    expect(named(it, 'a')).toMatchObject({ cpus: 4, memoryMb: 1_024 });
+    expect(named(env, 'a')).toMatchObject({ cpus: 4, memoryMb: 1_024 });
   });
 
-  test('makes one of two machines of one name that are asked for at a time', async () => {
-    const it = await world();
-    const { client, during } = it;
-    const [first, second] = [await cloned(it, 'a'), await cloned(it, 'a')];
+  test('of two concurrent clones with the same name, the second fails with DUPLICATE_NAME', async () => {
+    const env = await setup();
+    const { client, during } = env;
+    const [first, second] = [await cloned(env, 'a'), await cloned(env, 'a')];
     await during(client.tasks.follow(first));
-    const { id = '' } = named(it, 'a') ?? {};
+    const { id = '' } = named(env, 'a') ?? {};
     await expect(during(client.tasks.follow(second))).rejects.toMatchObject({
       code: 'DUPLICATE_NAME',
       detail: { object: { type: 'VirtualMachine', value: id } },
     });
   });
 
-  test('has no UUID twice', async () => {
-    const it = await world();
-    const { client, datacenter, during } = it;
+  test('a clone with an instance UUID in use gets another UUID', async () => {
+    const env = await setup();
+    const { client, datacenter, during } = env;
     const folder = await during(client.machines.createFolder(datacenter.vmFolder, 'other'));
-    await during(client.tasks.follow(await cloned(it, 'a')));
-    await during(client.tasks.follow(await cloned(it, 'b', folder)));
-    expect(named(it, 'a')?.instanceUuid).toBe('5f0c2c1e-7f4e-4a8e-9d0e-000000000001');
-    expect(named(it, 'b')?.instanceUuid).not.toBe(named(it, 'a')?.instanceUuid);
+    await during(client.tasks.follow(await cloned(env, 'a')));
+    await during(client.tasks.follow(await cloned(env, 'b', folder)));
+    expect(named(env, 'a')?.instanceUuid).toBe('5f0c2c1e-7f4e-4a8e-9d0e-000000000001');
+    expect(named(env, 'b')?.instanceUuid).not.toBe(named(env, 'a')?.instanceUuid);
   });
 
-  test('destroys with a folder what is in it, and what comes too late finds it gone', async () => {
-    const it = await world({ taskMs: (what) => (what === 'Destroy' ? 1_000 : 5_000) });
-    const { client, datacenter, during } = it;
+  test('destroying a folder destroys its machines, and a clone into it that ends later fails', async () => {
+    const env = await setup({ taskMs: (what) => (what === 'Destroy' ? 1_000 : 5_000) });
+    const { client, datacenter, during } = env;
     const folder = await during(client.machines.createFolder(datacenter.vmFolder, 'doomed'));
-    await during(client.tasks.follow(await cloned(it, 'a', folder)));
-    const late = await cloned(it, 'b', folder);
+    await during(client.tasks.follow(await cloned(env, 'a', folder)));
+    const late = await cloned(env, 'b', folder);
     await during(client.tasks.follow(await during(client.machines.destroy(folder))));
-    expect(named(it, 'a')).toBe(undefined);
+    expect(named(env, 'a')).toBe(undefined);
     await expect(during(client.tasks.follow(late))).rejects.toMatchObject({
       code: 'OBJECT_NOT_FOUND',
       detail: { obj: folder },
     });
   });
 
-  test('ends calls of a session that is killed, and who follows a task hears of its end all the same', async () => {
-    const it = await world();
-    const { client, vcenter, simulation, during } = it;
-    const task = await cloned(it, 'a');
+  test('following a task survives the termination of its session', async () => {
+    const env = await setup();
+    const { client, vcenter, simulation, during } = env;
+    const task = await cloned(env, 'a');
     const followed = client.tasks.follow(task);
     await simulation.run({ until: simulation.schedule.now + 2_000 });
     for (const { key } of vcenter.sessions) vcenter.kill(key);
     await during(followed);
-    expect(named(it, 'a')?.power).toBe('poweredOn');
+    expect(named(env, 'a')?.power).toBe('poweredOn');
     expect(vcenter.sessions).toHaveLength(1);
   });
 
-  test('tells of changes late and in parts, and all of them', async () => {
-    const it = await world({ lagMs: () => 3_000, taskMs: () => 100 });
-    const { client, datacenter, during } = it;
+  test('a collector that lags and truncates reports all changes in the end', async () => {
+    const env = await setup({ lagMs: () => 3_000, taskMs: () => 100 });
+    const { client, datacenter, during } = env;
     const inventory = client.inventory({
       container: datacenter.vmFolder,
       properties: { VirtualMachine: ['name', 'runtime.powerState'], Folder: ['name'] },
     });
     await during(inventory.synced());
     for (const name of ['b', 'c', 'd']) await during(client.machines.createFolder(datacenter.vmFolder, name));
-    await during(client.tasks.follow(await cloned(it, 'a')));
+    await during(client.tasks.follow(await cloned(env, 'a')));
     expect(inventory.list('VirtualMachine')).toHaveLength(1);
-    await it.simulation.run({ until: it.simulation.schedule.now + 10_000 });
+    await env.simulation.run({ until: env.simulation.schedule.now + 10_000 });
     expect(inventory.list('Folder').map(({ properties }) => properties.name)).toEqual(['b', 'c', 'd']);
     const power = inventory.list('VirtualMachine').map(({ properties }) => properties['runtime.powerState']);
     expect(power).toEqual(['poweredOff', 'poweredOn']);
   });
 
-  test('refuses a version of a collector that it does not know', async () => {
-    const it = await world();
-    const { vcenter, during, client } = it;
-    await during(client.read(it.datacenter.ref, ['name']));
+  test('a collector rejects an unknown version', async () => {
+    const env = await setup();
+    const { vcenter, during, client } = env;
+    await during(client.read(env.datacenter.ref, ['name']));
     const [session] = vcenter.sessions;
     const collector = session?.collector(session.collect());
     expect(() => collector?.wait('7', 0, 10)).toThrow('InvalidCollectorVersion');

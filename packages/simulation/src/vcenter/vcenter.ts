@@ -1,8 +1,15 @@
-import type { Answer, Arrived, ModelServer, WholeAnswer } from '../world/server.ts';
+import type { BufferedResponse, ModelRequest, ModelResponse, ModelServer } from '../world/server.ts';
 import type { Entity } from './entity.ts';
 import type { VcenterEnvironment } from './environment.ts';
-import { duplicateName, gone, invalidArgument, notAuthenticated, VimFault } from './fault.ts';
+import {
+  duplicateName,
+  invalidArgument,
+  managedObjectNotFound,
+  notAuthenticated,
+  VimFault,
+} from './fault.ts';
 import { definitionOf, Folders } from './folders.ts';
+import { buildInventory, type Place, SERVICES } from './initial-inventory.ts';
 import type { Machine } from './machine.ts';
 import { Machines } from './machines.ts';
 import { Operations } from './operations.ts';
@@ -10,7 +17,6 @@ import { Registry } from './registry.ts';
 import { type Call, callIn, type Fields } from './request.ts';
 import { Selection } from './selection.ts';
 import { Session } from './session.ts';
-import { build, type Place, SERVICES } from './site.ts';
 import { Tasks } from './tasks.ts';
 import { type Ref, reference, response, returnval, val } from './xml.ts';
 
@@ -18,7 +24,7 @@ export interface VcenterOptions {
   readonly username: string;
   readonly password: string;
   readonly environment: VcenterEnvironment;
-  /** @default always the same */
+  /** @default a fixed UUID */
   readonly instanceUuid?: string;
 }
 
@@ -40,8 +46,8 @@ const contentFor = (instanceUuid: string) =>
   reference('searchIndex', SERVICES.search);
 
 /**
- * A vCenter, as far as our client uses one: sessions, look-ups, folders, custom attributes, machines, tasks, and
- * collectors that tell of changes. It knows no hosts' limits, permissions, networks or storage.
+ * Model of vCenter, as far as our client uses it: sessions, lookups, folders, custom attributes, machines, tasks and
+ * property collectors. Not modelled: host capacity, permissions, networks and storage.
  */
 export class Vcenter implements ModelServer {
   readonly registry = new Registry();
@@ -50,15 +56,14 @@ export class Vcenter implements ModelServer {
   readonly tasks: Tasks;
   readonly operations: Operations;
   readonly place: Place;
-  /** Its identity. */
   readonly instanceUuid: string;
-  /** Whether somebody else answers in its place, who knows nothing: as while it starts. */
+  /** Whether every request gets 503 from the proxy in front of vCenter, as during its start. */
   outOfOrder = false;
   readonly #options: VcenterOptions;
   readonly #sessions = new Map<string, Session>();
   #pages = 0;
-  /** The session of the request that is being answered. */
-  #asking: Session | undefined;
+  /** Session of the request in progress. */
+  #requestSession: Session | undefined;
 
   constructor(options: VcenterOptions) {
     this.#options = options;
@@ -67,7 +72,7 @@ export class Vcenter implements ModelServer {
     const { environment } = options;
     const tasks = new Tasks(registry, SERVICES.tasks, environment.recentTasks);
     this.tasks = tasks;
-    this.place = build(registry, folders);
+    this.place = buildInventory(registry, folders);
     const { hosts } = this.place;
     this.operations = new Operations({ registry, folders, machines, tasks, environment, hosts });
     registry.add(SERVICES.sessions, 'SessionManager', undefined, {
@@ -80,7 +85,7 @@ export class Vcenter implements ModelServer {
     registry.add(SERVICES.attributes, 'CustomFieldsManager', undefined, { field: () => folders.attributes });
     registry.listen(() => {
       for (const { collectors } of this.#sessions.values())
-        for (const collector of collectors.values()) collector.notice();
+        for (const collector of collectors.values()) collector.onChange();
     });
   }
 
@@ -88,45 +93,48 @@ export class Vcenter implements ModelServer {
     return [...this.#sessions.values()];
   }
 
-  receive({ method, path, headers, body = '' }: Arrived): Answer {
-    if (this.outOfOrder) return this.refuse(500);
+  receive({ method, path, headers, body = '' }: ModelRequest): ModelResponse {
+    if (this.outOfOrder) return this.reject(500);
     if (method === 'GET') return path.endsWith('Versions.xml') ? ok(VERSIONS) : { status: 404, body: '' };
     try {
       const call = callIn(body);
       const session = this.#sessions.get(
         /vmware_soap_session=([^;,\s]+)/.exec(headers.cookie ?? '')?.[1] ?? '',
       );
-      return this.#answer(call, session, headers['user-agent'] ?? '');
+      return this.#respond(call, session, headers['user-agent'] ?? '');
     } catch (error) {
       if (!(error instanceof VimFault)) throw error;
       return { status: 500, body: error.body };
     }
   }
 
-  /** What stands before vCenter says so, not vCenter. */
-  refuse(_: 429 | 500): WholeAnswer {
+  /** Returns the error page of the proxy in front of vCenter. */
+  reject(_: 429 | 500): BufferedResponse {
     return { status: 503, body: '<html><body>503 Service Unavailable</body></html>' };
   }
 
-  /** A session ends before its time. */
+  /** Terminates a session. */
   kill(key: string): void {
     this.#sessions.get(key)?.end();
     this.#sessions.delete(key);
   }
 
-  #answer(call: Call, session: Session | undefined, userAgent: string): Answer {
+  #respond(call: Call, session: Session | undefined, userAgent: string): ModelResponse {
     const { method, args } = call;
     if (method === 'RetrieveServiceContent')
       return ok(response(method, returnval(contentFor(this.instanceUuid))));
     if (method === 'Login') return this.#logIn(args, userAgent);
-    if (session === undefined) return this.#unknown(call);
-    this.#asking = session;
+    if (session === undefined) return this.#withoutSession(call);
+    this.#requestSession = session;
     if (method === 'WaitForUpdatesEx') return this.#wait(call, session);
     return ok(response(method, this.#inSession(call, session) ?? this.#change(call)));
   }
 
-  /** Who has no session is refused; but of properties he is told that each is missing. */
-  #unknown({ method, args }: Call): Answer {
+  /**
+   * Handles a call without a session. It fails with NotAuthenticated, except that RetrievePropertiesEx lists each property
+   * as missing.
+   */
+  #withoutSession({ method, args }: Call): ModelResponse {
     if (method !== 'RetrievePropertiesEx') throw notAuthenticated();
     const [spec] = args.each('specSet');
     if (spec?.each('objectSet').some((each) => each.ref('obj')?.type.endsWith('View')))
@@ -142,7 +150,7 @@ export class Vcenter implements ModelServer {
     return ok(response(method, returnval(objects.join(''))));
   }
 
-  #logIn(args: Fields, userAgent: string): Answer {
+  #logIn(args: Fields, userAgent: string): ModelResponse {
     const { username, password, environment } = this.#options;
     const userName = args.text('userName') ?? '';
     if (userName !== username || args.text('password') !== password) throw new VimFault('InvalidLogin');
@@ -154,14 +162,16 @@ export class Vcenter implements ModelServer {
     return { status: 200, headers, body: response('Login', returnval(session.xml)) };
   }
 
-  #wait({ self, args }: Call, session: Session): Answer {
+  #wait({ self, args }: Call, session: Session): ModelResponse {
     const options = args.inner('options');
-    const { longestPage } = this.#options.environment;
-    const most = options.number('maxObjectUpdates') ?? longestPage;
-    return session.collector(self).wait(args.text('version') ?? '', options.number('maxWaitSeconds'), most);
+    const { maxPageSize } = this.#options.environment;
+    const maxUpdates = options.number('maxObjectUpdates') ?? maxPageSize;
+    return session
+      .collector(self)
+      .wait(args.text('version') ?? '', options.number('maxWaitSeconds'), maxUpdates);
   }
 
-  /** What is answered at once and changes nothing but the session. */
+  /** Handles calls that change nothing but the session. @returns undefined for other methods */
   #inSession({ method, self, args }: Call, session: Session): string | undefined {
     switch (method) {
       case 'CurrentTime':
@@ -173,17 +183,17 @@ export class Vcenter implements ModelServer {
         for (const key of args.texts('sessionId')) this.kill(key);
         return NOTHING;
       case 'CreateContainerView':
-        return told(session.viewContainer(args.ref('container') ?? self, args.texts('type')));
+        return returnRef(session.viewContainer(args.ref('container') ?? self, args.texts('type')));
       case 'DestroyView':
         session.destroyView(self);
         return NOTHING;
       case 'CreatePropertyCollector':
-        return told(session.collect());
+        return returnRef(session.collect());
       case 'DestroyPropertyCollector':
         session.destroyCollector(self);
         return NOTHING;
       case 'CreateFilter':
-        return told(session.filter(self, args.inner('spec')));
+        return returnRef(session.filter(self, args.inner('spec')));
       case 'DestroyPropertyFilter':
         session.destroyFilter(self);
         return NOTHING;
@@ -200,11 +210,11 @@ export class Vcenter implements ModelServer {
         return this.#page(session, objects, undefined);
       }
       case 'FindChild':
-        return toldIfThere(this.#entity(args.ref('entity')).child(args.text('name') ?? '')?.ref);
+        return returnRefIfFound(this.#entity(args.ref('entity')).child(args.text('name') ?? '')?.ref);
       case 'FindByUuid': {
         const uuid = args.text('uuid');
         for (const { id, instanceUuid } of this.machines.all())
-          if (instanceUuid === uuid) return told({ type: 'VirtualMachine', value: id });
+          if (instanceUuid === uuid) return returnRef({ type: 'VirtualMachine', value: id });
         return NOTHING;
       }
     }
@@ -217,73 +227,73 @@ export class Vcenter implements ModelServer {
     environment.note(`${method} on ${self.value} ${args.text('name') ?? ''}`);
     switch (method) {
       case 'CreateFolder':
-        return told(this.folders.make(this.#entity(self), args.text('name') ?? '', 'request').ref);
+        return returnRef(this.folders.create(this.#entity(self), args.text('name') ?? '', 'request').ref);
       case 'CloneVM_Task': {
         const source = this.#machine(self);
         const folder = this.#entity(args.ref('folder'));
-        return told(operations.clone(source, folder, args.text('name') ?? '', args.inner('spec')));
+        return returnRef(operations.clone(source, folder, args.text('name') ?? '', args.inner('spec')));
       }
       case 'ReconfigVM_Task':
-        return told(operations.reconfigure(this.#machine(self), args.inner('spec')));
+        return returnRef(operations.reconfigure(this.#machine(self), args.inner('spec')));
       case 'PowerOnVM_Task':
-        return told(operations.power(this.#machine(self), 'poweredOn'));
+        return returnRef(operations.power(this.#machine(self), 'poweredOn'));
       case 'PowerOffVM_Task':
-        return told(operations.power(this.#machine(self), 'poweredOff'));
+        return returnRef(operations.power(this.#machine(self), 'poweredOff'));
       case 'ShutdownGuest':
         operations.shutDown(this.#machine(self));
         return NOTHING;
       case 'Destroy_Task': {
         const entity = this.#entity(self);
         const machine = this.machines.get(self.value);
-        return told(machine ? operations.destroyMachine(machine) : operations.destroyFolder(entity));
+        return returnRef(machine ? operations.destroyMachine(machine) : operations.destroyFolder(entity));
       }
       case 'UnregisterAndDestroy_Task':
-        return told(operations.unregisterFolder(this.#entity(self)));
+        return returnRef(operations.unregisterFolder(this.#entity(self)));
       case 'AddCustomFieldDef': {
         const name = args.text('name') ?? '';
-        const key = this.folders.define(name);
+        const key = this.folders.defineAttribute(name);
         if (key === undefined) throw duplicateName(name, SERVICES.attributes);
         return returnval(definitionOf(key, name));
       }
       case 'SetField': {
         const entity = this.#entity(args.ref('entity'));
-        const isMarked = this.folders.mark(
+        const isSet = this.folders.setAttribute(
           entity,
           args.number('key') ?? 0,
           args.text('value') ?? '',
           'request',
         );
-        if (!isMarked) throw invalidArgument('key');
+        if (!isSet) throw invalidArgument('key');
         return NOTHING;
       }
     }
-    environment.unmodelled(`nobody has modelled what vCenter answers to ${method}`);
+    environment.unmodelled(`the vCenter model does not support ${method}`);
     throw new VimFault('NotSupported');
   }
 
   #entity(ref: Ref | undefined): Entity {
     const found = ref && this.registry.get(ref);
-    if (found === undefined) throw gone(ref ?? { type: 'ManagedEntity', value: '' });
+    if (found === undefined) throw managedObjectNotFound(ref ?? { type: 'ManagedEntity', value: '' });
     return found;
   }
 
   #machine(ref: Ref): Machine {
     const found = this.machines.get(ref.value);
-    if (found === undefined) throw gone(ref);
+    if (found === undefined) throw managedObjectNotFound(ref);
     return found;
   }
 
   #page(session: Session, objects: readonly string[], wanted: number | undefined): string {
-    const most = wanted ?? this.#options.environment.longestPage;
-    if (objects.length <= most) return objects.length === 0 ? NOTHING : returnval(objects.join(''));
+    const limit = wanted ?? this.#options.environment.maxPageSize;
+    if (objects.length <= limit) return objects.length === 0 ? NOTHING : returnval(objects.join(''));
     this.#pages += 1;
     const token = `page-${this.#pages}`;
-    session.pages.set(token, objects.slice(most));
-    return returnval(`<token>${token}</token>${objects.slice(0, most).join('')}`);
+    session.pages.set(token, objects.slice(limit));
+    return returnval(`<token>${token}</token>${objects.slice(0, limit).join('')}`);
   }
 
   #currentSession(): string {
-    return `<val xsi:type="UserSession">${this.#asking?.xml ?? ''}</val>`;
+    return `<val xsi:type="UserSession">${this.#requestSession?.xml ?? ''}</val>`;
   }
 
   #sessionList(): string {
@@ -296,19 +306,19 @@ export class Vcenter implements ModelServer {
 
 const NOTHING = '';
 
-function told(ref: Ref): string {
+function returnRef(ref: Ref): string {
   return reference('returnval', ref);
 }
 
-function toldIfThere(ref: Ref | undefined): string {
-  return ref === undefined ? NOTHING : told(ref);
+function returnRefIfFound(ref: Ref | undefined): string {
+  return ref === undefined ? NOTHING : returnRef(ref);
 }
 
-function ok(body: string): WholeAnswer {
+function ok(body: string): BufferedResponse {
   return { status: 200, body };
 }
 
-/** Each object with its properties. One that is unset is not there. */
+/** Returns the ObjectContent of each selected object. Unset properties are left out. */
 function contentOf(selection: Selection): readonly string[] {
   const objects: string[] = [];
   for (const entity of selection.entities()) {

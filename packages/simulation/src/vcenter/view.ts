@@ -2,17 +2,17 @@ import { type Entity, isOfType } from './entity.ts';
 import type { Registry } from './registry.ts';
 import type { Ref } from './xml.ts';
 
-/** Objects that are looked at together. */
+/** A set of objects that a filter can select. */
 export interface View {
   readonly ref: Ref;
   members(): Iterable<Entity>;
-  /** The change with which an object has come into view, where that is not its birth. */
-  sinceOf(id: string): number;
-  /** What has left since a change, and is there or not. */
-  left(since: number, until: number): Iterable<Ref>;
+  /** Serial of the change with which an object entered the view; 0 if it entered when it was added to the registry. */
+  enteredAt(id: string): number;
+  /** Yields the objects that left the view after the change `since` and up to `until`, whether they still exist or not. */
+  removedBetween(since: number, until: number): Iterable<Ref>;
 }
 
-/** All objects of some types below one. */
+/** All descendants of an object that have one of the given types. */
 export class ContainerView implements View {
   readonly ref: Ref;
   readonly #registry: Registry;
@@ -28,22 +28,22 @@ export class ContainerView implements View {
 
   *members(): Generator<Entity, void, undefined> {
     if (this.#registry.get(this.#container.ref) === undefined) return;
-    for (const each of this.#container.below()) if (this.#shows(each)) yield each;
+    for (const each of this.#container.below()) if (this.#selects(each)) yield each;
   }
 
-  sinceOf(): number {
+  enteredAt(): number {
     return 0;
   }
 
-  *left(since: number, until: number): Generator<Ref, void, undefined> {
-    const { graves } = this.#registry;
-    for (let at = graves.length - 1; at >= 0; at--) {
-      const grave = graves[at];
-      if (grave === undefined || grave.diedAt <= since) return;
-      const { entity, diedAt } = grave;
-      if (diedAt > until || !this.#shows(entity) || !this.#contains(entity)) continue;
+  *removedBetween(since: number, until: number): Generator<Ref, void, undefined> {
+    const { removed } = this.#registry;
+    for (let at = removed.length - 1; at >= 0; at--) {
+      const grave = removed[at];
+      if (grave === undefined || grave.removedAt <= since) return;
+      const { entity, removedAt } = grave;
+      if (removedAt > until || !this.#selects(entity) || !this.#contains(entity)) continue;
       const moved = this.#registry.get(entity.ref);
-      const isBack = moved !== undefined && moved.bornAt <= until && this.#contains(moved);
+      const isBack = moved !== undefined && moved.addedAt <= until && this.#contains(moved);
       if (!isBack) yield entity.ref;
     }
   }
@@ -52,12 +52,12 @@ export class ContainerView implements View {
     return entity.isBelow(this.#container.ref.value);
   }
 
-  #shows({ ref }: Entity): boolean {
+  #selects({ ref }: Entity): boolean {
     return this.#types.length === 0 || this.#types.some((type) => isOfType(ref.type, type));
   }
 }
 
-/** Objects that come and go by name. */
+/** Objects that are added and removed explicitly. */
 export class ListView implements View {
   readonly ref: Ref;
   readonly #registry: Registry;
@@ -81,17 +81,17 @@ export class ListView implements View {
     for (const { entity } of this.#members.values()) yield entity;
   }
 
-  sinceOf(id: string): number {
+  enteredAt(id: string): number {
     return this.#members.get(id)?.since ?? 0;
   }
 
-  *left(since: number, until: number): Generator<Ref, void, undefined> {
+  *removedBetween(since: number, until: number): Generator<Ref, void, undefined> {
     for (const { ref, at } of this.#removed)
       if (at > since && at <= until && !this.#members.has(ref.value)) yield ref;
   }
 }
 
-/** One object. */
+/** A single object. */
 export class SingleView implements View {
   readonly ref: Ref;
   readonly #registry: Registry;
@@ -106,12 +106,12 @@ export class SingleView implements View {
     if (entity !== undefined) yield entity;
   }
 
-  sinceOf(): number {
+  enteredAt(): number {
     return 0;
   }
 
-  *left(since: number, until: number): Generator<Ref, void, undefined> {
-    for (const { entity, diedAt } of this.#registry.graves)
-      if (entity.ref.value === this.ref.value && diedAt > since && diedAt <= until) yield this.ref;
+  *removedBetween(since: number, until: number): Generator<Ref, void, undefined> {
+    for (const { entity, removedAt } of this.#registry.removed)
+      if (entity.ref.value === this.ref.value && removedAt > since && removedAt <= until) yield this.ref;
   }
 }

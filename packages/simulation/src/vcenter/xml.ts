@@ -1,6 +1,6 @@
 import { escaped } from './codec.ts';
 
-/* Answers as vCenter writes them. By hand, since most of what a history does is to write the same few again and again. */
+/* Writes vCenter's responses. Hand-written for speed, because a run spends most of its time on a few responses. */
 
 export interface Ref {
   readonly type: string;
@@ -14,10 +14,10 @@ const HEAD =
 const TAIL = '</soapenv:Body></soapenv:Envelope>';
 
 export function text(value: string): string {
-  return escaped(value, 'an answer');
+  return escaped(value, 'a response');
 }
 
-/** @param returned all that the answer gives, each in a `returnval` */
+/** Returns the SOAP response of a method. @param returned its results, each in a `returnval` */
 export function response(method: string, returned: string): string {
   return `${HEAD}<${method}Response xmlns="urn:vim25">${returned}</${method}Response>${TAIL}`;
 }
@@ -32,11 +32,11 @@ export function reference(tag: string, { type, value }: Ref): string {
 
 export function faultBody(type: string, fields: string, message: string): string {
   const detail = `<detail><${type}Fault xmlns="urn:vim25" xsi:type="${type}">${fields}</${type}Fault></detail>`;
-  const said = `<faultcode>ServerFaultCode</faultcode><faultstring>${text(message)}</faultstring>`;
-  return `${HEAD}<soapenv:Fault>${said}${detail}</soapenv:Fault>${TAIL}`;
+  const head = `<faultcode>ServerFaultCode</faultcode><faultstring>${text(message)}</faultstring>`;
+  return `${HEAD}<soapenv:Fault>${head}${detail}</soapenv:Fault>${TAIL}`;
 }
 
-/** Values of properties, each the whole of its `val`. */
+/** Writes property values, each as a complete `val` element. */
 export const val = {
   string: (value: string) => `<val xsi:type="xsd:string">${text(value)}</val>`,
   int: (value: number) => `<val xsi:type="xsd:int">${value}</val>`,

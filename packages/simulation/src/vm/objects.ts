@@ -4,20 +4,22 @@ import type { StoredObject } from '../apiserver/object.ts';
 import { declaredResource } from '../apiserver/resource.ts';
 import type { Truth } from '../invariants/invariant.ts';
 
-/* VMs as the API server has them. */
+/* Accessors for VMs as stored in the API server. */
 
 const NAME = /^(?!\.\.?$)[A-Za-z0-9._-]{1,63}$/;
 
-/** The kind's CEL rules in TypeScript. One for all histories: what the server derives from it is derived once. */
+/**
+ * The kind's CEL rules in TypeScript. Shared by all runs, so that the server compiles the resource only once.
+ */
 export const SERVED_VM = declaredResource(VM, (object, before) => {
   const vmname = fieldAt(object, ['spec', 'vmname']);
   const field = 'spec.vmname';
   const reason = 'FieldValueInvalid';
   if (typeof vmname !== 'string' || !NAME.test(vmname))
-    return [{ field, reason, message: 'a vmname is 1 to 63 characters' }];
+    return [{ field, reason, message: 'vmname must have 1 to 63 characters' }];
   if (before === undefined) return [];
   if (fieldAt(before, ['spec', 'vmname']) !== vmname)
-    return [{ field, reason, message: 'the vmname of a machine cannot be changed' }];
+    return [{ field, reason, message: 'vmname is immutable' }];
   const [was, is] = [fieldAt(before, ['status', 'vmId']), fieldAt(object, ['status', 'vmId'])];
   const grows = (counter: string) =>
     numberAt(fieldAt(object, ['status', counter])) > numberAt(fieldAt(before, ['status', counter]));
@@ -29,7 +31,7 @@ export const SERVED_VM = declaredResource(VM, (object, before) => {
     (is !== undefined && grows('repairs'))
   )
     return [];
-  return [{ field: 'status.vmId', reason, message: 'the vmId of a machine cannot be changed or removed' }];
+  return [{ field: 'status.vmId', reason, message: 'vmId cannot be changed or removed' }];
 });
 
 function numberAt(value: unknown): number {
@@ -52,23 +54,23 @@ export function msgOf({ status }: StoredObject): string | undefined {
   return textAt(status, 'msg');
 }
 
-/** A number of the status; 0 where there is none. */
+/** Returns a counter of the status; 0 if it is not set. */
 export function countOf({ status }: StoredObject, name: 'attempts' | 'recreations' | 'repairs'): number {
   return numberAt(fieldAt(status, [name]));
 }
 
 /**
- * What a stranger who changes a vmId adds to `repairs`, without which the server rejects the change. The operator counts
- * one by one, so invariants can tell the two apart.
+ * Amount that a third party adds to `repairs` when it changes a vmId; without an increase the server rejects
+ * the change. The operator counts one by one, so invariants can distinguish the two.
  */
-export const FORGED = 1_000;
+export const EDITED = 1_000;
 
-/** Whether it was a stranger who has changed the vmId. */
-export function isForged(before: StoredObject | undefined, after: StoredObject): boolean {
-  return countOf(after, 'repairs') - (before === undefined ? 0 : countOf(before, 'repairs')) >= FORGED;
+/** Whether a third party changed the vmId. */
+export function isEdited(before: StoredObject | undefined, after: StoredObject): boolean {
+  return countOf(after, 'repairs') - (before === undefined ? 0 : countOf(before, 'repairs')) >= EDITED;
 }
 
-/** In milliseconds since 1970; NaN where it never was. */
+/** Returns the time of the last re-creation in milliseconds since 1970; NaN if there was none. */
 export function recreatedAtOf({ status }: StoredObject): number {
   return Date.parse(textAt(status, 'recreatedAt') ?? '');
 }
@@ -114,13 +116,13 @@ export function isOrphaned({ metadata }: StoredObject): boolean {
   return metadata.annotations?.[DELETION_POLICY] === 'Orphan';
 }
 
-/** `before` is missing when it has come, `after` when it is gone. */
+/** Calls the listener on each change of a VM. `before` is undefined for a creation, `after` for a removal. */
 export function onVmChange(
   { server }: Pick<Truth, 'server'>,
-  tell: (before: StoredObject | undefined, after: StoredObject | undefined) => void,
+  listener: (before: StoredObject | undefined, after: StoredObject | undefined) => void,
 ): void {
   server.listen(({ resource, before, after }) => {
-    if (resource.kind.kind === VM.kind) tell(before?.object, after?.object);
+    if (resource.kind.kind === VM.kind) listener(before?.object, after?.object);
   });
 }
 

@@ -1,31 +1,34 @@
 import { CloudClient } from '@vmwright/cloud';
 import { collectVmGarbage, controlVms } from '@vmwright/operator';
 import { CLOUD } from '../cloud/simulated.ts';
-import { type Observing, observedManager } from '../scenario/observed-manager.ts';
+import { type ManagerListeners, observedManager } from '../scenario/observed-manager.ts';
 import type { Program } from '../scenario/replicas.ts';
 
 export const FINALIZER = 'vmwright.dev/vm';
-/** Marks what is ours in the cloud. */
+/** Cluster name in the ownership labels. */
 export const CLUSTER = 'simulated';
 
 const REFRESH_MS = 15_000;
-/** Oftener than the operator's usual minute: a history is short, and what is swept wrongly shall show in it. */
-const SWEEP_MS = 12_000;
-/** None: a grace hides that something is taken for nobody's for a moment. */
+/** More often than the operator's default minute, so that wrong deletions show within a short run. */
+const GC_INTERVAL_MS = 12_000;
+/** No grace period, because it would hide that a machine is an orphan for a moment. */
 const GRACE_MS = 0;
-/** A way there and back takes longer only where both are slow: at rest the cloud is not to be told as unreachable. */
+/**
+ * Exceeded only if request and response are both slow, so that the cloud is not reported as unreachable when
+ * idle.
+ */
 const TIMEOUT_MS = 13_000;
-/** Without an answer for this long, the operator says that it does not know how machines are. */
+/** Time without a response after which the operator reports the state of machines as unknown. */
 export const UNKNOWN_AFTER_MS = 30_000;
 
-export interface VmProgramOptions extends Observing {
+export interface VmProgramOptions extends ManagerListeners {
   readonly apiKey: string;
 }
 
-/** The operator's program, as far as VMs are concerned. */
-export function vmProgram({ apiKey, ...observing }: VmProgramOptions): Program {
+/** Returns the operator's program, limited to VMs. */
+export function vmProgram({ apiKey, ...listeners }: VmProgramOptions): Program {
   return async (world) => {
-    const { manager, log } = observedManager(world, observing);
+    const { manager, log } = observedManager(world, listeners);
     await using cloud = new CloudClient({ world, url: CLOUD, apiKey, timeoutMs: TIMEOUT_MS });
     controlVms(manager, {
       world,
@@ -37,7 +40,7 @@ export function vmProgram({ apiKey, ...observing }: VmProgramOptions): Program {
       unknownAfterMs: UNKNOWN_AFTER_MS,
       concurrency: 2,
     });
-    collectVmGarbage(manager, { world, cloud, cluster: CLUSTER, everyMs: SWEEP_MS, graceMs: GRACE_MS });
+    collectVmGarbage(manager, { world, cloud, cluster: CLUSTER, everyMs: GC_INTERVAL_MS, graceMs: GRACE_MS });
     await manager.run(world.stopping);
   };
 }

@@ -14,129 +14,136 @@ import {
   noStuckFinalizer,
 } from '../invariants/objects.ts';
 import { emptyQueue } from '../invariants/queues.ts';
-import { isSettled, liveThrough } from '../scenario/history.ts';
-import { COMPACTED, usualTrouble } from '../scenario/must-happen.ts';
+import { FaultInjector } from '../scenario/fault-injector.ts';
+import { isSettled, runHistory } from '../scenario/history.ts';
+import { COMPACTED, commonFaults } from '../scenario/must-happen.ts';
 import { LEASE } from '../scenario/observed-manager.ts';
 import { Replicas } from '../scenario/replicas.ts';
 import { planRestore, RESTORED } from '../scenario/restore.ts';
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
-import { Trouble } from '../scenario/trouble.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { EPOCH_MS } from '../world/world.ts';
-import { layAmbush } from './ambush.ts';
-import { counted, countInteresting, INTERESTING } from './counting.ts';
-import { SERVED_VM } from './objects.ts';
-import { outsideOf } from './outside.ts';
-import { FINALIZER, vmProgram } from './program.ts';
+import { CRITICAL_MOMENTS, countCriticalMoments, counted } from './critical-moments.ts';
+import { externalResourcesOf } from './external-resources.ts';
 import {
   conditionsNeverGoBack,
   foreignVmsUntouched,
   intentFirst,
   keyNotLogged,
-  letGoOnlyWhenAsked,
-  machineGoesFirst,
-  madeAnewEverLater,
+  machineDeletedFirst,
   noWantedVmDeleted,
-  runningMeansRunning,
-  vmIdStays,
-} from './promises.ts';
+  orphanedOnlyWhenRequested,
+  recreationBacksOff,
+  runningIsTrue,
+  vmIdIsStable,
+} from './invariants.ts';
+import { LATE_FAULTS, LateFaults } from './late-faults.ts';
+import { SERVED_VM } from './objects.ts';
+import { FINALIZER, vmProgram } from './program.ts';
 import { problemOf } from './settled.ts';
-import { STRANGE, Strangers } from './strangers.ts';
-import { TRIALS, Trials } from './trials.ts';
-import { ALL, FORGERIES, User } from './user.ts';
+import { injectTargetedFaults } from './targeted-faults.ts';
+import { THIRD_PARTY_ACTIONS, ThirdParties } from './third-parties.ts';
+import { ALL, STATUS_EDITS, User } from './user.ts';
 
 const API_KEY = 'the-key-of-the-cloud';
 const FRESH = 'fresh';
 
-/** Until all that the user has sent has landed, and a pause among it. */
+/** Time until all user requests have arrived, including a pause. */
 const USER_SETTLED_MS = 46_000;
-/** From him to the API server, when nothing goes wrong. */
-const LONGEST_WAY_MS = 13_000;
-/** For which a list of several pages may be under way: what it shows then is old, and is told all the same. */
+/** Maximum transit time of a user request without faults. */
+const MAX_TRANSIT_MS = 13_000;
+/** Maximum duration of a list with several pages: it can report an outdated state for this long. */
 const LIST_MS = 40_000;
-/** Besides what any controller takes: a name that is free again is asked for after five minutes. */
+/** Longer than the default bound: the operator retries a taken name only after five minutes. */
 const BOUND_MS = 900_000;
 
-/** Two replicas of the operator over the private cloud, in a world in which all that can go wrong does. */
+/** Two replicas of the operator over the private cloud, under faults. */
 export const vm: Scenario = {
   name: 'vm',
-  mustHappen: [...usualTrouble(CLOUD), ...STRANGE, ...TRIALS, ...FORGERIES, ...INTERESTING, RESTORED],
-  run: live,
+  mustHappen: [
+    ...commonFaults(CLOUD),
+    ...THIRD_PARTY_ACTIONS,
+    ...LATE_FAULTS,
+    ...STATUS_EDITS,
+    ...CRITICAL_MOMENTS,
+    RESTORED,
+  ],
+  run: runScenario,
 };
 
-function live(simulation: Simulation): Promise<readonly Violation[]> {
+function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   const { choices, schedule } = simulation;
   const server = startApiServer(simulation);
   server.serveResource(SERVED_VM);
   const cloud = simulatedCloud(simulation, API_KEY);
   const traffic = new Traffic(simulation);
-  const truth: Truth = { simulation, server, kind: VM, outside: outsideOf(cloud), traffic };
+  const truth: Truth = { simulation, server, kind: VM, external: externalResourcesOf(cloud), traffic };
   traffic.serve(API_SERVER, server);
   traffic.serve(CLOUD, counted(truth, cloud), CLOUD_FAULTS);
   const queues = new Map<string, WorkQueue>();
   const readers: ((line: string, identity: string) => void)[] = [];
   const program = vmProgram({
     apiKey: API_KEY,
-    // The first is that of the controller that works with the cloud.
+    // The first queue is that of the VM controller.
     onQueue: (identity, queue) => void (queues.has(identity) || queues.set(identity, queue)),
     onLog: (line, identity) => {
       for (const read of readers) read(line, identity);
     },
   });
   const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
-  const strangers = new Strangers(simulation, cloud, replicas);
-  strangers.settle();
-  countInteresting(truth, cloud);
+  const thirdParties = new ThirdParties(simulation, cloud, replicas);
+  thirdParties.setUp();
+  countCriticalMoments(truth, cloud);
   const holder = new Holder(truth, LEASE);
   let healedAt: number | undefined;
-  const trials = new Trials(truth, replicas);
+  const lateFaults = new LateFaults(truth, replicas);
   const invariants = [
-    trials.unknownWithoutAnswer,
-    trials.statusRestored,
+    lateFaults.unknownWithoutAnswer,
+    lateFaults.statusRestored,
     ...invariantsOf(cloud),
-    runningMeansRunning(cloud, () => healedAt),
+    runningIsTrue(cloud, () => healedAt),
     keyNotLogged(API_KEY, (read) => readers.push(read)),
     nothingLeaked({ lease: LEASE, lines: (read) => readers.push(read) }),
     emptyQueue(() => queues.entries().find(([identity]) => holder.is(identity))?.[1]),
   ];
-  const trouble = new Trouble({
+  const faultInjector = new FaultInjector({
     simulation,
     replicas,
     origins: [API_SERVER, CLOUD],
     more: { [COMPACTED]: () => server.compact() },
   });
   const user = new User(simulation, cloud);
-  const troubleMs = 40_000 + choices.pick(40_000);
-  layAmbush(truth, { trouble, user, strangers, cloud });
+  const faultMs = 40_000 + choices.pick(40_000);
+  injectTargetedFaults(truth, { faultInjector, user, thirdParties, cloud });
   replicas.start();
-  user.plan(troubleMs);
-  strangers.plan(troubleMs);
-  planRestore(truth, troubleMs);
+  user.plan(faultMs);
+  thirdParties.plan(faultMs);
+  planRestore(truth, faultMs);
   const hasFresh = () => [...server.objects(VM)].some(({ metadata }) => metadata.name === FRESH);
   const heal = () => {
     healedAt = schedule.now;
-    strangers.rest();
+    thirdParties.stop();
     user.create(FRESH, `vm-${FRESH}`);
-    // Mostly people do not wait for the next look at a name that is free again.
+    // Users mostly do not wait for the next retry of a name that has become free.
     const touch = !choices.oneIn(4);
     schedule.after(USER_SETTLED_MS, () => user.resume(ALL, touch));
-    trials.begin(user.client, USER_SETTLED_MS + LONGEST_WAY_MS);
+    lateFaults.begin(user.client, USER_SETTLED_MS + MAX_TRANSIT_MS);
   };
-  const isStill = () => schedule.now > (cloud.servers.history.at(-1)?.atMs ?? 0) - EPOCH_MS + LIST_MS;
-  const isRested = () =>
+  const isQuiet = () => schedule.now > (cloud.servers.history.at(-1)?.atMs ?? 0) - EPOCH_MS + LIST_MS;
+  const isReady = () =>
     healedAt !== undefined &&
-    schedule.now > healedAt + USER_SETTLED_MS + LONGEST_WAY_MS &&
-    trials.isOver &&
-    isStill();
-  return liveThrough({
+    schedule.now > healedAt + USER_SETTLED_MS + MAX_TRANSIT_MS &&
+    lateFaults.isOver &&
+    isQuiet();
+  return runHistory({
     truth,
-    trouble,
+    faultInjector,
     invariants,
-    troubleMs,
+    faultMs,
     boundMs: BOUND_MS,
     onHealed: heal,
-    isConverged: () => isRested() && hasFresh() && isSettled(truth, invariants),
+    isConverged: () => isReady() && hasFresh() && isSettled(truth, invariants),
   });
 }
 
@@ -145,11 +152,11 @@ function invariantsOf(cloud: Cloud): readonly Invariant[] {
     atMostOneMachine,
     foreignVmsUntouched(cloud),
     noWantedVmDeleted(cloud),
-    vmIdStays(cloud),
-    madeAnewEverLater,
+    vmIdIsStable(cloud),
+    recreationBacksOff,
     intentFirst,
-    machineGoesFirst(cloud),
-    letGoOnlyWhenAsked(cloud),
+    machineDeletedFirst(cloud),
+    orphanedOnlyWhenRequested(cloud),
     conditionsNeverGoBack,
     finalizerStaysWhileWanted(FINALIZER),
     onlyTheLeaderWrites(API_SERVER, LEASE),

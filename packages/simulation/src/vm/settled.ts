@@ -2,6 +2,7 @@ import { fieldAt } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Cloud } from '../cloud/cloud.ts';
 import type { CloudServer } from '../cloud/server.ts';
+import { isLabelledFor, ownerIn, serversOf } from './external-resources.ts';
 import {
   conditionsOf,
   isCloudAvailable,
@@ -12,40 +13,39 @@ import {
   vmIdOf,
   vmnameOf,
 } from './objects.ts';
-import { isMarkedFor, ownerIn, serversOf } from './outside.ts';
 
-/** What is wrong with an object at rest; undefined where all is as it should be. */
+/** Describes what is wrong with a VM after convergence; undefined if nothing is. */
 export function problemOf(object: StoredObject, cloud: Cloud): string | undefined {
   if (isPaused(object)) return undefined;
-  // Also one whose marks a stranger has taken off; but not one that a stranger has pointed it at.
+  // Includes a server whose labels a third party removed, but not one that a third party put into the status.
   const pointed = cloud.servers.get(vmIdOf(object) ?? '');
   const known = pointed !== undefined && isItsOwn(object, pointed) ? pointed : undefined;
   const [machine = known, ...more] = serversOf(cloud, object.metadata.uid ?? '');
   if (more.length > 0) return `it has ${more.length + 1} machines`;
   const problem = machine === undefined ? withoutMachine(object, cloud) : withMachine(object, machine, cloud);
-  return problem && `${problem}, and its status is ${JSON.stringify(object.status)}`;
+  return problem && `${problem}, but its status is ${JSON.stringify(object.status)}`;
 }
 
 function withMachine(object: StoredObject, machine: CloudServer, cloud: Cloud): string | undefined {
   if (vmIdOf(object) !== machine.id) return `its machine is ${machine.id}`;
-  const { cpuUtilization, state } = cloud.shown(machine);
+  const { cpuUtilization, state } = cloud.representation(machine);
   const ready = conditionsOf(object).get('Ready');
   if (conditionsOf(object).has('VmLost')) return 'its machine is not lost';
   if (!isCloudAvailable(object)) return 'the cloud answers';
   switch (state) {
     case 'running': {
-      const isTold = opStatusOf(object) === 'Running' && ready?.status === 'True';
-      if (!isTold) return 'its machine runs';
+      const isReported = opStatusOf(object) === 'Running' && ready?.status === 'True';
+      if (!isReported) return 'its machine runs';
       return fieldAt(object.status, ['cpuUtilization']) === cpuUtilization
         ? undefined
         : `its machine uses ${cpuUtilization} %`;
     }
     case 'failed':
       if (mayRecreate(object)) {
-        if (isMarkedFor(machine.labels, object.metadata.uid))
-          return 'its machine has failed, and another is wanted';
+        if (isLabelledFor(machine.labels, object.metadata.uid))
+          return 'its machine has failed and must be re-created';
         if (!msgOf(object)?.includes('The operator does not remove it'))
-          return 'its machine has failed, and cannot be removed for another';
+          return 'its machine has failed and cannot be replaced';
       }
       return opStatusOf(object) === 'Failed' && ready?.reason === 'MachineFailed'
         ? undefined
@@ -59,28 +59,29 @@ function withoutMachine(object: StoredObject, cloud: Cloud): string | undefined 
   const conditions = conditionsOf(object);
   const vmId = vmIdOf(object);
   if (vmId !== undefined) {
-    if (mayRecreate(object)) return 'its machine is gone, and another is wanted';
-    const isTold = opStatusOf(object) === 'Unknown' && conditions.get('VmLost')?.status === 'True';
-    return isTold ? undefined : 'its machine is gone';
+    if (mayRecreate(object)) return 'its machine is gone and must be re-created';
+    const isReported = opStatusOf(object) === 'Unknown' && conditions.get('VmLost')?.status === 'True';
+    return isReported ? undefined : 'its machine is gone';
   }
-  const refusal = cloud.refusalOf(vmnameOf(object));
-  if (refusal === undefined) return 'it has no machine';
-  const why = refusal.status === 403 ? 'Prohibited' : 'Taken';
-  const isTold =
+  const rejection = cloud.nameProblem(vmnameOf(object));
+  if (rejection === undefined) return 'it has no machine';
+  const why = rejection.status === 403 ? 'Prohibited' : 'Taken';
+  const isReported =
     opStatusOf(object) === 'Failed' &&
     conditions.get('NameAccepted')?.reason === why &&
-    msgOf(object) === (why === 'Taken' ? takenMessage(vmnameOf(object), cloud) : refusal.message);
-  return isTold ? undefined : `its name is ${why.toLowerCase()}`;
+    msgOf(object) === (why === 'Taken' ? takenMessage(vmnameOf(object), cloud) : rejection.message);
+  return isReported ? undefined : `its name is ${why.toLowerCase()}`;
 }
 
-/** A server that has lost its ownership label is known by its name. */
+/** Whether the server belongs to the VM. A server without an ownership label is recognized by its name. */
 function isItsOwn(object: StoredObject, { labels, name }: CloudServer): boolean {
   return (
-    isMarkedFor(labels, object.metadata.uid) || (isMarkedFor(labels, undefined) && name === vmnameOf(object))
+    isLabelledFor(labels, object.metadata.uid) ||
+    (isLabelledFor(labels, undefined) && name === vmnameOf(object))
   );
 }
 
-/** Users own VMs, not servers. All VMs are in one namespace here. */
+/** Expected message for a taken name. Users own VMs, not servers; all VMs are in one namespace here. */
 function takenMessage(vmname: string, cloud: Cloud): string {
   const labels = cloud.servers.named(vmname)?.labels ?? {};
   const by =

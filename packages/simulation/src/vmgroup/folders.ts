@@ -2,30 +2,31 @@ import type { Invariant } from '../invariants/invariant.ts';
 import { objectOf } from '../invariants/machines.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
+import { folderOwnerOf, foldersIn } from './external-resources.ts';
 import { isDeleted } from './objects.ts';
-import { folderOwnerOf, foldersIn } from './outside.ts';
 import { methodOf } from './requests.ts';
 
 /**
- * Who marks a folder as a group's has not read there that it is another's, which lives. What was marked since he has
- * read it he cannot know: vCenter compares nothing.
+ * A replica does not label a folder as a group's if it has read there that the folder belongs to another
+ * existing group. Labels set after that read cannot be detected, because vCenter has no precondition for
+ * them.
  */
-export function foldersAreRespected(vcenter: Vcenter): Invariant {
+export function groupFoldersStay(vcenter: Vcenter): Invariant {
   return {
-    name: "a folder that is another group's is left to it",
+    name: "another group's folder is not taken over",
     watch: (truth, violated) => {
       const { traffic } = truth;
       const reading = new WeakMap<Sent, string>();
-      /** By who has read it, and the folder: whose it was then. */
+      /** Owner of a folder when a sender last read it, by sender and folder. */
       const read = new Map<string, string>();
-      traffic.onLand((sent) => {
+      traffic.onArrival((sent) => {
         const folder = folderIn(sent, 'RetrievePropertiesEx');
         const found = foldersIn(vcenter).find(({ ref }) => ref.value === folder);
         if (found !== undefined) reading.set(sent, folderOwnerOf(vcenter, found) ?? '');
       });
       traffic.onEnd((sent) => {
         const owner = reading.get(sent);
-        if (owner !== undefined && sent.seen === 'an answer')
+        if (owner !== undefined && sent.outcome === 'answered')
           read.set(`${sent.sender} ${folderIn(sent, 'RetrievePropertiesEx')}`, owner);
       });
       traffic.onSend((sent) => {
@@ -33,17 +34,16 @@ export function foldersAreRespected(vcenter: Vcenter): Invariant {
         const owner = read.get(`${sent.sender} ${folder}`) ?? '';
         const theirs = owner === '' ? undefined : objectOf(truth, owner);
         const isTaken = theirs !== undefined && !isDeleted(theirs) && !sent.body?.includes(owner);
-        if (isTaken && UID.test(sent.body ?? ''))
-          violated(`${sent.sender} takes ${folder} away from ${owner}`);
+        if (isTaken && UID.test(sent.body ?? '')) violated(`${sent.sender} takes over ${folder} of ${owner}`);
       });
     },
   };
 }
 
-/** A folder that people have made is theirs, also where it is empty and a group has used it. */
-export function foldersOfPeopleStay(vcenter: Vcenter): Invariant {
+/** A folder made by a user stays, even if it is empty and a group has used it. */
+export function userFoldersStay(vcenter: Vcenter): Invariant {
   return {
-    name: 'a folder that people have made is not removed',
+    name: 'folders made by users are not removed',
     watch: (_, violated) => {
       const theirs = new Set<string>([...foldersIn(vcenter)].map(({ ref }) => ref.value));
       vcenter.folders.listen(({ id, name, what, cause }) => {
@@ -55,10 +55,10 @@ export function foldersOfPeopleStay(vcenter: Vcenter): Invariant {
   };
 }
 
-/** A mark that is taken off has none. */
+/** A removed label contains no UID. */
 const UID = /<value[^>]*>[^<]*[0-9a-f]{8}-[0-9a-f]{4}-/;
 
-/** The folder that a call of this method is about. */
+/** Returns the folder in a request of this method. */
 function folderIn(sent: Sent, method: string): string | undefined {
   return methodOf(sent) === method ? /type="Folder">([^<]+)</.exec(sent.body ?? '')?.[1] : undefined;
 }

@@ -1,6 +1,6 @@
 import type { Invariant, Truth } from '../invariants/invariant.ts';
 
-/** No change is made in another vCenter that the address leads to for a while. */
+/** No change is made in another vCenter while the address temporarily leads to it. */
 export class ForeignChanges implements Invariant {
   readonly name = 'no change is made in another vCenter';
   readonly #violated: ((what: string) => void)[] = [];
@@ -9,7 +9,7 @@ export class ForeignChanges implements Invariant {
     this.#violated.push(violated);
   };
 
-  tell(what: string): void {
+  report(what: string): void {
     for (const violated of this.#violated) violated(what);
   }
 }

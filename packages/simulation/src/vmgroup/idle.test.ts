@@ -6,17 +6,20 @@ import type { Scenario } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
 import { Address } from '../vcenter/address.ts';
 import { simulatedVcenter, VCENTER, VCENTER_FAULTS } from '../vcenter/simulated.ts';
+import { labelsOf } from './external-resources.ts';
 import { SERVED_VMGROUP } from './objects.ts';
-import { marksOf } from './outside.ts';
 import { vmGroupProgram } from './program.ts';
 import { methodOf } from './requests.ts';
-import { Strangers } from './strangers.ts';
+import { ThirdParties } from './third-parties.ts';
 import { FRESH, User } from './user.ts';
 
-/** One in a minute, and one more when a session ends. */
+/** Maximum number of waits: one per minute, and one more at the end of each session. */
 const WAITS = 66;
-/** Each run of garbage collection lists the folders of vCenter: a view is made, read in pages and destroyed. */
-const SWEEPING = [
+/**
+ * Methods of each run of garbage collection, which lists the folders: creates a view, reads its pages,
+ * destroys it.
+ */
+const GC_METHODS = [
   'CreateContainerView',
   'RetrievePropertiesEx',
   'ContinueRetrievePropertiesEx',
@@ -25,12 +28,12 @@ const SWEEPING = [
 const USER = { username: 'operator', password: 'the-password-of-vcenter' };
 const SETTLING_MS = 10 * 60_000;
 const HOUR_MS = 60 * 60_000;
-/** vCenter's own is thirty. */
+/** Session lifetime; vCenter's default is 30 minutes. */
 const SESSION_MS = 10 * 60_000;
 const SECOND = { namespace: 'default', name: 'second' };
 const SPEC = { replicas: 3, cpu: 1, memory: 1, template: 'small' };
 
-test('an hour in which sessions end and nothing else happens costs a wait a minute, and no write', async () => {
+test('an idle hour with expiring sessions costs one wait per minute and no write', async () => {
   const calls = new Map<string, number>();
   const written: string[] = [];
   let machines = 0;
@@ -48,10 +51,10 @@ test('an hour in which sessions end and nothing else happens costs a wait a minu
       traffic.serve(VCENTER, vcenter, VCENTER_FAULTS);
       const program = vmGroupProgram({ ...USER, onQueue: () => undefined, onLog: () => undefined });
       const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
-      const strangers = new Strangers(simulation, vcenter, replicas, new Address(vcenter, vcenter));
+      const thirdParties = new ThirdParties(simulation, vcenter, replicas, new Address(vcenter, vcenter));
       const user = new User(simulation);
       const wait = (ms: number) => simulation.run({ until: schedule.now + ms });
-      strangers.settle();
+      thirdParties.setUp();
       replicas.start();
       user.create(FRESH, SPEC);
       await wait(SETTLING_MS);
@@ -65,13 +68,13 @@ test('an hour in which sessions end and nothing else happens costs a wait a minu
       });
       for (let idleMs = 0; idleMs < HOUR_MS; idleMs += SESSION_MS) {
         await wait(SESSION_MS);
-        strangers.killSessions();
+        thirdParties.killSessions();
       }
       isIdle = false;
 
       user.create(SECOND, { ...SPEC, replicas: 1 });
       await wait(SETTLING_MS);
-      machines = [...vcenter.machines.all()].filter((machine) => marksOf(machine) !== undefined).length;
+      machines = [...vcenter.machines.all()].filter((machine) => labelsOf(machine) !== undefined).length;
       return [];
     },
   };
@@ -81,7 +84,7 @@ test('an hour in which sessions end and nothing else happens costs a wait a minu
   expect(sessions).toBe(HOUR_MS / SESSION_MS - 1);
   const { WaitForUpdatesEx: waits = 0, ...others } = Object.fromEntries(calls);
   expect(waits).toBeLessThanOrEqual(WAITS + 2 * sessions);
-  for (const method of SWEEPING) delete others[method];
+  for (const method of GC_METHODS) delete others[method];
   const each = ['RetrieveServiceContent', 'Login', 'CreatePropertyCollector', 'CreateFilter', 'Logout'];
   expect(others).toEqual(Object.fromEntries(each.map((method) => [method, sessions])));
   expect(machines).toBe(SPEC.replicas + 1);

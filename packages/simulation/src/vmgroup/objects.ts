@@ -4,25 +4,27 @@ import type { StoredObject } from '../apiserver/object.ts';
 import { declaredResource } from '../apiserver/resource.ts';
 import type { Truth } from '../invariants/invariant.ts';
 
-/* VmGroups as the API server has them. */
+/* Accessors for VmGroups as stored in the API server. */
 
-/** The kind's CEL rule in TypeScript. One for all histories: what the server derives from it is derived once. */
+/**
+ * The kind's CEL rule in TypeScript. Shared by all runs, so that the server compiles the resource only once.
+ */
 export const SERVED_VMGROUP = declaredResource(VmGroup, (object) => {
   const most = fieldAt(object, ['spec', 'update', 'maxUnavailable']);
   const isFine =
     most === undefined || (typeof most === 'number' ? most >= 1 : /^([1-9][0-9]?|100)%$/.test(String(most)));
   if (isFine) return [];
-  const message = 'maxUnavailable is a number from 1 on, or a percentage from 1% to 100%';
+  const message = 'maxUnavailable must be a number of at least 1, or a percentage from 1% to 100%';
   return [{ field: 'spec.update.maxUnavailable', reason: 'FieldValueInvalid', message }];
 });
 
-/** A machine of a group by its status. */
+/** A replica of a group as in its status. */
 export interface Slot {
   readonly slot: number;
   readonly name: string;
   readonly instanceUuid: string;
   readonly attempts: number;
-  readonly isLeaving: boolean;
+  readonly isTerminating: boolean;
   readonly power: string | undefined;
   readonly task: string | undefined;
 }
@@ -39,7 +41,7 @@ export function slotsOf({ status }: StoredObject): readonly Slot[] {
     name: textAt(each, 'name') ?? '',
     instanceUuid: textAt(each, 'instanceUuid') ?? '',
     attempts: numberAt(each, 'attempts') ?? 0,
-    isLeaving: fieldAt(each, ['leaving']) === true,
+    isTerminating: fieldAt(each, ['terminating']) === true,
     power: textAt(each, 'power'),
     task: textAt(each, 'task'),
   }));
@@ -57,8 +59,8 @@ export interface Wanted {
   readonly memoryMb: number;
   readonly template: string;
   readonly isRolling: boolean;
-  /** How many may be away while they are updated. */
-  readonly mostAway: number;
+  /** Maximum number of unavailable machines during an update. */
+  readonly maxUnavailable: number;
 }
 
 export function wantedIn({ spec }: StoredObject): Wanted {
@@ -67,7 +69,7 @@ export function wantedIn({ spec }: StoredObject): Wanted {
   const share = Math.floor((Number.parseInt(String(most), 10) * replicas) / 100);
   return {
     replicas,
-    mostAway: typeof most === 'number' ? most : Math.max(1, share),
+    maxUnavailable: typeof most === 'number' ? most : Math.max(1, share),
     cpus: numberAt(spec, 'cpu') ?? 0,
     memoryMb: (numberAt(spec, 'memory') ?? 0) * 1_024,
     template: textAt(spec, 'template') ?? '',
@@ -116,18 +118,20 @@ export function isDeleted({ metadata }: StoredObject): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** `namespace/name (UID)` */
+/** Returns `namespace/name (UID)`. */
 export function nameOf({ metadata: { namespace, name, uid } }: StoredObject): string {
   return `${namespace}/${name} (${uid})`;
 }
 
-/** `before` is missing when it has come, `after` when it is gone. */
+/**
+ * Calls the listener on each change of a group. `before` is undefined for a creation, `after` for a removal.
+ */
 export function onGroupChange(
   { server }: Pick<Truth, 'server'>,
-  tell: (before: StoredObject | undefined, after: StoredObject | undefined) => void,
+  listener: (before: StoredObject | undefined, after: StoredObject | undefined) => void,
 ): void {
   server.listen(({ resource, before, after }) => {
-    if (resource.kind.kind === VmGroup.kind) tell(before?.object, after?.object);
+    if (resource.kind.kind === VmGroup.kind) listener(before?.object, after?.object);
   });
 }
 

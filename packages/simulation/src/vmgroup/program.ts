@@ -1,56 +1,56 @@
-import { collectVmGroupGarbage, controlVmGroups, Site, Sites } from '@vmwright/operator';
+import { collectVmGroupGarbage, controlVmGroups, VCenter, VCenterPool } from '@vmwright/operator';
 import { Channel } from '@vmwright/runtime';
 import { VcenterClient } from '@vmwright/vsphere';
-import { type Observing, observedManager } from '../scenario/observed-manager.ts';
+import { type ManagerListeners, observedManager } from '../scenario/observed-manager.ts';
 import type { Program } from '../scenario/replicas.ts';
 import { VCENTER } from '../vcenter/simulated.ts';
 
 export const FINALIZER = 'vmwright.dev/vmgroup';
-/** Marks what is ours in vCenter. */
+/** Cluster name in the ownership labels. */
 export const CLUSTER = 'simulated';
-/** How much a leader keeps vCenter busy with at a time. */
+/** Maximum number of concurrent vCenter operations of a leader. */
 export const CONCURRENCY = 3;
-const SITE = 'default';
+const VCENTER_NAME = 'default';
 
-/** Oftener than the operator's usual minute: a history is short, and what is swept wrongly shall show in it. */
-const SWEEP_MS = 15_000;
-/** None: a grace hides that something is taken for nobody's for a moment. */
+/** More often than the operator's default minute, so that wrong deletions show within a short run. */
+const GC_INTERVAL_MS = 15_000;
+/** No grace period, because it would hide that a machine is an orphan for a moment. */
 const GRACE_MS = 0;
-/** A way there and back takes longer only where both are slow. */
+/** Exceeded only if request and response are both slow. */
 const TIMEOUT_MS = 13_000;
 
-export interface VmGroupProgramOptions extends Observing {
+export interface VmGroupProgramOptions extends ManagerListeners {
   readonly username: string;
   readonly password: string;
 }
 
-/** The operator's program, as far as VmGroups are concerned. */
-export function vmGroupProgram({ username, password, ...observing }: VmGroupProgramOptions): Program {
+/** Returns the operator's program, limited to VmGroups. */
+export function vmGroupProgram({ username, password, ...listeners }: VmGroupProgramOptions): Program {
   return async (world) => {
-    const { manager, log } = observedManager(world, observing);
-    const wakes = new Channel();
-    await using sites = new Sites([
-      new Site({
+    const { manager, log } = observedManager(world, listeners);
+    const events = new Channel();
+    await using vcenters = new VCenterPool([
+      new VCenter({
         world,
         log,
-        name: SITE,
+        name: VCENTER_NAME,
         placement: {},
         concurrency: CONCURRENCY,
-        wake: (group) => wakes.enqueue(group),
-        vcenter: new VcenterClient({
+        enqueue: (group) => events.enqueue(group),
+        client: new VcenterClient({
           world,
           server: VCENTER,
           credentials: () => ({ username, password }),
           timeoutMs: TIMEOUT_MS,
           observer: {
-            troubled: (error) => log.warn({ error: String(error) }, 'vCenter cannot be followed'),
+            onError: (error) => log.warn({ error: String(error) }, 'Inventory watch failed, retrying'),
           },
         }),
       }),
     ]);
-    const common = { world, log, cluster: CLUSTER, sites };
-    controlVmGroups(manager, { ...common, wakes, concurrency: 4 });
-    collectVmGroupGarbage(manager, { ...common, everyMs: SWEEP_MS, graceMs: GRACE_MS });
+    const common = { world, log, cluster: CLUSTER, vcenters };
+    controlVmGroups(manager, { ...common, events, concurrency: 4 });
+    collectVmGroupGarbage(manager, { ...common, everyMs: GC_INTERVAL_MS, graceMs: GRACE_MS });
     await manager.run(world.stopping);
   };
 }

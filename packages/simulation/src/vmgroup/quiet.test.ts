@@ -10,7 +10,7 @@ import { simulatedVcenter, VCENTER, VCENTER_FAULTS } from '../vcenter/simulated.
 import type { Simulation } from '../world/simulation.ts';
 import { readyOf, SERVED_VMGROUP } from './objects.ts';
 import { vmGroupProgram } from './program.ts';
-import { Strangers } from './strangers.ts';
+import { ThirdParties } from './third-parties.ts';
 import { FRESH, User } from './user.ts';
 
 const USER = { username: 'operator', password: 'the-password-of-vcenter' };
@@ -18,12 +18,14 @@ const SPEC = { replicas: 1, cpu: 1, memory: 1, template: 'small' };
 const SECOND = { namespace: 'default', name: 'second' };
 const SETTLING_MS = 10 * 60_000;
 const OUTAGE_MS = 60_000;
-/** A new group is reported on within this time, though vCenter is away. */
-const TOLD_MS = 2_000;
-/** Between two attempts to reach vCenter, a look at its health, and what is asked then. */
+/** Time within which a new group has a status, even if vCenter is unreachable. */
+const REPORTED_MS = 2_000;
+/**
+ * Time within which groups continue after an outage: retry interval, health check and the following requests.
+ */
 const BACK_MS = 8_000;
 
-/** One operator and a vCenter, in a world in which nothing goes wrong by itself. */
+/** Starts one operator and a vCenter without faults. */
 function quiet(simulation: Simulation) {
   const { schedule, network } = simulation;
   network.faulty = false;
@@ -35,13 +37,13 @@ function quiet(simulation: Simulation) {
   traffic.serve(VCENTER, vcenter, VCENTER_FAULTS);
   const program = vmGroupProgram({ ...USER, onQueue: () => undefined, onLog: () => undefined });
   const replicas = new Replicas({ simulation, traffic, names: ['alpha'], program });
-  new Strangers(simulation, vcenter, replicas, new Address(vcenter, vcenter)).settle();
+  new ThirdParties(simulation, vcenter, replicas, new Address(vcenter, vcenter)).setUp();
   replicas.start();
   const wait = (ms: number) => simulation.run({ until: schedule.now + ms });
   return { server, vcenter, user: new User(simulation), wait };
 }
 
-test('folders that no group uses any more are closed, with their views and filters', async () => {
+test('watches of unused folders are closed with their views and filters', async () => {
   const views: number[] = [];
   const filters: number[] = [];
   const folders: Scenario = {
@@ -56,7 +58,7 @@ test('folders that no group uses any more are closed, with their views and filte
       const count = async () => {
         const [session] = vcenter.sessions;
         filters.push(Math.max(...[...(session?.collectors.values() ?? [])].map(({ size }) => size)));
-        // A run of garbage collection has a view of its own for an instant.
+        // A run of garbage collection has its own view for a moment.
         const first = containerViews();
         await wait(5_000);
         views.push(Math.min(first, containerViews()));
@@ -76,31 +78,31 @@ test('folders that no group uses any more are closed, with their views and filte
   expect({ views, filters }).toEqual({ views: [12, 0], filters: [12, 0] });
 });
 
-test('in an outage each group says why at once, and when vCenter is back they go on within seconds', async () => {
+test('an outage is reported on every group at once, and groups continue seconds after it', async () => {
   const reasons: Record<string, readonly (string | undefined)[]> = {};
   const outage: Scenario = {
     name: 'outage',
     mustHappen: [],
     run: async (simulation) => {
       const { server, vcenter, user, wait } = quiet(simulation);
-      const told = () => [...server.objects(VmGroup)].map((group) => readyOf(group).reason);
+      const readyReasons = () => [...server.objects(VmGroup)].map((group) => readyOf(group).reason);
       user.create(FRESH, SPEC);
       await wait(SETTLING_MS);
 
       vcenter.outOfOrder = true;
       for (const { key } of vcenter.sessions) vcenter.kill(key);
       await wait(OUTAGE_MS);
-      reasons.during = told();
+      reasons.during = readyReasons();
       user.create(SECOND, SPEC);
       const isThere = () => [...server.objects(VmGroup)].length > 1;
       while (!isThere()) await wait(10);
-      await wait(TOLD_MS);
-      reasons.created = told();
+      await wait(REPORTED_MS);
+      reasons.created = readyReasons();
       vcenter.outOfOrder = false;
       await wait(BACK_MS);
-      reasons.back = told();
+      reasons.back = readyReasons();
       await wait(SETTLING_MS);
-      reasons.settled = told();
+      reasons.settled = readyReasons();
       return [];
     },
   };

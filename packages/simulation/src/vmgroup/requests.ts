@@ -1,9 +1,9 @@
 import type { Sent } from '../scenario/traffic.ts';
 import { methodIn } from '../vcenter/request.ts';
 import { VCENTER } from '../vcenter/simulated.ts';
-import type { Owner } from './outside.ts';
+import type { Owner } from './external-resources.ts';
 
-/** What changes something in vCenter. */
+/** vCenter methods that change something. */
 const CHANGES: ReadonlySet<string> = new Set([
   'CloneVM_Task',
   'ReconfigVM_Task',
@@ -19,7 +19,7 @@ const CHANGES: ReadonlySet<string> = new Set([
 
 const METHODS = new WeakMap<Sent, string>();
 
-/** What is called in vCenter; empty for what goes elsewhere. */
+/** Returns the vCenter method of a request; empty for requests to other servers. */
 export function methodOf(sent: Sent): string {
   if (sent.origin !== VCENTER) return '';
   const known = METHODS.get(sent);
@@ -33,13 +33,13 @@ export function isChange(sent: Sent): boolean {
   return CHANGES.has(methodOf(sent));
 }
 
-/** Whether a machine is asked for. */
+/** Whether the request clones a machine. */
 export function isClone(sent: Sent): boolean {
   return methodOf(sent) === 'CloneVM_Task';
 }
 
-/** The group and the slot for which a machine is asked for. */
-export function ownerAsked({ body = '' }: Sent): Owner {
+/** Returns the group and slot in a clone request. */
+export function requestedOwner({ body = '' }: Sent): Owner {
   return { uid: optionIn(body, 'vmwright.uid'), slot: Number(optionIn(body, 'vmwright.slot')) };
 }
 

@@ -11,71 +11,71 @@ import {
   noStuckFinalizer,
 } from '../invariants/objects.ts';
 import { emptyQueue } from '../invariants/queues.ts';
-import { isSettled, liveThrough } from '../scenario/history.ts';
-import { COMPACTED, usualTrouble } from '../scenario/must-happen.ts';
+import { FaultInjector } from '../scenario/fault-injector.ts';
+import { isSettled, runHistory } from '../scenario/history.ts';
+import { COMPACTED, commonFaults } from '../scenario/must-happen.ts';
 import { LEASE } from '../scenario/observed-manager.ts';
 import { Replicas } from '../scenario/replicas.ts';
 import { planRestore, RESTORED } from '../scenario/restore.ts';
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
-import { Trouble } from '../scenario/trouble.ts';
 import { Address } from '../vcenter/address.ts';
 import { type Pace, simulatedVcenter, VCENTER, VCENTER_FAULTS } from '../vcenter/simulated.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { layAmbush } from './ambush.ts';
-import { countInteresting, INTERESTING, TOLD } from './counting.ts';
-import { foldersAreRespected, foldersOfPeopleStay } from './folders.ts';
+import { CRITICAL_MOMENTS, countCriticalMoments, REPORTED } from './critical-moments.ts';
+import { externalResourcesOf } from './external-resources.ts';
+import { groupFoldersStay, userFoldersStay } from './folders.ts';
 import { ForeignChanges } from './foreign-changes.ts';
-import { SERVED_VMGROUP } from './objects.ts';
-import { outsideOf } from './outside.ts';
-import { FINALIZER, vmGroupProgram } from './program.ts';
 import {
-  fewLeaveAtATime,
   foreignMachinesLeftAlone,
-  letGoOnlyWhenAsked,
-  notLogged,
-  notTooBusy,
+  limitsConcurrency,
+  movedMachinesStay,
+  nameTakenIsTrue,
   noWantedMachineDestroyed,
-  oneMachineASlot,
-  onlyTheLeaderChanges,
+  oneMachinePerSlot,
+  onlyTheLeaderChangesVcenter,
+  orphanedOnlyWhenRequested,
+  passwordNotLogged,
   readyNeverGoesBack,
+  respectsMaxUnavailable,
   slotFirst,
-  slotsAreSteady,
+  slotsAreStable,
   slotsOutliveMachines,
-  takenMeansTaken,
-  takenOverMachinesStay,
-} from './promises.ts';
+} from './invariants.ts';
+import { SERVED_VMGROUP } from './objects.ts';
+import { FINALIZER, vmGroupProgram } from './program.ts';
 import { problemOf } from './settled.ts';
-import { STRANGE, Strangers } from './strangers.ts';
+import { injectTargetedFaults } from './targeted-faults.ts';
+import { THIRD_PARTY_ACTIONS, ThirdParties } from './third-parties.ts';
 import { FRESH, User } from './user.ts';
 
 const USER = { username: 'operator', password: 'the-password-of-vcenter' };
 
-/** Until all that the user has sent has landed, and a pause among it. */
+/** Time until all user requests have arrived, including a pause. */
 const USER_SETTLED_MS = 46_000;
-/** From him to the API server, when nothing goes wrong. */
-const LONGEST_WAY_MS = 13_000;
-/** Besides what any controller takes: a machine that was taken down in vain is left alone for up to 15 minutes. */
+/** Maximum transit time of a user request without faults. */
+const MAX_TRANSIT_MS = 13_000;
+/** Longer than the default bound: a machine whose resize was rejected backs off for up to 15 minutes. */
 const BOUND_MS = 1_200_000;
 
-/** At most; less than troubles last. */
+/** Maximum duration of the initial phase without faults; shorter than the fault phase. */
 const CALM_MS = 16_000;
 
-/** Two replicas of the operator over a vCenter, in a world in which all that can go wrong does. */
+/** Two replicas of the operator over a vCenter, under faults. */
 export const vmgroup: Scenario = {
   name: 'vmgroup',
   mustHappen: [
-    ...usualTrouble(VCENTER).filter((what) => what !== 'a list was old'),
-    ...STRANGE,
-    ...INTERESTING,
+    ...commonFaults(VCENTER).filter((what) => what !== 'a list was old'),
+    ...THIRD_PARTY_ACTIONS,
+    ...CRITICAL_MOMENTS,
     RESTORED,
-    ...Object.values(TOLD),
+    ...Object.values(REPORTED),
   ],
-  run: live,
+  run: runScenario,
 };
 
-function live(simulation: Simulation): Promise<readonly Violation[]> {
+function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   const { choices, schedule } = simulation;
   const server = startApiServer(simulation);
   server.serveResource(SERVED_VMGROUP);
@@ -84,11 +84,11 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
   const foreign = new ForeignChanges();
   const another = simulatedVcenter(simulation, USER, undefined, {
     instanceUuid: 'f7a7a9d2-5f1e-4b8b-9d7c-000000000002',
-    onChange: (what) => foreign.tell(what),
+    onChange: (what) => foreign.report(what),
   });
   const address = new Address(vcenter, another);
   const traffic = new Traffic(simulation);
-  const truth: Truth = { simulation, server, kind: VmGroup, outside: outsideOf(vcenter), traffic };
+  const truth: Truth = { simulation, server, kind: VmGroup, external: externalResourcesOf(vcenter), traffic };
   traffic.serve(API_SERVER, server);
   traffic.serve(VCENTER, address, VCENTER_FAULTS);
   const queues = new Map<string, WorkQueue>();
@@ -101,53 +101,53 @@ function live(simulation: Simulation): Promise<readonly Violation[]> {
     },
   });
   const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
-  const strangers = new Strangers(simulation, vcenter, replicas, address);
-  strangers.settle();
-  countInteresting(truth, vcenter);
+  const thirdParties = new ThirdParties(simulation, vcenter, replicas, address);
+  thirdParties.setUp();
+  countCriticalMoments(truth, vcenter);
   const holder = new Holder(truth, LEASE);
   let healedAt: number | undefined;
   const invariants = [
     ...invariantsOf(vcenter),
     foreign,
-    notLogged(USER.password, (read) => readers.push(read)),
+    passwordNotLogged(USER.password, (read) => readers.push(read)),
     nothingLeaked({ lease: LEASE, lines: (read) => readers.push(read) }),
     emptyQueue(() => queues.entries().find(([identity]) => holder.is(identity))?.[1]),
   ];
-  const trouble = new Trouble({
+  const faultInjector = new FaultInjector({
     simulation,
     replicas,
     origins: [API_SERVER, VCENTER],
     more: { [COMPACTED]: () => server.compact() },
   });
   const user = new User(simulation);
-  const troubleMs = 40_000 + choices.pick(40_000);
-  layAmbush(truth, { trouble, user, strangers, vcenter, pace, replicas });
+  const faultMs = 40_000 + choices.pick(40_000);
+  injectTargetedFaults(truth, { faultInjector, user, thirdParties, vcenter, pace, replicas });
   replicas.start();
-  user.plan(troubleMs);
-  strangers.plan(troubleMs);
-  planRestore(truth, troubleMs);
-  // Mostly: a leader that has not found its way into vCenter yet has nothing to lose.
+  user.plan(faultMs);
+  thirdParties.plan(faultMs);
+  planRestore(truth, faultMs);
+  // In most runs: a leader that has not connected to vCenter yet has no state to lose.
   if (!choices.oneIn(4)) calmAtFirst(simulation);
   const hasFresh = () => [...server.objects(VmGroup)].some(({ metadata }) => metadata.name === FRESH.name);
   const heal = () => {
     healedAt = schedule.now;
-    strangers.rest();
+    thirdParties.stop();
     user.create(FRESH, { replicas: 1, cpu: 1, memory: 1, template: 'small' });
     schedule.after(USER_SETTLED_MS, () => user.resume());
   };
-  const isRested = () => healedAt !== undefined && schedule.now > healedAt + USER_SETTLED_MS + LONGEST_WAY_MS;
-  return liveThrough({
+  const isReady = () => healedAt !== undefined && schedule.now > healedAt + USER_SETTLED_MS + MAX_TRANSIT_MS;
+  return runHistory({
     truth,
-    trouble,
+    faultInjector,
     invariants,
-    troubleMs,
+    faultMs,
     boundMs: BOUND_MS,
     onHealed: heal,
-    isConverged: () => isRested() && hasFresh() && isSettled(truth, invariants),
+    isConverged: () => isReady() && hasFresh() && isSettled(truth, invariants),
   });
 }
 
-/** Nothing goes wrong until there are machines. */
+/** Suppresses faults until machines exist. */
 function calmAtFirst({ schedule, network, choices }: Simulation): void {
   schedule.after(0, () => {
     network.faulty = false;
@@ -159,23 +159,23 @@ function calmAtFirst({ schedule, network, choices }: Simulation): void {
 
 function invariantsOf(vcenter: Vcenter): readonly Invariant[] {
   return [
-    oneMachineASlot(vcenter),
+    oneMachinePerSlot(vcenter),
     foreignMachinesLeftAlone(vcenter),
     noWantedMachineDestroyed(vcenter),
-    letGoOnlyWhenAsked(vcenter),
+    orphanedOnlyWhenRequested(vcenter),
     slotsOutliveMachines(vcenter),
-    takenOverMachinesStay(vcenter),
-    foldersAreRespected(vcenter),
-    foldersOfPeopleStay(vcenter),
+    movedMachinesStay(vcenter),
+    groupFoldersStay(vcenter),
+    userFoldersStay(vcenter),
     slotFirst,
-    slotsAreSteady,
-    fewLeaveAtATime,
-    notTooBusy(vcenter),
-    takenMeansTaken(vcenter),
+    slotsAreStable,
+    respectsMaxUnavailable,
+    limitsConcurrency(vcenter),
+    nameTakenIsTrue(vcenter),
     readyNeverGoesBack,
     finalizerStaysWhileWanted(FINALIZER),
     onlyTheLeaderWrites(API_SERVER, LEASE),
-    onlyTheLeaderChanges,
+    onlyTheLeaderChangesVcenter,
     noSecretOutsideSecrets(USER.password),
     noStuckFinalizer,
     converged((object, truth) => problemOf(object, truth, vcenter)),

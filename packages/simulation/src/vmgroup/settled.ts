@@ -2,19 +2,20 @@ import type { StoredObject } from '../apiserver/object.ts';
 import type { Truth } from '../invariants/invariant.ts';
 import type { Machine } from '../vcenter/machine.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
+import { folderOwnerOf, foldersIn, machinesOf, ownerOf, templateOf } from './external-resources.ts';
 import { countIn, isPaused, phaseOf, readyOf, slotsOf, type Wanted, wantedIn } from './objects.ts';
-import { folderOwnerOf, foldersIn, machinesOf, ownerOf, templateOf } from './outside.ts';
 
-/** What is wrong with a group at rest; undefined where all is as it should be. */
+/** Describes what is wrong with a group after convergence; undefined if nothing is. */
 export function problemOf(object: StoredObject, truth: Truth, vcenter: Vcenter): string | undefined {
   if (isPaused(object)) return undefined;
-  const isServed = served(object, vcenter) === undefined;
-  // A mark that is set late, when another group has the folder, takes it over: both go on then, side by side.
-  const problem = isTaken(object, truth, vcenter) && !isServed ? refused(object) : served(object, vcenter);
-  return problem && `${problem}, and its status is ${JSON.stringify(object.status)}`;
+  const isFine = machineProblem(object, vcenter) === undefined;
+  // A label that is set late can take over the folder of another group: both groups then use it.
+  const problem =
+    isTaken(object, truth, vcenter) && !isFine ? folderProblem(object) : machineProblem(object, vcenter);
+  return problem && `${problem}, but its status is ${JSON.stringify(object.status)}`;
 }
 
-/** Whether the folder of this name is another group's, which is there. */
+/** Whether the folder of this name belongs to another existing group. */
 function isTaken({ metadata }: StoredObject, { server, kind }: Truth, vcenter: Vcenter): boolean {
   const name = `${metadata.namespace}-${metadata.name}`;
   const folder = foldersIn(vcenter).find((each) => each.name === name);
@@ -23,13 +24,13 @@ function isTaken({ metadata }: StoredObject, { server, kind }: Truth, vcenter: V
   return [...server.objects(kind)].some((each) => each.metadata.uid === owner);
 }
 
-function refused(object: StoredObject): string | undefined {
+function folderProblem(object: StoredObject): string | undefined {
   const { reason } = readyOf(object);
   const isNothing = wantedIn(object).replicas === 0;
-  return reason === 'FolderTaken' || isNothing ? undefined : "its folder is another group's";
+  return reason === 'FolderTaken' || isNothing ? undefined : 'its folder belongs to another group';
 }
 
-function served(object: StoredObject, vcenter: Vcenter): string | undefined {
+function machineProblem(object: StoredObject, vcenter: Vcenter): string | undefined {
   const wanted = wantedIn(object);
   const machines = machinesOf(vcenter, object.metadata.uid ?? '');
   if (machines.length !== wanted.replicas) return `it has ${machines.length} of ${wanted.replicas} machines`;
@@ -41,7 +42,7 @@ function served(object: StoredObject, vcenter: Vcenter): string | undefined {
   if (phaseOf(object) !== 'RUNNING' || ready.status !== 'True') return 'its machines run';
   for (const name of ['currentReplicas', 'desiredReplicas', 'readyReplicas'])
     if (countIn(object, name) !== wanted.replicas) return `its ${name} is not ${wanted.replicas}`;
-  return toldWrongly(object, machines);
+  return statusProblem(object, machines);
 }
 
 function wrongWith(machine: Machine, wanted: Wanted): string | undefined {
@@ -52,13 +53,14 @@ function wrongWith(machine: Machine, wanted: Wanted): string | undefined {
   return templateOf(machine) === wanted.template ? undefined : `is from ${templateOf(machine)}`;
 }
 
-function toldWrongly(object: StoredObject, machines: readonly Machine[]): string | undefined {
+function statusProblem(object: StoredObject, machines: readonly Machine[]): string | undefined {
   const slots = slotsOf(object);
-  if (slots.length !== machines.length) return `${slots.length} machines are told of`;
+  if (slots.length !== machines.length) return `its status lists ${slots.length} machines`;
   for (const machine of machines) {
-    const told = slots.find(({ slot }) => slot === ownerOf(machine)?.slot);
-    const isTrue = told?.power === machine.power && told.name === machine.name && !told.isLeaving;
-    if (!isTrue || told.task !== undefined) return `${machine.id} is told of otherwise`;
+    const reported = slots.find(({ slot }) => slot === ownerOf(machine)?.slot);
+    const isTrue =
+      reported?.power === machine.power && reported.name === machine.name && !reported.isTerminating;
+    if (!isTrue || reported.task !== undefined) return `its status is wrong about ${machine.id}`;
   }
   return undefined;
 }

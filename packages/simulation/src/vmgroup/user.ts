@@ -1,36 +1,36 @@
 import { VmGroup } from '@vmwright/operator';
-import { type Ref as GroupRef, Person } from '../scenario/person.ts';
+import { type Ref as GroupRef, KubectlUser } from '../scenario/kubectl-user.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { PAUSED } from './objects.ts';
 
 export type { GroupRef };
 
-/** The user's groups. The folders of the first two have the same name. */
+/** The user's groups. The first two have the same folder name. */
 const GROUPS: readonly [GroupRef, ...GroupRef[]] = [
   { namespace: 'a-b', name: 'c' },
   { namespace: 'a', name: 'b-c' },
   { namespace: 'default', name: 'web' },
 ];
-/** Made when all is well again. */
+/** Created after healing. */
 export const FRESH: GroupRef = { namespace: 'default', name: 'fresh' };
 
 export const TEMPLATES = ['small', 'large'] as const;
 
 type Spec = VmGroup['spec'];
 
-/** Somebody who asks for machines, changes his mind, and lets go of them; sometimes all within seconds. */
+/** A user who creates, changes and deletes groups, sometimes within seconds. */
 export class User {
   readonly #simulation: Simulation;
-  readonly #person: Person<VmGroup>;
-  /** Called right before a group is asked for. */
+  readonly #kubectl: KubectlUser<VmGroup>;
+  /** Called right before a group is created. */
   onCreate: ((group: GroupRef) => void) | undefined;
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
-    this.#person = new Person(simulation, VmGroup);
+    this.#kubectl = new KubectlUser(simulation, VmGroup);
   }
 
-  /** Plans what he does within so many milliseconds. */
+  /** Plans the user's actions for the given number of milliseconds. */
   plan(ms: number): void {
     const { choices } = this.#simulation;
     for (const group of GROUPS) {
@@ -40,28 +40,28 @@ export class User {
         at += choices.oneIn(2) ? choices.pick(4_000) : choices.pick(ms / 3);
         return Math.min(at, ms);
       };
-      this.#person.at(at, () => this.create(group, this.#anything()));
+      this.#kubectl.at(at, () => this.create(group, this.#anything()));
       for (let count = choices.pick(4); count > 0; count--)
-        this.#person.at(later(), () => this.change(group));
+        this.#kubectl.at(later(), () => this.change(group));
       if (choices.oneIn(8)) {
-        this.#person.at(later(), () => this.annotate(group, PAUSED, 'true'));
-        this.#person.at(later(), () => this.annotate(group, PAUSED, null));
+        this.#kubectl.at(later(), () => this.annotate(group, PAUSED, 'true'));
+        this.#kubectl.at(later(), () => this.annotate(group, PAUSED, null));
       }
       if (!choices.oneIn(3)) continue;
-      this.#person.at(later(), () => (choices.oneIn(4) ? this.letGo(group) : this.delete(group)));
-      if (choices.oneIn(2)) this.#person.at(later(), () => this.create(group, this.#anything())); // another of the same name
+      this.#kubectl.at(later(), () => (choices.oneIn(4) ? this.orphan(group) : this.delete(group)));
+      if (choices.oneIn(2)) this.#kubectl.at(later(), () => this.create(group, this.#anything())); // a new group with the same name
     }
   }
 
   create(group: GroupRef, spec: Spec): void {
     const { namespace, name } = group;
     this.onCreate?.(group);
-    this.#person.does(`wants ${called(group)}: ${JSON.stringify(spec)}`, () =>
-      this.#person.client.create(VmGroup, { metadata: { namespace, name }, spec }),
+    this.#kubectl.run(`creates ${nameOf(group)}: ${JSON.stringify(spec)}`, () =>
+      this.#kubectl.client.create(VmGroup, { metadata: { namespace, name }, spec }),
     );
   }
 
-  /** Something about the group is wanted otherwise. */
+  /** Changes a random field of the spec. */
   change(group: GroupRef): void {
     const { choices } = this.#simulation;
     choices.one([
@@ -79,18 +79,18 @@ export class User {
   }
 
   delete(group: GroupRef): void {
-    this.#person.delete(group, called(group));
+    this.#kubectl.delete(group, nameOf(group));
   }
 
   annotate(group: GroupRef, annotation: string, value: string | null): void {
-    this.#person.annotate(group, called(group), annotation, value);
+    this.#kubectl.annotate(group, nameOf(group), annotation, value);
   }
 
-  letGo(group: GroupRef): void {
-    this.#person.letGo(group, called(group));
+  orphan(group: GroupRef): void {
+    this.#kubectl.orphan(group, nameOf(group));
   }
 
-  /** Pauses end. */
+  /** Ends all pauses. */
   resume(): void {
     for (const group of GROUPS) this.annotate(group, PAUSED, null);
   }
@@ -117,12 +117,12 @@ export class User {
   }
 
   #merge(group: GroupRef, spec: Partial<Spec>): void {
-    this.#person.does(`wants ${called(group)} with ${JSON.stringify(spec)}`, () =>
-      this.#person.client.mergePatch(VmGroup, group, { spec }),
+    this.#kubectl.run(`changes ${nameOf(group)} to ${JSON.stringify(spec)}`, () =>
+      this.#kubectl.client.mergePatch(VmGroup, group, { spec }),
     );
   }
 }
 
-function called({ namespace, name }: GroupRef): string {
+function nameOf({ namespace, name }: GroupRef): string {
   return `${namespace}/${name}`;
 }

@@ -10,14 +10,14 @@ const draw = (choices: Choices) => [
   choices.one(['a', 'b', 'c']),
 ];
 
-describe('choices', () => {
-  test('of one seed are the same each time, and of another seed others', () => {
-    const of = (seed: number) => Array.from({ length: 20 }, () => Choices.seeded(seed)).map(draw);
-    expect(new Set(of(7).map((drawn) => JSON.stringify(drawn))).size).toBe(1);
+describe('Choices', () => {
+  test('the same seed gives the same choices, another seed gives others', () => {
+    const draws = (seed: number) => Array.from({ length: 20 }, () => Choices.seeded(seed)).map(draw);
+    expect(new Set(draws(7).map((drawn) => JSON.stringify(drawn))).size).toBe(1);
     expect(draw(Choices.seeded(7))).not.toEqual(draw(Choices.seeded(8)));
   });
 
-  test('are written down so that their tape makes the same ones', () => {
+  test('replaying the recorded tape gives the same choices', () => {
     fc.assert(
       fc.property(fc.nat(), (seed) => {
         const seeded = Choices.seeded(seed, true);
@@ -28,11 +28,11 @@ describe('choices', () => {
     );
   });
 
-  test('beyond the end of a tape are harmless: no fault, the shortest delay, the first of all', () => {
+  test('an exhausted tape gives no fault, the shortest delay and the first item', () => {
     expect(draw(Choices.replayed([]))).toEqual([0, false, 1, 0, 'a']);
   });
 
-  test('take any numbers for a tape', () => {
+  test('a tape may hold any numbers', () => {
     fc.assert(
       fc.property(fc.array(fc.nat()), fc.integer({ min: 1, max: 100 }), (tape, n) => {
         const choices = Choices.replayed(tape);
@@ -41,7 +41,7 @@ describe('choices', () => {
     );
   });
 
-  test('of delays are mostly short, and now and then long', () => {
+  test('delays are mostly short and occasionally long', () => {
     const choices = Choices.seeded(1);
     const delays = Array.from({ length: 10_000 }, () => choices.delay());
     expect(delays.filter((ms) => ms <= 50).length).toBeGreaterThan(8_500);

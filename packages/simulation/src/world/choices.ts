@@ -1,9 +1,10 @@
 /**
- * Every delay, fault and order of a simulated run, from one source: so one seed is one history, and one list of numbers
- * (a tape) is too, which can be replayed, cut and made smaller until only what matters for a failure is left.
+ * The single source of every delay, fault and ordering in a simulated run. A run is fully determined by its seed, or by
+ * the list of numbers that were chosen (the tape). A tape can be replayed and shrunk to the choices that matter for a
+ * failure.
  *
- * Choice 0 is always the harmless one (no fault, the shortest delay, first come first served), so that an exhausted tape
- * goes on without trouble.
+ * Choice 0 is always the harmless one (no fault, the shortest delay, first in first out), so a run continues without
+ * faults when its tape is exhausted.
  */
 export class Choices {
   readonly #next: () => number;
@@ -15,61 +16,61 @@ export class Choices {
     this.#kept = keep ? [] : undefined;
   }
 
-  /** @param keep whether to write down what was chosen, for `tape` */
+  /** Draws from a pseudo-random generator. @param keep whether to record the choices in `tape` */
   static seeded(seed: number, keep = false): Choices {
     return new Choices(sfc32(seed), keep);
   }
 
-  /** What a tape says; numbers that are too large for a choice wrap around. */
+  /** Draws from a tape. A number too large for its choice wraps around. */
   static replayed(tape: readonly number[], keep = false): Choices {
     let at = 0;
     return new Choices(() => (at < tape.length ? -1 - (tape[at++] ?? 0) : -1), keep);
   }
 
-  /** How many choices were made. */
+  /** Number of choices made. */
   get taken(): number {
     return this.#taken;
   }
 
-  /** What was chosen so far: `replayed(tape)` makes the same choices. */
+  /** The choices made so far, if they are recorded. `replayed(tape)` makes the same choices. */
   get tape(): readonly number[] {
     return this.#kept ?? [];
   }
 
-  /** From 0 up to, but not including, `n`. */
+  /** Returns an integer from 0 up to, but not including, `n`. */
   pick(n: number): number {
     this.#taken += 1;
     const drawn = this.#next();
-    // A tape holds what was chosen (given as -1 - choice), a seed gives 32 bits to choose by.
+    // A tape yields -1 - choice, a seeded generator yields 32 random bits.
     const choice = drawn < 0 ? (-1 - drawn) % n : Math.floor((drawn / 2 ** 32) * n);
     this.#kept?.push(choice);
     return choice;
   }
 
-  /** True once in so many times. */
+  /** Returns true with probability 1/n; never if `n` is 0. */
   oneIn(n: number): boolean {
     return n > 0 && this.pick(n) === n - 1;
   }
 
-  one<T>(among: readonly [T, ...T[]]): T {
-    return among[this.pick(among.length)] ?? among[0];
+  one<T>(items: readonly [T, ...T[]]): T {
+    return items[this.pick(items.length)] ?? items[0];
   }
 
-  /** From 0 up to, but not including, 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   fraction(): number {
     return this.pick(2 ** 32) / 2 ** 32;
   }
 
   /**
-   * Milliseconds that something takes: mostly few, now and then very many. Short uniform delays hide the bugs that need
-   * one thing to take longer than five others.
+   * Returns a duration in milliseconds: usually short, and with probability 1/12 up to `longestMs`. Short uniform delays
+   * would hide bugs that need one operation to take longer than five others together.
    */
   delay(usualMs = 50, longestMs = 12_000): number {
     return 1 + (this.oneIn(12) ? this.pick(longestMs) : this.pick(usualMs));
   }
 }
 
-/** Small, fast, and with a period that no two seeds share. */
+/** The sfc32 generator: small, fast, with a long period for every seed. */
 function sfc32(seed: number): () => number {
   let a = seed | 0;
   let b = Math.trunc(seed / 2 ** 32) | 0;
@@ -83,6 +84,6 @@ function sfc32(seed: number): () => number {
     c = (((c << 21) | (c >>> 11)) + sum) | 0;
     return sum >>> 0;
   };
-  for (let i = 0; i < 12; i++) next(); // seeds that lie side by side have nothing in common any more
+  for (let i = 0; i < 12; i++) next(); // decorrelates adjacent seeds
   return next;
 }

@@ -1,4 +1,4 @@
-/** How often each kind of thing has happened: a fault that never did was never tested. */
+/** Counts how often each event or fault happened, to show that every fault was actually injected. */
 export class Counts {
   readonly #counts = new Map<string, number>();
 
@@ -10,7 +10,7 @@ export class Counts {
     return this.#counts.get(what) ?? 0;
   }
 
-  /** Adds all that another run has counted. */
+  /** Adds the counts of another run. */
   include(other: Counts): void {
     for (const [what, count] of other.#counts) this.add(what, count);
   }

@@ -1,32 +1,32 @@
 import type { Choices } from './choices.ts';
 
-/** What may happen to a request. */
+/** Faults that the network can inject into a request. */
 export const REQUEST_FAULTS = [
-  'lost', // never arrives; the client sees a broken connection
-  'half-open', // never arrives, and the client hears nothing
-  'refused', // arrives; 500, and nothing was done
-  'throttled', // arrives; 429 with Retry-After, and nothing was done
-  'reset', // carried out, and the connection breaks before the answer
-  'answer lost', // carried out, and the client hears nothing
-  'late', // arrives seconds later, perhaps when the client has long given up
+  'lost', // never arrives; the client gets a connection error
+  'half-open', // never arrives; the client gets neither a response nor an error
+  'refused', // arrives; the server returns 500 without acting
+  'throttled', // arrives; the server returns 429 with Retry-After without acting
+  'reset', // executed; the connection breaks before the response
+  'answer lost', // executed; the client gets neither a response nor an error
+  'late', // arrives seconds later, possibly after the client timed out
 ] as const;
 
 export type RequestFault = (typeof REQUEST_FAULTS)[number];
 
-/** What may happen to a stream, beside coming late. */
+/** Faults that the network can inject into a stream, in addition to delays. */
 export const STREAM_FAULTS = [
-  'cut', // breaks
-  'stalled', // falls silent, and nobody is told
+  'cut', // the connection breaks
+  'stalled', // no more lines arrive; neither side gets an error
 ] as const;
 
 export type StreamFault = (typeof STREAM_FAULTS)[number];
 
-/** How often things go wrong on the way to a server. 0 is never. */
+/** Fault rates on the connections to a server. A rate of n means one in n; 0 means never. */
 export interface FaultRates {
-  /** One request in so many. */
+  /** One request in n is hit by a fault. */
   readonly request: number;
   readonly requestFaults: readonly [RequestFault, ...RequestFault[]];
-  /** One line of a stream in so many. */
+  /** One line of a stream in n is hit by a fault. */
   readonly line: number;
   readonly streamFaults: readonly [StreamFault, ...StreamFault[]];
 }

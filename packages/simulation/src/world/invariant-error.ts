@@ -1,4 +1,4 @@
-/** Ends a run: an invariant that holds in every scenario is violated. */
+/** Ends a run when an invariant that applies to every scenario is violated. */
 export class InvariantError extends Error {
   readonly invariant: string;
 

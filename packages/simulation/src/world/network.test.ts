@@ -2,18 +2,18 @@ import type { TransportResponse } from '@vmwright/runtime';
 import { describe, expect, test } from 'vitest';
 import { Choices } from './choices.ts';
 import type { FaultRates, RequestFault, StreamFault } from './faults.ts';
-import type { Answer, ServerStream } from './server.ts';
+import type { ModelResponse, ServerStream } from './server.ts';
 import { Simulation } from './simulation.ts';
 
 const ORIGIN = 'https://server';
 
-/** A server that writes down what arrives, and streams what it is told to. */
+/** Starts a client and a server that records the requests it receives; the test sends lines on `streams`. */
 function start(choices: Choices, faults: Partial<FaultRates> = {}) {
   const simulation = new Simulation({ choices });
   const arrived: string[] = [];
   const streams: ServerStream[] = [];
   let closed = 0;
-  const receive = ({ method, path }: { method: string; path: string }): Answer => {
+  const receive = ({ method, path }: { method: string; path: string }): ModelResponse => {
     arrived.push(`${method} ${path}`);
     if (path !== '/stream') return { status: 200, body: 'done' };
     return {
@@ -26,7 +26,7 @@ function start(choices: Choices, faults: Partial<FaultRates> = {}) {
       },
     };
   };
-  const refuse = (status: number, seconds?: number) => ({
+  const reject = (status: number, seconds?: number) => ({
     status,
     body: 'no',
     headers: { 'retry-after': String(seconds) },
@@ -38,20 +38,20 @@ function start(choices: Choices, faults: Partial<FaultRates> = {}) {
     streamFaults: ['cut'],
     ...faults,
   };
-  simulation.network.serve(ORIGIN, { receive, refuse }, rates);
+  simulation.network.serve(ORIGIN, { receive, reject }, rates);
   simulation.network.faulty = true;
   const world = simulation.start('client');
   const transport = world.connect({ origin: ORIGIN });
   return { simulation, world, transport, arrived, streams, closed: () => closed };
 }
 
-/** What becomes of one request when all requests suffer the same. */
+/** Sends one request that is hit by the given fault, and returns what the client and the server saw. */
 async function sendUnder(fault: RequestFault, giveUpMs = 5_000) {
-  // The tape of choices is all that happens: everything at its shortest, and the fault for certain.
+  // With an empty tape every delay is the shortest; a rate of 1 makes the fault certain.
   const started = start(Choices.replayed([]), { request: 1, requestFaults: [fault] });
   const { simulation, transport, world, arrived } = started;
   const giveUp = new AbortController();
-  world.after(giveUpMs, () => giveUp.abort(new Error('given up')));
+  world.after(giveUpMs, () => giveUp.abort(new Error('timed out')));
   let outcome = 'nothing';
   transport
     .request({ method: 'POST', path: '/x', headers: {}, signal: giveUp.signal })
@@ -59,7 +59,7 @@ async function sendUnder(fault: RequestFault, giveUpMs = 5_000) {
       (response) => `${response.status} after ${response.header('retry-after') ?? '-'}`,
       (error: Error) => error.message,
     )
-    .then((what) => (outcome = `${what} at ${world.monotonic()}`));
+    .then((result) => (outcome = `${result} at ${world.monotonic()}`));
   await simulation.run({ until: 60_000 });
   return { outcome, arrived, counted: simulation.counts.of(`request ${fault}`) };
 }
@@ -67,40 +67,40 @@ async function sendUnder(fault: RequestFault, giveUpMs = 5_000) {
 describe('a request', () => {
   test.for<readonly [RequestFault, string, number]>([
     ['lost', 'connect ECONNREFUSED at 1', 0],
-    ['half-open', 'given up at 5000', 0],
+    ['half-open', 'timed out at 5000', 0],
     ['refused', '500 after undefined at 2', 0],
     ['throttled', '429 after 1 at 2', 0],
     ['reset', 'read ECONNRESET at 2', 1],
-    ['answer lost', 'given up at 5000', 1],
+    ['answer lost', 'timed out at 5000', 1],
     ['late', '200 after - at 1002', 1],
-  ])('that is %s: the client sees "%s", the server %i', async ([fault, outcome, count]) => {
+  ])('%s: the client sees "%s", the server receives %i', async ([fault, outcome, count]) => {
     const sent = await sendUnder(fault);
     expect(sent.outcome).toBe(outcome);
     expect(sent.arrived).toHaveLength(count);
     expect(sent.counted).toBe(1);
   });
 
-  test('that is late arrives also when the client has given up', async () => {
+  test('a late request arrives even after the client timed out', async () => {
     const { outcome, arrived } = await sendUnder('late', 500);
-    expect(outcome).toBe('given up at 500');
+    expect(outcome).toBe('timed out at 500');
     expect(arrived).toEqual(['POST /x']);
   });
 
-  test('on the wire arrives although its sender has crashed, who never hears of it', async () => {
+  test('a request in transit arrives after its sender crashed, and the sender gets no response', async () => {
     const { simulation, transport, world, arrived } = start(Choices.replayed([]));
     simulation.network.faulty = false;
-    let heard = false;
+    let responded = false;
     world.after(1, () => {
-      void transport.request({ method: 'POST', path: '/x', headers: {} }).then(() => (heard = true));
+      void transport.request({ method: 'POST', path: '/x', headers: {} }).then(() => (responded = true));
     });
     simulation.schedule.after(1.5, () => world.process.crash());
     await simulation.run({ until: 1_000 });
     expect(arrived).toEqual(['POST /x']);
-    expect(heard).toBe(false);
+    expect(responded).toBe(false);
     expect(simulation.counts.of('request arrived after a crash')).toBe(1);
   });
 
-  test('of a process that has just crashed does not leave it', async () => {
+  test('a process that has just crashed sends no request', async () => {
     const { simulation, transport, world, arrived } = start(Choices.replayed([]));
     world.after(1, () => {
       world.process.crash();
@@ -110,24 +110,24 @@ describe('a request', () => {
     expect(arrived).toEqual([]);
   });
 
-  test('does not get through a partition, for this process and this server alone, until it is mended', async () => {
+  test('a partition blocks one process from one server until it heals', async () => {
     const { simulation, transport, arrived } = start(Choices.replayed([]));
     const other = simulation.start('other').connect({ origin: ORIGIN });
     const send = (from: typeof transport, path: string) =>
       void from.request({ method: 'POST', path, headers: {} }).catch(() => undefined);
-    simulation.network.part('client', ORIGIN);
-    send(transport, '/parted');
+    simulation.network.partition('client', ORIGIN);
+    send(transport, '/partitioned');
     send(other, '/other');
     await simulation.run({ until: 60_000 });
-    simulation.network.mend('client', ORIGIN);
-    send(transport, '/mended');
+    simulation.network.heal('client', ORIGIN);
+    send(transport, '/healed');
     await simulation.run({ until: 120_000 });
-    expect(arrived).toEqual(['POST /other', 'POST /mended']);
+    expect(arrived).toEqual(['POST /other', 'POST /healed']);
   });
 });
 
 describe('a stream', () => {
-  /** Reads a stream of ten lines, of which the reader may leave early. */
+  /** Reads a stream of ten lines. The reader closes the stream after `leaveAfter` lines. */
   async function read(
     choices: Choices,
     faults: Partial<FaultRates> = {},
@@ -153,7 +153,7 @@ describe('a stream', () => {
     return { ...started, lines, end: () => end, world };
   }
 
-  test('comes in order however long each line takes, and to its end', async () => {
+  test('delivers all lines in order, whatever delay each line has', async () => {
     for (let seed = 1; seed <= 50; seed++) {
       const { simulation, lines, end } = await read(Choices.seeded(seed));
       await simulation.run({ until: 120_000 });
@@ -165,7 +165,7 @@ describe('a stream', () => {
   test.for<readonly [StreamFault, string]>([
     ['cut', 'read ECONNRESET'],
     ['stalled', 'open'],
-  ])('that is %s has told the lines before, and is %s', async ([fault, outcome]) => {
+  ])('%s: the earlier lines arrive and the reader sees "%s"', async ([fault, outcome]) => {
     const { simulation, lines, end, closed } = await read(Choices.seeded(5), {
       line: 6,
       streamFaults: [fault],
@@ -178,7 +178,7 @@ describe('a stream', () => {
     expect(simulation.counts.of(`stream ${fault}`)).toBe(1);
   });
 
-  test('breaks when its server is started anew, after what was sent before', async () => {
+  test('breaks when its server restarts, after the lines sent before', async () => {
     const { simulation, lines, end, closed } = await read(Choices.seeded(3));
     simulation.schedule.after(30_004.5, () => simulation.network.cut(ORIGIN));
     await simulation.run({ until: 120_000 });
@@ -186,7 +186,7 @@ describe('a stream', () => {
     expect([end(), closed()]).toEqual(['read ECONNRESET', 1]);
   });
 
-  test('whose reader leaves or crashes is closed at the server', async () => {
+  test('is closed at the server when its reader stops reading or crashes', async () => {
     const left = await read(Choices.seeded(1), {}, 3);
     await left.simulation.run({ until: 120_000 });
     expect([left.lines.length, left.closed()]).toEqual([3, 1]);
@@ -196,7 +196,7 @@ describe('a stream', () => {
     expect([crashed.lines.length, crashed.closed(), crashed.end()]).toEqual([0, 1, 'open']);
   });
 
-  test('waits for a reader that is paused, in order', async () => {
+  test('buffers lines in order while the reader is paused', async () => {
     const { simulation, lines, world } = await read(Choices.seeded(2));
     simulation.schedule.after(29_000, () => world.process.pause());
     simulation.schedule.after(100_000, () => world.process.resume());

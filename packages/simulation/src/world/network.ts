@@ -5,18 +5,18 @@ import { type FaultRates, type RequestFault, requestFault, streamFault, USUAL_FA
 import { InvariantError } from './invariant-error.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Schedule } from './schedule.ts';
-import type { Answer, ModelServer, WholeAnswer } from './server.ts';
+import type { BufferedResponse, ModelResponse, ModelServer } from './server.ts';
 import { Stream } from './stream.ts';
 import type { Trace } from './trace.ts';
-import { ENDED_TERM, isOfAnEndedTerm } from './work.ts';
+import { ENDED_TERM, isInEndedTerm } from './work-tracker.ts';
 
 /**
- * On its way where nothing goes wrong: as usual, and one in so many for up to two seconds. With the twelve seconds of bad times,
- * leaders would go on losing their leases, and whatever is not noticed would be seen by the next one who comes to lead.
+ * Delay bounds while `faulty` is off. With the 12 s maximum of faulty times, leaders would keep losing their leases, and
+ * each new leader would find, and so hide, changes that the previous one missed.
  */
 const USUAL_MS = 50;
-const LONGEST_CALM_MS = 2_000;
-/** How long a late request is on its way, beside its usual delay. */
+const MAX_CALM_MS = 2_000;
+/** Maximum extra delay of a late request. */
 const LATE_MS = 30_000;
 
 export interface NetworkParts {
@@ -32,39 +32,40 @@ interface Served {
 }
 
 /**
- * The way from processes to servers: each request and answer takes its time, and some go wrong (see `faults.ts`).
+ * The simulated network between processes and servers. Each request and response has a delay, and some are hit by a
+ * fault (see `faults.ts`).
  *
- * Guarantees: what a client has sent may arrive long after it gave up, also after it crashed. A client that sees no
- * answer knows nothing. Lines of one stream come in order.
+ * Guarantees: a request may arrive long after its client timed out or crashed. A client without a response cannot know
+ * whether the request was executed. The lines of one stream arrive in order.
  */
 export class Network {
   readonly #parts: NetworkParts;
   readonly #servers = new Map<string, Served>();
   readonly #partitions = new Set<string>();
-  /** Streams by the origin that they come from. */
+  /** Open streams by the origin of their server. */
   readonly #streams = new Map<string, Set<Stream>>();
-  /** Whether things go wrong at all. Delays are there in any case, if shorter. */
+  /** Whether faults are injected. Without faults, delays remain but are shorter. */
   faulty = false;
 
   constructor(parts: NetworkParts) {
     this.#parts = parts;
   }
 
-  /** Puts a server at an origin: `https://api.simulated`. */
+  /** Registers a server at an origin such as `https://api.simulated`. */
   serve(origin: string, server: ModelServer, faults: FaultRates = USUAL_FAULTS): void {
     this.#servers.set(origin, { server, faults });
   }
 
-  /** Nothing gets from this process to that server and back any more, silently, until `mend`. */
-  part(process: string, origin: string): void {
+  /** Silently drops all traffic between a process and a server until `heal`. */
+  partition(process: string, origin: string): void {
     this.#partitions.add(`${process} ${origin}`);
   }
 
-  mend(process: string, origin: string): void {
+  heal(process: string, origin: string): void {
     this.#partitions.delete(`${process} ${origin}`);
   }
 
-  /** Breaks all streams of a server, as when it is started anew. */
+  /** Breaks all streams of a server, as a restart does. */
   cut(origin: string): void {
     for (const stream of this.#streams.get(origin) ?? []) stream.break();
   }
@@ -91,17 +92,17 @@ export class Network {
     const served = this.#servers.get(origin);
     if (served === undefined) return Promise.reject(new Error(`getaddrinfo ENOTFOUND ${origin}`));
     const { schedule, choices } = this.#parts;
-    // Reads of vCenter are POSTs too; a change is what asks a fence right before it is sent.
+    // vCenter's reads are POSTs too; only a change has `beforeSend`, the fence check.
     const isChange = request.method !== 'GET' && request.beforeSend !== undefined;
-    if (isChange && isOfAnEndedTerm())
+    if (isChange && isInEndedTerm())
       schedule.fail(new InvariantError(ENDED_TERM, `${process.name} sends ${nameOf(request)}`));
     const exchange = new Exchange(process, request, open);
-    const fault = this.#isParted(process, origin)
+    const fault = this.#isPartitioned(process, origin)
       ? choices.one(['half-open', 'lost'] as const)
       : this.faulty
         ? requestFault(choices, served.faults)
         : undefined;
-    if (fault !== undefined) this.#tell(process, `${fault}: ${nameOf(request)}`, `request ${fault}`);
+    if (fault !== undefined) this.#note(process, `${fault}: ${nameOf(request)}`, `request ${fault}`);
     switch (fault) {
       case 'half-open':
         break;
@@ -114,7 +115,7 @@ export class Network {
         schedule.after(late + this.#delay(), arrive);
       }
     }
-    return exchange.answered;
+    return exchange.response;
   }
 
   #arrive(
@@ -125,33 +126,33 @@ export class Network {
   ): void {
     const { request, process } = exchange;
     const { counts } = this.#parts;
-    if (this.#isParted(process, origin)) return;
+    if (this.#isPartitioned(process, origin)) return;
     if (exchange.isOver) {
-      if (request.method === 'GET') return; // nobody hears the answer, and it changes nothing
+      if (request.method === 'GET') return; // no client is waiting, and a GET has no effect
       counts.add(process.gone ? 'request arrived after a crash' : 'request arrived after the client gave up');
     }
-    const answer = answerTo(server, request, fault, () => 1 + this.#parts.choices.pick(3));
-    this.#tell(process, `${nameOf(request)} → ${answer.status}`);
+    const response = respond(server, request, fault, () => 1 + this.#parts.choices.pick(3));
+    this.#note(process, `${nameOf(request)} → ${response.status}`);
     if (fault === 'answer lost') return;
     const error = fault === 'reset' ? new Error('read ECONNRESET') : undefined;
-    this.#answer(exchange, origin, answer, faults, error);
+    this.#deliver(exchange, origin, response, faults, error);
   }
 
-  #answer(
+  #deliver(
     exchange: Exchange,
     origin: string,
-    answer: Answer,
+    response: ModelResponse,
     faults: FaultRates,
     error: Error | undefined,
   ): void {
     const { schedule, choices } = this.#parts;
     const { process } = exchange;
     if (exchange.isOver) return;
-    if (error !== undefined || !('open' in answer)) {
+    if (error !== undefined || !('open' in response)) {
       const arrive = () => {
-        if (this.#isParted(process, origin)) return;
+        if (this.#isPartitioned(process, origin)) return;
         if (error !== undefined) exchange.fail(error);
-        else if ('body' in answer) exchange.resolve(responseOf(answer));
+        else if ('body' in response) exchange.resolve(transportResponseOf(response));
       };
       schedule.after(this.#delay(), arrive, process);
       return;
@@ -159,23 +160,23 @@ export class Network {
     const stream = new Stream(schedule, process, {
       delay: () => this.#delay(),
       fault: () => {
-        if (this.#isParted(process, origin)) return 'stalled';
+        if (this.#isPartitioned(process, origin)) return 'stalled';
         const found = this.faulty ? streamFault(choices, faults) : undefined;
         if (found !== undefined)
-          this.#tell(process, `${found}: ${nameOf(exchange.request)}`, `stream ${found}`);
+          this.#note(process, `${found}: ${nameOf(exchange.request)}`, `stream ${found}`);
         return found;
       },
     });
     exchange.onFail = (reason) => stream.fail(reason);
     const streams = this.#streams.get(origin) ?? new Set();
     this.#streams.set(origin, streams.add(stream));
-    const close = answer.open(stream);
+    const close = response.open(stream);
     stream.onClose = () => {
       streams.delete(stream);
       close();
     };
     const head = {
-      status: answer.status,
+      status: response.status,
       header: () => undefined,
       text: () => wholeOf(stream),
       lines: () => stream.lines(),
@@ -185,54 +186,54 @@ export class Network {
 
   #delay(): number {
     const { choices } = this.#parts;
-    return this.faulty ? choices.delay() : choices.delay(USUAL_MS, LONGEST_CALM_MS);
+    return this.faulty ? choices.delay() : choices.delay(USUAL_MS, MAX_CALM_MS);
   }
 
-  #isParted(process: SimulatedProcess, origin: string): boolean {
+  #isPartitioned(process: SimulatedProcess, origin: string): boolean {
     return this.#partitions.size > 0 && this.#partitions.has(`${process.name} ${origin}`);
   }
 
-  #tell({ name }: SimulatedProcess, what: string, counted?: string): void {
+  #note({ name }: SimulatedProcess, what: string, counted?: string): void {
     const { schedule, trace, counts } = this.#parts;
     trace.note(schedule.now, name, what);
     if (counted !== undefined) counts.add(counted);
   }
 }
 
-/** A request of a process, until it is answered for good or given up. */
+/** A request of a process, until it has its full response, failed or was aborted. */
 class Exchange {
   readonly process: SimulatedProcess;
   readonly request: TransportRequest;
-  readonly answered: Promise<TransportResponse>;
+  readonly response: Promise<TransportResponse>;
   onFail: ((reason: Error) => void) | undefined;
   readonly #open: Set<Exchange>;
   readonly #settle: PromiseWithResolvers<TransportResponse>;
-  readonly #aborted = () => this.#fail(toError(this.request.signal?.reason));
-  readonly #forget: () => void;
-  #over = false;
+  readonly #onAbort = () => this.#fail(toError(this.request.signal?.reason));
+  readonly #unregister: () => void;
+  #isSettled = false;
 
   constructor(process: SimulatedProcess, request: TransportRequest, open: Set<Exchange>) {
     this.process = process;
     this.request = request;
     this.#open = open;
     this.#settle = Promise.withResolvers();
-    this.answered = this.#settle.promise;
-    request.signal?.addEventListener('abort', this.#aborted, { once: true });
-    this.#forget = process.onCrash(() => {
-      this.onFail?.(new Error('the process has crashed')); // its socket closes, and the server stops sending
+    this.response = this.#settle.promise;
+    request.signal?.addEventListener('abort', this.#onAbort, { once: true });
+    this.#unregister = process.onCrash(() => {
+      this.onFail?.(new Error('the process crashed')); // its socket closes, and the server stops sending
       this.#end();
     });
     open.add(this);
   }
 
   get isOver(): boolean {
-    return this.#over;
+    return this.#isSettled;
   }
 
-  /** @param lasting its body is still to come */
+  /** @param lasting the body is streamed and still to come */
   resolve(response: TransportResponse, lasting = false): void {
     this.process.enter(() => {
-      if (this.#over) return;
+      if (this.#isSettled) return;
       if (!lasting) this.#end();
       this.#settle.resolve(response);
     });
@@ -243,32 +244,32 @@ class Exchange {
   }
 
   #fail(error: Error): void {
-    if (this.#over) return;
+    if (this.#isSettled) return;
     this.#end();
     this.onFail?.(error);
     this.#settle.reject(error);
   }
 
   #end(): void {
-    this.#over = true;
+    this.#isSettled = true;
     this.#open.delete(this);
-    this.#forget();
-    this.request.signal?.removeEventListener('abort', this.#aborted);
+    this.#unregister();
+    this.request.signal?.removeEventListener('abort', this.#onAbort);
   }
 }
 
-function answerTo(
+function respond(
   server: ModelServer,
   request: TransportRequest,
   fault: RequestFault | undefined,
   retryAfterSeconds: () => number,
-): Answer {
-  if (fault === 'refused') return server.refuse(500);
-  if (fault === 'throttled') return server.refuse(429, retryAfterSeconds());
+): ModelResponse {
+  if (fault === 'refused') return server.reject(500);
+  if (fault === 'throttled') return server.reject(429, retryAfterSeconds());
   return server.receive(request);
 }
 
-function responseOf({ status, headers = {}, body }: WholeAnswer): TransportResponse {
+function transportResponseOf({ status, headers = {}, body }: BufferedResponse): TransportResponse {
   return {
     status,
     header: (name) => headers[name],

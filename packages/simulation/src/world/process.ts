@@ -1,20 +1,20 @@
-import type { Owner } from './agenda.ts';
+import type { Owner } from './event-heap.ts';
 import type { Schedule } from './schedule.ts';
 
 /**
- * A process on a machine of its own. Its code goes on only by what comes in from the world (a timer, an answer, a line of
- * a stream), so whoever holds that back holds the process.
+ * A simulated process on its own machine. Its code only continues through input from the world (a timer, a response, a
+ * line of a stream), so withholding that input pauses the process.
  *
- * Guarantees: a crashed one never does anything again, while what it has sent still arrives; a paused one gets all that
- * came meanwhile when it goes on, in any order but for the lines of one stream.
+ * Guarantees: a crashed process never runs again, but its requests in transit still arrive. A resumed process receives
+ * all the input that arrived during the pause, in any order except that the lines of one stream stay in order.
  */
 export class SimulatedProcess implements Owner {
   readonly name: string;
   readonly startedAt: number;
-  /** How far its wall clock is off. Changing it makes the clock jump; the monotonic one never does. */
+  /** Offset of the wall clock in milliseconds. Changing it makes the wall clock jump, never the monotonic clock. */
   skewMs = 0;
   readonly #schedule: Schedule;
-  readonly #endings = new Set<() => void>();
+  readonly #crashListeners = new Set<() => void>();
   #state: 'running' | 'paused' | 'crashed' = 'running';
   #held: (() => void)[] = [];
 
@@ -28,12 +28,12 @@ export class SimulatedProcess implements Owner {
     return this.#state;
   }
 
-  /** It has crashed: what was planned for it does not happen. */
+  /** Whether the process has crashed. Its scheduled events are then skipped. */
   get gone(): boolean {
     return this.#state === 'crashed';
   }
 
-  /** Lets its code go on, as soon as it runs. */
+  /** Runs `act` now, or on resume if the process is paused, or never if it has crashed. */
   enter(act: () => void): void {
     if (this.#state === 'running') act();
     else if (this.#state === 'paused') this.#held.push(act);
@@ -51,18 +51,18 @@ export class SimulatedProcess implements Owner {
     for (const act of held) this.#schedule.after(0, () => this.enter(act), this);
   }
 
-  /** For good; who comes back is a new process. */
+  /** Crashes the process for good; a restart is a new process. */
   crash(): void {
     if (this.#state === 'crashed') return;
     this.#state = 'crashed';
     this.#held = [];
-    for (const ending of this.#endings) ending();
-    this.#endings.clear();
+    for (const listener of this.#crashListeners) listener();
+    this.#crashListeners.clear();
   }
 
-  /** Called when it crashes, by what holds something open for it. @returns takes that back */
-  onCrash(ending: () => void): () => void {
-    this.#endings.add(ending);
-    return () => void this.#endings.delete(ending);
+  /** Registers a callback for when the process crashes. @returns a function that unregisters it */
+  onCrash(listener: () => void): () => void {
+    this.#crashListeners.add(listener);
+    return () => void this.#crashListeners.delete(listener);
   }
 }

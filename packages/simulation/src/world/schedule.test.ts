@@ -4,8 +4,8 @@ import { Schedule } from './schedule.ts';
 
 const scheduleOf = (seed: number) => new Schedule(Choices.seeded(seed));
 
-describe('a schedule', () => {
-  test('lets things happen in the order of their times, and time stands where they do', async () => {
+describe('Schedule', () => {
+  test('runs events in time order and sets `now` to the time of each', async () => {
     const schedule = scheduleOf(1);
     const seen: number[] = [];
     for (const ms of [30, 10, 20]) schedule.after(ms, () => seen.push(schedule.now));
@@ -16,7 +16,7 @@ describe('a schedule', () => {
     expect(seen).toEqual([10, 20, 30]);
   });
 
-  test('lets all that an event causes happen before the next one', async () => {
+  test('runs everything that an event causes before the next event', async () => {
     const schedule = scheduleOf(1);
     const seen: string[] = [];
     const chain = async (name: string) => {
@@ -30,7 +30,7 @@ describe('a schedule', () => {
     expect(seen).toEqual(['first', 'second', 'third']);
   });
 
-  test('has what is due at the same moment happen in any order, the same for the same seed', async () => {
+  test('runs simultaneous events in an order determined by the seed', async () => {
     const orderOf = async (seed: number) => {
       const schedule = scheduleOf(seed);
       let order = '';
@@ -43,7 +43,7 @@ describe('a schedule', () => {
     expect(new Set(orders).size).toBeGreaterThan(10);
   });
 
-  test('does not do what is cancelled', async () => {
+  test('skips cancelled events', async () => {
     const schedule = scheduleOf(1);
     let done = false;
     const planned = schedule.after(5, () => (done = true));
@@ -52,7 +52,7 @@ describe('a schedule', () => {
     expect(done).toBe(false);
   });
 
-  test('ends when it is told that all is done, or when nothing is left', async () => {
+  test('a run ends when `done` returns true or no event is left', async () => {
     const schedule = scheduleOf(1);
     let count = 0;
     const again = () => {
@@ -66,8 +66,8 @@ describe('a schedule', () => {
   });
 });
 
-describe('a run fails', () => {
-  test('with what an event throws', async () => {
+describe('Schedule.run rejects', () => {
+  test('with the error that an event throws', async () => {
     const schedule = scheduleOf(1);
     schedule.after(1, () => {
       throw new Error('thrown');
@@ -75,7 +75,7 @@ describe('a run fails', () => {
     await expect(schedule.run({ until: 10 })).rejects.toThrow('thrown');
   });
 
-  test('with a rejection that nobody has caught when its event is over, even if somebody does later', async () => {
+  test('with a rejection that is unhandled when its event ends, even if it is handled later', async () => {
     const schedule = scheduleOf(1);
     let rejected: Promise<never> | undefined;
     schedule.after(1, () => {
@@ -86,7 +86,7 @@ describe('a run fails', () => {
     expect(schedule.now).toBeLessThan(2);
   });
 
-  test('with what a listener of a signal throws', async () => {
+  test('with the error that an abort listener throws', async () => {
     const schedule = scheduleOf(1);
     schedule.after(1, () => {
       const stop = new AbortController();
@@ -98,7 +98,7 @@ describe('a run fails', () => {
     await expect(schedule.run({ until: 10 })).rejects.toThrow('in a listener');
   });
 
-  test('with a check that does not hold, right after the event that broke it', async () => {
+  test('with the error of a failed check, right after the event that caused it', async () => {
     const schedule = scheduleOf(1);
     let value = 0;
     schedule.check(() => {

@@ -1,31 +1,31 @@
-import { Agenda, type Owner, type Planned } from './agenda.ts';
 import type { Choices } from './choices.ts';
-import { Intruders } from './intruders.ts';
+import { EventHeap, type Owner, type ScheduledEvent } from './event-heap.ts';
+import { UncaughtErrors } from './uncaught-errors.ts';
 
-/** Steps handed to the event loop at a time: more and more of them, since those beyond the end of a run are for nothing. */
+/** Steps queued on the event loop at a time. Starts small because steps queued beyond the end of a run are wasted. */
 const FIRST_BATCH = 8;
 const LARGEST_BATCH = 128;
 
 export interface RunOptions {
-  /** Virtual milliseconds since the beginning, after which nothing more happens. */
+  /** Virtual time at which the run ends, in milliseconds since the start of the simulation. */
   readonly until: number;
-  /** Asked after each event; true ends the run there. */
+  /** Called after each event; returning true ends the run. */
   readonly done?: () => boolean;
 }
 
 /**
- * Virtual time. Events happen one after the other, each with all that it causes at that instant (every promise that can
- * go on has done so) before the next; of those that are due at the same moment a choice says which goes first.
+ * Virtual clock and event loop. Events run one at a time; the next one starts only when every promise that the previous
+ * one could settle has run its continuations. Among simultaneous events, a choice decides which runs first.
  *
- * Guarantees: the same choices give the same history. What the simulated code throws, or leaves rejected without
- * anybody to catch it when an event is over, ends the run with that error, as it would end a process.
+ * Guarantees: the same choices give the same history. An uncaught exception, or a rejection that is unhandled when its
+ * event ends, ends the run with that error, as it would end a process.
  */
 export class Schedule {
   readonly #choices: Choices;
-  readonly #agenda = new Agenda();
+  readonly #events = new EventHeap();
   readonly #checks: (() => void)[] = [];
   #now = 0;
-  #order = 0;
+  #nextOrder = 0;
   #steps = 0;
   #failure: { readonly error: unknown } | undefined;
 
@@ -33,48 +33,54 @@ export class Schedule {
     this.#choices = choices;
   }
 
-  /** Virtual milliseconds since the beginning. */
+  /** Virtual milliseconds since the start of the simulation. */
   get now(): number {
     return this.#now;
   }
 
-  /** How many events have happened. */
+  /** Number of events run. */
   get steps(): number {
     return this.#steps;
   }
 
-  /** @returns with `cancelled`, to set when it is not to happen any more */
-  after(ms: number, act: () => void, owner?: Owner): Planned {
-    const planned = { at: this.#now + Math.max(ms, 0), order: this.#order++, act, owner, cancelled: false };
-    this.#agenda.add(planned);
+  /** Schedules an event in `ms` milliseconds. @returns the event; set its `cancelled` to cancel it */
+  after(ms: number, act: () => void, owner?: Owner): ScheduledEvent {
+    const planned = {
+      at: this.#now + Math.max(ms, 0),
+      order: this.#nextOrder++,
+      act,
+      owner,
+      cancelled: false,
+    };
+    this.#events.add(planned);
     return planned;
   }
 
-  /** Called after each event, once all that it has caused is done; what it throws ends the run. */
+  /** Registers a check that runs after each event and everything it caused. An error it throws ends the run. */
   check(invariant: () => void): void {
     this.#checks.push(invariant);
   }
 
-  /** Ends the run with this error. The first one counts. */
+  /** Ends the run with an error. Only the first error is kept. */
   fail(error: unknown): void {
     this.#failure ??= { error };
   }
 
   /**
-   * Lets things happen until the time is up, `done` says so, or nothing is left.
-   * @throws what the simulated code has thrown, or a check
+   * Runs events until `until`, until `done` returns true, or until no event is left.
+   * @throws the first error of the simulated code or of a check
    */
   async run(options: RunOptions): Promise<void> {
-    using _ = new Intruders((error) => this.fail(error));
+    using _ = new UncaughtErrors((error) => this.fail(error));
     await this.#loop(options);
     if (this.#failure !== undefined) throw this.#failure.error;
   }
 
   /**
-   * Between two callbacks of one batch of immediates, Node drains the microtasks and tells of unhandled rejections, just
-   * as between two turns of the event loop, but without asking the kernel for news. Measured on one core:
-   * 0.14 µs an event; 1.4 µs with an immediate a turn, 1.2 µs through a MessageChannel, 0.3 µs by ticks (which tell of
-   * rejections too late).
+   * Runs each event in its own immediate, in batches. Between two immediates of a batch, Node drains the microtasks and
+   * reports unhandled rejections as between two turns of the event loop, but without polling the kernel. Measured on one
+   * core: 0.14 µs per event, against 1.4 µs with one immediate per turn, 1.2 µs through a MessageChannel and 0.3 µs with
+   * process.nextTick, which reports rejections too late.
    */
   #loop({ until, done }: RunOptions): Promise<void> {
     return new Promise((resolve) => {
@@ -91,7 +97,7 @@ export class Schedule {
           resolve();
           return;
         }
-        this.#happen(next);
+        this.#execute(next);
         if (left === 0) batch();
       };
       const batch = () => {
@@ -111,25 +117,25 @@ export class Schedule {
     }
   }
 
-  #next(until: number): Planned | undefined {
-    const first = this.#agenda.peek();
+  #next(until: number): ScheduledEvent | undefined {
+    const first = this.#events.peek();
     if (first === undefined || first.at > until) {
       if (Number.isFinite(until)) this.#now = Math.max(this.#now, until);
       return undefined;
     }
-    this.#agenda.take();
-    if (this.#agenda.peek()?.at !== first.at) return first;
+    this.#events.take();
+    if (this.#events.peek()?.at !== first.at) return first;
     const due = [first];
-    while (this.#agenda.peek()?.at === first.at) {
-      const tied = this.#agenda.take();
+    while (this.#events.peek()?.at === first.at) {
+      const tied = this.#events.take();
       if (tied !== undefined) due.push(tied);
     }
     const chosen = this.#choices.pick(due.length);
-    for (const [index, planned] of due.entries()) if (index !== chosen) this.#agenda.add(planned);
+    for (const [index, planned] of due.entries()) if (index !== chosen) this.#events.add(planned);
     return due[chosen];
   }
 
-  #happen({ at, act }: Planned): void {
+  #execute({ at, act }: ScheduledEvent): void {
     this.#now = at;
     this.#steps += 1;
     try {

@@ -1,33 +1,33 @@
 import type { TransportRequest } from '@vmwright/runtime';
 
 /** A request as it arrives at a server. */
-export type Arrived = Pick<TransportRequest, 'method' | 'path' | 'headers' | 'body'>;
+export type ModelRequest = Pick<TransportRequest, 'method' | 'path' | 'headers' | 'body'>;
 
-/** A server of the simulated world. It acts at once; what takes time in the real one, the network adds. */
+/** A model of a server. It acts immediately; the network adds the delays. */
 export interface ModelServer {
-  receive(request: Arrived): Answer;
-  /** Says no without having acted, in this server's own form. */
-  refuse(status: 429 | 500, retryAfterSeconds?: number): WholeAnswer;
+  receive(request: ModelRequest): ModelResponse;
+  /** Returns this server's error response for a request that it does not execute. */
+  reject(status: 429 | 500, retryAfterSeconds?: number): BufferedResponse;
 }
 
-export type Answer = WholeAnswer | StreamedAnswer;
+export type ModelResponse = BufferedResponse | StreamedResponse;
 
-export interface WholeAnswer {
+export interface BufferedResponse {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** An answer whose lines come when there is something to tell. */
-export interface StreamedAnswer {
+/** A response that the server streams line by line. */
+export interface StreamedResponse {
   readonly status: number;
-  /** Called once; from then on the server may send. @returns called when the reader is gone */
+  /** Called once when the stream opens. @returns a function the network calls when the reader is gone */
   open(stream: ServerStream): () => void;
 }
 
 /** The server's end of a stream. */
 export interface ServerStream {
   send(line: string): void;
-  /** After all lines that were sent. */
+  /** Ends the stream after the lines already sent. */
   end(): void;
 }

@@ -8,11 +8,11 @@ import { SimulatedWorld } from './world.ts';
 
 export interface SimulationOptions {
   readonly choices: Choices;
-  /** Keep a story that people can read, beside the hash. @default false */
+  /** Whether to keep a readable trace in addition to its hash. @default false */
   readonly story?: boolean;
 }
 
-/** A world with its time, its chance, its network and its processes. */
+/** A simulated world: virtual clock, choices, network and processes. */
 export class Simulation {
   readonly choices: Choices;
   readonly schedule: Schedule;
@@ -31,7 +31,7 @@ export class Simulation {
     this.network = new Network({ schedule, choices, trace, counts });
   }
 
-  /** A new process, and the world as it sees it. A name may come back after a crash. */
+  /** Starts a process and returns its view of the world. A restarted process may reuse the name of a crashed one. */
   start(name: string): SimulatedWorld {
     const process = new SimulatedProcess(name, this.schedule);
     const { schedule, choices, network } = this;
@@ -39,23 +39,24 @@ export class Simulation {
   }
 
   /**
-   * In the form of version 4, and different each time: counted, not chosen, or those of an exhausted tape would all be
-   * the same.
+   * Returns a unique id in the form of a version 4 UUID. It is counted and not drawn from the choices, because an
+   * exhausted tape would return the same id every time.
    */
   uuid(): string {
     this.#uuids += 1;
-    const hex = Math.imul(this.#uuids, 0x9e3779b1) >>> 0; // spread over the first digits, as people compare them
+    const hex = Math.imul(this.#uuids, 0x9e3779b1) >>> 0; // makes the first digits differ, for readability
     const serial = this.#uuids.toString(16).padStart(12, '0');
     return `${hex.toString(16).padStart(8, '0')}-0000-4000-8000-${serial}`;
   }
 
+  /** Adds an entry to the trace. */
   note(who: string, what: string): void {
     this.trace.note(this.schedule.now, who, what);
   }
 
   /**
-   * Lets things happen; see `Schedule.run`. Errors have stacks only where a story is told: what goes wrong on purpose
-   * makes many of them, and taking stacks down took a tenth of the time.
+   * Runs the simulation; see `Schedule.run`. Errors have stack traces only when a readable trace is kept: injected faults
+   * create many errors, and capturing their stacks took a tenth of the run time.
    */
   async run(options: RunOptions): Promise<void> {
     const { stackTraceLimit } = Error;

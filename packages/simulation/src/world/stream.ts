@@ -1,47 +1,47 @@
-import type { Planned } from './agenda.ts';
+import type { ScheduledEvent } from './event-heap.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Schedule } from './schedule.ts';
 import type { ServerStream } from './server.ts';
 
-/** Decides how a line travels: when it arrives, or that nothing does any more. */
-export interface Travel {
-  /** Milliseconds on the way. */
+/** Decides the delay and the fault of each line of a stream. */
+export interface Delivery {
+  /** Delay of the next line in milliseconds. */
   delay(): number;
-  /** `stalled`: this and all later lines are lost in silence; `cut`: the reader sees a broken connection instead. */
+  /** `stalled` silently drops this and all later lines; `cut` gives the reader a connection error instead. */
   fault(): 'cut' | 'stalled' | undefined;
 }
 
-interface Travelling {
+interface InTransit {
   readonly at: number;
-  /** A line; undefined for the end in good order, an error for a break. */
-  readonly what: string | undefined | Error;
+  /** A line, undefined for a normal end, or an error for a broken connection. */
+  readonly content: string | undefined | Error;
 }
 
 /**
- * Lines on their way from a server to a process, in their order: none overtakes another, however long it takes. What has
- * arrived waits in a buffer like that of a socket, so a process that was paused finds it there.
+ * A stream of lines from a server to a process. Lines arrive in the order they were sent, whatever their delays. Arrived
+ * lines wait in a buffer, like a socket's, until the process reads them.
  */
 export class Stream implements ServerStream {
   readonly #schedule: Schedule;
   readonly #process: SimulatedProcess;
-  readonly #travel: Travel;
-  #travelling: Travelling[] = [];
-  #arrival: Planned | undefined;
+  readonly #delivery: Delivery;
+  #inTransit: InTransit[] = [];
+  #arrival: ScheduledEvent | undefined;
   #lastAt = 0;
   #sending = true;
   #arrived: string[] = [];
   #ended = false;
   #error: Error | undefined;
-  #wake: (() => void) | undefined;
+  #wakeUp: (() => void) | undefined;
   #closed: (() => void) | undefined;
 
-  constructor(schedule: Schedule, process: SimulatedProcess, travel: Travel) {
+  constructor(schedule: Schedule, process: SimulatedProcess, travel: Delivery) {
     this.#schedule = schedule;
     this.#process = process;
-    this.#travel = travel;
+    this.#delivery = travel;
   }
 
-  /** Called when the reader is gone. */
+  /** Callback for when the stream no longer sends: it ended, broke, or the reader closed it. */
   set onClose(closed: () => void) {
     if (this.#sending) this.#closed = closed;
     else closed();
@@ -49,7 +49,7 @@ export class Stream implements ServerStream {
 
   send(line: string): void {
     if (!this.#sending) return;
-    const fault = this.#travel.fault();
+    const fault = this.#delivery.fault();
     if (fault !== 'stalled') this.#put(fault === 'cut' ? new Error('read ECONNRESET') : line);
     if (fault !== undefined) this.#stopSending();
   }
@@ -60,20 +60,20 @@ export class Stream implements ServerStream {
     this.#stopSending();
   }
 
-  /** From the server's side: it is gone, and the reader sees a broken connection after what was sent before. */
+  /** Breaks the stream at the server: the reader gets a connection error after the lines already sent. */
   break(): void {
     if (!this.#sending) return;
     this.#put(new Error('read ECONNRESET'));
     this.#stopSending();
   }
 
-  /** From the reader's side: it has left, or has been told to. Nothing of it is to come. */
+  /** Closes the stream at the reader: lines in transit are dropped and the reader gets `error`. */
   fail(error: Error): void {
     this.#stopSending();
     if (this.#arrival !== undefined) this.#arrival.cancelled = true;
-    this.#travelling = [];
+    this.#inTransit = [];
     this.#error ??= error;
-    this.#process.enter(() => this.#wakeReader()); // a crashed one hears nothing of it
+    this.#process.enter(() => this.#wakeReader()); // ignored by a crashed process
   }
 
   async *lines(): AsyncGenerator<string, void, undefined> {
@@ -83,7 +83,7 @@ export class Stream implements ServerStream {
           if (this.#error !== undefined) throw this.#error;
           if (this.#ended) return;
           await new Promise<void>((resolve) => {
-            this.#wake = resolve;
+            this.#wakeUp = resolve;
           });
         }
         const lines = this.#arrived;
@@ -91,15 +91,15 @@ export class Stream implements ServerStream {
         yield* lines;
       }
     } finally {
-      this.fail(new Error('the reader has left'));
+      this.fail(new Error('the reader closed the stream'));
     }
   }
 
-  #put(what: Travelling['what']): void {
-    const at = Math.max(this.#schedule.now + this.#travel.delay(), this.#lastAt);
+  #put(content: InTransit['content']): void {
+    const at = Math.max(this.#schedule.now + this.#delivery.delay(), this.#lastAt);
     this.#lastAt = at;
-    this.#travelling.push({ at, what });
-    if (this.#travelling.length === 1) this.#awaitFirst(at);
+    this.#inTransit.push({ at, content });
+    if (this.#inTransit.length === 1) this.#awaitFirst(at);
   }
 
   #awaitFirst(at: number): void {
@@ -108,22 +108,22 @@ export class Stream implements ServerStream {
 
   #arrive(): void {
     let count = 0;
-    for (const { at, what } of this.#travelling) {
+    for (const { at, content } of this.#inTransit) {
       if (at > this.#schedule.now) break;
       count += 1;
-      if (typeof what === 'string') this.#arrived.push(what);
-      else if (what === undefined) this.#ended = true;
-      else this.#error = what;
+      if (typeof content === 'string') this.#arrived.push(content);
+      else if (content === undefined) this.#ended = true;
+      else this.#error = content;
     }
-    this.#travelling.splice(0, count);
-    const [next] = this.#travelling;
+    this.#inTransit.splice(0, count);
+    const [next] = this.#inTransit;
     if (next !== undefined) this.#awaitFirst(next.at);
     this.#process.enter(() => this.#wakeReader());
   }
 
   #wakeReader(): void {
-    this.#wake?.();
-    this.#wake = undefined;
+    this.#wakeUp?.();
+    this.#wakeUp = undefined;
   }
 
   #stopSending(): void {

@@ -1,16 +1,13 @@
-/** One line of what happened. */
+/** One entry of a readable trace. */
 export interface StoryLine {
-  /** Virtual milliseconds since the beginning. */
+  /** Virtual milliseconds since the start of the simulation. */
   readonly at: number;
-  /** The process, or the part of the world outside them. */
+  /** The process or server that the entry is about. */
   readonly who: string;
   readonly what: string;
 }
 
-/**
- * What happened in a run: as a running hash, by which two runs are shown to be the same, and on demand as a story that
- * people read.
- */
+/** Trace of a run: a running hash, which shows that two runs were identical, and optionally readable entries. */
 export class Trace {
   readonly #story: StoryLine[] | undefined;
   #high = 0x811c9dc5;
@@ -31,7 +28,7 @@ export class Trace {
     this.#story?.push({ at, who, what });
   }
 
-  /** Of all that was noted, in its order. */
+  /** Hash of all entries in order. */
   get hash(): string {
     const hex = (word: number) => (word >>> 0).toString(16).padStart(8, '0');
     return hex(this.#high) + hex(this.#low);
@@ -50,7 +47,7 @@ export class Trace {
     this.#low = Math.imul(this.#low ^ ((word << 13) | (word >>> 19)), 0x5bd1e995) ^ (this.#high >>> 15);
   }
 
-  /** As `#mix` for each of its characters, and in words of its own for speed: most of a trace is text. */
+  /** Applies `#mix` to each character. Inlined for speed, because most of a trace is text. */
   #mixText(text: string): void {
     let high = this.#high;
     let low = this.#low;
@@ -65,8 +62,8 @@ export class Trace {
   }
 }
 
-/** A story as people read it. */
-export function told(story: readonly StoryLine[]): string {
+/** Formats a trace for reading, one line per entry. */
+export function formatStory(story: readonly StoryLine[]): string {
   return story
     .map(({ at, who, what }) => `${(at / 1_000).toFixed(3).padStart(10)} s  ${who.padEnd(12)} ${what}`)
     .join('\n');

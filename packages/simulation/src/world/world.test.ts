@@ -3,11 +3,11 @@ import { Choices } from './choices.ts';
 import { Simulation, seeded } from './simulation.ts';
 import { EPOCH_MS } from './world.ts';
 
-/** Without chance: each delay the shortest. */
+/** A simulation without randomness: every delay is the shortest. */
 const calm = () => new Simulation({ choices: Choices.replayed([]) });
 
 describe('a simulated process', () => {
-  test('that has crashed does nothing more, and another of its name starts anew', async () => {
+  test('does nothing after a crash; a new process of the same name starts fresh', async () => {
     const simulation = calm();
     const world = simulation.start('a');
     const seen: string[] = [];
@@ -15,14 +15,14 @@ describe('a simulated process', () => {
     world.after(30, () => seen.push('after'));
     simulation.schedule.after(20, () => world.process.crash());
     simulation.schedule.after(40, () => {
-      const again = simulation.start('a');
-      seen.push(`again at ${again.monotonic()}`);
+      const restarted = simulation.start('a');
+      seen.push(`restarted at ${restarted.monotonic()}`);
     });
     await simulation.run({ until: 100 });
-    expect(seen).toEqual(['before', 'again at 0']);
+    expect(seen).toEqual(['before', 'restarted at 0']);
   });
 
-  test('that is paused gets all that came meanwhile when it goes on, but for what it cancels first', async () => {
+  test('runs the timers that expired during a pause on resume, except those it cancels first', async () => {
     const simulation = calm();
     const world = simulation.start('a');
     const seen: string[] = [];
@@ -38,15 +38,15 @@ describe('a simulated process', () => {
     expect(seen).toEqual(['first at 50', 'third at 50']);
   });
 
-  test('has a wall clock that is off and jumps, and a monotonic one that is not and does not', async () => {
+  test('has a wall clock with skew that can jump, and a monotonic clock without', async () => {
     const simulation = calm();
     const world = simulation.start('a');
     world.process.skewMs = 5_000;
     const seen: (readonly [number, number])[] = [];
-    const look = () => seen.push([world.now() - EPOCH_MS, world.monotonic()]);
-    world.after(10, look);
+    const readClocks = () => seen.push([world.now() - EPOCH_MS, world.monotonic()]);
+    world.after(10, readClocks);
     simulation.schedule.after(15, () => (world.process.skewMs = -1_000));
-    world.after(20, look);
+    world.after(20, readClocks);
     await simulation.run({ until: 100 });
     expect(seen).toEqual([
       [5_010, 10],
@@ -54,7 +54,7 @@ describe('a simulated process', () => {
     ]);
   });
 
-  test('gets ids that are in the form of version 4, all different, and the same for the same seed', () => {
+  test('gets version 4 UUIDs that are unique and the same for the same seed', () => {
     const ids = () => {
       const world = seeded(3).start('a');
       return Array.from({ length: 1_000 }, () => world.uuid());

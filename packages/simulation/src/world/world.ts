@@ -3,12 +3,12 @@ import type { Choices } from './choices.ts';
 import type { Network } from './network.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Schedule } from './schedule.ts';
-import { Work } from './work.ts';
+import { WorkTracker } from './work-tracker.ts';
 
-/** 1 January 2026: when every simulation begins, by a clock that is right. */
+/** Start time of every simulation by a correct clock: 1 January 2026. */
 export const EPOCH_MS = Date.UTC(2026, 0, 1);
 
-/** A timer that is late, as on a busy machine: one in so many, by up to so many milliseconds. */
+/** One timer in `oneIn` fires up to `ms` milliseconds late, as on a busy machine. */
 const LATE_TIMER = { oneIn: 24, ms: 500 };
 
 export interface WorldParts {
@@ -18,16 +18,16 @@ export interface WorldParts {
   readonly uuid: () => string;
 }
 
-/** The world as one simulated process sees it. */
+/** The `World` of one simulated process. */
 export class SimulatedWorld implements World {
   readonly process: SimulatedProcess;
-  /** Of the process's controllers and jobs. */
-  readonly work: Work;
+  /** Tracks the process's controllers and jobs. */
+  readonly work: WorkTracker;
   readonly #parts: WorldParts;
 
   constructor(process: SimulatedProcess, parts: WorldParts) {
     this.process = process;
-    this.work = new Work(process.name, parts.schedule);
+    this.work = new WorkTracker(process.name, parts.schedule);
     this.#parts = parts;
   }
 
@@ -45,7 +45,7 @@ export class SimulatedWorld implements World {
     let cancelled = false;
     const planned = schedule.after(
       Math.max(ms, 0) + late,
-      // Held back while the process is paused, and perhaps cancelled then by what comes before it.
+      // While the process is paused the callback is held back, and an earlier callback may then cancel it.
       () => this.process.enter(() => cancelled || callback()),
       this.process,
     );

@@ -7,9 +7,9 @@ import { describe, expect, test, vi } from 'vitest';
 import { compareAll } from '../compare-all.ts';
 import { configOf, DirectCloud, type Machines } from './model.ts';
 import { type Operation, PROHIBITED, sequence } from './operations.ts';
-import { type Answer, Side } from './side.ts';
+import { type Result, Side } from './side.ts';
 
-/** Where the model and the real cloud have parted. */
+/** The first difference between the model and the real cloud. */
 interface Difference {
   readonly seed: number;
   readonly at: string;
@@ -19,22 +19,22 @@ interface Difference {
 }
 
 const KINDS: readonly (Machines & { readonly title: string })[] = [
-  { title: 'that boot at once and never stop', boots: 'at once', stops: 'never' },
-  { title: 'that never boot and stop at once', boots: 'never', stops: 'at once' },
-  { title: 'that fail and stop at once', boots: 'and fails', stops: 'at once' },
+  { title: 'that boot immediately and never stop', boots: 'immediately', stops: 'never' },
+  { title: 'that never boot and stop immediately', boots: 'never', stops: 'immediately' },
+  { title: 'that fail to boot and stop immediately', boots: 'fails', stops: 'immediately' },
 ];
 
-describe('random sequences of requests by the real client get the same answers from the model and the real cloud, and leave the same servers', () => {
+describe('the model and the real cloud give the same responses to random requests of the real client and end with the same servers', () => {
   test.for(KINDS)('with machines $title', { timeout: 600_000 }, async (machines) => {
     await using cloud = await startCloud({ config: configOf(machines), prohibited: PROHIBITED });
     await compareAll({
-      ...{ sequences: 200, atATime: 8, expected: EXPECTED, least: 3 },
-      compare: (seed, tell) => compare(seed, machines, cloud, tell),
+      ...{ sequences: 200, concurrency: 8, expected: EXPECTED, least: 3 },
+      compare: (seed, onOutcome) => compare(seed, machines, cloud, onOutcome),
     });
   });
 });
 
-/** Every operation succeeds, and is refused for each of its reasons. */
+/** Every operation must succeed, and fail for each of its reasons. */
 const EXPECTED = [
   'check succeeds',
   'check gets PROHIBITED_NAME',
@@ -59,15 +59,15 @@ const EXPECTED = [
   'list succeeds',
   'list gets INVALID_REQUEST',
   'list gets INVALID_NAME',
-  'intrude gets UNAUTHORIZED',
+  'wrongKey gets UNAUTHORIZED',
 ];
 
-/** Runs one sequence on both clouds, and says where they part first. */
+/** Runs one sequence on both clouds and returns the first difference. */
 async function compare(
   seed: number,
   machines: Machines,
   cloud: Cloud,
-  tell: (outcome: string) => void,
+  onOutcome: (outcome: string) => void,
 ): Promise<Difference | undefined> {
   const { url, apiKey } = cloud;
   const direct = new DirectCloud(apiKey, machines);
@@ -76,35 +76,35 @@ async function compare(
   await using model = new Side({ world: direct.world, url, apiKey, prefix });
   const operations = sequence(Choices.seeded(seed));
   for (const [index, operation] of operations.entries()) {
-    const answers = [await real.perform(operation), await model.perform(operation)] as const;
-    tell(`${operation.do} ${outcomeOf(answers[0])}`);
-    if (!isDeepStrictEqual(...answers))
+    const results = [await real.perform(operation), await model.perform(operation)] as const;
+    onOutcome(`${operation.do} ${outcomeOf(results[0])}`);
+    if (!isDeepStrictEqual(...results))
       return {
         seed,
         at: `operation ${index}`,
         operations: operations.slice(0, index + 1),
-        real: answers[0],
-        model: answers[1],
+        real: results[0],
+        model: results[1],
       };
-    // What moves by itself is waited for, since how long it takes is nobody's promise.
+    // Waits until servers have booted or stopped, because the real cloud's timing is not specified.
     direct.settle();
     await vi.waitFor(async () => expect(await real.isMoving(movesIn(machines))).toBe(false), {
       timeout: 30_000,
       interval: 5,
     });
   }
-  const left = [await real.servers(), await model.servers()] as const;
-  if (isDeepStrictEqual(...left)) return undefined;
-  return { seed, at: 'the end', operations, real: left[0], model: left[1] };
+  const remaining = [await real.servers(), await model.servers()] as const;
+  if (isDeepStrictEqual(...remaining)) return undefined;
+  return { seed, at: 'the end', operations, real: remaining[0], model: remaining[1] };
 }
 
 function movesIn({ boots, stops }: Machines): (server: Server) => boolean {
   return ({ state }) =>
-    (state === 'building' && boots !== 'never') || (state === 'deleting' && stops === 'at once');
+    (state === 'building' && boots !== 'never') || (state === 'deleting' && stops === 'immediately');
 }
 
-function outcomeOf(answer: Answer): string {
-  if ('ok' in answer) return 'succeeds';
-  const { refused } = answer;
-  return `gets ${typeof refused === 'object' && refused !== null && 'problem' in refused ? refused.problem : 'refused'}`;
+function outcomeOf(result: Result): string {
+  if ('ok' in result) return 'succeeds';
+  const { error } = result;
+  return `gets ${typeof error === 'object' && error !== null && 'problem' in error ? error.problem : 'an error'}`;
 }

@@ -4,16 +4,16 @@ import { nodeWorld } from '@vmwright/runtime';
 import { Cloud } from '../../src/cloud/cloud.ts';
 import { PROHIBITED } from './operations.ts';
 
-/** What machines do in a cloud; the same is told to the real one. */
+/** Behaviour of machines, configured in the model and in the real cloud alike. */
 export interface Machines {
-  readonly boots: 'at once' | 'never' | 'and fails';
-  readonly stops: 'at once' | 'never';
+  readonly boots: 'immediately' | 'never' | 'fails';
+  readonly stops: 'immediately' | 'never';
 }
 
-/** The model without a simulated world around it: it answers at once, and its machines move when they are told to. */
+/** The model without a simulation: it responds immediately, and its machines change state in `settle`. */
 export class DirectCloud {
   readonly world: CloudWorld;
-  readonly #planned: (() => void)[] = [];
+  readonly #scheduled: (() => void)[] = [];
 
   constructor(apiKey: string, { boots, stops }: Machines) {
     const cloud = new Cloud({
@@ -22,13 +22,13 @@ export class DirectCloud {
         now: () => nodeWorld.now(),
         uuid: () => nodeWorld.uuid(),
         after: (ms, act) => {
-          if (Number.isFinite(ms)) this.#planned.push(act);
+          if (Number.isFinite(ms)) this.#scheduled.push(act);
         },
         bootMs: () => (boots === 'never' ? Number.POSITIVE_INFINITY : 0),
         wipeMs: () => (stops === 'never' ? Number.POSITIVE_INFINITY : 0),
-        bootFails: () => boots === 'and fails',
+        bootFails: () => boots === 'fails',
         lagMs: () => 0,
-        longestPage: 1_000,
+        maxPageSize: 1_000,
         note: () => undefined,
       },
     });
@@ -40,22 +40,22 @@ export class DirectCloud {
       ...nodeWorld,
       connect: () => ({
         request: async (request) => {
-          const answer = cloud.receive(request);
-          const body = 'body' in answer ? answer.body : '';
-          return responseOf({ status: answer.status, body });
+          const response = cloud.receive(request);
+          const body = 'body' in response ? response.body : '';
+          return responseOf({ status: response.status, body });
         },
         close: async () => undefined,
       }),
     };
   }
 
-  /** Lets the machines do what they have to. */
+  /** Runs all scheduled state changes. */
   settle(): void {
-    for (let next = this.#planned.shift(); next !== undefined; next = this.#planned.shift()) next();
+    for (let next = this.#scheduled.shift(); next !== undefined; next = this.#scheduled.shift()) next();
   }
 }
 
-/** The config file of a real cloud with such machines. */
+/** Returns the config file of a real cloud with the given machines. */
 export function configOf({ boots, stops }: Machines): object {
   const soon = { min: 0, max: 0 };
   const never = { min: 3_600_000, max: 3_600_000 };
@@ -64,7 +64,7 @@ export function configOf({ boots, stops }: Machines): object {
     simulated: {
       bootMs: boots === 'never' ? never : soon,
       stopMs: stops === 'never' ? never : soon,
-      failureProbability: boots === 'and fails' ? 1 : 0,
+      failureProbability: boots === 'fails' ? 1 : 0,
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { Choices } from '@vmwright/simulation';
 
-/** One of the servers that the sequence has seen, the newest first; or one that never was. */
+/** Index of a server that the sequence has seen, newest first, or a server that never existed. */
 export type Which = number | 'none';
 
 export type Labelling = Readonly<Record<string, string | null>>;
@@ -21,12 +21,12 @@ export type Operation =
       readonly labels: Readonly<Record<string, string | undefined>>;
       readonly limit: number | undefined;
     }
-  | { readonly do: 'intrude' };
+  | { readonly do: 'wrongKey' };
 
-/** A name of the sequence's own, or one that is the same for all since nobody can have it. */
+/** A name that gets the prefix of the sequence, or a fixed one that no server can have. */
 export type Name = { readonly own: string } | { readonly fixed: string };
 
-/** As lines of the cloud's file. */
+/** Lines of the cloud's file of prohibited names: a name and an optional reason. */
 export const PROHIBITED = ['forbidden it is the name of a river', 'Banned'] as const;
 
 const NAMES: readonly [Name, ...Name[]] = [
@@ -87,11 +87,11 @@ const SELECTORS: readonly [
   { tier: 'silver', 'example.com/zone': undefined },
   { empty: '' },
   { words: 'naïve = ☃' },
-  { nobody: 'x' },
+  { unused: 'x' },
   { '-x': '1' },
 ];
 
-/** What is done one after the other, by a seed. */
+/** Draws a sequence of operations. */
 export function sequence(choices: Choices): readonly Operation[] {
   return Array.from({ length: 8 + choices.pick(20) }, () => drawn(choices));
 }
@@ -107,7 +107,7 @@ function drawn(choices: Choices): Operation {
   return choices.one<() => Operation>([
     create,
     create,
-    // Sent again as it was: what a client does that has heard nothing.
+    // Often identical to an earlier create, like the retry of a client that got no response.
     () => ({ do: 'create', name: { own: 'a' }, labels: { tier: 'gold' }, key: 'k1' }),
     () => ({ do: 'create', name: { own: 'b' }, labels: {}, key: choices.one(['k2', undefined] as const) }),
     () => ({ do: 'check', name: choices.one(NAMES) }),
@@ -121,6 +121,6 @@ function drawn(choices: Choices): Operation {
       labels: choices.one(SELECTORS),
       limit: choices.one([undefined, 1, 2, 1_000, 0, 1_001] as const),
     }),
-    () => (choices.oneIn(4) ? { do: 'intrude' } : { do: 'delete', which: 0 }),
+    () => (choices.oneIn(4) ? { do: 'wrongKey' } : { do: 'delete', which: 0 }),
   ])();
 }

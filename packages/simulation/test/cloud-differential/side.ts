@@ -5,56 +5,56 @@ export interface SideOptions {
   readonly world: CloudWorld;
   readonly url: string;
   readonly apiKey: string;
-  /** The sequence's own, since all share a cloud. */
+  /** Prefix of the sequence's names, because all sequences share a cloud. */
   readonly prefix: string;
 }
 
-/** What an operation has come to, in a form that is the same on both clouds. */
-export type Answer = { readonly ok: unknown } | { readonly refused: unknown };
+/** Result of an operation in a form that is comparable between the clouds. */
+export type Result = { readonly ok: unknown } | { readonly error: unknown };
 
-const NOBODY = '00000000-0000-4000-8000-00000000dead';
+const NO_SERVER = '00000000-0000-4000-8000-00000000dead';
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/** One of the two clouds, as a sequence sees it. */
+/** Runs the operations of a sequence on one of the two clouds. */
 export class Side implements AsyncDisposable {
   readonly #client: CloudClient;
-  readonly #intruder: CloudClient;
+  readonly #wrongKeyClient: CloudClient;
   readonly #prefix: string;
-  /** Ids in the order in which they came up. */
+  /** Server ids in the order in which they were first seen. */
   readonly #seen: string[] = [];
 
   constructor({ world, url, apiKey, prefix }: SideOptions) {
     this.#client = new CloudClient({ world, url, apiKey });
-    this.#intruder = new CloudClient({ world, url, apiKey: `not-${apiKey}` });
+    this.#wrongKeyClient = new CloudClient({ world, url, apiKey: `not-${apiKey}` });
     this.#prefix = prefix;
   }
 
-  async perform(operation: Operation): Promise<Answer> {
+  async perform(operation: Operation): Promise<Result> {
     try {
-      return { ok: this.#shared(await this.#act(operation)) };
+      return { ok: this.#normalized(await this.#act(operation)) };
     } catch (error) {
       if (!(error instanceof CloudError)) throw error;
       const { name, code, status, problem } = error;
       const serverId = 'serverId' in error ? error.serverId : undefined;
-      // The words of the library that checks schemas are nobody's promise.
+      // The texts of the schema validator are not part of the API.
       const message = problem === 'INVALID_REQUEST' ? undefined : error.message;
-      return { refused: this.#shared({ name, code, status, problem, serverId, message }) };
+      return { error: this.#normalized({ name, code, status, problem, serverId, message }) };
     }
   }
 
-  /** All servers of the sequence. */
+  /** Returns all servers of the sequence. */
   async servers(): Promise<unknown> {
-    return this.#shared(await this.#listed({ sequence: this.#prefix }));
+    return this.#normalized(await this.#listed({ sequence: this.#prefix }));
   }
 
-  /** Whether something is on its way that will not be for long. */
-  async isMoving(is: (server: Server) => boolean): Promise<boolean> {
-    return (await this.#listed({ sequence: this.#prefix })).flat().some(is);
+  /** Whether a server of the sequence is in a transitional state. */
+  async isMoving(isTransitional: (server: Server) => boolean): Promise<boolean> {
+    return (await this.#listed({ sequence: this.#prefix })).flat().some(isTransitional);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#client.close();
-    await this.#intruder.close();
+    await this.#wrongKeyClient.close();
   }
 
   async #act(operation: Operation): Promise<unknown> {
@@ -66,10 +66,10 @@ export class Side implements AsyncDisposable {
         const { name, key } = operation;
         const labels = { ...operation.labels, sequence: this.#prefix };
         const full = key === undefined ? undefined : `${this.#prefix}-${key}`;
-        return this.#saw(await client.create({ name: this.#name(name), labels }, full));
+        return this.#remember(await client.create({ name: this.#name(name), labels }, full));
       }
       case 'get':
-        return this.#saw(await client.get(this.#id(operation.which)));
+        return this.#remember(await client.get(this.#id(operation.which)));
       case 'status':
         return client.status(this.#id(operation.which));
       case 'delete':
@@ -83,15 +83,15 @@ export class Side implements AsyncDisposable {
           { ...(name && { name: this.#name(name) }), ...(limit !== undefined && { limit }) },
         );
       }
-      case 'intrude':
-        return this.#intruder.get(this.#id(0)).catch((error) => {
-          if (error instanceof NotFoundError) throw new Error('a stranger was let in');
+      case 'wrongKey':
+        return this.#wrongKeyClient.get(this.#id(0)).catch((error) => {
+          if (error instanceof NotFoundError) throw new Error('a request with a wrong API key was accepted');
           throw error;
         });
     }
   }
 
-  /** Page by page. */
+  /** Lists servers, page by page. */
   async #listed(
     labels: Readonly<Record<string, string | undefined>>,
     more: { readonly name?: string; readonly limit?: number } = {},
@@ -104,23 +104,23 @@ export class Side implements AsyncDisposable {
   }
 
   #id(which: Which): string {
-    return (which === 'none' ? undefined : this.#seen.at(-1 - which)) ?? NOBODY;
+    return (which === 'none' ? undefined : this.#seen.at(-1 - which)) ?? NO_SERVER;
   }
 
-  #saw(server: Server): Server {
+  #remember(server: Server): Server {
     if (!this.#seen.includes(server.id)) this.#seen.push(server.id);
     return server;
   }
 
-  /** Without what is by nature different on two clouds: ids by when they came up, no times, and how busy a CPU is. */
-  #shared(value: unknown): unknown {
+  /** Replaces what differs between two clouds: ids by their order of appearance, times, and CPU utilization. */
+  #normalized(value: unknown): unknown {
     if (value === undefined) return undefined;
     const text = JSON.stringify(value, function (this: object, name, part) {
       if (name === 'createdAt') return Number.isNaN(Date.parse(part)) ? part : 'a time';
       const isBusy = name === 'cpuUtilization' && 'state' in this && this.state === 'running';
-      return isBusy ? 'as busy as it is' : part;
+      return isBusy ? 'any' : part;
     });
-    const known = (id: string) => (id === NOBODY ? id : `server ${this.#seen.indexOf(id)}`);
-    return JSON.parse(text.replaceAll(UUID, known));
+    const alias = (id: string) => (id === NO_SERVER ? id : `server ${this.#seen.indexOf(id)}`);
+    return JSON.parse(text.replaceAll(UUID, alias));
   }
 }

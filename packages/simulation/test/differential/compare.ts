@@ -4,12 +4,12 @@ import { Choices } from '@vmwright/simulation';
 import { DirectServer } from './direct.ts';
 import type { KindName } from './kinds.ts';
 import { type Operation, type Sequence, sequence } from './operations.ts';
-import { type Answer, Side } from './side.ts';
+import { type Result, Side } from './side.ts';
 
-/** Where the model and the real server have parted. */
+/** The first difference between the model and the real server. */
 export interface Difference {
   readonly seed: number;
-  /** What was done up to there. */
+  /** The operations up to the difference. */
   readonly operations: readonly Operation[];
   readonly at: string;
   readonly real: unknown;
@@ -19,34 +19,34 @@ export interface Difference {
 export interface Compared {
   readonly difference: Difference | undefined;
   readonly operations: number;
-  /** What was done and came of it, for the coverage. */
+  /** Operations and their outcomes, for coverage. */
   readonly outcomes: readonly string[];
 }
 
 export interface RealServer {
-  /** Of two field managers. */
+  /** Clients of two field managers. */
   readonly clients: readonly [Client, Client];
   readonly namespace: string;
-  /** Waits for its garbage collector. */
+  /** Sleeps while waiting for the garbage collector. */
   readonly pause: (ms: number) => Promise<void>;
 }
 
-/** For the garbage collector of the real server. */
-const PATIENCE_MS = 30_000;
+/** Timeout for the garbage collector of the real server. */
+const GC_TIMEOUT_MS = 30_000;
 
-/** Runs one sequence on both servers, and says where they part first. */
+/** Runs one sequence on both servers and returns the first difference. */
 export async function compare(seed: number, server: RealServer): Promise<Compared> {
   const comparison = new Comparison(seed, server);
   try {
     const difference = await comparison.run();
-    const { outcomes, sequence: done } = comparison;
+    const { outcomes, sequence: executed } = comparison;
     return {
       difference: difference && { seed, ...difference },
-      operations: done.operations.length,
+      operations: executed.operations.length,
       outcomes,
     };
   } finally {
-    await comparison.end();
+    await comparison.cleanUp();
   }
 }
 
@@ -80,9 +80,9 @@ class Comparison {
     const kind = this.#kinds[this.#choices.pick(this.#kinds.length)] ?? 'thing';
     const from = { real: await this.#real.version(kind), model: await this.#model.version(kind) };
     for (const [index, operation] of operations.entries()) {
-      const parted = await this.#perform(operation);
-      if (parted !== undefined)
-        return { ...parted, at: `${parted.at} ${index}`, operations: operations.slice(0, index + 1) };
+      const difference = await this.#perform(operation);
+      if (difference !== undefined)
+        return { ...difference, at: `${difference.at} ${index}`, operations: operations.slice(0, index + 1) };
     }
     for (const each of this.#kinds) {
       const [real, model] = [await this.#real.objects(each), await this.#model.objects(each)];
@@ -101,9 +101,9 @@ class Comparison {
     return { operations, at: `a watch of ${kind}: ${JSON.stringify(watching)}`, real, model };
   }
 
-  /** Leaves nothing behind that cannot be deleted. */
-  end(): Promise<void> {
-    return this.#real.letGo(this.#kinds);
+  /** Removes finalizers from the objects on the real server, so that they can be deleted. */
+  cleanUp(): Promise<void> {
+    return this.#real.cleanUp(this.#kinds);
   }
 
   async #perform(operation: Operation): Promise<Pick<Difference, 'at' | 'real' | 'model'> | undefined> {
@@ -113,14 +113,14 @@ class Comparison {
     if (!this.#direct.settle()) return undefined;
     this.outcomes.push('garbage collected');
     const wanted = await this.#model.objects('configmap');
-    const found = await this.#real.become('configmap', wanted, PATIENCE_MS, this.#pause);
+    const found = await this.#real.waitForObjects('configmap', wanted, GC_TIMEOUT_MS, this.#pause);
     if (isDeepStrictEqual(found, wanted)) return undefined;
     return { at: 'garbage collection after operation', real: found, model: wanted };
   }
 }
 
-function outcomeOf(answer: Answer): string {
-  if ('ok' in answer) return 'succeeds';
-  const { refused } = answer;
-  return `gets ${typeof refused === 'object' && refused !== null && 'code' in refused ? refused.code : 'refused'}`;
+function outcomeOf(result: Result): string {
+  if ('ok' in result) return 'succeeds';
+  const { error } = result;
+  return `gets ${typeof error === 'object' && error !== null && 'code' in error ? error.code : 'an error'}`;
 }

@@ -6,12 +6,12 @@ import { compareAll } from '../compare-all.ts';
 import { compare } from './compare.ts';
 import { DECLARED } from './kinds.ts';
 
-/** More does not make the API server of two cores faster. */
-const AT_A_TIME = 24;
+/** Number of concurrent sequences; more do not increase the throughput of an API server on two cores. */
+const CONCURRENCY = 24;
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-test('a thousand random sequences of operations get the same answers from the model and the real API server, and leave the same objects', {
+test('the model and the real API server give the same responses to a thousand random sequences of operations and end with the same objects', {
   timeout: 600_000,
 }, async ({ cluster, namespace }) => {
   const access = await kubeconfigAccess({ world: nodeWorld, path: cluster.kubeconfig });
@@ -32,16 +32,16 @@ test('a thousand random sequences of operations get the same answers from the mo
   }
 
   await compareAll({
-    ...{ sequences: 1_000, atATime: AT_A_TIME, expected: EXPECTED, least: 10 },
-    compare: async (seed, tell) => {
+    ...{ sequences: 1_000, concurrency: CONCURRENCY, expected: EXPECTED, least: 10 },
+    compare: async (seed, onOutcome) => {
       const { outcomes, difference } = await compare(seed, { clients: [alpha, beta], namespace, pause });
-      for (const outcome of outcomes) tell(outcome);
+      for (const outcome of outcomes) onOutcome(outcome);
       return difference;
     },
   });
 });
 
-/** Every operation succeeds, and is refused for each of its reasons. */
+/** Every operation must succeed, and fail for each of its reasons. */
 const EXPECTED = [
   'create succeeds',
   'create gets ALREADY_EXISTS',

@@ -10,25 +10,25 @@ import {
 import { ApiServer, type ServerEnvironment } from '@vmwright/simulation';
 import { DECLARED } from './kinds.ts';
 
-/** The model without a simulated world around it: it answers at once, and its controllers act when told to. */
+/** The model without a simulation: it responds immediately, and its garbage collector runs in `settle`. */
 export class DirectServer {
   readonly server: ApiServer;
-  readonly #planned: { act: () => void; cancelled: boolean }[] = [];
+  readonly #scheduled: { act: () => void; cancelled: boolean }[] = [];
 
   constructor() {
     const environment: ServerEnvironment = {
       now: () => nodeWorld.now(),
       uuid: () => nodeWorld.uuid(),
       after: (ms, act) => {
-        const planned = { act, cancelled: false };
-        if (ms <= 1) this.#planned.push(planned); // bookmarks and ends of watches lie beyond this test
-        return planned;
+        const event = { act, cancelled: false };
+        if (ms <= 1) this.#scheduled.push(event); // bookmarks and watch timeouts come later and are not tested here
+        return event;
       },
       controllerDelay: () => 1,
       note: () => undefined,
       count: () => undefined,
-      unmodelled: (sentence) => {
-        throw new Error(sentence);
+      unmodelled: (message) => {
+        throw new Error(message);
       },
     };
     this.server = new ApiServer({ environment, managedFields: true });
@@ -41,27 +41,32 @@ export class DirectServer {
     return new Client({ world, access, fieldManager });
   }
 
-  /** Lets the garbage collector do all that it has to. @returns whether it has changed anything */
+  /** Runs all scheduled steps of the garbage collector. @returns whether it changed anything */
   settle(): boolean {
     const before = this.server.resourceVersion;
-    for (let next = this.#planned.shift(); next !== undefined; next = this.#planned.shift())
+    for (let next = this.#scheduled.shift(); next !== undefined; next = this.#scheduled.shift())
       if (!next.cancelled) next.act();
     return this.server.resourceVersion !== before;
   }
 
   #transport(): Transport {
-    return { request: async (request) => this.#answer(request), close: async () => undefined };
+    return { request: async (request) => this.#respond(request), close: async () => undefined };
   }
 
-  #answer(request: TransportRequest): TransportResponse {
-    const answer = this.server.receive(request);
+  #respond(request: TransportRequest): TransportResponse {
+    const response = this.server.receive(request);
     const header = () => undefined;
-    if ('body' in answer)
-      return { status: answer.status, header, text: async () => answer.body, lines: async function* () {} };
+    if ('body' in response)
+      return {
+        status: response.status,
+        header,
+        text: async () => response.body,
+        lines: async function* () {},
+      };
     const lines: string[] = [];
-    answer.open({ send: (line) => void lines.push(line), end: () => undefined })();
+    response.open({ send: (line) => void lines.push(line), end: () => undefined })();
     return {
-      status: answer.status,
+      status: response.status,
       header,
       text: async () => lines.join('\n'),
       lines: async function* () {

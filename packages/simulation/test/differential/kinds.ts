@@ -2,7 +2,7 @@ import { defineKind, foreignKind, type Kind, type KubeObject, Lease, schema } fr
 
 const { anything, array, integer, literals, map, object, optional, string } = schema;
 
-/** Has one of everything that makes a difference to apply, patch and validation. */
+/** A kind with every type of field that apply, patch and validation treat differently. */
 export const Thing = defineKind({
   group: 'differential.vmwright.dev',
   version: 'v1',
@@ -41,7 +41,7 @@ export const Thing = defineKind({
   },
 });
 
-/** Has no status of its own. */
+/** A kind without the status subresource. */
 export const Plain = defineKind({
   group: 'differential.vmwright.dev',
   version: 'v1',
@@ -50,7 +50,7 @@ export const Plain = defineKind({
   spec: object({ level: optional(integer({ minimum: 1 })), labels: optional(map(string())) }),
 });
 
-/** Belongs to no namespace. */
+/** A cluster-scoped kind. */
 export const Global = defineKind({
   group: 'differential.vmwright.dev',
   version: 'v1',
@@ -60,7 +60,7 @@ export const Global = defineKind({
   spec: object({ level: optional(integer({ minimum: 1 })), labels: optional(map(string())) }),
 });
 
-/** Those that are declared by CRDs. */
+/** The kinds that CRDs declare. */
 export const DECLARED = [Thing, Plain, Global] as const;
 
 const core = (kind: string, plural: string) =>

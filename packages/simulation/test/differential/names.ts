@@ -1,6 +1,6 @@
 /**
- * What is by nature different on two servers, under names that are the same: uids in the order in which they came up,
- * resource versions by how many of the object came up before, generated names, and times.
+ * Replaces values that differ between two servers by comparable aliases: UIDs and generated names by their order of
+ * appearance, resource versions by their order within the object, and times by a constant.
  */
 export class Names {
   readonly #prefix: string;
@@ -10,13 +10,13 @@ export class Names {
 
   readonly #exact: boolean;
 
-  /** @param exact whether versions and owners count */
+  /** @param exact whether resource versions and managed fields are compared */
   constructor(prefix: string, exact: boolean) {
     this.#prefix = prefix;
     this.#exact = exact;
   }
 
-  /** The same names, to look at something that may turn out not to count. */
+  /** Returns a copy, with which the caller can undo the aliases of an observation that is discarded. */
   copy(): Names {
     const copy = new Names(this.#prefix, this.#exact);
     copy.#uids = new Map(this.#uids);
@@ -25,13 +25,13 @@ export class Names {
     return copy;
   }
 
-  /** A copy under shared names, with what does not count in one order. */
+  /** Returns a copy of a value with aliases and with fields in a fixed order. */
   shared(value: unknown): unknown {
     const text = JSON.stringify(this.#walk(value)) ?? 'null';
     const renamed = text
       .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, (uid) => this.#uid(uid))
       .replaceAll(new RegExp(`${this.#prefix}-gen-[a-z0-9]{5}`, 'g'), (name) =>
-        nameIn(this.#generated, name, 'generated'),
+        aliasIn(this.#generated, name, 'generated'),
       )
       .replaceAll(/(ResourceVersion in (?:the precondition|record)) \(\d+\)/g, '$1 (…)');
     return JSON.parse(renamed);
@@ -65,23 +65,23 @@ export class Names {
   }
 
   #uid(uid: string): string {
-    return nameIn(this.#uids, uid, 'uid');
+    return aliasIn(this.#uids, uid, 'uid');
   }
 
   #version(uid: string, version: string): string {
     const versions = this.#versions.get(uid) ?? new Map();
     this.#versions.set(uid, versions);
-    return nameIn(versions, version, 'version');
+    return aliasIn(versions, version, 'version');
   }
 }
 
-function nameIn(names: Map<string, string>, given: string, what: string): string {
-  const known = names.get(given) ?? `${what}-${names.size}`;
-  names.set(given, known);
-  return known;
+function aliasIn(names: Map<string, string>, given: string, what: string): string {
+  const alias = names.get(given) ?? `${what}-${names.size}`;
+  names.set(given, alias);
+  return alias;
 }
 
-/** As text with its fields in order, to be sorted and compared. */
+/** Returns a managedFields entry without its time, as text with sorted fields. */
 function withoutTime(entry: object): string {
   const ordered = (value: unknown): unknown =>
     typeof value !== 'object' || value === null

@@ -1,13 +1,13 @@
 import type { Choices } from '@vmwright/simulation';
 import type { KindName } from './kinds.ts';
 
-/** An object of a sequence; what it is called on a server, the sequence's own prefix decides. */
+/** An object of a sequence. Its name on the server has the prefix of the sequence. */
 export interface Ref {
   readonly kind: KindName;
   readonly name: string;
 }
 
-/** Which of the versions or uids that were seen of an object: so many before the last. */
+/** Selects one of the observed versions or UIDs of an object: `back` counts from the newest. */
 export type Seen = { readonly back: number } | undefined;
 
 export type Operation =
@@ -26,9 +26,9 @@ export type Operation =
       readonly field: string | undefined;
       readonly limit: number | undefined;
       readonly metadataOnly: boolean;
-      /** Change objects between the first page and the next. */
-      readonly meanwhile: boolean;
-      /** As of the version of an object that was seen, or a newer one. */
+      /** Whether to change objects after the first page. */
+      readonly changeBetweenPages: boolean;
+      /** Resource version to list at, taken from an observed object. */
       readonly at: { readonly back: number; readonly match: 'Exact' | 'NotOlderThan' } | undefined;
     }
   | {
@@ -73,7 +73,7 @@ export type Operation =
       readonly ref: Ref;
       readonly owner: Ref;
       readonly blocks: boolean;
-      readonly gone: boolean;
+      readonly missingOwner: boolean;
     };
 
 export interface JsonOperation {
@@ -88,15 +88,15 @@ const KEYS = ['x', 'y', 'z'] as const;
 
 export interface Sequence {
   /**
-   * Whether scales are changed. Who owns the replicas then, and whether a scale to the same number is a write, is not the
-   * same twice on the real server (two owners of one name, of which it keeps one), so such a sequence applies nothing and
-   * is not held to versions and owners.
+   * Whether the sequence changes scales. On the real server it is then not deterministic which manager owns the replicas
+   * (of two with the same name it keeps one) and whether a scale to the same number is a write. Such a sequence applies
+   * nothing, and its versions and owners are not compared.
    */
   readonly scaling: boolean;
   readonly operations: readonly Operation[];
 }
 
-/** What a sequence does, by choices: the same ones, the same sequence. */
+/** Draws a sequence of operations. */
 export function sequence(choices: Choices): Sequence {
   const scaling = choices.oneIn(6);
   const operations = drawn(choices);
@@ -108,7 +108,7 @@ export function sequence(choices: Choices): Sequence {
   };
 }
 
-/** The same without versions, and with changes of the scale instead of applies. */
+/** Removes the version precondition of an operation, and replaces an apply by a change of the scale. */
 function withScale(choices: Choices, operation: Operation): Operation {
   if (operation.do !== 'apply')
     return 'version' in operation ? { ...operation, version: undefined } : operation;
@@ -138,16 +138,16 @@ function drawn(choices: Choices): readonly Operation[] {
   const rest = Array.from({ length }, () =>
     operation(choices, !owning && choices.oneIn(4) ? choices.one(weighted) : main, owning, blocking),
   );
-  // Most operations are about something that is there.
+  // Creates objects first, so that most operations find their object.
   const first = { do: 'create', generate: false, dryRun: false } as const;
   const created = (['a', 'b'] as const).map((name) => {
     return { ...first, ref: { kind: main, name }, content: whole(choices, main) };
   });
   const all = [...created, ...rest];
-  // Whether a dependent that does not block its owner goes before or after it, the real garbage collector leaves to
-  // chance; it shows where the owner stays for a finalizer of its own.
-  const loose = all.some((each) => each.do === 'own' && !each.blocks);
-  return loose ? all.map(withoutFinalizers) : all;
+  // The real garbage collector deletes a non-blocking dependent before or after its owner at random, which is visible if
+  // a finalizer keeps the owner.
+  const hasNonBlocking = all.some((each) => each.do === 'own' && !each.blocks);
+  return hasNonBlocking ? all.map(withoutFinalizers) : all;
 }
 
 function withoutFinalizers(operation: Operation): Operation {
@@ -165,11 +165,11 @@ function operation(choices: Choices, kind: KindName, owning: boolean, blocking: 
     return choices.oneIn(2)
       ? {
           do: 'own',
-          // Never in a circle: how those are broken is not modelled.
+          // No cycles: how the garbage collector breaks them is not modelled.
           ref: { kind, name: choices.one(['b', 'c']) },
           owner: { kind, name: 'a' },
           blocks: blocking,
-          gone: choices.oneIn(6),
+          missingOwner: choices.oneIn(6),
         }
       : deletion(choices, ref, dryRun);
   switch (choices.pick(kind === 'thing' ? 14 : 10)) {
@@ -186,7 +186,7 @@ function operation(choices: Choices, kind: KindName, owning: boolean, blocking: 
         field: choices.oneIn(4) ? 'metadata.name=' : undefined,
         limit: choices.oneIn(2) ? 1 + choices.pick(2) : undefined,
         metadataOnly: choices.oneIn(4),
-        meanwhile: choices.oneIn(3),
+        changeBetweenPages: choices.oneIn(3),
         at: choices.oneIn(3)
           ? { back: choices.pick(3), match: choices.one(['Exact', 'NotOlderThan'] as const) }
           : undefined,
@@ -271,7 +271,7 @@ function merge(
   };
 }
 
-/** Takes some fields away. */
+/** Replaces some fields by null, which removes them. */
 function nulled(choices: Choices, patch: object): object {
   if (!choices.oneIn(3)) return patch;
   const result: Record<string, unknown> = {};
@@ -410,17 +410,17 @@ function spec(choices: Choices, applied: boolean): object {
       ]),
     }),
     ...(choices.oneIn(4) && { replicas: choices.pick(3) - (choices.oneIn(10) ? 3 : 0) }),
-    // Apply refuses what the schema does not know; other writes drop it.
+    // Apply rejects unknown fields; other writes drop them.
     ...(!applied && choices.oneIn(6) && { unknown: 'dropped' }),
   };
 }
 
-/** @param wrong whether it may break its schema */
-function status(choices: Choices, wrong = false): object {
+/** @param mayBeInvalid whether the status may violate its schema */
+function status(choices: Choices, mayBeInvalid = false): object {
   return {
-    ...(choices.oneIn(2) && { phase: wrong && choices.oneIn(8) ? 7 : choices.one(VALUES) }),
+    ...(choices.oneIn(2) && { phase: mayBeInvalid && choices.oneIn(8) ? 7 : choices.one(VALUES) }),
     ...(choices.oneIn(3) && {
-      replicas: wrong && choices.oneIn(6) ? choices.one<unknown>(['many', -1]) : choices.pick(3),
+      replicas: mayBeInvalid && choices.oneIn(6) ? choices.one<unknown>(['many', -1]) : choices.pick(3),
     }),
     ...(choices.oneIn(4) && { selector: `app=${choices.one(VALUES)}` }),
     ...(choices.oneIn(2) && {

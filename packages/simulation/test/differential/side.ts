@@ -11,32 +11,32 @@ import { type KindName, kindOf } from './kinds.ts';
 import { Names } from './names.ts';
 import type { Operation, Ref, Seen } from './operations.ts';
 
-/** What an operation has come to, in a form that is the same on both servers. */
-export type Answer = { readonly ok: unknown } | { readonly refused: unknown };
+/** Result of an operation in a form that is comparable between the servers. */
+export type Result = { readonly ok: unknown } | { readonly error: unknown };
 
 export interface Watching {
   readonly selector: string | undefined;
   readonly metadataOnly: boolean;
-  /** Whether the order of different objects' events counts. */
+  /** Whether the order of events of different objects is compared. */
   readonly inOrder: boolean;
 }
 
-interface Told {
+interface ObservedEvent {
   readonly type: string;
   readonly name: string;
   readonly object: unknown;
 }
 
-/** One of the two servers, as a sequence sees it. */
+/** Runs the operations of a sequence on one of the two servers. */
 export class Side {
   readonly #clients: readonly [Client, Client];
   readonly #namespace: string;
   readonly #prefix: string;
   #names: Names;
-  /** All objects that were seen, by name: their uids and versions. */
+  /** Observed UIDs and versions by object name, oldest first. */
   readonly #seen = new Map<string, { readonly uid: string; readonly version: string }[]>();
 
-  /** @param prefix the sequence's own, since all share a namespace */
+  /** @param prefix of the sequence's names, because all sequences share a namespace */
   constructor(clients: readonly [Client, Client], namespace: string, prefix: string, exact: boolean) {
     this.#clients = clients;
     this.#namespace = namespace;
@@ -44,31 +44,31 @@ export class Side {
     this.#names = new Names(prefix, exact);
   }
 
-  async perform(operation: Operation): Promise<Answer> {
+  async perform(operation: Operation): Promise<Result> {
     try {
       return { ok: this.#names.shared(await this.#act(operation)) };
     } catch (error) {
-      return { refused: this.#refusal(error) };
+      return { error: this.#normalizedError(error) };
     }
   }
 
-  /** Whether the objects are these, or have become so within so many milliseconds. What was seen meanwhile does not count. */
-  async become(
+  /** Polls until the objects equal `wanted` or the timeout expires, and returns the last ones. */
+  async waitForObjects(
     kind: KindName,
     wanted: unknown,
-    patienceMs: number,
+    timeoutMs: number,
     pause: (ms: number) => Promise<void>,
   ): Promise<unknown> {
     for (let waited = 0; ; waited += 50) {
       const names = this.#names.copy();
       const found = await this.objects(kind);
-      if (isDeepStrictEqual(found, wanted) || waited >= patienceMs) return found;
+      if (isDeepStrictEqual(found, wanted) || waited >= timeoutMs) return found;
       this.#names = names;
       await pause(50);
     }
   }
 
-  /** All objects of the sequence. */
+  /** Returns all objects of the sequence. */
   async objects(kind: KindName): Promise<unknown> {
     const { items } = await this.#clients[0].list(kindOf(kind), {
       namespace: this.#namespace,
@@ -77,7 +77,7 @@ export class Side {
     return this.#items(items);
   }
 
-  /** In the order of their shared names: that of generated ones is different on each server. */
+  /** Sorts by aliases, because the order of generated names differs between the servers. */
   #items(items: readonly KubeObject[]): unknown {
     const names = items.map(({ metadata }) => metadata.name);
     const shared = items.map((item) => JSON.stringify(this.#names.shared(item)));
@@ -87,8 +87,8 @@ export class Side {
     };
   }
 
-  /** Lets go of what finalizers would keep from being deleted with its namespace, and deletes what is in none. */
-  async letGo(kinds: readonly KindName[]): Promise<void> {
+  /** Removes finalizers, which would block the deletion of the namespace, and deletes cluster-scoped objects. */
+  async cleanUp(kinds: readonly KindName[]): Promise<void> {
     const [client] = this.#clients;
     for (const kind of kinds) {
       const options = { namespace: this.#namespace, labelSelector: this.#selector(undefined) };
@@ -97,8 +97,9 @@ export class Side {
         if (metadata.finalizers !== undefined)
           await client
             .mergePatch(kindOf(kind), metadata, { metadata: { finalizers: null } })
-            .catch(unlessGone);
-        if (kindOf(kind).scope === 'Cluster') await client.delete(kindOf(kind), metadata).catch(unlessGone);
+            .catch(ignoreNotFound);
+        if (kindOf(kind).scope === 'Cluster')
+          await client.delete(kindOf(kind), metadata).catch(ignoreNotFound);
       }
     }
   }
@@ -108,7 +109,7 @@ export class Side {
     return page.resourceVersion;
   }
 
-  /** What a watch from this version tells, until an object made for the purpose shows up. */
+  /** Returns the events of a watch from a version up to a marker object created here, and those of a streamed list. */
   async events(
     kind: KindName,
     resourceVersion: string,
@@ -121,7 +122,7 @@ export class Side {
       metadata: { ...this.#scope(kind), name, labels },
       ...(kind === 'thing' || kind === 'plain' || kind === 'global' ? { spec: {} } : {}),
     });
-    const told: Told[] = [];
+    const watched: ObservedEvent[] = [];
     const options = {
       namespace: this.#namespace,
       labelSelector: this.#selector(selector),
@@ -131,13 +132,13 @@ export class Side {
     for await (const event of client.watch(kindOf(kind), { ...options, resourceVersion })) {
       if (event.type === 'BOOKMARK') continue;
       if (event.object.metadata.name === name) break;
-      told.push({
+      watched.push({
         type: event.type,
         name: event.object.metadata.name,
         object: this.#names.shared(event.object),
       });
     }
-    const listed: Told[] = [];
+    const listed: ObservedEvent[] = [];
     for await (const event of client.watch(kindOf(kind), { ...options, sendInitialEvents: true })) {
       if (event.type === 'BOOKMARK' && event.initialEventsEnd) break;
       if (event.type !== 'BOOKMARK')
@@ -148,13 +149,13 @@ export class Side {
         });
     }
     await client.delete(kindOf(kind), { ...this.#scope(kind), name });
-    const plain = (events: readonly Told[]) => events.map(({ type, object }) => ({ type, object }));
-    const byObject = (events: readonly Told[]) =>
+    const plain = (events: readonly ObservedEvent[]) => events.map(({ type, object }) => ({ type, object }));
+    const byObject = (events: readonly ObservedEvent[]) =>
       [...Map.groupBy(events, ({ name: each }) => each).values()]
         .map((each) => JSON.stringify(plain(each)))
         .sort();
-    // Steps of the garbage collector on different objects have no order, nor do objects of a list that is streamed.
-    return { told: inOrder ? plain(told) : byObject(told), listed: byObject(listed) };
+    // The garbage collector processes different objects in any order, and a streamed list has no order.
+    return { watched: inOrder ? plain(watched) : byObject(watched), listed: byObject(listed) };
   }
 
   async #act(operation: Operation): Promise<unknown> {
@@ -165,10 +166,10 @@ export class Side {
         const metadata = this.#metadata(ref, content);
         const named = generate ? { ...metadata, name: '', generateName: `${this.#prefix}-gen-` } : metadata;
         const created = await client.create(kindOf(ref.kind), { ...content, metadata: named }, { dryRun });
-        return this.#saw(created, dryRun);
+        return this.#remember(created, dryRun);
       }
       case 'get':
-        return this.#saw(await client.get(kindOf(operation.ref.kind), this.#ref(operation.ref)));
+        return this.#remember(await client.get(kindOf(operation.ref.kind), this.#ref(operation.ref)));
       case 'list':
         return this.#list(client, operation);
       case 'apply': {
@@ -177,13 +178,13 @@ export class Side {
         if (status) {
           const metadata = { ...this.#ref(ref), ...identity };
           const wanted = 'status' in content && typeof content.status === 'object' ? content.status : {};
-          return this.#saw(
+          return this.#remember(
             await client.applyStatus(kindOf(ref.kind), metadata, wanted ?? {}, { force, dryRun }),
             dryRun,
           );
         }
         const metadata = { ...this.#metadata(ref, content), ...identity };
-        return this.#saw(
+        return this.#remember(
           await client.apply(kindOf(ref.kind), { ...content, metadata }, { force, dryRun }),
           dryRun,
         );
@@ -197,11 +198,17 @@ export class Side {
             ? patch
             : { ...patch, metadata: { ...(given ?? {}), ...identity } };
         const options = { dryRun, ...(subresource && { subresource }) };
-        return this.#saw(await client.mergePatch(kindOf(ref.kind), this.#ref(ref), whole, options), dryRun);
+        return this.#remember(
+          await client.mergePatch(kindOf(ref.kind), this.#ref(ref), whole, options),
+          dryRun,
+        );
       }
       case 'json': {
         const { ref, patch, dryRun } = operation;
-        return this.#saw(await client.jsonPatch(kindOf(ref.kind), this.#ref(ref), patch, { dryRun }), dryRun);
+        return this.#remember(
+          await client.jsonPatch(kindOf(ref.kind), this.#ref(ref), patch, { dryRun }),
+          dryRun,
+        );
       }
       case 'delete': {
         const { ref, propagation, dryRun } = operation;
@@ -221,49 +228,49 @@ export class Side {
         return client.setScale(kindOf(ref.kind), this.#ref(ref), replicas, { dryRun });
       }
       case 'own': {
-        const { ref, owner, blocks, gone } = operation;
+        const { ref, owner, blocks, missingOwner } = operation;
         const { uid = NO_UID } = this.#uid(owner, { back: 0 });
-        const name = gone ? 'never-was' : this.#ref(owner).name;
+        const name = missingOwner ? 'never-was' : this.#ref(owner).name;
         const reference = {
           apiVersion: 'v1',
           kind: 'ConfigMap',
           name,
-          uid: gone ? NO_UID : uid,
+          uid: missingOwner ? NO_UID : uid,
           ...(blocks && { blockOwnerDeletion: true }),
         };
         const patch = { metadata: { ownerReferences: [reference] } };
-        return this.#saw(await client.mergePatch(kindOf(ref.kind), this.#ref(ref), patch));
+        return this.#remember(await client.mergePatch(kindOf(ref.kind), this.#ref(ref), patch));
       }
     }
   }
 
   async #list(client: Client, operation: Extract<Operation, { do: 'list' }>): Promise<unknown> {
-    const { kind, selector, field, limit, metadataOnly, meanwhile } = operation;
+    const { kind, selector, field, limit, metadataOnly, changeBetweenPages } = operation;
     const options = {
       namespace: this.#namespace,
       labelSelector: this.#selector(selector),
       fieldSelector: field && `${field}${this.#prefix}-a`,
       metadataOnly,
       ...(limit !== undefined && { limit }),
-      ...this.#moment(operation),
+      ...this.#atVersion(operation),
     };
     const pages = [];
     for await (const page of client.pages(kindOf(kind), options)) {
       pages.push(page);
-      // What changes meanwhile does not show on the pages to come.
-      if (meanwhile && pages.length === 1) await this.#touch(client, kind);
+      // Later pages must not show these changes.
+      if (changeBetweenPages && pages.length === 1) await this.#touch(client, kind);
     }
-    const moments = new Set(pages.map(({ resourceVersion }) => resourceVersion));
-    // How many fit on a page depends on the other objects in the namespace.
+    const versions = new Set(pages.map(({ resourceVersion }) => resourceVersion));
+    // Page boundaries are not compared: they depend on other objects in the namespace.
     const items = pages.flatMap((page) => page.items);
     return {
       items: this.#items(items),
-      oneMoment: moments.size === 1,
-      within: limit === undefined || pages.every((page) => page.items.length <= limit),
+      sameVersion: versions.size === 1,
+      withinLimit: limit === undefined || pages.every((page) => page.items.length <= limit),
     };
   }
 
-  #moment({
+  #atVersion({
     kind,
     at,
   }: Extract<Operation, { do: 'list' }>): Pick<ListOptions, 'resourceVersion' | 'resourceVersionMatch'> {
@@ -279,7 +286,7 @@ export class Side {
         .mergePatch(kindOf(kind), this.#ref({ kind, name }), {
           metadata: { annotations: { touched: 'yes' } },
         })
-        .catch(unlessGone);
+        .catch(ignoreNotFound);
   }
 
   #selector(more: string | undefined): string {
@@ -299,7 +306,7 @@ export class Side {
     return { ...given, ...this.#ref(ref), labels: { ...given.labels, sequence: this.#prefix } };
   }
 
-  #saw(object: KubeObject, dryRun = false): KubeObject {
+  #remember(object: KubeObject, dryRun = false): KubeObject {
     const { name, uid, resourceVersion } = object.metadata;
     if (dryRun || uid === undefined || resourceVersion === undefined) return object;
     const seen = this.#seen.get(name) ?? [];
@@ -318,27 +325,27 @@ export class Side {
     return seen === undefined ? {} : { uid: seen.uid };
   }
 
-  #refusal(error: unknown): unknown {
+  #normalizedError(error: unknown): unknown {
     if (error instanceof ConnectionError || !(error instanceof ApiError)) throw error;
     const { name, code, status, reason, message, causes } = error;
     const different = distinct(causes);
-    // Of several things that are wrong with an object, the server tells in any order.
+    // The server reports several validation errors in any order.
     const isList = status === 422 && different.length > 1;
-    const said = isList ? message.slice(0, message.indexOf('is invalid')) : message;
-    const about = this.#names.shared({ message: said, causes: different });
-    // The words of the library that the server patches with are nobody's promise.
+    const text = isList ? message.slice(0, message.indexOf('is invalid')) : message;
+    const about = this.#names.shared({ message: text, causes: different });
+    // The texts of the server's patch library are not part of the API.
     if (status === 422 && causes.length === 0) return { name, code, status, reason };
     return { name, code, status, reason, about };
   }
 }
 
-function unlessGone(error: unknown): void {
+function ignoreNotFound(error: unknown): void {
   if (!(error instanceof NotFoundError)) throw error;
 }
 
 const NO_UID = '00000000-0000-4000-8000-00000000dead';
 
-/** The server checks some things twice, and says so as often. */
+/** Removes duplicates, because the server reports some errors twice. */
 function distinct(causes: readonly object[]): readonly object[] {
   const texts = new Map(causes.map((cause) => [JSON.stringify(cause), cause]));
   return [...texts.values()].sort(byField);

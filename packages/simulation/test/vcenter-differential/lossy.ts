@@ -1,6 +1,6 @@
 import type { VsphereWorld } from '@vmwright/vsphere';
 
-/** The same world, in which a sequence can have one request come without its session, or one answer not at all. */
+/** A world in which a sequence can send one request without its session, or lose one response with updates. */
 export class Lossy {
   readonly world: VsphereWorld;
   #losesSession = false;
@@ -19,14 +19,14 @@ export class Lossy {
               this.#losesSession = false;
               return transport.request({ ...request, headers });
             }
-            const answer = await transport.request(request);
-            // Who asks again from the very start is told nothing by the simulator, and all by vCenter.
+            const response = await transport.request(request);
+            // Never the initial response: on a second call from the start, vcsim sends nothing and vCenter everything.
             if (isWait && this.#losesUpdates && !request.body?.includes('<version></version>')) {
-              await answer.text();
+              await response.text();
               this.#losesUpdates = false;
               throw new Error('read ECONNRESET');
             }
-            return answer;
+            return response;
           },
           close: () => transport.close(),
         };

@@ -5,7 +5,7 @@ import type { Draft } from '../../src/vcenter/machines.ts';
 import { Vcenter } from '../../src/vcenter/vcenter.ts';
 import type { ServerStream } from '../../src/world/server.ts';
 
-/** As the simulator has its machines. */
+/** Defaults of a machine, as in vcsim. */
 export const MACHINE: Omit<Draft, 'name' | 'folder' | 'instanceUuid'> = {
   isTemplate: true,
   power: 'poweredOff',
@@ -18,7 +18,7 @@ export const MACHINE: Omit<Draft, 'name' | 'folder' | 'instanceUuid'> = {
   ip: undefined,
 };
 
-/** The model without a simulated world around it: in real time, where everything takes none. */
+/** The model without a simulation: it runs in real time without any delays. */
 export class DirectVcenter {
   readonly world: VsphereWorld;
   readonly vcenter: Vcenter;
@@ -28,9 +28,9 @@ export class DirectVcenter {
       ...user,
       environment: {
         after: (ms, act) => {
-          const planned = { cancelled: false };
-          nodeWorld.after(ms, () => planned.cancelled || act());
-          return planned;
+          const event = { cancelled: false };
+          nodeWorld.after(ms, () => event.cancelled || act());
+          return event;
         },
         uuid: () => nodeWorld.uuid(),
         taskMs: () => 0,
@@ -39,10 +39,10 @@ export class DirectVcenter {
         lagMs: () => 0,
         forgetsVersions: () => false,
         recentTasks: 200,
-        longestPage: 3,
+        maxPageSize: 3,
         note: () => undefined,
-        unmodelled: (sentence) => {
-          throw new Error(sentence);
+        unmodelled: (message) => {
+          throw new Error(message);
         },
       },
     });
@@ -55,10 +55,10 @@ export class DirectVcenter {
       connect: () => ({
         request: async ({ signal, ...request }) => {
           signal?.throwIfAborted();
-          const answer = vcenter.receive(request);
-          const { headers = {} } = 'headers' in answer ? answer : {};
-          const body = 'body' in answer ? answer.body : await whole(answer.open, signal);
-          return responseOf({ status: answer.status, headers, body });
+          const response = vcenter.receive(request);
+          const { headers = {} } = 'headers' in response ? response : {};
+          const body = 'body' in response ? response.body : await readAll(response.open, signal);
+          return responseOf({ status: response.status, headers, body });
         },
         close: async () => undefined,
       }),
@@ -66,7 +66,10 @@ export class DirectVcenter {
   }
 }
 
-function whole(open: (stream: ServerStream) => () => void, signal: AbortSignal | undefined): Promise<string> {
+function readAll(
+  open: (stream: ServerStream) => () => void,
+  signal: AbortSignal | undefined,
+): Promise<string> {
   const ended = Promise.withResolvers<string>();
   let body = '';
   const close = open({

@@ -1,6 +1,6 @@
 import type { Choices } from '@vmwright/simulation';
 
-/** One of those that the sequence has seen, the newest first; or one that never was. */
+/** Index of an object that the sequence has created, newest first, or an object that never existed. */
 export type Which = number | 'none';
 
 export type Operation =
@@ -21,14 +21,15 @@ export type Operation =
       readonly which: Which;
     }
   | { readonly do: 'destroyFolder' | 'readFolder'; readonly which: Which }
-  | { readonly do: 'mark'; readonly which: Which; readonly value: string }
+  | { readonly do: 'setAttribute'; readonly which: Which; readonly value: string }
   | { readonly do: 'lookUp'; readonly path: string }
   | { readonly do: 'template'; readonly name: string }
-  /** The next request comes without a session, as after that was ended. */
+  /** The next request is sent without a session, as if it had expired. */
   | { readonly do: 'loseSession' }
-  /** The next answer about changes does not arrive. */
+  /** The next response with updates is lost. */
   | { readonly do: 'loseUpdates' }
-  | { readonly do: 'intrude' };
+  /** A login with a wrong password. */
+  | { readonly do: 'wrongPassword' };
 
 export interface Config {
   readonly cpus?: number;
@@ -47,7 +48,7 @@ const CONFIGS: readonly [Config, ...Config[]] = [
   { extraConfig: { 'vmwright.uid': 'naïve <&> "☃"' } },
 ];
 
-/** What is done in a history, the same for the same choices. */
+/** Draws a sequence of operations. */
 export function sequence(choices: Choices): readonly Operation[] {
   return Array.from({ length: 8 + choices.pick(14) }, () => operation(choices));
 }
@@ -75,7 +76,8 @@ function operation(choices: Choices): Operation {
       'read',
       'readFolder',
     ] as const),
-    ...(['mark', 'mark', 'lookUp', 'template', 'find', 'loseSession', 'loseUpdates', 'intrude'] as const),
+    ...(['setAttribute', 'setAttribute', 'lookUp', 'template', 'find'] as const),
+    ...(['loseSession', 'loseUpdates', 'wrongPassword'] as const),
   ] as const;
   const kind = choices.one(kinds);
   switch (kind) {
@@ -94,15 +96,15 @@ function operation(choices: Choices): Operation {
       };
     case 'reconfigure':
       return { do: kind, which: which(), config: choices.one(CONFIGS) };
-    case 'mark':
+    case 'setAttribute':
       return { do: kind, which: which(), value: choices.one(['owner', 'other', '', '<&>'] as const) };
     case 'lookUp':
       return { do: kind, path: choices.one(PATHS) };
     case 'template':
-      return { do: kind, name: choices.one(['template-1', 'template-2', 'nobody'] as const) };
+      return { do: kind, name: choices.one(['template-1', 'template-2', 'missing'] as const) };
     case 'loseSession':
     case 'loseUpdates':
-    case 'intrude':
+    case 'wrongPassword':
       return { do: kind };
     default:
       return { do: kind, which: which() };

@@ -4,9 +4,9 @@ import {
   FaultError,
   type Inventory,
   isRef,
-  type Known,
   type Ref,
   type TaskRef,
+  type TypedManagedObject,
   VcenterClient,
   type VcenterClientOptions,
   VsphereError,
@@ -19,12 +19,12 @@ export interface SideOptions extends Omit<VcenterClientOptions, 'world' | 'crede
   readonly world: VsphereWorld;
   readonly username: string;
   readonly password: string;
-  /** The sequence's own, since all share a vCenter. */
+  /** Prefix of the sequence's folder, because all sequences share a vCenter. */
   readonly prefix: string;
 }
 
-/** What an operation has come to, in a form that is the same on both. */
-export type Answer = { readonly ok: unknown } | { readonly refused: unknown };
+/** Result of an operation in a form that is comparable between the two vCenters. */
+export type Result = { readonly ok: unknown } | { readonly error: unknown };
 
 const MACHINE = [
   ...(['name', 'parent', 'config.instanceUuid', 'config.template', 'config.extraConfig'] as const),
@@ -32,14 +32,14 @@ const MACHINE = [
 ];
 const FOLDER = ['name', 'parent'] as const;
 const ATTRIBUTE = 'vmwright.dev/owner';
-/** What a sequence has that is not said of a machine: what the simulator puts there itself. */
-const OURS = 'vmwright.';
-const NEVER = '00000000-0000-4000-8000-00000000dead';
+/** Prefix of the extraConfig keys that are compared; vcsim adds others of its own. */
+const COMPARED_KEYS = 'vmwright.';
+const UNKNOWN_UUID = '00000000-0000-4000-8000-00000000dead';
 
-/** One of the two vCenters, as a sequence sees it. */
+/** Runs the operations of a sequence on one of the two vCenters. */
 export class Side implements AsyncDisposable {
   readonly #vcenter: VcenterClient;
-  readonly #intruder: VcenterClient;
+  readonly #wrongPasswordClient: VcenterClient;
   readonly #lossy: Lossy;
   readonly #prefix: string;
   readonly #machines: Ref<'VirtualMachine'>[] = [];
@@ -52,14 +52,14 @@ export class Side implements AsyncDisposable {
     this.#prefix = prefix;
     const credentials = () => ({ username, password });
     this.#vcenter = new VcenterClient({ ...options, world: this.#lossy.world, credentials });
-    this.#intruder = new VcenterClient({
+    this.#wrongPasswordClient = new VcenterClient({
       ...options,
       world,
       credentials: () => ({ username, password: `not-${password}` }),
     });
   }
 
-  /** Makes the sequence's own folder, and keeps what is in it in mind from then on. */
+  /** Creates the folder of the sequence and starts to watch its inventory. */
   async begin(): Promise<void> {
     this.#datacenter = await this.#vcenter.lookup.datacenter();
     const folder = await this.#vcenter.machines.createFolder(this.#datacenter.vmFolder, this.#prefix);
@@ -71,31 +71,31 @@ export class Side implements AsyncDisposable {
     await this.#inventory.synced();
   }
 
-  async perform(operation: Operation): Promise<Answer> {
+  async perform(operation: Operation): Promise<Result> {
     try {
-      return { ok: this.#shared(await this.#act(operation)) };
+      return { ok: this.#normalized(await this.#act(operation)) };
     } catch (error) {
       if (!(error instanceof VsphereError)) throw error;
       const { name, code, retryable, effectUnknown } = error;
       const fault =
         error instanceof FaultError ? { type: bare(error.type), detail: error.detail } : undefined;
       const message = fault === undefined ? error.message : undefined;
-      return { refused: this.#shared({ name, code, retryable, effectUnknown, message, fault }) };
+      return { error: this.#normalized({ name, code, retryable, effectUnknown, message, fault }) };
     }
   }
 
-  /** All that is there: as it is listed, and as it is known from what was told of changes. */
-  async left(): Promise<{ readonly listed: unknown; readonly told: unknown }> {
+  /** Returns the inventory of the sequence: as listed, and as watched through change notifications. */
+  async objects(): Promise<{ readonly listed: unknown; readonly watched: unknown }> {
     const [container] = this.#folders;
     const inventory = this.#inventory;
-    if (container === undefined || inventory === undefined) throw new Error('the sequence has not begun');
-    // Changes are told in order: when this one was, all were.
+    if (container === undefined || inventory === undefined) throw new Error('call begin() first');
+    // Notifications arrive in order: once this folder is reported, all earlier changes are.
     const last = await this.#vcenter.machines.createFolder(container, 'last');
-    const isTold = () => inventory.get(last) !== undefined;
-    if (!isTold())
+    const isReported = () => inventory.get(last) !== undefined;
+    if (!isReported())
       await new Promise<void>((resolve) => {
         const stop = inventory.onChange(() => {
-          if (!isTold()) return;
+          if (!isReported()) return;
           stop();
           resolve();
         });
@@ -103,13 +103,13 @@ export class Side implements AsyncDisposable {
     const machines = await this.#vcenter.list('VirtualMachine', MACHINE, { container });
     const folders = await this.#vcenter.list('Folder', FOLDER, { container });
     return {
-      listed: this.#shared(sorted([...machines, ...folders])),
-      told: this.#shared(sorted([...inventory.list('VirtualMachine'), ...inventory.list('Folder')])),
+      listed: this.#normalized(sorted([...machines, ...folders])),
+      watched: this.#normalized(sorted([...inventory.list('VirtualMachine'), ...inventory.list('Folder')])),
     };
   }
 
-  /** Leaves nothing behind, and does not care how. */
-  async end(): Promise<void> {
+  /** Removes all objects of the sequence. */
+  async cleanUp(): Promise<void> {
     const [container] = this.#folders;
     if (container === undefined) return;
     for (const { ref } of await this.#vcenter.list('VirtualMachine', ['name'], { container })) {
@@ -121,25 +121,25 @@ export class Side implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#vcenter.stop();
-    await this.#intruder.stop();
+    await this.#wrongPasswordClient.stop();
   }
 
   async #act(operation: Operation): Promise<unknown> {
     const { machines, lookup, attributes } = this.#vcenter;
     const datacenter = this.#datacenter;
-    if (datacenter === undefined) throw new Error('the sequence has not begun');
+    if (datacenter === undefined) throw new Error('call begin() first');
     switch (operation.do) {
       case 'createFolder': {
-        const made = await machines.createFolder(this.#folder(operation.in), operation.name);
-        this.#folders.push(made);
-        return made;
+        const folder = await machines.createFolder(this.#folder(operation.in), operation.name);
+        this.#folders.push(folder);
+        return folder;
       }
       case 'clone':
         return this.#clone(operation, datacenter);
       case 'reconfigure': {
         const vm = this.#machine(operation.which);
         const { config } = operation;
-        // The simulator gives a running machine whatever size is wanted, and vCenter does not.
+        // vcsim accepts any size for a running machine, vCenter does not.
         if ((config.cpus ?? config.memoryMb) !== undefined && (await this.#isOn(vm))) return 'not compared';
         return this.#follow(machines.reconfigure(vm, config));
       }
@@ -149,7 +149,7 @@ export class Side implements AsyncDisposable {
         return this.#follow(machines.powerOff(this.#machine(operation.which)));
       case 'shutDown': {
         const vm = this.#machine(operation.which);
-        const task = await machines.shutDown(vm, { patienceMs: 60_000 });
+        const task = await machines.shutDown(vm, { gracePeriodMs: 60_000 });
         return [task === undefined, await this.#vcenter.read(vm, ['runtime.powerState'])];
       }
       case 'destroy':
@@ -159,7 +159,7 @@ export class Side implements AsyncDisposable {
       case 'find': {
         const vm = this.#machine(operation.which);
         const { 'config.instanceUuid': uuid = '' } = await this.#vcenter.read(vm, ['config.instanceUuid']);
-        return [await lookup.byInstanceUuid(uuid), await lookup.byInstanceUuid(NEVER)];
+        return [await lookup.byInstanceUuid(uuid), await lookup.byInstanceUuid(UNKNOWN_UUID)];
       }
       case 'destroyFolder':
         return this.#destroyFolder(this.#folder(operation.which));
@@ -171,11 +171,11 @@ export class Side implements AsyncDisposable {
         ]);
         return { ...read, children: childEntity?.map((each) => this.#named(each)).sort() };
       }
-      case 'mark': {
+      case 'setAttribute': {
         const folder = this.#folder(operation.which);
-        // Of one that is not there the simulator answers nothing, and then nothing about attributes any more.
+        // vcsim never answers a SetField on a missing object and then blocks all attribute calls, so read it first.
         await this.#vcenter.read(folder, ['name']);
-        const key = await attributes.key(ATTRIBUTE);
+        const key = await attributes.ensureKey(ATTRIBUTE);
         await attributes.set(folder, key, operation.value);
         const { customValue } = await this.#vcenter.read(folder, ['customValue']);
         return customValueOf(customValue, key);
@@ -192,8 +192,8 @@ export class Side implements AsyncDisposable {
       case 'loseUpdates':
         this.#lossy.loseUpdates();
         return undefined;
-      case 'intrude':
-        return this.#intruder.read(datacenter.ref, ['name']);
+      case 'wrongPassword':
+        return this.#wrongPasswordClient.read(datacenter.ref, ['name']);
     }
   }
 
@@ -204,25 +204,25 @@ export class Side implements AsyncDisposable {
       from === 'template'
         ? await lookup.template(datacenter, 'template-1')
         : this.#machine(from === 'machine' ? 0 : 'none');
-    const made = await this.#follow(
+    const clone = await this.#follow(
       machines.clone({
         ...{ name, template, folder: this.#folder(operation.in), powerOn },
         ...(pool && { resourcePool: await lookup.resourcePool(datacenter) }),
         ...config,
-        // The simulator does not copy the marks of a machine that is cloned, and vCenter does.
+        // vcsim does not copy the extraConfig of a cloned machine, vCenter does.
         ...(from === 'machine' && { extraConfig: COPIED }),
         ...(uuid !== undefined && {
           instanceUuid: `5f0c2c1e-7f4e-4a8e-9d0e-${String(uuid).padStart(12, '0')}`,
         }),
       }),
     );
-    if (isRef(made, 'VirtualMachine')) this.#machines.push(made);
-    return made;
+    if (isRef(clone, 'VirtualMachine')) this.#machines.push(clone);
+    return clone;
   }
 
-  /** What is in a folder the simulator leaves behind without a parent; vCenter destroys it too. */
+  /** Destroys an empty folder. vcsim orphans the contents of a folder, where vCenter destroys them. */
   async #destroyFolder(folder: Ref<'Folder'>): Promise<unknown> {
-    if (folder === this.#folders[0]) return 'its own';
+    if (folder === this.#folders[0]) return 'the folder of the sequence';
     const { childEntity } = await this.#vcenter.read(folder, ['childEntity']);
     if ((childEntity?.length ?? 0) > 0) return 'not compared';
     return this.#follow(this.#vcenter.machines.destroy(folder));
@@ -239,21 +239,21 @@ export class Side implements AsyncDisposable {
 
   #machine(which: Which): Ref<'VirtualMachine'> {
     const found = which === 'none' ? undefined : this.#machines.at(-1 - which);
-    return found ?? { type: 'VirtualMachine', value: 'vm-nobody' };
+    return found ?? { type: 'VirtualMachine', value: 'vm-missing' };
   }
 
   #folder(which: Which): Ref<'Folder'> {
-    if (which === 'none') return { type: 'Folder', value: 'group-nobody' };
-    return this.#folders.at(-1 - which) ?? this.#folders[0] ?? { type: 'Folder', value: 'group-nobody' };
+    if (which === 'none') return { type: 'Folder', value: 'group-missing' };
+    return this.#folders.at(-1 - which) ?? this.#folders[0] ?? { type: 'Folder', value: 'group-missing' };
   }
 
-  /** Without what is by nature different on two vCenters: objects by when they came up, no tasks' ids, no new UUIDs. */
-  #shared(value: unknown): unknown {
+  /** Replaces what differs between two vCenters: object ids by their order of creation, task ids and generated UUIDs. */
+  #normalized(value: unknown): unknown {
     if (value === undefined) return undefined;
     return JSON.parse(
       JSON.stringify(value, (name, part) => {
         if (name === 'config.instanceUuid' && !String(part).startsWith('5f0c2c1e')) return 'a UUID';
-        if (name === 'config.extraConfig') return marksIn(part);
+        if (name === 'config.extraConfig') return comparedOptions(part);
         return isAnyRef(part) ? this.#named(part) : part;
       }),
     );
@@ -262,14 +262,14 @@ export class Side implements AsyncDisposable {
   #named({ type, value }: Ref): string {
     const all: readonly Ref[] = type === 'Folder' ? this.#folders : this.#machines;
     const index = all.findIndex((each) => each.value === value);
-    if (value.endsWith('-nobody')) return `${type} of nobody`;
+    if (value.endsWith('-missing')) return `missing ${type}`;
     return index === -1 ? `a ${type}` : `${type} ${index}`;
   }
 }
 
 const COPIED: NonNullable<Config['extraConfig']> = { 'vmwright.uid': 'copied', 'vmwright.slot': '9' };
 
-/** Some faults are named by the element that carries them. */
+/** Strips the suffix of faults that are named after their XML element. */
 function bare(type: string): string {
   return type.replace(/Fault$/, '');
 }
@@ -279,18 +279,20 @@ function isAnyRef(value: unknown): value is Ref {
   return Object.keys(value).sort().join() === 'type,value';
 }
 
-function marksIn(options: unknown): unknown {
+function comparedOptions(options: unknown): unknown {
   const all = Array.isArray(options) ? options : [];
   return (
     all
-      // The simulator keeps an empty one that was not there before; vCenter has no empty ones.
-      .filter(({ key, value }) => key.startsWith(OURS) && value !== '')
+      // vcsim keeps an option that is set to the empty string; vCenter removes it.
+      .filter(({ key, value }) => key.startsWith(COMPARED_KEYS) && value !== '')
       .map(({ key, value }) => `${key}=${value}`)
       .sort()
   );
 }
 
-function sorted(objects: readonly (Known<'VirtualMachine'> | Known<'Folder'>)[]): readonly unknown[] {
+function sorted(
+  objects: readonly (TypedManagedObject<'VirtualMachine'> | TypedManagedObject<'Folder'>)[],
+): readonly unknown[] {
   return [...objects].sort((a, b) => numberOf(a) - numberOf(b));
 }
 

@@ -6,11 +6,11 @@ import { test } from 'vitest';
 import { compareAll } from '../compare-all.ts';
 import { DirectVcenter } from './model.ts';
 import { type Operation, sequence } from './operations.ts';
-import { type Answer, Side } from './side.ts';
+import { type Result, Side } from './side.ts';
 
 const TEMPLATES = ['template-1', 'template-2'] as const;
 
-/** Where the model and the simulator have parted. */
+/** The first difference between the model and vcsim. */
 interface Difference {
   readonly seed: number;
   readonly at: string;
@@ -19,18 +19,18 @@ interface Difference {
   readonly model: unknown;
 }
 
-test('random sequences of calls by the real client get the same answers from the model and from the simulator, and leave the same inventory, told and listed', {
+test('the model and vcsim give the same responses to random calls of the real client and end with the same inventory, watched and listed', {
   timeout: 600_000,
 }, async () => {
   const inventory = { standaloneHosts: 0, hosts: 2, vms: 2 };
   await using vcsim = await startVcsim({ inventory, templates: TEMPLATES });
   await compareAll({
-    ...{ sequences: 200, atATime: 8, expected: EXPECTED, least: 3 },
-    compare: (seed, tell) => compare(seed, vcsim, tell),
+    ...{ sequences: 200, concurrency: 8, expected: EXPECTED, least: 3 },
+    compare: (seed, onOutcome) => compare(seed, vcsim, onOutcome),
   });
 });
 
-/** Every operation succeeds, and is refused for each of its reasons. */
+/** Every operation must succeed, and fail for each of its reasons. */
 const EXPECTED = [
   'createFolder succeeds',
   'createFolder gets DUPLICATE_NAME',
@@ -53,22 +53,22 @@ const EXPECTED = [
   'destroyFolder succeeds',
   'readFolder succeeds',
   'readFolder gets OBJECT_NOT_FOUND',
-  'mark succeeds',
-  'mark gets OBJECT_NOT_FOUND',
+  'setAttribute succeeds',
+  'setAttribute gets OBJECT_NOT_FOUND',
   'lookUp succeeds',
   'lookUp gets NOT_FOUND',
   'template succeeds',
   'template gets NOT_FOUND',
   'find succeeds',
   'loseSession succeeds',
-  'intrude gets INVALID_LOGIN',
+  'wrongPassword gets INVALID_LOGIN',
 ];
 
-/** Runs one sequence on both, and says where they part first. */
+/** Runs one sequence on both and returns the first difference. */
 async function compare(
   seed: number,
   { url, username, password, ca }: Vcsim,
-  tell: (outcome: string) => void,
+  onOutcome: (outcome: string) => void,
 ): Promise<Difference | undefined> {
   const user = { username, password, prefix: `s${seed}` };
   const direct = new DirectVcenter(user, TEMPLATES);
@@ -76,28 +76,28 @@ async function compare(
   await using model = new Side({ ...user, world: direct.world, server: 'https://model' });
   await Promise.all([real.begin(), model.begin()]);
   const operations = sequence(Choices.seeded(seed));
-  const parted = (at: string, index: number, answers: readonly [unknown, unknown]) =>
-    isDeepStrictEqual(...answers)
+  const differenceAt = (at: string, index: number, results: readonly [unknown, unknown]) =>
+    isDeepStrictEqual(...results)
       ? undefined
-      : { seed, at, operations: operations.slice(0, index + 1), real: answers[0], model: answers[1] };
+      : { seed, at, operations: operations.slice(0, index + 1), real: results[0], model: results[1] };
   for (const [index, operation] of operations.entries()) {
-    const answers = [await real.perform(operation), await model.perform(operation)] as const;
-    tell(`${operation.do} ${outcomeOf(answers[0])}`);
-    const difference = parted(`operation ${index}`, index, answers);
+    const results = [await real.perform(operation), await model.perform(operation)] as const;
+    onOutcome(`${operation.do} ${outcomeOf(results[0])}`);
+    const difference = differenceAt(`operation ${index}`, index, results);
     if (difference !== undefined) return difference;
   }
-  const [reals, models] = [await real.left(), await model.left()];
-  await Promise.all([real.end(), model.end()]);
+  const [reals, models] = [await real.objects(), await model.objects()];
+  await Promise.all([real.cleanUp(), model.cleanUp()]);
   const last = operations.length;
   return (
-    parted('the end, as listed', last, [reals.listed, models.listed]) ??
-    parted('the end, as told', last, [reals.told, reals.listed]) ??
-    parted('the end, as told', last, [reals.told, models.told])
+    differenceAt('the end, as listed', last, [reals.listed, models.listed]) ??
+    differenceAt('the end, as watched', last, [reals.watched, reals.listed]) ??
+    differenceAt('the end, as watched', last, [reals.watched, models.watched])
   );
 }
 
-function outcomeOf(answer: Answer): string {
-  if ('ok' in answer) return 'succeeds';
-  const { refused } = answer;
-  return `gets ${typeof refused === 'object' && refused !== null && 'code' in refused ? refused.code : 'refused'}`;
+function outcomeOf(result: Result): string {
+  if ('ok' in result) return 'succeeds';
+  const { error } = result;
+  return `gets ${typeof error === 'object' && error !== null && 'code' in error ? error.code : 'an error'}`;
 }

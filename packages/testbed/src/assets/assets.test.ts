@@ -8,8 +8,8 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { field } from '../kubernetes/api.ts';
-import { temporaryFolder } from '../process/keeper.ts';
 import { freePort } from '../process/ports.ts';
+import { temporaryFolder } from '../process/run-supervisor.ts';
 import { until } from '../process/until.ts';
 import { Assets } from './assets.ts';
 import { toolsFolder } from './cache.ts';
@@ -26,13 +26,16 @@ async function folder(): Promise<string> {
   return path;
 }
 
-/** Upstream's server, as far as we ask it. Counts what is asked. */
-async function startMirror(answer: (path: string) => string | Buffer | undefined, serve?: RequestListener) {
-  const asked: string[] = [];
+/** Starts a mirror of the upstream servers that records the requested paths. */
+async function startMirror(
+  contentOf: (path: string) => string | Buffer | undefined,
+  serve?: RequestListener,
+) {
+  const requested: string[] = [];
   const server = createServer((request, response) => {
     const path = request.url ?? '';
-    asked.push(path);
-    const body = answer(path);
+    requested.push(path);
+    const body = contentOf(path);
     if (body === undefined) response.writeHead(404).end();
     else if (serve !== undefined && path === FILE) serve(request, response);
     else response.end(body);
@@ -42,7 +45,7 @@ async function startMirror(answer: (path: string) => string | Buffer | undefined
     server.close();
     server.closeAllConnections();
   });
-  return { url: `http://127.0.0.1:${field(server.address(), 'port')}`, asked };
+  return { url: `http://127.0.0.1:${field(server.address(), 'port')}`, requested };
 }
 
 function upstream(program: string | Buffer, checksum = createHash('sha256').update(program).digest('hex')) {
@@ -52,10 +55,10 @@ function upstream(program: string | Buffer, checksum = createHash('sha256').upda
   };
 }
 
-/** No Go on this PATH. */
+/** A PATH without Go. */
 const NO_GO = '/nowhere';
 
-describe('a program comes from', () => {
+describe('a program is resolved from', () => {
   for (const variable of ['VMWRIGHT_ASSETS', 'KUBEBUILDER_ASSETS']) {
     test(`the folder that ${variable} names, before anything else`, async () => {
       const own = await folder();
@@ -65,17 +68,17 @@ describe('a program comes from', () => {
     });
   }
 
-  test('a release whose checksum is right, and from the cache after that', async () => {
+  test('a release with the right checksum, and then from the cache', async () => {
     const mirror = await startMirror(upstream(PROGRAM));
     const env = { XDG_CACHE_HOME: await folder(), VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
     const path = await new Assets({ env, platform }).path('toxiproxy-server');
     expect(execFileSync(path, { encoding: 'utf8' })).toBe('a program\n');
-    const { length } = mirror.asked;
+    const { length } = mirror.requested;
     expect(await new Assets({ env, platform }).path('toxiproxy-server')).toBe(path);
-    expect(mirror.asked).toHaveLength(length);
+    expect(mirror.requested).toHaveLength(length);
   });
 
-  test('inside an archive', async () => {
+  test('a release that is an archive', async () => {
     const name = 'etcd-v3.6.5-linux-amd64';
     const work = await folder();
     mkdirSync(join(work, name));
@@ -93,8 +96,8 @@ describe('a program comes from', () => {
     expect(readdirSync(dirname(path))).toEqual(['etcd']);
   });
 
-  test('its source, by the pinned module', async () => {
-    // Go keeps what it compiled in the same cache directory, unless told otherwise.
+  test('a build of the pinned module', async () => {
+    // GOCACHE is below XDG_CACHE_HOME by default; setting it keeps the compiler's cache warm.
     const GOCACHE = execFileSync('go', ['env', 'GOCACHE'], { encoding: 'utf8' }).trim();
     const path = await new Assets({ env: { ...process.env, XDG_CACHE_HOME: await folder(), GOCACHE } }).path(
       'vcsim',
@@ -104,34 +107,34 @@ describe('a program comes from', () => {
   });
 });
 
-describe('the error says for each way why it failed and what to do', () => {
-  test('offline and without Go', async () => {
+describe('the error lists the reason for each source and the remedy', () => {
+  test('when offline and without Go', async () => {
     const cache = await folder();
     const VMWRIGHT_MIRROR = `http://127.0.0.1:${await freePort()}`;
     const env = { XDG_CACHE_HOME: cache, VMWRIGHT_MIRROR, PATH: NO_GO };
     const error = await new Assets({ env, platform }).path('kube-apiserver').catch(String);
-    expect(error).toContain('kube-apiserver 1.35.4 is not to be had:');
+    expect(error).toContain('kube-apiserver 1.35.4 is not available:');
     expect(error).toContain('environment: KUBEBUILDER_ASSETS is not set');
     expect(error).toContain(`cache: not in ${cache}`);
     expect(error).toMatch(/release: .*dl\.k8s\.io.*ECONNREFUSED/);
     expect(error).toContain('source: Go is not installed');
     expect(error).toContain(
-      'set VMWRIGHT_ASSETS to a folder that holds kube-apiserver, kube-controller-manager',
+      'set VMWRIGHT_ASSETS to a folder that contains kube-apiserver, kube-controller-manager',
     );
   });
 
-  test('a download that was tampered with', async () => {
+  test('when the checksum of a download is wrong', async () => {
     const mirror = await startMirror(upstream(PROGRAM, 'a'.repeat(64)));
     const cache = await folder();
     const env = { XDG_CACHE_HOME: cache, VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
     const error = await new Assets({ env, platform }).path('toxiproxy-server').catch(String);
     expect(error).toMatch(
-      /release: .* has the SHA-256 [0-9a-f]{64}, not a{64} as published; it was thrown away/,
+      /release: .* has SHA-256 [0-9a-f]{64} instead of the published a{64}; the download was discarded/,
     );
     expect(foldersIn(cache)).toEqual([]);
   });
 
-  test('and nothing of a download that failed is kept beside what was built', async () => {
+  test('a failed download leaves no files next to the program that is built instead', async () => {
     const mirror = await startMirror(upstream(PROGRAM, 'a'.repeat(64)));
     const bin = await folder();
     const go = `#!/bin/sh\n[ "$1" = version ] && exit 0\nwhile [ "$1" != -o ]; do shift; done\necho built > "$2"\n`;
@@ -141,7 +144,7 @@ describe('the error says for each way why it failed and what to do', () => {
     expect(readdirSync(dirname(path))).toEqual(['toxiproxy-server']);
   });
 
-  test('a platform for which nothing is published', async () => {
+  test('when nothing is published for the platform', async () => {
     const env = { XDG_CACHE_HOME: await folder(), PATH: NO_GO };
     const assets = new Assets({ env, platform: { os: 'darwin', arch: 'arm64' } });
     await expect(assets.path('kube-scheduler')).rejects.toThrow(
@@ -150,7 +153,7 @@ describe('the error says for each way why it failed and what to do', () => {
     await expect(assets.path('virt-api')).rejects.toThrow('upstream publishes no kubevirt for darwin-arm64');
   });
 
-  test('a cache that cannot be written', async () => {
+  test('when the cache folder is not writable', async () => {
     const file = join(await folder(), 'file');
     writeFileSync(file, '');
     const assets = new Assets({ env: { XDG_CACHE_HOME: file, PATH: NO_GO }, platform });
@@ -159,16 +162,16 @@ describe('the error says for each way why it failed and what to do', () => {
     );
   });
 
-  test('a full disk', async () => {
+  test('when the disk is full', async () => {
     process.env.VMWRIGHT_MIN_FREE_MB = String(Number.MAX_SAFE_INTEGER);
     onTestFinished(() => void delete process.env.VMWRIGHT_MIN_FREE_MB);
     const assets = new Assets({ env: { XDG_CACHE_HOME: await folder(), PATH: NO_GO }, platform });
     await expect(assets.path('kwok')).rejects.toThrow(
-      /has \d+ MB left, .* set XDG_CACHE_HOME to a folder elsewhere/,
+      /has \d+ MB free, .* set XDG_CACHE_HOME to a folder on another disk/,
     );
   });
 
-  test('Go that cannot build', async () => {
+  test('when the Go build fails', async () => {
     const bin = await folder();
     writeFileSync(
       join(bin, 'go'),
@@ -184,47 +187,47 @@ describe('the error says for each way why it failed and what to do', () => {
   });
 });
 
-describe('runs at the same time', () => {
-  test('do the work once', async () => {
+describe('concurrent runs', () => {
+  test('download a program once', async () => {
     const release = Promise.withResolvers<void>();
     const mirror = await startMirror(upstream(PROGRAM), (_, response) => {
       void release.promise.then(() => response.end(PROGRAM));
     });
     const env = { XDG_CACHE_HOME: await folder(), VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
-    const first = resolve(env);
-    await said(first, 'downloading toxiproxy-server');
-    const second = resolve(env);
-    await said(second, 'waiting for another run');
+    const first = startResolve(env);
+    await waitForOutput(first, 'downloading toxiproxy-server');
+    const second = startResolve(env);
+    await waitForOutput(second, 'waiting for another run');
     release.resolve();
     const paths = await Promise.all([first, second].map(({ stdout }) => text(stdout)));
     expect(paths[0]).toMatch(/toxiproxy-server\n$/);
     expect(paths[1]).toBe(paths[0]);
-    expect(mirror.asked.filter((path) => path === FILE)).toHaveLength(1);
+    expect(mirror.requested.filter((path) => path === FILE)).toHaveLength(1);
   });
 
-  test('are not held up by one that was killed, and never use what it left half done', async () => {
-    let whole = false;
+  test('are not blocked by a killed one and never use its partial download', async () => {
+    let complete = false;
     const mirror = await startMirror(upstream(PROGRAM), (_, response) => {
-      if (whole) response.end(PROGRAM);
+      if (complete) response.end(PROGRAM);
       else response.writeHead(200, { 'content-length': PROGRAM.length }).write(PROGRAM.slice(0, 10));
     });
     const cache = await folder();
     const env = { XDG_CACHE_HOME: cache, VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
-    const killed = resolve(env);
-    await said(killed, 'downloading toxiproxy-server');
+    const killed = startResolve(env);
+    await waitForOutput(killed, 'downloading toxiproxy-server');
     killed.kill('SIGKILL');
     await once(killed, 'exit');
-    await until(async () => foldersIn(cache).length === 0, { what: 'its half-done work is removed' });
-    mkdirSync(join(cache, 'vmwright', 'assets', 'toxiproxy.partial-1')); // as if its keeper had been killed as well
+    await until(async () => foldersIn(cache).length === 0, { what: 'the partial download is removed' });
+    mkdirSync(join(cache, 'vmwright', 'assets', 'toxiproxy.partial-1')); // as if its supervisor had been killed as well
 
-    whole = true;
-    const path = (await text(resolve(env).stdout)).trim();
+    complete = true;
+    const path = (await text(startResolve(env).stdout)).trim();
     expect(execFileSync(path, { encoding: 'utf8' })).toBe('a program\n');
     expect(foldersIn(cache)).toEqual([basename(dirname(path))]);
   });
 });
 
-test('the catalog names the versions that the Go modules pin', () => {
+test('the catalog has the versions that the Go modules pin', () => {
   const modules = {
     etcd: 'go.etcd.io/etcd/server/v3',
     kubernetes: 'k8s.io/kubernetes',
@@ -247,19 +250,20 @@ function foldersIn(cacheHome: string): string[] {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-function resolve(env: Record<string, string>): ChildProcessWithoutNullStreams {
+/** Starts a process that resolves toxiproxy-server. */
+function startResolve(env: Record<string, string>): ChildProcessWithoutNullStreams {
   const script = fileURLToPath(new URL('../../test/resolve.ts', import.meta.url));
   const child = spawn(process.execPath, [script, 'toxiproxy-server'], { env });
   onTestFinished(() => void child.kill('SIGKILL'));
   return child;
 }
 
-/** Waits until a process has said this on standard error. */
-async function said(child: ChildProcessWithoutNullStreams, what: string): Promise<void> {
-  let all = '';
+/** Waits until a process has written the text to standard error. */
+async function waitForOutput(child: ChildProcessWithoutNullStreams, expected: string): Promise<void> {
+  let output = '';
   for await (const chunk of child.stderr.iterator({ destroyOnReturn: false })) {
-    all += String(chunk);
-    if (all.includes(what)) return;
+    output += String(chunk);
+    if (output.includes(expected)) return;
   }
-  throw new Error(`it ended without saying "${what}", but: ${all}`);
+  throw new Error(`the process exited without printing "${expected}": ${output}`);
 }

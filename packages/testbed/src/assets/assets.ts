@@ -7,19 +7,19 @@ import { AssetCache, defaultCacheRoot } from './cache.ts';
 import { type Bundle, bundleOf, type Platform, type Program } from './catalog.ts';
 import { download, isReleased } from './release.ts';
 
-/** Folders with programs of one's own, before anything else; the second is what Go's test tools use. */
-const FOLDERS = ['VMWRIGHT_ASSETS', 'KUBEBUILDER_ASSETS'] as const;
+/** Environment variables that name a folder with programs. The second is the one of controller-runtime's envtest. */
+const FOLDER_VARIABLES = ['VMWRIGHT_ASSETS', 'KUBEBUILDER_ASSETS'] as const;
 
 export interface AssetsOptions {
   /** @default process.env */
   readonly env?: NodeJS.ProcessEnv;
-  /** @default this machine's */
+  /** @default the current platform */
   readonly platform?: Platform;
 }
 
 /**
- * Finds the testbed's programs: in a folder named by the environment, in the cache, as a release of upstream (checksum
- * verified), or built from source. The first that has it wins; when none has, the error says why for each.
+ * Resolves the testbed's programs. Sources, in this order: a folder named by the environment, the cache, an upstream release
+ * (checksum verified), a build from source. If all fail, the error lists the reason for each.
  */
 export class Assets {
   readonly #env: NodeJS.ProcessEnv;
@@ -32,34 +32,36 @@ export class Assets {
     this.#cache = new AssetCache(defaultCacheRoot(env), platform);
   }
 
-  /** The path of a program, made available if need be (which may take minutes, with progress on standard error). */
+  /** Returns the path of a program. Downloads or builds it if needed, which can take minutes; progress goes to stderr. */
   async path(program: Program): Promise<string> {
     const reasons: string[] = [];
-    const given = await this.#given(program, reasons);
-    if (given !== undefined) return given;
+    const provided = await this.#fromEnvironment(program, reasons);
+    if (provided !== undefined) return provided;
     const bundle = bundleOf(program);
-    if (!(await this.#cache.has(bundle))) await this.#make(bundle, program, reasons);
+    if (!(await this.#cache.has(bundle))) await this.#fillCache(bundle, program, reasons);
     return join(await this.#cache.folder(bundle), program);
   }
 
-  async #given(program: Program, reasons: string[]): Promise<string | undefined> {
-    for (const variable of FOLDERS) {
+  async #fromEnvironment(program: Program, reasons: string[]): Promise<string | undefined> {
+    for (const variable of FOLDER_VARIABLES) {
       const folder = this.#env[variable];
       if (!folder) {
         reasons.push(`environment: ${variable} is not set`);
         continue;
       }
       const path = join(folder, program);
-      if (await executable(path)) return path;
-      reasons.push(`environment: ${variable} is set, but ${path} is no program`);
+      if (await isExecutable(path)) return path;
+      reasons.push(`environment: ${variable} is set, but ${path} is not executable`);
     }
     return undefined;
   }
 
-  async #make(bundle: Bundle, program: Program, reasons: string[]): Promise<void> {
+  async #fillCache(bundle: Bundle, program: Program, reasons: string[]): Promise<void> {
     reasons.push(`cache: not in ${this.#cache.root}`);
-    // At once: asking for a release can take a while before the first byte of it comes.
-    process.stderr.write(`${bundle.name} ${bundle.version} is not in ${this.#cache.root}; getting it\n`);
+    // Printed first, because it can take a while until a download shows progress.
+    process.stderr.write(
+      `${bundle.name} ${bundle.version} is not in ${this.#cache.root}; downloading or building it\n`,
+    );
     const make = async (folder: string) => {
       if (await this.#download(bundle, folder, reasons)) return;
       try {
@@ -71,7 +73,9 @@ export class Assets {
       }
     };
     await this.#cache.fill(bundle, make, () => {
-      process.stderr.write(`waiting for another run that makes ${bundle.name} ${bundle.version}\n`);
+      process.stderr.write(
+        `waiting for another run that downloads or builds ${bundle.name} ${bundle.version}\n`,
+      );
     });
   }
 
@@ -102,9 +106,9 @@ function unavailable(
   const tried = reasons.map((reason) => `  - ${reason}`).join('\n');
   return new TestbedError(
     code,
-    `${program} ${bundle.version} is not to be had:\n${tried}\n` +
-      'Do one of these: install Go and have its module proxy reachable; be online for the release; ' +
-      `or set VMWRIGHT_ASSETS to a folder that holds ${[...bundle.programs.keys()].join(', ')}.`,
+    `${program} ${bundle.version} is not available:\n${tried}\n` +
+      'To fix this, do one of: install Go and make its module proxy reachable; connect to the internet to download the release; ' +
+      `set VMWRIGHT_ASSETS to a folder that contains ${[...bundle.programs.keys()].join(', ')}.`,
   );
 }
 
@@ -120,7 +124,7 @@ function thisPlatform(): Platform {
   return { os, arch };
 }
 
-async function executable(path: string): Promise<boolean> {
+async function isExecutable(path: string): Promise<boolean> {
   return access(path, constants.X_OK).then(
     () => true,
     () => false,

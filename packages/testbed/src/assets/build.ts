@@ -1,54 +1,57 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TestbedError } from '../errors.ts';
-import { Keeper } from '../process/keeper.ts';
 import { tryRun } from '../process/run.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 import { toolsFolder } from './cache.ts';
 import type { Bundle } from './catalog.ts';
 import { ProgressLine } from './progress.ts';
 
-/** Builds the programs of a bundle from its pinned Go module into `folder`. */
+/** Builds the programs of a bundle from its pinned Go module into `folder`. Throws if Go is missing or the build fails. */
 export async function build(bundle: Bundle, folder: string, env: NodeJS.ProcessEnv): Promise<void> {
   const go = await tryRun('go', ['version'], { env });
   if (go.code !== 0) {
     throw new TestbedError(
       'ASSET_UNAVAILABLE',
-      'Go is not installed: there is no `go` on the PATH (any version from 1.25 on will do)',
+      'Go is not installed: no `go` on the PATH (1.25 or later is required)',
     );
   }
 
   const [only] = bundle.programs.size === 1 ? bundle.programs.keys() : [];
   const output = only === undefined ? `${folder}/` : join(folder, only);
-  const dir = await Keeper.shared.folder('go-build');
+  const dir = await RunSupervisor.shared.folder('go-build');
   const log = join(dir, 'log');
-  // Kept, like the parts: a compiler of many processes must not go on after the run that wanted it was killed.
-  const compiler = await Keeper.shared.start({
+  // Run by the supervisor, like the parts, so that the compiler's processes do not outlive a killed run.
+  const compiler = await RunSupervisor.shared.start({
     command: 'go',
     args: [
       ...['build', '-v', '-trimpath', '-buildvcs=false', '-mod=readonly'],
       ...['-ldflags', bundle.ldflags, '-o', output],
       ...bundle.programs.values(),
     ],
-    env: { ...defined(env), CGO_ENABLED: '0', GOWORK: 'off', GOTMPDIR: dir },
+    env: { ...withoutUndefined(env), CGO_ENABLED: '0', GOWORK: 'off', GOTMPDIR: dir },
     cwd: join(toolsFolder, bundle.name),
     log,
-    lastSignal: 'SIGTERM',
+    killSignal: 'SIGTERM',
   });
   using line = new ProgressLine(`building ${bundle.name} ${bundle.version} from source`);
   const watch = setInterval(async () => {
-    line.detail = stateOf(await readFile(log, 'utf8'));
+    line.detail = progressOf(await readFile(log, 'utf8'));
   }, 1_000);
   const exit = await compiler.waitForExit();
   clearInterval(watch);
-  const said = await readFile(log, 'utf8');
+  const buildLog = await readFile(log, 'utf8');
   await rm(dir, { recursive: true, force: true });
   if (exit.code !== 0) {
-    throw new TestbedError('BUILD_FAILED', `\`go build\` in tools/${bundle.name} failed: ${complaint(said)}`);
+    throw new TestbedError(
+      'BUILD_FAILED',
+      `\`go build\` in tools/${bundle.name} failed: ${errorIn(buildLog)}`,
+    );
   }
 }
 
-/** `go build -v` names each package as it compiles it, and each module as it downloads it. */
-function stateOf(log: string): string {
+/** Summarises the progress of `go build -v`, which prints each package that it compiles and each module that it downloads. */
+function progressOf(log: string): string {
   const lines = log.trimEnd().split('\n');
   const compiled = lines.filter((line) => line !== '' && !line.startsWith('go: '));
   const last = compiled.at(-1);
@@ -56,7 +59,8 @@ function stateOf(log: string): string {
   return log === '' ? '' : 'downloading modules';
 }
 
-function complaint(log: string): string {
+/** Returns the last lines that are error messages: package names contain no space. */
+function errorIn(log: string): string {
   const lines = log.trimEnd().split('\n');
   return lines
     .filter((line) => line.includes(' ') && !line.startsWith('go: downloading'))
@@ -64,7 +68,7 @@ function complaint(log: string): string {
     .join('\n');
 }
 
-function defined(env: NodeJS.ProcessEnv): Record<string, string> {
+function withoutUndefined(env: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).flatMap(([key, value]) => (value === undefined ? [] : [[key, value]])),
   );

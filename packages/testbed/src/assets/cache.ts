@@ -3,18 +3,18 @@ import { access, constants, mkdir, readdir, readFile, rename, rm } from 'node:fs
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Keeper } from '../process/keeper.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 import { requireSpace } from '../process/space.ts';
 import { requireWritableFolder } from '../process/writable-folder.ts';
 import type { Bundle, Platform } from './catalog.ts';
 import { lock } from './lock.ts';
 
-/** The pinned Go modules from which the programs are built. */
+/** Folder of the pinned Go modules from which the programs are built. */
 export const toolsFolder = fileURLToPath(new URL('../../../../tools/', import.meta.url));
 
 /**
- * Finished programs, a folder a bundle. A bundle is made in a folder beside its own and moved there in one step, under
- * a lock: who finds the folder finds it whole.
+ * Cache of built or downloaded programs, with one folder per bundle. A bundle is written to a temporary folder and renamed
+ * under a lock, so that a bundle's folder is always complete.
  */
 export class AssetCache {
   readonly root: string;
@@ -25,7 +25,7 @@ export class AssetCache {
     this.#platform = platform;
   }
 
-  /** Where a bundle is, or will be. The name holds a digest of what it is made from, so a change there makes it anew. */
+  /** Returns the folder of a bundle. Its name contains a digest of the sources, so that a change leads to a rebuild. */
   async folder(bundle: Bundle): Promise<string> {
     const { os, arch } = this.#platform;
     const digest = await digestOf(join(toolsFolder, bundle.name), bundle.ldflags);
@@ -40,16 +40,16 @@ export class AssetCache {
     );
   }
 
-  /** Makes a bundle unless it is there by now. `make` fills the folder it is given. */
+  /** Creates a bundle unless it exists. `make` writes the programs into the folder that it is given. */
   async fill(bundle: Bundle, make: (folder: string) => Promise<void>, onWait: () => void): Promise<void> {
     const folder = await this.folder(bundle);
     await requireWritableFolder(this.root, { purpose: 'the cache folder', variable: 'XDG_CACHE_HOME' });
     await requireSpace(this.root, 'XDG_CACHE_HOME');
     using _ = await lock(join(this.root, `${bundle.name}.lock`), onWait);
     await this.#removePartial(bundle);
-    if (await this.has(bundle)) return; // another run made it while this one waited
+    if (await this.has(bundle)) return; // created by another run while this one waited for the lock
     const partial = join(this.root, `${bundle.name}.partial-${process.pid}`);
-    Keeper.shared.removeAtEnd(partial);
+    RunSupervisor.shared.removeAtEnd(partial);
     await mkdir(partial);
     try {
       await make(partial);
@@ -59,7 +59,7 @@ export class AssetCache {
     }
   }
 
-  /** What a run left behind that was killed together with its keeper; the lock says that none is at it now. */
+  /** Removes what a run left behind that was killed together with its supervisor. Safe, because the caller holds the lock. */
   async #removePartial(bundle: Bundle): Promise<void> {
     for (const name of await readdir(this.root)) {
       if (name.startsWith(`${bundle.name}.partial-`))

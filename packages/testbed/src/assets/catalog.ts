@@ -1,6 +1,6 @@
 /**
- * The programs of the testbed. Those of one bundle come from one Go module, so they are built (or downloaded) and kept
- * together. Versions are those of the `go.mod` in `tools/<bundle>`; a test holds the two together.
+ * The programs of the testbed. The programs of a bundle come from one Go module and are built, downloaded and cached together.
+ * A test checks that the versions here match the `go.mod` in `tools/<bundle>`.
  */
 export type Program =
   | 'etcd'
@@ -16,11 +16,11 @@ export type Program =
 
 export interface Release {
   readonly url: string;
-  /** For an archive: the file inside it. */
+  /** Path of the program inside the archive, if the release is an archive. */
   readonly member?: string;
   readonly checksum: {
     readonly url: string;
-    /** Finds the SHA-256 of the file in what `url` answers. */
+    /** Extracts the SHA-256 of the file from the response of `url`. */
     readonly read: (text: string) => string | undefined;
   };
 }
@@ -28,11 +28,11 @@ export interface Release {
 export interface Bundle {
   readonly name: string;
   readonly version: string;
-  /** Program to Go package. Where there are several, a package's last path element is the program's name. */
+  /** Maps each program to its Go package. With several programs, the last path element of a package is the program's name. */
   readonly programs: ReadonlyMap<Program, string>;
-  /** Go linker flags; without its version a Kubernetes binary calls itself v0.0.0 and refuses peers. */
+  /** Go linker flags. Without them, a Kubernetes binary reports version v0.0.0 and rejects its peers. */
   readonly ldflags: string;
-  /** Where upstream publishes a program ready-made for this platform, if it does. */
+  /** Returns the upstream release of a program, or undefined if there is none for the platform. */
   readonly release?: (program: Program, platform: Platform) => Release | undefined;
 }
 
@@ -57,7 +57,7 @@ export const bundles: readonly Bundle[] = [
     programs: new Map([['etcd', 'go.etcd.io/etcd/server/v3']]),
     ldflags: '-s -w',
     release: (_program, { os, arch }) => {
-      if (os !== 'linux') return undefined; // for darwin upstream ships zip files
+      if (os !== 'linux') return undefined; // upstream ships zip files for darwin
       const base = `https://github.com/etcd-io/etcd/releases/download/v${ETCD}`;
       const name = `etcd-v${ETCD}-${os}-${arch}`;
       return {
@@ -84,7 +84,7 @@ export const bundles: readonly Bundle[] = [
       'gitTreeState=clean',
     ].join(' -X k8s.io/component-base/version.'),
     release: (program, { os, arch }) => {
-      if (os !== 'linux') return undefined; // the servers are published for Linux alone
+      if (os !== 'linux') return undefined; // upstream publishes the servers for Linux only
       const url = `https://dl.k8s.io/release/v${KUBERNETES}/bin/${os}/${arch}/${program}`;
       return { url, checksum: { url: `${url}.sha256`, read: (text) => sha256.exec(text)?.[0] } };
     },
@@ -97,9 +97,9 @@ export const bundles: readonly Bundle[] = [
     release: (_program, { os, arch }) => ({
       url: `https://github.com/kubernetes-sigs/kwok/releases/download/v${KWOK}/kwok-${os}-${arch}`,
       checksum: {
-        // kwok publishes no list of checksums; the forge tells the digest of each file it serves.
+        // kwok publishes no checksum file, but GitHub's API returns the digest of each release asset.
         url: `https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags/v${KWOK}`,
-        read: fromForge(`kwok-${os}-${arch}`),
+        read: fromGitHub(`kwok-${os}-${arch}`),
       },
     }),
   },
@@ -139,7 +139,7 @@ export function bundleOf(program: Program): Bundle {
 
 const sha256 = /\b[0-9a-f]{64}\b/;
 
-/** A file of lines `<sha256>  <name>`. */
+/** Reads a checksum from a file with lines of the form `<sha256>  <name>`. */
 function fromSums(name: string) {
   return (text: string): string | undefined =>
     text
@@ -148,8 +148,8 @@ function fromSums(name: string) {
       .find(([sum, file]) => file === name && sum !== undefined && sha256.test(sum))?.[0];
 }
 
-/** The forge's description of a release: `{assets: [{name, digest: "sha256:…"}]}`. */
-function fromForge(name: string) {
+/** Reads a checksum from GitHub's release API: `{assets: [{name, digest: "sha256:…"}]}`. */
+function fromGitHub(name: string) {
   return (text: string): string | undefined => {
     const release: unknown = JSON.parse(text);
     if (typeof release !== 'object' || release === null || !('assets' in release)) return undefined;

@@ -3,16 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '@vmwright/core';
 
 /**
- * Holds a lock file until disposed. SQLite's own file lock does the work: the system lets go of it when its holder
- * dies, so there is no stale lock to find, which every scheme of pid files must do and gets wrong in some race.
+ * Acquires a lock file and holds it until disposed. Uses SQLite's file lock, which the operating system releases when the
+ * holder dies. Pid files would need detection of stale locks, which is prone to races.
+ *
+ * @param onWait called once if the lock is held by another process
  */
 export async function lock(file: string, onWait: () => void): Promise<Disposable> {
-  let told = false;
+  let notified = false;
   for (;;) {
     const held = tryLock(file);
     if (held !== undefined) return held;
-    if (!told) onWait();
-    told = true;
+    if (!notified) onWait();
+    notified = true;
     await sleep(250);
   }
 }

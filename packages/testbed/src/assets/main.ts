@@ -1,4 +1,4 @@
-/** `make assets`: every program of the testbed, found or made, before a test's clock starts. */
+/** `make assets`: resolves every program of the testbed, so that downloads and builds do not count against test timeouts. */
 import { messageOf } from '@vmwright/core';
 import { Assets } from './assets.ts';
 import { bundles } from './catalog.ts';

@@ -1,14 +1,14 @@
 import type { Writable } from 'node:stream';
 
-const QUIET_MS = 15_000;
+const LOG_INTERVAL_MS = 15_000;
 
 /**
- * One line a piece of work, with the time it has taken: rewritten in place on a terminal, repeated now and then in a
- * log, so that a build of minutes never looks like a hang.
+ * Progress line with the elapsed time of a task. It is rewritten in place on a terminal and repeated every 15 s in a log, so
+ * that a long build does not look like a hang.
  */
 export class ProgressLine implements Disposable {
   readonly #out: Writable;
-  readonly #live: boolean;
+  readonly #isTerminal: boolean;
   readonly #started = performance.now();
   readonly #timer: NodeJS.Timeout;
   readonly #what: string;
@@ -17,9 +17,9 @@ export class ProgressLine implements Disposable {
   constructor(what: string, out: Writable & { isTTY?: boolean } = process.stderr) {
     this.#what = what;
     this.#out = out;
-    this.#live = out.isTTY === true;
+    this.#isTerminal = out.isTTY === true;
     this.#print();
-    this.#timer = setInterval(() => this.#print(), this.#live ? 500 : QUIET_MS);
+    this.#timer = setInterval(() => this.#print(), this.#isTerminal ? 500 : LOG_INTERVAL_MS);
   }
 
   set detail(detail: string) {
@@ -29,13 +29,13 @@ export class ProgressLine implements Disposable {
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
     this.#print();
-    if (this.#live) this.#out.write('\n');
+    if (this.#isTerminal) this.#out.write('\n');
   }
 
   #print(): void {
     const parts = [this.#what, this.#detail, elapsed(performance.now() - this.#started)];
     const line = parts.filter((part) => part !== '').join(' · ');
-    this.#out.write(this.#live ? `\r\x1b[K${line}` : `${line}\n`);
+    this.#out.write(this.#isTerminal ? `\r\x1b[K${line}` : `${line}\n`);
   }
 }
 

@@ -12,16 +12,16 @@ import { ProgressLine } from './progress.ts';
 
 export interface ReleaseOptions {
   readonly platform: Platform;
-  /** A server that has the upstream's files under `<mirror>/<host>/<path>`. */
+  /** Base URL of a mirror that serves upstream's files under `<mirror>/<host>/<path>`. */
   readonly mirror?: string | undefined;
 }
 
-/** Whether upstream publishes every program of the bundle for this platform. */
+/** Returns whether upstream publishes every program of the bundle for the platform. */
 export function isReleased(bundle: Bundle, platform: Platform): boolean {
   return [...bundle.programs.keys()].every((program) => bundle.release?.(program, platform) !== undefined);
 }
 
-/** Downloads the programs of a bundle into `folder`, each checked against the checksum that upstream publishes. */
+/** Downloads the programs of a bundle into `folder` and verifies each against the checksum that upstream publishes. */
 export async function download(bundle: Bundle, folder: string, options: ReleaseOptions): Promise<void> {
   const web = new Web(options.mirror);
   try {
@@ -37,7 +37,7 @@ export async function download(bundle: Bundle, folder: string, options: ReleaseO
 
 async function downloadProgram(web: Web, bundle: Bundle, program: Program, release: Release, target: string) {
   const expected = release.checksum.read(await web.text(release.checksum.url));
-  if (expected === undefined) throw new Error(`${release.checksum.url} names no checksum for ${program}`);
+  if (expected === undefined) throw new Error(`${release.checksum.url} has no checksum for ${program}`);
   const file = `${target}.download`;
   {
     using line = new ProgressLine(`downloading ${program} ${bundle.version}`);
@@ -45,10 +45,10 @@ async function downloadProgram(web: Web, bundle: Bundle, program: Program, relea
       line.detail = `${megabytes(bytes)}${total === undefined ? '' : ` of ${megabytes(total)}`} MB`;
     });
   }
-  const found = await sha256Of(file);
-  if (found !== expected) {
+  const actual = await sha256Of(file);
+  if (actual !== expected) {
     throw new Error(
-      `${release.url} has the SHA-256 ${found}, not ${expected} as published; it was thrown away`,
+      `${release.url} has SHA-256 ${actual} instead of the published ${expected}; the download was discarded`,
     );
   }
   if (release.member === undefined) await rename(file, target);
@@ -66,6 +66,7 @@ async function extract(archive: string, member: string, target: string): Promise
   await rm(archive);
 }
 
+/** HTTP client for downloads that honours proxies and the mirror. */
 class Web {
   readonly #agent = new EnvHttpProxyAgent({
     connect: { timeout: 5_000 },
@@ -88,7 +89,7 @@ class Web {
     onProgress: (bytes: number, total: number | undefined) => void,
   ): Promise<void> {
     const response = await this.#get(url);
-    if (response.body === null) throw new Error(`${url} answered nothing`);
+    if (response.body === null) throw new Error(`${url} returned no body`);
     const length = response.headers.get('content-length');
     const total = length === null ? undefined : Number(length);
     let bytes = 0;
@@ -110,7 +111,7 @@ class Web {
       const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
       throw new Error(`${address}: ${messageOf(cause)}`, { cause: error });
     });
-    if (!response.ok) throw new Error(`${address} answered ${response.status}`);
+    if (!response.ok) throw new Error(`${address} returned status ${response.status}`);
     return response;
   }
 }

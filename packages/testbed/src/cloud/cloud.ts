@@ -1,35 +1,35 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { healthy } from '../process/healthy.ts';
-import { Keeper } from '../process/keeper.ts';
 import { Part } from '../process/part.ts';
 import { portFor } from '../process/ports.ts';
 import { programOf } from '../process/program.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 
 export interface CloudOptions {
-  /** @default a free one */
+  /** @default a free port */
   readonly port?: number;
-  /** Its config file. @default machines that boot within milliseconds */
+  /** Content of the config file. @default machines that boot within milliseconds */
   readonly config?: object;
-  /** Names that nobody may use, as lines of its file. */
+  /** Lines of the file of prohibited names. */
   readonly prohibited?: readonly string[];
-  /** Whether it can be told to fail: `PUT /faults`. @default false */
+  /** Enables fault injection with `PUT /faults`. @default false */
   readonly faults?: boolean;
 }
 
-/** A line of the cloud's own book of what became of its machines. */
+/** Entry of the cloud's audit log. */
 export interface Audited {
   readonly event: string;
   readonly id: string;
   readonly name: string;
   readonly time: string;
-  /** With which it was created. */
+  /** Idempotency key of the create request. */
   readonly key?: string;
 }
 
 const API_KEY = 'testbed-0123456789abcdef';
 
-const QUICK = {
+const FAST_CONFIG = {
   observeEveryMs: 20,
   simulated: { bootMs: { min: 10, max: 60 }, stopMs: { min: 10, max: 60 } },
 };
@@ -39,7 +39,7 @@ interface Files {
   readonly prohibited: string;
 }
 
-/** The private cloud: our own server, with simulated machines, on data that outlive a kill. */
+/** The private cloud: our own server with simulated machines. Its data survives a kill. */
 export class Cloud implements AsyncDisposable {
   readonly url: string;
   readonly apiKey = API_KEY;
@@ -52,15 +52,15 @@ export class Cloud implements AsyncDisposable {
     this.#files = files;
   }
 
-  /** Asks the cloud something past any client of ours. */
+  /** Sends a request to the cloud's REST API without using our client. */
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const json = init.body === undefined ? {} : { 'content-type': 'application/json' };
-    // A kept connection may be to a process that was killed since.
+    // No keep-alive: the process at the other end may have been killed since.
     const headers = { authorization: `Bearer ${API_KEY}`, connection: 'close', ...json };
     return fetch(`${this.url}${path}`, { ...init, headers });
   }
 
-  /** What it has done, from its own log, in order. */
+  /** Returns the entries of the audit log, oldest first. */
   async audit(): Promise<readonly Audited[]> {
     const lines = (await readFile(this.part.log, 'utf8')).split('\n');
     return lines.flatMap((line) => (line.startsWith('{"audit"') ? [JSON.parse(line)] : []));
@@ -71,7 +71,7 @@ export class Cloud implements AsyncDisposable {
     await writeFile(this.#files.prohibited, `${names.join('\n')}\n`);
   }
 
-  /** Another config file, read when it is started anew, which it is. */
+  /** Replaces the config file and restarts the cloud. */
   async reconfigure(config: object): Promise<void> {
     await writeFile(this.#files.config, JSON.stringify(config));
     await this.part.restart();
@@ -83,8 +83,8 @@ export class Cloud implements AsyncDisposable {
 }
 
 export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
-  const { config = QUICK, prohibited = [], faults = false } = options;
-  const dir = await Keeper.shared.folder('cloud');
+  const { config = FAST_CONFIG, prohibited = [], faults = false } = options;
+  const dir = await RunSupervisor.shared.folder('cloud');
   const port = await portFor('the private cloud', options.port);
   const url = `http://127.0.0.1:${port}`;
   const files: Files = { config: join(dir, 'config.json'), prohibited: join(dir, 'prohibited') };

@@ -2,7 +2,7 @@ import { Pool } from 'undici';
 import { TestbedError } from '../errors.ts';
 import type { Access } from './kubeconfig.ts';
 
-/** Any Kubernetes object, as much as all of them have in common. */
+/** The fields that all Kubernetes objects have. */
 export interface KubeObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -23,6 +23,7 @@ export interface WatchEvent {
   readonly object: KubeObject;
 }
 
+/** Thrown when the API server responds with an error status. */
 export class ApiError extends TestbedError {
   readonly status: number;
 
@@ -33,8 +34,8 @@ export class ApiError extends TestbedError {
 }
 
 /**
- * The testbed's own plain client, kept apart from the runtime's on purpose: what proves a client right must not be
- * built on it. No cache, no retries.
+ * Minimal Kubernetes client without cache and retries. It is independent of the runtime's client, because tests that verify
+ * that client must not depend on it.
  */
 export class Api implements AsyncDisposable {
   readonly #pool: Pool;
@@ -43,7 +44,7 @@ export class Api implements AsyncDisposable {
   constructor({ server, ca, as }: Access) {
     const identity = 'token' in as ? {} : { cert: as.certificate, key: as.key };
     this.#headers = 'token' in as ? { authorization: `Bearer ${as.token}` } : {};
-    // Watches last; a stream may be silent for as long as nothing happens.
+    // No body timeout: a watch is silent while nothing changes.
     this.#pool = new Pool(server, {
       connect: { ca, ...identity },
       allowH2: false,
@@ -56,7 +57,7 @@ export class Api implements AsyncDisposable {
     return this.#send('GET', path).then(object);
   }
 
-  /** The plain text of an answer: `/readyz`, `/metrics`. */
+  /** Returns the body of a plain-text endpoint, such as `/readyz` or `/metrics`. */
   async text(path: string): Promise<string> {
     const response = await this.#pool.request({ method: 'GET', path, headers: this.#headers });
     const text = await response.body.text();
@@ -65,8 +66,8 @@ export class Api implements AsyncDisposable {
   }
 
   async list(path: string): Promise<readonly KubeObject[]> {
-    const answer = await this.#send('GET', path);
-    const items = field(answer, 'items');
+    const response = await this.#send('GET', path);
+    const items = field(response, 'items');
     return Array.isArray(items) ? items.map(object) : [];
   }
 
@@ -82,21 +83,21 @@ export class Api implements AsyncDisposable {
     await this.#send('DELETE', path);
   }
 
-  /** A new token of a service account. */
+  /** Requests a token for a service account. */
   async token(namespace: string, name: string): Promise<string> {
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
-    const spec = { expirationSeconds: 365 * 24 * 60 * 60 }; // as the certificates: `make up` may run long
-    const answer = await this.#send('POST', path, {
+    const spec = { expirationSeconds: 365 * 24 * 60 * 60 }; // as long as the certificates, because `make up` may run for months
+    const response = await this.#send('POST', path, {
       apiVersion: 'authentication.k8s.io/v1',
       kind: 'TokenRequest',
       spec,
     });
-    const token = field(answer, 'status', 'token');
-    if (typeof token !== 'string') throw new ApiError(200, `POST ${path} answered no token`);
+    const token = field(response, 'status', 'token');
+    if (typeof token !== 'string') throw new ApiError(200, `POST ${path} returned no token`);
     return token;
   }
 
-  /** First all that is there, then each change; ends when the server closes the stream or the signal says so. */
+  /** Yields all existing objects, then each change. Ends when the server closes the stream or the signal aborts. */
   async *watch(path: string, signal: AbortSignal): AsyncGenerator<WatchEvent, void, undefined> {
     const query = `${path.includes('?') ? '&' : '?'}watch=true`;
     const response = await this.#pool.request({
@@ -136,12 +137,12 @@ export class Api implements AsyncDisposable {
     const text = await response.body.text();
     if (response.statusCode >= 300)
       throw new ApiError(response.statusCode, `${method} ${path}: ${messageIn(text)}`);
-    const answer: unknown = JSON.parse(text);
-    return answer;
+    const result: unknown = JSON.parse(text);
+    return result;
   }
 }
 
-/** The value at a path of fields, of whatever shape it is. */
+/** Returns the value at a path of field names, or undefined if a field is missing. */
 export function field(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>((at, name) => (isRecord(at) ? at[name] : undefined), value);
 }
@@ -158,7 +159,7 @@ function object(value: unknown): KubeObject {
   );
 }
 
-/** List items come without apiVersion and kind. */
+/** Checks `metadata` only, because list items have no apiVersion and kind. */
 function isObject(value: unknown): value is KubeObject {
   return (
     typeof field(value, 'metadata', 'name') === 'string' &&
@@ -185,7 +186,7 @@ async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string, v
   }
 }
 
-/** The status of a condition: `True`, `False`, `Unknown`, or undefined where there is none. */
+/** Returns the status of a condition (`True`, `False` or `Unknown`), or undefined if the object does not have it. */
 export function condition(object: KubeObject, type: string): unknown {
   const conditions = field(object, 'status', 'conditions');
   return Array.isArray(conditions)

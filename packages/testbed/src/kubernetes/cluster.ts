@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { systemCode } from '@vmwright/core';
 import { Assets } from '../assets/assets.ts';
 import { TestbedError } from '../errors.ts';
-import { Keeper } from '../process/keeper.ts';
 import { type Result, run, tryRun } from '../process/run.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 import { Api, ApiError, type KubeObject } from './api.ts';
 import { type Access, readKubeconfig, writeKubeconfig } from './kubeconfig.ts';
 
@@ -13,17 +13,17 @@ export interface ServiceAccount {
   readonly name: string;
 }
 
-/** A namespace of one's own on a cluster that others use too; deleted when disposed. */
+/** A private namespace on a shared cluster. It is deleted when disposed. */
 export interface Namespace extends AsyncDisposable {
   readonly name: string;
 }
 
-/** A running cluster as its users see it, whoever started it. */
+/** Client for a running cluster. */
 export class Cluster implements AsyncDisposable {
   /** The administrator's kubeconfig file. */
   readonly kubeconfig: string;
   readonly access: Access;
-  /** Requests as administrator. */
+  /** API client with administrator rights. */
   readonly api: Api;
   readonly #kubectl: string;
 
@@ -38,31 +38,31 @@ export class Cluster implements AsyncDisposable {
     return new Cluster(kubeconfig, await readKubeconfig(kubeconfig), await new Assets().path('kubectl'));
   }
 
-  /** Runs kubectl as administrator, or as whom `kubeconfig` says; a failure throws what kubectl said. */
+  /** Runs kubectl as administrator, or with `kubeconfig`. Throws with kubectl's output if it fails. */
   kubectl(args: readonly string[], options: KubectlOptions = {}): Promise<Result> {
     return run(this.#kubectl, args, this.#runOptions(options));
   }
 
-  /** Like `kubectl`, where a refusal is the answer that the test is after. */
+  /** Like `kubectl`, but returns the result of a failed command, for tests that expect a rejection. */
   tryKubectl(args: readonly string[], options: KubectlOptions = {}): Promise<Result> {
     return tryRun(this.#kubectl, args, this.#runOptions(options));
   }
 
-  /** Applies manifests: text, or the files at these paths. */
+  /** Applies manifests with server-side apply. @param manifests YAML or JSON text, or paths of files */
   async apply(manifests: string | readonly string[]): Promise<void> {
     const apply = ['apply', '--server-side', '--force-conflicts', '--field-manager=vmwright-testbed'];
     if (typeof manifests === 'string') await this.kubectl([...apply, '-f', '-'], { input: manifests });
     else await this.kubectl([...apply, ...manifests.flatMap((path) => ['-f', path])]);
   }
 
-  /** A kubeconfig for running something as this service account, under the RBAC that it ships. */
+  /** Writes a kubeconfig for a service account, so that programs run under the RBAC that they ship. Returns its path. */
   async kubeconfigFor({ namespace, name }: ServiceAccount): Promise<string> {
     const token = await this.api.token(namespace, name);
-    const path = join(await Keeper.shared.folder('kubeconfig'), `${namespace}-${name}`);
+    const path = join(await RunSupervisor.shared.folder('kubeconfig'), `${namespace}-${name}`);
     return writeKubeconfig(path, { ...this.access, as: { token } });
   }
 
-  /** A new namespace, ready for pods (its default service account is there). */
+  /** Creates a namespace and waits for its default service account, which pods need. */
   async namespace(prefix = 'test'): Promise<Namespace> {
     const { metadata } = await this.api.create('/api/v1/namespaces', {
       apiVersion: 'v1',
@@ -73,31 +73,31 @@ export class Cluster implements AsyncDisposable {
     await this.waitFor(`${path}/serviceaccounts/default`, () => true);
     return {
       name: metadata.name,
-      // Not waited for: emptying it is the controller-manager's work, and nobody else uses the name.
+      // Does not wait until the namespace is gone: its name is never reused.
       [Symbol.asyncDispose]: () => this.api.delete(path),
     };
   }
 
-  /** Waits, by a watch on this one object, until it is as `is` wants it, and gives it. */
+  /** Watches one object until it satisfies the predicate, and returns it. */
   async waitFor(
     path: string,
-    is: (object: KubeObject) => boolean,
+    predicate: (object: KubeObject) => boolean,
     options: WaitOptions = {},
   ): Promise<KubeObject> {
     let last: KubeObject | undefined;
     const found = await this.#watchUntil(options, async (signal) => {
       for await (const { type, object } of this.api.watch(watchPath(path), signal)) {
         last = object;
-        if (type !== 'DELETED' && is(object)) return object;
+        if (type !== 'DELETED' && predicate(object)) return object;
       }
       return undefined;
     });
     if (found !== undefined) return found;
-    const seen = JSON.stringify({ ...last, data: undefined }); // a Secret's data stays where it is
-    throw new TestbedError('PART_NOT_READY', `${path}: not as wanted in time; last seen: ${seen}`);
+    const state = JSON.stringify({ ...last, data: undefined }); // omits the data of Secrets
+    throw new TestbedError('PART_NOT_READY', `timed out waiting for ${path}; last state: ${state}`);
   }
 
-  /** Waits until there is no such object. */
+  /** Waits until the object does not exist. */
   async waitForGone(path: string, options: WaitOptions = {}): Promise<void> {
     const gone = await this.#watchUntil(options, async (signal) => {
       const object = await this.api.get(path).catch((error) => {
@@ -109,14 +109,14 @@ export class Cluster implements AsyncDisposable {
       return undefined;
     });
     if (gone === undefined)
-      throw new TestbedError('PART_NOT_READY', `${path}: still there, though waited for`);
+      throw new TestbedError('PART_NOT_READY', `timed out waiting for the deletion of ${path}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.api[Symbol.asyncDispose]();
   }
 
-  /** Watches again when a watch ends: the server is being restarted, or a new CRD is not served yet. */
+  /** Retries when a watch ends or fails, because the server may be restarting or a new CRD may not be served yet. */
   async #watchUntil<T>(
     { timeoutMs = 60_000 }: WaitOptions,
     attempt: (signal: AbortSignal) => Promise<T | undefined>,
@@ -149,13 +149,13 @@ export interface WaitOptions {
   readonly timeoutMs?: number;
 }
 
-/** A watch on one object goes by its name within its collection. */
+/** Returns the path of a watch on one object: its collection with a field selector for its name. */
 function watchPath(path: string): string {
   const cut = path.lastIndexOf('/');
   return `${path.slice(0, cut)}?fieldSelector=metadata.name%3D${path.slice(cut + 1)}`;
 }
 
-/** Whether waiting changes nothing: the server refuses, or it is no answer of the server's at all but a test's mistake. */
+/** Returns whether retrying is useless: the server rejects the request, or the error is neither a response nor a network error. */
 function isFinal(error: unknown): boolean {
   if (error instanceof ApiError) return [400, 401, 403].includes(error.status);
   return !/^(UND_ERR_|ECONN|EPIPE)/.test(systemCode(error) ?? '');

@@ -2,24 +2,24 @@ import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Assets } from '../assets/assets.ts';
 import { healthy } from '../process/healthy.ts';
-import { Keeper } from '../process/keeper.ts';
 import { Part } from '../process/part.ts';
 import { freePort, portFor } from '../process/ports.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 import { Cluster } from './cluster.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { Pki } from './pki.ts';
 
 export interface ControlPlaneOptions {
-  /** Start kube-scheduler too. @default false */
+  /** Starts kube-scheduler as well. @default false */
   readonly scheduler?: boolean;
-  /** The API server's port. @default a free one */
+  /** Port of the API server. @default a free port */
   readonly port?: number;
-  /** Common name of the client certificate, by `pki.ca`, that the API server shows to webhooks. @default it shows none */
+  /** Common name of the client certificate that the API server presents to webhooks, issued by `pki.ca`. @default no certificate */
   readonly webhookClientName?: string;
 }
 
 /**
- * A Kubernetes control plane of one's own: etcd, kube-apiserver with RBAC, aggregation and webhooks, and
+ * A private Kubernetes control plane: etcd, kube-apiserver with RBAC, aggregation and webhooks, and
  * kube-controller-manager, so that garbage collection, namespace deletion and service accounts are real.
  */
 export interface ControlPlane extends AsyncDisposable {
@@ -29,16 +29,19 @@ export interface ControlPlane extends AsyncDisposable {
   readonly apiserver: Part;
   readonly controllerManager: Part;
   readonly scheduler: Part | undefined;
-  /** Has etcd forget all history, as it does by itself every five minutes: older versions cannot be asked for any more. */
+  /** Compacts etcd, as the API server does every five minutes: watches from older resource versions then fail with 410. */
   compact(): Promise<void>;
-  /** Copies etcd's data. etcd is stopped while it is copied. @returns restores that copy, with etcd and the API server stopped */
+  /**
+   * Stops etcd, copies its data, and starts it again.
+   * @returns a function that restores the copy; it stops and restarts etcd and the API server
+   */
   backup(): Promise<() => Promise<void>>;
 }
 
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   await using stack = new AsyncDisposableStack();
   const assets = new Assets();
-  const dir = await Keeper.shared.folder('kubernetes');
+  const dir = await RunSupervisor.shared.folder('kubernetes');
   stack.defer(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }));
   const pki = new Pki(dir);
   const files = await pki.writeFiles();
@@ -71,7 +74,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         `--service-account-signing-key-file=${files.serviceAccountKey}`,
         '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
         '--service-cluster-ip-range=10.96.0.0/16',
-        // Aggregated APIs know who asks by these; without them the extension API servers refuse everyone.
+        // Extension API servers authenticate users by these headers; without them they reject every request.
         `--requestheader-client-ca-file=${files.frontProxyCa}`,
         '--requestheader-allowed-names=front-proxy',
         '--requestheader-username-headers=X-Remote-User',
@@ -80,7 +83,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         `--proxy-client-cert-file=${files.frontProxy}`,
         `--proxy-client-key-file=${files.frontProxyKey}`,
         '--allow-privileged=true',
-        '--endpoint-reconciler-type=none', // it would publish 127.0.0.1 as the kubernetes service, which is refused
+        '--endpoint-reconciler-type=none', // it would publish 127.0.0.1 as an endpoint of the kubernetes Service, which is invalid
         '--profiling=false',
         ...(options.webhookClientName === undefined
           ? []
@@ -98,7 +101,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       'kube-controller-manager',
       await kubeconfig('system:kube-controller-manager'),
       [
-        '--use-service-account-credentials=true', // one identity for all lacks the rights to bind volumes and collect garbage
+        '--use-service-account-credentials=true', // its own identity may neither bind volumes nor collect garbage
         `--root-ca-file=${files.ca}`,
         `--service-account-private-key-file=${files.serviceAccountKey}`,
         `--cluster-signing-cert-file=${files.ca}`,
@@ -136,7 +139,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
 }
 
-/** Has the API server show a client certificate to all admission webhooks. */
+/** Writes the admission configuration that makes the API server present a client certificate to all webhooks. */
 async function writeAdmission(dir: string, client: { certificate: string; key: string }): Promise<string> {
   const base64 = (text: string) => Buffer.from(text).toString('base64');
   const kubeConfigFile = join(dir, 'webhook-clients.kubeconfig');
@@ -177,7 +180,7 @@ async function startEtcd(assets: Assets, dir: string): Promise<{ part: Part; url
       `--listen-peer-urls=${peer}`,
       `--initial-advertise-peer-urls=${peer}`,
       `--initial-cluster=default=${peer}`,
-      '--unsafe-no-fsync', // tests kill processes, not machines: what was written survives
+      '--unsafe-no-fsync', // tests kill processes, not machines, so written data survives
       '--log-level=warn',
     ],
     ready: () => healthy(`${url}/health`),
@@ -186,17 +189,17 @@ async function startEtcd(assets: Assets, dir: string): Promise<{ part: Part; url
 }
 
 async function compact(url: string): Promise<void> {
-  const ask = async (path: string, body: object) => {
+  const post = async (path: string, body: object) => {
     const response = await fetch(`${url}/v3/${path}`, { method: 'POST', body: JSON.stringify(body) });
-    if (!response.ok) throw new Error(`etcd has answered ${response.status}: ${await response.text()}`);
+    if (!response.ok) throw new Error(`etcd returned status ${response.status}: ${await response.text()}`);
     return response.text();
   };
-  const answer = await ask('kv/range', { key: 'AA==' }); // of any key: it says at which revision it was given
-  const revision = /"revision":"(\d+)"/.exec(answer)?.[1];
-  await ask('kv/compaction', { revision, physical: true });
+  const range = await post('kv/range', { key: 'AA==' }); // any key: the response header has the current revision
+  const revision = /"revision":"(\d+)"/.exec(range)?.[1];
+  await post('kv/compaction', { revision, physical: true });
 }
 
-/** kube-controller-manager and kube-scheduler take the same flags and answer the same health check. */
+/** Starts kube-controller-manager or kube-scheduler, which share these flags and the health check. */
 async function startComponent(
   assets: Assets,
   name: 'kube-controller-manager' | 'kube-scheduler',
@@ -215,7 +218,7 @@ async function startComponent(
       `--secure-port=${port}`,
       '--leader-elect=false',
       '--profiling=false',
-      '--kube-api-qps=500', // by default the tokens of its fifty controllers alone take 4 s
+      '--kube-api-qps=500', // with the default, fetching the tokens of its fifty controllers takes 4 s
       '--kube-api-burst=1000',
       ...args,
     ],

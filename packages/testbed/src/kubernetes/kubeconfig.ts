@@ -1,15 +1,15 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { TestbedError } from '../errors.ts';
 
-/** How to reach an API server, and as whom. */
+/** Address and credentials of an API server. */
 export interface Access {
   readonly server: string;
-  /** PEM. */
+  /** CA certificate in PEM. */
   readonly ca: string;
   readonly as: { readonly certificate: string; readonly key: string } | { readonly token: string };
 }
 
-/** Writes a kubeconfig (as JSON, which is YAML) that only its owner may read. */
+/** Writes a kubeconfig as JSON, readable only by its owner, and returns its path. */
 export async function writeKubeconfig(path: string, { server, ca, as }: Access): Promise<string> {
   const user =
     'token' in as
@@ -29,7 +29,7 @@ export async function writeKubeconfig(path: string, { server, ca, as }: Access):
   return path;
 }
 
-/** Reads back what `writeKubeconfig` wrote. */
+/** Reads a kubeconfig that `writeKubeconfig` wrote. */
 export async function readKubeconfig(path: string): Promise<Access> {
   const config = JSON.parse(await readFile(path, 'utf8'));
   const cluster = config?.clusters?.[0]?.cluster;
@@ -37,19 +37,19 @@ export async function readKubeconfig(path: string): Promise<Access> {
   const [server, ca] = [cluster?.server, cluster?.['certificate-authority-data']];
   const [certificate, key] = [user?.['client-certificate-data'], user?.['client-key-data']];
   if (typeof server !== 'string' || typeof ca !== 'string') throw unreadable(path);
-  if (typeof user?.token === 'string') return { server, ca: plain(ca), as: { token: user.token } };
+  if (typeof user?.token === 'string') return { server, ca: fromBase64(ca), as: { token: user.token } };
   if (typeof certificate !== 'string' || typeof key !== 'string') throw unreadable(path);
-  return { server, ca: plain(ca), as: { certificate: plain(certificate), key: plain(key) } };
+  return { server, ca: fromBase64(ca), as: { certificate: fromBase64(certificate), key: fromBase64(key) } };
 }
 
 function unreadable(path: string): TestbedError {
-  return new TestbedError('REQUEST_FAILED', `${path} is not a kubeconfig that the testbed wrote`);
+  return new TestbedError('REQUEST_FAILED', `${path} is not a kubeconfig written by the testbed`);
 }
 
 function base64(text: string): string {
   return Buffer.from(text).toString('base64');
 }
 
-function plain(text: string): string {
+function fromBase64(text: string): string {
   return Buffer.from(text, 'base64').toString();
 }

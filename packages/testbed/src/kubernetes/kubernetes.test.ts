@@ -45,7 +45,7 @@ function gauge(namespace: string, level: unknown): string {
   });
 }
 
-test('the API server serves a CRD and refuses objects that break its schema or its rules', async ({
+test('the API server serves a CRD and rejects objects that violate its schema or validation rules', async ({
   cluster,
   namespace,
 }) => {
@@ -63,7 +63,7 @@ test('the API server serves a CRD and refuses objects that break its schema or i
   await cluster.kubectl(['delete', 'crd', `gauges.${GROUP}`]);
 });
 
-test('an object whose owner is deleted is garbage-collected', async ({ cluster, namespace }) => {
+test('an object is garbage-collected when its owner is deleted', async ({ cluster, namespace }) => {
   const configMaps = `/api/v1/namespaces/${namespace}/configmaps`;
   const owner = await cluster.api.create(configMaps, configMap('owner'));
   const { name, uid } = owner.metadata;
@@ -75,23 +75,20 @@ test('an object whose owner is deleted is garbage-collected', async ({ cluster, 
   await cluster.waitForGone(`${configMaps}/owned`);
 });
 
-test('a namespace is emptied and goes', async ({ cluster }) => {
+test('deleting a namespace removes its content', async ({ cluster }) => {
   const namespace = await cluster.namespace('doomed');
   await cluster.api.create(`/api/v1/namespaces/${namespace.name}/configmaps`, configMap('inside'));
   await namespace[Symbol.asyncDispose]();
   await cluster.waitForGone(`/api/v1/namespaces/${namespace.name}`);
 });
 
-test('a service account without rights is refused, and one with rights is not', async ({
-  cluster,
-  namespace,
-}) => {
+test('a service account can list config maps only with a role binding', async ({ cluster, namespace }) => {
   const kubeconfig = await cluster.kubeconfigFor({ namespace, name: 'default' });
   const get = ['-n', namespace, 'get', 'configmaps'];
 
-  const refused = await cluster.tryKubectl(get, { kubeconfig });
-  expect(refused.code).toBe(1);
-  expect(refused.stderr).toContain(
+  const forbidden = await cluster.tryKubectl(get, { kubeconfig });
+  expect(forbidden.code).toBe(1);
+  expect(forbidden.stderr).toContain(
     `User "system:serviceaccount:${namespace}:default" cannot list resource "configmaps"`,
   );
 
@@ -118,17 +115,17 @@ test('a service account without rights is refused, and one with rights is not', 
   );
 });
 
-test('the server is the version that the catalog pins', async ({ cluster }) => {
+test('the API server has the version that the catalog pins', async ({ cluster }) => {
   const version: unknown = JSON.parse(await cluster.api.text('/version'));
   expect(field(version, 'gitVersion')).toBe('v1.35.4');
 });
 
-test('a private control plane goes on where it was after its store and its server were killed', async () => {
+test('a private control plane keeps its objects when etcd and the API server are killed', async () => {
   await using controlPlane = await startControlPlane();
   const { cluster, etcd, apiserver } = controlPlane;
   const configMaps = '/api/v1/namespaces/default/configmaps';
   const { metadata } = await cluster.api.create(configMaps, configMap('kept'));
-  const waiting = cluster.waitFor(`${configMaps}/later`, () => true); // by a watch that breaks meanwhile
+  const waiting = cluster.waitFor(`${configMaps}/later`, () => true); // its watch breaks before the object is created
   await etcd.kill();
   await apiserver.kill();
   await etcd.start();

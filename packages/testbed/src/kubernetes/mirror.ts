@@ -1,10 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Api, KubeObject } from './api.ts';
 
-/**
- * All objects of a kind, kept current by a watch: enough for the stand-ins, which live as long as a test cluster. Calls
- * `onChange` with each object that appeared or changed.
- */
+/** Simple informer for the stand-ins: a cache of all objects of a kind. Calls `onChange` for each added or changed object. */
 export class Mirror implements Disposable {
   readonly #api: Api;
   readonly #path: string;
@@ -17,21 +14,21 @@ export class Mirror implements Disposable {
     this.#api = api;
     this.#path = path;
     this.#onChange = onChange;
-    void this.#follow();
+    void this.#run();
   }
 
   get(uid: string): KubeObject | undefined {
     return this.#objects.get(uid);
   }
 
-  find(is: (object: KubeObject) => boolean): KubeObject | undefined {
-    return this.#objects.values().find(is);
+  find(predicate: (object: KubeObject) => boolean): KubeObject | undefined {
+    return this.#objects.values().find(predicate);
   }
 
-  /** Waits for a change after which `is` holds; false when the mirror was closed instead. */
-  async until(is: () => boolean): Promise<boolean> {
+  /** Waits until `predicate` holds, checking it on each change. Returns false if the mirror is disposed first. */
+  async until(predicate: () => boolean): Promise<boolean> {
     while (!this.#stop.signal.aborted) {
-      if (is()) return true;
+      if (predicate()) return true;
       await this.#changed.promise;
     }
     return false;
@@ -42,7 +39,7 @@ export class Mirror implements Disposable {
     this.#changed.resolve();
   }
 
-  async #follow(): Promise<void> {
+  async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       try {
@@ -50,10 +47,10 @@ export class Mirror implements Disposable {
         for await (const { type, object } of this.#api.watch(this.#path, signal)) {
           if (type === 'DELETED') this.#objects.delete(object.metadata.uid);
           else this.#set(object);
-          this.#tell();
+          this.#notify();
         }
       } catch {
-        await sleep(200); // the API server is being restarted by a test, or the mirror is closed
+        await sleep(200); // a test restarts the API server, or the mirror is disposed
       }
     }
   }
@@ -63,7 +60,7 @@ export class Mirror implements Disposable {
     const present = new Set(items.map(({ metadata }) => metadata.uid));
     for (const uid of this.#objects.keys()) if (!present.has(uid)) this.#objects.delete(uid);
     for (const item of items) this.#set(item);
-    this.#tell();
+    this.#notify();
   }
 
   #set(object: KubeObject): void {
@@ -73,7 +70,7 @@ export class Mirror implements Disposable {
     this.#onChange(object);
   }
 
-  #tell(): void {
+  #notify(): void {
     this.#changed.resolve();
     this.#changed = Promise.withResolvers();
   }

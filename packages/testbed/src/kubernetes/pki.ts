@@ -5,7 +5,7 @@ import { CertificateAuthority } from '@vmwright/runtime/testing';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** The certificates of one control plane: made at its start, worth nothing to any other. */
+/** Certificate authorities and certificates of one control plane, created when it starts. */
 export class Pki {
   readonly ca = authority('vmwright-testbed');
   readonly #frontProxyCa = authority('vmwright-testbed-front-proxy');
@@ -15,7 +15,7 @@ export class Pki {
     this.#dir = dir;
   }
 
-  /** Writes what kube-apiserver and kube-controller-manager take as files. */
+  /** Writes the certificate and key files of kube-apiserver and kube-controller-manager, and returns their paths. */
   async writeFiles() {
     const serviceAccount = generateKeyPairSync('ec', {
       namedCurve: 'P-256',
@@ -50,7 +50,7 @@ export class Pki {
     return this.ca.issue({ ...validity(), subject: { commonName, organizations }, usage: ['client'] });
   }
 
-  /** Good for serving under these names and on this machine. */
+  /** Issues a certificate for a server with these names, localhost and 127.0.0.1. */
   server(commonName: string, names: readonly string[]) {
     const all = [...names, 'localhost', '127.0.0.1'];
     return this.ca.issue({ ...validity(), subject: { commonName }, usage: ['server', 'client'], names: all });
@@ -67,7 +67,7 @@ function authority(commonName: string): CertificateAuthority {
   return CertificateAuthority.create({ commonName }, validity());
 }
 
-/** From an hour ago, for clocks that differ, to a year from now: `make up` may run long. */
+/** One hour before now, to tolerate clock skew, until one year from now, because `make up` may run for months. */
 function validity() {
   const now = Date.now();
   return { notBefore: new Date(now - DAY_MS / 24), notAfter: new Date(now + 365 * DAY_MS) };

@@ -6,19 +6,20 @@ import type { Cluster } from '../kubernetes/cluster.ts';
 import type { Pki } from '../kubernetes/pki.ts';
 import { readManifest } from '../manifests/load.ts';
 import { healthy } from '../process/healthy.ts';
-import { Keeper } from '../process/keeper.ts';
 import { Part } from '../process/part.ts';
 import { freePort } from '../process/ports.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 
-/** Files of the certificates that the virt components serve with. */
+/** Serving certificate of the virt components. */
 export interface Certificates {
+  /** CA certificate in PEM; the other fields are paths of files. */
   readonly ca: string;
   readonly certificate: string;
   readonly key: string;
 }
 
 export async function writeCertificates(pki: Pki): Promise<Certificates> {
-  const dir = await Keeper.shared.folder('kubevirt-pki');
+  const dir = await RunSupervisor.shared.folder('kubevirt-pki');
   const { certificate, key } = pki.server('virt-api.kubevirt.svc', ['virt-api.kubevirt.svc']);
   const files = { certificate: join(dir, 'tls.crt'), key: join(dir, 'tls.key') };
   await writeFile(files.certificate, certificate);
@@ -39,7 +40,7 @@ export async function startVirtController(
       `--kubeconfig=${await cluster.kubeconfigFor({ namespace: 'kubevirt', name: 'kubevirt-controller' })}`,
       '--listen=127.0.0.1',
       `--port=${port}`,
-      '--launcher-image=testbed/virt-launcher', // never pulled: no kubelet is real here
+      '--launcher-image=testbed/virt-launcher', // never pulled, because all kubelets are simulated
       '--exporter-image=testbed/virt-exportserver',
       `--prom-cert-file=${certificates.certificate}`,
       `--prom-key-file=${certificates.key}`,
@@ -51,7 +52,7 @@ export async function startVirtController(
   });
 }
 
-/** virt-api: KubeVirt's admission webhooks and its API of verbs (start, stop, restart). */
+/** Starts virt-api, which serves KubeVirt's admission webhooks and its subresources (start, stop, restart). */
 export async function startVirtApi(
   cluster: Cluster,
   command: string,
@@ -91,7 +92,10 @@ export async function startVirtApi(
   return part;
 }
 
-/** virt-api's webhooks and aggregated APIs, led to a process on this machine: the API server dials what the name says. */
+/**
+ * Returns the manifests of virt-api's webhooks and APIServices. Its Service has an ExternalName, so that the API server
+ * connects to the local process.
+ */
 async function registration(ca: string, port: number): Promise<string> {
   const service = {
     apiVersion: 'v1',

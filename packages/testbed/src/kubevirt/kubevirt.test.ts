@@ -3,81 +3,84 @@ import { field } from '../kubernetes/api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import { test } from '../vitest/index.ts';
 
-test('a machine runs and stops by the hand of virt-controller', async ({ kubevirt, namespace }) => {
-  using seen = await follow(kubevirt, namespace, 'plain');
+test('virt-controller starts and stops a machine', async ({ kubevirt, namespace }) => {
+  using observed = await observeStatus(kubevirt, namespace, 'plain');
   await kubevirt.apply(machine(namespace, 'plain'));
-  await seen.reaches('Running');
+  await observed.reaches('Running');
   const instances = `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstances`;
   const instance = await kubevirt.api.get(`${instances}/plain`);
   expect(field(instance, 'status', 'nodeName')).toMatch(/^kubevirt-\d$/);
 
   await setRunStrategy(kubevirt, namespace, 'plain', 'Halted');
   await kubevirt.waitForGone(`${instances}/plain`);
-  await seen.reaches('Stopped');
-  const from = seen.statuses.indexOf('Starting');
-  expect(seen.statuses.slice(from)).toEqual(['Starting', 'Running', 'Stopping', 'Stopped']);
+  await observed.reaches('Stopped');
+  const from = observed.statuses.indexOf('Starting');
+  expect(observed.statuses.slice(from)).toEqual(['Starting', 'Running', 'Stopping', 'Stopped']);
 });
 
-test('a machine on a data volume waits for its volume', async ({ kubevirt, namespace }) => {
-  using seen = await follow(kubevirt, namespace, 'on-volume');
-  await kubevirt.apply(machine(namespace, 'on-volume', { import: 'hang' }));
-  const volume = `/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/datavolumes/on-volume-root`;
-  await kubevirt.waitFor(volume, (object) => field(object, 'status', 'phase') === 'ImportInProgress');
-  await seen.reaches('Provisioning');
-
-  await kubevirt.api.merge(volume, { metadata: { annotations: { 'testbed.vmwright.dev/import': null } } });
-  await seen.reaches('Running');
-  // On the way from one to the next, virt-controller may say Stopped for a moment.
-  const lasting = seen.statuses.filter((each) => each !== 'Stopped');
-  expect(lasting).toEqual(['Provisioning', 'Starting', 'Running']);
-});
-
-test('a claim whose storage waits for its consumer gets its volume where the machine goes', async ({
+test('a machine with a data volume is Provisioning until the import is done', async ({
   kubevirt,
   namespace,
 }) => {
+  using observed = await observeStatus(kubevirt, namespace, 'on-volume');
+  await kubevirt.apply(machine(namespace, 'on-volume', { import: 'hang' }));
+  const volume = `/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/datavolumes/on-volume-root`;
+  await kubevirt.waitFor(volume, (object) => field(object, 'status', 'phase') === 'ImportInProgress');
+  await observed.reaches('Provisioning');
+
+  await kubevirt.api.merge(volume, { metadata: { annotations: { 'testbed.vmwright.dev/import': null } } });
+  await observed.reaches('Running');
+  // Between two states, virt-controller may report Stopped for a moment.
+  const withoutStopped = observed.statuses.filter((each) => each !== 'Stopped');
+  expect(withoutStopped).toEqual(['Provisioning', 'Starting', 'Running']);
+});
+
+test('a machine runs on storage that binds on first consumer', async ({ kubevirt, namespace }) => {
   await kubevirt.apply(machine(namespace, 'late-bound', { storageClass: 'wait-for-first-consumer' }));
-  await status(kubevirt, namespace, 'late-bound', 'Running');
+  await waitForStatus(kubevirt, namespace, 'late-bound', 'Running');
 });
 
-test('a failing import shows as DataVolumeError', async ({ kubevirt, namespace }) => {
+test('a failed import is reported as DataVolumeError', async ({ kubevirt, namespace }) => {
   await kubevirt.apply(machine(namespace, 'failing', { import: 'fail' }));
-  await status(kubevirt, namespace, 'failing', 'DataVolumeError');
+  await waitForStatus(kubevirt, namespace, 'failing', 'DataVolumeError');
 });
 
-test('an import from an address that is not there restarts and says so', async ({ kubevirt, namespace }) => {
+test('an import from a missing URL restarts and reports 404', async ({ kubevirt, namespace }) => {
   await kubevirt.apply(machine(namespace, 'nowhere', { import: '404' }));
   const volume = `/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/datavolumes/nowhere-root`;
   const seen = await kubevirt.waitFor(volume, (object) => field(object, 'status', 'restartCount') === 2);
   expect(JSON.stringify(field(seen, 'status', 'conditions'))).toContain('404 Not Found');
 });
 
-test('a guest that dies while it boots shows as CrashLoopBackOff', async ({ kubevirt, namespace }) => {
+test('a guest that crashes during boot is reported as CrashLoopBackOff', async ({ kubevirt, namespace }) => {
   await kubevirt.apply(machine(namespace, 'crashing', { annotations: { boot: 'crash' } }));
-  await status(kubevirt, namespace, 'crashing', 'CrashLoopBackOff');
+  await waitForStatus(kubevirt, namespace, 'crashing', 'CrashLoopBackOff');
 });
 
-test('a guest boots as slowly as told, and can shut itself down', async ({ kubevirt, namespace }) => {
+test('the boot time of a guest is configurable, and a guest can power itself off', async ({
+  kubevirt,
+  namespace,
+}) => {
   await kubevirt.apply(
     machine(namespace, 'slow', { runStrategy: 'RerunOnFailure', annotations: { 'boot-time': '2s' } }),
   );
-  await status(kubevirt, namespace, 'slow', 'Starting');
-  await status(kubevirt, namespace, 'slow', 'Running');
+  await waitForStatus(kubevirt, namespace, 'slow', 'Starting');
+  await waitForStatus(kubevirt, namespace, 'slow', 'Running');
   const instance = `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstances/slow`;
   await kubevirt.api.merge(instance, {
     metadata: { annotations: { 'testbed.vmwright.dev/guest': 'poweroff' } },
   });
-  await status(kubevirt, namespace, 'slow', 'Stopped');
+  await waitForStatus(kubevirt, namespace, 'slow', 'Stopped');
 });
 
-test('a guest that hangs while it boots stays Starting', async ({ kubevirt, namespace }) => {
+test('a machine stays Starting while its guest hangs during boot', async ({ kubevirt, namespace }) => {
   await kubevirt.apply(machine(namespace, 'hanging', { annotations: { boot: 'hang' } }));
   const instance = `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstances/hanging`;
   await kubevirt.waitFor(instance, (object) => field(object, 'status', 'phase') === 'Scheduled');
-  await status(kubevirt, namespace, 'hanging', 'Starting');
+  await waitForStatus(kubevirt, namespace, 'hanging', 'Starting');
 });
 
-test('an import can be slow, and a volume that cannot be claimed says why', async ({
+test('a slow import reports progress, and an invalid claim reports the reason', async ({
   kubevirt,
   namespace,
 }) => {
@@ -88,11 +91,11 @@ test('an import can be slow, and a volume that cannot be claimed says why', asyn
     metadata: { name, annotations },
     spec: { source: { http: { url: 'http://images.example/disk.img' } }, storage },
   });
-  await kubevirt.api.create(volumes, volume('unclaimable', {}, {}));
-  const refused = await kubevirt.waitFor(`${volumes}/unclaimable`, (object) =>
+  await kubevirt.api.create(volumes, volume('invalid-claim', {}, {}));
+  const rejected = await kubevirt.waitFor(`${volumes}/invalid-claim`, (object) =>
     JSON.stringify(field(object, 'status', 'conditions') ?? '').includes('ErrClaimNotValid'),
   );
-  expect(JSON.stringify(refused)).toContain('spec.resources');
+  expect(JSON.stringify(rejected)).toContain('spec.resources');
 
   const slow = volume(
     'slow',
@@ -109,25 +112,25 @@ test('an import can be slow, and a volume that cannot be claimed says why', asyn
   await kubevirt.waitFor(`${volumes}/slow`, (object) => field(object, 'status', 'phase') === 'Succeeded');
 });
 
-test('virt-api refuses a machine that KubeVirt cannot run', async ({ kubevirt, namespace }) => {
-  const input = machine(namespace, 'refused').replace(
+test('virt-api rejects an invalid machine', async ({ kubevirt, namespace }) => {
+  const input = machine(namespace, 'rejected').replace(
     '"volumes":[{"name":"root"',
     '"volumes":[{"name":"other"',
   );
-  const answer = await kubevirt.tryKubectl(['apply', '-f', '-'], { input });
-  expect(answer.code).toBe(1);
-  expect(answer.stderr).toContain("disks[0].Name 'root' not found");
+  const result = await kubevirt.tryKubectl(['apply', '-f', '-'], { input });
+  expect(result.code).toBe(1);
+  expect(result.stderr).toContain("disks[0].Name 'root' not found");
 });
 
-test('virt-api starts a machine by its own verb', async ({ kubevirt, namespace }) => {
+test('the start subresource of virt-api starts a machine', async ({ kubevirt, namespace }) => {
   await kubevirt.apply(machine(namespace, 'by-verb', { runStrategy: 'Halted' }));
-  await status(kubevirt, namespace, 'by-verb', 'Stopped');
+  await waitForStatus(kubevirt, namespace, 'by-verb', 'Stopped');
   const verbs = `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/virtualmachines/by-verb`;
   await kubevirt.kubectl(['replace', '--raw', `${verbs}/start`, '-f', '-'], { input: '{}' });
-  await status(kubevirt, namespace, 'by-verb', 'Running');
+  await waitForStatus(kubevirt, namespace, 'by-verb', 'Running');
 });
 
-test('snapshots become ready, or fail as told', async ({ kubevirt, namespace }) => {
+test('a snapshot becomes ready, or fails if its annotation says so', async ({ kubevirt, namespace }) => {
   const snapshots = `/apis/snapshot.storage.k8s.io/v1/namespaces/${namespace}/volumesnapshots`;
   const snapshot = (name: string, annotations: object) => ({
     apiVersion: 'snapshot.storage.k8s.io/v1',
@@ -149,10 +152,10 @@ test('snapshots become ready, or fail as told', async ({ kubevirt, namespace }) 
 
 interface MachineOptions {
   readonly runStrategy?: string;
-  /** How the import of its volume goes; without, and without a storage class, it has none. */
+  /** Behaviour of the import. The machine has a data volume only if this or `storageClass` is set. */
   readonly import?: 'hang' | 'fail' | '404';
   readonly storageClass?: string;
-  /** On its template, without their prefix. */
+  /** Annotations of the template, without the prefix `testbed.vmwright.dev/`. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
@@ -201,9 +204,14 @@ function machine(namespace: string, name: string, options: MachineOptions = {}):
   });
 }
 
-async function status(cluster: Cluster, namespace: string, name: string, wanted: string): Promise<void> {
+async function waitForStatus(
+  cluster: Cluster,
+  namespace: string,
+  name: string,
+  expected: string,
+): Promise<void> {
   const path = `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachines/${name}`;
-  await cluster.waitFor(path, (machine) => field(machine, 'status', 'printableStatus') === wanted);
+  await cluster.waitFor(path, (machine) => field(machine, 'status', 'printableStatus') === expected);
 }
 
 async function setRunStrategy(
@@ -217,22 +225,22 @@ async function setRunStrategy(
   });
 }
 
-/** The different values of `printableStatus` that a machine goes through. */
-async function follow(cluster: Cluster, namespace: string, name: string) {
+/** Records the values of `printableStatus` that a machine goes through. */
+async function observeStatus(cluster: Cluster, namespace: string, name: string) {
   const statuses: string[] = [];
   const stop = new AbortController();
-  // From before the machine, however late the watch begins: no state is missed.
+  // Watches from a version before the machine is created, so that no state is missed.
   const { metadata } = await cluster.api.get(`/api/v1/namespaces/${namespace}`);
   const query = `fieldSelector=metadata.name%3D${name}&resourceVersion=${metadata.resourceVersion}`;
   const path = `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachines?${query}`;
   const events = cluster.api.watch(path, stop.signal);
   return {
     statuses,
-    /** Waits until it is in this state. */
-    reaches: async (wanted: string) => {
-      while (statuses.at(-1) !== wanted) {
+    /** Waits until the machine has this status. */
+    reaches: async (expected: string) => {
+      while (statuses.at(-1) !== expected) {
         const { value, done } = await events.next();
-        if (done) throw new Error(`the watch ended; seen until then: ${statuses.join(', ')}`);
+        if (done) throw new Error(`the watch ended; statuses until then: ${statuses.join(', ')}`);
         const now = field(value.object, 'status', 'printableStatus');
         if (typeof now === 'string' && statuses.at(-1) !== now) statuses.push(now);
       }

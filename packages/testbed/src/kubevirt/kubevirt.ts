@@ -8,15 +8,15 @@ import { startVirtApi, startVirtController, writeCertificates } from './componen
 import { startCdi } from './stand-ins/cdi.ts';
 import { startProvisioner, storageManifests } from './stand-ins/provisioner.ts';
 
-/** KubeVirt on a control plane: its own controllers, or kwok's imitation where their programs are not to be had. */
+/** KubeVirt on a control plane: its real controllers, or an imitation by kwok if their binaries are not available. */
 export type KubeVirt = AsyncDisposable & { readonly kwok: Part } & (
     | { readonly imitated: false; readonly virtController: Part; readonly virtApi: Part }
-    | { readonly imitated: true; readonly why: string }
+    | { readonly imitated: true; readonly reason: string }
   );
 
 const NODES = ['kubevirt-1', 'kubevirt-2'];
 
-/** What virt-controller and the scheduler want to see on a node that can run machines. */
+/** Labels and resources that virt-controller and the scheduler require of a node that runs virtual machines. */
 const NODE_OPTIONS = {
   labels: {
     'kubevirt.io/schedulable': 'true',
@@ -33,16 +33,16 @@ const NODE_OPTIONS = {
 };
 
 /**
- * Starts KubeVirt's real virt-controller and virt-api. kwok plays the nodes and virt-handler, small programs of ours
- * CDI and the CSI driver (see `stand-ins/` and `stages/`); so `printableStatus` is computed by KubeVirt itself. The
- * control plane needs its scheduler.
+ * Starts KubeVirt's real virt-controller and virt-api, so that `printableStatus` is computed by KubeVirt itself. kwok simulates
+ * the nodes and virt-handler (`stages/`); stand-ins simulate CDI and the CSI driver (`stand-ins/`). The control plane must have
+ * a scheduler.
  */
 export async function startKubeVirt({ cluster, pki, scheduler }: ControlPlane): Promise<KubeVirt> {
   if (scheduler === undefined)
     throw new TestbedError('PART_NOT_READY', 'KubeVirt needs startControlPlane({ scheduler: true })');
   await using stack = new AsyncDisposableStack();
   const programs = await kubeVirtPrograms();
-  // All of them before virt-controller starts: it ends when one that it watches is not there.
+  // All CRDs must be established before virt-controller starts: it exits if a CRD that it watches is missing.
   const crds = ['kubevirt-crds', 'cdi-crds', 'volumesnapshot-crds', 'multus-crds'];
   await cluster.apply(crds.map(manifestPath));
   const files = crds.flatMap((name) => ['-f', manifestPath(name)]);
@@ -65,7 +65,7 @@ export async function startKubeVirt({ cluster, pki, scheduler }: ControlPlane): 
     const owned = stack.move();
     return {
       imitated: true,
-      why: programs.error.message,
+      reason: programs.error.message,
       kwok,
       [Symbol.asyncDispose]: () => owned.disposeAsync(),
     };
@@ -76,7 +76,7 @@ export async function startKubeVirt({ cluster, pki, scheduler }: ControlPlane): 
     startVirtController(cluster, programs.virtController, certificates),
     startVirtApi(cluster, programs.virtApi, certificates),
   ] as const;
-  // Whichever comes up is owned, also when the other does not.
+  // If one fails to start, the other is still disposed of.
   for (const each of await Promise.allSettled(starting))
     if (each.status === 'fulfilled') stack.use(each.value);
   const [virtController, virtApi] = await Promise.all(starting);
@@ -91,8 +91,8 @@ export async function startKubeVirt({ cluster, pki, scheduler }: ControlPlane): 
 }
 
 /**
- * The two programs, or why they are not to be had: that is an answer here and not a failure. A build that fails, say
- * for a full disk, is one.
+ * Returns the paths of KubeVirt's programs, or the error if they are not available. Throws for other failures, such as a build
+ * that fails on a full disk.
  */
 export async function kubeVirtPrograms() {
   const assets = new Assets();
@@ -115,7 +115,7 @@ function setup(): object[] {
       metadata: { name: 'kubevirt', namespace: 'kubevirt' },
       spec: { configuration: { developerConfiguration: { featureGates: ['Snapshot'] } } },
     },
-    // The real virt-handler updates instances; kwok, in its place, patches them.
+    // kwok patches instances in place of virt-handler, which updates them and therefore has no right to patch.
     {
       apiVersion: `${rbac}/v1`,
       kind: 'ClusterRole',

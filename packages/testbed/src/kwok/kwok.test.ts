@@ -3,7 +3,7 @@ import { condition, field } from '../kubernetes/api.ts';
 import { test } from '../vitest/index.ts';
 import { createNode } from './kwok.ts';
 
-test('a node of kwok is Ready and runs pods that the real scheduler places', async ({
+test('a kwok node becomes Ready and runs pods that the scheduler assigns to it', async ({
   kubevirt: cluster,
   namespace,
 }) => {

@@ -4,26 +4,25 @@ import { Assets } from '../assets/assets.ts';
 import { condition } from '../kubernetes/api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import { healthy } from '../process/healthy.ts';
-import { Keeper } from '../process/keeper.ts';
 import { Part } from '../process/part.ts';
 import { freePort } from '../process/ports.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 
-/** Files of `packages/testbed/stages`: what kwok plays besides Nodes and Pods. */
+/** Names of the stage files in `packages/testbed/stages`, which define what kwok simulates besides Nodes and Pods. */
 export type Stages = 'virt-handler' | 'csi-snapshotter' | 'kubevirt-imitation';
 
 const NODE_ANNOTATION = { 'kwok.x-k8s.io/node': 'fake' };
 
 /**
- * kwok: plays the kubelets of Nodes that carry its annotation, and the Pods on them, and whatever the stages tell.
- * The stages come from its configuration file: read from the cluster, they did not always arrive (FACTS, one start in
- * five).
+ * Starts kwok, which simulates the kubelets of Nodes with its annotation, the Pods on them, and the objects of the stages. The
+ * stages are passed in its configuration file, because kwok missed stages in the cluster in about one start out of five.
  */
 export async function startKwok(cluster: Cluster, stages: readonly Stages[] = []): Promise<Part> {
   const port = await freePort();
   const texts = await Promise.all(
     stages.map((name) => readFile(new URL(`../../stages/${name}.yaml`, import.meta.url), 'utf8')),
   );
-  const config = join(await Keeper.shared.folder('kwok-config'), 'kwok.yaml');
+  const config = join(await RunSupervisor.shared.folder('kwok-config'), 'kwok.yaml');
   const options = {
     apiVersion: 'config.kwok.x-k8s.io/v1alpha1',
     kind: 'KwokConfiguration',
@@ -50,11 +49,11 @@ export async function startKwok(cluster: Cluster, stages: readonly Stages[] = []
 
 export interface NodeOptions {
   readonly labels?: Readonly<Record<string, string>>;
-  /** Beyond CPU, memory and pods. */
+  /** Capacity in addition to CPU, memory, pods and ephemeral storage. */
   readonly resources?: Readonly<Record<string, string>>;
 }
 
-/** Creates a Node that kwok keeps, and waits until it is Ready. */
+/** Creates a Node that kwok manages, and waits until it is Ready. */
 export async function createNode(
   cluster: Cluster,
   name: string,

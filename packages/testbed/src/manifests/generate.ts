@@ -1,6 +1,6 @@
 /**
- * Writes the manifests of KubeVirt, CDI, VolumeSnapshot and Multus from their own Go modules, pinned in `tools/`. They
- * are kept in the repository because the testbed must have them where there is no Go.
+ * Generates the manifests of KubeVirt, CDI, VolumeSnapshot and Multus from their Go modules, pinned in `tools/`. They are
+ * committed, because the testbed needs them on machines without Go.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,20 +12,20 @@ const CDI = 'kubevirt.io/containerized-data-importer-api/pkg/apis/core/v1beta1';
 const SNAPSHOTTER = 'github.com/kubernetes-csi/external-snapshotter/client/v8';
 const MULTUS = 'github.com/k8snetworkplumbingwg/network-attachment-definition-client';
 
-/** Writes each file into `folder`. */
+/** Writes all manifests into `folder`. */
 export async function generateManifests(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const write = (name: string, objects: readonly unknown[]) =>
     writeFile(join(folder, `${name}.yaml`), header + objects.map(document).join('---\n'));
 
   const kubevirt = JSON.parse(
-    await go('kubevirt', 'run', ...SAME_AS_BUILD, 'vmwright.dev/tools/kubevirt/kubevirt-manifests'),
+    await go('kubevirt', 'run', ...BUILD_FLAGS, 'vmwright.dev/tools/kubevirt/kubevirt-manifests'),
   );
   await write('kubevirt-crds', kubevirt.crds);
   await write('kubevirt-rbac', kubevirt.rbac);
   await write('virt-api', kubevirt.virtApi);
 
-  const controllerGen = ['run', ...SAME_AS_BUILD, 'sigs.k8s.io/controller-tools/cmd/controller-gen'];
+  const controllerGen = ['run', ...BUILD_FLAGS, 'sigs.k8s.io/controller-tools/cmd/controller-gen'];
   await write(
     'cdi-crds',
     documents(await go('manifests', ...controllerGen, 'crd:maxDescLen=0', `paths=${CDI}`, 'output:stdout')),
@@ -37,15 +37,15 @@ export async function generateManifests(folder: string): Promise<void> {
   await write('multus-crds', await published(MULTUS, ['artifacts/networks-crd.yaml']));
 }
 
-/** The flags with which the testbed builds, so that the compiler's cache serves both. */
-const SAME_AS_BUILD = ['-trimpath', '-buildvcs=false', '-mod=readonly'];
+/** The build flags of the testbed's programs, so that both share the compiler's cache. */
+const BUILD_FLAGS = ['-trimpath', '-buildvcs=false', '-mod=readonly'];
 
 const header = '# Written by `make generate` from the modules pinned in tools/. Do not edit.\n';
 
-/** What a module ships as YAML. */
+/** Reads YAML files that a module ships. */
 async function published(module: string, files: readonly string[]): Promise<unknown[]> {
   const dir = (await go('manifests', 'mod', 'download', '-json', module)).match(/"Dir": "(.*)"/)?.[1];
-  if (dir === undefined) throw new Error(`no folder of ${module}`);
+  if (dir === undefined) throw new Error(`go mod download returned no folder for ${module}`);
   const texts = await Promise.all(files.map((file) => readFile(join(dir, file), 'utf8')));
   return texts.flatMap(documents);
 }
@@ -61,7 +61,7 @@ function documents(text: string): unknown[] {
     .filter((each) => each !== null);
 }
 
-/** Without what the API server fills in, and without descriptions, which are two thirds of a CRD. */
+/** Formats an object as YAML without status, creationTimestamp and descriptions, which are two thirds of a CRD. */
 function document(object: unknown): string {
   const plain = JSON.stringify({ ...toObject(object), status: undefined }, (key, value) =>
     (key === 'description' && typeof value === 'string') || (key === 'creationTimestamp' && value === null)

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What `make generate` wrote. */
+/** Folder of the manifests that `make generate` writes. */
 export const manifestsFolder = fileURLToPath(new URL('../../manifests/', import.meta.url));
 
 export function manifestPath(name: string): string {

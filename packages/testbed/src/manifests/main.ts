@@ -1,8 +1,8 @@
-/** `make generate` and, with `--check`, the part of `make check` that says whether it would change anything. */
+/** Part of `make generate`: writes the manifests. With `--check`, part of `make check`: fails if they are out of date. */
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { temporaryFolder } from '../process/keeper.ts';
 import { tryRun } from '../process/run.ts';
+import { temporaryFolder } from '../process/run-supervisor.ts';
 import { generateManifests } from './generate.ts';
 import { manifestsFolder } from './load.ts';
 
@@ -11,7 +11,7 @@ else await generateManifests(manifestsFolder);
 
 async function check(): Promise<void> {
   if ((await tryRun('go', ['version'])).code !== 0) {
-    console.warn('generated manifests: not checked, since Go is not installed');
+    console.warn('generated manifests: not checked, because Go is not installed');
     return;
   }
   const fresh = await temporaryFolder('generate');
@@ -19,12 +19,12 @@ async function check(): Promise<void> {
     await generateManifests(fresh);
     const names = new Set([...(await readdir(fresh)), ...(await readdir(manifestsFolder))]);
     for (const name of names) {
-      const [kept, made] = await Promise.all(
+      const [committed, generated] = await Promise.all(
         [manifestsFolder, fresh].map((dir) => readFile(join(dir, name), 'utf8').catch(() => '')),
       );
-      if (kept === made) continue;
+      if (committed === generated) continue;
       console.error(
-        `packages/testbed/manifests/${name} is not what \`make generate\` writes; run it and commit the result`,
+        `packages/testbed/manifests/${name} is out of date; run \`make generate\` and commit the result`,
       );
       process.exitCode = 1;
     }

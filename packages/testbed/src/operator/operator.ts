@@ -10,25 +10,25 @@ import type { Vcsim } from '../vcsim/vcsim.ts';
 
 export interface OperatorOptions {
   readonly cluster: Cluster;
-  /** Without it, there is no controller of VMs. */
+  /** The cloud of the VM controller. Without it, the controller is disabled. */
   readonly cloud?: Pick<Cloud, 'url' | 'apiKey'>;
-  /** Without it, there is no controller of VmGroups. */
+  /** The vCenter of the VmGroup controller. Without it, the controller is disabled. */
   readonly vcsim?: Pick<Vcsim, 'host' | 'username' | 'password' | 'caFile'>;
-  /** In which its leases and its service account are. */
+  /** Namespace of the operator's leases and service account. */
   readonly namespace: string;
-  /** More flags. */
+  /** Additional flags. */
   readonly args?: readonly string[];
-  /** More variables. */
+  /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Of its webhooks: replicas are asked one at a time, so only one of several has it. @default a free one */
+  /** Port of the webhooks. The webhook URL has one address, so only one of several replicas can have this port. @default a free port */
   readonly webhookPort?: number;
-  /** Serves metrics and health checks. @default a free one */
+  /** Port for metrics and health checks. @default a free port */
   readonly statusPort?: number;
 }
 
 /**
- * What is applied for an operator that runs beside the cluster: kinds, roles, webhooks.
- * @param namespaces those it looks at, which must be there; its `--namespaces` wants the same. Default: all
+ * Applies the CRDs, roles and webhooks for an operator that runs outside the cluster.
+ * @param namespaces namespaces that the operator watches, the same as in its `--namespaces`; they must exist. @default all
  */
 export async function installOperator(
   cluster: Cluster,
@@ -50,7 +50,7 @@ export async function installOperator(
   await cluster.kubectl(['wait', '--for=condition=Established', ...crds]);
 }
 
-/** The operator as a process of its own, under its own service account. */
+/** Starts the operator as a separate process with its own service account. */
 export async function startOperator(options: OperatorOptions): Promise<Part> {
   const { webhookPort = await freePort(), statusPort = await freePort() } = options;
   const flags = [
@@ -66,7 +66,7 @@ export async function startOperator(options: OperatorOptions): Promise<Part> {
   });
 }
 
-/** Runs a command of the operator that ends by itself, with the settings of one that runs. @returns what it prints */
+/** Runs a one-shot command of the operator with the same settings as `startOperator`. @returns its standard output */
 export async function operatorSays(options: OperatorOptions, command: 'orphans'): Promise<string> {
   const { command: program, args, env } = await operatorCommand(options, command);
   return (await promisify(execFile)(program, args, { env })).stdout;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { chmod, cp, lstat, readdir, readlink, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { Keeper } from '../process/keeper.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 import { installedNative, usableBinaries } from './binaries.ts';
 import { startPostgres } from './postgres.ts';
 import { serverUser } from './server-user.ts';
@@ -13,9 +13,9 @@ describe("PostgreSQL's programs", { timeout: 60_000 }, () => {
   let dir: string;
 
   beforeEach(async () => {
-    home = await Keeper.shared.folder('home');
+    home = await RunSupervisor.shared.folder('home');
     native = join(home, 'native');
-    dir = await Keeper.shared.folder('open');
+    dir = await RunSupervisor.shared.folder('open');
     for (const folder of [home, dir]) await chmod(folder, 0o755);
   });
   afterEach(async () => {
@@ -26,16 +26,16 @@ describe("PostgreSQL's programs", { timeout: 60_000 }, () => {
     return cp(installedNative(), native, { recursive: true, verbatimSymlinks: true });
   }
 
-  test('serve from a copy when they lie in a home folder that is closed to their user', async () => {
+  test('run from a copy when their folder is not accessible to the server user', async () => {
     await install();
     await chmod(home, 0o700);
     await using postgres = await startPostgres({ native });
     expect(postgres.part.running).toBe(true);
-    // Who is not root runs the server as himself, and his own home is not closed to him.
+    // Without root, the server runs as the current user, who has access, so no copy is made.
     expect(existsSync(join(postgres.part.dir, 'native'))).toBe((await serverUser()) !== undefined);
   });
 
-  test('get back the links that no install script made, and are used where they are', async () => {
+  test('run in place after missing symbolic links are created', async () => {
     await install();
     const links = await linksIn(join(native, 'lib'));
     expect(links.size).toBeGreaterThan(0);
@@ -45,7 +45,7 @@ describe("PostgreSQL's programs", { timeout: 60_000 }, () => {
     expect(await linksIn(join(native, 'lib'))).toEqual(links);
   });
 
-  test('get them in a copy when their own folder is read-only', async () => {
+  test('run from a copy with the links when their folder is read-only', async () => {
     await install();
     const lib = join(native, 'lib');
     const links = await linksIn(lib);
@@ -53,21 +53,21 @@ describe("PostgreSQL's programs", { timeout: 60_000 }, () => {
     await chmod(lib, 0o555);
     const user = await serverUser();
     const { postgres } = await usableBinaries({ native, user, dir });
-    // To root nothing is read-only, so it makes the links in place.
+    // Permissions do not apply to root, which creates the links in place.
     const used = user === undefined ? join(dir, 'native') : native;
     expect(postgres).toBe(join(used, 'bin', 'postgres'));
     expect(await linksIn(join(used, 'lib'))).toEqual(links);
     await chmod(lib, 0o755);
   });
 
-  test('are copied when they have lost the right to be run', async () => {
+  test('run from a copy when they are not executable', async () => {
     await install();
     for (const name of await readdir(join(native, 'bin'))) await chmod(join(native, 'bin', name), 0o644);
     const { postgres } = await usableBinaries({ native, user: await serverUser(), dir });
     expect(postgres).toBe(join(dir, 'native', 'bin', 'postgres'));
   });
 
-  test('are missed with a sentence', async () => {
+  test('fail with ASSET_UNAVAILABLE when they are missing', async () => {
     await expect(usableBinaries({ native, user: await serverUser(), dir })).rejects.toMatchObject({
       code: 'ASSET_UNAVAILABLE',
       message: expect.stringMatching(/^PostgreSQL does not run.*no such file/),

@@ -8,21 +8,21 @@ export interface Address {
 }
 
 const PROTOCOL_3_0 = 0x0003_0000;
-const SILENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 /**
- * Whether the server lets clients in; throws what it says while it does not. Asked as `pg_isready` asks: only a server
- * that is through with its start (and with recovery, after a kill) answers a client's first message by demanding the
- * password; before that it answers with an error, although its port is open.
+ * Returns true if the server accepts clients; rejects with the server's error while it does not. Works like `pg_isready`: during
+ * startup and recovery the port is open, but the server responds to a startup message with an error instead of a password
+ * request.
  */
-export function letsClientsIn({ host, port, user, database }: Address): Promise<boolean> {
+export function acceptsClients({ host, port, user, database }: Address): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port });
-    socket.setTimeout(SILENCE_MS, () => socket.destroy(new Error(`nothing said in ${SILENCE_MS / 1_000} s`)));
+    socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error(`no response in ${TIMEOUT_MS / 1_000} s`)));
     socket.once('connect', () => socket.write(startupMessage({ user, database })));
-    socket.once('data', (answer) => {
-      if (answer.toString('latin1', 0, 1) === 'R') resolve(true);
-      else reject(new Error(complaint(answer)));
+    socket.once('data', (response) => {
+      if (response.toString('latin1', 0, 1) === 'R') resolve(true);
+      else reject(new Error(errorIn(response)));
       socket.destroy();
     });
     socket.once('error', reject);
@@ -39,8 +39,8 @@ function startupMessage(parameters: Readonly<Record<string, string>>): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** An error's text: of its fields, each a letter and a string, the one with the letter M. */
-function complaint(answer: Buffer): string {
-  const fields = answer.toString('utf8', 5).split('\0');
-  return fields.find((field) => field.startsWith('M'))?.slice(1) ?? 'an answer that is not PostgreSQL';
+/** Returns the message of an ErrorResponse: the field of type `M`. */
+function errorIn(response: Buffer): string {
+  const fields = response.toString('utf8', 5).split('\0');
+  return fields.find((field) => field.startsWith('M'))?.slice(1) ?? 'the response is not from PostgreSQL';
 }

@@ -28,14 +28,14 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
   }, 60_000);
   afterAll(() => postgres[Symbol.asyncDispose]());
 
-  test('answers as PostgreSQL 18, at its url', async () => {
+  test('serves PostgreSQL 18 at its URL', async () => {
     const { host, port, user, password, database, url } = postgres;
     expect(url).toBe(`postgres://${user}:${password}@${host}:${port}/${database}`);
     const [row] = await query(url, 'select version()');
     expect(row?.version).toMatch(/^PostgreSQL 18\./);
   });
 
-  test('has UTF-8 text, sorted by its bytes', async () => {
+  test('uses UTF-8 and the C collation', async () => {
     const [row] = await query(
       postgres.url,
       `select current_setting('server_encoding') as encoding, 'é' > 'z' and 'a' > 'Z' as by_bytes`,
@@ -43,13 +43,13 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
     expect(row).toEqual({ encoding: 'UTF8', by_bytes: true });
   });
 
-  test('refuses a wrong password', async () => {
+  test('rejects a wrong password', async () => {
     const url = new URL(postgres.url);
     url.password = 'wrong';
     await expect(query(url.href, 'select 1')).rejects.toMatchObject({ code: '28P01' });
   });
 
-  test('listens on nothing but its port of 127.0.0.1', async () => {
+  test('listens only on its port on 127.0.0.1', async () => {
     const [row] = await query(
       postgres.url,
       `select current_setting('listen_addresses') as addresses, current_setting('unix_socket_directories') as sockets`,
@@ -57,24 +57,24 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
     expect(row).toEqual({ addresses: '127.0.0.1', sockets: '' });
   });
 
-  test('keeps what was committed, through a kill', async () => {
-    await query(postgres.url, `create table kept as select 'it is here' as what`);
+  test('keeps committed data when killed', async () => {
+    await query(postgres.url, `create table kept as select 'committed' as value`);
     const connected = new pg.Client(postgres.url);
-    const cut = new Promise((resolve) => connected.on('error', resolve));
+    const disconnected = new Promise((resolve) => connected.on('error', resolve));
     await connected.connect();
     await postgres.part.kill();
-    await cut;
+    await disconnected;
     await expect(query(postgres.url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
     await postgres.part.start();
-    expect(await query(postgres.url, 'select what from kept')).toEqual([{ what: 'it is here' }]);
+    expect(await query(postgres.url, 'select value from kept')).toEqual([{ value: 'committed' }]);
   });
 
-  test('stops in order, and starts again, under clients that do not leave', async () => {
+  test('restarts gracefully while clients are connected', async () => {
     const connected = new pg.Client(postgres.url);
-    const cut = new Promise((resolve) => connected.on('error', resolve));
+    const disconnected = new Promise((resolve) => connected.on('error', resolve));
     await connected.connect();
     await postgres.part.restart();
-    await cut;
+    await disconnected;
     expect(await postgres.part.logTail(100)).toContain('received fast shutdown request');
     expect(await query(postgres.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
@@ -92,9 +92,9 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
     await expect(query(other.url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  test('leaves none either when the program that started it is killed', async () => {
+  test('leaves no process, folder or shared memory when the program that started it is killed', async () => {
     const module = new URL('postgres.ts', import.meta.url).href;
-    const program = spawn(process.execPath, ['--input-type=module', '--eval', killed(module)], {
+    const program = spawn(process.execPath, ['--input-type=module', '--eval', sourceOfRunner(module)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const [line] = await once(createInterface({ input: program.stdout }), 'line');
@@ -102,24 +102,24 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
     expect(processIdentity(Number(pid))).toBeDefined();
     program.kill('SIGKILL');
     await until(async () => processIdentity(Number(pid)) === undefined && !existsSync(String(dir)), {
-      what: 'process and folder gone',
+      what: 'process and folder are gone',
     });
     expect(await sharedMemoryOf(Number(pid))).toEqual([]);
   });
 
-  test('says so when its port is taken', async () => {
+  test('fails with PORT_BUSY when its port is in use', async () => {
     const port = await freePort();
     await using holder = createServer().listen(port, '127.0.0.1');
     await once(holder, 'listening');
     await expect(startPostgres({ port })).rejects.toMatchObject({
       code: 'PORT_BUSY',
-      message: expect.stringContaining(`port ${port}, wanted for PostgreSQL, is in use`),
+      message: expect.stringContaining(`port ${port} for PostgreSQL is in use`),
     });
   });
 });
 
-/** A program that starts PostgreSQL, tells of it, and then never ends by itself. */
-function killed(module: string): string {
+/** Source of a program that starts PostgreSQL, prints its pid and folder, and runs until it is killed. */
+function sourceOfRunner(module: string): string {
   return `
     setInterval(() => undefined, 60_000);
     const { startPostgres } = await import(${JSON.stringify(module)});
@@ -128,7 +128,7 @@ function killed(module: string): string {
   `;
 }
 
-/** The System V segments in whose making or last use a process had a part. */
+/** Returns the System V shared memory segments that the process created or used last. */
 async function sharedMemoryOf(pid: number): Promise<string[]> {
   const { stdout } = await run('ipcs', ['-m', '-p']);
   return stdout.split('\n').filter((line) => line.trim().split(/\s+/).includes(String(pid)));

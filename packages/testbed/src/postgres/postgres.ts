@@ -2,18 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { chmod, chown, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TestbedError } from '../errors.ts';
-import { Keeper } from '../process/keeper.ts';
 import { Part } from '../process/part.ts';
 import { portFor } from '../process/ports.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 import { type Binaries, installedNative, usableBinaries } from './binaries.ts';
-import { type Address, letsClientsIn } from './handshake.ts';
-import { keptCommand } from './kept-command.ts';
+import { type Address, acceptsClients } from './handshake.ts';
 import { type ServerUser, serverUser } from './server-user.ts';
+import { supervisedCommand } from './supervised-command.ts';
 
 export interface PostgresOptions {
-  /** @default one that is free */
+  /** @default a free port */
   readonly port?: number;
-  /** A folder with PostgreSQL's `bin`, `lib` and `share`. @default the one npm installed */
+  /** Folder with PostgreSQL's `bin`, `lib` and `share`. @default the one that npm installed */
   readonly native?: string;
 }
 
@@ -22,11 +22,11 @@ interface Credentials extends Address {
 }
 
 /**
- * A PostgreSQL server with an empty database, of which `user` is the superuser.
+ * A PostgreSQL server with an empty database; `user` is the superuser.
  *
- * Caveats: `part.pause()` stops it from taking connections, but those that are open have processes of their own and go
- * on being served; to silence them put a toxiproxy in between. `part.kill()` ends all of them, without a checkpoint,
- * and what was committed is there after `part.start()`; with `fsync` off it would not survive the machine's own end.
+ * Caveats: `part.pause()` stops new connections only, because each open connection has its own server process; use a toxiproxy
+ * to block those. `part.kill()` kills all server processes without a checkpoint. Committed data is available again after
+ * `part.start()`, but since `fsync` is off it would not survive a crash of the machine.
  */
 export class Postgres implements AsyncDisposable {
   readonly host: string;
@@ -65,7 +65,7 @@ export async function startPostgres({ port, native }: PostgresOptions = {}): Pro
     database: 'postgres',
   };
   await using resources = new AsyncDisposableStack();
-  const dir = await Keeper.shared.folder('postgres');
+  const dir = await RunSupervisor.shared.folder('postgres');
   resources.defer(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }));
   const user = await serverUser();
   await giveTo(user, dir, 0o700);
@@ -78,9 +78,9 @@ export async function startPostgres({ port, native }: PostgresOptions = {}): Pro
       command: binaries.postgres,
       args: ['-D', data, ...settings(credentials)],
       dir,
-      stopSignal: 'SIGINT', // "fast": does not wait for clients to leave
-      killSignal: 'SIGQUIT', // "immediate": as good as SIGKILL, which would leave shared memory and servers behind
-      ready: () => letsClientsIn(credentials),
+      stopSignal: 'SIGINT', // "fast" shutdown: does not wait for clients to disconnect
+      killSignal: 'SIGQUIT', // "immediate" shutdown: like SIGKILL, but releases shared memory and ends the server processes
+      ready: () => acceptsClients(credentials),
       ...(user && { user }),
     }),
   );
@@ -91,9 +91,9 @@ function settings({ host, port }: Credentials): string[] {
   const values = {
     listen_addresses: host,
     port,
-    unix_socket_directories: '', // a socket's path may have 107 bytes, and a folder for temporary files may have more
+    unix_socket_directories: '', // the path of a socket is limited to 107 bytes, which TMPDIR may exceed
     fsync: 'off',
-    dynamic_shared_memory_type: 'mmap', // in its folder, and gone with it whatever happens; not in /dev/shm
+    dynamic_shared_memory_type: 'mmap', // in the data folder, which is always removed, instead of /dev/shm
   };
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
@@ -109,7 +109,7 @@ async function initialise(binaries: Binaries, { credentials, data, dir, user }: 
   const passwordFile = join(dir, 'password');
   await writeFile(passwordFile, credentials.password);
   await giveTo(user, passwordFile, 0o600);
-  const { ok, said } = await keptCommand(
+  const { ok, output } = await supervisedCommand(
     binaries.initdb,
     [
       `--pgdata=${data}`,
@@ -127,12 +127,12 @@ async function initialise(binaries: Binaries, { credentials, data, dir, user }: 
   if (!ok) {
     throw new TestbedError(
       'COMMAND_FAILED',
-      `PostgreSQL's initdb could not make a database in ${data}: ${said}`,
+      `initdb could not create a PostgreSQL database in ${data}: ${output}`,
     );
   }
 }
 
-/** Makes a file or folder the server's user's own, with nobody else let in. */
+/** Sets the mode of a file or folder, and makes the server user its owner. */
 async function giveTo(user: ServerUser | undefined, path: string, mode: number): Promise<void> {
   await chmod(path, mode);
   if (user !== undefined) await chown(path, user.uid, user.gid);

@@ -2,20 +2,19 @@ import { readFile, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { systemCode } from '@vmwright/core';
 
-/** The list that PostgreSQL's npm package carries, because an npm package cannot hold symbolic links themselves. */
+/** List of symbolic links in PostgreSQL's npm package, because npm packages cannot contain symbolic links. */
 const LIST = 'pg-symlinks.json';
 
 interface Link {
-  /** What it points to, and where it is; both from the package's folder, one above `native`. */
+  /** What the link points to, relative to the package's folder (the parent of `native`). */
   readonly source: string;
+  /** Location of the link, relative to the package's folder. */
   readonly target: string;
 }
 
 /**
- * Makes the symbolic links of a `native` folder that are missing. The package's install script does so too, but
- * install scripts are often switched off; without its links no program there finds its libraries.
- *
- * A folder that cannot be written is left as it is.
+ * Creates the missing symbolic links of a `native` folder, without which its programs do not find their libraries. The package's
+ * install script does the same, but install scripts are often disabled. Does nothing if the folder is not writable.
  */
 export async function hydrateSymlinks(native: string): Promise<void> {
   for (const { source, target } of await linksOf(native)) {
@@ -24,7 +23,7 @@ export async function hydrateSymlinks(native: string): Promise<void> {
       await symlink(relative(dirname(target), source), path);
     } catch (error) {
       const code = systemCode(error);
-      if (code === 'EEXIST') continue; // the install script, or another run at this very moment
+      if (code === 'EEXIST') continue; // created by the install script or by a concurrent run
       if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return;
       throw error;
     }

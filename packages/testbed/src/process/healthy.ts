@@ -1,15 +1,15 @@
 import { Agent, request } from 'undici';
 
 /**
- * Whether a part of ours answers 200 here, and so. Its own certificate is made up at its start, so
- * there is none to trust.
+ * Returns whether a part responds with 200 and a body that matches `expected`. The certificate is not verified, because parts
+ * generate self-signed ones at startup.
  */
-export async function healthy(url: string, answers = /^/): Promise<boolean> {
+export async function healthy(url: string, expected = /^/): Promise<boolean> {
   const agent = new Agent({ connect: { rejectUnauthorized: false }, headersTimeout: 5_000 });
   try {
     const { statusCode, body } = await request(url, { dispatcher: agent });
-    const answer = await body.text();
-    return statusCode === 200 && answers.test(answer);
+    const text = await body.text();
+    return statusCode === 200 && expected.test(text);
   } finally {
     await agent.destroy();
   }

@@ -3,41 +3,38 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '@vmwright/core';
 import { TestbedError } from '../errors.ts';
-import { Keeper, type KeptProcess } from './keeper.ts';
 import type { Exit } from './protocol.ts';
+import { RunSupervisor, type SupervisedProcess } from './run-supervisor.ts';
 import { until } from './until.ts';
 
 export interface PartOptions {
-  /** As people know it: `kube-apiserver`, `etcd`. */
+  /** Display name, such as `kube-apiserver`. Also names the log file. */
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly user?: { readonly uid: number; readonly gid: number };
-  /** True once it serves. What it throws means "not yet". */
+  /** Returns true once the part serves. An exception means "not yet". */
   readonly ready: () => Promise<boolean>;
-  /** @default 60_000: an API server on a loaded two-core machine has taken 20 s. */
+  /** Timeout for `ready`. An API server on a loaded two-core machine has taken 20 s. @default 60_000 */
   readonly readyTimeoutMs?: number;
-  /** What asks for an orderly stop. @default 'SIGTERM' */
+  /** Signal for a graceful stop. @default 'SIGTERM' */
   readonly stopSignal?: NodeJS.Signals;
-  /** How long an orderly stop may take before it is killed. @default 15_000 */
+  /** Time for a graceful stop, after which the part is killed. @default 15_000 */
   readonly stopGraceMs?: number;
-  /** What ends it at once. @default 'SIGKILL' */
+  /** Signal for an immediate stop. @default 'SIGKILL' */
   readonly killSignal?: NodeJS.Signals;
-  /** Where it keeps its files; the part's own folder, removed with it, unless given. */
+  /** Folder for its files; the caller removes it. @default a new folder that is removed with the part */
   readonly dir?: string;
 }
 
-/**
- * A real program of the testbed: started, watched, stopped; and killed, paused and restarted by tests that want to see
- * what others make of that.
- */
+/** A program that the testbed runs. Tests can kill, pause and restart it to see how its clients react. */
 export class Part implements AsyncDisposable {
   readonly name: string;
   readonly dir: string;
   readonly log: string;
   readonly #options: PartOptions;
-  #process: KeptProcess | undefined;
+  #process: SupervisedProcess | undefined;
   #lastExit: Exit | undefined;
 
   private constructor(options: PartOptions, dir: string) {
@@ -48,7 +45,7 @@ export class Part implements AsyncDisposable {
   }
 
   static async start(options: PartOptions): Promise<Part> {
-    const part = new Part(options, options.dir ?? (await Keeper.shared.folder(options.name)));
+    const part = new Part(options, options.dir ?? (await RunSupervisor.shared.folder(options.name)));
     try {
       await part.start();
     } catch (error) {
@@ -67,7 +64,7 @@ export class Part implements AsyncDisposable {
     return this.#process.pid;
   }
 
-  /** Starts it (again), with the same files and ports, and waits until it serves. */
+  /** Starts or restarts the part with the same files and ports, and waits until it serves. */
   async start(): Promise<void> {
     const {
       name,
@@ -80,14 +77,14 @@ export class Part implements AsyncDisposable {
       killSignal = 'SIGKILL',
     } = this.#options;
     const path = { PATH: process.env.PATH ?? '', HOME: this.dir, TMPDIR: this.dir };
-    const kept = await Keeper.shared
+    const started = await RunSupervisor.shared
       .start({
         command,
         args,
         env: { ...path, ...env },
         cwd: this.dir,
         log: this.log,
-        lastSignal: killSignal,
+        killSignal,
         ...(user && { user }),
       })
       .catch((error) => {
@@ -95,51 +92,55 @@ export class Part implements AsyncDisposable {
           cause: error,
         });
       });
-    this.#process = kept;
+    this.#process = started;
     let exit: Exit | undefined;
-    const gone = new AbortController();
-    void kept.exited.then((its) => {
-      if (this.#process === kept) this.#process = undefined;
+    const exited = new AbortController();
+    void started.exited.then((its) => {
+      if (this.#process === started) this.#process = undefined;
       exit = its;
       this.#lastExit = its;
-      gone.abort();
+      exited.abort();
     });
     try {
-      await until(ready, { what: `${name} ready`, timeoutMs: readyTimeoutMs, signal: gone.signal });
+      await until(ready, { what: `${name} is ready`, timeoutMs: readyTimeoutMs, signal: exited.signal });
     } catch (error) {
       const what = exit
-        ? `ended before it was ready (${described(exit)})`
+        ? `exited before it was ready (${describe(exit)})`
         : `is not ready: ${messageOf(error)}`;
-      throw new TestbedError('PART_DIED', `${name} ${what}. The end of its log:\n${await this.logTail()}`, {
-        cause: error,
-      });
+      throw new TestbedError(
+        'PART_DIED',
+        `${name} ${what}. Last lines of its log:\n${await this.logTail()}`,
+        {
+          cause: error,
+        },
+      );
     }
   }
 
-  /** Asks it to stop and waits; one that takes too long is killed. */
+  /** Stops the part gracefully, or kills it after `stopGraceMs`. Resolves when it has exited. */
   async stop(): Promise<void> {
-    const kept = this.#process;
-    if (kept === undefined) return;
-    kept.signal(this.#options.stopSignal ?? 'SIGTERM');
-    const waiting = new AbortController();
-    const late = await Promise.race([
-      kept.waitForExit().then(() => false),
-      sleep(this.#options.stopGraceMs ?? 15_000, true, { signal: waiting.signal }).catch(() => false),
+    const running = this.#process;
+    if (running === undefined) return;
+    running.signal(this.#options.stopSignal ?? 'SIGTERM');
+    const timer = new AbortController();
+    const timedOut = await Promise.race([
+      running.waitForExit().then(() => false),
+      sleep(this.#options.stopGraceMs ?? 15_000, true, { signal: timer.signal }).catch(() => false),
     ]);
-    waiting.abort();
-    if (late) await this.kill();
+    timer.abort();
+    if (timedOut) await this.kill();
   }
 
-  /** Ends it at once, as a power cut would. */
+  /** Kills the part immediately, as a power failure would. */
   async kill(): Promise<void> {
-    const kept = this.#process;
-    if (kept === undefined) return;
-    kept.signal(this.#options.killSignal ?? 'SIGKILL');
-    kept.signal('SIGCONT');
-    await kept.waitForExit();
+    const running = this.#process;
+    if (running === undefined) return;
+    running.signal(this.#options.killSignal ?? 'SIGKILL');
+    running.signal('SIGCONT');
+    await running.waitForExit();
   }
 
-  /** Freezes it: connections stay open and nothing answers. */
+  /** Freezes the process: connections stay open but get no response. */
   pause(): void {
     this.#process?.signal('SIGSTOP');
   }
@@ -153,7 +154,7 @@ export class Part implements AsyncDisposable {
     await this.start();
   }
 
-  /** How its process ended, as soon as it has, by whoever's hand. */
+  /** Waits until the process exits, for whatever reason, and returns how. Undefined if it was never started. */
   async exited(): Promise<Exit | undefined> {
     return this.#process === undefined ? this.#lastExit : this.#process.waitForExit();
   }
@@ -164,11 +165,11 @@ export class Part implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.kill(); // nobody reads its state again, so there is nothing to stop in order for
+    await this.kill(); // its state is discarded, so a graceful stop would only take time
     if (this.#options.dir === undefined) await rm(this.dir, { recursive: true, force: true, maxRetries: 5 });
   }
 }
 
-function described(exit: Exit): string {
+function describe(exit: Exit): string {
   return exit.signal === null ? `exit code ${exit.code}` : exit.signal;
 }

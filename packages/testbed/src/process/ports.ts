@@ -3,70 +3,70 @@ import { systemCode } from '@vmwright/core';
 import { TestbedError } from '../errors.ts';
 
 /**
- * Ports for parts that must be told theirs before they start. Asking the system for "any free port" and letting go of
- * it again is a race with every other process that does the same, and with outgoing connections, whose ports come from
- * the same range. So: blocks of 16 ports below that range, each claimed by holding its first port open for as long as
- * this process lives. The claim is a socket, hence it cannot outlive its owner.
+ * Allocates ports for parts that need to know their port before they start. Binding port 0 and closing the socket again
+ * would race with other processes that do the same, and with outgoing connections, which use the same port range. Instead,
+ * each process claims blocks of 16 ports below that range by listening on the first port of the block until it exits. A
+ * claim is a socket, so it cannot outlive its process.
  */
 const FIRST = 20_000;
-const BLOCK = 16;
-const BLOCKS = 750; // up to port 32000; Linux gives outgoing connections 32768 and above
+const BLOCK_SIZE = 16;
+const BLOCKS = 750; // up to port 32000; Linux uses 32768 and above for outgoing connections
 
-const held: Server[] = [];
-let next = 0;
-let left = 0;
+const claims: Server[] = [];
+let lastPort = 0;
+let remaining = 0;
 let queue: Promise<unknown> = Promise.resolve();
 
-/** A port on 127.0.0.1 that nobody listens on and that no other testbed process will hand out. */
+/** Returns a port on 127.0.0.1 that is unused and that no other testbed process will allocate. */
 export function freePort(): Promise<number> {
-  const port = queue.then(take);
-  queue = port.catch(() => undefined); // one at a time, whoever asks
+  const port = queue.then(allocate);
+  queue = port.catch(() => undefined); // concurrent calls are serialised
   return port;
 }
 
-async function take(): Promise<number> {
+async function allocate(): Promise<number> {
   for (;;) {
-    if (left === 0) await claimBlock();
-    left -= 1;
-    next += 1;
-    const probe = await listen(next).catch(() => undefined);
-    if (probe === undefined) continue; // a stranger has it
+    if (remaining === 0) await claimBlock();
+    remaining -= 1;
+    lastPort += 1;
+    const probe = await listen(lastPort).catch(() => undefined);
+    if (probe === undefined) continue; // in use by an unrelated process
     await new Promise((closed) => probe.close(closed));
-    return next;
+    return lastPort;
   }
 }
 
 async function claimBlock(): Promise<void> {
-  const start = process.pid % BLOCKS; // so that processes rarely try the same one
+  const start = process.pid % BLOCKS; // spreads processes over the blocks
   for (let i = 0; i < BLOCKS; i++) {
-    const first = FIRST + ((start + i) % BLOCKS) * BLOCK;
+    const first = FIRST + ((start + i) % BLOCKS) * BLOCK_SIZE;
     const server = await listen(first).catch((error) => {
       if (systemCode(error) !== 'EADDRINUSE') throw error;
     });
     if (server === undefined) continue;
     server.unref();
-    held.push(server);
-    next = first;
-    left = BLOCK - 1;
+    claims.push(server);
+    lastPort = first;
+    remaining = BLOCK_SIZE - 1;
     return;
   }
-  throw new TestbedError('PORT_BUSY', `no free ports between ${FIRST} and ${FIRST + BLOCK * BLOCKS}`);
+  throw new TestbedError('PORT_BUSY', `no free ports between ${FIRST} and ${FIRST + BLOCK_SIZE * BLOCKS}`);
 }
 
-/** The port that somebody chose, if nobody else has it (who answers there would not be ours), or a free one. */
-export async function portFor(purpose: string, chosen: number | undefined): Promise<number> {
-  if (chosen === undefined) return freePort();
-  await requirePort(chosen, purpose);
-  return chosen;
+/** Returns the requested port after checking that it is unused, or a free one if none is requested. */
+export async function portFor(purpose: string, requested: number | undefined): Promise<number> {
+  if (requested === undefined) return freePort();
+  await requirePort(requested, purpose);
+  return requested;
 }
 
-/** Refuses with a sentence when somebody listens on the port already. */
+/** Throws `PORT_BUSY` if the port cannot be listened on. */
 export async function requirePort(port: number, purpose: string): Promise<void> {
   const probe = await listen(port).catch((error) => {
-    const why = systemCode(error) === 'EADDRINUSE' ? 'is in use' : `cannot be used (${systemCode(error)})`;
+    const reason = systemCode(error) === 'EADDRINUSE' ? 'is in use' : `cannot be used (${systemCode(error)})`;
     throw new TestbedError(
       'PORT_BUSY',
-      `port ${port}, wanted for ${purpose}, ${why}; end what holds it, or choose other ports with PORTS=<first port>`,
+      `port ${port} for ${purpose} ${reason}; stop the process that uses it, or set PORTS=<first port> to use other ports`,
     );
   });
   await new Promise((closed) => probe.close(closed));

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * The moment a process was started, as its system tells it: the same number with another moment is another process.
- * Undefined when there is no such process (or only its corpse).
+ * Returns the start time of a process as the operating system reports it, or undefined if the process does not exist or is a
+ * zombie. Together with the pid it identifies the process, because pids are reused.
  */
 export function processIdentity(pid: number): string | undefined {
   return process.platform === 'linux' ? fromProc(pid) : fromPs(pid);
@@ -16,7 +16,7 @@ function fromProc(pid: number): string | undefined {
   } catch {
     return undefined;
   }
-  // The second field is the program's name in brackets and may hold anything; what follows it is plain.
+  // The second field is the command name in parentheses and may contain any character, so parsing starts after it.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state] = fields;
   const startTime = fields[19];

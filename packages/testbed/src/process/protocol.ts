@@ -1,28 +1,30 @@
-/** What the program asks of its keeper process. */
+/** Message from the program to its run supervisor. */
 export type Request =
-  | ({ readonly do: 'start'; readonly id: number } & Command)
-  | { readonly do: 'signal'; readonly id: number; readonly signal: NodeJS.Signals }
-  | { readonly do: 'remove-at-end'; readonly path: string };
+  | ({ readonly type: 'start'; readonly id: number } & Command)
+  | { readonly type: 'signal'; readonly id: number; readonly signal: NodeJS.Signals }
+  | { readonly type: 'remove-at-end'; readonly path: string };
 
-/** What the keeper process tells. */
+/** Message from the run supervisor to the program. */
 export type Report =
-  | { readonly is: 'started'; readonly id: number; readonly pid: number }
-  | { readonly is: 'failed'; readonly id: number; readonly message: string }
-  | ({ readonly is: 'exited'; readonly id: number } & Exit);
+  | { readonly type: 'started'; readonly id: number; readonly pid: number }
+  | { readonly type: 'failed'; readonly id: number; readonly message: string }
+  | ({ readonly type: 'exited'; readonly id: number } & Exit);
 
+/** Command for the run supervisor to start. */
 export interface Command {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** The file that takes its standard output and error. */
+  /** File that receives standard output and standard error. */
   readonly log: string;
-  /** Another user to run as, for programs that refuse root. */
+  /** User to run as, for programs that refuse to run as root. */
   readonly user?: { readonly uid: number; readonly gid: number };
-  /** What ends it at once when nobody will ever ask again. PostgreSQL leaves shared memory behind on SIGKILL. */
-  readonly lastSignal: NodeJS.Signals;
+  /** Signal that the supervisor sends during cleanup. PostgreSQL leaks shared memory on SIGKILL, so it has its own. */
+  readonly killSignal: NodeJS.Signals;
 }
 
+/** How a process ended. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;

@@ -8,27 +8,29 @@ const FILE = 'processes.json';
 
 interface Entry {
   readonly pid: number;
-  /** Tells a process from a later one that got the same number. */
+  /** Distinguishes the process from a later one with the same pid. */
   readonly identity: string;
 }
 
-interface Recorded {
+/** Content of `processes.json`. */
+interface RecordedRun {
+  /** The run supervisor. */
   readonly keeper: Entry;
   readonly parts: readonly Entry[];
 }
 
 /**
- * Which processes belong to a run, on disk. The keeper clears up after the program; this is for the day when both were
- * killed at once (out of memory, `kill -9` of everything): the next run finds the record and clears up after them.
+ * On-disk record of the processes of a run. Normally the run supervisor cleans up. If it was killed together with the program
+ * (out of memory, `kill -9` of everything), the next run reads the record and cleans up instead.
  */
 export class RunRecord {
   readonly dir: string;
-  readonly #keeper: Entry;
+  readonly #supervisor: Entry;
   readonly #parts = new Map<number, Entry>();
 
   constructor(dir: string) {
     this.dir = dir;
-    this.#keeper = { pid: process.pid, identity: processIdentity(process.pid) ?? '' };
+    this.#supervisor = { pid: process.pid, identity: processIdentity(process.pid) ?? '' };
     this.#write();
   }
 
@@ -44,47 +46,47 @@ export class RunRecord {
   }
 
   #write(): void {
-    const recorded: Recorded = { keeper: this.#keeper, parts: [...this.#parts.values()] };
+    const run: RecordedRun = { keeper: this.#supervisor, parts: [...this.#parts.values()] };
     const file = join(this.dir, FILE);
     try {
-      writeFileSync(`${file}.new`, JSON.stringify(recorded));
+      writeFileSync(`${file}.new`, JSON.stringify(run));
       renameSync(`${file}.new`, file);
     } catch {
-      // A full disk or a folder somebody removed: the parts must still be started, watched and ended.
+      // The disk is full or the folder was removed. Starting and stopping parts must still work.
     }
   }
 }
 
-/** Ends what runs whose keeper is gone have left behind. */
+/** Kills the parts and removes the folders of runs whose supervisor no longer exists. */
 export function clearAbandonedRuns(): void {
   for (const name of readdirSync(tmpdir())) {
     if (!name.startsWith(RUN_PREFIX)) continue;
     const dir = join(tmpdir(), name);
-    const recorded = read(join(dir, FILE));
-    if (recorded === undefined || alive(recorded.keeper)) continue;
+    const run = read(join(dir, FILE));
+    if (run === undefined || isAlive(run.keeper)) continue;
     try {
-      for (const part of recorded.parts.toReversed()) if (alive(part)) process.kill(-part.pid, 'SIGKILL');
+      for (const part of run.parts.toReversed()) if (isAlive(part)) process.kill(-part.pid, 'SIGKILL');
       rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
     } catch {
-      // Another user's run, or another run clears it up at this very moment: not ours to insist on.
+      // The run belongs to another user, or another run is cleaning it up concurrently.
     }
   }
 }
 
-function alive({ pid, identity }: Entry): boolean {
+function isAlive({ pid, identity }: Entry): boolean {
   return processIdentity(pid) === identity;
 }
 
-function read(file: string): Recorded | undefined {
+function read(file: string): RecordedRun | undefined {
   try {
-    const recorded: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    return isRecorded(recorded) ? recorded : undefined;
+    const run: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    return isRecordedRun(run) ? run : undefined;
   } catch {
-    return undefined; // not ours, or being made at this moment
+    return undefined; // not a record, or not written yet
   }
 }
 
-function isRecorded(value: unknown): value is Recorded {
+function isRecordedRun(value: unknown): value is RecordedRun {
   if (typeof value !== 'object' || value === null || !('keeper' in value) || !('parts' in value))
     return false;
   return isEntry(value.keeper) && Array.isArray(value.parts) && value.parts.every(isEntry);

@@ -3,9 +3,9 @@ import { TestbedError } from '../errors.ts';
 
 export interface RunOptions {
   readonly env?: NodeJS.ProcessEnv;
-  /** Text for its standard input. */
+  /** Text for standard input. */
   readonly input?: string;
-  /** Ends it with SIGTERM after this time. @default never */
+  /** Sends SIGTERM after this time. @default no timeout */
   readonly timeoutMs?: number;
 }
 
@@ -15,7 +15,7 @@ export interface Result {
   readonly stderr: string;
 }
 
-/** Runs a command to its end and gives what it printed; a failing one throws with what it said. */
+/** Runs a command and returns its output. Throws `COMMAND_FAILED` with the output if its exit code is not 0. */
 export async function run(
   command: string,
   args: readonly string[],
@@ -23,16 +23,16 @@ export async function run(
 ): Promise<Result> {
   const result = await tryRun(command, args, options);
   if (result.code !== 0) {
-    const said = result.stderr.trim() || result.stdout.trim() || 'nothing';
+    const output = result.stderr.trim() || result.stdout.trim() || '(no output)';
     throw new TestbedError(
       'COMMAND_FAILED',
-      `\`${[command, ...args].join(' ')}\` failed with code ${result.code} and said: ${said}`,
+      `\`${[command, ...args].join(' ')}\` failed with exit code ${result.code}: ${output}`,
     );
   }
   return result;
 }
 
-/** Like `run`, but a failure is an answer. */
+/** Like `run`, but returns the result of a failed command instead of throwing. */
 export function tryRun(
   command: string,
   args: readonly string[],
@@ -49,7 +49,7 @@ export function tryRun(
         else resolve({ code: 127, stdout, stderr: stderr || error.message });
       },
     );
-    child.stdin?.on('error', () => undefined); // it may end without having read all of it
+    child.stdin?.on('error', () => undefined); // the command may exit before it has read all input
     child.stdin?.end(input ?? '');
   });
 }

@@ -2,12 +2,12 @@ import { statfs } from 'node:fs/promises';
 import { systemCode } from '@vmwright/core';
 import { TestbedError } from '../errors.ts';
 
-/** etcd preallocates 64 MB twice, PostgreSQL takes 40, programs 100 each, and logs grow. */
+/** etcd preallocates 2 × 64 MB, PostgreSQL needs 40 MB, each program 100 MB, and logs grow. */
 const NEEDED_MB = 512;
 
 /**
- * Rejects a disk that is almost full: etcd, PostgreSQL and compilers fail there with messages that do not name the cause.
- * `VMWRIGHT_MIN_FREE_MB` sets another limit.
+ * Throws `DISK_FULL` if the disk of `folder` has too little free space. On a full disk etcd, PostgreSQL and compilers fail with
+ * messages that do not name the cause. `VMWRIGHT_MIN_FREE_MB` overrides the limit.
  */
 export async function requireSpace(
   folder: string,
@@ -26,6 +26,6 @@ export async function requireSpace(
   if (free >= needed) return;
   throw new TestbedError(
     'DISK_FULL',
-    `${folder} has ${free} MB left, and the testbed needs ${needed} MB; free some, or set ${variable} to a folder elsewhere`,
+    `${folder} has ${free} MB free, but the testbed needs ${needed} MB; free some space, or set ${variable} to a folder on another disk`,
   );
 }

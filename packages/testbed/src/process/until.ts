@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '@vmwright/core';
 import { TestbedError } from '../errors.ts';
 
-const EVERY_MS = 50;
+const INTERVAL_MS = 50;
 
 export interface UntilOptions {
-  /** What is waited for, as it reads in "… after 30 s". */
+  /** The expected condition, for the timeout error. */
   readonly what: string;
   /** @default 30_000 */
   readonly timeoutMs?: number;
@@ -13,25 +13,25 @@ export interface UntilOptions {
 }
 
 /**
- * Asks again and again until the answer is something other than `undefined` or `false`; what `ask` throws counts as
- * "not yet" and is told if it never comes true. For parts that have no event to wait on, such as a server's start.
+ * Polls `check` until it returns something other than `undefined` or `false`. An exception counts as "not yet"; the last one is
+ * included in the timeout error. For conditions without an event to wait on, such as the startup of a server.
  */
 export async function until<T>(
-  ask: () => Promise<T | undefined | false>,
+  check: () => Promise<T | undefined | false>,
   { what, timeoutMs = 30_000, signal }: UntilOptions,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
-  let last: unknown;
+  let lastError: unknown;
   do {
     signal?.throwIfAborted();
     try {
-      const answer = await ask();
-      if (answer !== undefined && answer !== false) return answer;
+      const result = await check();
+      if (result !== undefined && result !== false) return result;
     } catch (error) {
-      last = error;
+      lastError = error;
     }
-    await sleep(EVERY_MS, undefined, signal === undefined ? {} : { signal });
+    await sleep(INTERVAL_MS, undefined, signal === undefined ? {} : { signal });
   } while (performance.now() < deadline);
-  const why = last === undefined ? '' : `: ${messageOf(last)}`;
-  throw new TestbedError('PART_NOT_READY', `${what}: not so after ${timeoutMs / 1000} s${why}`);
+  const reason = lastError === undefined ? '' : `: ${messageOf(lastError)}`;
+  throw new TestbedError('PART_NOT_READY', `timed out after ${timeoutMs / 1000} s: ${what}${reason}`);
 }

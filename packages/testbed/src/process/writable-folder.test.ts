@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { temporaryFolder } from './keeper.ts';
+import { temporaryFolder } from './run-supervisor.ts';
 import { type ProbedFiles, requireWritableFolder } from './writable-folder.ts';
 
 const USE = { purpose: 'the cache folder', variable: 'XDG_CACHE_HOME' };
@@ -12,21 +12,22 @@ async function folder(): Promise<string> {
   return path;
 }
 
-/** A disk with the given folders, on which one operation fails. */
+/** Fake disk with the given folders, on which the given operations fail. */
 function disk(fails: Partial<Record<keyof ProbedFiles, string>>, ...existing: readonly string[]) {
   const folders = new Set(existing);
-  const failing = (operation: keyof ProbedFiles) => {
+  const failIfConfigured = (operation: keyof ProbedFiles) => {
     if (fails[operation] !== undefined)
       throw Object.assign(new Error(fails[operation]), { code: fails[operation] });
   };
   const files: ProbedFiles = {
     isFolder: async (path) => folders.has(path),
     mkdir: async (path) => {
-      failing('mkdir');
-      if (dirname(path) !== '/' && !folders.has(dirname(path))) throw new Error(`${path}: made too early`);
+      failIfConfigured('mkdir');
+      if (dirname(path) !== '/' && !folders.has(dirname(path)))
+        throw new Error(`${path}: its parent does not exist`);
       folders.add(path);
     },
-    write: async () => failing('write'),
+    write: async () => failIfConfigured('write'),
     remove: async () => undefined,
   };
   return { files, folders };
@@ -39,15 +40,15 @@ test('missing folders are created one by one, and the topmost new one is returne
   expect(readdirSync(join(root, 'a', 'b', 'c'))).toEqual([]);
 });
 
-test('a folder on procfs is rejected instead of being tried for ever', async () => {
-  // procfs answers ENOENT for every new name; Node's recursive mkdir then starts again at the parent, without end.
+test('a folder on procfs is rejected without retrying forever', async () => {
+  // procfs returns ENOENT for every new name; Node's recursive mkdir then retries from the parent in an endless loop.
   const { files } = disk({ mkdir: 'ENOENT' }, '/proc');
   await expect(requireWritableFolder('/proc/nope/vmwright', USE, files)).rejects.toThrow(
     'the cache folder /proc/nope/vmwright cannot be used: /proc/nope cannot be created or written (ENOENT); create it, or set XDG_CACHE_HOME to another folder',
   );
 });
 
-test('a file in the way is named', async () => {
+test('a path component that is a file is rejected with its path', async () => {
   const root = await folder();
   writeFileSync(join(root, 'file'), '');
   await expect(requireWritableFolder(join(root, 'file', 'x', 'y'), USE)).rejects.toThrow(
@@ -69,19 +70,19 @@ describe('a folder that exists but', () => {
   });
 });
 
-test('a folder that another run creates at the same moment is accepted', async () => {
+test('a folder that another run creates concurrently is accepted', async () => {
   const { files, folders } = disk({});
-  const raced: ProbedFiles = {
+  const racing: ProbedFiles = {
     ...files,
     mkdir: async (path) => {
       folders.add(path);
       throw Object.assign(new Error('EEXIST'), { code: 'EEXIST' });
     },
   };
-  expect(await requireWritableFolder('/a/b', USE, raced)).toBeUndefined();
+  expect(await requireWritableFolder('/a/b', USE, racing)).toBeUndefined();
 });
 
-test('no probe file stays after a failed write', async () => {
+test('the probe file is removed', async () => {
   const root = await folder();
   await requireWritableFolder(root, USE);
   expect(existsSync(join(root, `.probe-${process.pid}`))).toBe(false);

@@ -3,14 +3,14 @@ import { dirname, join, resolve } from 'node:path';
 import { systemCode } from '@vmwright/core';
 import { TestbedError } from '../errors.ts';
 
-/** What a folder is for, and which variable sets another one. */
+/** Purpose of a folder and the environment variable that overrides it, for error messages. */
 export interface FolderUse {
-  /** As in "the cache folder". */
+  /** Such as "the cache folder". */
   readonly purpose: string;
   readonly variable: string;
 }
 
-/** The file system, as far as the probe uses it. */
+/** The file system operations that the probe uses. */
 export interface ProbedFiles {
   readonly mkdir: (path: string) => Promise<unknown>;
   readonly isFolder: (path: string) => Promise<boolean>;
@@ -25,15 +25,16 @@ const FILES: ProbedFiles = {
   remove: (path) => rm(path, { force: true }),
 };
 
-/** More than a file system stores inside an inode, so that a full disk rejects it. */
+/** Size of the probe file: too large to be stored inline in an inode, so that a full disk rejects it. */
 const PROBE_BYTES = 8192;
 
 /**
- * Creates `folder` where it is missing, and proves with a probe file that it can be written.
+ * Creates `folder` if it is missing, and writes a probe file to check that it is writable.
  *
- * Creates one step at a time: Node's recursive `mkdir` never ends on procfs, which answers ENOENT for every new name.
+ * Parents are created one at a time: Node's recursive `mkdir` never returns on procfs, which fails with ENOENT for every new
+ * name.
  *
- * @returns the topmost folder that was created, if one was
+ * @returns the topmost folder that was created, or undefined if all existed
  * @throws {TestbedError} `FOLDER_UNUSABLE`, with the remedy
  */
 export async function requireWritableFolder(
@@ -43,39 +44,39 @@ export async function requireWritableFolder(
 ): Promise<string | undefined> {
   let created: string | undefined;
   for (const step of stepsTo(resolve(folder))) {
-    const made = await makeFolder(step, files).catch((error) => reject(folder, use, step, error));
-    if (made) created ??= step;
+    const isNew = await makeFolder(step, files).catch((error) => fail(folder, use, step, error));
+    if (isNew) created ??= step;
   }
   const probe = join(folder, `.probe-${process.pid}`);
   try {
     await files.write(probe, new Uint8Array(PROBE_BYTES));
   } catch (error) {
-    reject(folder, use, folder, error);
+    fail(folder, use, folder, error);
   } finally {
-    await files.remove(probe).catch(() => undefined); // the failed write says more
+    await files.remove(probe).catch(() => undefined); // must not replace the error of the failed write
   }
   return created;
 }
 
-/** The folder and those above it, topmost first, without the root. */
+/** Returns the folder and its parents, topmost first, without the root. */
 function stepsTo(folder: string): readonly string[] {
-  const above = dirname(folder);
-  return above === folder ? [] : [...stepsTo(above), folder];
+  const parent = dirname(folder);
+  return parent === folder ? [] : [...stepsTo(parent), folder];
 }
 
 async function makeFolder(path: string, files: ProbedFiles): Promise<boolean> {
-  // Asked first: systems answer mkdir of an existing folder on a read-only disk with EROFS, and of `/proc` with EEXIST.
+  // Checked first, because mkdir of an existing folder fails with EROFS on a read-only disk and with EEXIST for `/proc`.
   if (await files.isFolder(path).catch(() => false)) return false;
   try {
     await files.mkdir(path);
     return true;
   } catch (error) {
-    if (systemCode(error) === 'EEXIST' && (await files.isFolder(path).catch(() => false))) return false; // another run was faster
+    if (systemCode(error) === 'EEXIST' && (await files.isFolder(path).catch(() => false))) return false; // created concurrently by another run
     throw error;
   }
 }
 
-function reject(folder: string, { purpose, variable }: FolderUse, step: string, error: unknown): never {
+function fail(folder: string, { purpose, variable }: FolderUse, step: string, error: unknown): never {
   throw new TestbedError(
     'FOLDER_UNUSABLE',
     `${purpose} ${folder} cannot be used: ${reasonOf(step, error)}, or set ${variable} to another folder`,
@@ -83,7 +84,7 @@ function reject(folder: string, { purpose, variable }: FolderUse, step: string, 
   );
 }
 
-/** What is wrong, and the remedy. */
+/** Returns the cause of the failure and the remedy. */
 function reasonOf(step: string, error: unknown): string {
   const code = systemCode(error);
   switch (code) {

@@ -2,7 +2,7 @@ import { messageOf, systemCode } from '@vmwright/core';
 import { request } from 'undici';
 import { TestbedError } from '../errors.ts';
 
-/** Toxiproxy's HTTP API, as far as the testbed needs it: it is told things and asked nothing. */
+/** Client for the parts of toxiproxy's HTTP API that the testbed uses. */
 export class Api {
   readonly #url: string;
 
@@ -15,36 +15,40 @@ export class Api {
   }
 
   async create(path: string, body: object): Promise<void> {
-    await this.#tell('POST', path, body);
+    await this.#sendOrThrow('POST', path, body);
   }
 
   async change(path: string, body: object): Promise<void> {
-    await this.#tell('PATCH', path, body);
+    await this.#sendOrThrow('PATCH', path, body);
   }
 
-  /** What is not there, or was in a server that is no longer there, is as good as removed. */
+  /** Removes an object. Succeeds if it does not exist or the server is not running, because objects are in memory only. */
   async remove(path: string): Promise<void> {
     try {
-      const answer = await this.#send('DELETE', path);
-      if (!answer.ok && answer.status !== 404) throw refused('DELETE', path, answer);
+      const response = await this.#send('DELETE', path);
+      if (!response.ok && response.status !== 404) throw requestError('DELETE', path, response);
     } catch (error) {
       if (systemCode(error) !== 'ECONNREFUSED') throw error;
     }
   }
 
-  async #tell(method: 'POST' | 'PATCH', path: string, body: object): Promise<void> {
-    const answer = await this.#send(method, path, body).catch((error) => {
-      throw new TestbedError('REQUEST_FAILED', `toxiproxy does not answer: ${messageOf(error)}`, {
+  async #sendOrThrow(method: 'POST' | 'PATCH', path: string, body: object): Promise<void> {
+    const response = await this.#send(method, path, body).catch((error) => {
+      throw new TestbedError('REQUEST_FAILED', `toxiproxy is unreachable: ${messageOf(error)}`, {
         cause: error,
       });
     });
-    if (!answer.ok) throw refused(method, path, answer);
+    if (!response.ok) throw requestError(method, path, response);
   }
 
-  async #send(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Answer> {
+  async #send(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: object,
+  ): Promise<ApiResponse> {
     const response = await request(this.#url + path, {
       method,
-      reset: true, // a connection a request: tests kill the server, and a kept connection would fail the next one
+      reset: true, // no keep-alive: tests kill the server, and a stale connection would fail the next request
       ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     });
     const status = response.statusCode;
@@ -52,15 +56,15 @@ export class Api {
   }
 }
 
-interface Answer {
+interface ApiResponse {
   readonly status: number;
   readonly ok: boolean;
   readonly text: string;
 }
 
-function refused(method: string, path: string, { status, text }: Answer): TestbedError {
+function requestError(method: string, path: string, { status, text }: ApiResponse): TestbedError {
   return new TestbedError(
     'REQUEST_FAILED',
-    `toxiproxy refused ${method} ${path} with ${status}: ${text.trim()}`,
+    `toxiproxy rejected ${method} ${path} with status ${status}: ${text.trim()}`,
   );
 }

@@ -1,12 +1,12 @@
 import type { Api } from './api.ts';
 
-/** `upstream` is what the client sends to the server, `downstream` what the server sends to the client. */
+/** Direction: `upstream` is from client to server, `downstream` from server to client. */
 export type Stream = 'upstream' | 'downstream';
 
-/** Longer than any test, and short enough for Go's durations. */
+/** Longer than any test, but within the range of Go's durations. */
 const FOREVER_MS = 365 * 24 * 60 * 60 * 1_000;
 
-/** A fault on the way, for as long as it is not disposed. */
+/** A fault on a proxy's connections. It is removed when disposed. */
 export class Toxic implements AsyncDisposable {
   readonly name: string;
   readonly #remove: () => Promise<void>;
@@ -22,11 +22,11 @@ export class Toxic implements AsyncDisposable {
 }
 
 /**
- * A port that leads to a server by way of whatever faults are put on it. Each fault (toxic) acts on one direction of
- * all connections, those already open included unless it says otherwise; several act one after the other.
+ * A TCP proxy that injects faults (toxics). A toxic acts on one direction of all connections, including open ones unless noted
+ * otherwise; several toxics act in sequence.
  *
- * Caveats: the proxy takes connections also while its server takes none, and closes them. The end of a stream is not
- * held or dropped like its data, so a server whose process ends is not a silent one.
+ * Caveats: while its server is down, the proxy still accepts connections, and closes them. `halfOpen` and `hold` do not affect
+ * the end of a stream, so the client still notices when the server process exits.
  */
 export class ToxicProxy {
   readonly name: string;
@@ -51,7 +51,7 @@ export class ToxicProxy {
     return `${this.host}:${this.port}`;
   }
 
-  /** Down: open connections are closed, new ones refused. */
+  /** Closes open connections and refuses new ones. */
   async disable(): Promise<void> {
     await this.#api.change(this.#path, { enabled: false });
   }
@@ -60,58 +60,58 @@ export class ToxicProxy {
     await this.#api.change(this.#path, { enabled: true });
   }
 
-  /** Leads to another server, `host:port`; open connections are closed. */
+  /** Changes the server to `host:port` and closes open connections. */
   async redirect(upstream: string): Promise<void> {
     await this.#api.change(this.#path, { upstream });
   }
 
-  /** Everything arrives late, by `ms`, give or take `jitterMs`. */
+  /** Delays all data by `ms` ± `jitterMs`. */
   latency(ms: number, jitterMs = 0, stream: Stream = 'downstream'): Promise<Toxic> {
     return this.#add('latency', stream, { latency: ms, jitter: jitterMs });
   }
 
   /**
-   * Connections are reset (TCP RST) `afterMs` after the first data in this direction, which gets lost. Upstream, the
-   * server never hears the request; downstream, it has done what was asked and the answer is lost.
+   * Resets connections (TCP RST) `afterMs` after the first data in this direction, which is lost. Upstream, the server never
+   * receives the request; downstream, it has handled the request but the response is lost.
    *
-   * Connections that were open before are closed instead of reset: toxiproxy prepares a connection for it when it opens.
+   * Connections that are already open are closed instead of reset, because toxiproxy sets up the reset when a connection opens.
    */
   reset(afterMs = 0, stream: Stream = 'downstream'): Promise<Toxic> {
     return this.#add('reset_peer', stream, { timeout: afterMs });
   }
 
   /**
-   * The peer has vanished without a word: connections stay open and what is sent gets lost. When the toxic is removed,
-   * connections that it was on are closed, since what they carry would have a gap.
+   * Simulates a peer that vanished: connections stay open, but data is lost. When the toxic is removed, affected connections are
+   * closed, because their streams would have a gap.
    */
   halfOpen(stream: Stream = 'downstream'): Promise<Toxic> {
     return this.#add('timeout', stream, { timeout: 0 });
   }
 
   /**
-   * The network is away for a while: connections stay open and what is sent waits. When the toxic is removed, all of it
-   * arrives, late and in order, on the same connections.
+   * Simulates a network outage: connections stay open and data is held back. When the toxic is removed, all data arrives late but
+   * in order on the same connections.
    */
   hold(stream: Stream = 'downstream'): Promise<Toxic> {
     return this.#add('latency', stream, { latency: FOREVER_MS, jitter: 0 });
   }
 
-  /** No more than this many kilobytes a second, on each connection. */
+  /** Limits the bandwidth of each connection. */
   bandwidth(kilobytesPerSecond: number, stream: Stream = 'downstream'): Promise<Toxic> {
     return this.#add('bandwidth', stream, { rate: kilobytesPerSecond });
   }
 
-  /** Data comes in pieces of at most this many bytes, `delayMs` apart: for readers that think a message is a packet. */
+  /** Splits data into pieces of at most `bytes`, `delayMs` apart, to find readers that expect whole messages. */
   slice(bytes: number, delayMs = 0, stream: Stream = 'downstream'): Promise<Toxic> {
     return this.#add('slicer', stream, { average_size: bytes, size_variation: 0, delay: delayMs * 1_000 });
   }
 
-  /** Each connection is closed after this many bytes, be it in the middle of a message. */
+  /** Closes each connection after this many bytes, possibly in the middle of a message. */
   limitData(bytes: number, stream: Stream = 'downstream'): Promise<Toxic> {
     return this.#add('limit_data', stream, { bytes });
   }
 
-  /** Ends every fault: removes the toxics, and enables the proxy if it was disabled. */
+  /** Removes all toxics and enables the proxy. */
   async clear(): Promise<void> {
     for (const toxic of [...this.#toxics]) await toxic[Symbol.asyncDispose]();
     await this.enable();

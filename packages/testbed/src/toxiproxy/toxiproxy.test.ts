@@ -14,7 +14,7 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
 
   beforeAll(async () => {
     toxiproxy = await startToxiproxy();
-  }, 300_000); // the first time it is built
+  }, 300_000); // the first run builds toxiproxy
   afterAll(() => toxiproxy[Symbol.asyncDispose]());
 
   beforeEach(async () => {
@@ -25,192 +25,192 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
   afterEach(() => server[Symbol.asyncDispose]());
 
   /**
-   * Time for an answer that does come: others' requests, made after one's own and by the same server and the same
-   * toxiproxy, have been answered by now.
+   * Waits until requests through another proxy of the same toxiproxy to the same server have been answered, so that an answer to
+   * an earlier request would have arrived by now.
    */
-  async function othersAreAnswered(): Promise<void> {
+  async function roundTripsOnOtherProxy(): Promise<void> {
     proxies += 1;
     const clear = await toxiproxy.proxy({ name: `clear ${proxies}`, upstream: server.address });
     for (let i = 0; i < 20; i++) {
-      using other = await Caller.connect(clear.port);
-      other.say(`other ${i}`);
-      await other.hears(`heard other ${i}`);
+      using other = await TestClient.connect(clear.port);
+      other.send(`other ${i}`);
+      await other.receives(`echo other ${i}`);
     }
   }
 
-  test('passes on what both sides say', async () => {
+  test('forwards data in both directions', async () => {
     expect(proxy.address).toBe(`127.0.0.1:${proxy.port}`);
-    using caller = await Caller.connect(proxy.port);
-    caller.say('hello');
-    await caller.hears('heard hello');
+    using client = await TestClient.connect(proxy.port);
+    client.send('hello');
+    await client.receives('echo hello');
   });
 
-  test('disabled, cuts connections and refuses new ones until enabled', async () => {
-    using caller = await Caller.connect(proxy.port);
-    caller.say('hello');
-    await caller.hears('heard hello');
+  test('disable closes connections and refuses new ones until enable', async () => {
+    using client = await TestClient.connect(proxy.port);
+    client.send('hello');
+    await client.receives('echo hello');
     await proxy.disable();
-    await caller.ended;
-    await expect(Caller.connect(proxy.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    await client.ended;
+    await expect(TestClient.connect(proxy.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
     await proxy.enable();
-    using again = await Caller.connect(proxy.port);
-    again.say('again');
-    await again.hears('heard again');
+    using again = await TestClient.connect(proxy.port);
+    again.send('again');
+    await again.receives('echo again');
   });
 
-  test('resets downstream: the server has heard, the caller gets ECONNRESET for an answer', async () => {
+  test('reset downstream: the server receives the request and the client gets ECONNRESET', async () => {
     await using _ = await proxy.reset();
-    using caller = await Caller.connect(proxy.port);
-    caller.say('hello');
-    await server.hears('hello');
-    expect(await caller.ended).toBe('ECONNRESET');
-    expect(caller.heard).toBe('');
+    using client = await TestClient.connect(proxy.port);
+    client.send('hello');
+    await server.receives('hello');
+    expect(await client.ended).toBe('ECONNRESET');
+    expect(client.received).toBe('');
   });
 
-  test('resets upstream: the server never hears', async () => {
+  test('reset upstream: the server never receives the request', async () => {
     await using _ = await proxy.reset(0, 'upstream');
-    using caller = await Caller.connect(proxy.port);
-    caller.say('hello');
-    expect(await caller.ended).toBe('ECONNRESET');
-    expect(server.heard).toBe('');
+    using client = await TestClient.connect(proxy.port);
+    client.send('hello');
+    expect(await client.ended).toBe('ECONNRESET');
+    expect(server.received).toBe('');
   });
 
-  test('resets late if told so', async () => {
+  test('reset waits for the given delay', async () => {
     await using _ = await proxy.reset(200);
-    using caller = await Caller.connect(proxy.port);
+    using client = await TestClient.connect(proxy.port);
     const start = performance.now();
-    caller.say('hello');
-    expect(await caller.ended).toBe('ECONNRESET');
+    client.send('hello');
+    expect(await client.ended).toBe('ECONNRESET');
     expect(performance.now() - start).toBeGreaterThanOrEqual(200);
   });
 
-  test('closes a connection from before the reset, whose answer is lost as well', async () => {
-    using caller = await Caller.connect(proxy.port);
-    caller.say('hello');
-    await caller.hears('heard hello');
+  test('reset closes a connection that was already open, and its response is lost', async () => {
+    using client = await TestClient.connect(proxy.port);
+    client.send('hello');
+    await client.receives('echo hello');
     await using _ = await proxy.reset();
-    caller.say('again');
-    await caller.ended;
-    await server.hears('again');
-    expect(caller.heard).not.toContain('again');
+    client.send('again');
+    await client.ended;
+    await server.receives('again');
+    expect(client.received).not.toContain('again');
   });
 
-  test('half-open: no answer on an open connection, which closes when the toxic is removed; new ones work', async () => {
-    using caller = await Caller.connect(proxy.port);
-    caller.say('hello');
-    await caller.hears('heard hello');
+  test('halfOpen: an open connection gets no response and is closed when the toxic is removed; new ones work', async () => {
+    using client = await TestClient.connect(proxy.port);
+    client.send('hello');
+    await client.receives('echo hello');
     const toxic = await proxy.halfOpen();
-    caller.say('one');
-    await server.hears('one');
-    await othersAreAnswered();
-    expect(caller.heard).not.toContain('one');
-    expect(caller.open).toBe(true);
-    caller.say('two');
-    await server.hears('two'); // so it is indeed open
+    client.send('one');
+    await server.receives('one');
+    await roundTripsOnOtherProxy();
+    expect(client.received).not.toContain('one');
+    expect(client.open).toBe(true);
+    client.send('two');
+    await server.receives('two'); // the connection is still open
     await toxic[Symbol.asyncDispose]();
-    expect(await caller.ended).toBe('closed');
-    expect(caller.heard).toBe('heard hello\n');
-    using next = await Caller.connect(proxy.port);
-    next.say('three');
-    await next.hears('heard three');
+    expect(await client.ended).toBe('closed');
+    expect(client.received).toBe('echo hello\n');
+    using next = await TestClient.connect(proxy.port);
+    next.send('three');
+    await next.receives('echo three');
   });
 
-  test('half-open upstream: the server does not hear', async () => {
-    using caller = await Caller.connect(proxy.port);
+  test('halfOpen upstream: the server does not receive data', async () => {
+    using client = await TestClient.connect(proxy.port);
     await using _ = await proxy.halfOpen('upstream');
-    caller.say('hello');
-    await othersAreAnswered();
-    expect(server.heard).not.toContain('hello');
-    expect(caller.open).toBe(true);
+    client.send('hello');
+    await roundTripsOnOtherProxy();
+    expect(server.received).not.toContain('hello');
+    expect(client.open).toBe(true);
   });
 
   test.for(['upstream', 'downstream'] as const)(
-    'holds %s: no answer on an open connection, until the toxic is removed',
+    'hold %s: an open connection gets no response until the toxic is removed',
     async (stream) => {
-      using caller = await Caller.connect(proxy.port);
-      caller.say('hello');
-      await caller.hears('heard hello');
+      using client = await TestClient.connect(proxy.port);
+      client.send('hello');
+      await client.receives('echo hello');
       const toxic = await proxy.hold(stream);
-      caller.say('one');
-      caller.say('two');
-      await othersAreAnswered();
-      expect(caller.heard).toBe('heard hello\n');
-      expect(caller.open).toBe(true);
+      client.send('one');
+      client.send('two');
+      await roundTripsOnOtherProxy();
+      expect(client.received).toBe('echo hello\n');
+      expect(client.open).toBe(true);
       await toxic[Symbol.asyncDispose]();
-      await caller.hears('heard hello\nheard one\nheard two\n');
-      caller.say('three');
-      await caller.hears('heard three');
+      await client.receives('echo hello\necho one\necho two\n');
+      client.send('three');
+      await client.receives('echo three');
     },
   );
 
-  test('delays each direction by its own latency', async () => {
+  test('latency delays each direction separately', async () => {
     await using _up = await proxy.latency(150, 0, 'upstream');
     await using _down = await proxy.latency(200, 50);
-    using caller = await Caller.connect(proxy.port);
+    using client = await TestClient.connect(proxy.port);
     const start = performance.now();
-    caller.say('hello');
-    await caller.hears('heard hello');
+    client.send('hello');
+    await client.receives('echo hello');
     expect(performance.now() - start).toBeGreaterThanOrEqual(300);
   });
 
-  test('limits the bandwidth', async () => {
+  test('bandwidth limits the transfer rate', async () => {
     await using _ = await proxy.bandwidth(10);
-    using caller = await Caller.connect(proxy.port);
+    using client = await TestClient.connect(proxy.port);
     const long = 'x'.repeat(4_000);
     const start = performance.now();
-    caller.say(long);
-    await caller.hears(`heard ${long}`);
+    client.send(long);
+    await client.receives(`echo ${long}`);
     expect(performance.now() - start).toBeGreaterThanOrEqual(400);
   });
 
-  test('slices what is said, and loses nothing', async () => {
+  test('slice splits data into pieces and loses nothing', async () => {
     await using _ = await proxy.slice(16, 20);
-    using caller = await Caller.connect(proxy.port);
+    using client = await TestClient.connect(proxy.port);
     const text = 'abcdefghijklmnopqrstuvwxyz'.repeat(4);
     const start = performance.now();
-    caller.say(text);
-    await caller.hears(`heard ${text}\n`);
-    // 111 bytes in pieces of at most 16 are 7 or more.
+    client.send(text);
+    await client.receives(`echo ${text}\n`);
+    // 110 bytes in pieces of at most 16 are at least 7 pieces.
     expect(performance.now() - start).toBeGreaterThanOrEqual(6 * 20);
   });
 
-  test('closes a connection in the middle of an answer', async () => {
+  test('limitData closes a connection in the middle of a response', async () => {
     await using _ = await proxy.limitData(8);
-    using caller = await Caller.connect(proxy.port);
-    caller.say('hello');
-    await caller.ended;
-    expect(caller.heard).toBe('heard he');
+    using client = await TestClient.connect(proxy.port);
+    client.send('hello');
+    await client.ended;
+    expect(client.received).toBe('echo hel');
   });
 
-  test('a toxic ends with its scope, and may be removed twice', async () => {
-    using caller = await Caller.connect(proxy.port);
+  test('a toxic is removed at the end of its scope and can be disposed twice', async () => {
+    using client = await TestClient.connect(proxy.port);
     {
       await using toxic = await proxy.hold();
-      caller.say('hello');
-      await server.hears('hello');
+      client.send('hello');
+      await server.receives('hello');
       await toxic[Symbol.asyncDispose]();
     }
-    await caller.hears('heard hello');
+    await client.receives('echo hello');
   });
 
-  test('clear() ends every fault', async () => {
+  test('clear removes all faults', async () => {
     await proxy.reset();
     await proxy.hold('upstream');
     await proxy.disable();
     await proxy.clear();
-    using caller = await Caller.connect(proxy.port);
-    caller.say('hello');
-    await caller.hears('heard hello');
+    using client = await TestClient.connect(proxy.port);
+    client.send('hello');
+    await client.receives('echo hello');
   });
 
-  test('says what it refuses', async () => {
+  test('a duplicate proxy name is rejected with the reason', async () => {
     await expect(toxiproxy.proxy({ name: proxy.name, upstream: server.address })).rejects.toMatchObject({
       code: 'REQUEST_FAILED',
       message: expect.stringContaining('already exists'),
     });
   });
 
-  test('takes its proxies with it when disposed, and toxics can still be disposed', async () => {
+  test('disposing of the server removes its proxies, and toxics can still be disposed', async () => {
     const other = await startToxiproxy();
     const its = await other.proxy({ name: 'its', upstream: server.address });
     await using _ = await its.latency(1);
@@ -218,24 +218,24 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
     await other[Symbol.asyncDispose]();
     expect(processIdentity(pid)).toBeUndefined();
     expect(existsSync(dir)).toBe(false);
-    await expect(Caller.connect(its.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    await expect(TestClient.connect(its.port)).rejects.toMatchObject({ code: 'ECONNREFUSED' });
     await expect(its.disable()).rejects.toMatchObject({ code: 'REQUEST_FAILED' });
   });
 });
 
-/** A client, and what it has heard so far. */
-class Caller implements Disposable {
+/** Client that records everything it receives. */
+class TestClient implements Disposable {
   readonly #socket: Socket;
   /** How the connection ended: `closed`, or the code of an error. */
   readonly ended: Promise<string>;
-  heard = '';
+  received = '';
 
   private constructor(socket: Socket) {
     this.#socket = socket;
     let how = 'closed';
     socket.setEncoding('utf8');
     socket.on('data', (text: string) => {
-      this.heard += text;
+      this.received += text;
     });
     socket.on('error', (error: NodeJS.ErrnoException) => {
       how = error.code ?? error.message;
@@ -243,25 +243,25 @@ class Caller implements Disposable {
     this.ended = new Promise((resolve) => socket.once('close', () => resolve(how)));
   }
 
-  static async connect(port: number): Promise<Caller> {
+  static async connect(port: number): Promise<TestClient> {
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');
-    return new Caller(socket);
+    return new TestClient(socket);
   }
 
-  /** Neither side has ended it. */
+  /** Whether neither side has closed the connection. */
   get open(): boolean {
     return this.#socket.readyState === 'open';
   }
 
-  say(line: string): void {
+  send(line: string): void {
     this.#socket.write(`${line}\n`);
   }
 
-  async hears(text: string): Promise<void> {
-    while (!this.heard.includes(text)) {
+  async receives(text: string): Promise<void> {
+    while (!this.received.includes(text)) {
       const ended = await Promise.race([once(this.#socket, 'data').then(() => undefined), this.ended]);
-      if (ended !== undefined) throw new Error(`${ended} after hearing only: ${this.heard}`);
+      if (ended !== undefined) throw new Error(`${ended} after receiving only: ${this.received}`);
     }
   }
 
@@ -270,12 +270,12 @@ class Caller implements Disposable {
   }
 }
 
-/** Answers each line with `heard <line>`, and remembers all it has heard. */
+/** Server that answers each line with `echo <line>` and records everything it receives. */
 class EchoServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #events = new EventEmitter();
   readonly #sockets = new Set<Socket>();
-  heard = '';
+  received = '';
 
   private constructor(server: Server) {
     this.#server = server;
@@ -293,8 +293,8 @@ class EchoServer implements AsyncDisposable {
     return isAddressInfo(address) ? `${address.address}:${address.port}` : '';
   }
 
-  async hears(text: string): Promise<void> {
-    while (!this.heard.includes(text)) await once(this.#events, 'heard');
+  async receives(text: string): Promise<void> {
+    while (!this.received.includes(text)) await once(this.#events, 'received');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -306,13 +306,13 @@ class EchoServer implements AsyncDisposable {
     this.#sockets.add(socket);
     let rest = '';
     socket.setEncoding('utf8');
-    socket.on('error', () => undefined); // that is what these tests are about
+    socket.on('error', () => undefined); // expected in these tests
     socket.on('data', (text: string) => {
       const lines = (rest + text).split('\n');
       rest = lines.pop() ?? '';
-      for (const line of lines) socket.write(`heard ${line}\n`);
-      this.heard += text;
-      this.#events.emit('heard');
+      for (const line of lines) socket.write(`echo ${line}\n`);
+      this.received += text;
+      this.#events.emit('received');
     });
   }
 }

@@ -5,7 +5,7 @@ import { Api } from './api.ts';
 import { ToxicProxy } from './toxic-proxy.ts';
 
 export interface ProxyOptions {
-  /** As it reads in toxiproxy's log; one of its own for each proxy. */
+  /** Name in toxiproxy's log; must be unique. */
   readonly name: string;
   /** The server behind it, `host:port`. */
   readonly upstream: string;
@@ -13,7 +13,7 @@ export interface ProxyOptions {
 
 const HOST = '127.0.0.1';
 
-/** A server of proxies that break connections on demand. It keeps them in memory: after `part.kill()` all are gone. */
+/** A toxiproxy server. Its proxies are in memory only, so they are lost after `part.kill()`. */
 export class Toxiproxy implements AsyncDisposable {
   readonly part: Part;
   readonly #api: Api;
@@ -23,7 +23,7 @@ export class Toxiproxy implements AsyncDisposable {
     this.#api = api;
   }
 
-  /** A new proxy, up and without faults, that stays until the end of this server. */
+  /** Creates a proxy without faults. It exists until the server stops. */
   async proxy({ name, upstream }: ProxyOptions): Promise<ToxicProxy> {
     const port = await freePort();
     await this.#api.create('/proxies', { name, listen: `${HOST}:${port}`, upstream, enabled: true });

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { field, type KubeObject, type WatchEvent } from '../kubernetes/api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 
-/** A kind of ours, with the fields that summarise its status. */
+/** One of our kinds, with the names of the status fields that summarise it. */
 interface OwnKind {
   readonly path: string;
   readonly kind: string;
@@ -25,47 +25,47 @@ const OWN_KINDS: readonly OwnKind[] = [
   },
 ];
 
-type Say = (line: string) => void;
+type Print = (line: string) => void;
 
 /**
- * Prints what happens in the cluster until the signal: events of machines and all warnings, and each change of status of our
- * own kinds.
+ * Prints what happens in the cluster until the signal aborts: all Warning events, other events of machines, and each status
+ * change of our own kinds.
  */
-export async function watchCluster(cluster: Cluster, signal: AbortSignal, say: Say): Promise<void> {
-  const told = new Set<string>();
-  const events = follow(cluster, '/api/v1/events', signal, ({ type, object }) => {
+export async function watchCluster(cluster: Cluster, signal: AbortSignal, print: Print): Promise<void> {
+  const printed = new Set<string>();
+  const events = watchForever(cluster, '/api/v1/events', signal, ({ type, object }) => {
     const line = eventLine(object);
-    if (type === 'DELETED' || line === undefined || told.has(line)) return;
-    told.add(line);
-    say(line);
+    if (type === 'DELETED' || line === undefined || printed.has(line)) return;
+    printed.add(line);
+    print(line);
   });
-  await Promise.all([events, ...OWN_KINDS.map((own) => watchStatus(cluster, own, signal, say))]);
+  await Promise.all([events, ...OWN_KINDS.map((own) => watchStatus(cluster, own, signal, print))]);
 }
 
-async function watchStatus(cluster: Cluster, own: OwnKind, signal: AbortSignal, say: Say): Promise<void> {
-  const shown = new Map<string, string>();
-  await follow(cluster, own.path, signal, ({ type, object }) => {
+async function watchStatus(cluster: Cluster, own: OwnKind, signal: AbortSignal, print: Print): Promise<void> {
+  const lastLines = new Map<string, string>();
+  await watchForever(cluster, own.path, signal, ({ type, object }) => {
     const { uid } = object.metadata;
     const line = type === 'DELETED' ? `${nameOf(own.kind, object)}: deleted` : statusLine(own, object);
-    if (line === undefined || shown.get(uid) === line) return;
-    shown.set(uid, line);
-    if (type === 'DELETED') shown.delete(uid);
-    say(line);
+    if (line === undefined || lastLines.get(uid) === line) return;
+    lastLines.set(uid, line);
+    if (type === 'DELETED') lastLines.delete(uid);
+    print(line);
   });
 }
 
-/** Watches a path again and again: a watch ends with its API server, and after some minutes. */
-async function follow(
+/** Watches a path and reconnects, because a watch ends after some minutes or when the API server stops. */
+async function watchForever(
   cluster: Cluster,
   path: string,
   signal: AbortSignal,
-  take: (event: WatchEvent) => void,
+  onEvent: (event: WatchEvent) => void,
 ): Promise<void> {
   while (!signal.aborted) {
     try {
-      for await (const event of cluster.api.watch(path, signal)) take(event);
+      for await (const event of cluster.api.watch(path, signal)) onEvent(event);
     } catch {
-      // The API server is away; its own end is reported by the supervisor.
+      // The API server is down. The supervisor reports that.
     }
     await sleep(1_000, undefined, { signal }).catch(() => undefined);
   }
@@ -83,10 +83,10 @@ function eventLine(event: KubeObject): string | undefined {
 }
 
 function statusLine({ kind, phase, message }: OwnKind, object: KubeObject): string | undefined {
-  const is = field(object, 'status', phase);
-  if (typeof is !== 'string') return undefined; // the operator has not seen it yet
-  const told = field(object, 'status', message);
-  return `${nameOf(kind, object)}: ${is}${typeof told === 'string' && told !== '' ? ` (${told})` : ''}`;
+  const phaseValue = field(object, 'status', phase);
+  if (typeof phaseValue !== 'string') return undefined; // not reconciled yet
+  const text = field(object, 'status', message);
+  return `${nameOf(kind, object)}: ${phaseValue}${typeof text === 'string' && text !== '' ? ` (${text})` : ''}`;
 }
 
 function nameOf(kind: string, { metadata }: KubeObject): string {

@@ -2,24 +2,25 @@ import { copyFile, mkdir, readFile, rm, rmdir, symlink, writeFile } from 'node:f
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { TestbedError } from '../errors.ts';
-import { Keeper } from '../process/keeper.ts';
 import { processIdentity } from '../process/process-identity.ts';
+import { RunSupervisor } from '../process/run-supervisor.ts';
 import { requireWritableFolder } from '../process/writable-folder.ts';
 
-/** What `make up` publishes in its folder. */
+/** Files that `make up` publishes in its folder. */
 export interface UpContents {
   readonly kubeconfig: string;
-  /** Exported by `env`. */
+  /** Environment variables that `env` exports. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Name to path of the programs that `env` puts on the PATH. */
+  /** Programs that `env` puts on the PATH: name to path. */
   readonly programs: Readonly<Record<string, string>>;
-  /** Part to log file. */
+  /** Log files: part name to path. */
   readonly logs: Readonly<Record<string, string>>;
 }
 
 /**
- * `.vmwright/`, where other programs find what `make up` runs: `kubeconfig`, `env` (shell exports), `bin` (programs), `logs`
- * and, while everything is up, `ready`. All of these are removed when `make up` ends; other files in the folder stay.
+ * The folder `.vmwright/`, in which other programs find what `make up` runs: `kubeconfig`, `env` (shell exports), `bin`
+ * (programs), `logs` and, while everything is running, `ready`. All of these are removed when `make up` ends; other files in
+ * the folder are kept.
  */
 export class UpFolder implements AsyncDisposable {
   readonly path: string;
@@ -27,11 +28,11 @@ export class UpFolder implements AsyncDisposable {
   readonly env: string;
   readonly bin: string;
   readonly logs: string;
-  /** See `Requests`. */
+  /** Folder for requests from other shells; see `Requests`. */
   readonly requests: string;
   readonly ready: string;
 
-  /** @param path Elsewhere, for a second `make up` beside the first. */
+  /** @param path folder to use instead of `.vmwright`, for a second `make up` next to the first */
   constructor(path: string | undefined) {
     this.path = path || fileURLToPath(new URL('../../../../.vmwright', import.meta.url));
     this.kubeconfig = join(this.path, 'kubeconfig');
@@ -42,25 +43,26 @@ export class UpFolder implements AsyncDisposable {
     this.ready = join(this.path, 'ready');
   }
 
-  /** The process of the `make up` that uses the folder, if one does. */
+  /** Returns the process id of the `make up` that uses the folder, or undefined if none does. */
   async owner(): Promise<number | undefined> {
     const pid = Number(await readFile(this.ready, 'utf8').catch(() => ''));
     return pid !== 0 && processIdentity(pid) !== undefined ? pid : undefined;
   }
 
-  /** Creates the folder before anything is started. Rejects one that cannot be written or that another `make up` uses. */
+  /** Creates the folder. Throws if it is not writable or if another `make up` uses it. */
   async prepare(): Promise<void> {
     const pid = await this.owner();
     if (pid !== undefined) {
       throw new TestbedError(
         'FOLDER_BUSY',
-        `${this.path} belongs to a \`make up\` that is running (process ${pid}); end it, or set VMWRIGHT_UP_DIR to another folder`,
+        `${this.path} is in use by another \`make up\` (process ${pid}); stop it, or set VMWRIGHT_UP_DIR to another folder`,
       );
     }
     const use = { purpose: 'the folder of `make up`', variable: 'VMWRIGHT_UP_DIR' };
     const created = await requireWritableFolder(this.path, use);
-    for (const path of created === undefined ? this.#contents : [created]) Keeper.shared.removeAtEnd(path);
-    for (const path of this.#contents) await rm(path, { recursive: true, force: true }); // of one that was killed
+    for (const path of created === undefined ? this.#contents : [created])
+      RunSupervisor.shared.removeAtEnd(path);
+    for (const path of this.#contents) await rm(path, { recursive: true, force: true }); // left by a killed `make up`
     for (const folder of [this.bin, this.logs, this.requests]) await mkdir(folder);
   }
 
@@ -71,12 +73,12 @@ export class UpFolder implements AsyncDisposable {
     const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}\n`);
     const path = `export PATH=${quoted(this.bin)}:"$PATH"\n`;
     await writeFile(this.env, [...lines, path].join(''), { mode: 0o600 });
-    await writeFile(this.ready, `${process.pid}\n`); // last: whoever sees it may use the others
+    await writeFile(this.ready, `${process.pid}\n`); // last: its existence means that the other files are complete
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const path of this.#contents) await rm(path, { recursive: true, force: true });
-    await rmdir(this.path).catch(() => undefined); // not empty: it holds files of others
+    await rmdir(this.path).catch(() => undefined); // not empty: it contains other files
   }
 
   get #contents(): readonly string[] {
@@ -84,7 +86,7 @@ export class UpFolder implements AsyncDisposable {
   }
 }
 
-/** For a POSIX shell: single quotes keep every other character as it is. */
+/** Quotes a value for a POSIX shell. */
 function quoted(value: string): string {
   return `'${value.replaceAll("'", "'\\''")}'`;
 }

@@ -1,4 +1,4 @@
-/** `make up`: the whole testbed in the foreground, until Ctrl-C. */
+/** `make up`: runs the whole testbed in the foreground until Ctrl-C. */
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { messageOf } from '@vmwright/core';
@@ -17,13 +17,13 @@ const stop = new AbortController();
 let ready = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
-    // While it starts, or at the second signal, there is nothing to wait for: the keeper clears up after this program.
+    // During startup, or on the second signal, exit at once: the run supervisor cleans up after this process.
     if (!ready || stop.signal.aborted) process.exit(130);
     stop.abort();
   });
 }
 
-process.stdout.on('error', () => process.exit(1)); // the reader of a pipe has ended
+process.stdout.on('error', () => process.exit(1)); // the reader of the pipe has exited
 
 try {
   await up();
@@ -34,7 +34,7 @@ try {
 
 async function up(): Promise<void> {
   const started = performance.now();
-  say('checking ports, disks and programs');
+  print('Checking ports, disk space and programs');
   const ports = await choosePorts(process.env);
   await using stack = new AsyncDisposableStack();
   const folder = new UpFolder(process.env.VMWRIGHT_UP_DIR);
@@ -42,34 +42,35 @@ async function up(): Promise<void> {
   await folder.prepare();
   stack.use(folder);
   await prepareAssets();
-  stack.defer(() => say('everything is stopped'));
-  const testbed = stack.use(await startTestbed(ports, say));
+  stack.defer(() => print('Everything is stopped'));
+  const testbed = stack.use(await startTestbed(ports, print));
   const { cluster } = testbed.controlPlane;
   const parts = partsOf(testbed);
   const { signal } = stop;
-  const supervisor = new Supervisor({ parts, say, signal });
+  const supervisor = new Supervisor({ parts, print, signal });
   const served = new Requests(folder.requests).serve((verb, part) => supervisor[verb](part), signal);
   process.stdout.write(`\n${table(await describe(testbed, ports))}\n\n${howTo(folder)}\n`);
-  if (testbed.kubeVirt.imitated) say(`KubeVirt is imitated by kwok, since ${testbed.kubeVirt.why}`);
-  // After the table: a script that waits for `ready` finds the table in the log.
+  if (testbed.kubeVirt.imitated) print(`KubeVirt is imitated by kwok: ${testbed.kubeVirt.reason}`);
+  // Written after the table, so that a script that waits for `ready` finds the table in the output.
   await folder.write({
     kubeconfig: cluster.kubeconfig,
     variables: variables(testbed, ports, folder),
     programs: await programs(),
     logs: Object.fromEntries(parts.map(({ name, log }) => [name, log])),
   });
-  say(`ready after ${elapsed(performance.now() - started)}; Ctrl-C stops everything`);
+  print(`Ready after ${elapsed(performance.now() - started)}; Ctrl-C stops everything`);
   ready = true;
-  await Promise.all([watchCluster(cluster, signal, say), served]);
-  say('stopping');
+  await Promise.all([watchCluster(cluster, signal, print), served]);
+  print('Stopping all parts');
 }
 
 function howTo({ env, logs }: UpFolder): string {
   return [
-    `In another shell:  . ${env}   (kubectl, vmwright, vmwright-cloud and the variables above)`,
-    `First steps:       docs/tour.md`,
+    `In another shell:  . ${env}   (sets the variables above; adds kubectl, vmwright and vmwright-cloud to the PATH)`,
+    `Tutorial:          docs/tour.md`,
     `Logs:              ${logs}/<part>.log`,
-    `Restart a part:    make restart PART=operator   (a part that ends is restarted by itself; make stop PART=… keeps it down)`,
+    `Restart a part:    make restart PART=operator   (parts that exit are restarted automatically)`,
+    `Stop a part:       make stop PART=operator   (stays stopped until make restart)`,
   ].join('\n');
 }
 
@@ -89,14 +90,14 @@ async function describe(testbed: Testbed, ports: Ports): Promise<Row[]> {
       version: kubeVirt.imitated ? 'imitated' : versionOf('virt-controller'),
       address: kubernetes,
       use: kubeVirt.imitated
-        ? 'kubectl get virtualmachines (imitated by kwok: virt-controller is not available)'
+        ? 'kubectl get virtualmachines (imitated by kwok because virt-controller is not available)'
         : 'kubectl get virtualmachines',
     },
     {
       part: 'vcenter',
       version: `vcsim ${versionOf('vcsim')}`,
       address: vcsim.url,
-      use: 'VC_HOST, VC_USER, VC_PASS, VC_CA; faults: curl $VCSIM_CONTROL/',
+      use: 'VC_HOST, VC_USER, VC_PASS, VC_CA; fault injection: curl $VCSIM_CONTROL/faults',
     },
     {
       part: 'postgresql',
@@ -118,7 +119,7 @@ async function describe(testbed: Testbed, ports: Ports): Promise<Row[]> {
     },
     {
       part: 'operator',
-      version: 'this one',
+      version: 'this checkout',
       address: operatorUrl(ports),
       use: 'kubectl get cvm,vg -A; curl $OPERATOR_URL/metrics',
     },
@@ -129,7 +130,7 @@ function operatorUrl(ports: Ports): string {
   return `http://127.0.0.1:${ports.metrics}`;
 }
 
-/** Programs for the user's shell: the Node that everything here needs, ours, and kubectl in the cluster's version. */
+/** Returns the programs for the user's shell: our own, the Node that they need, and kubectl in the cluster's version. */
 async function programs(): Promise<Record<string, string>> {
   const own = (name: string) => fileURLToPath(new URL(`../../../${name}/src/main.ts`, import.meta.url));
   return {
@@ -158,7 +159,7 @@ function variables(testbed: Testbed, ports: Ports, folder: UpFolder): Record<str
   };
 }
 
-function say(line: string): void {
+function print(line: string): void {
   const time = new Date().toTimeString().slice(0, 8);
   process.stdout.write(`${time}  ${line}\n`);
 }

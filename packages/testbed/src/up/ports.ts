@@ -1,7 +1,7 @@
 import { TestbedError } from '../errors.ts';
 import { requirePort } from '../process/ports.ts';
 
-/** Ports that `make up` listens on: fixed, so that addresses in shells and notes stay valid from one run to the next. */
+/** Ports that `make up` listens on. They are fixed, so that addresses stay valid from one run to the next. */
 export interface Ports {
   readonly kubernetes: number;
   readonly vcsim: number;
@@ -16,7 +16,7 @@ export interface Ports {
 const FIRST = 16_440;
 const COUNT = 8;
 
-/** Eight ports from `PORTS` on. Rejects them when one is in use. */
+/** Returns eight consecutive ports, starting at `PORTS`. Throws `PORT_BUSY` if one is in use. */
 export async function choosePorts(env: NodeJS.ProcessEnv): Promise<Ports> {
   const first = Number(env.PORTS || FIRST);
   if (!Number.isInteger(first) || first < 1024 || first + COUNT > 65_536) {

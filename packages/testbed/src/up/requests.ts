@@ -8,8 +8,9 @@ export const VERBS = ['restart', 'stop'] as const;
 export type Verb = (typeof VERBS)[number];
 
 /**
- * Requests to a running `make up` from other shells: a file `<verb>.<part>` in a folder, removed when it is done, with
- * `<verb>.<part>.failed` beside it when it could not be. Files, since a socket's path may have no more than 107 bytes.
+ * Requests from other shells to a running `make up`. A request is a file `<verb>.<part>` that `make up` removes when it has
+ * handled the request; on failure it writes the error to `<verb>.<part>.failed`. Files are used because the path of a Unix
+ * socket is limited to 107 bytes.
  */
 export class Requests {
   readonly #folder: string;
@@ -18,46 +19,46 @@ export class Requests {
     this.#folder = folder;
   }
 
-  /** Carries out requests until the signal. */
+  /** Handles requests until the signal aborts. */
   async serve(handle: (verb: Verb, part: string) => Promise<void>, signal: AbortSignal): Promise<void> {
-    const underWay = new Set<string>();
-    const take = async () => {
+    const inFlight = new Set<string>();
+    const handleAll = async () => {
       for (const name of await readdir(this.#folder).catch(() => [])) {
         const [verb, part = ''] = partsOf(name);
-        if (verb === undefined || underWay.has(name)) continue;
-        underWay.add(name);
-        void this.#carryOut(name, () => handle(verb, part)).finally(() => {
-          underWay.delete(name);
-          void take(); // the same request may have come again before this one was off the list
+        if (verb === undefined || inFlight.has(name)) continue;
+        inFlight.add(name);
+        void this.#execute(name, () => handle(verb, part)).finally(() => {
+          inFlight.delete(name);
+          void handleAll(); // the same request may have been sent again while this one was in flight
         });
       }
     };
     try {
-      for await (const _ of watch(this.#folder, { signal })) await take();
+      for await (const _ of watch(this.#folder, { signal })) await handleAll();
     } catch (error) {
       if (!signal.aborted) throw error;
     }
   }
 
-  /** Asks the `make up` that serves this folder, and waits until it has done it. */
+  /** Sends a request and waits until `make up` has handled it. Throws `PART_DIED` with its error if it failed. */
   async send(verb: Verb, part: string, timeoutMs = 120_000): Promise<void> {
     const name = `${verb}.${part}`;
     const failed = join(this.#folder, `${name}.failed`);
     await rm(failed, { force: true });
     await writeFile(join(this.#folder, name), '');
     const done = async () => !(await readdir(this.#folder)).includes(name);
-    await until(done, { what: `${verb} of ${part}`, timeoutMs });
+    await until(done, { what: `${verb} of ${part} is done`, timeoutMs });
     const reason = await readFile(failed, 'utf8').catch(() => undefined);
     await rm(failed, { force: true });
     if (reason !== undefined) throw new TestbedError('PART_DIED', reason);
   }
 
-  async #carryOut(name: string, handle: () => Promise<void>): Promise<void> {
+  async #execute(name: string, handle: () => Promise<void>): Promise<void> {
     const file = join(this.#folder, name);
     try {
       await handle();
     } catch (error) {
-      await writeFile(`${file}.failed`, messageOf(error)).catch(() => undefined); // `make up` may end at this moment
+      await writeFile(`${file}.failed`, messageOf(error)).catch(() => undefined); // `make up` may be shutting down
     }
     await rm(file, { force: true });
   }

@@ -7,20 +7,20 @@ import { type SupervisedPart, Supervisor } from './supervisor.ts';
 const KILLED: Exit = { code: null, signal: 'SIGKILL' };
 const STOPPED: Exit = { code: 0, signal: null };
 
-/** A part without a process. */
+/** Fake part without a process. */
 class FakePart implements SupervisedPart {
   readonly name: string;
   readonly log = '/run/part.log';
   starts = 0;
-  /** Ends of the next starts; a start without one serves. */
-  readonly failing: string[] = [];
+  /** Errors of the next starts, in order; further starts succeed. */
+  readonly startErrors: string[] = [];
   #exit = Promise.withResolvers<Exit>();
 
   constructor(name: string) {
     this.name = name;
   }
 
-  end(exit: Exit): void {
+  exit(exit: Exit): void {
     this.#exit.resolve(exit);
   }
 
@@ -30,22 +30,22 @@ class FakePart implements SupervisedPart {
 
   async start(): Promise<void> {
     this.starts += 1;
-    const failure = this.failing.shift();
+    const failure = this.startErrors.shift();
     if (failure !== undefined) throw new Error(failure);
     this.#exit = Promise.withResolvers();
   }
 
   async stop(): Promise<void> {
-    this.end(STOPPED);
+    this.exit(STOPPED);
   }
 
   async logTail(): Promise<string> {
-    return 'first\nlast words';
+    return 'first line\nlast line';
   }
 }
 
 function supervise(...parts: readonly FakePart[]) {
-  const said: string[] = [];
+  const printed: string[] = [];
   const lines = new PassThrough({ objectMode: true });
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
@@ -53,65 +53,65 @@ function supervise(...parts: readonly FakePart[]) {
     parts,
     signal: stop.signal,
     backoffMs: 1,
-    say: (line) => {
-      said.push(line);
+    print: (line) => {
+      printed.push(line);
       lines.emit('line');
     },
   });
-  /** Waits for a line. */
-  const saying = async (line: string, times = 1) => {
-    while (said.filter((each) => each === line).length < times) await once(lines, 'line');
+  /** Waits until the line has been printed. */
+  const waitForLine = async (line: string, times = 1) => {
+    while (printed.filter((each) => each === line).length < times) await once(lines, 'line');
   };
-  return { supervisor, said, saying };
+  return { supervisor, printed, waitForLine };
 }
 
-test('a part that ends by itself is restarted, with the end of its log', async () => {
+test('a part that exits is restarted and the tail of its log is printed', async () => {
   const part = new FakePart('cloud');
-  const { said, saying } = supervise(part);
-  part.end(KILLED);
-  await saying('cloud is up again');
-  expect(said).toEqual([
-    'cloud ended (SIGKILL), restarting it in 0.001 s. The end of /run/part.log:',
-    '  first',
-    '  last words',
-    'cloud is up again',
+  const { printed, waitForLine } = supervise(part);
+  part.exit(KILLED);
+  await waitForLine('cloud is running again');
+  expect(printed).toEqual([
+    'cloud exited (SIGKILL), restarting in 0.001 s. Last lines of /run/part.log:',
+    '  first line',
+    '  last line',
+    'cloud is running again',
   ]);
 });
 
-test('a part that cannot be started is tried again, each time after twice as long', async () => {
+test('restarts of a part that fails to start back off exponentially', async () => {
   const part = new FakePart('cloud');
-  part.failing.push('cloud ended before it was ready', 'cloud ended before it was ready');
-  const { said, saying } = supervise(part);
-  part.end({ code: 1, signal: null });
-  await saying('cloud is up again');
-  expect(said.filter((line) => line.includes('restarting'))).toEqual([
-    'cloud ended (exit code 1), restarting it in 0.001 s. The end of /run/part.log:',
-    'cloud ended (exit code 1), restarting it in 0.002 s. The end of /run/part.log:',
-    'cloud ended (exit code 1), restarting it in 0.004 s. The end of /run/part.log:',
+  part.startErrors.push('cloud exited before it was ready', 'cloud exited before it was ready');
+  const { printed, waitForLine } = supervise(part);
+  part.exit({ code: 1, signal: null });
+  await waitForLine('cloud is running again');
+  expect(printed.filter((line) => line.includes('restarting'))).toEqual([
+    'cloud exited (exit code 1), restarting in 0.001 s. Last lines of /run/part.log:',
+    'cloud exited (exit code 1), restarting in 0.002 s. Last lines of /run/part.log:',
+    'cloud exited (exit code 1), restarting in 0.004 s. Last lines of /run/part.log:',
   ]);
 });
 
-test('restart stops the part in order and resolves when it serves again', async () => {
+test('restart stops the part gracefully and resolves when it serves again', async () => {
   const [cloud, operator] = [new FakePart('cloud'), new FakePart('operator')];
-  const { supervisor, said } = supervise(cloud, operator);
+  const { supervisor, printed } = supervise(cloud, operator);
   await supervisor.restart('operator');
   expect([cloud.starts, operator.starts]).toEqual([0, 1]);
-  expect(said).not.toContainEqual(expect.stringContaining('ended'));
+  expect(printed).not.toContainEqual(expect.stringContaining('exited'));
 });
 
-test('a restart that fails is reported to its caller, and the part is tried again', async () => {
+test('a failed restart rejects and the supervisor keeps trying', async () => {
   const part = new FakePart('cloud');
-  part.failing.push('cloud is not ready');
-  const { supervisor, saying } = supervise(part);
+  part.startErrors.push('cloud is not ready');
+  const { supervisor, waitForLine } = supervise(part);
   await expect(supervisor.restart('cloud')).rejects.toThrow('cloud is not ready');
-  await saying('cloud is up again');
+  await waitForLine('cloud is running again');
 });
 
-test('a part that was stopped stays down until it is restarted', async () => {
+test('a stopped part stays stopped until it is restarted', async () => {
   const part = new FakePart('cloud');
-  const { supervisor, saying } = supervise(part);
+  const { supervisor, waitForLine } = supervise(part);
   await supervisor.stop('cloud');
-  await saying('cloud is stopped. To start it: make restart PART=cloud');
+  await waitForLine('cloud is stopped; start it with: make restart PART=cloud');
   await supervisor.stop('cloud');
   expect(part.starts).toBe(0);
   await supervisor.restart('cloud');
@@ -121,6 +121,6 @@ test('a part that was stopped stays down until it is restarted', async () => {
 test('an unknown part is rejected with the names of the parts', async () => {
   const { supervisor } = supervise(new FakePart('cloud'), new FakePart('etcd'));
   await expect(supervisor.restart('claud')).rejects.toThrow(
-    'there is no part "claud"; the parts are cloud, etcd',
+    'unknown part "claud"; the parts are cloud, etcd',
   );
 });

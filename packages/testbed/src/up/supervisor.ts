@@ -2,28 +2,28 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '@vmwright/core';
 import type { Part } from '../process/part.ts';
 
-/** A part as far as its supervision goes. */
+/** The members of a part that the supervisor uses. */
 export type SupervisedPart = Pick<Part, 'name' | 'log' | 'exited' | 'start' | 'stop' | 'logTail'>;
 
 export interface SupervisorOptions {
   readonly parts: readonly SupervisedPart[];
-  readonly say: (line: string) => void;
-  /** Ends the supervision. */
+  readonly print: (line: string) => void;
+  /** Ends the supervision when aborted. */
   readonly signal: AbortSignal;
-  /** Before the first restart of a part that ended by itself; doubles with each that follows. @default 1_000 */
+  /** Delay before the first restart of a part that exited by itself; doubles with each further exit. @default 1_000 */
   readonly backoffMs?: number;
 }
 
-const LONGEST_BACKOFF_MS = 30_000;
-/** A part that ran for this long has recovered: its next back-off is the first one again. */
+const MAX_BACKOFF_MS = 30_000;
+/** The back-off of a part that ran for this long is reset. */
 const RECOVERED_MS = 60_000;
 
 const LOG_LINES = 5;
 const LOG_COLUMNS = 160;
 
 /**
- * Restarts parts of `make up` that end, as a kubelet restarts containers. virt-controller, for one, ends itself when the
- * API server is away for some seconds and relies on being restarted.
+ * Restarts parts of `make up` that exit, with back-off, as the kubelet restarts containers. virt-controller, for example, exits
+ * when the API server is unreachable for some seconds and relies on being restarted.
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
@@ -35,67 +35,68 @@ export class Supervisor {
     for (const state of this.#states.values()) void this.#supervise(state);
   }
 
-  /** Stops the part in order, where it runs, and starts it. Resolves when it serves. */
+  /** Stops the part gracefully if it is running, and starts it. Resolves when it serves. */
   async restart(name: string): Promise<void> {
     const state = this.#state(name);
-    const started = state.request('run');
+    const started = state.request('running');
     await state.part.stop();
     await started;
   }
 
-  /** Stops the part in order. It stays down until `restart`. */
+  /** Stops the part gracefully. It stays stopped until `restart`. */
   async stop(name: string): Promise<void> {
     const state = this.#state(name);
-    void state.request('stay down');
+    void state.request('stopped');
     await state.part.stop();
   }
 
   #state(name: string): State {
     const state = this.#states.get(name);
     if (state !== undefined) return state;
-    throw new Error(`there is no part "${name}"; the parts are ${[...this.#states.keys()].join(', ')}`);
+    throw new Error(`unknown part "${name}"; the parts are ${[...this.#states.keys()].join(', ')}`);
   }
 
   async #supervise(state: State): Promise<void> {
-    const { say, signal, backoffMs = 1_000 } = this.#options;
+    const { print, signal, backoffMs = 1_000 } = this.#options;
     const { part } = state;
     let failures = 0;
     while (!signal.aborted) {
-      const began = performance.now();
+      const startedAt = performance.now();
       const exit = await part.exited();
       if (signal.aborted) return;
       if (state.requested === undefined) {
-        failures = performance.now() - began > RECOVERED_MS ? 1 : failures + 1;
-        const waitMs = Math.min(backoffMs * 2 ** (failures - 1), LONGEST_BACKOFF_MS);
-        const how = exit?.signal ?? `exit code ${exit?.code}`;
-        say(`${part.name} ended (${how}), restarting it in ${waitMs / 1000} s. The end of ${part.log}:`);
-        for (const line of (await part.logTail(LOG_LINES)).split('\n')) say(`  ${shortened(line)}`);
+        failures = performance.now() - startedAt > RECOVERED_MS ? 1 : failures + 1;
+        const waitMs = Math.min(backoffMs * 2 ** (failures - 1), MAX_BACKOFF_MS);
+        const cause = exit?.signal ?? `exit code ${exit?.code}`;
+        print(`${part.name} exited (${cause}), restarting in ${waitMs / 1000} s. Last lines of ${part.log}:`);
+        for (const line of (await part.logTail(LOG_LINES)).split('\n')) print(`  ${truncate(line)}`);
         await state.untilRequested(sleep(waitMs, undefined, { signal }));
       } else failures = 0;
-      if (state.requested === 'stay down')
-        say(`${part.name} is stopped. To start it: make restart PART=${part.name}`);
-      while (state.requested === 'stay down' && !signal.aborted) await state.untilRequested(abortOf(signal));
+      if (state.requested === 'stopped')
+        print(`${part.name} is stopped; start it with: make restart PART=${part.name}`);
+      while (state.requested === 'stopped' && !signal.aborted) await state.untilRequested(abortOf(signal));
       if (!signal.aborted) await this.#start(state);
     }
   }
 
   async #start(state: State): Promise<void> {
-    const { say, signal } = this.#options;
+    const { print, signal } = this.#options;
     try {
       await state.part.start();
       state.settle();
-      say(`${state.part.name} is up again`);
+      print(`${state.part.name} is running again`);
     } catch (error) {
       state.settle(error);
-      const [what = ''] = messageOf(error).split('\n'); // the rest is its log, which follows with its end
-      if (!signal.aborted) say(what);
+      const [summary = ''] = messageOf(error).split('\n'); // the rest is its log, which is printed when the exit is handled
+      if (!signal.aborted) print(summary);
     }
   }
 }
 
+/** A part, its requested state, and the promise of its next start. */
 class State {
   readonly part: SupervisedPart;
-  requested: 'run' | 'stay down' | undefined;
+  requested: 'running' | 'stopped' | undefined;
   #change = Promise.withResolvers<void>();
   #started = Promise.withResolvers<void>();
 
@@ -104,15 +105,15 @@ class State {
     this.#started.promise.catch(() => undefined);
   }
 
-  /** @returns settles with the next start of the part */
-  request(what: 'run' | 'stay down'): Promise<void> {
-    this.requested = what;
+  /** @returns a promise that settles with the next start of the part */
+  request(target: 'running' | 'stopped'): Promise<void> {
+    this.requested = target;
     this.#change.resolve();
     this.#change = Promise.withResolvers();
     return this.#started.promise;
   }
 
-  /** Waits for `end`, or for the next request. */
+  /** Waits for `end` or for the next request, whichever comes first. */
   async untilRequested(end: Promise<unknown>): Promise<void> {
     await Promise.race([end.catch(() => undefined), this.#change.promise]);
   }
@@ -122,7 +123,7 @@ class State {
     if (error === undefined) this.#started.resolve();
     else this.#started.reject(error);
     this.#started = Promise.withResolvers();
-    this.#started.promise.catch(() => undefined); // a start without a request has no one to report to
+    this.#started.promise.catch(() => undefined); // a start that was not requested has no caller to handle its rejection
   }
 }
 
@@ -130,6 +131,6 @@ function abortOf(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
-function shortened(line: string): string {
+function truncate(line: string): string {
   return line.length <= LOG_COLUMNS ? line : `${line.slice(0, LOG_COLUMNS)}…`;
 }

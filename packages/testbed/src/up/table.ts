@@ -5,11 +5,11 @@ export interface Row {
   readonly use: string;
 }
 
-const HEAD: Row = { part: 'PART', version: 'VERSION', address: 'ADDRESS', use: 'HOW TO USE IT' };
+const HEADER: Row = { part: 'PART', version: 'VERSION', address: 'ADDRESS', use: 'USAGE' };
 
-/** Rows in aligned columns, the last one as long as it likes. */
+/** Formats rows as aligned columns; the last column is not padded. */
 export function table(rows: readonly Row[]): string {
-  const all = [HEAD, ...rows];
+  const all = [HEADER, ...rows];
   const width = (column: keyof Row) => Math.max(...all.map((row) => row[column].length)) + 3;
   const [part, version, address] = [width('part'), width('version'), width('address')];
   return all

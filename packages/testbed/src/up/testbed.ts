@@ -28,23 +28,23 @@ export interface Testbed extends AsyncDisposable {
 /** The operator's namespace. */
 const NAMESPACE = 'vmwright-system';
 
-/** Slow enough to be seen, and with what docs/tour.md tries: a prohibited name, and faults. */
+/** Slow enough for state changes to be visible, with the prohibited names and faults that docs/tour.md uses. */
 const CLOUD = {
   config: { simulated: { bootMs: { min: 2_000, max: 5_000 }, stopMs: { min: 500, max: 2_000 } } },
   prohibited: ["root it is the superuser's", 'prod-* kept for the production network'],
   faults: true,
 };
 
-/** One cluster, so that a group need not name one; and the template that the samples are cloned from. */
+/** A single vSphere cluster, so that a VmGroup need not name one, and the template that the samples use. */
 const VCSIM = { inventory: { standaloneHosts: 0 }, templates: ['vm-operator-template'] };
 
-export async function startTestbed(ports: Ports, say: (line: string) => void): Promise<Testbed> {
+export async function startTestbed(ports: Ports, print: (line: string) => void): Promise<Testbed> {
   await using stack = new AsyncDisposableStack();
   const starting = async <T extends AsyncDisposable>(what: string, start: () => Promise<T>): Promise<T> => {
-    say(`starting ${what}`);
-    const began = performance.now();
+    print(`Starting ${what}`);
+    const startedAt = performance.now();
     const started = stack.use(await start());
-    say(`${what} is up (${elapsed(performance.now() - began)})`);
+    print(`${what} is ready (${elapsed(performance.now() - startedAt)})`);
     return started;
   };
   const controlPlane = await starting('kubernetes', () =>
@@ -64,7 +64,7 @@ export async function startTestbed(ports: Ports, say: (line: string) => void): P
     const options = { webhookPort: ports.webhook, statusPort: ports.metrics };
     return startOperator({ cluster, cloud, vcsim, namespace: NAMESPACE, ...options });
   });
-  say('applying the samples of config/samples');
+  print('Applying config/samples');
   await applySamples(controlPlane);
   const owned = stack.move();
   return {
@@ -102,7 +102,7 @@ export function partsOf({
   );
 }
 
-/** Resolved before anything is started, since it may take minutes. */
+/** Resolves all programs before the first part is started, because downloads and builds can take minutes. */
 export async function prepareAssets(): Promise<void> {
   const needed: readonly Program[] = ['etcd', 'kube-apiserver', 'kwok', 'vcsim', 'toxiproxy-server'];
   const assets = new Assets();

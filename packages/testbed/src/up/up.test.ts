@@ -16,12 +16,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { Assets } from '../assets/assets.ts';
 import { bundles } from '../assets/catalog.ts';
 import { consoleCommands, shapeOf } from '../docs/console.ts';
-import { temporaryFolder } from '../process/keeper.ts';
 import { freePort } from '../process/ports.ts';
 import { run, tryRun } from '../process/run.ts';
+import { temporaryFolder } from '../process/run-supervisor.ts';
 import { until } from '../process/until.ts';
 
-/** Without what npm and make put before it, such as our Node. */
+/** PATH without the entries that npm and make add, such as our Node. */
 const SYSTEM_PATH = (process.env.PATH ?? '')
   .split(':')
   .filter((folder) => !folder.includes('node_modules'))
@@ -34,41 +34,43 @@ interface Up {
   readonly dir: string;
   readonly tmp: string;
   readonly port: number;
-  /** All that it has said so far. */
+  /** Everything printed so far. */
   readonly output: () => string;
   readonly exit: Promise<readonly unknown[]>;
 }
 
-/** `make up`, beside any other, with a folder for its files and one for its runs. */
+/** Starts `make up` with its own ports, `VMWRIGHT_UP_DIR` and `TMPDIR`, so that it can run next to others. */
 async function start(env: Record<string, string | undefined> = {}): Promise<Up> {
   const work = await temporaryFolder('up-test');
   const [dir, tmp] = [join(work, 'up'), join(work, 'tmp')];
   mkdirSync(tmp);
-  const port = await firstOf(8);
+  const port = await freePortRange(8);
   const child = spawn('make', ['up'], {
     cwd: ROOT,
-    detached: true, // a group of its own, as a shell gives it: Ctrl-C goes to make and to what it runs
+    detached: true, // its own process group, as in a shell: Ctrl-C reaches make and its children
     env: { ...process.env, PORTS: String(port), VMWRIGHT_UP_DIR: dir, TMPDIR: tmp, ...env },
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
-  const exit = once(child, 'close'); // ended, and all that it said has come
+  const exit = once(child, 'close'); // exited, and all its output was read
   onTestFinished(async () => {
     signal(child, 'SIGKILL');
-    await until(async () => readdirSync(tmp).length === 0, { what: 'all that `make up` started is gone' });
+    await until(async () => readdirSync(tmp).length === 0, {
+      what: 'everything that `make up` started is gone',
+    });
     rmSync(work, { recursive: true });
   });
   return { process: child, dir, tmp, port, output: () => output, exit };
 }
 
-/** To the whole group, if there is still one. */
+/** Signals the process group of `make up` if it is still running. */
 function signal(child: ChildProcessWithoutNullStreams, name: NodeJS.Signals): void {
   if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
     process.kill(-child.pid, name);
 }
 
-/** The first of so many free ports in a row. */
-async function firstOf(count: number): Promise<number> {
+/** Returns the first of `count` consecutive free ports. */
+async function freePortRange(count: number): Promise<number> {
   let ports: number[] = [];
   while (ports.length < count) {
     const port = await freePort();
@@ -79,41 +81,41 @@ async function firstOf(count: number): Promise<number> {
 
 async function ready(up: Up): Promise<void> {
   const file = join(up.dir, 'ready');
-  // The file first, then what it has said: its last line may still be on its way through the pipe.
+  // Waits for the last line as well, because it may still be in the pipe when the file appears.
   const done = async () =>
     (existsSync(file) && up.output().includes('Ctrl-C stops everything')) || up.process.exitCode !== null;
   await until(done, { what: '.vmwright/ready', timeoutMs: 80_000 });
-  if (!existsSync(file)) throw new Error(`it ended: ${up.output()}`);
+  if (!existsSync(file)) throw new Error(`make up exited: ${up.output()}`);
 }
 
-/** Runs a line in a shell that has read `.vmwright/env`. */
+/** Runs a command line in a shell that has sourced `.vmwright/env`. */
 async function shell({ dir }: Up, line: string): Promise<string> {
   return (await run('sh', ['-c', `. ${join(dir, 'env')}; ${line}`])).stdout;
 }
 
-/** Runs the commands of a page as a reader does, in the repository's folder, and compares what they print with the page. */
-async function follow(up: Up, page: string): Promise<void> {
+/** Runs the commands of a documentation page in the repository's folder and compares their output with the page. */
+async function runPage(up: Up, page: string): Promise<void> {
   for (const { line, output } of consoleCommands(readFileSync(join(ROOT, page), 'utf8'))) {
     const script = `cd ${ROOT}; . ${join(up.dir, 'env')}; ${line.replaceAll('.vmwright', up.dir)} 2>&1`;
-    // The PATH of a login shell: what the page needs must come from `env`.
+    // The PATH of a login shell: everything else that the page needs must come from `env`.
     const env = { PATH: SYSTEM_PATH, HOME: dirname(up.tmp) };
-    // `kubectl delete` waits for ever: a hanging command must fail under its own name.
+    // `kubectl delete` waits without a timeout; the limit makes a hanging command fail under its own name.
     const { stdout } = await tryRun('sh', ['-c', script], { env, timeoutMs: 120_000 });
-    const said = stdout.trimEnd() === '' ? [] : stdout.trimEnd().split('\n');
-    expect(said.map(shapeOf), `${page}: ${line}\n${up.output()}`).toEqual(output.map(shapeOf));
+    const printed = stdout.trimEnd() === '' ? [] : stdout.trimEnd().split('\n');
+    expect(printed.map(shapeOf), `${page}: ${line}\n${up.output()}`).toEqual(output.map(shapeOf));
   }
 }
 
-/** Ends with code 1 and one sentence, and leaves nothing. */
-async function expectRefusal(up: Up, sentence: RegExp): Promise<void> {
+/** Expects that `make up` exits with code 1 and the message, prints no stack trace, and leaves no folder behind. */
+async function expectFailure(up: Up, message: RegExp): Promise<void> {
   await up.exit;
-  expect(up.output()).toMatch(sentence);
-  expect(up.output()).toMatch(/^make.*: .* Error 1$/m); // what the program ended with; make itself ends with 2 then
+  expect(up.output()).toMatch(message);
+  expect(up.output()).toMatch(/^make.*: .* Error 1$/m); // exit code of the program; make itself then exits with 2
   expect(up.output()).not.toMatch(/^ {4}at /m);
   expect(existsSync(up.dir)).toBe(false);
 }
 
-test('make up starts everything, says how to use it, and stops without a trace', async () => {
+test('make up starts every part, prints how to use it, and leaves nothing behind when stopped', async () => {
   const up = await start();
   await ready(up);
   for (const part of [
@@ -123,7 +125,7 @@ test('make up starts everything, says how to use it, and stops without a trace',
     'postgresql +18',
     'toxiproxy +2.12.0',
     'cloud +simulated machines',
-    'operator +this one',
+    'operator +this checkout',
   ]) {
     expect(up.output()).toMatch(new RegExp(`^${part}`, 'm'));
   }
@@ -136,7 +138,7 @@ test('make up starts everything, says how to use it, and stops without a trace',
     /^NAME +VMNAME +STATUS +VMID +CPU +AGE\nsample +vmsample +Running +[0-9a-f-]{36} +\d+ +\w+$/m,
   );
   await until(async () => /^myoperator-vms +vmgroup-sample +RUNNING +3 +3 /m.test(await shell(up, groups)), {
-    what: 'the sample of a group runs',
+    what: 'the sample VmGroup is running',
   });
   expect(await shell(up, 'kubectl get nodes')).toMatch(/kubevirt-1 +Ready/);
   expect(await shell(up, 'curl -sf $VCSIM_CONTROL/sessions')).toBeTruthy();
@@ -154,7 +156,7 @@ test('make up starts everything, says how to use it, and stops without a trace',
     'VM default/sample: Running (',
     'VmGroup myoperator-vms/vmgroup-sample: RUNNING (successfully reconciled VmGroup)',
   ])
-    await until(async () => up.output().includes(line), { what: `it prints "${line}"` });
+    await until(async () => up.output().includes(line), { what: `make up prints "${line}"` });
 
   expect(await shell(up, 'curl -sf $OPERATOR_URL/metrics')).toContain('vmwright_vm_orphans');
   expect(readdirSync(join(up.dir, 'logs'))).toContain('operator.log');
@@ -164,45 +166,45 @@ test('make up starts everything, says how to use it, and stops without a trace',
   const recorded = JSON.parse(readFileSync(join(up.tmp, runFolder, 'processes.json'), 'utf8'));
   process.kill(recorded.parts.at(-1).pid, 'SIGKILL');
   await until(
-    async () => up.output().includes('operator ended (SIGKILL), restarting it in 1 s. The end of'),
+    async () => up.output().includes('operator exited (SIGKILL), restarting in 1 s. Last lines of'),
     {
-      what: 'the end of a part is printed',
+      what: 'the exit of the part is printed',
     },
   );
-  await until(async () => up.output().includes('operator is up again'), {
+  await until(async () => up.output().includes('operator is running again'), {
     what: 'the part is restarted',
     timeoutMs: 60_000,
   });
 
   signal(up.process, 'SIGINT');
   await up.exit;
-  expect(up.output()).toContain('everything is stopped');
+  expect(up.output()).toContain('Everything is stopped');
   expect(existsSync(up.dir)).toBe(false);
-  await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left' });
+  await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left behind' });
 });
 
-test('beside make up, every command of the documentation prints what its page shows', async () => {
+test('every documented command prints what its page shows', async () => {
   const up = await start();
   await ready(up);
-  // Our Node and programs, with another Node (or none) on the system's own PATH.
+  // `env` provides our Node and programs even if the system's PATH has another Node, or none.
   const programs = 'node --version; vmwright --help; vmwright-cloud --help';
   const { stdout } = await tryRun('sh', ['-c', `. ${join(up.dir, 'env')}; ${programs}`], {
     env: { PATH: SYSTEM_PATH },
   });
   expect(stdout).toMatch(/^v24\.[\s\S]*^vmwright: [\s\S]*^vmwright-cloud serve /m);
-  for (const page of ['docs/vm.md', 'docs/vmgroup.md', 'docs/tour.md']) await follow(up, page);
-  // A name of a kind wins over a short name: this is why the pages say `cvm`.
+  for (const page of ['docs/vm.md', 'docs/vmgroup.md', 'docs/tour.md']) await runPage(up, page);
+  // A resource name takes precedence over a short name, which is why the pages use `cvm`.
   expect(await shell(up, 'kubectl get vm -o name')).toBe('vm.samplecontroller.k8s.io/sample\n');
 }, 600_000);
 
-test('make restart and make stop name what is wrong', async () => {
+test('make restart without a running make up fails with the remedy', async () => {
   const env = { ...process.env, VMWRIGHT_UP_DIR: await temporaryFolder('no-up') };
   const { code, stderr } = await tryRun('make', ['-C', ROOT, 'restart', 'PART=operator'], { env });
-  expect(stderr).toMatch(/^no `make up` is ready in .*; run `make up` first, in another shell$/m);
+  expect(stderr).toMatch(/^no `make up` is running in .*; start it in another shell first$/m);
   expect(code).toBe(2);
 });
 
-test('without Go or binaries for KubeVirt kwok imitates it and the table says so; a kill leaves nothing', async () => {
+test('without Go and KubeVirt binaries, kwok imitates KubeVirt and the table says so; SIGKILL leaves nothing behind', async () => {
   const work = await temporaryFolder('up-assets');
   onTestFinished(() => rmSync(work, { recursive: true }));
   for (const { name, programs } of bundles) {
@@ -216,34 +218,34 @@ test('without Go or binaries for KubeVirt kwok imitates it and the table says so
     up,
     'kubectl wait --for=jsonpath={.status.printableStatus}=Running virtualmachine/sample --timeout=60s',
   );
-  expect(up.output()).toContain('KubeVirt is imitated by kwok, since virt-controller 1.6.0 is not to be had');
+  expect(up.output()).toContain('KubeVirt is imitated by kwok: virt-controller 1.6.0 is not available');
   signal(up.process, 'SIGKILL');
   await until(async () => readdirSync(up.tmp).length === 0 && !existsSync(up.dir), {
-    what: 'nothing is left',
+    what: 'nothing is left behind',
   });
 });
 
-describe('make up refuses with a sentence and code 1, and leaves nothing behind', () => {
-  test('when a port is taken', async () => {
-    const port = await firstOf(8);
-    const stranger = createServer().listen(port + 3, '127.0.0.1');
-    await once(stranger, 'listening');
+describe('make up exits with code 1 and the remedy, and leaves nothing behind', () => {
+  test('when a port is in use', async () => {
+    const port = await freePortRange(8);
+    const holder = createServer().listen(port + 3, '127.0.0.1');
+    await once(holder, 'listening');
     const up = await start({ PORTS: String(port) });
-    await expectRefusal(
+    await expectFailure(
       up,
-      new RegExp(`port ${port + 3}, wanted for postgres, is in use; end what holds it, or choose`),
+      new RegExp(`port ${port + 3} for postgres is in use; stop the process that uses it, or set PORTS`),
     );
-    stranger.close();
+    holder.close();
   });
 
-  test('when PORTS is no port', async () => {
-    await expectRefusal(
+  test('when PORTS is not a port number', async () => {
+    await expectFailure(
       await start({ PORTS: 'high' }),
       /PORTS=high must be a port number from 1024 to 65528/,
     );
   });
 
-  test('when the cache cannot be written', async () => {
+  test('when the cache folder is not writable', async () => {
     const work = await temporaryFolder('up-cache');
     onTestFinished(() => rmSync(work, { recursive: true }));
     writeFileSync(join(work, 'file'), '');
@@ -252,7 +254,7 @@ describe('make up refuses with a sentence and code 1, and leaves nothing behind'
       VMWRIGHT_ASSETS: '',
       KUBEBUILDER_ASSETS: '',
     });
-    await expectRefusal(
+    await expectFailure(
       up,
       /the cache folder .*file\/vmwright\/assets cannot be used: .*\/file is a file \(EEXIST\); remove it, or set/,
     );
@@ -262,7 +264,7 @@ describe('make up refuses with a sentence and code 1, and leaves nothing behind'
 
   test('when XDG_CACHE_HOME is a folder that cannot be created', async () => {
     const up = await start({ XDG_CACHE_HOME: UNUSABLE, VMWRIGHT_ASSETS: '', KUBEBUILDER_ASSETS: '' });
-    await expectRefusal(
+    await expectFailure(
       up,
       /the cache folder .*\/nope\/vmwright\/assets cannot be used: .*, or set XDG_CACHE_HOME to another folder/,
     );
@@ -270,7 +272,7 @@ describe('make up refuses with a sentence and code 1, and leaves nothing behind'
 
   test('when VMWRIGHT_UP_DIR is a folder that cannot be created', async () => {
     const up = await start({ VMWRIGHT_UP_DIR: UNUSABLE });
-    await expectRefusal(
+    await expectFailure(
       up,
       /the folder of `make up` .*\/nope cannot be used: .*, or set VMWRIGHT_UP_DIR to another folder/,
     );
@@ -278,35 +280,37 @@ describe('make up refuses with a sentence and code 1, and leaves nothing behind'
 
   test('when the disk is full', async () => {
     const up = await start({ VMWRIGHT_MIN_FREE_MB: String(Number.MAX_SAFE_INTEGER) });
-    await expectRefusal(
+    await expectFailure(
       up,
-      /has \d+ MB left, and the testbed needs \d+ MB; free some, or set TMPDIR to a folder elsewhere/,
+      /has \d+ MB free, but the testbed needs \d+ MB; free some space, or set TMPDIR to a folder on another disk/,
     );
   });
 
-  test('when another make up has the folder', async () => {
+  test('when another make up uses the folder', async () => {
     const work = await temporaryFolder('up-busy');
     onTestFinished(() => rmSync(work, { recursive: true }));
     writeFileSync(join(work, 'ready'), `${process.pid}\n`);
     const up = await start({ VMWRIGHT_UP_DIR: work });
-    await expectRefusal(
+    await expectFailure(
       up,
-      /belongs to a `make up` that is running \(process \d+\); end it, or set VMWRIGHT_UP_DIR/,
+      /is in use by another `make up` \(process \d+\); stop it, or set VMWRIGHT_UP_DIR/,
     );
     expect(readdirSync(work)).toEqual(['ready']);
   });
 });
 
-test('a Ctrl-C while it starts leaves nothing', async () => {
+test('Ctrl-C during startup leaves nothing behind', async () => {
   const up = await start();
-  await until(async () => up.output().includes('kubernetes is up'), { what: 'it is half started' });
+  await until(async () => up.output().includes('kubernetes is ready'), {
+    what: 'the control plane is started',
+  });
   signal(up.process, 'SIGINT');
   await up.exit;
-  await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left' });
+  await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left behind' });
   expect(existsSync(up.dir)).toBe(false);
 });
 
-/** A PATH with what the testbed calls, and no Go. */
+/** Returns a PATH with the commands that the testbed runs, but without Go. */
 async function pathWithoutGo(work: string): Promise<string> {
   const bin = join(work, 'bin');
   mkdirSync(bin);

@@ -2,44 +2,44 @@ import { messageOf } from '@vmwright/core';
 import { request } from 'undici';
 import { TestbedError } from '../errors.ts';
 
-/** Something that shall go wrong in the simulator. */
+/** Rule that injects a fault into the simulator. */
 export type FaultRule = (
   | {
-      /** A vim25 method, such as `CloneVM_Task`: the call itself fails. */
+      /** vim25 method, such as `CloneVM_Task`. The call itself fails. */
       readonly method: string;
     }
   | {
-      /** A task, such as `CloneVm`: the call succeeds, and the task it has started fails. */
+      /** Task, such as `CloneVm`. The call succeeds, and the task that it starts fails. */
       readonly task: string;
     }
 ) & {
-  /** A vim25 fault, such as `NoPermission`. */
+  /** vim25 fault type, such as `NoPermission`. */
   readonly fault: string;
   readonly message?: string;
-  /** How many matching calls pass first. @default 0 */
+  /** Number of matching calls that succeed before the first fault. @default 0 */
   readonly skip?: number;
-  /** How often it strikes; 0 is always. @default 0 */
+  /** Maximum number of injected faults; 0 for no limit. @default 0 */
   readonly max?: number;
-  /** That it strikes a matching call, more than 0 and at most 1. @default 1 */
+  /** Probability that a matching call gets the fault, in (0, 1]. @default 1 */
   readonly probability?: number;
-  /** Only calls on objects of this type, such as `VirtualMachine`. */
+  /** Limits the rule to objects of this type, such as `VirtualMachine`. */
   readonly objectType?: string;
-  /** Only calls on inventory objects of this name. */
+  /** Limits the rule to inventory objects with this name. */
   readonly objectName?: string;
 };
 
 export interface FaultState {
   readonly fault: string;
-  /** Calls that matched the rule. */
+  /** Number of calls that matched the rule. */
   readonly seen: number;
-  /** Calls that were given the fault. */
+  /** Number of calls that got the fault. */
   readonly injected: number;
 }
 
 export interface Delays {
-  /** Milliseconds by method (`CloneVM_Task`): the call is answered late, and carried out even if nobody waits any more. */
+  /** Delay of the response in ms, by method (`CloneVM_Task`). The call is executed even if the client disconnects. */
   readonly methods?: Readonly<Record<string, number>>;
-  /** Milliseconds by task (`CloneVm`, `PowerOn`, `PowerOff`, `ReconfigVm`, `Destroy`): it stays `running` for so long. */
+  /** Additional time in state `running` in ms, by task (`CloneVm`, `PowerOn`, `PowerOff`, `ReconfigVm`, `Destroy`). */
   readonly tasks?: Readonly<Record<string, number>>;
 }
 
@@ -58,7 +58,7 @@ export interface VmState {
   readonly cpuDemandMhz?: number;
   readonly guestMemoryMb?: number;
   readonly hostMemoryMb?: number;
-  /** Empty for none. */
+  /** IP address of the guest; an empty string removes it. */
   readonly ip?: string;
 }
 
@@ -68,7 +68,7 @@ export interface VcsimSession {
   readonly calls: number;
 }
 
-/** What a test can do to the simulated vCenter behind its back. */
+/** Client for the simulator's control port: injects faults and changes the inventory. */
 export class VcsimControl {
   readonly url: string;
 
@@ -77,110 +77,110 @@ export class VcsimControl {
   }
 
   async fault(rule: FaultRule): Promise<void> {
-    await this.#ask('POST', '/faults', rule);
+    await this.#request('POST', '/faults', rule);
   }
 
-  /** What became of the rules, in the order they were given. */
+  /** Returns the fault rules and their counters, in the order in which they were added. */
   async faults(): Promise<readonly FaultState[]> {
     return this.#read('/faults', listOf(isFaultState));
   }
 
   async clearFaults(): Promise<void> {
-    await this.#ask('DELETE', '/faults');
+    await this.#request('DELETE', '/faults');
   }
 
-  /** The next `count` calls are answered with this HTTP status and no SOAP. */
+  /** Responds to the next `count` calls with this HTTP status and without a SOAP body. */
   async status(code: number, count = 1): Promise<void> {
-    await this.#ask('PUT', '/status', { code, count });
+    await this.#request('PUT', '/status', { code, count });
   }
 
   async clearStatus(): Promise<void> {
-    await this.#ask('DELETE', '/status');
+    await this.#request('DELETE', '/status');
   }
 
-  /** Resets all open connections of clients, whatever is under way on them, and tells how many there were. */
+  /** Resets all open client connections, including those with calls in flight. @returns the number of connections */
   async drop(): Promise<number> {
-    return numberIn(await this.#ask('POST', '/drop'), 'dropped');
+    return numberIn(await this.#request('POST', '/drop'), 'dropped');
   }
 
   /**
-   * Replaces the delays of methods, of tasks, or both. A change reaches those who wait already, hence a test that wants
-   * to see a running task sets an hour and clears it.
+   * Replaces the delays of methods, of tasks, or both. A change also applies to calls and tasks that are being delayed, so a test
+   * can set an hour to observe a running task and then clear the delay.
    */
   async delay(delays: Delays): Promise<void> {
-    await this.#ask('PUT', '/delays', delays);
+    await this.#request('PUT', '/delays', delays);
   }
 
   async clearDelays(): Promise<void> {
-    await this.#ask('DELETE', '/delays');
+    await this.#request('DELETE', '/delays');
   }
 
-  /** For sessions that begin from now on; an idle one ends after one to two timeouts. */
+  /** Sets the idle timeout of sessions that begin from now on. An idle session ends after one to two timeouts. */
   async sessionTimeout(ms: number): Promise<void> {
-    await this.#ask('PUT', '/session-timeout', { ms });
+    await this.#request('PUT', '/session-timeout', { ms });
   }
 
   async sessions(): Promise<readonly VcsimSession[]> {
     return this.#read('/sessions', listOf(isSession));
   }
 
-  /** Ends all sessions at once, also those with a call for updates under way, and tells how many there were. */
+  /** Ends all sessions, including those with a pending WaitForUpdatesEx. @returns the number of sessions */
   async expireSessions(): Promise<number> {
-    return numberIn(await this.#ask('DELETE', '/sessions'), 'expired');
+    return numberIn(await this.#request('DELETE', '/sessions'), 'expired');
   }
 
-  /** By name (`DC0_C0_H0`) or reference (`host-21`). Watchers are sent updates. */
+  /** Changes a host, by name (`DC0_C0_H0`) or reference (`host-21`). Property collectors are notified. */
   async host(name: string, state: HostState): Promise<void> {
-    await this.#ask('PATCH', `/hosts/${encodeURIComponent(name)}`, state);
+    await this.#request('PATCH', `/hosts/${encodeURIComponent(name)}`, state);
   }
 
-  /** By name (`DC0_C0_RP0_VM0`) or reference (`vm-54`). Watchers are sent updates. */
+  /** Changes a VM, by name (`DC0_C0_RP0_VM0`) or reference (`vm-54`). Property collectors are notified. */
   async vm(name: string, state: VmState): Promise<void> {
-    await this.#ask('PATCH', `/vms/${encodeURIComponent(name)}`, state);
+    await this.#request('PATCH', `/vms/${encodeURIComponent(name)}`, state);
   }
 
-  /** How often each method was called, whatever it was answered. */
+  /** Returns the number of calls by method, including failed ones. */
   async calls(): Promise<Readonly<Record<string, number>>> {
     return this.#read('/calls', isCounts);
   }
 
   async resetCalls(): Promise<void> {
-    await this.#ask('DELETE', '/calls');
+    await this.#request('DELETE', '/calls');
   }
 
   async #read<T>(path: string, is: (value: unknown) => value is T): Promise<T> {
-    const answer = await this.#ask('GET', path);
-    if (is(answer)) return answer;
-    throw failed(`GET ${path}`, `it answered ${JSON.stringify(answer)}`);
+    const response = await this.#request('GET', path);
+    if (is(response)) return response;
+    throw failed(`GET ${path}`, `unexpected response ${JSON.stringify(response)}`);
   }
 
-  async #ask(
+  async #request(
     method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     path: string,
     body?: object,
   ): Promise<unknown> {
     const what = `${method} ${path}`;
     let status: number;
-    let answer: unknown;
+    let result: unknown;
     try {
-      // One connection a request: a kept one would be dead after the restart that a test has in mind.
+      // No keep-alive: tests restart the simulator, and a stale connection would fail the next request.
       const response = await request(`${this.url}${path}`, {
         method,
         reset: true,
         ...(body && { body: JSON.stringify(body) }),
       });
       status = response.statusCode;
-      answer = await response.body.json();
+      result = await response.body.json();
     } catch (error) {
       throw failed(what, messageOf(error), error);
     }
-    if (status !== 200) throw failed(what, isRefusal(answer) ? answer.error : `HTTP status ${status}`);
-    return answer;
+    if (status !== 200) throw failed(what, isErrorResponse(result) ? result.error : `HTTP status ${status}`);
+    return result;
   }
 }
 
-function failed(what: string, why: string, cause?: unknown): TestbedError {
-  return new TestbedError('REQUEST_FAILED', `vcsim's control port did not carry out ${what}: ${why}`, {
+function failed(what: string, reason: string, cause?: unknown): TestbedError {
+  return new TestbedError('REQUEST_FAILED', `${what} on vcsim's control port failed: ${reason}`, {
     cause,
   });
 }
@@ -189,7 +189,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-function isRefusal(value: unknown): value is { readonly error: string } {
+function isErrorResponse(value: unknown): value is { readonly error: string } {
   return isObject(value) && 'error' in value && typeof value.error === 'string';
 }
 
@@ -213,11 +213,11 @@ function listOf<T>(is: (value: unknown) => value is T) {
   return (value: unknown): value is readonly T[] => Array.isArray(value) && value.every(is);
 }
 
-function numberIn(answer: unknown, field: string): number {
-  const number = isCounts(answer) ? answer[field] : undefined;
+function numberIn(response: unknown, field: string): number {
+  const number = isCounts(response) ? response[field] : undefined;
   if (number !== undefined) return number;
   throw new TestbedError(
     'REQUEST_FAILED',
-    `vcsim's control port tells no ${field}: ${JSON.stringify(answer)}`,
+    `vcsim's control port returned no ${field}: ${JSON.stringify(response)}`,
   );
 }

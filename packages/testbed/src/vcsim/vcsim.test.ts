@@ -1,10 +1,10 @@
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
-  type Answer,
   faultOf,
   type Ref,
   SoapClient,
+  type SoapResponse,
   serviceInstance,
   sessionManager,
   specOf,
@@ -29,9 +29,9 @@ let clones = 0;
 beforeAll(async () => {
   vcsim = await startVcsim();
   await using first = await loggedIn();
-  template = await found(first, 'VirtualMachine', 'DC0_C0_RP0_VM0');
-  folder = await found(first, 'Folder', 'vm');
-  host = await found(first, 'HostSystem', 'DC0_C0_H0');
+  template = await mustFind(first, 'VirtualMachine', 'DC0_C0_RP0_VM0');
+  folder = await mustFind(first, 'Folder', 'vm');
+  host = await mustFind(first, 'HostSystem', 'DC0_C0_H0');
 });
 
 afterAll(() => vcsim[Symbol.asyncDispose]());
@@ -46,14 +46,14 @@ beforeEach(async () => {
 });
 
 async function loggedIn(): Promise<SoapClient> {
-  const its = new SoapClient(vcsim);
-  expect(await its.login(vcsim.username, vcsim.password)).toMatchObject({ status: 200 });
-  return its;
+  const session = new SoapClient(vcsim);
+  expect(await session.login(vcsim.username, vcsim.password)).toMatchObject({ status: 200 });
+  return session;
 }
 
-async function found(its: SoapClient, type: string, name: string): Promise<Ref> {
-  const object = await its.find(type, name);
-  if (object === undefined) throw new Error(`there is no ${type} ${name}`);
+async function mustFind(session: SoapClient, type: string, name: string): Promise<Ref> {
+  const object = await session.find(type, name);
+  if (object === undefined) throw new Error(`${type} ${name} does not exist`);
   return object;
 }
 
@@ -65,67 +65,70 @@ function clone(config = ''): Promise<Ref> {
   return client.start('CloneVM_Task', template, args);
 }
 
-function currentTime(): Promise<Answer> {
+function currentTime(): Promise<SoapResponse> {
   return client.call('CurrentTime', serviceInstance);
 }
 
-/** The next answer for updates, once the simulator has been asked: nothing that follows can come too early. */
-async function waiting(collector: Ref, version: string): Promise<{ readonly answer: Promise<Answer> }> {
+/** Calls WaitForUpdatesEx and waits until the simulator has received the call. */
+async function waitForUpdates(
+  collector: Ref,
+  version: string,
+): Promise<{ readonly response: Promise<SoapResponse> }> {
   const before = (await vcsim.control.calls()).WaitForUpdatesEx ?? 0;
-  const answer = client.updates(collector, version);
-  answer.catch(() => undefined); // whoever awaits it is told; until then it must not end the run
+  const response = client.updates(collector, version);
+  response.catch(() => undefined); // not an unhandled rejection before the caller awaits it
   await until(async () => ((await vcsim.control.calls()).WaitForUpdatesEx ?? 0) > before, {
-    what: 'a call for updates under way',
+    what: 'the simulator has received WaitForUpdatesEx',
   });
-  return { answer };
+  return { response };
 }
 
-test('lets in its user and nobody else', async () => {
-  await using stranger = new SoapClient(vcsim);
-  const refused = await stranger.login(vcsim.username, 'wrong');
-  expect(refused.status).toBe(500);
-  expect(faultOf(refused)).toBe('InvalidLogin');
-  expect(faultOf(await stranger.login('root', vcsim.password))).toBe('InvalidLogin');
-  expect((await stranger.login(vcsim.username, vcsim.password)).text).toContain(
+test('only the configured user can log in', async () => {
+  await using other = new SoapClient(vcsim);
+  const rejected = await other.login(vcsim.username, 'wrong');
+  expect(rejected.status).toBe(500);
+  expect(faultOf(rejected)).toBe('InvalidLogin');
+  expect(faultOf(await other.login('root', vcsim.password))).toBe('InvalidLogin');
+  expect((await other.login(vcsim.username, vcsim.password)).text).toContain(
     `<userName>${vcsim.username}</userName>`,
   );
 });
 
-test('shows a certificate that can be verified', async () => {
-  const { ca: foreign } = await startedElsewhere();
-  await using stranger = new SoapClient({ url: vcsim.url, ca: foreign });
-  await expect(stranger.login(vcsim.username, vcsim.password)).rejects.toMatchObject({
+test('a client that does not trust the certificate cannot connect', async () => {
+  const { ca: otherCa } = await startOther();
+  await using other = new SoapClient({ url: vcsim.url, ca: otherCa });
+  await expect(other.login(vcsim.username, vcsim.password)).rejects.toMatchObject({
     code: expect.stringMatching(/SELF_SIGNED|SIGNATURE|VERIFY/),
   });
 
-  async function startedElsewhere(): Promise<Vcsim> {
-    await using other = await startVcsim({ inventory: { vms: 0 } });
-    return other;
+  async function startOther(): Promise<Vcsim> {
+    await using vcenter = await startVcsim({ inventory: { vms: 0 } });
+    return vcenter;
   }
 });
 
-test('a clone has the cpu and memory asked for', async () => {
+test('a clone has the requested CPUs and memory', async () => {
   const task = await clone('<config><numCPUs>6</numCPUs><memoryMB>12288</memoryMB></config>');
   expect(await client.finished(task)).toBe('success');
-  const vm = await found(client, 'VirtualMachine', `clone-${clones}`);
+  const vm = await mustFind(client, 'VirtualMachine', `clone-${clones}`);
   expect(await client.property(vm, 'config.hardware.numCPU')).toBe('6');
   expect(await client.property(vm, 'config.hardware.memoryMB')).toBe('12288');
   expect(await client.property(template, 'config.hardware.numCPU')).not.toBe('6');
 });
 
-test('a call that names a missing object is refused, and leaves no lock behind', async () => {
-  const elsewhere =
+test('a call with a missing object in its arguments is rejected and leaves no lock behind', async () => {
+  const missingHost =
     '<spec><location><host type="HostSystem">host-0</host></location><powerOn>false</powerOn></spec>';
-  const refused = await client.call(
+  const rejected = await client.call(
     'CloneVM_Task',
     template,
-    `${xml('folder', folder)}<name>x</name>${elsewhere}`,
+    `${xml('folder', folder)}<name>x</name>${missingHost}`,
   );
-  expect(faultOf(refused)).toBe('ManagedObjectNotFound');
+  expect(faultOf(rejected)).toBe('ManagedObjectNotFound');
   expect(await client.finished(await clone())).toBe('success');
 });
 
-test('a custom attribute of a missing object is refused, and leaves no lock behind', async () => {
+test('setting a custom attribute on a missing object is rejected and leaves no lock behind', async () => {
   const manager = { type: 'CustomFieldsManager', value: 'CustomFieldsManager' };
   const added = await client.call('AddCustomFieldDef', manager, '<name>owner</name>');
   const key = /<key>(\d+)</.exec(added.text)?.[1] ?? '';
@@ -136,7 +139,7 @@ test('a custom attribute of a missing object is refused, and leaves no lock behi
   expect(await client.property(folder, 'customValue')).toContain('<value>me</value>');
 });
 
-test('a fault strikes exactly the call it is meant for', async () => {
+test('skip and max select the calls that get a fault', async () => {
   const rule = { method: 'CurrentTime', fault: 'NoPermission', message: 'not <you>', skip: 2, max: 1 };
   await vcsim.control.fault(rule);
   const answers = [await currentTime(), await currentTime(), await currentTime(), await currentTime()];
@@ -146,16 +149,16 @@ test('a fault strikes exactly the call it is meant for', async () => {
   expect(await vcsim.control.faults()).toMatchObject([{ fault: 'NoPermission', seen: 4, injected: 1 }]);
 });
 
-test('a fault strikes as often as it shall when calls come at once', async () => {
+test('skip and max are exact for concurrent calls', async () => {
   await vcsim.control.fault({ method: 'CurrentTime', fault: 'InvalidState', skip: 20, max: 10 });
   const answers = await Promise.all(Array.from({ length: 50 }, currentTime));
   expect(answers.filter((answer) => faultOf(answer) === 'InvalidState')).toHaveLength(10);
 });
 
-test('a fault can be kept to one object', async () => {
+test('a fault rule can be limited to one object', async () => {
   const only = { objectType: 'VirtualMachine', objectName: 'DC0_C0_RP0_VM0' };
   await vcsim.control.fault({ method: 'RefreshStorageInfo', fault: 'InvalidState', ...only });
-  const other = await found(client, 'VirtualMachine', 'DC0_C0_RP0_VM1');
+  const other = await mustFind(client, 'VirtualMachine', 'DC0_C0_RP0_VM1');
   expect(faultOf(await client.call('RefreshStorageInfo', template))).toBe('InvalidState');
   expect(faultOf(await client.call('RefreshStorageInfo', other))).toBe(undefined);
 
@@ -166,7 +169,7 @@ test('a fault can be kept to one object', async () => {
   expect(await Promise.all(states)).toEqual(['error', 'success']);
 });
 
-test('a fault can end a task instead of a call', async () => {
+test('a fault rule can fail a task instead of a call', async () => {
   const message = 'The host does not have sufficient memory';
   await vcsim.control.fault({ task: 'CloneVm', fault: 'InsufficientMemoryResourcesFault', message, max: 1 });
   const task = await clone();
@@ -178,39 +181,39 @@ test('a fault can end a task instead of a call', async () => {
   expect(await client.finished(await clone())).toBe('success');
 });
 
-test('answers with a status as many times as told', async () => {
+test('status returns an HTTP status for the given number of calls', async () => {
   await vcsim.control.status(503, 2);
   const answers = [await currentTime(), await currentTime(), await currentTime()];
   expect(answers.map(({ status }) => status)).toEqual([503, 503, 200]);
   expect(answers[0]?.text).not.toContain('Envelope');
 });
 
-test('drops connections, and who asks again misses nothing', async () => {
+test('after a dropped connection, WaitForUpdatesEx with the last version misses no update', async () => {
   const collector = await client.watch([template], 'guest.ipAddress');
   const version = versionOf((await client.updates(collector, '')).text);
-  const { answer } = await waiting(collector, version);
+  const { response } = await waitForUpdates(collector, version);
   expect(await vcsim.control.drop()).toBeGreaterThan(0);
-  await expect(answer).rejects.toThrow();
+  await expect(response).rejects.toThrow();
 
   await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.9.8.7' });
   const { text } = await client.updates(collector, version);
   expect(text).toContain('10.9.8.7');
-  // As after an answer that was lost on its way: the version in hand brings the same once more.
+  // As after a lost response: the same version returns the same updates again.
   expect((await client.updates(collector, version)).text).toBe(text);
   expect(faultOf(await client.updates(collector, 'no-such-version'))).toBe('InvalidCollectorVersion');
 });
 
-test('who asks without a version is told everything, also a second time', async () => {
+test('WaitForUpdatesEx without a version returns everything, also the second time', async () => {
   const collector = await client.watch([template], 'name');
   const { text } = await client.updates(collector, '');
   expect(text).toContain('DC0_C0_RP0_VM0');
-  // As after a first answer that was lost on its way: it has brought no version, so none can be asked for.
+  // As after a lost first response: the client has no version to continue from.
   const again = (await client.updates(collector, '')).text;
   expect(again).toContain('<kind>enter</kind>');
   expect(again).toContain('DC0_C0_RP0_VM0');
-  const { answer } = await waiting(collector, versionOf(again));
+  const { response } = await waitForUpdates(collector, versionOf(again));
   expect(await client.finished(await rename(template, 'renamed'))).toBe('success');
-  expect((await answer).text).toContain('renamed');
+  expect((await response).text).toContain('renamed');
   expect(await client.finished(await rename(template, 'DC0_C0_RP0_VM0'))).toBe('success');
 
   function rename(vm: Ref, name: string): Promise<Ref> {
@@ -218,7 +221,7 @@ test('who asks without a version is told everything, also a second time', async 
   }
 });
 
-test('an object that is destroyed leaves, and one that is made enters, each in one answer', async () => {
+test('a created object enters and a destroyed object leaves, each in one update', async () => {
   const view = await client.start(
     'CreateContainerView',
     { type: 'ViewManager', value: 'ViewManager' },
@@ -238,7 +241,7 @@ test('an object that is destroyed leaves, and one that is made enters, each in o
   );
   const first = versionOf((await client.updates(collector, '')).text);
   expect(await client.finished(await clone())).toBe('success');
-  const vm = await found(client, 'VirtualMachine', `clone-${clones}`);
+  const vm = await mustFind(client, 'VirtualMachine', `clone-${clones}`);
   const made = (await client.updates(collector, first)).text;
   expect(made.match(/<kind>\w+</g)).toEqual(['<kind>enter<']);
   expect(made).toContain(`clone-${clones}<`);
@@ -249,22 +252,22 @@ test('an object that is destroyed leaves, and one that is made enters, each in o
   expect(destroyed).toContain(`>${vm.value}<`);
 });
 
-test('carries out a call that was dropped while it was slow', async () => {
+test('a delayed call is executed after its connection was dropped', async () => {
   await vcsim.control.delay({ methods: { CloneVM_Task: HOUR } });
-  const answer = clone();
-  answer.catch(() => undefined);
+  const response = clone();
+  response.catch(() => undefined);
   await until(async () => (await vcsim.control.calls()).CloneVM_Task === 1, {
-    what: 'the call under way',
+    what: 'the simulator has received the call',
   });
   await vcsim.control.drop();
-  await expect(answer).rejects.toThrow();
+  await expect(response).rejects.toThrow();
   expect(await client.find('VirtualMachine', `clone-${clones}`)).toBe(undefined);
 
   await vcsim.control.clearDelays();
-  await until(() => client.find('VirtualMachine', `clone-${clones}`), { what: 'the clone' });
+  await until(() => client.find('VirtualMachine', `clone-${clones}`), { what: 'the clone exists' });
 });
 
-test('slow tasks run side by side, and end when the delay does', async () => {
+test('delayed tasks run concurrently and finish when the delay is cleared', async () => {
   await vcsim.control.delay({ tasks: { CloneVm_Task: HOUR } });
   const tasks = [await clone(), await clone()];
   for (const task of tasks) expect(await client.property(task, 'info.state')).toBe('running');
@@ -276,20 +279,20 @@ test('slow tasks run side by side, and end when the delay does', async () => {
   expect(await client.find('VirtualMachine', `clone-${clones}`)).toBeDefined();
 });
 
-test('what was asked for is among the recent tasks, and no steps of it', async () => {
+test('recentTask lists the requested task but not its internal subtasks', async () => {
   const manager = { type: 'TaskManager', value: 'TaskManager' };
   const listed = async () =>
     (await client.property(manager, 'recentTask'))?.match(/task-\d+(?=<)/g)?.map(String) ?? [];
   const before = await listed();
-  const task = await clone(); // which makes a machine, by a task of its own
+  const task = await clone(); // creates the VM in a subtask
   expect(await client.finished(task)).toBe('success');
   const added = (await listed()).filter((each) => !before.includes(each));
   expect(added).toEqual([task.value]);
 });
 
-test('a slow task that is cancelled stays so, and one whose object goes away fails', async () => {
+test('a cancelled delayed task stays cancelled, and one with a destroyed object fails', async () => {
   expect(await client.finished(await clone())).toBe('success');
-  const vm = await found(client, 'VirtualMachine', `clone-${clones}`);
+  const vm = await mustFind(client, 'VirtualMachine', `clone-${clones}`);
   await vcsim.control.delay({ tasks: { CloneVm: HOUR, ReconfigVm: HOUR } });
   const cancelled = await clone();
   await client.call('CancelTask', cancelled);
@@ -303,19 +306,21 @@ test('a slow task that is cancelled stays so, and one whose object goes away fai
   expect(await client.find('VirtualMachine', `clone-${clones}`)).toBe(undefined);
 });
 
-test('ends idle sessions', async () => {
+test('idle sessions expire', async () => {
   await vcsim.control.sessionTimeout(20);
   await using idle = await loggedIn();
-  await until(async () => (await vcsim.control.sessions()).length === 1, { what: 'the idle session gone' });
+  await until(async () => (await vcsim.control.sessions()).length === 1, {
+    what: 'the idle session has expired',
+  });
   expect(faultOf(await idle.call('CurrentTime', serviceInstance))).toBe('NotAuthenticated');
   await vcsim.control.sessionTimeout(HOUR);
 });
 
-test('ends all sessions at once, whatever is under way', async () => {
+test('expireSessions ends all sessions and pending calls', async () => {
   const collector = await client.watch([template], 'guest.ipAddress');
-  const { answer } = await waiting(collector, versionOf((await client.updates(collector, '')).text));
+  const { response } = await waitForUpdates(collector, versionOf((await client.updates(collector, '')).text));
   expect(await vcsim.control.expireSessions()).toBe(1);
-  expect(faultOf(await answer)).toBe('NotAuthenticated');
+  expect(faultOf(await response)).toBe('NotAuthenticated');
   expect(faultOf(await currentTime())).toBe('NotAuthenticated');
   const read = await client.retrieve(specOf([template], 'name'));
   expect([read.status, faultOf(read)]).toEqual([200, 'NotAuthenticated']);
@@ -324,9 +329,9 @@ test('ends all sessions at once, whatever is under way', async () => {
   expect((await currentTime()).status).toBe(200);
 });
 
-test('a host has the GPUs, the maintenance and the connection it is given, and watchers hear of it', async () => {
+test('GPUs, maintenance mode and connection state of a host can be set, and watchers are notified', async () => {
   const collector = await client.watch([host], 'runtime');
-  const { answer } = await waiting(collector, versionOf((await client.updates(collector, '')).text));
+  const { response } = await waitForUpdates(collector, versionOf((await client.updates(collector, '')).text));
   await vcsim.control.host('DC0_C0_H0', {
     gpus: 2,
     gpuModel: 'NVIDIA H100',
@@ -335,14 +340,14 @@ test('a host has the GPUs, the maintenance and the connection it is given, and w
     cpuUsageMhz: 1234,
     memoryUsageMb: 4321,
   });
-  expect((await answer).text).toContain('<inMaintenanceMode>true<');
+  expect((await response).text).toContain('<inMaintenanceMode>true<');
   expect(await client.property(host, 'runtime.inMaintenanceMode')).toBe('true');
   expect(await client.property(host, 'summary.runtime.connectionState')).toBe('notResponding');
   expect(await client.property(host, 'summary.quickStats.overallCpuUsage')).toBe('1234');
   expect(await client.property(host, 'summary.quickStats.overallMemoryUsage')).toBe('4321');
   expect(await devices()).toEqual([2, 2, 2]);
   expect(
-    await client.property(await found(client, 'HostSystem', 'DC0_C0_H1'), 'config.graphicsInfo'),
+    await client.property(await mustFind(client, 'HostSystem', 'DC0_C0_H1'), 'config.graphicsInfo'),
   ).not.toContain('H100');
 
   await vcsim.control.host('DC0_C0_H0', { gpus: 0, maintenance: false, connection: 'connected' });
@@ -356,12 +361,12 @@ test('a host has the GPUs, the maintenance and the connection it is given, and w
   }
 });
 
-test('a machine has the usage and the address it is given, and watchers hear of it', async () => {
+test('usage and IP address of a VM can be set, and watchers are notified', async () => {
   const collector = await client.watch([template], 'summary.quickStats.overallCpuDemand');
-  const { answer } = await waiting(collector, versionOf((await client.updates(collector, '')).text));
+  const { response } = await waitForUpdates(collector, versionOf((await client.updates(collector, '')).text));
   const usage = { cpuUsageMhz: 11, cpuDemandMhz: 22, guestMemoryMb: 33, hostMemoryMb: 44 };
   await vcsim.control.vm('DC0_C0_RP0_VM0', { ...usage, ip: '10.1.2.3' });
-  expect((await answer).text).toMatch(/>22</);
+  expect((await response).text).toMatch(/>22</);
   const paths = ['overallCpuUsage', 'overallCpuDemand', 'guestMemoryUsage', 'hostMemoryUsage'];
   const read = paths.map((path) => client.property(template, `summary.quickStats.${path}`));
   expect(await Promise.all(read)).toEqual(['11', '22', '33', '44']);
@@ -372,7 +377,7 @@ test('a machine has the usage and the address it is given, and watchers hear of 
   expect(await client.property(template, 'guest.ipAddress')).toBe(undefined);
 });
 
-test('counts calls by method, answered or not', async () => {
+test('calls are counted by method, including failed ones', async () => {
   await Promise.all([currentTime(), currentTime(), currentTime()]);
   await vcsim.control.status(503);
   await currentTime();
@@ -382,7 +387,7 @@ test('counts calls by method, answered or not', async () => {
   expect(await vcsim.control.calls()).toEqual({});
 });
 
-test('counts sessions', async () => {
+test('sessions lists open sessions', async () => {
   expect(await vcsim.control.sessions()).toMatchObject([{ user: vcsim.username }]);
   await using second = await loggedIn();
   expect(await vcsim.control.sessions()).toHaveLength(2);
@@ -390,9 +395,9 @@ test('counts sessions', async () => {
   expect(await vcsim.control.sessions()).toHaveLength(1);
 });
 
-test('refuses what it does not understand with a sentence, and goes on', async () => {
+test('invalid control requests are rejected with a reason, and the simulator keeps running', async () => {
   const { control } = vcsim;
-  const refusals = [
+  const rejections = [
     control.fault({ method: 'CloneVM_Task', fault: 'NoSuchFault' }),
     control.fault({ method: 'NoSuchMethod', fault: 'NoPermission' }),
     control.fault({ method: 'CloneVM_Task', fault: 'NoPermission', skip: -1 }),
@@ -403,27 +408,27 @@ test('refuses what it does not understand with a sentence, and goes on', async (
     control.host('DC0_C0_H0', { gpus: 1.5 }),
     control.host('DC0_C0_H0', {}),
     control.vm('DC0_C0_RP0_VM0', { ip: 'nowhere' }),
-  ].map((refusal) => expect(refusal).rejects.toMatchObject({ code: 'REQUEST_FAILED' }));
-  await Promise.all(refusals);
-  await expect(control.host('no-such-host', { gpus: 1 })).rejects.toThrow('there is no host "no-such-host"');
+  ].map((request) => expect(request).rejects.toMatchObject({ code: 'REQUEST_FAILED' }));
+  await Promise.all(rejections);
+  await expect(control.host('no-such-host', { gpus: 1 })).rejects.toThrow('host "no-such-host" not found');
   expect((await currentTime()).status).toBe(200);
 });
 
-test('says so when its port is in use', async () => {
+test('fails with PORT_BUSY when its port is in use', async () => {
   const port = await freePort();
   const holder = createServer();
   await new Promise<void>((listening) => holder.listen(port, '127.0.0.1', listening));
   await expect(startVcsim({ port })).rejects.toMatchObject({
     code: 'PORT_BUSY',
-    message: expect.stringMatching(`port ${port}, wanted for vcsim, is in use`),
+    message: expect.stringMatching(`port ${port} for vcsim is in use`),
   });
   const { code, stderr } = await tryRun(await new Assets().path('vcsim'), [`-listen=127.0.0.1:${port}`]);
   expect(code).toBe(1);
-  expect(stderr).toMatch(new RegExp(`^vcsim: the address 127.0.0.1:${port} is in use; .*\n$`));
+  expect(stderr).toMatch(new RegExp(`^vcsim: address 127.0.0.1:${port} is in use; .*\n$`));
   await new Promise((closed) => holder.close(closed));
 });
 
-test('stops when asked, and starts again with the same certificate', async () => {
+test('SIGTERM stops it, and a restart keeps the certificate', async () => {
   await using other = await startVcsim({ inventory: { standaloneHosts: 0, vms: 1 } });
   const ended = other.part.exited();
   await other.part.stop();

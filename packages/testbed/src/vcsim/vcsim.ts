@@ -7,62 +7,62 @@ import { Part } from '../process/part.ts';
 import { portFor } from '../process/ports.ts';
 import { VcsimControl } from './control.ts';
 
-/** What the simulator starts with. Machines take 40 ms each, so keep functional tests below fifty. */
+/** Initial inventory of the simulator. Each VM adds 40 ms to the startup, so functional tests should use fewer than fifty. */
 interface VcsimInventory {
   /** @default 1 */
   readonly datacenters?: number;
-  /** In a datacenter. @default 1 */
+  /** Clusters per datacenter. @default 1 */
   readonly clusters?: number;
-  /** In a cluster. @default 3 */
+  /** Hosts per cluster. @default 3 */
   readonly hosts?: number;
-  /** Outside clusters, in a datacenter. @default 1 */
+  /** Hosts outside clusters per datacenter. @default 1 */
   readonly standaloneHosts?: number;
-  /** In a cluster, beside its root pool. @default 0 */
+  /** Resource pools per cluster, in addition to its root pool. @default 0 */
   readonly pools?: number;
-  /** In a resource pool and on a standalone host. @default 2 */
+  /** VMs per resource pool and per standalone host. @default 2 */
   readonly vms?: number;
   /** @default 1 */
   readonly datastores?: number;
-  /** In a datacenter. @default 1 */
+  /** Distributed port groups per datacenter. @default 1 */
   readonly portgroups?: number;
-  /** Datacenters that are put into a folder. @default 0 */
+  /** Number of datacenters that are placed in a folder. @default 0 */
   readonly folders?: number;
-  /** Whether the machines are on. @default true */
+  /** Whether the VMs are powered on. @default true */
   readonly autostart?: boolean;
 }
 
 export interface VcsimOptions {
-  /** For vSphere clients. @default a free one */
+  /** Port for vSphere clients. @default a free port */
   readonly port?: number;
-  /** For the control port. @default a free one */
+  /** Control port. @default a free port */
   readonly controlPort?: number;
   /** The only user who may log in. @default 'administrator@vsphere.local' */
   readonly username?: string;
   /** @default 'vmwright' */
   readonly password?: string;
-  /** How long a session may be idle. @default 1_800_000, as vCenter has it */
+  /** Idle timeout of sessions. @default 1_800_000, as in vCenter */
   readonly sessionTimeoutMs?: number;
   readonly inventory?: VcsimInventory;
-  /** Templates, each in the place of a machine. */
+  /** Names of templates. Each replaces a VM of the inventory. */
   readonly templates?: readonly string[];
-  /** Identity of this vCenter, `about.instanceUuid`; a restart keeps it. @default a new one */
+  /** `about.instanceUuid` of this vCenter; a restart keeps it. @default a random UUID */
   readonly instanceUuid?: string;
 }
 
-/** A vCenter: govmomi's simulator, which a test can also hurt (`control`) and kill (`part`). */
+/** A simulated vCenter (govmomi's vcsim). Tests can inject faults (`control`) and kill it (`part`). */
 export class Vcsim implements AsyncDisposable {
-  /** Of the SOAP API, `https://127.0.0.1:<port>/sdk`. */
+  /** URL of the SOAP API, `https://127.0.0.1:<port>/sdk`. */
   readonly url: string;
-  /** Name and port, as in a client's configuration. */
+  /** `host:port`, as in a client's configuration. */
   readonly host: string;
   readonly username: string;
   readonly password: string;
-  /** The certificate that a client must trust, in PEM. It stays the same when the part is started again. */
+  /** Certificate that clients must trust, in PEM. A restart keeps it. */
   readonly ca: string;
-  /** The file that it is in. */
+  /** File with the certificate. */
   readonly caFile: string;
   readonly control: VcsimControl;
-  /** To kill, pause and start again; what is started again has the inventory of its first start and no sessions. */
+  /** The process. After a restart the simulator has its initial inventory and no sessions. */
   readonly part: Part;
 
   constructor(fields: Omit<Vcsim, typeof Symbol.asyncDispose>) {
@@ -101,7 +101,7 @@ export async function startVcsim(options: VcsimOptions = {}): Promise<Vcsim> {
       `-control=127.0.0.1:${controlPort}`,
       `-username=${username}`,
       `-password=${password}`,
-      '-tls-folder=.', // the part's own
+      '-tls-folder=.', // the part's own folder
       `-instance-uuid=${instanceUuid}`,
       ...(options.sessionTimeoutMs === undefined ? [] : [`-session-timeout=${options.sessionTimeoutMs}ms`]),
       ...(templates.length === 0 ? [] : [`-templates=${templates.join()}`]),

@@ -5,12 +5,12 @@ import { field } from '../kubernetes/api.ts';
 import { type ControlPlane, startControlPlane } from '../kubernetes/control-plane.ts';
 import { startKubeVirt } from '../kubevirt/kubevirt.ts';
 
-/** What test files share: started when the first of them asks, stopped after the last. */
-export type Shared = 'control-plane' | 'kubevirt';
+/** Parts that test files share. */
+export type SharedPart = 'control-plane' | 'kubevirt';
 
 /**
- * Starts shared parts in the process that outlives all test files, at the request of the processes that run them. A run
- * that asks for nothing starts nothing.
+ * HTTP server in vitest's main process that starts shared parts when the first test file requests them and stops them after the
+ * last test file.
  */
 export class Broker implements AsyncDisposable {
   readonly url: string;
@@ -48,14 +48,14 @@ export class Broker implements AsyncDisposable {
   #get(name: string | undefined): Promise<ControlPlane> {
     if (name === 'control-plane') return this.#getControlPlane();
     if (name === 'kubevirt') return this.#getKubeVirt();
-    throw new Error(`nothing shared is called ${name}`);
+    throw new Error(`unknown shared part ${name}`);
   }
 
   #getControlPlane(): Promise<ControlPlane> {
     this.#controlPlane ??= startControlPlane({ scheduler: true }).then(
       (started) => this.#stack.use(started),
       (error) => {
-        this.#controlPlane = undefined; // the next one who asks may have better luck
+        this.#controlPlane = undefined; // the next request tries again
         throw error;
       },
     );
@@ -73,14 +73,14 @@ export class Broker implements AsyncDisposable {
   async #startKubeVirt(): Promise<ControlPlane> {
     const controlPlane = await this.#getControlPlane();
     const kubeVirt = this.#stack.use(await startKubeVirt(controlPlane));
-    if (kubeVirt.imitated) throw new Error(`tests want the real KubeVirt: ${kubeVirt.why}`);
+    if (kubeVirt.imitated) throw new Error(`tests need the real KubeVirt: ${kubeVirt.reason}`);
     return controlPlane;
   }
 }
 
-/** Asks a broker; the answer is an administrator's kubeconfig file. */
-export async function askBroker(url: string, what: Shared): Promise<string> {
-  const response = await fetch(`${url}/${what}`);
+/** Requests a shared part from the broker. @returns the path of an administrator's kubeconfig */
+export async function requestSharedPart(url: string, part: SharedPart): Promise<string> {
+  const response = await fetch(`${url}/${part}`);
   const text = await response.text();
   if (!response.ok) throw new Error(text);
   return text;

@@ -3,7 +3,7 @@ import { Broker } from './broker.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where test files ask for what they share. */
+    /** URL of the broker that provides shared parts. */
     testbed: string;
   }
 }

@@ -8,13 +8,13 @@ import {
 import { FaultError } from '../faults.ts';
 
 export interface HealthListener {
-  /** vCenter has answered a call in a session. */
+  /** Called when vCenter responded to a call in a session. */
   answered(): void;
-  /** A call had no answer of vCenter, or a login failed; `error` says why. */
+  /** Called when vCenter did not respond to a call, or a login failed. */
   failed(error: unknown): void;
 }
 
-/** Tells how calls to a vCenter end, as far as that says something about the vCenter and not about the call. */
+/** Reports the outcome of calls to its listeners, as far as it concerns the vCenter and not the single call. */
 export class Health {
   readonly #listeners = new Set<HealthListener>();
 
@@ -26,13 +26,13 @@ export class Health {
     for (const listener of this.#listeners) listener.answered();
   }
 
-  /** A login has failed, for whatever reason. */
+  /** Reports a failed login. */
   loginFailed(error: unknown): void {
     if (error instanceof StoppedError) return;
     for (const listener of this.#listeners) listener.failed(error);
   }
 
-  /** A call in a session has failed. A fault is an answer, but for one that says that there is no session. */
+  /** Reports a failed call in a session. A fault shows that vCenter responds, except one for an ended session. */
   callFailed(error: unknown): void {
     if (error instanceof FaultError) {
       if (error.code !== 'NOT_AUTHENTICATED') this.answered();
@@ -41,7 +41,7 @@ export class Health {
   }
 }
 
-/** Whether an error says that vCenter cannot be used at all: unreachable, out of order, not ours, or it rejects the login. */
+/** Whether an error concerns the whole vCenter: unreachable, unavailable, replaced by another one, or the login is rejected. */
 export function isOutage(error: unknown): error is VsphereError {
   if (error instanceof FaultError) return error.code === 'INVALID_LOGIN';
   return (

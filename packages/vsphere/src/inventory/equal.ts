@@ -1,4 +1,4 @@
-/** Whether two values that were read say the same. */
+/** Whether two property values are deeply equal. */
 export function isEqual(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;

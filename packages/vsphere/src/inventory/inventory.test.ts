@@ -2,11 +2,11 @@ import { nodeWorld } from '@vmwright/core';
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../test/until.ts';
-import { calm, changed, clientOf } from '../../test/vcenter.ts';
+import { clientOf, resetFaults, waitForChange } from '../../test/vcenter.ts';
 import type {
   Datacenter,
   InventoryChange,
-  KnownObject,
+  ManagedObject,
   Ref,
   VcenterClient,
   VcenterClientOptions,
@@ -30,12 +30,12 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 beforeEach(async () => {
-  await calm(vcsim);
-  await use();
+  await resetFaults(vcsim);
+  await connect();
   return () => vcenter[Symbol.asyncDispose]();
 });
 
-async function use(options: Partial<VcenterClientOptions> = {}): Promise<void> {
+async function connect(options: Partial<VcenterClientOptions> = {}): Promise<void> {
   await vcenter?.stop();
   vcenter = clientOf(vcsim, options);
   datacenter = await vcenter.lookup.datacenter();
@@ -43,18 +43,18 @@ async function use(options: Partial<VcenterClientOptions> = {}): Promise<void> {
   await vcsim.control.resetCalls();
 }
 
-async function filled() {
+async function syncedInventory() {
   const inventory = vcenter.inventory({
     properties: PROPERTIES,
     indexes: {
-      parent: ({ properties: { parent } }: KnownObject) => (isNamed(parent) ? parent.value : undefined),
+      parent: ({ properties: { parent } }: ManagedObject) => (isReference(parent) ? parent.value : undefined),
     },
   });
   await inventory.synced();
   return inventory;
 }
 
-function isNamed(value: unknown): value is Ref {
+function isReference(value: unknown): value is Ref {
   return typeof value === 'object' && value !== null && 'value' in value;
 }
 
@@ -64,17 +64,17 @@ async function clone(): Promise<string> {
   return name;
 }
 
-function isOf(name: string, kind: InventoryChange['kind']) {
+function matches(name: string, kind: InventoryChange['kind']) {
   return (change: InventoryChange) => change.kind === kind && change.object.properties.name === name;
 }
 
-/** Whether a call for changes is under way after so many that were answered. */
-function waits(atLeast: number) {
+/** Whether at least this many requests for changes were sent; the last one may be waiting. */
+function hasPolled(atLeast: number) {
   return async () => ((await vcsim.control.calls()).WaitForUpdatesEx ?? 0) >= atLeast;
 }
 
-test('it has all there is once it is synced, and finds it by type, reference and index', async () => {
-  const inventory = await filled();
+test('a synced inventory has all objects and finds them by type, reference and index', async () => {
+  const inventory = await syncedInventory();
   const listed = await vcenter.list('VirtualMachine', PROPERTIES.VirtualMachine);
   expect(inventory.isSynced && inventory.isLive).toBe(true);
   expect(inventory.list('VirtualMachine')).toHaveLength(listed.length);
@@ -85,8 +85,8 @@ test('it has all there is once it is synced, and finds it by type, reference and
   expect(inventory.get(datacenter.vmFolder)?.properties.name).toBe('vm');
 });
 
-test('what is told in parts is put together, and it is synced only after the last', async () => {
-  await use({ pageSize: 2 });
+test('objects that arrive in several pages are merged, and the inventory is synced after the last page', async () => {
+  await connect({ pageSize: 2 });
   const inventory = vcenter.inventory({ properties: PROPERTIES });
   const sizes: number[] = [];
   inventory.onChange(() => sizes.push(inventory.isSynced ? -1 : inventory.size));
@@ -94,20 +94,20 @@ test('what is told in parts is put together, and it is synced only after the las
   expect(sizes).toEqual(Array.from({ length: inventory.size }, (_, i) => i + 1));
   expect(inventory.list('VirtualMachine').length).toBeGreaterThanOrEqual(10);
   expect((await vcsim.control.calls()).WaitForUpdatesEx).toBeGreaterThanOrEqual(5);
-  const added = changed(inventory, isOf(`clone-${clones + 1}`, 'added'));
+  const added = waitForChange(inventory, matches(`clone-${clones + 1}`, 'added'));
   await clone();
   await added;
 });
 
-test('it follows what is made, changed and destroyed', async () => {
-  const inventory = await filled();
-  const added = changed(inventory, isOf(`clone-${clones + 1}`, 'added'));
+test('creations, changes and deletions are applied', async () => {
+  const inventory = await syncedInventory();
+  const added = waitForChange(inventory, matches(`clone-${clones + 1}`, 'added'));
   const name = await clone();
   const { object } = await added;
   expect(inventory.get({ type: 'VirtualMachine', value: object.ref.value })?.properties.name).toBe(name);
 
   const ref = { type: 'VirtualMachine', value: object.ref.value } as const;
-  const isOn = changed(
+  const isOn = waitForChange(
     inventory,
     ({ object: { properties } }) => properties['runtime.powerState'] === 'poweredOn',
   );
@@ -118,24 +118,24 @@ test('it follows what is made, changed and destroyed', async () => {
   });
 
   await vcenter.tasks.follow(await vcenter.machines.powerOff(ref));
-  const removed = changed(inventory, isOf(name, 'removed'));
+  const removed = waitForChange(inventory, matches(name, 'removed'));
   await vcenter.tasks.follow(await vcenter.machines.destroy(ref));
   await removed;
   expect(inventory.get(ref)).toBe(undefined);
 });
 
-test('an object that is told again without a difference is no change, and one is never changed in place', async () => {
-  const inventory = await filled();
+test('an object that is reported without a difference causes no change event, and objects are not changed in place', async () => {
+  const inventory = await syncedInventory();
   const before = inventory.get(template);
   const seen: InventoryChange[] = [];
   inventory.onChange((change) => seen.push(change));
-  // The simulator tells all machines anew for each that is made.
-  const added = changed(inventory, isOf(`clone-${clones + 1}`, 'added'));
+  // vcsim reports all machines again whenever one is created.
+  const added = waitForChange(inventory, matches(`clone-${clones + 1}`, 'added'));
   const name = await clone();
   await added;
   await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.0.0.9' });
   await until(
-    async () => inventory.get(template)?.properties['guest.ipAddress'] === '10.0.0.9' || waits(0)(),
+    async () => inventory.get(template)?.properties['guest.ipAddress'] === '10.0.0.9' || hasPolled(0)(),
   );
   await changedTo(inventory, '10.0.0.9');
   expect(seen.filter(({ object }) => object.properties.name !== name)).toMatchObject([
@@ -144,36 +144,36 @@ test('an object that is told again without a difference is no change, and one is
   expect(before?.properties['guest.ipAddress']).not.toBe('10.0.0.9');
 });
 
-async function changedTo(inventory: Awaited<ReturnType<typeof filled>>, ip: string): Promise<void> {
+async function changedTo(inventory: Awaited<ReturnType<typeof syncedInventory>>, ip: string): Promise<void> {
   if (inventory.get(template)?.properties['guest.ipAddress'] === ip) return;
-  await changed(inventory, ({ object }) => object.properties['guest.ipAddress'] === ip);
+  await waitForChange(inventory, ({ object }) => object.properties['guest.ipAddress'] === ip);
 }
 
-test('a property that is told without a value is not there any more', () => {
-  const inventory = new Inventory({ properties: PROPERTIES }, { feed: { remove: () => undefined } });
-  const tell = (kind: 'enter' | 'modify', changes: Record<string, unknown>) =>
-    inventory.apply([
+test('a property that is reported without a value is removed', () => {
+  const inventory = new Inventory({ properties: PROPERTIES }, { watcher: { remove: () => undefined } });
+  const update = (kind: 'enter' | 'modify', changes: Record<string, unknown>) =>
+    inventory.applyUpdates([
       {
         kind,
         obj: template,
         changeSet: Object.entries(changes).map(([name, val]) => ({ name, op: 'assign', val })),
       },
     ]);
-  tell('enter', { name: 'x', 'guest.ipAddress': '10.0.0.1' });
-  tell('modify', { 'guest.ipAddress': undefined });
+  update('enter', { name: 'x', 'guest.ipAddress': '10.0.0.1' });
+  update('modify', { 'guest.ipAddress': undefined });
   expect(inventory.get(template)?.properties).toEqual({ name: 'x' });
-  tell('modify', { 'guest.ipAddress': '10.0.0.2' });
+  update('modify', { 'guest.ipAddress': '10.0.0.2' });
   expect(inventory.get(template)?.properties).toEqual({ name: 'x', 'guest.ipAddress': '10.0.0.2' });
-  tell('enter', { name: 'y' });
+  update('enter', { name: 'y' });
   expect(inventory.get(template)?.properties).toEqual({ name: 'y' });
 });
 
-describe('nothing is lost or taken for gone', () => {
-  test('when connections break while it waits: it goes on with the version it has', async () => {
-    const inventory = await filled();
+describe('no object is lost or removed by mistake', () => {
+  test('when connections break: the watch continues from its last version', async () => {
+    const inventory = await syncedInventory();
     const removed: InventoryChange[] = [];
     inventory.onChange((change) => void (change.kind === 'removed' && removed.push(change)));
-    await until(waits(2));
+    await until(hasPolled(2));
     await vcsim.control.drop();
     await vcsim.control.status(503, 2);
     await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.1.1.1' });
@@ -183,15 +183,15 @@ describe('nothing is lost or taken for gone', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CreatePropertyCollector: 1, CreateContainerView: 1 });
   });
 
-  test('when the session is killed while it waits: what vanished meanwhile is told, and nothing else', async () => {
+  test('when the session is killed: only objects deleted in between are reported', async () => {
     const name = await clone();
-    const inventory = await filled();
+    const inventory = await syncedInventory();
     const all = inventory.size;
-    const told: string[] = [];
-    await until(waits(2));
-    inventory.onChange(({ kind, object }) => told.push(`${kind} ${object.properties.name}`));
-    const removed = changed(inventory, isOf(name, 'removed'));
-    // The feed is kept out for a while; whether the machine goes before it is back or after, it is told once.
+    const events: string[] = [];
+    await until(hasPolled(2));
+    inventory.onChange(({ kind, object }) => events.push(`${kind} ${object.properties.name}`));
+    const removed = waitForChange(inventory, matches(name, 'removed'));
+    // The watcher cannot log in for a while. The deletion is reported once, whether it comes before or after the new login.
     await vcsim.control.fault({ method: 'Login', fault: 'InvalidState' });
     await vcsim.control.expireSessions();
     await using other = clientOf(vcsim, { userAgent: 'other' });
@@ -199,16 +199,16 @@ describe('nothing is lost or taken for gone', () => {
     const vm = await other.lookup.template(datacenter, name);
     await other.tasks.follow(await other.machines.destroy(vm));
     await removed;
-    await until(async () => inventory.isLive || canLook());
-    expect(told).toEqual([`removed ${name}`]);
+    await until(async () => inventory.isLive || yieldToNetwork());
+    expect(events).toEqual([`removed ${name}`]);
     expect(inventory.size).toBe(all - 1);
   });
 
-  test('when vCenter is restarted: what it does not have any more is removed', async () => {
+  test('when vCenter restarts: objects that it does not have any more are removed', async () => {
     const name = await clone();
-    const inventory = await filled();
-    const removed = changed(inventory, isOf(name, 'removed'));
-    await until(waits(2));
+    const inventory = await syncedInventory();
+    const removed = waitForChange(inventory, matches(name, 'removed'));
+    await until(hasPolled(2));
     await vcsim.part.kill();
     expect(inventory.list('VirtualMachine').some(({ properties }) => properties.name === name)).toBe(true);
     await vcsim.part.start();
@@ -218,57 +218,57 @@ describe('nothing is lost or taken for gone', () => {
     expect(await vcsim.control.sessions()).toHaveLength(1);
   });
 
-  test('when vCenter does not know the version any more: all is told anew', async () => {
-    const inventory = await filled();
-    await until(waits(2));
+  test('when vCenter does not know the version any more: a new collector reports everything again', async () => {
+    const inventory = await syncedInventory();
+    await until(hasPolled(2));
     await vcsim.control.fault({ method: 'WaitForUpdatesEx', fault: 'InvalidCollectorVersion', max: 1 });
     await vcsim.control.drop();
     await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.2.2.2' });
     await changedTo(inventory, '10.2.2.2');
     expect(await vcsim.control.calls()).toMatchObject({ CreatePropertyCollector: 2 });
     expect(await vcsim.control.sessions()).toHaveLength(1);
-    // The one whose version was lost is not kept beside the new one.
+    // The old collector is destroyed.
     await expect.poll(async () => (await vcsim.control.calls()).DestroyPropertyCollector).toBe(1);
   });
 
-  async function changedAfter(inventory: Awaited<ReturnType<typeof filled>>): Promise<void> {
+  async function changedAfter(inventory: Awaited<ReturnType<typeof syncedInventory>>): Promise<void> {
     await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.3.3.3' });
     await changedTo(inventory, '10.3.3.3');
   }
 });
 
-test('while vCenter cannot be reached it says so, keeps what it knows, and tells of the trouble', async () => {
-  const troubles: unknown[] = [];
-  await use({ observer: { troubled: (error) => troubles.push(error) } });
-  const inventory = await filled();
+test('while vCenter is unreachable the inventory is not live, keeps its objects and reports the error', async () => {
+  const errors: unknown[] = [];
+  await connect({ observer: { onError: (error) => errors.push(error) } });
+  const inventory = await syncedInventory();
   const { size } = inventory;
-  await until(waits(2));
+  await until(hasPolled(2));
   await vcsim.part.kill();
-  await until(async () => !inventory.isLive || canLook());
+  await until(async () => !inventory.isLive || yieldToNetwork());
   expect([inventory.size, inventory.isSynced]).toEqual([size, true]);
-  expect(troubles[0]).toMatchObject({ code: 'CONNECTION' });
+  expect(errors[0]).toMatchObject({ code: 'CONNECTION' });
   await vcsim.part.start();
 });
 
-/** Something to do that lets the network go on. */
-async function canLook(): Promise<boolean> {
+/** Yields to network I/O. @returns false */
+async function yieldToNetwork(): Promise<boolean> {
   await vcsim.control.calls().catch(() => undefined);
   return false;
 }
 
-test('the end of a waiting time is no news', async () => {
-  await use({ maxWaitSeconds: 1 });
-  const inventory = await filled();
+test('a poll without changes causes no change event', async () => {
+  await connect({ maxWaitSeconds: 1 });
+  const inventory = await syncedInventory();
   const seen: InventoryChange[] = [];
   inventory.onChange((change) => seen.push(change));
-  await until(waits(4));
+  await until(hasPolled(4));
   expect([seen, inventory.isLive]).toEqual([[], true]);
   await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.4.4.4' });
   await changedTo(inventory, '10.4.4.4');
 });
 
-test('one that comes later is filled without the first being listed again, and both share session and collector', async () => {
-  const first = await filled();
+test('a second inventory shares session and collector and does not interrupt the first', async () => {
+  const first = await syncedInventory();
   const interruptions = watchInterruptions(first);
   const second = vcenter.inventory({ properties: { Datastore: ['name'] }, container: datacenter.ref });
   await second.synced();
@@ -288,22 +288,22 @@ test('one that comes later is filled without the first being listed again, and b
   expect(interruptions()).toBe(0);
 });
 
-test('one that comes later is complete where its objects are reported before CreateFilter is answered', async () => {
-  const held = holding('<CreateFilter ');
-  await use({ world: held.world });
-  await filled();
+test('a second inventory is complete when its objects are reported before the response to CreateFilter', async () => {
+  const held = holdingWorld('<CreateFilter ');
+  await connect({ world: held.world });
+  await syncedInventory();
   const { WaitForUpdatesEx: before = 0 } = await vcsim.control.calls();
   const release = held.hold();
   const second = vcenter.inventory({ properties: { Datastore: ['name'] }, container: datacenter.ref });
-  // The waiting call ends with the new filter's objects, and the client asks for more.
-  await until(waits(before + 1));
+  // The waiting request returns the objects of the new filter, and the client polls again.
+  await until(hasPolled(before + 1));
   release();
   await second.synced();
   expect(second.list('Datastore').map(({ properties }) => properties.name)).toEqual(['LocalDS_0']);
 });
 
-/** A world whose answers to requests with this text in them can be held back. */
-function holding(text: string): {
+/** Returns a world that can hold back responses to requests that contain a text. */
+function holdingWorld(text: string): {
   readonly world: VcenterClientOptions['world'];
   readonly hold: () => () => void;
 } {
@@ -312,10 +312,10 @@ function holding(text: string): {
     const { request, close } = nodeWorld.connect(server);
     return {
       close,
-      request: async (asked) => {
-        const answer = await request(asked);
-        if (asked.body?.includes(text)) await held;
-        return answer;
+      request: async (sent) => {
+        const response = await request(sent);
+        if (sent.body?.includes(text)) await held;
+        return response;
       },
     };
   };
@@ -327,75 +327,75 @@ function holding(text: string): {
   return { world: { ...nodeWorld, connect }, hold };
 }
 
-test('one below an empty folder is complete at once, though there is nothing to tell of it', async () => {
-  const first = await filled();
+test('an inventory of an empty folder is synced although vCenter reports no object', async () => {
+  const first = await syncedInventory();
   const folder = await vcenter.machines.createFolder(datacenter.vmFolder, 'empty');
   const second = vcenter.inventory({ properties: { VirtualMachine: ['name'] }, container: folder });
   await second.synced();
   expect([second.size, first.isLive]).toEqual([0, true]);
 });
 
-/** How often an inventory was not live, from here on. */
+/** Counts the interruptions of an inventory from now on. */
 function watchInterruptions(inventory: Inventory): () => number {
   let count = 0;
-  const interrupted = inventory.interrupted.bind(inventory);
-  inventory.interrupted = (error) => {
+  const interrupted = inventory.onInterrupted.bind(inventory);
+  inventory.onInterrupted = (error) => {
     count += 1;
     interrupted(error);
   };
   return () => count;
 }
 
-test('one that vCenter does not let be looked at keeps the others from nothing, and is tried again', async () => {
-  const { world, ring } = minutely();
-  await use({ world });
-  const first = await filled();
+test('an inventory that vCenter rejects is retried and does not affect the others', async () => {
+  const { world, fire } = manualMinuteTimers();
+  await connect({ world });
+  const first = await syncedInventory();
   await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NoPermission', max: 2 });
   const second = vcenter.inventory({ properties: { Datastore: ['name'] }, container: datacenter.ref });
-  const refusals = async (wanted: number) => (await vcsim.control.faults()).at(-1)?.injected === wanted;
-  await until(() => refusals(1));
+  const hasRejected = async (times: number) => (await vcsim.control.faults()).at(-1)?.injected === times;
+  await until(() => hasRejected(1));
   await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.6.6.6' });
   await changedTo(first, '10.6.6.6');
   expect([first.isLive, second.isLive]).toEqual([true, false]);
-  await until(async () => ring() && (await refusals(2)));
+  await until(async () => fire() && (await hasRejected(2)));
   expect([first.isLive, second.isLive]).toEqual([true, false]);
-  await until(async () => (await waits(1)()) && ring() && second.isLive);
+  await until(async () => (await hasPolled(1)()) && fire() && second.isLive);
   expect(second.list('Datastore')).toHaveLength(1);
   expect(first.isLive).toBe(true);
 });
 
-/** A world in which what is to come in a minute comes when it is rung for. */
-function minutely(): { readonly world: VcenterClientOptions['world']; readonly ring: () => true } {
-  const alarms = new Set<() => void>();
+/** Returns a world whose one-minute timers fire only when `fire` is called. */
+function manualMinuteTimers(): { readonly world: VcenterClientOptions['world']; readonly fire: () => true } {
+  const timers = new Set<() => void>();
   const after: VcenterClientOptions['world']['after'] = (ms, callback) => {
     if (ms !== 60_000) return nodeWorld.after(ms, callback);
-    alarms.add(callback);
-    return { cancel: () => void alarms.delete(callback) };
+    timers.add(callback);
+    return { cancel: () => void timers.delete(callback) };
   };
-  const ring = () => {
-    const due = [...alarms];
-    alarms.clear();
+  const fire = () => {
+    const due = [...timers];
+    timers.clear();
     for (const callback of due) callback();
     return true as const;
   };
-  return { world: { ...nodeWorld, after }, ring };
+  return { world: { ...nodeWorld, after }, fire };
 }
 
-test('a listener that fails keeps nothing from the others', async () => {
-  const troubles: unknown[] = [];
-  await use({ observer: { troubled: (error) => troubles.push(error) } });
-  const inventory = await filled();
-  const wrong = new Error('mine');
+test('a listener that throws does not affect the others', async () => {
+  const errors: unknown[] = [];
+  await connect({ observer: { onError: (error) => errors.push(error) } });
+  const inventory = await syncedInventory();
+  const failure = new Error('listener failed');
   inventory.onChange(() => {
-    throw wrong;
+    throw failure;
   });
-  const added = changed(inventory, isOf(`clone-${clones + 1}`, 'added'));
+  const added = waitForChange(inventory, matches(`clone-${clones + 1}`, 'added'));
   await clone();
   await added;
-  expect(troubles).toContain(wrong);
+  expect(errors).toContain(failure);
 });
 
-test('values are the same when they say the same', () => {
+test('isEqual compares values deeply', () => {
   const value = { a: [1, { b: new Date(5) }], c: 'x' };
   expect(isEqual(value, structuredClone(value))).toBe(true);
   for (const other of [
@@ -412,12 +412,12 @@ test('values are the same when they say the same', () => {
   expect(isEqual([], {})).toBe(false);
 });
 
-test('who waits for it when the client is stopped is told', async () => {
+test('synced rejects when the client is stopped', async () => {
   await vcsim.control.fault({ method: 'WaitForUpdatesEx', fault: 'NotSupported' });
   const inventory = vcenter.inventory({ properties: PROPERTIES });
   const waiting = inventory.synced();
   waiting.catch(() => undefined);
-  await until(waits(1));
+  await until(hasPolled(1));
   await vcenter.stop();
   await expect(waiting).rejects.toMatchObject({ code: 'STOPPED' });
   expect(() => vcenter.inventory({ properties: PROPERTIES })).toThrow(

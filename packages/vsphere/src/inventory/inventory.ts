@@ -1,76 +1,76 @@
 import { unlessAborted } from '@vmwright/core';
-import type { Bound } from '../calls/calls.ts';
 import { StoppedError } from '../errors.ts';
 import { FaultError } from '../faults.ts';
-import type { PropertyWatcher } from '../feed/feed.ts';
-import type { Source } from '../feed/source.ts';
-import { SessionView } from '../feed/view.ts';
 import {
-  isKnown,
-  type Known,
-  type KnownObject,
+  isOfType,
+  type ManagedObject,
   type ManagedType,
   type Ref,
+  type TypedManagedObject,
   viewSpec,
 } from '../properties/properties.ts';
+import type { PropertyWatcher } from '../property-watcher/property-watcher.ts';
+import { SessionView } from '../property-watcher/session-view.ts';
+import type { PropertySubscriber } from '../property-watcher/subscriber.ts';
+import type { BoundSession } from '../session/session-client.ts';
 import type { Properties, Vim25 } from '../vim25/vim25.generated.ts';
 import { isEqual } from './equal.ts';
 import { type Indexes, keyOf, Store } from './store.ts';
 
-/** Which properties are kept, by type. */
-type Wanted = { readonly [T in ManagedType]?: readonly (keyof Properties[T] & string)[] };
+/** Property paths to keep, by object type. */
+export type PropertyPaths = { readonly [T in ManagedType]?: readonly (keyof Properties[T] & string)[] };
 
 export interface InventoryOptions {
-  readonly properties: Wanted;
-  /** Below what; all of vCenter unless given. */
+  readonly properties: PropertyPaths;
+  /** Object below which to watch. @default the whole vCenter */
   readonly container?: Ref;
-  /** Ways to find objects: by name, what an object is found under. */
+  /** Index functions by index name. Each returns the key of an object, or undefined to leave it out of the index. */
   readonly indexes?: Indexes;
 }
 
-interface Surroundings {
-  readonly feed: Pick<PropertyWatcher, 'remove'>;
-  readonly troubled?: ((error: unknown) => void) | undefined;
+interface InventoryDependencies {
+  readonly watcher: Pick<PropertyWatcher, 'remove'>;
+  readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 export type InventoryChange =
-  | { readonly kind: 'added' | 'removed'; readonly object: KnownObject }
-  | { readonly kind: 'changed'; readonly object: KnownObject; readonly before: KnownObject };
+  | { readonly kind: 'added' | 'removed'; readonly object: ManagedObject }
+  | { readonly kind: 'changed'; readonly object: ManagedObject; readonly before: ManagedObject };
 
 /**
- * The objects of vCenter that one cares for, kept in memory by what vCenter tells.
+ * In-memory copy of objects in vCenter, updated as they change there.
  *
- * Flow: filled at the start, then changed as vCenter changes. While vCenter cannot be reached it has what was known
- * last, and `isLive` is false; afterwards it is compared, and what has vanished meanwhile is told as removed.
+ * Flow: all objects are loaded first, then changes are applied. While vCenter is unreachable the inventory keeps its last
+ * state and `isLive` is false. When vCenter is reachable again, objects that were deleted in between are reported as removed.
  *
- * Guarantees: an object is never changed in place; a change is told only where something differs; nothing is removed
- * because of a lost connection or session.
+ * Guarantees: objects are never changed in place. Listeners are called only when something differs. A lost connection or
+ * session removes nothing.
  */
-export class Inventory implements Source, Disposable {
+export class Inventory implements PropertySubscriber, Disposable {
   readonly #options: InventoryOptions;
-  readonly #surroundings: Surroundings;
+  readonly #dependencies: InventoryDependencies;
   readonly #store: Store;
   readonly #view = new SessionView();
   readonly #listeners = new Set<(change: InventoryChange) => void>();
   readonly #synced = Promise.withResolvers<void>();
-  /** Seen since it was begun anew; those that are not, in the end, are gone. */
+  /** Objects reported since the filter was opened; undefined once synced. `onSynced` removes all others. */
   #seen: Set<string> | undefined;
   #isSynced = false;
   #isLive = false;
 
-  constructor(options: InventoryOptions, surroundings: Surroundings) {
+  constructor(options: InventoryOptions, dependencies: InventoryDependencies) {
     this.#options = options;
-    this.#surroundings = surroundings;
+    this.#dependencies = dependencies;
     this.#store = new Store(options.indexes ?? {});
-    this.#synced.promise.catch(() => undefined); // for those who ask
+    this.#synced.promise.catch(() => undefined); // callers of `synced` get the error
   }
 
-  /** Whether it has ever been complete. */
+  /** Whether all objects have been loaded at least once. */
   get isSynced(): boolean {
     return this.#isSynced;
   }
 
-  /** Whether it has what vCenter has, as far as that was told. */
+  /** Whether the inventory is complete and receives changes. False while the watch is interrupted. */
   get isLive(): boolean {
     return this.#isLive;
   }
@@ -79,36 +79,37 @@ export class Inventory implements Source, Disposable {
     return this.#store.size;
   }
 
-  /** Once it is complete for the first time. @throws StoppedError where the client is stopped before */
+  /** Resolves when all objects are loaded for the first time. @throws StoppedError when the client is stopped before */
   synced(signal?: AbortSignal): Promise<void> {
     return unlessAborted(this.#synced.promise, signal);
   }
 
-  get<T extends ManagedType>(ref: Ref<T>): Known<T> | undefined {
+  get<T extends ManagedType>(ref: Ref<T>): TypedManagedObject<T> | undefined {
     const object = this.#store.get(ref);
-    return object !== undefined && isKnown(object, ref.type) ? object : undefined;
+    return object !== undefined && isOfType(object, ref.type) ? object : undefined;
   }
 
-  list<T extends ManagedType>(type: T): readonly Known<T>[] {
-    return this.#store.ofType(type).filter((object) => isKnown(object, type));
+  list<T extends ManagedType>(type: T): readonly TypedManagedObject<T>[] {
+    return this.#store.ofType(type).filter((object) => isOfType(object, type));
   }
 
-  /** Those of a type that an index finds under a key. */
-  by<T extends ManagedType>(type: T, index: string, key: string): readonly Known<T>[] {
-    return this.#store.by(index, key).filter((object) => isKnown(object, type));
+  /** Returns the objects of a type with this key in an index. */
+  by<T extends ManagedType>(type: T, index: string, key: string): readonly TypedManagedObject<T>[] {
+    return this.#store.by(index, key).filter((object) => isOfType(object, type));
   }
 
-  /** Told of each change, after it is in here. @returns to be told no more */
+  /** Calls the listener after each change. @returns a function that removes the listener */
   onChange(listener: (change: InventoryChange) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  async open(bound: Bound): Promise<Vim25['PropertyFilterSpec']> {
+  /** @internal */
+  async openFilter(bound: BoundSession): Promise<Vim25['PropertyFilterSpec']> {
     const { viewManager, rootFolder } = bound.login.content;
     const { container = rootFolder, properties } = this.#options;
     if (viewManager === undefined)
-      throw new FaultError('the inventory', 'NotSupported', {}, 'no view manager');
+      throw new FaultError('watching the inventory', 'NotSupported', {}, 'the server has no view manager');
     const type = Object.keys(properties);
     const view = await this.#view.replace(bound, () =>
       bound.call('CreateContainerView', viewManager, { container, type, recursive: true }),
@@ -117,14 +118,14 @@ export class Inventory implements Source, Disposable {
     return viewSpec(view, properties);
   }
 
-  apply(updates: readonly Vim25['ObjectUpdate'][]): void {
+  applyUpdates(updates: readonly Vim25['ObjectUpdate'][]): void {
     for (const { kind, obj, changeSet } of updates) {
       if (kind === 'leave') this.#remove(obj);
-      else this.#put(obj, changed(kind === 'enter' ? {} : this.#store.get(obj)?.properties, changeSet));
+      else this.#put(obj, withChanges(kind === 'enter' ? {} : this.#store.get(obj)?.properties, changeSet));
     }
   }
 
-  settled(): void {
+  onSynced(): void {
     const seen = this.#seen;
     this.#seen = undefined;
     if (seen !== undefined)
@@ -134,18 +135,18 @@ export class Inventory implements Source, Disposable {
     this.#synced.resolve();
   }
 
-  interrupted(error: unknown): void {
+  onInterrupted(error: unknown): void {
     this.#isLive = false;
     if (error instanceof StoppedError) this.#synced.reject(error);
   }
 
-  resumed(): void {
+  onResumed(): void {
     this.#isLive = this.#seen === undefined;
   }
 
   [Symbol.dispose](): void {
     this.#listeners.clear();
-    this.#surroundings.feed.remove(this);
+    this.#dependencies.watcher.remove(this);
     void this.#view.destroy();
   }
 
@@ -155,7 +156,7 @@ export class Inventory implements Source, Disposable {
     if (before !== undefined && isEqual(before.properties, properties)) return;
     const object = { ref, properties };
     this.#store.set(object);
-    this.#tell(before === undefined ? { kind: 'added', object } : { kind: 'changed', object, before });
+    this.#notify(before === undefined ? { kind: 'added', object } : { kind: 'changed', object, before });
   }
 
   #remove(ref: Ref): void {
@@ -163,22 +164,22 @@ export class Inventory implements Source, Disposable {
     const object = this.#store.get(ref);
     if (object === undefined) return;
     this.#store.delete(ref);
-    this.#tell({ kind: 'removed', object });
+    this.#notify({ kind: 'removed', object });
   }
 
-  #tell(change: InventoryChange): void {
+  #notify(change: InventoryChange): void {
     for (const listener of [...this.#listeners]) {
       try {
         listener(change);
       } catch (error) {
-        this.#surroundings.troubled?.(error); // a listener's own affair: the others are told as well
+        this.#dependencies.onError?.(error); // the other listeners are called all the same
       }
     }
   }
 }
 
-/** The properties after a change. One that is told without a value is unset. */
-function changed(
+/** Returns the properties after a change. A change without a value unsets the property. */
+function withChanges(
   before: Readonly<Record<string, unknown>> = {},
   changes: readonly Vim25['PropertyChange'][] = [],
 ): Readonly<Record<string, unknown>> {

@@ -1,35 +1,36 @@
-import type { KnownObject, Ref } from '../properties/properties.ts';
+import type { ManagedObject, Ref } from '../properties/properties.ts';
 
-export type Indexes = Readonly<Record<string, (object: KnownObject) => string | undefined>>;
+/** Index functions by index name. */
+export type Indexes = Readonly<Record<string, (object: ManagedObject) => string | undefined>>;
 
-/** Objects by reference, and by what indexes make of them. */
+/** Objects by reference, type and index key. */
 export class Store {
-  readonly #objects = new Map<string, KnownObject>();
-  readonly #byType = new Map<string, Map<string, KnownObject>>();
+  readonly #objects = new Map<string, ManagedObject>();
+  readonly #byType = new Map<string, Map<string, ManagedObject>>();
   readonly #indexes: Indexes;
-  readonly #found = new Map<string, Map<string, Map<string, KnownObject>>>();
+  readonly #indexed = new Map<string, Map<string, Map<string, ManagedObject>>>();
 
   constructor(indexes: Indexes) {
     this.#indexes = indexes;
-    for (const name of Object.keys(indexes)) this.#found.set(name, new Map());
+    for (const name of Object.keys(indexes)) this.#indexed.set(name, new Map());
   }
 
   get size(): number {
     return this.#objects.size;
   }
 
-  get(ref: Ref): KnownObject | undefined {
+  get(ref: Ref): ManagedObject | undefined {
     return this.#objects.get(keyOf(ref));
   }
 
-  set(object: KnownObject): void {
+  set(object: ManagedObject): void {
     const own = keyOf(object.ref);
     this.delete(object.ref);
     this.#objects.set(own, object);
-    within(this.#byType, object.ref.type).set(own, object);
+    getOrCreate(this.#byType, object.ref.type).set(own, object);
     for (const [name, find] of Object.entries(this.#indexes)) {
       const key = find(object);
-      if (key !== undefined) within(within(this.#found, name), key).set(own, object);
+      if (key !== undefined) getOrCreate(getOrCreate(this.#indexed, name), key).set(own, object);
     }
   }
 
@@ -41,34 +42,34 @@ export class Store {
     this.#byType.get(ref.type)?.delete(own);
     for (const [name, find] of Object.entries(this.#indexes)) {
       const key = find(object);
-      const entries = key === undefined ? undefined : this.#found.get(name)?.get(key);
+      const entries = key === undefined ? undefined : this.#indexed.get(name)?.get(key);
       entries?.delete(own);
-      if (key !== undefined && entries?.size === 0) this.#found.get(name)?.delete(key);
+      if (key !== undefined && entries?.size === 0) this.#indexed.get(name)?.delete(key);
     }
   }
 
-  all(): Iterable<KnownObject> {
+  all(): Iterable<ManagedObject> {
     return this.#objects.values();
   }
 
-  ofType(type: string): readonly KnownObject[] {
+  ofType(type: string): readonly ManagedObject[] {
     return [...(this.#byType.get(type)?.values() ?? [])];
   }
 
-  by(index: string, key: string): readonly KnownObject[] {
-    return [...(this.#found.get(index)?.get(key)?.values() ?? [])];
+  by(index: string, key: string): readonly ManagedObject[] {
+    return [...(this.#indexed.get(index)?.get(key)?.values() ?? [])];
   }
 }
 
-/** Of one type values are unique; of all, on an ESXi host, they are not. */
+/** Returns the key of a reference. On an ESXi host the values of references are unique only within their type. */
 export function keyOf({ type, value }: Ref): string {
   return `${type}:${value}`;
 }
 
-function within<K, A, B>(map: Map<K, Map<A, B>>, key: K): Map<A, B> {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  const made = new Map<A, B>();
-  map.set(key, made);
-  return made;
+function getOrCreate<K, A, B>(map: Map<K, Map<A, B>>, key: K): Map<A, B> {
+  const existing = map.get(key);
+  if (existing !== undefined) return existing;
+  const created = new Map<A, B>();
+  map.set(key, created);
+  return created;
 }

@@ -1,6 +1,6 @@
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { FakeWorld, loggingIn, soap } from '../../test/fake-world.ts';
+import { FakeWorld, soap, withLogin } from '../../test/fake-world.ts';
 import { clientOf } from '../../test/vcenter.ts';
 import { type Datacenter, type Ref, VcenterClient } from '../index.ts';
 
@@ -30,7 +30,7 @@ async function nameOf(ref: Ref): Promise<unknown> {
   throw new Error(type);
 }
 
-test('all pages of what there is are read', async () => {
+test('list reads all pages', async () => {
   const all = await vcenter.list('VirtualMachine', ['name', 'config.template']);
   expect(all.map(({ properties }) => properties.name).sort()).toEqual([
     ...['DC0_C0_RP1_VM0', 'DC0_C1_RP1_VM0', 'DC1_C0_RP1_VM0', 'DC1_C1_RP1_VM0'],
@@ -43,8 +43,8 @@ test('all pages of what there is are read', async () => {
   });
 });
 
-describe('a template is found', () => {
-  test('by name, by path and by its whole path', async () => {
+describe('template', () => {
+  test('finds a template by name, relative path and absolute path', async () => {
     const inner = await vcenter.machines.createFolder(
       await vcenter.machines.createFolder(datacenter.vmFolder, 'outer'),
       'inner',
@@ -65,9 +65,9 @@ describe('a template is found', () => {
     );
     await expect(vcenter.lookup.template(datacenter, 'golden')).rejects.toMatchObject({
       code: 'AMBIGUOUS',
-      message: "datacenter 'DC0' has 2 templates 'golden'; give the path of the one that is meant",
+      message: "datacenter 'DC0' has 2 templates 'golden'; specify one by its path",
     });
-    // Only one is in the folder, whichever way it is named.
+    // Only one of the two is in the folder.
     for (const name of ['golden', '/golden', 'second/golden', '/DC0/vm/second/golden'])
       expect(await vcenter.lookup.template(datacenter, name, { folder: second })).not.toEqual(golden);
     for (const name of ['outer/inner/golden', 'DC0_C0_RP1_VM0'])
@@ -75,11 +75,11 @@ describe('a template is found', () => {
         code: 'NOT_FOUND',
       });
     await expect(vcenter.lookup.template(datacenter, 'golden', { onlyTemplates: true })).rejects.toThrow(
-      "template 'golden' not found in datacenter 'DC0'; a machine that is not a template does not count",
+      "template 'golden' not found in datacenter 'DC0'; machines that are not templates are ignored",
     );
   });
 
-  test('or it is said where it is not', async () => {
+  test('fails with the name and the datacenter when there is no such template', async () => {
     for (const name of ['nope', 'outer/nope', 'nowhere/x', 'DC1_C0_RP1_VM0'])
       await expect(vcenter.lookup.template(datacenter, name)).rejects.toMatchObject({
         code: 'NOT_FOUND',
@@ -88,23 +88,23 @@ describe('a template is found', () => {
   });
 });
 
-test('a folder that is a machine is not found as a folder', async () => {
+test('folder does not find a machine', async () => {
   await expect(vcenter.lookup.folder(datacenter, 'DC0_C0_RP1_VM0')).rejects.toThrow(
     "folder 'DC0_C0_RP1_VM0' not found in datacenter 'DC0'",
   );
 });
 
-test('datacenters are found by name, and by being the only one', async () => {
+test('datacenter requires a name when there are several', async () => {
   expect((await vcenter.lookup.datacenter('DC1')).name).toBe('DC1');
   await expect(vcenter.lookup.datacenter()).rejects.toThrow(
-    'vCenter has 2 datacenters: say which by its path (there are DC0, DC1)',
+    'vCenter has 2 datacenters: specify one by its path (available: DC0, DC1)',
   );
   await expect(vcenter.lookup.datacenter('DC7')).rejects.toThrow(
-    "datacenter 'DC7' not found (there are DC0, DC1)",
+    "datacenter 'DC7' not found (available: DC0, DC1)",
   );
 });
 
-test('clusters, resource pools, datastores and networks are found', async () => {
+test('cluster, resourcePool, datastore and network find objects by name and path', async () => {
   const { lookup } = vcenter;
   expect(await nameOf(await lookup.cluster(datacenter, 'DC0_C1'))).toBe('DC0_C1');
   expect(await nameOf(await lookup.resourcePool(datacenter, 'DC0_C1'))).toBe('Resources');
@@ -116,11 +116,11 @@ test('clusters, resource pools, datastores and networks are found', async () => 
   expect((await lookup.network(datacenter, 'VM Network')).type).toBe('Network');
   expect((await lookup.network(datacenter, 'DC0_DVPG0')).type).toBe('DistributedVirtualPortgroup');
   await expect(lookup.cluster(datacenter)).rejects.toThrow(
-    "datacenter 'DC0' has 2 clusters: say which by its path (there are DC0_C0, DC0_C1)",
+    "datacenter 'DC0' has 2 clusters: specify one by its path (available: DC0_C0, DC0_C1)",
   );
-  // Pools may be other tenants': how many there are is enough.
+  // The message does not list pools, because they may belong to other tenants.
   await expect(lookup.resourcePool(datacenter, 'Resources')).rejects.toThrow(
-    /^datacenter 'DC0' has 2 resource pools 'Resources': say which by its path$/,
+    /^datacenter 'DC0' has 2 resource pools 'Resources': specify one by its path$/,
   );
   await expect(lookup.datastore(datacenter, 'tape')).rejects.toThrow(
     "datastore 'tape' not found in datacenter 'DC0'",
@@ -128,10 +128,10 @@ test('clusters, resource pools, datastores and networks are found', async () => 
   await expect(lookup.network(datacenter, 'x')).rejects.toThrow("network 'x' not found in datacenter 'DC0'");
 });
 
-test('a machine is found by its instance UUID, or it is not there', async () => {
+test('byInstanceUuid returns the machine, or undefined when there is none', async () => {
   const uuid = '5f0c2c1e-7f4e-4a8e-9d0e-0c6f0a5d1b11';
   const world = new FakeWorld(
-    loggingIn(({ body = '' }) => {
+    withLogin(({ body = '' }) => {
       const search = `<uuid>${uuid}</uuid><vmSearch>true</vmSearch><instanceUuid>true</instanceUuid></FindByUuid>`;
       const found = body.includes(search) ? '<returnval type="VirtualMachine">vm-7</returnval>' : '';
       return { text: soap(`<FindByUuidResponse>${found}</FindByUuidResponse>`) };
@@ -143,7 +143,7 @@ test('a machine is found by its instance UUID, or it is not there', async () => 
   expect(await lookup.byInstanceUuid('00000000-0000-4000-8000-000000000000')).toBe(undefined);
 });
 
-test('views that were made for looking are gone afterwards', async () => {
+test('lookups destroy their views', async () => {
   await vcsim.control.resetCalls();
   await vcenter.lookup.datacenter('DC0');
   await expect(vcenter.lookup.template(datacenter, 'nope')).rejects.toThrow();

@@ -1,16 +1,16 @@
-import type { Bound, CallOptions, Calls } from '../calls/calls.ts';
 import { AmbiguousError, NotFoundError } from '../errors.ts';
 import { nameOf } from '../faults.ts';
 import {
   isRef,
-  type KnownObject,
+  type ManagedObject,
   objectSpec,
   type Ref,
   retrieve,
   retrieveBelow,
 } from '../properties/properties.ts';
+import type { BoundSession, CallOptions, SessionClient } from '../session/session-client.ts';
 
-/** A datacenter, and the folders that all in it is in. */
+/** A datacenter with its root folders. */
 export interface Datacenter {
   readonly ref: Ref<'Datacenter'>;
   readonly name: string;
@@ -20,22 +20,24 @@ export interface Datacenter {
   readonly networkFolder: Ref<'Folder'>;
 }
 
-/** What is looked for: how it is called, what it is, and where it is. */
-interface Kind {
-  readonly word: string;
-  /** Those that count as one; of the first, vCenter knows all the others as kinds. */
+/** A kind of object that can be looked up by name. */
+interface ObjectKind {
+  /** Name of the kind in messages. */
+  readonly label: string;
+  /** Accepted types. The first is the base type of the others, by which vCenter lists all of them. */
   readonly types: readonly [string, ...string[]];
+  /** Folder that contains all objects of this kind in the datacenter. */
   readonly root: Ref;
-  /** The root's name in a path that begins with the datacenter. */
+  /** Name of `root` in an absolute path: `vm` in `/DC0/vm/folder`. */
   readonly rootName: string;
-  /** Whether messages list the names. Clusters are shared; pools, datastores and networks may be another tenant's. @default false */
-  readonly isListed?: boolean;
+  /** Whether messages list the available names. Not for objects that may belong to other tenants. @default false */
+  readonly listNames?: boolean;
 }
 
 export interface TemplateOptions extends CallOptions {
-  /** Only what is below it. @default all machines of the datacenter */
+  /** Folder to search. @default the whole datacenter */
   readonly folder?: Ref<'Folder'> | undefined;
-  /** Whether a machine that is not a template does not count. @default false */
+  /** Whether machines that are not templates are ignored. @default false */
   readonly onlyTemplates?: boolean | undefined;
 }
 
@@ -43,224 +45,230 @@ const TEMPLATE_PROPERTIES = ['name', 'config.template'];
 const DATACENTER_PROPERTIES = ['name', 'vmFolder', 'hostFolder', 'datastoreFolder', 'networkFolder'];
 
 /**
- * Finds things by the names that people give. Each takes a name, which is looked for everywhere in the datacenter; or a
- * path in it (`folder/template`, `/template`), or the whole one as vCenter's tools have it (`/DC0/vm/folder/template`); or, but for
- * templates and folders, nothing where there is only one.
+ * Finds objects by name. Every method accepts a name, which is searched in the whole datacenter; a path in the datacenter
+ * (`folder/template`, `/template`); or an absolute inventory path (`/DC0/vm/folder/template`). Except for templates and
+ * folders, the name may be omitted when there is only one object.
  *
- * Errors: NotFoundError and AmbiguousError, in words.
+ * Errors: NotFoundError, AmbiguousError.
  */
 export class Lookup {
-  readonly #calls: Calls;
+  readonly #calls: SessionClient;
 
-  constructor(calls: Calls) {
+  constructor(calls: SessionClient) {
     this.#calls = calls;
   }
 
   datacenter(name?: string, options?: CallOptions): Promise<Datacenter> {
-    const wanted = name?.replace(/^\//, '');
-    return this.#calls.reading(async (bound) => {
+    const bareName = name?.replace(/^\//, '');
+    return this.#calls.retryRead(async (bound) => {
       const root = bound.login.content.rootFolder;
       const all = await retrieveBelow(bound, root, { Datacenter: DATACENTER_PROPERTIES });
-      const places = all.flatMap((object) => datacenterFrom(object) ?? []);
-      const names = places.map((place) => place.name);
-      const found = places.filter((place) => wanted === undefined || place.name === wanted);
+      const datacenters = all.flatMap((object) => datacenterFrom(object) ?? []);
+      const names = datacenters.map((datacenter) => datacenter.name);
+      const found = datacenters.filter(
+        (datacenter) => bareName === undefined || datacenter.name === bareName,
+      );
       if (found.length > 0) {
-        const which = wanted === undefined ? '' : ` '${wanted}'`;
-        return only(found, `vCenter has ${found.length} datacenters${which}`, names);
+        const which = bareName === undefined ? '' : ` '${bareName}'`;
+        return assertSingle(found, `vCenter has ${found.length} datacenters${which}`, names);
       }
-      if (wanted === undefined) throw new NotFoundError('vCenter has no datacenter');
-      throw new NotFoundError(`datacenter '${wanted}' not found${among(names)}`);
+      if (bareName === undefined) throw new NotFoundError('vCenter has no datacenter');
+      throw new NotFoundError(`datacenter '${bareName}' not found${availableNames(names)}`);
     }, options);
   }
 
-  /**
-   * A template, by its name or path. Errors say nothing of other machines: they may belong to people who do not know of
-   * each other.
-   */
+  /** Finds a template, or a machine to clone. Errors do not mention other machines: they may belong to other tenants. */
   template(
     datacenter: Datacenter,
     name: string,
     { folder, onlyTemplates = false, ...options }: TemplateOptions = {},
   ): Promise<Ref<'VirtualMachine'>> {
-    return this.#calls.reading(async (bound) => {
+    return this.#calls.retryRead(async (bound) => {
       const root = folder ?? datacenter.vmFolder;
-      const steps = stepsOf(name, `${datacenter.name}/vm/`);
-      const isPath = steps.length > 1 || name.startsWith('/');
+      const segments = segmentsOf(name, `${datacenter.name}/vm/`);
+      const isPath = segments.length > 1 || name.startsWith('/');
       const found = isPath
-        ? await this.#templateAt(bound, datacenter, steps, folder)
+        ? await this.#templateAt(bound, datacenter, segments, folder)
         : await retrieveBelow(bound, root, { VirtualMachine: TEMPLATE_PROPERTIES });
-      const named = found.filter(
+      const matching = found.filter(
         ({ properties }) =>
-          (isPath || plain(String(properties.name)) === plain(name)) &&
+          (isPath || unescapeName(String(properties.name)) === unescapeName(name)) &&
           (!onlyTemplates || properties['config.template'] === true),
       );
-      const [first, ...more] = named;
+      const [first, ...more] = matching;
       const where = `datacenter '${datacenter.name}'`;
-      const what = onlyTemplates ? '; a machine that is not a template does not count' : '';
-      if (first === undefined) throw new NotFoundError(`template '${name}' not found in ${where}${what}`);
+      const hint = onlyTemplates ? '; machines that are not templates are ignored' : '';
+      if (first === undefined) throw new NotFoundError(`template '${name}' not found in ${where}${hint}`);
       if (more.length > 0)
         throw new AmbiguousError(
-          `${where} has ${named.length} templates '${name}'; give the path of the one that is meant`,
+          `${where} has ${matching.length} templates '${name}'; specify one by its path`,
         );
-      return typed(first.ref, 'VirtualMachine');
+      return assertType(first.ref, 'VirtualMachine');
     }, options);
   }
 
-  /** What a path leads to: below the folder, or from the datacenter's machines on, where that is in the folder. */
+  /** Finds a template by a path relative to `folder`, or by a path in the datacenter that leads through `folder`. */
   async #templateAt(
-    bound: Bound,
+    bound: BoundSession,
     { vmFolder }: Datacenter,
-    steps: readonly string[],
+    segments: readonly string[],
     folder: Ref<'Folder'> | undefined,
-  ): Promise<readonly KnownObject[]> {
-    const below = folder === undefined ? undefined : await walk(bound, folder, steps);
-    const passed: Ref[] = [];
-    const found = below ?? (await walk(bound, vmFolder, steps, (step) => passed.push(step)));
+  ): Promise<readonly ManagedObject[]> {
+    const below = folder === undefined ? undefined : await findByPath(bound, folder, segments);
+    const visited: Ref[] = [];
+    const found = below ?? (await findByPath(bound, vmFolder, segments, (step) => visited.push(step)));
     const isInside =
-      below !== undefined || folder === undefined || passed.some((step) => step.value === folder.value);
+      below !== undefined || folder === undefined || visited.some((step) => step.value === folder.value);
     if (found?.type !== 'VirtualMachine' || !isInside) return [];
     return retrieve(bound, objectSpec([found], TEMPLATE_PROPERTIES));
   }
 
-  /** What is called so right in a folder. */
+  /** Finds a direct child of a folder by name. */
   child(folder: Ref<'Folder'>, name: string, options?: CallOptions): Promise<Ref | undefined> {
-    return this.#calls.reading((bound) => walk(bound, folder, [name]), options);
+    return this.#calls.retryRead((bound) => findByPath(bound, folder, [name]), options);
   }
 
-  /** A folder of machines. */
+  /** Finds a VM folder. */
   async folder(datacenter: Datacenter, path: string, options?: CallOptions): Promise<Ref<'Folder'>> {
     if (path === '' || path === '/') return datacenter.vmFolder;
-    const kind = { word: 'folder', types: ['Folder'], root: datacenter.vmFolder, rootName: 'vm' } as const;
-    return typed(await this.#find(datacenter, kind, path, options), 'Folder');
+    const kind = { label: 'folder', types: ['Folder'], root: datacenter.vmFolder, rootName: 'vm' } as const;
+    return assertType(await this.#find(datacenter, kind, path, options), 'Folder');
   }
 
-  /** A cluster, or a host that is in none. */
+  /** Finds a cluster or a standalone host. */
   cluster(datacenter: Datacenter, name?: string, options?: CallOptions): Promise<Ref> {
     const types = ['ComputeResource', 'ClusterComputeResource'] as const;
     const root = datacenter.hostFolder;
-    const kind = { word: 'cluster', types, root, rootName: 'host', isListed: true } as const;
+    const kind = { label: 'cluster', types, root, rootName: 'host', listNames: true } as const;
     return this.#find(datacenter, kind, name, options);
   }
 
-  /** A resource pool; by the name of a cluster, the pool of the whole cluster. */
+  /** Finds a resource pool. The name of a cluster stands for its root pool. */
   async resourcePool(
     datacenter: Datacenter,
     name?: string,
     options?: CallOptions,
   ): Promise<Ref<'ResourcePool'>> {
     const types = ['ResourcePool', 'VirtualApp', 'ComputeResource', 'ClusterComputeResource'] as const;
-    const kind = { word: 'resource pool', types, root: datacenter.hostFolder, rootName: 'host' } as const;
+    const kind = { label: 'resource pool', types, root: datacenter.hostFolder, rootName: 'host' } as const;
     const found =
       name === undefined
         ? await this.cluster(datacenter, undefined, options)
         : await this.#find(datacenter, kind, name, options);
     if (!found.type.endsWith('ComputeResource')) return { type: 'ResourcePool', value: found.value };
-    const [owner] = await this.#calls.reading(
+    const [owner] = await this.#calls.retryRead(
       (bound) => retrieve(bound, objectSpec([found], ['resourcePool'])),
       options,
     );
-    return typed(owner?.properties.resourcePool, 'ResourcePool');
+    return assertType(owner?.properties.resourcePool, 'ResourcePool');
   }
 
   async datastore(datacenter: Datacenter, name?: string, options?: CallOptions): Promise<Ref<'Datastore'>> {
     const root = datacenter.datastoreFolder;
-    const kind = { word: 'datastore', types: ['Datastore'], root, rootName: 'datastore' } as const;
-    return typed(await this.#find(datacenter, kind, name, options), 'Datastore');
+    const kind = { label: 'datastore', types: ['Datastore'], root, rootName: 'datastore' } as const;
+    return assertType(await this.#find(datacenter, kind, name, options), 'Datastore');
   }
 
-  /** A network, or a port group of a distributed switch. */
+  /** Finds a network or a distributed port group. */
   network(datacenter: Datacenter, name?: string, options?: CallOptions): Promise<Ref> {
     const types = ['Network', 'DistributedVirtualPortgroup', 'OpaqueNetwork'] as const;
-    const kind = { word: 'network', types, root: datacenter.networkFolder, rootName: 'network' } as const;
+    const kind = { label: 'network', types, root: datacenter.networkFolder, rootName: 'network' } as const;
     return this.#find(datacenter, kind, name, options);
   }
 
-  /** The machine with this instance UUID, which is unique in a vCenter. */
+  /** Finds a machine by its instance UUID, which is unique in a vCenter. */
   async byInstanceUuid(uuid: string, options?: CallOptions): Promise<Ref<'VirtualMachine'> | undefined> {
-    return this.#calls.reading(async (bound) => {
+    return this.#calls.retryRead(async (bound) => {
       const { searchIndex } = bound.login.content;
       if (searchIndex === undefined) throw new NotFoundError('vCenter has no search index');
       const found = await bound.call('FindByUuid', searchIndex, { uuid, vmSearch: true, instanceUuid: true });
-      return found === undefined ? undefined : typed(found, 'VirtualMachine');
+      return found === undefined ? undefined : assertType(found, 'VirtualMachine');
     }, options);
   }
 
   #find(
     datacenter: Datacenter,
-    kind: Kind,
+    kind: ObjectKind,
     name: string | undefined,
     options: CallOptions | undefined,
   ): Promise<Ref> {
-    return this.#calls.reading(async (bound) => {
+    return this.#calls.retryRead(async (bound) => {
       if (name !== undefined) {
-        const steps = stepsOf(name, `${datacenter.name}/${kind.rootName}/`);
-        const found = await walk(bound, kind.root, steps);
+        const segments = segmentsOf(name, `${datacenter.name}/${kind.rootName}/`);
+        const found = await findByPath(bound, kind.root, segments);
         if (found !== undefined && kind.types.includes(found.type)) return found;
-        // A path says where it is; a name does not.
-        if (steps.length > 1 || name.startsWith('/')) throw missing(kind, name, datacenter);
+        // Only a plain name is searched in the whole datacenter.
+        if (segments.length > 1 || name.startsWith('/')) throw notFound(kind, name, datacenter);
       }
       return this.#scan(bound, datacenter, kind, name);
     }, options);
   }
 
-  async #scan(bound: Bound, datacenter: Datacenter, kind: Kind, name: string | undefined): Promise<Ref> {
+  async #scan(
+    bound: BoundSession,
+    datacenter: Datacenter,
+    kind: ObjectKind,
+    name: string | undefined,
+  ): Promise<Ref> {
     const all = await retrieveBelow(bound, kind.root, { [kind.types[0]]: ['name'] });
     const names = all.map(({ properties }) => String(properties.name));
-    const found = name === undefined ? all : all.filter((_, i) => plain(names[i] ?? '') === plain(name));
+    const found =
+      name === undefined ? all : all.filter((_, i) => unescapeName(names[i] ?? '') === unescapeName(name));
     if (found.length === 0) {
-      if (name !== undefined) throw missing(kind, name, datacenter);
-      throw new NotFoundError(`datacenter '${datacenter.name}' has no ${kind.word}`);
+      if (name !== undefined) throw notFound(kind, name, datacenter);
+      throw new NotFoundError(`datacenter '${datacenter.name}' has no ${kind.label}`);
     }
-    const many = `datacenter '${datacenter.name}' has ${found.length} ${kind.word}s`;
-    return only(found, name === undefined ? many : `${many} '${name}'`, kind.isListed ? names : []).ref;
+    const many = `datacenter '${datacenter.name}' has ${found.length} ${kind.label}s`;
+    return assertSingle(found, name === undefined ? many : `${many} '${name}'`, kind.listNames ? names : [])
+      .ref;
   }
 }
 
-/** From child to child. */
-async function walk(
-  bound: Bound,
+/** Follows a path from child to child. */
+async function findByPath(
+  bound: BoundSession,
   root: Ref,
-  steps: readonly string[],
-  onStep?: (at: Ref) => void,
+  segments: readonly string[],
+  onSegment?: (object: Ref) => void,
 ): Promise<Ref | undefined> {
   const { searchIndex } = bound.login.content;
   let at: Ref | undefined = root;
-  for (const name of steps) {
+  for (const name of segments) {
     if (searchIndex === undefined || at === undefined) return undefined;
     at = await bound.call('FindChild', searchIndex, { entity: at, name });
-    if (at !== undefined) onStep?.(at);
+    if (at !== undefined) onSegment?.(at);
   }
   return at;
 }
 
-/** `/DC0/vm/a/b`, `a/b` and `/a/b` are the same. */
-function stepsOf(path: string, root: string): readonly string[] {
+/** Splits a path. `/DC0/vm/a/b`, `a/b` and `/a/b` give the same segments. */
+function segmentsOf(path: string, root: string): readonly string[] {
   const bare = path.replace(/^\/+|\/+$/g, '');
   return (bare.startsWith(root) ? bare.slice(root.length) : bare).split('/');
 }
 
-/** vCenter keeps these three escaped in names. */
-function plain(name: string): string {
+/** Decodes the three characters that vCenter escapes in names. */
+function unescapeName(name: string): string {
   return name.replace(/%2f/gi, '/').replace(/%5c/gi, '\\').replace(/%25/g, '%');
 }
 
-function missing({ word }: Kind, name: string, datacenter: Datacenter): NotFoundError {
-  return new NotFoundError(`${word} '${name}' not found in datacenter '${datacenter.name}'`);
+function notFound({ label }: ObjectKind, name: string, datacenter: Datacenter): NotFoundError {
+  return new NotFoundError(`${label} '${name}' not found in datacenter '${datacenter.name}'`);
 }
 
-function only<T>(found: readonly T[], many: string, names: readonly string[]): T {
+function assertSingle<T>(found: readonly T[], many: string, names: readonly string[]): T {
   const [first, ...more] = found;
   if (first !== undefined && more.length === 0) return first;
-  throw new AmbiguousError(`${many}: say which by its path${among(names)}`);
+  throw new AmbiguousError(`${many}: specify one by its path${availableNames(names)}`);
 }
 
-function among(names: readonly string[]): string {
+function availableNames(names: readonly string[]): string {
   const shown = [...new Set(names)].sort();
   if (shown.length === 0) return '';
-  return ` (there are ${shown.slice(0, 8).join(', ')}${shown.length > 8 ? ', and more' : ''})`;
+  return ` (available: ${shown.slice(0, 8).join(', ')}${shown.length > 8 ? ', …' : ''})`;
 }
 
-function datacenterFrom({ ref, properties }: KnownObject): Datacenter | undefined {
+function datacenterFrom({ ref, properties }: ManagedObject): Datacenter | undefined {
   const { name, vmFolder, hostFolder, datastoreFolder, networkFolder } = properties;
   if (!isRef(ref, 'Datacenter') || typeof name !== 'string') return undefined;
   if (!isRef(vmFolder, 'Folder') || !isRef(hostFolder, 'Folder')) return undefined;
@@ -268,13 +276,13 @@ function datacenterFrom({ ref, properties }: KnownObject): Datacenter | undefine
   return { ref, name, vmFolder, hostFolder, datastoreFolder, networkFolder };
 }
 
-function typed<T extends string>(ref: unknown, type: T): Ref<T> {
+function assertType<T extends string>(ref: unknown, type: T): Ref<T> {
   if (isRef(ref, type)) return ref;
-  throw new NotFoundError(`a ${type} was looked for, and a ${describe(ref)} was found`);
+  throw new NotFoundError(`expected a ${type}, found ${describe(ref)}`);
 }
 
 function describe(ref: unknown): string {
   return typeof ref === 'object' && ref !== null && 'type' in ref && 'value' in ref
     ? nameOf({ type: String(ref.type), value: String(ref.value) })
-    : 'thing without a reference';
+    : 'an object without a reference';
 }

@@ -1,68 +1,73 @@
-import type { CallOptions, Calls, ChangeOptions } from '../calls/calls.ts';
 import { NotFoundError } from '../errors.ts';
 import { FaultError, nameOf } from '../faults.ts';
 import { objectSpec, type Ref, retrieve } from '../properties/properties.ts';
 import type { Login } from '../session/login.ts';
+import type { CallOptions, ChangeOptions, SessionClient } from '../session/session-client.ts';
 import type { Vim25 } from '../vim25/vim25.generated.ts';
 
 /**
- * Custom attributes: values of one's own on any object, folders too. vCenter knows them by a key, which it gives to a
- * name once, for all. What an object has is its property `customValue`.
+ * Custom attributes: named values on any object, including folders. vCenter assigns a key to each attribute name, which is
+ * the same for all objects. The property `customValue` has the values of an object.
  */
 export class Attributes {
-  readonly #calls: Calls;
+  readonly #calls: SessionClient;
   readonly #keys = new Map<string, number>();
 
-  constructor(calls: Calls) {
+  constructor(calls: SessionClient) {
     this.#calls = calls;
   }
 
-  /** The key of a name, which is made known where it is not. */
-  async key(name: string, options: ChangeOptions = {}): Promise<number> {
-    const known = (await this.find(name, options)) ?? (await this.#add(name, options));
+  /** Returns the key of an attribute; defines the attribute when it does not exist. */
+  async ensureKey(name: string, options: ChangeOptions = {}): Promise<number> {
+    const known = (await this.findKey(name, options)) ?? (await this.#add(name, options));
     this.#keys.set(name, known);
     return known;
   }
 
-  /** The key of a name; undefined where nobody has made it known. */
-  async find(name: string, options: CallOptions = {}): Promise<number | undefined> {
-    const known = this.#keys.get(name) ?? (await this.#find(name, options));
+  /** Returns the key of an attribute, or undefined when it is not defined. */
+  async findKey(name: string, options: CallOptions = {}): Promise<number | undefined> {
+    const known = this.#keys.get(name) ?? (await this.#readKey(name, options));
     if (known !== undefined) this.#keys.set(name, known);
     return known;
   }
 
   async set(entity: Ref, key: number, value: string, options: ChangeOptions = {}): Promise<void> {
-    const what = options.what ?? `setting a custom attribute of ${nameOf(entity)}`;
+    const description = options.description ?? `setting a custom attribute of ${nameOf(entity)}`;
     try {
-      await this.#calls.change('SetField', manager, { entity, key, value }, { ...options, what });
+      await this.#calls.change('SetField', manager, { entity, key, value }, { ...options, description });
     } catch (error) {
-      this.#keys.clear(); // somebody may have removed one
+      this.#keys.clear(); // the attribute may have been deleted
       throw error;
     }
   }
 
   async #add(name: string, options: ChangeOptions): Promise<number> {
-    const what = options.what ?? `adding the custom attribute '${name}'`;
+    const description = options.description ?? `defining custom attribute '${name}'`;
     try {
-      const made = await this.#calls.change('AddCustomFieldDef', manager, { name }, { ...options, what });
-      return made.key;
+      const definition = await this.#calls.change(
+        'AddCustomFieldDef',
+        manager,
+        { name },
+        { ...options, description },
+      );
+      return definition.key;
     } catch (error) {
-      // Another one was faster.
-      const theirs =
+      // Another client has defined the attribute in between.
+      const key =
         error instanceof FaultError && error.code === 'DUPLICATE_NAME'
-          ? await this.#find(name, options)
+          ? await this.#readKey(name, options)
           : undefined;
-      if (theirs === undefined) throw error;
-      return theirs;
+      if (key === undefined) throw error;
+      return key;
     }
   }
 
-  #find(name: string, { signal }: CallOptions): Promise<number | undefined> {
-    return this.#calls.reading(
+  #readKey(name: string, { signal }: CallOptions): Promise<number | undefined> {
+    return this.#calls.retryRead(
       async (bound) => {
         const [read] = await retrieve(bound, objectSpec([manager(bound.login)], ['field']));
         const fields = read?.properties.field;
-        return (Array.isArray(fields) ? fields : []).filter(isField).find((field) => field.name === name)
+        return (Array.isArray(fields) ? fields : []).filter(isFieldDef).find((field) => field.name === name)
           ?.key;
       },
       { signal },
@@ -70,7 +75,7 @@ export class Attributes {
   }
 }
 
-/** The value of a key among those that an object has. */
+/** Returns the value of an attribute from the property `customValue`. */
 export function customValueOf(
   values: readonly Vim25['CustomFieldValue'][] | undefined,
   key: number,
@@ -81,9 +86,9 @@ export function customValueOf(
 
 function manager({ content: { customFieldsManager } }: Login): Ref {
   if (customFieldsManager !== undefined) return customFieldsManager;
-  throw new NotFoundError('this server has no custom attributes: it is no vCenter');
+  throw new NotFoundError('the server has no custom attributes, so it is not a vCenter');
 }
 
-function isField(value: unknown): value is Vim25['CustomFieldDef'] {
+function isFieldDef(value: unknown): value is Vim25['CustomFieldDef'] {
   return typeof value === 'object' && value !== null && 'key' in value && 'name' in value;
 }

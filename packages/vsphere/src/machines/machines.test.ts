@@ -37,19 +37,19 @@ beforeEach(async () => {
 async function clone(options: Partial<CloneOptions> = {}): Promise<Ref<'VirtualMachine'>> {
   const name = `clone-${++clones}`;
   const { vmFolder: folder } = datacenter;
-  const made = await vcenter.tasks.follow(
+  const result = await vcenter.tasks.follow(
     await vcenter.machines.clone({ name, template, folder, resourcePool, ...options }),
   );
-  if (isRef(made, 'VirtualMachine')) return made;
-  throw new Error('the clone is no machine');
+  if (isRef(result, 'VirtualMachine')) return result;
+  throw new Error('the result is not a machine');
 }
 
 async function powerOf(vm: Ref<'VirtualMachine'>): Promise<unknown> {
   return (await vcenter.read(vm, ['runtime.powerState']))['runtime.powerState'];
 }
 
-describe('a clone', () => {
-  test('is what was asked for, where it was asked for', async () => {
+describe('clone', () => {
+  test('applies name, folder, datastore, size, extraConfig and power state', async () => {
     const folder = await vcenter.machines.createFolder(datacenter.vmFolder, 'clones');
     const instanceUuid = '5f0c2c1e-7f4e-4a8e-9d0e-0c6f0a5d1b11';
     const datastore = await vcenter.lookup.datastore(datacenter, 'LocalDS_0');
@@ -86,7 +86,7 @@ describe('a clone', () => {
     });
   });
 
-  test('is off and a full copy unless said otherwise', async () => {
+  test('creates a powered-off full clone by default', async () => {
     expect(await powerOf(await clone())).toBe('poweredOff');
     const { location, snapshot } = cloneSpec({
       name: 'x',
@@ -97,31 +97,33 @@ describe('a clone', () => {
     expect([location, snapshot]).toEqual([{ pool: resourcePool }, undefined]);
   });
 
-  test('that is linked builds on a snapshot', async () => {
-    const taken = await vcenter.tasks.follow(await vcenter.machines.snapshot(template, 'base'));
-    if (!isRef(taken, 'VirtualMachineSnapshot')) throw new Error('no snapshot was taken');
+  test('creates a linked clone from a snapshot', async () => {
+    const snapshot = await vcenter.tasks.follow(await vcenter.machines.snapshot(template, 'base'));
+    if (!isRef(snapshot, 'VirtualMachineSnapshot')) throw new Error('the result is not a snapshot');
     expect(await vcenter.read(template, ['snapshot.currentSnapshot'])).toEqual({
-      'snapshot.currentSnapshot': taken,
+      'snapshot.currentSnapshot': snapshot,
     });
-    const options = { name: 'x', template, folder: datacenter.vmFolder, linked: { snapshot: taken } };
-    // The simulator passes over it, so what is asked for is all that can be seen.
+    const options = { name: 'x', template, folder: datacenter.vmFolder, linked: { snapshot } };
+    // vcsim ignores it, so only the request can be checked.
     expect(cloneSpec(options)).toMatchObject({
       location: { diskMoveType: 'createNewChildDiskBacking' },
-      snapshot: taken,
+      snapshot,
     });
-    expect(await powerOf(await clone({ linked: { snapshot: taken } }))).toBe('poweredOff');
+    expect(await powerOf(await clone({ linked: { snapshot } }))).toBe('poweredOff');
   });
 
-  test('of a name that is taken fails in words', async () => {
+  test('fails when the name is already used', async () => {
     await clone({ name: 'twin' });
     await expect(clone({ name: 'twin' })).rejects.toMatchObject({
       code: 'DUPLICATE_NAME',
-      message: expect.stringMatching(/^the task task-\d+: the name 'twin' is taken by VirtualMachine vm-\d+/),
+      message: expect.stringMatching(
+        /^task task-\d+: the name 'twin' is already used by VirtualMachine vm-\d+/,
+      ),
     });
   });
 });
 
-test('a machine is reconfigured', async () => {
+test('reconfigure changes size and annotation', async () => {
   const vm = await clone();
   const change = { cpus: 2, memoryMb: 256, annotation: 'mine', extraConfig: { a: 'b' } };
   await vcenter.tasks.follow(await vcenter.machines.reconfigure(vm, change));
@@ -137,7 +139,7 @@ test('a machine is reconfigured', async () => {
   });
 });
 
-test('a machine is powered on and off, and refused what it is already', async () => {
+test('powerOn and powerOff change the power state, and fail when it already holds', async () => {
   const vm = await clone();
   await vcenter.tasks.follow(await vcenter.machines.powerOn(vm));
   expect(await powerOf(vm)).toBe('poweredOn');
@@ -148,45 +150,45 @@ test('a machine is powered on and off, and refused what it is already', async ()
   expect(await powerOf(vm)).toBe('poweredOff');
 });
 
-describe('a guest is shut down', () => {
-  const patienceMs = 3_600_000;
+describe('shutDown', () => {
+  const gracePeriodMs = 3_600_000;
 
-  test('softly, where it obeys', async () => {
+  test('shuts the guest down and starts no power-off', async () => {
     const vm = await clone({ powerOn: true });
-    expect(await vcenter.machines.shutDown(vm, { patienceMs })).toBe(undefined);
+    expect(await vcenter.machines.shutDown(vm, { gracePeriodMs })).toBe(undefined);
     expect(await powerOf(vm)).toBe('poweredOff');
-    expect(await vcenter.machines.shutDown(vm, { patienceMs })).toBe(undefined);
+    expect(await vcenter.machines.shutDown(vm, { gracePeriodMs })).toBe(undefined);
   });
 
-  test('hard, where it has no tools', async () => {
+  test('powers off when the guest has no tools', async () => {
     const vm = await clone({ powerOn: true });
     await vcsim.control.fault({ method: 'ShutdownGuest', fault: 'ToolsUnavailable', max: 1 });
-    const task = await vcenter.machines.shutDown(vm, { patienceMs });
-    if (task === undefined) throw new Error('it went softly');
+    const task = await vcenter.machines.shutDown(vm, { gracePeriodMs });
+    if (task === undefined) throw new Error('expected a power-off task');
     await vcenter.tasks.follow(task);
     expect(await powerOf(vm)).toBe('poweredOff');
   });
 
-  test('hard, where it does not obey in time', async () => {
+  test('powers off when the grace period is over', async () => {
     const vm = await clone({ powerOn: true });
-    await vcsim.control.delay({ tasks: { ShutdownGuest: patienceMs } });
-    const task = await vcenter.machines.shutDown(vm, { patienceMs: 50 });
-    if (task === undefined) throw new Error('it went softly');
+    await vcsim.control.delay({ tasks: { ShutdownGuest: gracePeriodMs } });
+    const task = await vcenter.machines.shutDown(vm, { gracePeriodMs: 50 });
+    if (task === undefined) throw new Error('expected a power-off task');
     await vcenter.tasks.follow(task);
     expect(await powerOf(vm)).toBe('poweredOff');
   });
 
-  test('not at all, where that is forbidden', async () => {
+  test('fails without the permission and leaves the machine on', async () => {
     const vm = await clone({ powerOn: true });
     await vcsim.control.fault({ method: 'ShutdownGuest', fault: 'NoPermission', max: 1 });
-    await expect(vcenter.machines.shutDown(vm, { patienceMs })).rejects.toMatchObject({
+    await expect(vcenter.machines.shutDown(vm, { gracePeriodMs })).rejects.toMatchObject({
       code: 'NO_PERMISSION',
     });
     expect(await powerOf(vm)).toBe('poweredOn');
   });
 });
 
-test('a folder is removed without its machines: they leave the inventory, and one that is on keeps it there', async () => {
+test('unregisterFolder unregisters machines without destroying them, and fails while one is on', async () => {
   const folder = await vcenter.machines.createFolder(datacenter.vmFolder, 'left');
   const vm = await clone({ folder, powerOn: true });
   const remove = async () => vcenter.tasks.follow(await vcenter.machines.unregisterFolder(folder));
@@ -199,7 +201,7 @@ test('a folder is removed without its machines: they leave the inventory, and on
   expect(await vcsim.control.calls()).not.toHaveProperty('Destroy_Task');
 });
 
-test('a change that is not to be sent again is refused when its session has ended', async () => {
+test('a change with resend: false fails when its session has ended', async () => {
   const folder = await vcenter.machines.createFolder(datacenter.vmFolder, 'kept');
   await vcsim.control.expireSessions();
   const remove = vcenter.machines.unregisterFolder(folder, { resend: false });
@@ -207,19 +209,19 @@ test('a change that is not to be sent again is refused when its session has ende
   expect(await vcenter.read(folder, ['name'])).toEqual({ name: 'kept' });
 });
 
-test('a machine is destroyed, and what is asked of it afterwards says that it is gone', async () => {
+test('destroy removes a machine, and later calls fail with OBJECT_NOT_FOUND', async () => {
   const vm = await clone();
   await vcenter.tasks.follow(await vcenter.machines.destroy(vm));
   await expect(vcenter.read(vm, ['name'])).rejects.toMatchObject({ code: 'OBJECT_NOT_FOUND' });
   await expect(vcenter.machines.powerOn(vm)).rejects.toMatchObject({
     code: 'OBJECT_NOT_FOUND',
     message: expect.stringContaining(
-      `powering on VirtualMachine ${vm.value}: VirtualMachine ${vm.value} is gone`,
+      `powering on VirtualMachine ${vm.value}: VirtualMachine ${vm.value} does not exist any more`,
     ),
   });
 });
 
-test('a folder is created once, and who comes second is told which it is', async () => {
+test('createFolder fails for an existing folder with its reference', async () => {
   const folder = await vcenter.machines.createFolder(datacenter.vmFolder, 'once');
   const second = await vcenter.machines.createFolder(datacenter.vmFolder, 'once').catch((error) => error);
   expect(second).toMatchObject({ code: 'DUPLICATE_NAME' });
@@ -228,11 +230,11 @@ test('a folder is created once, and who comes second is told which it is', async
   await expect(vcenter.lookup.folder(datacenter, 'once')).rejects.toMatchObject({ code: 'NOT_FOUND' });
 });
 
-test('folders and machines are marked by a custom attribute', async () => {
+test('a custom attribute is defined once and set on a folder', async () => {
   const { attributes, machines } = vcenter;
   const [key, again] = [
-    await attributes.key('vmwright.dev/owner'),
-    await attributes.key('vmwright.dev/owner'),
+    await attributes.ensureKey('vmwright.dev/owner'),
+    await attributes.ensureKey('vmwright.dev/owner'),
   ];
   expect(again).toBe(key);
   const folder = await machines.createFolder(datacenter.vmFolder, 'marked');
@@ -242,7 +244,7 @@ test('folders and machines are marked by a custom attribute', async () => {
   expect(customValueOf(customValue, key + 1)).toBe(undefined);
 });
 
-test('a fault of a change is told in words', async () => {
+test('the error of a rejected change names operation and reason', async () => {
   await vcsim.control.fault({
     method: 'CloneVM_Task',
     fault: 'NoPermission',
@@ -254,10 +256,10 @@ test('a fault of a change is told in words', async () => {
   );
 });
 
-test('a wait for a shutdown leaves no collector behind', async () => {
+test('shutDown destroys its property collector', async () => {
   const vm = await clone({ powerOn: true });
   await vcsim.control.resetCalls();
-  await vcenter.machines.shutDown(vm, { patienceMs: 3_600_000 });
+  await vcenter.machines.shutDown(vm, { gracePeriodMs: 3_600_000 });
   expect(await vcsim.control.calls()).toMatchObject({
     CreatePropertyCollector: 1,
     DestroyPropertyCollector: 1,

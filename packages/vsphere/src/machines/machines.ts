@@ -1,41 +1,48 @@
-import type { Calls, ChangeOptions } from '../calls/calls.ts';
-import { UnreadableAnswerError } from '../errors.ts';
+import { InvalidResponseError } from '../errors.ts';
 import { FaultError, faultOf, nameOf } from '../faults.ts';
-import type { PropertyWatcherOptions } from '../feed/feed.ts';
 import { isRef, type Ref } from '../properties/properties.ts';
+import type { PropertyWatcherOptions } from '../property-watcher/property-watcher.ts';
+import type { ChangeOptions, SessionClient } from '../session/session-client.ts';
 import { type CloneOptions, cloneSpec, configSpec, type MachineConfig } from './specs.ts';
-import { until } from './until.ts';
+import { waitForProperty } from './wait-for-property.ts';
 
 export type TaskRef = Ref<'Task'>;
 
 export interface ShutDownOptions extends ChangeOptions {
-  /** How long the guest is given before it is powered off hard. */
-  readonly patienceMs: number;
+  /** Time for the guest to shut down before the machine is powered off, in milliseconds. */
+  readonly gracePeriodMs: number;
 }
 
-/** What is wrong with a soft shutdown that a hard one helps against. */
-const NOT_SOFTLY: ReadonlySet<string> = new Set(['TOOLS_UNAVAILABLE', 'NOT_SUPPORTED', 'INVALID_STATE']);
+/** Faults of a guest shutdown after which the machine is powered off instead. */
+const NO_GUEST_SHUTDOWN: ReadonlySet<string> = new Set([
+  'TOOLS_UNAVAILABLE',
+  'NOT_SUPPORTED',
+  'INVALID_STATE',
+]);
 
 /**
- * What is done to machines. Each starts a task and gives its reference, for `TaskFollower`.
+ * Operations on virtual machines and folders. Most start a task and return its reference; `TaskFollower` waits for it.
  *
- * Errors: those of `Calls.change`. After one with `effectUnknown` the machine is to be looked for before it is tried
- * again: by its instance UUID, say.
+ * Errors: those of `SessionClient.change`. After an error with `effectUnknown`, check the state in vCenter before trying
+ * again: look the machine up by its instance UUID, for example.
  */
 export class Machines {
-  readonly #calls: Calls;
-  readonly #feeding: PropertyWatcherOptions;
+  readonly #calls: SessionClient;
+  readonly #watcherOptions: PropertyWatcherOptions;
 
-  constructor(calls: Calls, feeding: PropertyWatcherOptions) {
+  constructor(calls: SessionClient, watcherOptions: PropertyWatcherOptions) {
     this.#calls = calls;
-    this.#feeding = feeding;
+    this.#watcherOptions = watcherOptions;
   }
 
   async clone(clone: CloneOptions, options: ChangeOptions = {}): Promise<TaskRef> {
     const { name, template, folder } = clone;
-    const what = options.what ?? `cloning '${name}' from ${nameOf(template)}`;
+    const description = options.description ?? `cloning '${name}' from ${nameOf(template)}`;
     const args = { folder, name, spec: cloneSpec(clone) };
-    return taskIn(what, await this.#calls.change('CloneVM_Task', () => template, args, { ...options, what }));
+    return assertTask(
+      description,
+      await this.#calls.change('CloneVM_Task', () => template, args, { ...options, description }),
+    );
   }
 
   async reconfigure(
@@ -43,93 +50,117 @@ export class Machines {
     config: MachineConfig,
     options: ChangeOptions = {},
   ): Promise<TaskRef> {
-    const what = options.what ?? `reconfiguring ${nameOf(vm)}`;
+    const description = options.description ?? `reconfiguring ${nameOf(vm)}`;
     const args = { spec: configSpec(config) };
-    return taskIn(what, await this.#calls.change('ReconfigVM_Task', () => vm, args, { ...options, what }));
+    return assertTask(
+      description,
+      await this.#calls.change('ReconfigVM_Task', () => vm, args, { ...options, description }),
+    );
   }
 
-  /** A snapshot without memory, as linked clones build on. */
+  /** Takes a snapshot without memory, as linked clones need it. */
   async snapshot(vm: Ref<'VirtualMachine'>, name: string, options: ChangeOptions = {}): Promise<TaskRef> {
-    const what = options.what ?? `taking the snapshot '${name}' of ${nameOf(vm)}`;
+    const description = options.description ?? `taking snapshot '${name}' of ${nameOf(vm)}`;
     const args = { name, memory: false, quiesce: false };
-    return taskIn(
-      what,
-      await this.#calls.change('CreateSnapshot_Task', () => vm, args, { ...options, what }),
+    return assertTask(
+      description,
+      await this.#calls.change('CreateSnapshot_Task', () => vm, args, { ...options, description }),
     );
   }
 
   async powerOn(vm: Ref<'VirtualMachine'>, options: ChangeOptions = {}): Promise<TaskRef> {
-    const what = options.what ?? `powering on ${nameOf(vm)}`;
-    return taskIn(what, await this.#calls.change('PowerOnVM_Task', () => vm, {}, { ...options, what }));
+    const description = options.description ?? `powering on ${nameOf(vm)}`;
+    return assertTask(
+      description,
+      await this.#calls.change('PowerOnVM_Task', () => vm, {}, { ...options, description }),
+    );
   }
 
-  /** Hard: as by the plug. */
+  /** Hard power-off, without guest shutdown. */
   async powerOff(vm: Ref<'VirtualMachine'>, options: ChangeOptions = {}): Promise<TaskRef> {
-    const what = options.what ?? `powering off ${nameOf(vm)}`;
-    return taskIn(what, await this.#calls.change('PowerOffVM_Task', () => vm, {}, { ...options, what }));
+    const description = options.description ?? `powering off ${nameOf(vm)}`;
+    return assertTask(
+      description,
+      await this.#calls.change('PowerOffVM_Task', () => vm, {}, { ...options, description }),
+    );
   }
 
-  /** Asks the guest to shut itself down, and does not wait for it. */
-  async askToShutDown(vm: Ref<'VirtualMachine'>, options: ChangeOptions = {}): Promise<void> {
-    const what = options.what ?? `shutting down ${nameOf(vm)}`;
-    await this.#calls.change('ShutdownGuest', () => vm, {}, { ...options, what });
+  /** Asks the guest to shut down. Does not wait for it. */
+  async shutdownGuest(vm: Ref<'VirtualMachine'>, options: ChangeOptions = {}): Promise<void> {
+    const description = options.description ?? `shutting down ${nameOf(vm)}`;
+    await this.#calls.change('ShutdownGuest', () => vm, {}, { ...options, description });
   }
 
   /**
-   * Lets the guest shut itself down, and powers it off hard where it cannot or does not in time.
-   * @returns the task of the hard one; none where the machine is off
+   * Shuts the guest down. Powers the machine off when the guest cannot shut down, or not within the grace period.
+   * @returns the power-off task; undefined when the machine is off
    */
   async shutDown(
     vm: Ref<'VirtualMachine'>,
-    { patienceMs, ...options }: ShutDownOptions,
+    { gracePeriodMs, ...options }: ShutDownOptions,
   ): Promise<TaskRef | undefined> {
     try {
-      await this.askToShutDown(vm, options);
+      await this.shutdownGuest(vm, options);
     } catch (error) {
       if (!(error instanceof FaultError)) throw error;
       const { existingState } = faultOf(error, 'InvalidPowerState') ?? {};
-      if (existingState === 'suspended') return this.powerOff(vm, options); // no guest is there to ask
-      if (error.code === 'INVALID_POWER_STATE') return undefined; // it is off
-      if (!NOT_SOFTLY.has(error.code)) throw error;
+      if (existingState === 'suspended') return this.powerOff(vm, options); // no guest is running
+      if (error.code === 'INVALID_POWER_STATE') return undefined; // the machine is off
+      if (!NO_GUEST_SHUTDOWN.has(error.code)) throw error;
       return this.powerOff(vm, options);
     }
     const { signal } = options;
     const isOff = (state: unknown) => state === 'poweredOff';
-    const wait = { ...this.#feeding, signal, timeoutMs: patienceMs };
-    if (await until(vm, 'runtime.powerState', isOff, wait)) return undefined;
+    const wait = { ...this.#watcherOptions, signal, timeoutMs: gracePeriodMs };
+    if (await waitForProperty(vm, 'runtime.powerState', isOff, wait)) return undefined;
     return this.powerOff(vm, options);
   }
 
   /**
-   * Removes a folder of machines. Machines in it leave the inventory, and their files stay on the datastores; one that is
-   * powered on makes the task fail. vCenter cannot remove a folder only if it is empty.
+   * Removes a VM folder and unregisters the machines in it; their files stay on the datastores. A powered-on machine makes
+   * the task fail. vCenter has no call that removes a folder only when it is empty.
    */
   async unregisterFolder(folder: Ref<'Folder'>, options: ChangeOptions = {}): Promise<TaskRef> {
-    const what = options.what ?? `removing ${nameOf(folder)}`;
-    const call = { ...options, what };
-    return taskIn(what, await this.#calls.change('UnregisterAndDestroy_Task', () => folder, {}, call));
+    const description = options.description ?? `removing ${nameOf(folder)}`;
+    const call = { ...options, description };
+    return assertTask(
+      description,
+      await this.#calls.change('UnregisterAndDestroy_Task', () => folder, {}, call),
+    );
   }
 
-  /** A machine, which must be off; or a folder, with all machines in it. */
-  async destroy(what: Ref, options: ChangeOptions = {}): Promise<TaskRef> {
-    const said = options.what ?? `destroying ${nameOf(what)}`;
-    return taskIn(said, await this.#calls.change('Destroy_Task', () => what, {}, { ...options, what: said }));
+  /** Destroys a machine, which must be off, or a folder with all machines in it. */
+  async destroy(object: Ref, options: ChangeOptions = {}): Promise<TaskRef> {
+    const description = options.description ?? `destroying ${nameOf(object)}`;
+    return assertTask(
+      description,
+      await this.#calls.change('Destroy_Task', () => object, {}, { ...options, description }),
+    );
   }
 
-  /** @throws FaultError `DUPLICATE_NAME` where there is one; `faultOf(error, 'DuplicateName')` has its reference */
+  /** Creates a folder. @throws FaultError `DUPLICATE_NAME` when it exists; `faultOf(error, 'DuplicateName')` has the reference */
   async createFolder(
     parent: Ref<'Folder'>,
     name: string,
     options: ChangeOptions = {},
   ): Promise<Ref<'Folder'>> {
-    const what = options.what ?? `creating the folder '${name}' in ${nameOf(parent)}`;
-    const made = await this.#calls.change('CreateFolder', () => parent, { name }, { ...options, what });
-    if (isRef(made, 'Folder')) return made;
-    throw new UnreadableAnswerError(`${what}: the answer is no folder`, { effectUnknown: true });
+    const description = options.description ?? `creating folder '${name}' in ${nameOf(parent)}`;
+    const created = await this.#calls.change(
+      'CreateFolder',
+      () => parent,
+      { name },
+      { ...options, description },
+    );
+    if (isRef(created, 'Folder')) return created;
+    throw new InvalidResponseError(`${description}: the response is not a folder reference`, {
+      effectUnknown: true,
+    });
   }
 }
 
-function taskIn(what: string, ref: Ref): TaskRef {
+function assertTask(description: string, ref: Ref): TaskRef {
   if (isRef(ref, 'Task')) return ref;
-  throw new UnreadableAnswerError(`${what}: the answer is no task`, { effectUnknown: true });
+  throw new InvalidResponseError(`${description}: the response is not a task reference`, {
+    effectUnknown: true,
+  });
 }

@@ -1,14 +1,14 @@
 import type { Ref } from '../properties/properties.ts';
 import type { Vim25 } from '../vim25/vim25.generated.ts';
 
-/** What a machine shall be. What is left out stays as it is. */
+/** Desired configuration of a machine. Omitted fields stay unchanged. */
 export interface MachineConfig {
   readonly cpus?: number;
   readonly memoryMb?: number;
   readonly annotation?: string;
-  /** Keys of one's own, kept with the machine: an owner's mark, say. An empty value removes a key. */
+  /** Custom keys that vCenter stores with the machine, such as ownership labels. An empty value removes the key. */
   readonly extraConfig?: Readonly<Record<string, string>>;
-  /** Whatever else; what is said above goes first. */
+  /** Other settings. The fields above override them. */
   readonly config?: Vim25['VirtualMachineConfigSpec'];
 }
 
@@ -16,17 +16,17 @@ export interface CloneOptions extends MachineConfig {
   readonly name: string;
   readonly template: Ref<'VirtualMachine'>;
   readonly folder: Ref<'Folder'>;
-  /** A template has none of its own, so for one it is needed. */
+  /** Required when cloning from a template. @default the pool of the source machine */
   readonly resourcePool?: Ref<'ResourcePool'>;
   readonly host?: Ref<'HostSystem'>;
   readonly datastore?: Ref<'Datastore'>;
-  /** The id of the storage policy that its disks follow. @default the datastore's */
+  /** Storage policy ID for the disks. @default the policy of the datastore */
   readonly storagePolicy?: string;
-  /** With disks that build on those of a snapshot of the template. @default a full copy */
+  /** Creates a linked clone, based on a snapshot of the template. @default a full clone */
   readonly linked?: { readonly snapshot: Ref<'VirtualMachineSnapshot'> };
-  /** By which it is known, chosen before it exists, so that a lost answer never makes a second one. */
+  /** Chosen by the caller, so that the clone can be found after a lost response and is not created twice. */
   readonly instanceUuid?: string;
-  /** @default false */
+  /** Whether the clone is powered on. @default false */
   readonly powerOn?: boolean;
 }
 
@@ -37,12 +37,12 @@ export function configSpec({
   extraConfig,
   config = {},
 }: MachineConfig): Vim25['VirtualMachineConfigSpec'] {
-  const marks = Object.entries(extraConfig ?? {}).map(([key, value]) => ({
+  const entries = Object.entries(extraConfig ?? {}).map(([key, value]) => ({
     _type: 'OptionValue',
     key,
     value,
   }));
-  const options = [...(config.extraConfig ?? []), ...marks];
+  const options = [...(config.extraConfig ?? []), ...entries];
   return {
     ...config,
     ...(cpus !== undefined && { numCPUs: cpus }),

@@ -1,25 +1,25 @@
-import { type Bound, regardless } from '../calls/calls.ts';
+import { type BoundSession, cleanupOptions } from '../session/session-client.ts';
 import type { ManagedObjectReference, Properties, Vim25 } from '../vim25/vim25.generated.ts';
 
 export type ManagedType = keyof Properties;
 export type Ref<T extends string = string> = ManagedObjectReference<T>;
 
-/** What was read of an object: a property that is unset, or that the user may not see, is not there. */
-export interface Known<T extends ManagedType> {
+/** A managed object of a known type. Properties that are unset, or that the user may not read, are missing. */
+export interface TypedManagedObject<T extends ManagedType> {
   readonly ref: Ref<T>;
   readonly properties: Partial<Properties[T]>;
 }
 
-/** Of one object, before it is known to be of a type. */
-export interface KnownObject {
+/** A managed object of any type; `isOfType` narrows it. */
+export interface ManagedObject {
   readonly ref: Ref;
   readonly properties: Readonly<Record<string, unknown>>;
 }
 
-export function isKnown<T extends ManagedType>(
-  object: KnownObject,
+export function isOfType<T extends ManagedType>(
+  object: ManagedObject,
   type: T,
-): object is KnownObject & Known<T> {
+): object is ManagedObject & TypedManagedObject<T> {
   return object.ref.type === type;
 }
 
@@ -27,18 +27,18 @@ export function isRef<T extends string>(value: unknown, type: T): value is Ref<T
   return typeof value === 'object' && value !== null && 'type' in value && value.type === type;
 }
 
-/** What objects have, of those that a filter selects, page by page. */
+/** Reads the properties of all objects that a filter selects, page by page. */
 export async function retrieve(
-  bound: Bound,
+  bound: BoundSession,
   spec: Vim25['PropertyFilterSpec'],
   { pageSize }: { readonly pageSize?: number } = {},
-): Promise<KnownObject[]> {
+): Promise<ManagedObject[]> {
   const collector = bound.login.content.propertyCollector;
   const options = pageSize === undefined ? {} : { maxObjects: pageSize };
-  const found: KnownObject[] = [];
+  const found: ManagedObject[] = [];
   let page = await bound.call('RetrievePropertiesEx', collector, { specSet: [spec], options });
   while (page !== undefined) {
-    // An empty page has no `objects`, whatever the schema says.
+    // An empty page has no `objects`, although the schema requires it.
     for (const { obj, propSet } of page.objects ?? []) {
       const properties = Object.fromEntries((propSet ?? []).map(({ name, val }) => [name, val]));
       found.push({ ref: obj, properties });
@@ -50,47 +50,47 @@ export async function retrieve(
   return found;
 }
 
-/** All objects of the given types below one, by a view that is made for it. */
+/** Reads all objects of the given types below a container, through a temporary view. */
 export async function retrieveBelow(
-  bound: Bound,
+  bound: BoundSession,
   container: Ref,
-  wanted: Readonly<Record<string, readonly string[]>>,
+  pathsByType: Readonly<Record<string, readonly string[]>>,
   options?: { readonly pageSize?: number },
-): Promise<KnownObject[]> {
+): Promise<ManagedObject[]> {
   const { viewManager } = bound.login.content;
   if (viewManager === undefined) return [];
-  const type = Object.keys(wanted);
+  const type = Object.keys(pathsByType);
   const view = await bound.call('CreateContainerView', viewManager, { container, type, recursive: true });
   try {
-    return await retrieve(bound, viewSpec(view, wanted), options);
+    return await retrieve(bound, viewSpec(view, pathsByType), options);
   } finally {
-    // It would end with the session; but that may last for months.
-    await bound.call('DestroyView', view, {}, regardless()).catch(() => undefined);
+    // Otherwise the view would exist as long as the session, which may last for months.
+    await bound.call('DestroyView', view, {}, cleanupOptions()).catch(() => undefined);
   }
 }
 
-/** Selects what a view shows. */
+/** Returns a filter for the objects of a view. */
 export function viewSpec(
   view: Ref,
-  wanted: Readonly<Record<string, readonly string[]>>,
+  pathsByType: Readonly<Record<string, readonly string[]>>,
 ): Vim25['PropertyFilterSpec'] {
-  return listSpec(view, 'view', wanted);
+  return listSpec(view, 'view', pathsByType);
 }
 
-/** Selects what a property of an object lists. */
+/** Returns a filter for the objects that a property of `obj` lists. */
 export function listSpec(
   obj: Ref,
   path: string,
-  wanted: Readonly<Record<string, readonly string[]>>,
+  pathsByType: Readonly<Record<string, readonly string[]>>,
 ): Vim25['PropertyFilterSpec'] {
   const traversal: Vim25['TraversalSpec'] = { _type: 'TraversalSpec', type: obj.type, path, skip: false };
   return {
-    propSet: Object.entries(wanted).map(([type, pathSet]) => ({ type, pathSet })),
+    propSet: Object.entries(pathsByType).map(([type, pathSet]) => ({ type, pathSet })),
     objectSet: [{ obj, skip: true, selectSet: [traversal] }],
   };
 }
 
-/** Selects objects by name. */
+/** Returns a filter for the given objects. */
 export function objectSpec(refs: readonly Ref[], pathSet: readonly string[]): Vim25['PropertyFilterSpec'] {
   const types = [...new Set(refs.map(({ type }) => type))];
   return { propSet: types.map((type) => ({ type, pathSet })), objectSet: refs.map((obj) => ({ obj })) };

@@ -1,6 +1,6 @@
 import { startToxiproxy, startVcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { FakeWorld, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
+import { FakeWorld, methodIn, soap, withLogin } from '../../test/fake-world.ts';
 import { until } from '../../test/until.ts';
 import { clientOf } from '../../test/vcenter.ts';
 import { VcenterChangedError, VcenterClient } from '../index.ts';
@@ -23,15 +23,15 @@ beforeEach(async () => {
   await Promise.all([east.control.resetCalls(), west.control.resetCalls()]);
 });
 
-/** A client whose address leads to whatever the proxy leads to. */
+/** Creates a client that connects through the proxy. */
 function throughProxy(): VcenterClient {
   return clientOf(east, {
     server: `https://${proxy.address}/sdk`,
-    tls: { insecure: true }, // both have the same name in their certificates
+    tls: { insecure: true }, // both certificates have the same subject
   });
 }
 
-test('a change is not sent to another vCenter, nor is the password, and the first one serves again', async () => {
+test('neither a change nor the password is sent to another vCenter, and the client recovers', async () => {
   await using vcenter = throughProxy();
   const { vmFolder } = await vcenter.lookup.datacenter();
   await proxy.redirect(west.host);
@@ -55,12 +55,12 @@ test('a change is not sent to another vCenter, nor is the password, and the firs
   expect(await vcenter.read(folder, ['name'])).toEqual({ name: 'at-home' });
 });
 
-test('an inventory keeps what it has while the address leads elsewhere, and says why it is not live', async () => {
+test('an inventory keeps its objects and is not live while the address leads to another vCenter', async () => {
   const changed = Promise.withResolvers<void>();
   await using vcenter = clientOf(east, {
     server: `https://${proxy.address}/sdk`,
-    tls: { insecure: true }, // both have the same name in their certificates
-    observer: { troubled: (error) => error instanceof VcenterChangedError && changed.resolve() },
+    tls: { insecure: true }, // both certificates have the same subject
+    observer: { onError: (error) => error instanceof VcenterChangedError && changed.resolve() },
   });
   const inventory = vcenter.inventory({ properties: { VirtualMachine: ['name'] } });
   await inventory.synced();
@@ -73,8 +73,8 @@ test('an inventory keeps what it has while the address leads elsewhere, and says
   expect(inventory.size).toBe(size);
 });
 
-describe('an address that leads to either of two vCenters', () => {
-  /** Answers the reading of identity and session that follows a login. */
+describe('an address that leads to two vCenters in turn', () => {
+  /** Returns the response to the request for identity and session after a login. */
   const identity = (uuid: string, key: string) =>
     soap(
       `<RetrievePropertiesExResponse><returnval>` +
@@ -83,17 +83,17 @@ describe('an address that leads to either of two vCenters', () => {
         `</returnval></RetrievePropertiesExResponse>`,
     );
 
-  function codeOf(answer: (request: number) => string) {
+  function codeOf(respond: (request: number) => string) {
     let reads = 0;
-    const accept = loggingIn(
+    const accept = withLogin(
       (request) =>
-        methodIn(request) === 'Logout' ? { text: soap('<LogoutResponse/>') } : { text: answer(++reads) },
+        methodIn(request) === 'Logout' ? { text: soap('<LogoutResponse/>') } : { text: respond(++reads) },
       { instanceUuid: A },
     );
     const world = new FakeWorld(accept);
     const credentials = () => ({ username: 'u', password: 'p' });
     const vcenter = new VcenterClient({ world, server: 'vc.example.com', credentials });
-    return world.through(
+    return world.runUntilSettled(
       vcenter.about().then(
         () => 'in',
         (error) => error.code,
@@ -101,15 +101,15 @@ describe('an address that leads to either of two vCenters', () => {
     );
   }
 
-  test('is used where the session is that of the vCenter which was asked who it is', async () => {
+  test('is accepted when the identified vCenter issued the session', async () => {
     expect(await codeOf((read) => identity(A, `session-${read}`))).toBe('in');
   });
 
-  test('is not used where the session is that of the other', async () => {
+  test('is rejected when the other vCenter issued the session', async () => {
     expect(await codeOf((read) => identity(B, `session-${read}`))).toBe('VCENTER_CHANGED');
   });
 
-  test('is not used where the server that answers does not know the session', async () => {
+  test('is rejected when the responding server does not know the session', async () => {
     expect(await codeOf(() => identity(A, 'another'))).toBe('NOT_AUTHENTICATED');
   });
 });

@@ -6,8 +6,8 @@ const INSTANCE_UUID = 'content.about.instanceUuid';
 const CURRENT_SESSION = 'currentSession';
 
 /**
- * Selects the server's identity together with the session that the request belongs to. A load balancer or a DNS change can
- * lead two requests to two servers, so only an answer that has both proves which vCenter issued the session.
+ * Returns a filter for the server's identity and the session of the request. A load balancer or a DNS change can lead two
+ * requests to two servers, so only a response that has both proves which vCenter issued the session.
  */
 export function identitySpec(
   service: ManagedObjectReference,
@@ -23,22 +23,22 @@ export function identitySpec(
 }
 
 /**
- * The identity of the vCenter that holds the session.
- * @throws FaultError `NOT_AUTHENTICATED` where the server that answered does not know the session
+ * Returns the identity of the vCenter that holds the session.
+ * @throws FaultError `NOT_AUTHENTICATED` when the server that responded does not know the session
  */
 export function identityIn(read: Vim25['RetrieveResult'] | undefined, key: string): string | undefined {
   const properties = new Map<string, unknown>();
   for (const { propSet } of read?.objects ?? [])
     for (const { name, val } of propSet ?? []) properties.set(name, val);
   const session = properties.get(CURRENT_SESSION);
-  const isOurs = typeof session === 'object' && session !== null && 'key' in session && session.key === key;
-  if (!isOurs)
+  const isKnown = typeof session === 'object' && session !== null && 'key' in session && session.key === key;
+  if (!isKnown)
     throw new FaultError('logging in', 'NotAuthenticated', {}, 'the server does not know the new session');
   const identity = properties.get(INSTANCE_UUID);
   return typeof identity === 'string' ? identity : undefined;
 }
 
-/** @throws VcenterChangedError where the address leads to another vCenter than before */
+/** @throws VcenterChangedError when the address leads to another vCenter than before */
 export function assertSameVcenter(expected: string | undefined, actual: string | undefined): void {
   if (expected !== undefined && expected !== actual) throw new VcenterChangedError(expected, actual);
 }

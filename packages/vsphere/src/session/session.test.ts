@@ -1,8 +1,8 @@
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { FakeWorld, faultAnswer, loggingIn, methodIn, soap } from '../../test/fake-world.ts';
+import { FakeWorld, faultResponse, methodIn, soap, withLogin } from '../../test/fake-world.ts';
 import { until } from '../../test/until.ts';
-import { calm, clientOf } from '../../test/vcenter.ts';
+import { clientOf, resetFaults } from '../../test/vcenter.ts';
 import { FaultError, VcenterClient } from '../index.ts';
 
 const HOUR = 3_600_000;
@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 beforeEach(async () => {
-  await calm(vcsim);
+  await resetFaults(vcsim);
   await vcsim.control.expireSessions();
   await vcsim.control.resetCalls();
 });
@@ -28,10 +28,10 @@ async function failureOf(promise: Promise<unknown>): Promise<Error> {
     (caught) => caught,
   );
   if (error instanceof Error) return error;
-  throw new Error('it has not failed');
+  throw new Error('expected a rejection');
 }
 
-test('all who need a session at once get the same one, and it is logged out in the end', async () => {
+test('concurrent calls share one session, which stop logs out', async () => {
   {
     await using vcenter = clientOf(vcsim);
     const all = await Promise.all(Array.from({ length: 20 }, () => names(vcenter)));
@@ -42,12 +42,12 @@ test('all who need a session at once get the same one, and it is logged out in t
   expect(await vcsim.control.sessions()).toEqual([]);
 });
 
-describe('a session that has ended is replaced by one, and what was read is read', () => {
-  test('when the calls are answered by a fault', async () => {
+describe('an ended session is replaced once and the read succeeds', () => {
+  test('when calls return a fault', async () => {
     await using vcenter = clientOf(vcsim);
     await names(vcenter);
     await vcsim.control.expireSessions();
-    // The first call of each makes a view, which is refused as a whole.
+    // The first call of each read creates a view, which fails with a fault.
     expect(await Promise.all([names(vcenter), names(vcenter), names(vcenter)])).toEqual([
       ['DC0'],
       ['DC0'],
@@ -57,7 +57,7 @@ describe('a session that has ended is replaced by one, and what was read is read
     expect(await vcsim.control.calls()).toMatchObject({ Login: 2 });
   });
 
-  test('when properties are answered as missing for want of a session', async () => {
+  test('when properties are reported as missing because the session has ended', async () => {
     await using vcenter = clientOf(vcsim);
     const datacenter = await vcenter.lookup.datacenter();
     await vcsim.control.expireSessions();
@@ -66,7 +66,7 @@ describe('a session that has ended is replaced by one, and what was read is read
     expect(await vcsim.control.calls()).toMatchObject({ Login: 2 });
   });
 
-  test('when it is in truth alive: it is logged out first', async () => {
+  test('when the session is in fact valid: it is logged out first', async () => {
     await using vcenter = clientOf(vcsim);
     await names(vcenter);
     await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NotAuthenticated', max: 1 });
@@ -74,7 +74,7 @@ describe('a session that has ended is replaced by one, and what was read is read
     expect(await vcsim.control.sessions()).toHaveLength(1);
   });
 
-  test('once: when the new one is refused as well, it is told', async () => {
+  test('but only once: a second rejection is reported', async () => {
     await using vcenter = clientOf(vcsim);
     await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NotAuthenticated' });
     await expect(names(vcenter)).rejects.toMatchObject({ code: 'NOT_AUTHENTICATED' });
@@ -82,14 +82,14 @@ describe('a session that has ended is replaced by one, and what was read is read
   });
 });
 
-test('however often it is killed while many use it, there is one in the end', async () => {
+test('there is one session however often it is killed during concurrent reads', async () => {
   await using vcenter = clientOf(vcsim);
   const inventory = vcenter.inventory({ properties: { Folder: ['name'] } });
   await inventory.synced();
   for (let round = 0; round < 8; round++) {
     const reads = Array.from({ length: 12 }, () => names(vcenter));
     await vcsim.control.expireSessions();
-    // A read that two killings hit is told so; nothing else goes wrong.
+    // A read that is hit twice fails with NOT_AUTHENTICATED; no other error occurs.
     for (const { status, ...read } of await Promise.allSettled(reads))
       expect(read).toMatchObject(
         status === 'fulfilled' ? { value: ['DC0'] } : { reason: { code: 'NOT_AUTHENTICATED' } },
@@ -100,37 +100,37 @@ test('however often it is killed while many use it, there is one in the end', as
   expect(await vcsim.control.sessions()).toHaveLength(1);
 });
 
-test('a change that was refused for want of a session is sent again, and allowed again', async () => {
+test('a change that was rejected without a session is sent again after assertLeader', async () => {
   await using vcenter = clientOf(vcsim);
   const { vmFolder } = await vcenter.lookup.datacenter();
   await vcsim.control.expireSessions();
   await vcsim.control.resetCalls();
-  let allowed = 0;
+  let checks = 0;
   const folder = await vcenter.machines.createFolder(vmFolder, 'after-relogin', {
     assertLeader: () => {
-      allowed++;
+      checks++;
     },
   });
   expect(await vcenter.read(folder, ['name'])).toEqual({ name: 'after-relogin' });
   expect(await vcsim.control.calls()).toMatchObject({ CreateFolder: 2, Login: 1 });
-  expect(allowed).toBe(4); // each time before it waits for a connection, and when it has one
+  expect(checks).toBe(4); // for each send: before waiting for a connection, and when it is available
 });
 
-test('a change that may not be made any more when it has got a connection is not sent', async () => {
+test('a change is not sent when assertLeader throws once a connection is available', async () => {
   await using vcenter = clientOf(vcsim);
   const { vmFolder } = await vcenter.lookup.datacenter();
   await vcsim.control.resetCalls();
-  const deposed = new Error('another leads');
-  let asked = 0;
+  const fenced = new Error('not the leader');
+  let checks = 0;
   const assertLeader = () => {
-    asked += 1;
-    if (asked > 1) throw deposed;
+    checks += 1;
+    if (checks > 1) throw fenced;
   };
-  await expect(vcenter.machines.createFolder(vmFolder, 'never', { assertLeader })).rejects.toBe(deposed);
+  await expect(vcenter.machines.createFolder(vmFolder, 'never', { assertLeader })).rejects.toBe(fenced);
   expect(await vcsim.control.calls()).not.toHaveProperty('CreateFolder');
 });
 
-test('a changed password is taken up by the next login', async () => {
+test('the next login uses a changed password', async () => {
   const given = ['wrong', vcsim.password];
   await using vcenter = clientOf(vcsim, {
     credentials: async () => ({ username: vcsim.username, password: given.shift() ?? 'none left' }),
@@ -141,13 +141,13 @@ test('a changed password is taken up by the next login', async () => {
   await expect(names(vcenter)).rejects.toMatchObject({ code: 'INVALID_LOGIN' });
 });
 
-test('a login whose answer was lost leaves no second session', async () => {
+test('a login whose response was lost leaves no second session', async () => {
   await using vcenter = clientOf(vcsim);
   await vcsim.control.delay({ methods: { Login: HOUR } });
   const read = names(vcenter);
   read.catch(() => undefined);
   await until(async () => (await vcsim.control.calls()).Login === 1);
-  await vcsim.control.drop(); // the call goes on and makes a session that nobody is told of
+  await vcsim.control.drop(); // vCenter completes the login, but the client does not get its session
   await vcsim.control.clearDelays();
   expect(await read).toEqual(['DC0']);
   expect(await vcsim.control.calls()).toMatchObject({ Login: 2, TerminateSession: 1 });
@@ -167,34 +167,36 @@ test('a stop during the login leaves no session', async () => {
   await expect(names(vcenter)).rejects.toMatchObject({ code: 'STOPPED' });
 });
 
-test('a login that is refused says so, and never shows the password', async () => {
+test('the error of a rejected login does not contain the password', async () => {
   const password = 'T0p-s3cret&<>';
   const seen: string[] = [];
   await using vcenter = clientOf(vcsim, {
     credentials: () => ({ username: vcsim.username, password }),
     observer: {
-      troubled: (error) => seen.push(String(error)),
-      answered: (...told) => seen.push(told.join()),
+      onError: (error) => seen.push(String(error)),
+      onCall: (...call) => seen.push(call.join()),
     },
   });
   vcenter.inventory({ properties: { Folder: ['name'] } });
   const error = await failureOf(names(vcenter));
   expect(error).toBeInstanceOf(FaultError);
   expect(error.message).toBe(
-    `logging in as '${vcsim.username}': vCenter refuses the user name or the password (Login failure)`,
+    `logging in as '${vcsim.username}': vCenter rejected the user name or password (Login failure)`,
   );
   expect(`${error.stack}${JSON.stringify(error)}${seen}`).not.toContain(password);
 });
 
-describe('a refused password', () => {
-  function refusing() {
+describe('a rejected password', () => {
+  function rejectingServer() {
     let password = 'wrong';
     let logins = 0;
-    const accept = loggingIn(() => ({ text: soap('<RetrievePropertiesExResponse/>') }));
+    const accept = withLogin(() => ({ text: soap('<RetrievePropertiesExResponse/>') }));
     const world = new FakeWorld((request) => {
       if (methodIn(request) !== 'Login') return accept(request);
       logins++;
-      return password === 'right' ? accept(request) : faultAnswer('InvalidLogin', `${password} is not it`);
+      return password === 'right'
+        ? accept(request)
+        : faultResponse('InvalidLogin', `${password} is not valid`);
     });
     const vcenter = new VcenterClient({
       world,
@@ -217,8 +219,8 @@ describe('a refused password', () => {
     };
   }
 
-  test('is not tried again for a while, since that would lock the account', async () => {
-    const { world, outcome, logins } = refusing();
+  test('is not tried again before a growing delay, so that the account is not locked', async () => {
+    const { world, outcome, logins } = rejectingServer();
     for (let i = 0; i < 10; i++) expect(await outcome()).toBe('INVALID_LOGIN');
     expect(logins()).toBe(1);
     world.advance(30_000);
@@ -232,17 +234,17 @@ describe('a refused password', () => {
     expect(logins()).toBe(3);
   });
 
-  test('is replaced at once by another', async () => {
-    const { outcome, change, logins } = refusing();
+  test('does not delay a login with another password', async () => {
+    const { outcome, change, logins } = rejectingServer();
     expect(await outcome()).toBe('INVALID_LOGIN');
     change('right');
     expect(await outcome()).toBe('in');
     expect(logins()).toBe(2);
   });
 
-  test('is not shown when the server shows it', async () => {
-    expect(await refusing().message()).toBe(
-      "logging in as 'u': vCenter refuses the user name or the password ([redacted] is not it)",
+  test('is redacted when the server repeats it', async () => {
+    expect(await rejectingServer().message()).toBe(
+      "logging in as 'u': vCenter rejected the user name or password ([redacted] is not valid)",
     );
   });
 });

@@ -2,63 +2,64 @@ import { type Clock, unlessAborted } from '@vmwright/core';
 import { StoppedError, VcenterChangedError } from '../errors.ts';
 import { FaultError } from '../faults.ts';
 import type { Health } from '../health/health.ts';
-import type { Wire } from '../soap/wire.ts';
+import type { SoapClient } from '../soap/soap-client.ts';
 import type { Credentials } from './credentials.ts';
-import { endOthers, type Login, logIn, logOut } from './login.ts';
-import { Refusals } from './refusals.ts';
+import { type Login, logIn, logOut, terminateOrphanedSessions } from './login.ts';
+import { LoginBackoff } from './login-backoff.ts';
 
-/** At the end nobody wants to wait for a server that may be gone. */
-const FAREWELL_MS = 5_000;
+/** Time limit of a logout. Short, because the server may be unreachable. */
+const LOGOUT_TIMEOUT_MS = 5_000;
 
 export interface SessionOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
-  readonly wire: Wire;
-  /** The user agent, which no other process has. */
-  readonly agent: string;
+  readonly soap: SoapClient;
+  /** User agent that no other process uses. */
+  readonly userAgent: string;
   readonly credentials: () => Credentials | Promise<Credentials>;
   readonly health: Health;
   readonly timeoutMs: number;
-  /** In place of the agreed version. */
+  /** API version. @default the newest that client and server support */
   readonly version?: string | undefined;
 }
 
 /**
- * The one session that this process has with a vCenter.
+ * The only session of this process with a vCenter.
  *
- * Flow: made when first asked for; all who ask meanwhile wait for the same login. Who is told by vCenter that it has
- * ended says so (`lost`), and the next who asks gets a new one, with the credentials of that moment.
+ * Flow: the first `get` logs in; concurrent calls share that login. After `invalidate` the next `get` logs in again, with
+ * the credentials of that moment.
  *
- * Guarantees: never two. The one that is said to have ended is logged out before the next login; one that was begun by a
- * login whose answer was lost is ended after it.
+ * Guarantees: there are never two sessions. An invalidated session is logged out before the next login. Sessions of logins
+ * without a response are terminated after the next login.
  *
- * The vCenter stays the one of the first login: when its address leads to another one, every login fails with
- * VcenterChangedError until the first one is back, so no call that was meant for the one is sent to the other.
+ * The vCenter stays that of the first login: when the address leads to another one, every login fails with
+ * VcenterChangedError until the address leads to the first one again, so no call reaches the wrong vCenter.
  *
- * Errors: those of the login, to all who wait for it. A password that was refused is not tried again for a while.
+ * Errors: all callers that share a login get its error. Rejected credentials are not tried again before a delay.
  */
 export class Session {
   readonly #options: SessionOptions;
-  readonly #refusals: Refusals;
+  readonly #loginBackoff: LoginBackoff;
   readonly #stopped = new AbortController();
   #login: Login | undefined;
   #pending: Promise<Login> | undefined;
-  /** Said to have ended. */
-  #ended: Login | undefined;
+  /** Session that vCenter reported as ended; logged out before the next login. */
+  #invalidated: Login | undefined;
   /** `about.instanceUuid` of the first login. */
   #identity: string | undefined;
-  /** For good: a lost login may land any time later. */
-  #mayHaveOthers = false;
+  /** Never reset: vCenter may carry out a login without a response at any later time. */
+  #mayHaveOrphans = false;
 
   constructor(options: SessionOptions) {
     this.#options = options;
-    this.#refusals = new Refusals(options.clock);
+    this.#loginBackoff = new LoginBackoff(options.clock);
   }
 
+  /** Returns the session; logs in when there is none. */
   async get(signal?: AbortSignal): Promise<Login> {
     if (this.#stopped.signal.aborted) throw this.#stopped.signal.reason;
     if (this.#login !== undefined) return this.#login;
-    // Not by the caller's signal: others wait for it too.
-    this.#pending ??= this.#begin()
+    // The login ignores the caller's signal, because other callers wait for it too.
+    this.#pending ??= this.#connect()
       .catch((error: unknown) => {
         this.#options.health.loginFailed(error);
         throw error;
@@ -69,52 +70,52 @@ export class Session {
     return unlessAborted(this.#pending, signal);
   }
 
-  /** What vCenter has said of this one. Of an older one nobody minds any more. */
-  lost(login: Login): void {
+  /** Drops a session that vCenter reported as ended. Does nothing when it was replaced already. */
+  invalidate(login: Login): void {
     if (this.#login !== login) return;
     this.#login = undefined;
-    this.#ended = login;
+    this.#invalidated = login;
   }
 
-  /** Logs out. Whoever asks from here on is refused. */
+  /** Logs out. Later calls of `get` fail with StoppedError. */
   async stop(): Promise<void> {
     this.#stopped.abort(new StoppedError('the vSphere client was stopped'));
-    // A login under way is not cut off: it would leave a session that nobody ends.
+    // A login in progress is not aborted: vCenter would keep its session.
     await this.#pending?.catch(() => undefined);
     const login = this.#login;
-    const { wire, agent } = this.#options;
+    const { soap, userAgent } = this.#options;
     this.#login = undefined;
     if (login === undefined) return;
-    if (this.#mayHaveOthers) await endOthers(login, wire, agent, FAREWELL_MS);
-    await logOut(login, wire, FAREWELL_MS);
+    if (this.#mayHaveOrphans) await terminateOrphanedSessions(login, soap, userAgent, LOGOUT_TIMEOUT_MS);
+    await logOut(login, soap, LOGOUT_TIMEOUT_MS);
   }
 
-  async #begin(): Promise<Login> {
-    const { wire, agent, timeoutMs } = this.#options;
+  async #connect(): Promise<Login> {
+    const { soap, userAgent, timeoutMs } = this.#options;
     const credentials = await this.#options.credentials();
-    this.#refusals.check(credentials);
-    if (this.#ended !== undefined) {
-      await logOut(this.#ended, wire, FAREWELL_MS);
-      this.#ended = undefined;
+    this.#loginBackoff.assertAllowed(credentials);
+    if (this.#invalidated !== undefined) {
+      await logOut(this.#invalidated, soap, LOGOUT_TIMEOUT_MS);
+      this.#invalidated = undefined;
     }
     const login = await this.#attempt(credentials);
-    if (this.#mayHaveOthers) await endOthers(login, wire, agent, timeoutMs);
+    if (this.#mayHaveOrphans) await terminateOrphanedSessions(login, soap, userAgent, timeoutMs);
     this.#login = login;
     this.#options.health.answered();
     return login;
   }
 
   async #attempt(credentials: Credentials): Promise<Login> {
-    const { wire, timeoutMs, version } = this.#options;
+    const { soap, timeoutMs, version } = this.#options;
     try {
-      const login = await logIn(credentials, { wire, timeoutMs, version, identity: this.#identity });
+      const login = await logIn(credentials, { soap, timeoutMs, version, identity: this.#identity });
       this.#identity ??= login.content.about.instanceUuid;
-      this.#refusals.accepted();
+      this.#loginBackoff.accepted();
       return login;
     } catch (error) {
       if (error instanceof FaultError) {
-        if (error.code === 'INVALID_LOGIN') this.#refusals.refused(credentials, error);
-      } else if (!(error instanceof VcenterChangedError)) this.#mayHaveOthers = true;
+        if (error.code === 'INVALID_LOGIN') this.#loginBackoff.rejected(credentials, error);
+      } else if (!(error instanceof VcenterChangedError)) this.#mayHaveOrphans = true;
       throw error;
     }
   }

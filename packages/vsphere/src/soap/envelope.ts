@@ -1,4 +1,4 @@
-import { UnreadableAnswerError } from '../errors.ts';
+import { InvalidResponseError } from '../errors.ts';
 import { type Field, typeNamed } from '../schema/schema.ts';
 import type { Calls, DataObject, ManagedObjectReference } from '../vim25/vim25.generated.ts';
 import { decode } from '../xml/decode.ts';
@@ -9,14 +9,14 @@ export type Method = keyof Calls;
 export type ArgsOf<M extends Method> = Calls[M]['args'];
 export type ResultOf<M extends Method> = Calls[M]['result'];
 
-/** A fault as the answer has it. */
+/** A fault as the response contains it. */
 interface SoapFault {
   readonly type: string;
   readonly message: string;
   readonly detail: DataObject;
 }
 
-export type Answer = { readonly result: unknown } | { readonly fault: SoapFault };
+export type ParsedResponse = { readonly result: unknown } | { readonly fault: SoapFault };
 
 const HEAD =
   '<?xml version="1.0" encoding="UTF-8"?><soapenv:Envelope' +
@@ -24,8 +24,8 @@ const HEAD =
   ' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soapenv:Body>';
 const TAIL = '</soapenv:Body></soapenv:Envelope>';
 
-/** The message that calls a method. @throws InvalidRequestError */
-export function request<M extends Method>(
+/** Returns the SOAP message that calls a method. @throws InvalidRequestError */
+export function buildRequest<M extends Method>(
   method: M,
   self: ManagedObjectReference,
   args: ArgsOf<M>,
@@ -35,49 +35,50 @@ export function request<M extends Method>(
   return `${HEAD}<${method} xmlns="urn:vim25"${call.slice(method.length + 1)}${TAIL}`;
 }
 
-/** What an answer says. @throws UnreadableAnswerError */
-export function answer(text: string, method: Method): Answer {
+/** Parses the SOAP response to a call. @throws InvalidResponseError */
+export function parseResponse(text: string, method: Method): ParsedResponse {
   const reader = new Reader(text);
-  const found: { answer?: Answer } = {};
+  const found: { response?: ParsedResponse } = {};
   reader.root();
-  if (reader.name !== 'Envelope') throw new UnreadableAnswerError('the answer is not a SOAP message');
+  if (reader.name !== 'Envelope') throw new InvalidResponseError('the response is not a SOAP message');
   reader.children(() => {
     if (reader.name !== 'Body') return reader.skip();
     reader.children(() => {
-      if (reader.name === 'Fault') found.answer = { fault: fault(reader) };
-      else if (reader.name === `${method}Response`) found.answer = { result: result(reader, method) };
+      if (reader.name === 'Fault') found.response = { fault: decodeFault(reader) };
+      else if (reader.name === `${method}Response`) found.response = { result: decodeResult(reader, method) };
       else reader.skip();
     });
   });
-  if (found.answer === undefined) throw new UnreadableAnswerError(`the answer says nothing about ${method}`);
-  return found.answer;
+  if (found.response === undefined)
+    throw new InvalidResponseError(`the response contains no ${method}Response and no fault`);
+  return found.response;
 }
 
-/** The decoder goes by the same schema as the types: what it gives is of its type, or missing. */
+/** Whether a decoded result has the type of the method. The decoder follows the schema of the types, so it can only be missing. */
 export function isResultOf<M extends Method>(method: M, result: unknown): result is ResultOf<M> {
-  const declared = returned(method);
+  const declared = returnField(method);
   return result !== undefined || declared === undefined || declared.isOptional;
 }
 
-function result(reader: Reader, method: Method): unknown {
+function decodeResult(reader: Reader, method: Method): unknown {
   const response = decode(reader, `$${method}Response`);
   const value = isDataObject(response) && 'returnval' in response ? response.returnval : undefined;
-  return value ?? (returned(method)?.isList ? [] : undefined);
+  return value ?? (returnField(method)?.isList ? [] : undefined);
 }
 
-function returned(method: Method): Field | undefined {
+function returnField(method: Method): Field | undefined {
   return typeNamed(`$${method}Response`)?.fields[0];
 }
 
-/** It becomes part of a status and of log lines. */
-const LONGEST_MESSAGE = 2_000;
+/** Limit of a fault's message, which becomes part of status conditions and log lines. */
+const MAX_MESSAGE_LENGTH = 2_000;
 
-function fault(reader: Reader): SoapFault {
+function decodeFault(reader: Reader): SoapFault {
   let message = '';
   let type = 'MethodFault';
   let detail: DataObject = {};
   reader.children(() => {
-    if (reader.name === 'faultstring') message = reader.text().slice(0, LONGEST_MESSAGE);
+    if (reader.name === 'faultstring') message = reader.text().slice(0, MAX_MESSAGE_LENGTH);
     else if (reader.name !== 'detail') reader.skip();
     else
       reader.children(() => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { FakeWorld, loggingIn, soap } from '../../test/fake-world.ts';
+import { FakeWorld, soap, withLogin } from '../../test/fake-world.ts';
 import { VcenterClient } from '../index.ts';
 import { KNOWN_VERSION } from '../vim25/schema.generated.ts';
-import { agreedVersion, cappedVersion, isNewer, versionsIn } from './versions.ts';
+import { cappedVersion, isNewer, negotiateVersion, parseVersions } from './versions.ts';
 
 const credentials = () => ({ username: 'u', password: 'p' });
 
@@ -12,33 +12,33 @@ function list(newest: string, ...prior: string[]): string {
     <namespace><name>urn:vim25</name><version>${newest}</version><priorVersions>${older}</priorVersions></namespace></namespaces>`;
 }
 
-test('versions are compared by their numbers', () => {
+test('isNewer compares versions by their numbers', () => {
   expect(isNewer('8.0.10.0', '8.0.9.0')).toBe(true);
   expect(isNewer('6.7', '6.7.3')).toBe(false);
   expect(isNewer('7.0', '7.0.0.0')).toBe(false);
   expect(isNewer('10.0', '9.1.0.0')).toBe(true);
 });
 
-describe('the version spoken is the newest that both know', () => {
+describe('the client uses the newest version that client and server know', () => {
   test.each([
     ['an old vCenter', list('6.7.3', '6.7.2', '6.7', '6.5'), '6.7.3'],
-    ['a vCenter of today', list('8.0.3.0', '8.0.2.0', '7.0.3.0'), '8.0.3.0'],
+    ['a current vCenter', list('8.0.3.0', '8.0.2.0', '7.0.3.0'), '8.0.3.0'],
     [
-      'a vCenter that is younger than this client',
+      'a vCenter that is newer than this client',
       list('99.1.0.0', '99.0', KNOWN_VERSION, '8.0.3.0'),
       KNOWN_VERSION,
     ],
-    ['a vCenter that speaks none that we know', list('99.1.0.0'), undefined],
+    ['a vCenter without a known version', list('99.1.0.0'), undefined],
   ])('%s', (_, text, expected) => {
-    expect(agreedVersion(versionsIn(text))).toBe(expected);
+    expect(negotiateVersion(parseVersions(text))).toBe(expected);
   });
 
   test.each([
-    ['from its list', { versions: list('7.0.3.0', '6.7.3'), apiVersion: '7.0.3.0' }, '7.0.3.0'],
-    ['from what it says of itself, where it has no list', { apiVersion: '8.0.2.0' }, '8.0.2.0'],
-    ['at most what we know', { apiVersion: '99.0.0.0' }, KNOWN_VERSION],
+    ['from the list of versions', { versions: list('7.0.3.0', '6.7.3'), apiVersion: '7.0.3.0' }, '7.0.3.0'],
+    ['from about.apiVersion when there is no list', { apiVersion: '8.0.2.0' }, '8.0.2.0'],
+    ['at most the newest known version', { apiVersion: '99.0.0.0' }, KNOWN_VERSION],
     [
-      'whatever a proxy shows in its place',
+      'from about.apiVersion when a proxy returns a page instead of the list',
       { versions: '<html>not here</html>', apiVersion: '7.0.3.0' },
       '7.0.3.0',
     ],
@@ -46,14 +46,14 @@ describe('the version spoken is the newest that both know', () => {
     const time = soap(
       '<CurrentTimeResponse><returnval>2026-01-01T00:00:00Z</returnval></CurrentTimeResponse>',
     );
-    const world = new FakeWorld(loggingIn(() => ({ text: time }), server));
+    const world = new FakeWorld(withLogin(() => ({ text: time }), server));
     await using vcenter = new VcenterClient({ world, server: 'vc.example.com', credentials });
     expect((await vcenter.about()).version).toBe(expected);
     expect(world.requests.at(-1)?.headers.soapaction).toBe(`urn:vim25/${expected}`);
   });
 
-  test('unless another is asked for', async () => {
-    const world = new FakeWorld(loggingIn(() => ({ text: '' }), { apiVersion: '8.0.2.0' }));
+  test('the apiVersion option overrides the negotiation', async () => {
+    const world = new FakeWorld(withLogin(() => ({ text: '' }), { apiVersion: '8.0.2.0' }));
     await using vcenter = new VcenterClient({
       world,
       server: 'vc.example.com',

@@ -1,10 +1,10 @@
 import { KNOWN_VERSION } from '../vim25/schema.generated.ts';
 import { Reader } from '../xml/reader.ts';
 
-/** Older ones are not supported by anybody any more, and this is what every supported one understands. */
+/** API version of the first request. Every supported vCenter understands it. */
 export const OLDEST_VERSION = '6.7';
 
-/** Whether the first is a later version of the API than the second. */
+/** Whether `one` is a newer API version than `other`. */
 export function isNewer(one: string, other: string): boolean {
   const [ones, others] = [one, other].map((version) => version.split('.').map(Number));
   for (let i = 0; i < Math.max(ones?.length ?? 0, others?.length ?? 0); i++) {
@@ -15,10 +15,10 @@ export function isNewer(one: string, other: string): boolean {
 }
 
 /**
- * The version to speak: the newest that the server offers and we know. Of a server that is younger than we are that is
- * one of its prior versions, in which it answers only what we know.
+ * Returns the newest version that the server offers and the client knows. A newer server offers its prior versions too, and
+ * responds in one with the types of that version only.
  */
-export function agreedVersion(offered: readonly string[]): string | undefined {
+export function negotiateVersion(offered: readonly string[]): string | undefined {
   return offered
     .filter((version) => /^\d+(\.\d+)*$/.test(version) && !isNewer(version, KNOWN_VERSION))
     .reduce<string | undefined>(
@@ -27,13 +27,13 @@ export function agreedVersion(offered: readonly string[]): string | undefined {
     );
 }
 
-/** For a server that tells its own version and not which others it speaks: it speaks all older ones. */
+/** Returns the version for a server that does not list its versions: servers support all older ones. */
 export function cappedVersion(own: string): string {
-  return agreedVersion([own]) ?? KNOWN_VERSION;
+  return negotiateVersion([own]) ?? KNOWN_VERSION;
 }
 
-/** The versions in `/sdk/vimServiceVersions.xml`. @throws UnreadableAnswerError */
-export function versionsIn(text: string): readonly string[] {
+/** Returns the vim25 versions in `/sdk/vimServiceVersions.xml`. @throws InvalidResponseError */
+export function parseVersions(text: string): readonly string[] {
   const reader = new Reader(text);
   const all: string[] = [];
   reader.root();

@@ -1,7 +1,7 @@
 import { startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { until } from '../../test/until.ts';
-import { calm, clientOf } from '../../test/vcenter.ts';
+import { clientOf, resetFaults } from '../../test/vcenter.ts';
 import { type Datacenter, isRef, type Ref, type TaskRef, type VcenterClient } from '../index.ts';
 
 const HOUR = 3_600_000;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 beforeEach(async () => {
-  await calm(vcsim);
+  await resetFaults(vcsim);
   vcenter = clientOf(vcsim);
   datacenter = await vcenter.lookup.datacenter();
   template = await vcenter.lookup.template(datacenter, 'DC0_C0_RP0_VM0');
@@ -28,17 +28,17 @@ function clone(): Promise<TaskRef> {
   return vcenter.machines.clone({ name: `clone-${++clones}`, template, folder: datacenter.vmFolder });
 }
 
-/** Whether the simulator is being asked for changes, so that what follows cannot come before the first answer. */
+/** Whether the client waits for changes, so that later events cannot precede the first response. */
 function isWaiting(): Promise<boolean> {
   return vcsim.control.calls().then(({ WaitForUpdatesEx = 0 }) => WaitForUpdatesEx >= 2);
 }
 
 async function nameOf(result: unknown): Promise<unknown> {
-  if (!isRef(result, 'VirtualMachine')) throw new Error('the result is no machine');
+  if (!isRef(result, 'VirtualMachine')) throw new Error('the result is not a machine');
   return (await vcenter.read(result, ['name'])).name;
 }
 
-test('many tasks are followed by one filter and one waiting call', async () => {
+test('many tasks share one filter and one waiting request', async () => {
   await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
   const first = clones + 1;
   const tasks = await Promise.all(Array.from({ length: 8 }, clone));
@@ -51,7 +51,7 @@ test('many tasks are followed by one filter and one waiting call', async () => {
   expect(calls).toMatchObject({ CreateFilter: 1, CloneVM_Task: 8 });
 });
 
-test('a task that has ended before it is followed is told at once, and so it is to everyone', async () => {
+test('every follower of a task that has already ended gets its result at once', async () => {
   const task = await clone();
   const [one, two] = await Promise.all([vcenter.tasks.follow(task), vcenter.tasks.follow(task)]);
   expect(await nameOf(one)).toBe(`clone-${clones}`);
@@ -59,18 +59,18 @@ test('a task that has ended before it is followed is told at once, and so it is 
   expect(await vcenter.tasks.follow(task)).toEqual(one);
 });
 
-test('a task that fails is told by its fault, in words', async () => {
+test('follow rejects with the fault of a failed task', async () => {
   const message = 'The host does not have sufficient memory';
   await vcsim.control.fault({ task: 'CloneVm', fault: 'InsufficientMemoryResourcesFault', message, max: 1 });
   const task = await clone();
-  await expect(vcenter.tasks.follow(task, { what: "cloning 'x'" })).rejects.toMatchObject({
+  await expect(vcenter.tasks.follow(task, { description: "cloning 'x'" })).rejects.toMatchObject({
     code: 'INSUFFICIENT_RESOURCES',
     type: 'InsufficientMemoryResourcesFault',
     message: `cloning 'x' (${task.value}): ${message} (InsufficientMemoryResourcesFault)`,
   });
 });
 
-test('a task that is cancelled is told as such', async () => {
+test('follow rejects with REQUEST_CANCELED when the task is cancelled', async () => {
   await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
   const task = await clone();
   const result = vcenter.tasks.follow(task);
@@ -80,23 +80,24 @@ test('a task that is cancelled is told as such', async () => {
   await expect(result).rejects.toMatchObject({ code: 'REQUEST_CANCELED' });
 });
 
-test('a task that vCenter has forgotten is told as gone, and the others go on', async () => {
-  const gone = vcenter.tasks.follow({ type: 'Task', value: 'task-0' }, { what: "cloning 'x'" });
+test('follow rejects with TASK_GONE for an unknown task and continues with the others', async () => {
+  const gone = vcenter.tasks.follow({ type: 'Task', value: 'task-0' }, { description: "cloning 'x'" });
   gone.catch(() => undefined);
   const result = vcenter.tasks.follow(await clone());
   await expect(gone).rejects.toMatchObject({
     code: 'TASK_GONE',
     effectUnknown: true,
-    message: "cloning 'x' (task-0): vCenter does not know the task any more; look whether it was carried out",
+    message:
+      "cloning 'x' (task-0): vCenter does not know the task any more; check whether it was carried out",
   });
   expect(await nameOf(await result)).toBe(`clone-${clones}`);
 });
 
-test('a task that is not among the recent ones any more is asked itself', async () => {
+test('a task that has dropped out of the recent tasks is read directly', async () => {
   await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
   const result = vcenter.tasks.follow(await clone());
   await until(isWaiting);
-  // More than vCenter lists: what is followed is not listed any more, long before its end.
+  // More tasks than vCenter lists, so that the followed task drops out of the list before it ends.
   for (let others = 0; others < 200; others += 10) {
     const reconfigured = Array.from({ length: 10 }, () =>
       vcenter.machines.reconfigure(template, { cpus: 1 }),
@@ -108,7 +109,7 @@ test('a task that is not among the recent ones any more is asked itself', async 
   expect(await nameOf(await result)).toBe(`clone-${clones}`);
 });
 
-test('while none is followed, vCenter is not asked, and the next one is followed all the same', async () => {
+test('vCenter is not polled while no task is followed, and polling resumes with the next one', async () => {
   await vcenter.tasks.follow(await clone());
   const { WaitForUpdatesEx: before } = await vcsim.control.calls();
   const other = await clone();
@@ -118,21 +119,21 @@ test('while none is followed, vCenter is not asked, and the next one is followed
   expect(await vcsim.control.calls()).toMatchObject({ CreateFilter: 1 });
 });
 
-test('who gives up leaves the others', async () => {
+test('an aborted follower does not affect the others', async () => {
   await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
   const task = await clone();
   const controller = new AbortController();
-  const left = vcenter.tasks.follow(task, { signal: controller.signal });
-  left.catch(() => undefined);
-  const stayed = vcenter.tasks.follow(task);
+  const aborted = vcenter.tasks.follow(task, { signal: controller.signal });
+  aborted.catch(() => undefined);
+  const other = vcenter.tasks.follow(task);
   const reason = new Error('enough');
   controller.abort(reason);
-  await expect(left).rejects.toBe(reason);
+  await expect(aborted).rejects.toBe(reason);
   await vcsim.control.clearDelays();
-  expect(await nameOf(await stayed)).toBe(`clone-${clones}`);
+  expect(await nameOf(await other)).toBe(`clone-${clones}`);
 });
 
-describe('a task is followed to its end', () => {
+describe('a follower gets the outcome of its task', () => {
   async function started() {
     await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
     const task = await clone();
@@ -142,7 +143,7 @@ describe('a task is followed to its end', () => {
     return { result, task };
   }
 
-  test('when the session is killed meanwhile, with one session afterwards', async () => {
+  test('when the session is killed, with one session afterwards', async () => {
     const { result } = await started();
     await vcsim.control.expireSessions();
     await vcsim.control.clearDelays();
@@ -151,7 +152,7 @@ describe('a task is followed to its end', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CloneVM_Task: 1 });
   });
 
-  test('when connections are lost meanwhile', async () => {
+  test('when connections are lost', async () => {
     const { result } = await started();
     await vcsim.control.drop();
     await vcsim.control.status(503, 2);
@@ -160,7 +161,7 @@ describe('a task is followed to its end', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CreateFilter: 1, CloneVM_Task: 1 });
   });
 
-  test('when vCenter is restarted meanwhile and does not know it any more', async () => {
+  test('when vCenter restarts and does not know the task any more: TASK_GONE', async () => {
     const { result, task } = await started();
     await vcsim.part.kill();
     await vcsim.part.start();
@@ -172,7 +173,7 @@ describe('a task is followed to its end', () => {
   });
 });
 
-test('a stop ends all that is followed', async () => {
+test('stop rejects all followers', async () => {
   await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
   const result = vcenter.tasks.follow(await clone());
   result.catch(() => undefined);

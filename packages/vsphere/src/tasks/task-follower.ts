@@ -1,97 +1,98 @@
 import type { Timer } from '@vmwright/core';
-import type { Bound, Calls } from '../calls/calls.ts';
 import { StoppedError, TaskGoneError } from '../errors.ts';
 import { FaultError, faultOf } from '../faults.ts';
-import type { PropertyWatcher } from '../feed/feed.ts';
-import type { Source } from '../feed/source.ts';
 import { listSpec, objectSpec, type Ref, retrieve } from '../properties/properties.ts';
+import type { PropertyWatcher } from '../property-watcher/property-watcher.ts';
+import type { PropertySubscriber } from '../property-watcher/subscriber.ts';
+import type { BoundSession, ChangeOptions, SessionClient } from '../session/session-client.ts';
 import type { Vim25 } from '../vim25/vim25.generated.ts';
 import type { VsphereWorld } from '../world.ts';
-import { TaskPace } from './task-pace.ts';
-import { stateIn, TASK_PROPERTIES, type TaskState, taskName, withChanges } from './task-state.ts';
+import { TaskPollSchedule } from './task-poll-schedule.ts';
+import { stateFrom, TASK_PROPERTIES, type TaskState, taskName, withChanges } from './task-state.ts';
 
 export interface FollowOptions {
   readonly signal?: AbortSignal | undefined;
-  /** What the task does, as errors say it: "cloning 'x'". */
-  readonly what?: string | undefined;
+  /** The operation of the task as errors name it: "cloning 'x'". */
+  readonly description?: string | undefined;
 }
 
 interface Follower {
-  readonly what: string | undefined;
+  readonly description: string | undefined;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
-interface Followed {
+interface FollowedTask {
   readonly ref: Ref<'Task'>;
   readonly followers: Set<Follower>;
-  /** Until it is asked itself, where it is not told of. */
-  doubt: Timer | undefined;
+  /** Time until the task itself is read, unless the watcher reports it before. */
+  readTimer: Timer | undefined;
 }
 
 export interface TaskFollowerOptions {
   readonly world: Pick<VsphereWorld, 'after'>;
-  readonly calls: Calls;
-  /** The feed that tells. */
-  readonly feed: () => Pick<PropertyWatcher, 'start'>;
-  /** Told when the last one that was followed is so no more. */
-  readonly idle?: (() => void) | undefined;
-  /** Told of what goes wrong; it goes on. */
-  readonly troubled?: ((error: unknown) => void) | undefined;
+  readonly calls: SessionClient;
+  /** Watcher that reports the recent tasks. */
+  readonly watcher: () => Pick<PropertyWatcher, 'start'>;
+  /** Called when the last followed task has ended. */
+  readonly onIdle?: (() => void) | undefined;
+  /** Called with errors that are retried. */
+  readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** A task that was just begun is told of long before; one that is not is none of the recent ones. */
-const DOUBT_MS = 1_000;
-const LONGEST_DOUBT_MS = 30_000;
+/** Delay before a task is read that the watcher has not reported. A recent task is reported much earlier. */
+const READ_DELAY_MS = 1_000;
+const MAX_READ_DELAY_MS = 30_000;
 
 /**
- * Follows tasks to their end, all by one filter on vCenter's recent tasks: those that run, and those that have ended
- * lately, of whoever. So a task costs no call of its own, and is known as soon as it has begun.
+ * Waits for the end of tasks. All of them share one filter on vCenter's list of recent tasks, which contains the running
+ * and recently ended tasks of all users, so a task needs no request of its own.
  *
- * Flow: while one is followed, vCenter is asked for changes, and not otherwise. One that is not among the recent ones
- * (it ended long ago, two hundred have ended since, or vCenter was restarted) is asked itself, now and then.
+ * Flow: vCenter is polled only while at least one task is followed. A task that is not in the list (it ended long ago, 200
+ * others ended since, or vCenter was restarted) is read directly from time to time.
  *
- * Guarantees: each that is followed is settled by how it ended, across lost connections, sessions and restarts of
- * vCenter; one that vCenter knows nothing of any more, by a TaskGoneError.
+ * Guarantees: every followed task is settled with its outcome, across lost connections, ended sessions and restarts of
+ * vCenter; a task that vCenter does not know any more, with a TaskGoneError.
  */
-export class TaskFollower implements Source {
-  /** When its feed asks. */
-  readonly pace: TaskPace;
+export class TaskFollower implements PropertySubscriber {
+  /** Schedule of the watcher that reports the tasks. @internal */
+  readonly schedule: TaskPollSchedule;
   readonly #options: TaskFollowerOptions;
-  readonly #tasks = new Map<string, Followed>();
-  /** What was told of the recent ones. It is told once, and who follows one later wants to know as well. */
+  readonly #tasks = new Map<string, FollowedTask>();
+  /** States of the recent tasks. vCenter reports each only once, and a task may be followed after that. */
   readonly #states = new Map<string, TaskState>();
-  /** Whether what is recent has been told, so that what was not told of is not. */
+  /** Whether all recent tasks were reported, so that a task without a state is not in the list. */
   #isLive = false;
   readonly #stopping = new AbortController();
 
   constructor(options: TaskFollowerOptions) {
     this.#options = options;
-    this.pace = new TaskPace(options.world, () => this.isFollowing);
+    this.schedule = new TaskPollSchedule(options.world, () => this.isFollowing);
   }
 
-  /** Whether there is one whose end is waited for. */
+  /** Whether any task is followed. */
   get isFollowing(): boolean {
     return this.#tasks.size > 0;
   }
 
   /**
-   * What the task gives, once it has succeeded: that of a clone is the new machine.
-   * @throws FaultError how it failed, TaskGoneError, StoppedError, and the signal's reason
+   * Waits for a task to succeed.
+   * @returns the result of the task; for a clone, the reference of the new machine
+   * @throws FaultError when the task failed, TaskGoneError, StoppedError, the reason of the aborted signal
    */
-  follow(ref: Ref<'Task'>, { signal, what }: FollowOptions = {}): Promise<unknown> {
+  follow(ref: Ref<'Task'>, { signal, description }: FollowOptions = {}): Promise<unknown> {
     if (this.#stopping.signal.aborted) return Promise.reject(this.#stopping.signal.reason);
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason);
-      const task = this.#tasks.get(ref.value) ?? { ref, followers: new Set(), doubt: undefined };
+      const task = this.#tasks.get(ref.value) ?? { ref, followers: new Set(), readTimer: undefined };
       const leave = () => {
         signal?.removeEventListener('abort', abort);
         task.followers.delete(follower);
-        if (task.followers.size === 0) this.#leave(task);
+        if (task.followers.size === 0) this.#unfollow(task);
       };
       const abort = () => follower.reject(signal?.reason);
       const follower: Follower = {
-        what,
+        description,
         resolve: (result) => {
           leave();
           resolve(result);
@@ -105,33 +106,34 @@ export class TaskFollower implements Source {
       task.followers.add(follower);
       this.#tasks.set(ref.value, task);
       if (this.#settle(task, this.#states.get(ref.value))) return;
-      this.#doubt(task, DOUBT_MS);
-      this.#options.feed().start();
-      this.pace.follow();
+      this.#scheduleRead(task, READ_DELAY_MS);
+      this.#options.watcher().start();
+      this.schedule.followed();
     });
   }
 
-  /** Asks vCenter to end a task before its time; how it ends is told to those who follow it. */
-  async cancel(ref: Ref<'Task'>, options?: Parameters<Calls['change']>[3]): Promise<void> {
+  /** Asks vCenter to cancel a task. `follow` reports its outcome. */
+  async cancel(ref: Ref<'Task'>, options?: ChangeOptions): Promise<void> {
     await this.#options.calls.change('CancelTask', () => ref, {}, options);
   }
 
-  async open({ login }: Bound): Promise<Vim25['PropertyFilterSpec']> {
+  /** @internal */
+  async openFilter({ login }: BoundSession): Promise<Vim25['PropertyFilterSpec']> {
     const { taskManager } = login.content;
     if (taskManager === undefined)
-      throw new FaultError('following tasks', 'NotSupported', {}, 'no task manager');
+      throw new FaultError('following tasks', 'NotSupported', {}, 'the server has no task manager');
     this.#states.clear();
     return listSpec(taskManager, 'recentTask', { Task: TASK_PROPERTIES });
   }
 
-  apply(updates: readonly Vim25['ObjectUpdate'][]): void {
-    this.pace.told(updates.some(({ obj }) => this.#tasks.has(obj.value)));
+  applyUpdates(updates: readonly Vim25['ObjectUpdate'][]): void {
+    this.schedule.received(updates.some(({ obj }) => this.#tasks.has(obj.value)));
     for (const update of updates) {
       const { value } = update.obj;
       const task = this.#tasks.get(value);
       if (update.kind === 'leave') {
         this.#states.delete(value);
-        if (task !== undefined) this.#doubt(task, 0); // it may have ended unseen
+        if (task !== undefined) this.#scheduleRead(task, 0); // it may have ended without a report
         continue;
       }
       const state = withChanges(this.#states.get(value) ?? {}, update);
@@ -140,18 +142,18 @@ export class TaskFollower implements Source {
     }
   }
 
-  settled(): void {
+  onSynced(): void {
     this.#isLive = true;
-    for (const task of [...this.#tasks.values()]) this.#doubt(task, 0);
+    for (const task of [...this.#tasks.values()]) this.#scheduleRead(task, 0);
   }
 
-  interrupted(): void {
+  onInterrupted(): void {
     this.#isLive = false;
   }
 
-  resumed(): void {
+  onResumed(): void {
     this.#isLive = true;
-    for (const task of this.#tasks.values()) this.#doubt(task, DOUBT_MS);
+    for (const task of this.#tasks.values()) this.#scheduleRead(task, READ_DELAY_MS);
   }
 
   stop(): void {
@@ -161,61 +163,63 @@ export class TaskFollower implements Source {
       for (const follower of [...followers]) follower.reject(stopped);
   }
 
-  /** Tells those who follow a task, where it has ended. */
-  #settle({ ref, followers }: Followed, { state, result, error }: TaskState = {}): boolean {
+  /** Settles the followers of a task that has ended. @returns false while it runs */
+  #settle({ ref, followers }: FollowedTask, { state, result, error }: TaskState = {}): boolean {
     if (state !== 'success' && state !== 'error') return false;
-    for (const { what, resolve, reject } of [...followers]) {
+    for (const { description, resolve, reject } of [...followers]) {
       if (state === 'success') resolve(result);
       else {
         const { fault = {}, localizedMessage = '' } = error ?? {};
-        reject(new FaultError(taskName(ref, what), fault._type ?? 'MethodFault', fault, localizedMessage));
+        reject(
+          new FaultError(taskName(ref, description), fault._type ?? 'MethodFault', fault, localizedMessage),
+        );
       }
     }
     return true;
   }
 
-  /** Asks a task itself after a while, unless it is told of until then. */
-  #doubt(task: Followed, ms: number): void {
-    task.doubt?.cancel();
-    task.doubt = undefined;
-    if (!this.#isInDoubt(task)) return;
-    task.doubt = this.#options.world.after(ms, () => {
-      task.doubt = undefined;
-      if (this.#isInDoubt(task)) void this.#ask(task, Math.max(ms, DOUBT_MS));
+  /** Schedules a read of the task itself, unless the watcher reports it before. */
+  #scheduleRead(task: FollowedTask, ms: number): void {
+    task.readTimer?.cancel();
+    task.readTimer = undefined;
+    if (!this.#isUnreported(task)) return;
+    task.readTimer = this.#options.world.after(ms, () => {
+      task.readTimer = undefined;
+      if (this.#isUnreported(task)) void this.#readTask(task, Math.max(ms, READ_DELAY_MS));
     });
   }
 
-  /** While nothing is told there is no reason to: all is told when it goes on. */
-  #isInDoubt(task: Followed): boolean {
+  /** Whether a followed task is missing from the list. False while the watch is interrupted: the list is reported again after it. */
+  #isUnreported(task: FollowedTask): boolean {
     const { value } = task.ref;
     return this.#isLive && this.#tasks.get(value) === task && !this.#states.has(value);
   }
 
-  async #ask(task: Followed, ms: number): Promise<void> {
-    const { calls, troubled } = this.#options;
+  async #readTask(task: FollowedTask, ms: number): Promise<void> {
+    const { calls, onError } = this.#options;
     const { signal } = this.#stopping;
     try {
       const spec = objectSpec([task.ref], TASK_PROPERTIES);
-      const [found] = await calls.reading((bound) => retrieve(bound, spec), { signal });
-      if (this.#settle(task, stateIn(found?.properties ?? {}))) return;
+      const [found] = await calls.retryRead((bound) => retrieve(bound, spec), { signal });
+      if (this.#settle(task, stateFrom(found?.properties ?? {}))) return;
     } catch (error) {
       if (signal.aborted) return;
-      if (faultOf(error, 'ManagedObjectNotFound') !== undefined) return this.#gone(task);
-      troubled?.(error);
+      if (faultOf(error, 'ManagedObjectNotFound') !== undefined) return this.#rejectAsGone(task);
+      onError?.(error);
     }
-    if (task.doubt === undefined) this.#doubt(task, Math.min(ms * 2, LONGEST_DOUBT_MS));
+    if (task.readTimer === undefined) this.#scheduleRead(task, Math.min(ms * 2, MAX_READ_DELAY_MS));
   }
 
-  #gone({ ref, followers }: Followed): void {
-    for (const { what, reject } of [...followers]) {
-      const words = 'vCenter does not know the task any more; look whether it was carried out';
-      reject(new TaskGoneError(`${taskName(ref, what)}: ${words}`));
+  #rejectAsGone({ ref, followers }: FollowedTask): void {
+    for (const { description, reject } of [...followers]) {
+      const message = 'vCenter does not know the task any more; check whether it was carried out';
+      reject(new TaskGoneError(`${taskName(ref, description)}: ${message}`));
     }
   }
 
-  #leave(task: Followed): void {
-    task.doubt?.cancel();
+  #unfollow(task: FollowedTask): void {
+    task.readTimer?.cancel();
     this.#tasks.delete(task.ref.value);
-    if (!this.isFollowing) this.#options.idle?.();
+    if (!this.isFollowing) this.#options.onIdle?.();
   }
 }

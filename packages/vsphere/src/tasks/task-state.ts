@@ -1,9 +1,9 @@
 import type { ManagedObjectReference, Vim25 } from '../vim25/vim25.generated.ts';
 
-/** What is watched of a task. Not its progress: that changes a hundred times, and each would wake us. */
+/** Watched properties of a task. Not `info.progress`: it changes up to a hundred times, and each change is a response. */
 export const TASK_PROPERTIES = ['info.state', 'info.error', 'info.result'] as const;
 
-/** What is known of a task so far. */
+/** The known properties of a task. */
 export interface TaskState {
   readonly state?: string;
   readonly error?: Vim25['LocalizedMethodFault'];
@@ -20,14 +20,14 @@ function withChange(state: TaskState, { name, val }: { readonly name: string; re
   return name === 'info.error' && isFault(val) ? { ...state, error: val } : state;
 }
 
-/** What a task says when it is asked itself. */
-export function stateIn(properties: Readonly<Record<string, unknown>>): TaskState {
+/** Returns the state from the properties of a task. */
+export function stateFrom(properties: Readonly<Record<string, unknown>>): TaskState {
   return Object.entries(properties).reduce((state, [name, val]) => withChange(state, { name, val }), {});
 }
 
-/** How it reads in an error. */
-export function taskName({ value }: ManagedObjectReference, what: string | undefined): string {
-  return what === undefined ? `the task ${value}` : `${what} (${value})`;
+/** Returns the task as errors name it. */
+export function taskName({ value }: ManagedObjectReference, description: string | undefined): string {
+  return description === undefined ? `task ${value}` : `${description} (${value})`;
 }
 
 function isFault(value: unknown): value is Vim25['LocalizedMethodFault'] {

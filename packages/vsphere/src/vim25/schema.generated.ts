@@ -1,11 +1,11 @@
 // Written by `make generate` (tools/vim25) from the vim25 types of govmomi. Do not edit.
 
-/** The newest version of the API that is described here. */
+/** Newest API version in this schema. */
 export const KNOWN_VERSION = '9.1.0.0';
 
 /**
- * Each type: its base, then its fields in the order of the WSDL. A field is `name:type`, and `*` a list, `^` written
- * with its type, `?` may be left out, `@8.0.1.0` known from this version on.
+ * Types by name: the base type, then the fields in the order of the WSDL. A field is `name:type` with flags: `*` list, `^`
+ * encoded with `xsi:type`, `?` optional, `@8.0.1.0` introduced in this API version.
  */
 export const TYPES: Readonly<Record<string, string>> = {
   $AddCustomFieldDef:
@@ -381,7 +381,7 @@ export const TYPES: Readonly<Record<string, string>> = {
   WaitOptions: ' maxWaitSeconds:int? maxObjectUpdates:int?',
 };
 
-/** Since when there are types that are younger than version 6.7. */
+/** API version that introduced a type, for types newer than 6.7. */
 export const SINCE: Readonly<Record<string, string>> = {
   HostQualifiedName: '7.0.3.0',
   NoPermissionEntityPrivileges: '7.0.3.2',
@@ -400,7 +400,7 @@ export const SINCE: Readonly<Record<string, string>> = {
   VmPlacementPolicy: '9.1.0.0',
 };
 
-/** Types that are not described here, by the nearest base that is. */
+/** Types that are not in this schema, by their nearest base type in it. */
 export const SUBTYPES: Readonly<Record<string, string>> = {
   ArrayUpdateSpec:
     'ClusterDasVmConfigSpec ClusterDatastoreUpdateSpec ClusterDpmHostConfigSpec ClusterDrsVmConfigSpec ClusterGroupSpec ClusterPreemptibleVmPairSpec ClusterRuleSpec ClusterTagCategoryUpdateSpec ClusterVmOrchestrationSpec StorageDrsOptionSpec StorageDrsVmConfigSpec',

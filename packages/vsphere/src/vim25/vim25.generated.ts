@@ -5,9 +5,9 @@ export interface ManagedObjectReference<Type extends string = string> {
   readonly value: string;
 }
 
-/** What every type is a kind of. */
+/** Base of all data types. */
 export interface DataObject {
-  /** Its type, where that is not the declared one. */
+  /** Name of the type, when it is not the declared one. */
   readonly _type?: string;
 }
 
@@ -256,7 +256,7 @@ export interface Vim25 {
   readonly VirtualSCSISharing: VirtualSCSISharing;
 }
 
-/** The arguments of a method and what it gives. */
+/** Arguments and result of each method. */
 export interface Calls {
   readonly RetrieveServiceContent: { readonly args: Record<string, never>; readonly result: ServiceContent };
   readonly CurrentTime: { readonly args: Record<string, never>; readonly result: Date };

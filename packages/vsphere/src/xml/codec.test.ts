@@ -1,9 +1,9 @@
 import { Random } from '@vmwright/testbed';
 import { describe, expect, test } from 'vitest';
 import { randomValue } from '../../test/values.ts';
-import { InvalidRequestError, UnreadableAnswerError, VsphereError } from '../errors.ts';
-import { isKindOf, nearestTo, typeNamed, typeNames } from '../schema/schema.ts';
-import { answer, request } from '../soap/envelope.ts';
+import { InvalidRequestError, InvalidResponseError, VsphereError } from '../errors.ts';
+import { isKindOf, nearestKnownType, typeNamed, typeNames } from '../schema/schema.ts';
+import { buildRequest, parseResponse } from '../soap/envelope.ts';
 import { KNOWN_VERSION } from '../vim25/schema.generated.ts';
 import { decode } from './decode.ts';
 import { encode } from './encode.ts';
@@ -18,7 +18,7 @@ function read(xml: string, type: string): unknown {
   return decode(reader, type);
 }
 
-/** In an element that declares the prefixes. */
+/** Wraps XML in an element that declares the prefixes. */
 function within(xml: string): string {
   return `<root ${NAMESPACES}>${xml}</root>`;
 }
@@ -37,7 +37,7 @@ function written(type: string, value: unknown, version = KNOWN_VERSION): string 
   return encode('x', type, value, version);
 }
 
-/** The names of elements in a text, in their order, of the first level. */
+/** Returns the names of the child elements in order. */
 function elementsIn(xml: string): string[] {
   const names: string[] = [];
   const reader = new Reader(xml);
@@ -49,7 +49,7 @@ function elementsIn(xml: string): string[] {
   return names;
 }
 
-test('whatever is written is read as the same, for values at random of every type', () => {
+test('decoding an encoded random value of any type returns the same value', () => {
   for (const type of typeNames()) {
     for (let seed = 0; seed < 12; seed++) {
       const value = randomValue(new Random(seed), type);
@@ -58,7 +58,7 @@ test('whatever is written is read as the same, for values at random of every typ
   }
 });
 
-test('elements are written in the order of the schema, whatever the order of keys', () => {
+test('elements are encoded in the order of the schema, independent of the order of keys', () => {
   for (const type of typeNames()) {
     const value = randomValue(new Random(1), type);
     const order = (typeNamed(type)?.fields ?? []).map(({ name }) => name);
@@ -70,7 +70,7 @@ test('elements are written in the order of the schema, whatever the order of key
 });
 
 describe('the order of elements is that of the WSDL', () => {
-  // As the bindings have it that VMware publishes for Java, which are made from the WSDL: another source than ours.
+  // Taken from VMware's Java bindings, which are generated from the WSDL and so independent of our source.
   test.each([
     ['VirtualMachineCloneSpec', 'location template config customization powerOn snapshot memory'],
     [
@@ -100,11 +100,11 @@ describe('the order of elements is that of the WSDL', () => {
     ['$Login', '_this userName password locale'],
   ])('%s', (type, order) => {
     const known = (typeNamed(type)?.fields ?? []).map(({ name }) => name);
-    const wanted = order.split(' ');
-    expect(known.filter((name) => wanted.includes(name))).toEqual(wanted);
+    const expected = order.split(' ');
+    expect(known.filter((name) => expected.includes(name))).toEqual(expected);
   });
 
-  test('a machine is configured in this order', () => {
+  test('VirtualMachineConfigSpec is encoded in this order', () => {
     const spec = { extraConfig: [], annotation: 'a', memoryMB: 1, numCPUs: 1, instanceUuid: 'u', name: 'n' };
     expect(elementsIn(written('VirtualMachineConfigSpec', spec))).toEqual(
       ['name', 'instanceUuid', 'annotation', 'numCPUs', 'memoryMB'], //
@@ -112,7 +112,7 @@ describe('the order of elements is that of the WSDL', () => {
   });
 });
 
-test('a call is this very message', () => {
+test('buildRequest creates the exact SOAP message', () => {
   const template = { type: 'VirtualMachine', value: 'vm-1' };
   const folder = { type: 'Folder', value: 'group-v3' };
   const spec = {
@@ -121,7 +121,7 @@ test('a call is this very message', () => {
     template: false,
     location: { pool: { type: 'ResourcePool', value: 'resgroup-8' } },
   };
-  expect(request('CloneVM_Task', template, { name: '<x>', spec, folder }, '7.0')).toBe(
+  expect(buildRequest('CloneVM_Task', template, { name: '<x>', spec, folder }, '7.0')).toBe(
     '<?xml version="1.0" encoding="UTF-8"?>' +
       '<soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/"' +
       ' xmlns:xsd="http://www.w3.org/2001/XMLSchema" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">' +
@@ -134,12 +134,12 @@ test('a call is this very message', () => {
   );
 });
 
-describe('what is younger than the version is not sent', () => {
+describe('fields newer than the API version are rejected', () => {
   const young = (typeNamed('VirtualMachineConfigSpec')?.fields ?? []).filter(
     ({ since }) => since !== undefined,
   );
 
-  test('a field', () => {
+  test('each field of VirtualMachineConfigSpec', () => {
     expect(young.length).toBeGreaterThan(5);
     for (const field of young) {
       const one = randomValue(new Random(1), field.type);
@@ -149,12 +149,12 @@ describe('what is younger than the version is not sent', () => {
     const [{ name = '', since = '', type = '' } = {}] = young.filter(({ type: kind }) => kind === 'boolean');
     const spec = { [name]: randomValue(new Random(1), type) };
     expect(() => written('VirtualMachineConfigSpec', spec, '6.7')).toThrow(
-      `VirtualMachineConfigSpec.${name} is known to vCenter from API version ${since} on, and this one is spoken to in 6.7`,
+      `VirtualMachineConfigSpec.${name} requires API version ${since}, but version 6.7 is used with this vCenter`,
     );
     expect(written('VirtualMachineConfigSpec', spec, since)).toContain(name);
   });
 
-  test('and nothing of it is in what 6.7 has', () => {
+  test('but not the required fields of VirtualMachineCloneSpec', () => {
     const spec = Object.fromEntries(
       (typeNamed('VirtualMachineCloneSpec')?.fields ?? []).flatMap(({ name, isOptional, type }) =>
         isOptional ? [] : [[name, randomValue(new Random(3), type, 9)]],
@@ -164,8 +164,8 @@ describe('what is younger than the version is not sent', () => {
   });
 });
 
-describe('an answer is read', () => {
-  test('by the namespace of xsi:type and not by its prefix, and a reference keeps its own type', () => {
+describe('a response is decoded', () => {
+  test('by the namespace of xsi:type, not its prefix, and a reference keeps its own type', () => {
     const xml =
       '<v XMLSchema-instance:type="ManagedObjectReference" type="Folder"' +
       ' xmlns:XMLSchema-instance="http://www.w3.org/2001/XMLSchema-instance">group-1</v>';
@@ -182,7 +182,7 @@ describe('an answer is read', () => {
     ).toEqual({ _type: 'OptionValue', key: 'k' });
   });
 
-  test('with prefixed elements, comments, unparsed parts, entities and line ends', () => {
+  test('with prefixed elements, comments, CDATA sections, entities and line ends', () => {
     const xml =
       '<?xml version="1.0"?><!-- > --><n:v xmlns:n="urn:vim25" a=\'>\' ><n:key>a<!-- b -->&#65;&#x42;<![CDATA[<&amp;>]]>\r\nz</n:key ></n:v>';
     expect(read(xml, 'OptionValue')).toEqual({ key: 'aAB<&amp;>\nz' });
@@ -190,7 +190,7 @@ describe('an answer is read', () => {
     expect(readWithin('<v><key/><value xsi:nil="true"/></v>', 'OptionValue')).toEqual({ key: '' });
   });
 
-  test('lists of properties as lists', () => {
+  test('with ArrayOf types as lists', () => {
     const list = (type: string, xml: string) => readWithin(`<val xsi:type="${type}">${xml}</val>`, 'anyType');
     expect(list('ArrayOfString', '<string>a</string><string>b</string>')).toEqual(['a', 'b']);
     expect(list('ArrayOfInt', '<int>1</int>')).toEqual([1]);
@@ -207,45 +207,45 @@ describe('an answer is read', () => {
     expect(list('VirtualMachinePowerState', 'poweredOn')).toBe('poweredOn');
   });
 
-  test('with types that we do not know as the nearest that we do, whose name is kept', () => {
-    expect(nearestTo('VirtualSriovEthernetCard')?.name).toBe('VirtualEthernetCard');
+  test('with unknown types as their nearest known base type, keeping the name', () => {
+    expect(nearestKnownType('VirtualSriovEthernetCard')?.name).toBe('VirtualEthernetCard');
     const known = readWithin(
       '<d xsi:type="VirtualSriovEthernetCard"><key>7</key><macAddress>m</macAddress><allowGuestOSMtuChange>true</allowGuestOSMtuChange></d>',
       'VirtualDevice',
     );
     expect(known).toEqual({ _type: 'VirtualSriovEthernetCard', key: 7, macAddress: 'm' });
-    const unheard = readWithin(
+    const unknown = readWithin(
       '<d xsi:type="VirtualTeleporter"><key>7</key><aim>x</aim></d>',
       'VirtualDevice',
     );
-    expect(unheard).toEqual({ _type: 'VirtualTeleporter', key: 7 });
-    expect(readWithin('<d xsi:type="Unheard"><a><b/></a></d>', 'anyType')).toEqual({ _type: 'Unheard' });
+    expect(unknown).toEqual({ _type: 'VirtualTeleporter', key: 7 });
+    expect(readWithin('<d xsi:type="Unknown"><a><b/></a></d>', 'anyType')).toEqual({ _type: 'Unknown' });
     expect(isKindOf('InvalidPowerStateFault', 'InvalidState')).toBe(true);
-    expect(() => written('VirtualDevice', unheard)).toThrow(
+    expect(() => written('VirtualDevice', unknown)).toThrow(
       'VirtualTeleporter, which this client does not know',
     );
   });
 });
 
-describe('what cannot be sent is refused', () => {
+describe('invalid values are rejected', () => {
   test.each([
     ['a control character', 'string', '\u0000'],
-    ['half a character', 'string', '\ud83d'],
+    ['an unpaired surrogate', 'string', '\ud83d'],
     ['a fraction for an int', 'int', 1.5],
     ['an int that is too large', 'int', 2 ** 31],
     ['a long that is not exact', 'long', 2 ** 60],
     ['text for a number', 'int', '1'],
     ['a missing field', 'PropertyFilterSpec', { propSet: [] }],
     ['an unknown field', 'OptionValue', { key: 'k', value: 1, vaule: 1 }],
-    ['no reference', 'ManagedObjectReference', 'vm-1'],
-    ['a list for one', 'OptionValue', { key: ['k'], value: 1 }],
-    ['one for a list', 'PropertySpec', { type: 'Task', pathSet: 'info' }],
-    ['a value of no known type', 'OptionValue', { key: 'k', value: {} }],
+    ['text for a reference', 'ManagedObjectReference', 'vm-1'],
+    ['a list for a single value', 'OptionValue', { key: ['k'], value: 1 }],
+    ['a single value for a list', 'PropertySpec', { type: 'Task', pathSet: 'info' }],
+    ['a value of unknown type', 'OptionValue', { key: 'k', value: {} }],
   ])('%s', (_, type, value) => {
     expect(() => written(type, value)).toThrow(InvalidRequestError);
   });
 
-  test('and what it was is not in the error', () => {
+  test('with an error that does not contain the value', () => {
     const _this = { type: 'SessionManager', value: 's' };
     for (const password of [['secret'], 'secret\u0000', { secret: 'secret' }])
       expect(() => written('$Login', { _this, userName: 'u', password })).toThrow(
@@ -254,8 +254,8 @@ describe('what cannot be sent is refused', () => {
   });
 });
 
-describe('garbage gives a typed error', () => {
-  const sound = request(
+describe('an invalid response gives a typed error', () => {
+  const valid = buildRequest(
     'CloneVM_Task',
     { type: 'VirtualMachine', value: 'vm-1' },
     {
@@ -272,10 +272,10 @@ describe('garbage gives a typed error', () => {
   ).replaceAll('CloneVM_Task', 'RetrievePropertiesExResponse');
 
   test.each([
-    ['nothing', ''],
-    ['no XML', 'HTTP/1.1 404 not found'],
+    ['an empty response', ''],
+    ['plain text', 'HTTP/1.1 404 not found'],
     ['a page of a proxy', '<!DOCTYPE html><html><body>502</body></html>'],
-    ['entities that explode', '<!DOCTYPE x [<!ENTITY a "b">]><Envelope>&a;</Envelope>'],
+    ['entity declarations', '<!DOCTYPE x [<!ENTITY a "b">]><Envelope>&a;</Envelope>'],
     [
       'an unknown entity',
       '<Envelope><Body><Fault><faultstring>&boo;</faultstring></Fault></Body></Envelope>',
@@ -284,28 +284,28 @@ describe('garbage gives a typed error', () => {
       'a tag that declares a hundred thousand prefixes for XSI',
       `<Envelope ${Array.from({ length: 100_000 }, (_, i) => `xmlns:p${i}="http://www.w3.org/2001/XMLSchema-instance"`).join(' ')}/>`,
     ],
-    ['no end', '<Envelope><Body>'],
-    ['a wrong end', '<Envelope><Body></Envelope></Body>'],
-    ['another message', '<Envelope><Body><CurrentTimeResponse/></Body></Envelope>'],
+    ['a missing end tag', '<Envelope><Body>'],
+    ['a wrong end tag', '<Envelope><Body></Envelope></Body>'],
+    ['a response to another method', '<Envelope><Body><CurrentTimeResponse/></Body></Envelope>'],
     ['an endless comment', '<Envelope><!-- '],
-    ['no quotes', '<Envelope a=b></Envelope>'],
-    ['an end alone', '</Envelope>'],
-    ['too deep', `<Envelope>${'<a>'.repeat(100_000)}`],
+    ['an attribute without quotes', '<Envelope a=b></Envelope>'],
+    ['only an end tag', '</Envelope>'],
+    ['too deep nesting', `<Envelope>${'<a>'.repeat(100_000)}`],
     [
-      'no number',
+      'text for a number',
       '<Envelope><Body><LoginResponse><returnval><callCount>x</callCount></returnval></LoginResponse></Body></Envelope>',
     ],
   ])('%s', (_, text) => {
-    expect(() => answer(text, text.includes('Login') ? 'Login' : 'RetrievePropertiesEx')).toThrow(
-      UnreadableAnswerError,
+    expect(() => parseResponse(text, text.includes('Login') ? 'Login' : 'RetrievePropertiesEx')).toThrow(
+      InvalidResponseError,
     );
   });
 
-  test('and so does whatever is left of a sound message, cut off or mangled at random', () => {
-    const outcomes = { read: 0, refused: 0 };
+  test('a valid message that was truncated or mangled at random', () => {
+    const outcomes = { parsed: 0, rejected: 0 };
     for (let seed = 0; seed < 4_000; seed++) {
       const random = new Random(seed);
-      let text = sound;
+      let text = valid;
       for (let i = random.below(3); i >= 0; i--) {
         const at = random.below(text.length);
         const length = random.below(12);
@@ -327,56 +327,56 @@ describe('garbage gives a typed error', () => {
         text = random.chance(0.2) ? text.slice(0, at) : text.slice(0, at) + put + text.slice(at + length);
       }
       try {
-        answer(text, 'RetrievePropertiesEx');
-        outcomes.read++;
+        parseResponse(text, 'RetrievePropertiesEx');
+        outcomes.parsed++;
       } catch (error) {
         expect(error, `seed ${seed}`).toBeInstanceOf(VsphereError);
-        outcomes.refused++;
+        outcomes.rejected++;
       }
     }
-    expect(Math.min(outcomes.read, outcomes.refused)).toBeGreaterThan(100);
+    expect(Math.min(outcomes.parsed, outcomes.rejected)).toBeGreaterThan(100);
   });
 });
 
-test('a number called toString is no number', () => {
+test('names of inherited properties are not numbers', () => {
   for (const word of ['toString', 'constructor', '__proto__'])
-    expect(() => readWithin(`<v>${word}</v>`, 'double')).toThrow(UnreadableAnswerError);
+    expect(() => readWithin(`<v>${word}</v>`, 'double')).toThrow(InvalidResponseError);
 });
 
-test('sixteen prefixes for XSI are read, and a fault named by a million suffixes is an unknown type', () => {
+test('16 prefixes for XSI are accepted, and a fault name with 200,000 suffixes is an unknown type', () => {
   const prefixes = Array.from(
     { length: 15 },
     (_, i) => `xmlns:p${i}="http://www.w3.org/2001/XMLSchema-instance"`,
   ).join(' ');
   expect(readWithin(`<v ${prefixes} p7:type="xsd:int">1</v>`, 'anyType')).toBe(1);
-  expect(nearestTo('Fault'.repeat(200_000))).toBeUndefined();
+  expect(nearestKnownType('Fault'.repeat(200_000))).toBeUndefined();
 });
 
 test.each(['toString', 'valueOf', 'constructor', '__proto__'])(
-  'the entity %s, which every object inherits, is unknown',
+  'the name of an inherited property, %s, is not an entity',
   (name) => {
     const text = `<Envelope><Body><Fault><faultstring>&${name};</faultstring></Fault></Body></Envelope>`;
-    expect(() => answer(text, 'RetrievePropertiesEx')).toThrow(UnreadableAnswerError);
+    expect(() => parseResponse(text, 'RetrievePropertiesEx')).toThrow(InvalidResponseError);
   },
 );
 
-describe('names that a server makes endless', () => {
+describe('very long names from a server', () => {
   const long = 'x'.repeat(10_000_000);
 
-  test('of an element are an error that does not repeat them', () => {
-    expect(() => readWithin(`<${long}/>`, 'anyType')).toThrow('a name of more than 256 characters');
+  test('of an element give an error that does not contain them', () => {
+    expect(() => readWithin(`<${long}/>`, 'anyType')).toThrow('a name has more than 256 characters');
   });
 
   test('of a type are unknown types', () => {
     expect(readWithin(`<v xsi:type="${long}">text</v>`, 'anyType')).toBe('text');
   });
 
-  test('of a fault are cut', () => {
+  test('fault messages are truncated', () => {
     const text = `<Envelope><Body><Fault><faultstring>${long}</faultstring></Fault></Body></Envelope>`;
-    expect(answer(text, 'CurrentTime')).toMatchObject({ fault: { message: 'x'.repeat(2_000) } });
+    expect(parseResponse(text, 'CurrentTime')).toMatchObject({ fault: { message: 'x'.repeat(2_000) } });
   });
 
-  test('in an attribute before the type are read', () => {
+  test('attribute values before xsi:type are accepted', () => {
     expect(readWithin(`<v a="${long}" xsi:type="xsd:int">1</v>`, 'anyType')).toBe(1);
   });
 });

@@ -1,11 +1,11 @@
-import { type Field, nearestTo, type TypeInfo, typeNamed } from '../schema/schema.ts';
+import { type Field, nearestKnownType, type TypeInfo, typeNamed } from '../schema/schema.ts';
 import { PRIMITIVES, type Primitive, readPrimitive } from './primitives.ts';
 import type { Reader } from './reader.ts';
 
 const REFERENCE = 'ManagedObjectReference';
 const LIST = 'ArrayOf';
 
-/** How a type is read, looked up once. Unknown are enumerations, and what is younger. */
+/** How to decode a type. `unknown` are enumerations and types newer than the schema. */
 type Kind =
   | { readonly is: 'reference' }
   | { readonly is: 'primitive'; readonly type: string; readonly primitive: Primitive }
@@ -14,76 +14,76 @@ type Kind =
   | { readonly is: 'unknown' };
 
 const kinds = new Map<string, Kind>();
-/** Longer than any type of vim25. Names that the server chooses are kept, so they must be short. */
-const LONGEST_TYPE = 256;
-/** More than vim25 has types; a server that sends names without end must not fill the memory. */
-const MOST_KINDS = 10_000;
+/** Maximum length of a cached type name; longer than any of vim25. The names come from the server and stay in memory. */
+const MAX_TYPE_LENGTH = 256;
+/** Maximum number of cached types; more than vim25 has. A server that sends ever new names must not fill the memory. */
+const MAX_KINDS = 10_000;
 
 /**
- * What the element says that the reader has just opened, as a value of its type.
+ * Decodes the element that the reader has opened.
  *
- * Guarantees: whatever is not known is passed over. A subtype that we do not know comes as the nearest base that we do,
- * with its own name in `_type`; one that nobody knew when this was written, as the declared type.
+ * Guarantees: unknown elements are skipped. An unknown subtype is decoded as its nearest known base type, with its own name
+ * in `_type`; a type that is newer than the schema, as the declared type.
  *
- * @param declared the type by the schema; what the element says itself (`xsi:type`) goes first
- * @throws UnreadableAnswerError where the text is none that fits
+ * @param declared type in the schema; `xsi:type` of the element overrides it
+ * @throws InvalidResponseError when the text is not of the type
  */
 export function decode(reader: Reader, declared: string): unknown {
   if (reader.isNil) return reader.skip();
-  const said = reader.type;
-  const kind = kindOf(said ?? declared);
+  const xsiType = reader.type;
+  const kind = kindOf(xsiType ?? declared);
   switch (kind.is) {
     case 'reference':
       return { type: reader.kind ?? '', value: reader.text() };
     case 'primitive':
       return readPrimitive(kind.type, kind.primitive, reader.text());
     case 'object':
-      return decodeObject(reader, kind.info, said);
+      return decodeObject(reader, kind.info, xsiType);
     case 'list':
       return decodeList(reader, kind.of);
   }
   const base = kindOf(declared);
-  if (base.is === 'object') return decodeObject(reader, base.info, said);
-  return decodeUnknown(reader, said);
+  if (base.is === 'object') return decodeObject(reader, base.info, xsiType);
+  return decodeUnknown(reader, xsiType);
 }
 
 function kindOf(type: string): Kind {
   const known = kinds.get(type);
   if (known !== undefined) return known;
-  if (type.length > LONGEST_TYPE) return { is: 'unknown' };
-  const name = Array.from(type).join(''); // a copy: what is cut out of an answer keeps all of it in memory
-  const kind = lookedUp(name);
-  if (kinds.size >= MOST_KINDS) kinds.clear();
+  if (type.length > MAX_TYPE_LENGTH) return { is: 'unknown' };
+  const name = Array.from(type).join(''); // a copy: a slice would keep the whole response in memory
+  const kind = lookUpKind(name);
+  if (kinds.size >= MAX_KINDS) kinds.clear();
   kinds.set(name, kind);
   return kind;
 }
 
-function lookedUp(type: string): Kind {
+function lookUpKind(type: string): Kind {
   if (type === REFERENCE) return { is: 'reference' };
   const primitive = PRIMITIVES.get(type);
   if (primitive !== undefined) return { is: 'primitive', type, primitive };
-  const info = typeNamed(type) ?? nearestTo(type);
+  const info = typeNamed(type) ?? nearestKnownType(type);
   if (info !== undefined) return { is: 'object', info };
   return type.startsWith(LIST) ? { is: 'list', of: type.slice(LIST.length) } : { is: 'unknown' };
 }
 
-function decodeObject(reader: Reader, info: TypeInfo, said: string | undefined): object {
-  const object: Record<string, unknown> = said === undefined ? {} : { _type: said };
+function decodeObject(reader: Reader, info: TypeInfo, xsiType: string | undefined): object {
+  const object: Record<string, unknown> = xsiType === undefined ? {} : { _type: xsiType };
   if (!reader.enter()) return object;
   const { fields } = info;
   for (let at = 0; reader.next(); ) {
-    at = place(reader, info, at);
+    at = fieldIndex(reader, info, at);
     const field = fields[at];
     if (field === undefined) {
       reader.skip();
       at = 0;
-    } else add(object, field, decode(reader, field.type));
+    } else addValue(object, field, decode(reader, field.type));
   }
   return object;
 }
 
-/** Which field the element is: mostly that of the one before, or the next in order. -1 for none. */
-function place(reader: Reader, { fields, byName }: TypeInfo, last: number): number {
+/** Returns the index of the element's field, or -1. Tries the last field and its successor first. */
+function fieldIndex(reader: Reader, { fields, byName }: TypeInfo, last: number): number {
   for (let at = last; at < last + 2; at++) {
     const field = fields[at];
     if (field !== undefined && reader.isNamed(field.name)) return at;
@@ -92,7 +92,7 @@ function place(reader: Reader, { fields, byName }: TypeInfo, last: number): numb
   return field === undefined ? -1 : fields.indexOf(field);
 }
 
-function add(object: Record<string, unknown>, { name, isList }: Field, value: unknown): void {
+function addValue(object: Record<string, unknown>, { name, isList }: Field, value: unknown): void {
   if (!isList) {
     if (value !== undefined) object[name] = value;
     return;
@@ -102,7 +102,7 @@ function add(object: Record<string, unknown>, { name, isList }: Field, value: un
   else object[name] = [value];
 }
 
-/** `ArrayOfInt`, `ArrayOfVirtualDevice`: what a property that is a list comes in. */
+/** Decodes the value of a list property: `ArrayOfInt`, `ArrayOfVirtualDevice`. */
 function decodeList(reader: Reader, of: string): unknown[] {
   const item =
     PRIMITIVES.has(of) || typeNamed(of) !== undefined ? of : `${of.charAt(0).toLowerCase()}${of.slice(1)}`;
@@ -112,9 +112,9 @@ function decodeList(reader: Reader, of: string): unknown[] {
   return list;
 }
 
-/** An enumeration reads as the text it is. */
-function decodeUnknown(reader: Reader, said: string | undefined): unknown {
+/** Decodes an enumeration as text and skips an object of an unknown type. */
+function decodeUnknown(reader: Reader, xsiType: string | undefined): unknown {
   if (!reader.isEmpty && reader.isLeaf) return reader.text();
   reader.skip();
-  return said === undefined ? undefined : { _type: said };
+  return xsiType === undefined ? undefined : { _type: xsiType };
 }

@@ -4,23 +4,23 @@ import { isNewer } from '../soap/versions.ts';
 import { PRIMITIVES } from './primitives.ts';
 import { escaped } from './text.ts';
 
-/** Where a value is to be written. */
-interface Place {
-  /** The element. */
+/** The element that a value is written to. */
+interface Target {
+  /** Name of the element. */
   readonly tag: string;
-  /** As it reads in an error: `VirtualMachineCloneSpec.powerOn`. */
+  /** Name of the value in errors: `VirtualMachineCloneSpec.powerOn`. */
   readonly path: string;
-  /** The declared type. */
+  /** Declared type. */
   readonly type: string;
-  /** Whether its type is written though it is the declared one. */
+  /** Whether `xsi:type` is written even when the value has the declared type. */
   readonly isTyped: boolean;
 }
 
 /**
- * Writes a value as XML: its elements in the order of the schema, whatever that of its keys.
+ * Encodes a value as XML, with its elements in the order of the schema.
  *
- * @throws InvalidRequestError for a value that is none of its type, and for what is younger than `version`: vCenter
- *   would refuse the whole request, and say about what only by its place
+ * @throws InvalidRequestError for a value that is not of its type, and for fields and types newer than `version`: vCenter
+ *   would reject the whole request and name the culprit only by its position
  */
 export function encode(tag: string, type: string, value: unknown, version: string): string {
   const path = type.startsWith('$') ? type.slice(1) : type;
@@ -34,31 +34,31 @@ class Encoder {
     this.#version = version;
   }
 
-  value(place: Place, value: unknown): string {
-    const { tag, path, type, isTyped } = place;
-    if (type === 'anyType') return this.#any(place, value);
-    if (type === 'ManagedObjectReference') return reference(tag, path, value, isTyped);
+  value(target: Target, value: unknown): string {
+    const { tag, path, type, isTyped } = target;
+    if (type === 'anyType') return this.#any(target, value);
+    if (type === 'ManagedObjectReference') return encodeReference(tag, path, value, isTyped);
     const primitive = PRIMITIVES.get(type);
     if (primitive !== undefined) {
       const text = primitive.write(value);
       if (text === undefined)
-        throw new InvalidRequestError(`${path} must be of type ${type}, not ${shown(value)}`);
+        throw new InvalidRequestError(`${path} must be of type ${type}, not ${describeValue(value)}`);
       return `<${tag}${isTyped ? ` xsi:type="xsd:${type}"` : ''}>${escaped(text, path)}</${tag}>`;
     }
     if (!isObject(value)) throw new InvalidRequestError(`${path} must be an object of type ${type}`);
     const own = typeof value._type === 'string' ? value._type : type;
-    return this.#object(place, this.#known(own, path), value, isTyped || own !== type);
+    return this.#object(target, this.#typeInfo(own, path), value, isTyped || own !== type);
   }
 
-  #known(name: string, path: string): TypeInfo {
+  #typeInfo(name: string, path: string): TypeInfo {
     const info = typeNamed(name);
     if (info === undefined)
       throw new InvalidRequestError(`${path} is of type ${name}, which this client does not know`);
-    this.#refuseNewer(info.since, `${path}: the type ${name}`);
+    this.#assertSupported(info.since, `${path}: the type ${name}`);
     return info;
   }
 
-  #object({ tag }: Place, info: TypeInfo, value: Record<string, unknown>, isTyped: boolean): string {
+  #object({ tag }: Target, info: TypeInfo, value: Record<string, unknown>, isTyped: boolean): string {
     const name = info.name.startsWith('$') ? info.name.slice(1) : info.name;
     for (const key of Object.keys(value)) {
       if (key !== '_type' && !info.byName.has(key))
@@ -74,22 +74,22 @@ class Encoder {
   }
 
   #field(path: string, { name, type, isTyped, isList, since }: Field, content: unknown): string {
-    this.#refuseNewer(since, path);
-    const place = { tag: name, path, type, isTyped };
-    if (!isList) return this.value(place, content);
+    this.#assertSupported(since, path);
+    const target = { tag: name, path, type, isTyped };
+    if (!isList) return this.value(target, content);
     if (!Array.isArray(content)) throw new InvalidRequestError(`${path} must be a list`);
-    return content.map((item) => this.value(place, item)).join('');
+    return content.map((item) => this.value(target, item)).join('');
   }
 
-  /** A value that says itself of what type it is. */
-  #any(place: Place, value: unknown): string {
-    return this.value({ ...place, type: typeOf(value, place.path), isTyped: true }, value);
+  /** Encodes a value of a field with the declared type `anyType`. */
+  #any(target: Target, value: unknown): string {
+    return this.value({ ...target, type: typeOf(value, target.path), isTyped: true }, value);
   }
 
-  #refuseNewer(since: string | undefined, what: string): void {
+  #assertSupported(since: string | undefined, name: string): void {
     if (since === undefined || !isNewer(since, this.#version)) return;
     throw new InvalidRequestError(
-      `${what} is known to vCenter from API version ${since} on, and this one is spoken to in ${this.#version}`,
+      `${name} requires API version ${since}, but version ${this.#version} is used with this vCenter`,
     );
   }
 }
@@ -104,10 +104,12 @@ function typeOf(value: unknown, path: string): string {
   }
   if (isObject(value) && typeof value._type === 'string') return value._type;
   if (isReference(value)) return 'ManagedObjectReference';
-  throw new InvalidRequestError(`${path} is ${shown(value)}, whose type cannot be told: give its _type`);
+  throw new InvalidRequestError(
+    `the type of ${path} cannot be derived from ${describeValue(value)}: set _type`,
+  );
 }
 
-function reference(tag: string, path: string, value: unknown, isTyped: boolean): string {
+function encodeReference(tag: string, path: string, value: unknown, isTyped: boolean): string {
   if (!isReference(value)) throw new InvalidRequestError(`${path} must be a reference { type, value }`);
   const type = isTyped ? ' xsi:type="ManagedObjectReference"' : '';
   return `<${tag}${type} type="${escaped(value.type, path)}">${escaped(value.value, path)}</${tag}>`;
@@ -121,8 +123,8 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Without its content, which may be a secret. */
-function shown(value: unknown): string {
+/** Describes a value without its content, which may be a secret. */
+function describeValue(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
   return typeof value === 'number' || typeof value === 'boolean'

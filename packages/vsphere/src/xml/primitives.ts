@@ -1,10 +1,10 @@
-import { UnreadableAnswerError } from '../errors.ts';
+import { InvalidResponseError } from '../errors.ts';
 
-/** How XML's own types are read and written. Longs beyond 2^53 lose their last digits; vCenter has none such. */
+/** Converts an XML Schema type. Longs above 2^53 lose precision; vCenter has no such values. */
 export interface Primitive {
-  /** Undefined when the text is none of this type. */
+  /** Returns undefined when the text is not of this type. */
   read(text: string): unknown;
-  /** Undefined when the value is none of this type. */
+  /** Returns undefined when the value is not of this type. */
   write(value: unknown): string | undefined;
 }
 
@@ -25,36 +25,36 @@ const boolean: Primitive = {
 function integer(bits: number): Primitive {
   const limit = bits > 53 ? Number.MAX_SAFE_INTEGER + 1 : 2 ** (bits - 1);
   return {
-    // Larger than it should be is let pass: what is read is the server's to answer for.
+    // The range is not checked: a value from the server is accepted as it is.
     read: (raw) => (/^\s*[+-]?\d+\s*$/.test(raw) ? Number(raw) : undefined),
-    write: (value) => (Number.isInteger(value) && inside(value, limit) ? String(value) : undefined),
+    write: (value) => (Number.isInteger(value) && isWithin(value, limit) ? String(value) : undefined),
   };
 }
 
-function inside(value: unknown, limit: number): boolean {
+function isWithin(value: unknown, limit: number): boolean {
   return typeof value === 'number' && value >= -limit && value < limit;
 }
 
-/** A Map and not an object: the answer chooses the word that is looked up. */
-const FRACTIONS: ReadonlyMap<string, number> = new Map([
+/** A Map, because the looked-up word comes from the server and an object would also have `toString`. */
+const SPECIAL_FLOATS: ReadonlyMap<string, number> = new Map([
   ['NaN', Number.NaN],
   ['INF', Number.POSITIVE_INFINITY],
   ['-INF', Number.NEGATIVE_INFINITY],
 ]);
 
-const fraction: Primitive = {
+const float: Primitive = {
   read: (raw) => {
     const word = raw.trim();
-    const number = FRACTIONS.get(word) ?? Number(word);
+    const number = SPECIAL_FLOATS.get(word) ?? Number(word);
     return word === '' || (Number.isNaN(number) && word !== 'NaN') ? undefined : number;
   },
   write: (value) => {
     if (typeof value !== 'number') return undefined;
-    return FRACTIONS.entries().find(([, number]) => Object.is(number, value))?.[0] ?? String(value);
+    return SPECIAL_FLOATS.entries().find(([, number]) => Object.is(number, value))?.[0] ?? String(value);
   },
 };
 
-const instant: Primitive = {
+const dateTime: Primitive = {
   read: (raw) => {
     const date = new Date(raw.trim());
     return Number.isNaN(date.getTime()) ? undefined : date;
@@ -73,15 +73,15 @@ export const PRIMITIVES: ReadonlyMap<string, Primitive> = new Map([
   ['short', integer(16)],
   ['int', integer(32)],
   ['long', integer(64)],
-  ['float', fraction],
-  ['double', fraction],
-  ['dateTime', instant],
+  ['float', float],
+  ['double', float],
+  ['dateTime', dateTime],
 ]);
 
 export function readPrimitive(type: string, primitive: Primitive, raw: string): unknown {
   const value = primitive.read(raw);
   if (value !== undefined) return value;
-  throw new UnreadableAnswerError(
-    `the answer has ${JSON.stringify(raw.slice(0, 60))} for a value of type ${type}`,
+  throw new InvalidResponseError(
+    `the response has ${JSON.stringify(raw.slice(0, 60))} for a value of type ${type}`,
   );
 }

@@ -1,4 +1,4 @@
-import { UnreadableAnswerError } from '../errors.ts';
+import { InvalidResponseError } from '../errors.ts';
 import { unescaped } from './text.ts';
 
 const XSI = 'http://www.w3.org/2001/XMLSchema-instance';
@@ -8,114 +8,113 @@ const INSTRUCTION = 63; // <?
 const COLON = 58;
 const EQUALS = 61;
 const GREATER = 62;
-/** More than any answer has; what is nested deeper is meant to exhaust us. */
-const DEEPEST = 200;
-/** Longer than any name of vim25, and short enough to be quoted in an error. */
-const LONGEST_NAME = 256;
-/** Longer heads are not remembered: that saves no work, and copying one takes many times its memory. */
-const LONGEST_HEAD = 1_024;
-/** Maximum number of prefixes that may mean XSI at the same time. Each declaration copies the set of them. */
+/** Maximum nesting. No response of vCenter is as deep; protects against exhaustion by a malicious server. */
+const MAX_DEPTH = 200;
+/** Maximum length of an element name. Longer than any name of vim25, short enough to quote in an error. */
+const MAX_NAME_LENGTH = 256;
+/** Maximum length of a cached template. Caching longer ones saves no work, and copying one takes many times its memory. */
+const MAX_TEMPLATE_LENGTH = 1_024;
+/** Maximum number of prefixes for the XSI namespace at the same time. Each declaration copies the set of them. */
 const MAX_XSI_PREFIXES = 16;
 
-/** How a tag went on after its name, up to the value of its `xsi:type`, and which prefixes mean XSI before and in it. */
-interface Head {
+/** The text of a tag from its name to the value of `xsi:type`, with the XSI prefixes outside (`from`) and inside (`to`) it. */
+interface TagTemplate {
   readonly text: string;
   readonly from: ReadonlySet<string>;
   readonly to: ReadonlySet<string>;
 }
 
-/** More than an answer has in turn. */
-const HEADS = 4;
+/** Number of cached templates. A response alternates between fewer. */
+const MAX_TEMPLATES = 4;
 
 /**
- * Goes through the text of an answer from tag to tag, without making a tree of it. What was read last is in its fields.
- * Whoever opens an element comes to its end: by `text`, by `skip`, by `children`, or by `next` until it says so.
+ * Pull parser for XML responses. Its fields describe the element that was opened last. The caller must read every opened
+ * element to its end: with `text`, `skip`, `children`, or with `enter` and `next` until that returns false.
  *
- * Thousands of tags a call, so what is not asked for is not cut out of the text, and nothing is made for a tag that
- * looks like one before it.
+ * A response has thousands of tags, so the reader builds no tree, extracts only requested text, and caches the attributes of
+ * recurring tags.
  */
 export class Reader {
   readonly #text: string;
   #at = 0;
-  /** The prefixes that mean XSI here. vCenter says `xsi`, the simulator `XMLSchema-instance`. */
-  #xsi: ReadonlySet<string> = new Set();
-  /** The simulator declares the same prefix anew in every tag. */
-  #declared:
+  /** Prefixes of the XSI namespace in the current scope. vCenter uses `xsi`, vcsim `XMLSchema-instance`. */
+  #xsiPrefixes: ReadonlySet<string> = new Set();
+  /** The last declaration, cached because vcsim declares the same prefix in every tag. */
+  #lastDeclaration:
     | { readonly from: ReadonlySet<string>; readonly prefix: string; readonly to: ReadonlySet<string> }
     | undefined;
-  readonly #heads: Head[] = [];
-  readonly #types = new Map<string, string>();
-  /** The elements that are entered: where the name of each is, and what means XSI in it. */
+  readonly #templates: TagTemplate[] = [];
+  readonly #localTypes = new Map<string, string>();
+  /** For each entered element: start and end of its name, and the XSI prefixes in it. */
   readonly #starts: number[] = [];
   readonly #ends: number[] = [];
   readonly #scopes: ReadonlySet<string>[] = [];
-  /** Of the element that was opened last: its name, with its prefix and without. */
+  /** Position of the current element's name: with prefix from `#nameAt`, without from `#localAt`. */
   #nameAt = 0;
   #localAt = 0;
   #nameEnd = 0;
-  /** Where the next sign is that stands for another, as far as was looked. */
+  /** Positions of the next characters that have to be decoded, as far as the text was searched. */
   #ampersand = -1;
-  #return = -1;
+  #carriageReturn = -1;
 
   isEmpty = false;
   isNil = false;
-  /** The value of `xsi:type`, without its prefix. */
+  /** Value of `xsi:type`, without its prefix. */
   type: string | undefined;
-  /** The value of a plain `type`, which is the kind of a reference and has nothing to do with the other. */
+  /** Value of the plain attribute `type`: the object type of a reference, unrelated to `xsi:type`. */
   kind: string | undefined;
 
   constructor(text: string) {
     this.#text = text;
   }
 
-  /** As written, with its prefix; ends are told by it. */
+  /** Name with its prefix; an end tag must repeat it. */
   get qualified(): string {
     return this.#text.slice(this.#nameAt, this.#nameEnd);
   }
 
-  /** Without its prefix. */
+  /** Name without its prefix. */
   get name(): string {
     return this.#text.slice(this.#localAt, this.#nameEnd);
   }
 
-  /** Whether that is its name, without its prefix. */
+  /** Whether the element has this name, ignoring its prefix. */
   isNamed(name: string): boolean {
     return this.#nameEnd - this.#localAt === name.length && this.#text.startsWith(name, this.#localAt);
   }
 
-  /** To the root element, which is the only one outside of another. */
+  /** Opens the root element. */
   root(): void {
     const at = this.#nextTag();
-    if (at === undefined || this.#text.charCodeAt(at + 1) === SLASH) throw this.#wrong('it has no element');
+    if (at === undefined || this.#text.charCodeAt(at + 1) === SLASH)
+      throw this.#syntaxError('there is no element');
     this.#open(at);
   }
 
-  /**
-   * Calls back for each element in the one that was opened last, with the reader on it, and comes to the end. The
-   * callback has to come to the end of each.
-   */
+  /** Opens each child of the current element and calls `visit`, which must read the child to its end. */
   children(visit: () => void): void {
     if (this.enter()) while (this.next()) visit();
   }
 
-  /** Goes into the element that was opened last. @returns whether `next` is to be called until it says no */
+  /** Enters the current element. @returns false when it is empty; otherwise call `next` until that returns false */
   enter(): boolean {
     if (this.isEmpty) return false;
-    if (this.#starts.length >= DEEPEST) throw this.#wrong(`it is nested deeper than ${DEEPEST} times`);
+    if (this.#starts.length >= MAX_DEPTH)
+      throw this.#syntaxError(`elements are nested deeper than ${MAX_DEPTH} levels`);
     this.#starts.push(this.#nameAt);
     this.#ends.push(this.#nameEnd);
-    this.#scopes.push(this.#xsi);
+    this.#scopes.push(this.#xsiPrefixes);
     return true;
   }
 
-  /** To the next element in the one that was entered last, or to its end. */
+  /** Opens the next child of the entered element. @returns false at its end, which leaves the element */
   next(): boolean {
     const last = this.#starts.length - 1;
     const start = this.#starts[last] ?? 0;
     const end = this.#ends[last] ?? 0;
-    this.#xsi = this.#scopes[last] ?? this.#xsi;
+    this.#xsiPrefixes = this.#scopes[last] ?? this.#xsiPrefixes;
     const at = this.#nextTag();
-    if (at === undefined) throw this.#wrong(`<${this.#text.slice(start, end)}> has no end`);
+    if (at === undefined) throw this.#syntaxError(`<${this.#text.slice(start, end)}> is not closed`);
     if (this.#text.charCodeAt(at + 1) !== SLASH) {
       this.#open(at);
       return true;
@@ -127,7 +126,7 @@ export class Reader {
     return false;
   }
 
-  /** Whether the element that was opened last has no element in it. */
+  /** Whether the current element has no child elements. */
   get isLeaf(): boolean {
     if (this.isEmpty) return true;
     const here = this.#at;
@@ -136,71 +135,71 @@ export class Reader {
     return at !== undefined && this.#text.charCodeAt(at + 1) === SLASH;
   }
 
-  /** The text of the element that was opened last, to its end. */
+  /** Returns the text of the current element and moves to its end. */
   text(): string {
     if (this.isEmpty) return '';
     const text = this.#text;
     const end = text.indexOf('<', this.#at);
     if (end !== -1 && text.charCodeAt(end + 1) === SLASH) {
-      const raw = this.#plain(this.#at, end);
+      const raw = this.#textBetween(this.#at, end);
       this.#close(end, this.#nameAt, this.#nameEnd);
       return raw;
     }
-    return this.#piecewise();
+    return this.#mixedText();
   }
 
-  /** To the end of the element that was opened last, whatever is in it. */
+  /** Moves to the end of the current element. */
   skip(): void {
     if (this.enter()) while (this.next()) this.skip();
   }
 
-  /** A text with comments or unparsed parts in it. */
-  #piecewise(): string {
+  /** Reads a text that contains comments or CDATA sections. */
+  #mixedText(): string {
     const text = this.#text;
-    let found = '';
+    let content = '';
     for (;;) {
       const at = text.indexOf('<', this.#at);
-      if (at === -1) throw this.#wrong(`<${this.qualified}> has no end`);
-      found += unescaped(text.slice(this.#at, at));
+      if (at === -1) throw this.#syntaxError(`<${this.qualified}> is not closed`);
+      content += unescaped(text.slice(this.#at, at));
       if (text.charCodeAt(at + 1) === SLASH) {
         this.#close(at, this.#nameAt, this.#nameEnd);
-        return found;
+        return content;
       }
       if (text.startsWith('<![CDATA[', at)) {
-        this.#at = this.#past(']]>', at);
-        found += text.slice(at + '<![CDATA['.length, this.#at - ']]>'.length);
-      } else if (!this.#passMarkup(at))
-        throw this.#wrong(`<${this.qualified}> has elements in place of a text`);
+        this.#at = this.#endOf(']]>', at);
+        content += text.slice(at + '<![CDATA['.length, this.#at - ']]>'.length);
+      } else if (!this.#skipMarkup(at))
+        throw this.#syntaxError(`<${this.qualified}> contains elements instead of text`);
     }
   }
 
-  /** Where the next tag begins, past comments and the like. */
+  /** Moves to the next tag, past comments, CDATA sections and processing instructions. */
   #nextTag(): number | undefined {
     for (;;) {
       const at = this.#text.indexOf('<', this.#at);
       if (at === -1) return undefined;
-      if (!this.#passMarkup(at)) {
+      if (!this.#skipMarkup(at)) {
         this.#at = at;
         return at;
       }
     }
   }
 
-  #passMarkup(at: number): boolean {
+  #skipMarkup(at: number): boolean {
     const text = this.#text;
     const sign = text.charCodeAt(at + 1);
-    if (sign === INSTRUCTION) this.#at = this.#past('?>', at);
+    if (sign === INSTRUCTION) this.#at = this.#endOf('?>', at);
     else if (sign !== MARKUP) return false;
-    else if (text.startsWith('<!--', at)) this.#at = this.#past('-->', at + 4);
-    else if (text.startsWith('<![CDATA[', at)) this.#at = this.#past(']]>', at);
-    // A document type can define entities that blow up; SOAP forbids it.
-    else throw this.#wrong('it declares a document type');
+    else if (text.startsWith('<!--', at)) this.#at = this.#endOf('-->', at + 4);
+    else if (text.startsWith('<![CDATA[', at)) this.#at = this.#endOf(']]>', at);
+    // A document type can define exponentially growing entities; SOAP forbids it.
+    else throw this.#syntaxError('it declares a document type');
     return true;
   }
 
-  #past(end: string, from: number): number {
+  #endOf(end: string, from: number): number {
     const at = this.#text.indexOf(end, from);
-    if (at === -1) throw this.#wrong(`${end} is missing`);
+    if (at === -1) throw this.#syntaxError(`${end} is missing`);
     return at + end.length;
   }
 
@@ -211,11 +210,12 @@ export class Reader {
     for (; ; end++) {
       const code = text.charCodeAt(end);
       if (code === COLON) colon = end;
-      // Below 33 are blanks; the text's end is NaN.
+      // Codes up to 32 are white space; past the end of the text it is NaN.
       else if (!(code > 32) || code === GREATER || code === SLASH) break;
     }
-    if (end === at + 1) throw this.#wrong('it has a tag without a name');
-    if (end - at > LONGEST_NAME) throw this.#wrong(`it has a name of more than ${LONGEST_NAME} characters`);
+    if (end === at + 1) throw this.#syntaxError('a tag has no name');
+    if (end - at > MAX_NAME_LENGTH)
+      throw this.#syntaxError(`a name has more than ${MAX_NAME_LENGTH} characters`);
     this.#nameAt = at + 1;
     this.#localAt = colon === -1 ? at + 1 : colon + 1;
     this.#nameEnd = end;
@@ -224,18 +224,18 @@ export class Reader {
     this.type = undefined;
     this.kind = undefined;
     if (text.charCodeAt(end) === GREATER) this.#at = end + 1;
-    else if (!this.#asBefore(end)) this.#attributes(end);
+    else if (!this.#openCached(end)) this.#attributes(end);
   }
 
-  /** Reads what is written like in a tag before, all but the value of the type. */
-  #asBefore(from: number): boolean {
+  /** Reads the attributes of a tag that matches a cached template. */
+  #openCached(from: number): boolean {
     const text = this.#text;
-    for (const head of this.#heads) {
-      if (head.from !== this.#xsi || !text.startsWith(head.text, from)) continue;
-      const open = from + head.text.length;
+    for (const template of this.#templates) {
+      if (template.from !== this.#xsiPrefixes || !text.startsWith(template.text, from)) continue;
+      const open = from + template.text.length;
       const close = text.indexOf('"', open);
       if (close === -1 || text.charCodeAt(close + 1) !== GREATER) return false;
-      this.#xsi = head.to;
+      this.#xsiPrefixes = template.to;
       this.type = this.#typeFrom(text.slice(open, close));
       this.#at = close + 2;
       return true;
@@ -244,27 +244,27 @@ export class Reader {
   }
 
   #typeFrom(value: string): string {
-    const known = this.#types.get(value);
+    const known = this.#localTypes.get(value);
     if (known !== undefined) return known;
     const type = withoutPrefix(value);
-    this.#types.set(value, type);
+    this.#localTypes.set(value, type);
     return type;
   }
 
-  /** A piece of the text without markup in it. */
-  #plain(from: number, to: number): string {
+  /** Returns the decoded text between two positions without markup. */
+  #textBetween(from: number, to: number): string {
     const text = this.#text;
-    if (this.#ampersand < from) this.#ampersand = found(text.indexOf('&', from));
-    if (this.#return < from) this.#return = found(text.indexOf('\r', from));
+    if (this.#ampersand < from) this.#ampersand = indexOrInfinity(text.indexOf('&', from));
+    if (this.#carriageReturn < from) this.#carriageReturn = indexOrInfinity(text.indexOf('\r', from));
     const raw = text.slice(from, to);
-    return this.#ampersand < to || this.#return < to ? unescaped(raw) : raw;
+    return this.#ampersand < to || this.#carriageReturn < to ? unescaped(raw) : raw;
   }
 
   #attributes(from: number): void {
     const text = this.#text;
-    const scope = this.#xsi;
+    const scope = this.#xsiPrefixes;
     let at = from;
-    // Looked at in the end: a prefix may be declared after its use, in the same tag.
+    // Evaluated after all attributes: a tag may declare a prefix after its use.
     const prefixed: { readonly name: string; readonly value: string; readonly open: number }[] = [];
     for (;;) {
       while (text.charCodeAt(at) <= 32) at++;
@@ -279,12 +279,12 @@ export class Reader {
       let open = nameEnd;
       while (text.charCodeAt(open) <= 32) open++;
       if (text.charCodeAt(open) !== EQUALS)
-        throw this.#wrong(`<${this.qualified}> has an attribute without a value`);
+        throw this.#syntaxError(`<${this.qualified}> has an attribute without a value`);
       do open++;
       while (text.charCodeAt(open) <= 32);
       const quote = text[open];
       const close = quote === '"' || quote === "'" ? text.indexOf(quote, open + 1) : -1;
-      if (close === -1) throw this.#wrong(`<${this.qualified}> has an attribute without quotes`);
+      if (close === -1) throw this.#syntaxError(`<${this.qualified}> has an attribute without quotes`);
       const name = text.slice(at, nameEnd);
       const value = text.slice(open + 1, close);
       at = close + 1;
@@ -295,19 +295,19 @@ export class Reader {
     this.#at = at + 1;
     for (const { name, value, open } of prefixed) {
       const colon = name.indexOf(':');
-      if (!this.#xsi.has(name.slice(0, colon))) continue;
+      if (!this.#xsiPrefixes.has(name.slice(0, colon))) continue;
       const local = name.slice(colon + 1);
       if (local === 'type') {
         this.type = withoutPrefix(value);
         const isLast = open + value.length + 2 === this.#at && text[open - 1] === '"';
-        if (isLast && open - from <= LONGEST_HEAD && prefixed.length === 1 && this.kind === undefined)
-          this.#remember({ text: copied(text.slice(from, open)), from: scope, to: this.#xsi });
+        if (isLast && open - from <= MAX_TEMPLATE_LENGTH && prefixed.length === 1 && this.kind === undefined)
+          this.#remember({ text: copyOf(text.slice(from, open)), from: scope, to: this.#xsiPrefixes });
       } else if (local === 'nil') this.isNil = value === 'true' || value === '1';
     }
   }
 
-  #remember(head: Head): void {
-    if (this.#heads.unshift(head) > HEADS) this.#heads.pop();
+  #remember(template: TagTemplate): void {
+    if (this.#templates.unshift(template) > MAX_TEMPLATES) this.#templates.pop();
   }
 
   #attributeName(from: number): number {
@@ -317,30 +317,30 @@ export class Reader {
       if (!(code > 32) || code === EQUALS) break;
       if (code === GREATER || code === SLASH) break;
     }
-    if (at === from) throw this.#wrong(`<${this.qualified}> has no end`);
+    if (at === from) throw this.#syntaxError(`<${this.qualified}> is not closed`);
     return at;
   }
 
   #declare(prefix: string, namespace: string): void {
     const isXsi = namespace === XSI;
-    if (isXsi === this.#xsi.has(prefix)) return;
-    const last = this.#declared;
-    if (last?.from === this.#xsi && last.prefix === prefix) {
-      this.#xsi = last.to;
+    if (isXsi === this.#xsiPrefixes.has(prefix)) return;
+    const last = this.#lastDeclaration;
+    if (last?.from === this.#xsiPrefixes && last.prefix === prefix) {
+      this.#xsiPrefixes = last.to;
       return;
     }
-    if (isXsi && this.#xsi.size >= MAX_XSI_PREFIXES)
-      throw this.#wrong(
+    if (isXsi && this.#xsiPrefixes.size >= MAX_XSI_PREFIXES)
+      throw this.#syntaxError(
         `<${this.qualified}> declares more than ${MAX_XSI_PREFIXES} prefixes for one namespace`,
       );
-    const to = new Set(this.#xsi);
+    const to = new Set(this.#xsiPrefixes);
     if (isXsi) to.add(prefix);
     else to.delete(prefix);
-    this.#declared = { from: this.#xsi, prefix, to };
-    this.#xsi = to;
+    this.#lastDeclaration = { from: this.#xsiPrefixes, prefix, to };
+    this.#xsiPrefixes = to;
   }
 
-  /** @param start where the name begins that must be here, as it was when it was opened, and `end` where that ends */
+  /** Reads an end tag. @param start of the name in the start tag, which the end tag must repeat @param end of that name */
   #close(at: number, start: number, end: number): void {
     const text = this.#text;
     let here = at + 2;
@@ -349,15 +349,13 @@ export class Reader {
     while (text.charCodeAt(here) <= 32) here++;
     if (!isSame || text.charCodeAt(here) !== GREATER) {
       const name = text.slice(start, end);
-      throw this.#wrong(`<${name}> ends with ${JSON.stringify(text.slice(at, at + 40))}`);
+      throw this.#syntaxError(`<${name}> is closed by ${JSON.stringify(text.slice(at, at + 40))}`);
     }
     this.#at = here + 1;
   }
 
-  #wrong(why: string): UnreadableAnswerError {
-    return new UnreadableAnswerError(
-      `the answer is not XML that can be read: ${why}, at character ${this.#at}`,
-    );
+  #syntaxError(why: string): InvalidResponseError {
+    return new InvalidResponseError(`the response is not valid XML: ${why}, at character ${this.#at}`);
   }
 }
 
@@ -365,12 +363,12 @@ function withoutPrefix(name: string): string {
   return unescaped(name.slice(name.indexOf(':') + 1)).trim();
 }
 
-/** What was not found is behind everything. */
-function found(at: number): number {
+/** Returns Infinity for -1, so that a character that was not found lies behind every position. */
+function indexOrInfinity(at: number): number {
   return at === -1 ? Number.POSITIVE_INFINITY : at;
 }
 
-/** As a text of its own: what is only a part of another is slower to compare with. */
-function copied(text: string): string {
+/** Returns a copy that does not share memory with the response; comparing with a slice is slower. */
+function copyOf(text: string): string {
   return Array.from(text).join('');
 }

@@ -1,6 +1,6 @@
-import { InvalidRequestError, UnreadableAnswerError } from '../errors.ts';
+import { InvalidRequestError, InvalidResponseError } from '../errors.ts';
 
-/** A Map and not an object: vCenter chooses the name that is looked up, and an object also has `toString`. */
+/** A Map, because the looked-up name comes from the server and an object would also have `toString`. */
 const ENTITIES: ReadonlyMap<string, string> = new Map([
   ['amp', '&'],
   ['lt', '<'],
@@ -13,42 +13,43 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '<': '&lt;',
   '>': '&gt;',
   '"': '&quot;',
-  // Written as they are they would be read as spaces, or as one line end.
+  // Unescaped, parsers would normalise them to spaces or line feeds.
   '\t': '&#9;',
   '\n': '&#10;',
   '\r': '&#13;',
 };
-// Half a surrogate pair is no character either.
-const UNSENDABLE =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: it is what this looks for
+// Characters that XML does not allow, and unpaired surrogates.
+const INVALID_XML =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: matches control characters on purpose
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/;
 
 /**
- * A text as XML has it, in an element or in an attribute.
- * @param path for the error, which must not show the text: it may be a password
+ * Escapes a text for an element or attribute.
+ * @param path names the value in the error, which does not contain the text because it may be a password
+ * @throws InvalidRequestError
  */
 export function escaped(text: string, path: string): string {
-  const [wrong] = UNSENDABLE.exec(text) ?? [];
+  const [wrong] = INVALID_XML.exec(text) ?? [];
   if (wrong !== undefined) {
     const code = wrong.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
-    throw new InvalidRequestError(`${path} has the character U+${code}, which cannot be sent as XML`);
+    throw new InvalidRequestError(`${path} contains the character U+${code}, which XML does not allow`);
   }
   return /[&<>"\t\n\r]/.test(text) ? text.replace(/[&<>"\t\n\r]/g, (each) => ESCAPES[each] ?? each) : text;
 }
 
-/** What an escaped text says. */
+/** Decodes an escaped text. @throws InvalidResponseError */
 export function unescaped(raw: string): string {
   const lines = raw.includes('\r') ? raw.replace(/\r\n?/g, '\n') : raw;
   if (!lines.includes('&')) return lines;
   return lines.replace(/&([^;&\s]{0,10})(;?)/g, (whole, name: string, end: string) => {
     const text = end === '' ? undefined : (ENTITIES.get(name) ?? characterFrom(name));
     if (text === undefined)
-      throw new UnreadableAnswerError(`the answer has ${whole}, which XML does not know`);
+      throw new InvalidResponseError(`the response has the unknown XML entity ${whole}`);
     return text;
   });
 }
 
-/** From `#10` or `#xA`. */
+/** Decodes `#10` or `#xA`. */
 function characterFrom(name: string): string | undefined {
   const [, hex, decimal] = /^#(?:x([0-9a-fA-F]+)|(\d+))$/.exec(name) ?? [];
   const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);

@@ -10,10 +10,12 @@ export interface FaultSettings {
   readonly routes?: readonly string[];
 }
 
-/** What happens to a request. */
-export interface Fate {
+/** Faults to inject into one request. */
+export interface Fault {
   readonly delayMs: number;
-  readonly refusedWith: 429 | 500 | 503 | undefined;
+  /** Respond with this status, without effect. */
+  readonly errorStatus: 429 | 500 | 503 | undefined;
+  /** Break the connection before or after the effect. */
   readonly lost: 'before' | 'after' | undefined;
 }
 
@@ -26,16 +28,16 @@ export interface FaultReport {
   readonly lostAfter: number;
 }
 
-const NOTHING = { requests: 0, delayed: 0, refused: 0, lostBefore: 0, lostAfter: 0 };
+const NO_COUNTS = { requests: 0, delayed: 0, refused: 0, lostBefore: 0, lostAfter: 0 };
 
-/** Lets requests go wrong, for tests. The n-th request since the setting has the same fate for the same seed. */
+/** Decides which faults to inject, for tests. For the same seed, the n-th request after `set` gets the same faults. */
 export class Faults {
   #settings: FaultSettings | undefined;
-  #counts = { ...NOTHING };
+  #counts = { ...NO_COUNTS };
 
   set(settings: FaultSettings): void {
     this.#settings = settings;
-    this.#counts = { ...NOTHING };
+    this.#counts = { ...NO_COUNTS };
   }
 
   clear(): void {
@@ -46,7 +48,8 @@ export class Faults {
     return { settings: this.#settings ?? null, ...this.#counts };
   }
 
-  fateOf(operation: string): Fate | undefined {
+  /** Returns the faults for the next request; undefined if the operation is not affected. */
+  next(operation: string): Fault | undefined {
     const settings = this.#settings;
     if (settings === undefined || settings.routes?.includes(operation) === false) return undefined;
     const {
@@ -58,8 +61,8 @@ export class Faults {
     } = settings;
     const counts = this.#counts;
     const request = counts.requests++;
-    // Four choices for each, whatever is set: a rate that changes does not change which requests the others strike.
-    const choice = (which: number) => mixed(settings.seed, request * 4 + which);
+    // Always four random numbers per request, so that changing one rate does not change which requests the others affect.
+    const choice = (which: number) => randomAt(settings.seed, request * 4 + which);
     const delayMs = latencyMs === undefined ? 0 : latencyMs.min + (latencyMs.max - latencyMs.min) * choice(0);
     if (delayMs > 0) counts.delayed++;
     const lostBefore = choice(1) < loseBefore;
@@ -70,14 +73,14 @@ export class Faults {
     if (lostAfter) counts.lostAfter++;
     return {
       delayMs,
-      refusedWith: refused ? errorStatus : undefined,
+      errorStatus: refused ? errorStatus : undefined,
       lost: lostBefore ? 'before' : lostAfter ? 'after' : undefined,
     };
   }
 }
 
-/** From 0 up to, but not including, 1: the n-th number of a seed (splitmix32). */
-function mixed(seed: number, n: number): number {
+/** Returns the n-th random number of a seed, in [0, 1) (splitmix32). */
+function randomAt(seed: number, n: number): number {
   let z = (seed + Math.imul(n + 1, 0x9e3779b9)) >>> 0;
   z = Math.imul(z ^ (z >>> 16), 0x21f0aaad);
   z = Math.imul(z ^ (z >>> 15), 0x735a2d97);

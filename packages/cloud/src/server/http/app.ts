@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Server as HttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { type Logger, messageOf, systemCode } from '@vmwright/core';
+import type { Logger } from '@vmwright/core';
+import { messageOf, systemCode } from '@vmwright/core';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import { toProblem } from './error-mapping.ts';
 import { FORMATS } from './formats.ts';
 import { operations } from './operations.ts';
 import { PROBLEM_TYPE, Problem, type ProblemCode, problemBody } from './problems.ts';
-import { problemIn } from './refusals.ts';
 import { addRoutes, type RoutesOptions } from './routes.ts';
 
 export type App = FastifyInstance<HttpsServer>;
@@ -18,12 +19,12 @@ export interface AppOptions extends RoutesOptions {
 }
 
 const BODY_LIMIT = 64 * 1024;
-/** For a request to come in whole: who sends a byte a minute must not hold a connection for ever. */
+/** Time to receive a whole request, so that a slow client cannot hold a connection forever. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** More than any name, so that one that is too long is told its rule and not that there is nothing. */
-const LONGEST_PARAM = 1_000;
+/** Longer than any valid name, so that a name that is too long gets a validation error instead of 404. */
+const MAX_PARAM_LENGTH = 1_000;
 
-/** The API over HTTP or HTTPS, not listening yet. */
+/** Creates the HTTP or HTTPS server of the API. It does not listen yet. */
 export function createApp(options: AppOptions): App {
   const { log, tls, metrics, faults } = options;
   const app: App = fastify({
@@ -32,9 +33,9 @@ export function createApp(options: AppOptions): App {
     requestTimeout: REQUEST_TIMEOUT_MS,
     genReqId: () => randomUUID(),
     forceCloseConnections: 'idle',
-    return503OnClosing: false, // what comes over a connection that is still open is answered as ever
-    routerOptions: { maxParamLength: LONGEST_PARAM },
-    // Strict: a number where a text belongs, or a field that nobody knows, is somebody's mistake.
+    return503OnClosing: false, // requests on open connections are still served during shutdown
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    // Strict: wrong types and unknown fields are errors.
     ajv: {
       customOptions: {
         coerceTypes: false,
@@ -42,22 +43,22 @@ export function createApp(options: AppOptions): App {
         formats: FORMATS,
       },
     },
-    frameworkErrors: (error, request, reply) => void refuse(problemIn(error, request), request, reply),
-    clientErrorHandler: (error, socket) => refuseBytes(error, socket, faults !== undefined),
+    frameworkErrors: (error, request, reply) => void sendProblem(toProblem(error, request), request, reply),
+    clientErrorHandler: (error, socket) => rejectConnection(error, socket, faults !== undefined),
   });
   app.removeContentTypeParser('text/plain');
 
-  const refuse = (
+  const sendProblem = (
     problem: Problem | undefined,
     request: FastifyRequest,
     reply: FastifyReply,
   ): FastifyReply => {
-    const told = problem ?? OUR_MISTAKE;
+    const sent = problem ?? INTERNAL_ERROR;
     return reply
-      .code(told.status)
-      .headers(told.options.headers ?? {})
+      .code(sent.status)
+      .headers(sent.options.headers ?? {})
       .type(PROBLEM_TYPE)
-      .send(problemBody(told, request.id));
+      .send(problemBody(sent, request.id));
   };
 
   app.addHook('onRequest', async (_, reply) => {
@@ -67,51 +68,63 @@ export function createApp(options: AppOptions): App {
     const { method, id, routeOptions } = request;
     const route = pathOf(routeOptions.config);
     const seconds = Number((reply.elapsedTime / 1000).toFixed(6));
-    metrics.answered(route ?? 'other', method, reply.statusCode, seconds);
-    const level = route === undefined || !open.has(route) ? 'info' : 'debug'; // probes come every few seconds
-    log[level]({ request: id, method, path: request.url, status: reply.statusCode, seconds }, 'answered');
+    metrics.requestHandled(route ?? 'other', method, reply.statusCode, seconds);
+    const level = route === undefined || !openPaths.has(route) ? 'info' : 'debug'; // probes and scrapes are frequent
+    log[level](
+      { request: id, method, path: request.url, status: reply.statusCode, seconds },
+      'Handled request',
+    );
   });
   app.setErrorHandler((error, request, reply) => {
-    const problem = problemIn(error, request);
+    const problem = toProblem(error, request);
     if (problem === undefined || problem.code === 'UNAVAILABLE') {
       const stack = error instanceof Error ? error.stack : undefined;
-      log.error({ request: request.id, error: messageOf(error), stack }, 'a request has failed');
+      log.error({ request: request.id, error: messageOf(error), stack }, 'Request failed');
     }
-    return refuse(problem, request, reply);
+    return sendProblem(problem, request, reply);
   });
   app.setNotFoundHandler((request, reply) =>
-    refuse(nothingAt(request, faults !== undefined), request, reply),
+    sendProblem(routeNotFound(request, faults !== undefined), request, reply),
   );
   addRoutes(app, options);
   return app;
 }
 
-const OUR_MISTAKE = new Problem(
+const INTERNAL_ERROR = new Problem(
   'INTERNAL',
-  'The cloud has made a mistake. Its log says more, under the id of this request.',
+  'The cloud failed to handle the request. Its log has the details under the id of this request.',
 );
 
-const open = new Set(operations(false).flatMap((each) => (each.open ? [each.path] : [])));
+/** Paths that need no API key. */
+const openPaths = new Set(operations(false).flatMap((each) => (each.open ? [each.path] : [])));
 
-/** As the document has it; undefined for what is no path of ours. */
+/** Returns the path template of the OpenAPI document; undefined for an unknown path. */
 function pathOf(config: unknown): string | undefined {
   return typeof config === 'object' && config !== null && 'path' in config ? String(config.path) : undefined;
 }
 
-function nothingAt({ method, url }: Pick<FastifyRequest, 'method' | 'url'>, withFaults: boolean): Problem {
+/** Returns 404 for an unknown path and 405 for a known path without this method. */
+function routeNotFound(
+  { method, url }: Pick<FastifyRequest, 'method' | 'url'>,
+  withFaults: boolean,
+): Problem {
   const path = url.split('?', 1)[0] ?? '';
-  const here = operations(withFaults).filter((each) => patternOf(each.path).test(path));
-  if (here.length === 0)
+  const matching = operations(withFaults).filter((each) => patternOf(each.path).test(path));
+  if (matching.length === 0)
     return new Problem(
       'NO_SUCH_PATH',
-      'There is nothing at this path. GET /openapi.json says what there is.',
+      'No operation exists at this path. GET /openapi.json lists all operations.',
     );
-  const allowed = here
+  const allowed = matching
     .flatMap((each) => (each.method === 'GET' ? ['GET', 'HEAD'] : [each.method]))
     .join(', ');
-  return new Problem('METHOD_NOT_ALLOWED', `There is no ${method} here, only ${allowed}.`, {
-    headers: { allow: allowed },
-  });
+  return new Problem(
+    'METHOD_NOT_ALLOWED',
+    `Method ${method} is not allowed on this path; allowed: ${allowed}.`,
+    {
+      headers: { allow: allowed },
+    },
+  );
 }
 
 function patternOf(path: string): RegExp {
@@ -119,19 +132,20 @@ function patternOf(path: string): RegExp {
 }
 
 const BY_SYSTEM_CODE: Readonly<Record<string, readonly [ProblemCode, string]>> = {
-  HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'The headers are too large.'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['REQUEST_TIMEOUT', 'The request has not come in time.'],
+  HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'The request headers are too large.'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['REQUEST_TIMEOUT', 'The request was not received in time.'],
 };
 
-/** Answers bytes that the HTTP parser rejects. */
-function refuseBytes(error: Error, socket: Socket, withFaults: boolean): void {
+/** Responds to bytes that the HTTP parser rejects, and closes the connection. */
+function rejectConnection(error: Error, socket: Socket, withFaults: boolean): void {
   const code = systemCode(error);
   if (code !== 'ECONNRESET' && socket.writable) {
     const problem =
       code === 'HPE_INVALID_METHOD'
         ? unknownMethod(error, withFaults)
         : new Problem(
-            ...(BY_SYSTEM_CODE[code ?? ''] ?? (['MALFORMED_REQUEST', 'This is no HTTP.'] as const)),
+            ...(BY_SYSTEM_CODE[code ?? ''] ??
+              (['MALFORMED_REQUEST', 'The request is not valid HTTP.'] as const)),
           );
     const body = problemBody(problem, randomUUID());
     const headers = {
@@ -148,13 +162,14 @@ function refuseBytes(error: Error, socket: Socket, withFaults: boolean): void {
   socket.destroy();
 }
 
-/** A request with a method that Node's parser does not know is a request all the same: 405, as for any other method. */
+/** Returns 405 or 404 for a method that Node's HTTP parser does not know, as for any other method. */
 function unknownMethod(error: Error, withFaults: boolean): Problem {
   const packet = 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0);
   const [, method, url] = REQUEST_LINE.exec(packet.toString('latin1')) ?? [];
-  if (method === undefined || url === undefined) return new Problem('MALFORMED_REQUEST', 'This is no HTTP.');
-  return nothingAt({ method, url }, withFaults);
+  if (method === undefined || url === undefined)
+    return new Problem('MALFORMED_REQUEST', 'The request is not valid HTTP.');
+  return routeNotFound({ method, url }, withFaults);
 }
 
-/** Method (a token of RFC 9110), path and version. */
+/** Request line: method (an RFC 9110 token), path and version. */
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) (\/\S*) HTTP\/1\.[01]\r?\n/;

@@ -1,18 +1,19 @@
-import { type Answer, type Operation, operations, problemsOf } from './operations.ts';
+import { type Operation, operations, problemsOf, type Success } from './operations.ts';
 import { PROBLEMS, type ProblemCode } from './problems.ts';
 import type { Schema } from './schemas.ts';
 import * as schemas from './schemas.ts';
 
+/** Names of the schemas that become components of the document. */
 const NAMED = new Map<unknown, string>(
   Object.entries(schemas).flatMap(([name, schema]) => (typeof schema === 'function' ? [] : [[schema, name]])),
 );
 
-/** The API in OpenAPI 3.1, made of the same table that requests are checked against. */
+/** Builds the OpenAPI 3.1 document from the table that requests are validated against. */
 export function document(withFaults: boolean): Schema {
   const byPath = Map.groupBy(operations(withFaults), ({ path }) => path);
-  const paths = [...byPath].map(([path, its]) => [
+  const paths = [...byPath].map(([path, methods]) => [
     path,
-    Object.fromEntries(its.map((each) => [each.method.toLowerCase(), described(each, withFaults)])),
+    Object.fromEntries(methods.map((each) => [each.method.toLowerCase(), toOpenApi(each, withFaults)])),
   ]);
   return {
     openapi: '3.1.0',
@@ -20,53 +21,60 @@ export function document(withFaults: boolean): Schema {
       title: 'vmwright private cloud',
       version: '1',
       description:
-        'Virtual machines by name. All answers are JSON, and all that are no success are problem details.',
+        'Creates and manages virtual machines. Bodies are JSON; errors are problem details (RFC 9457).',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
     security: [{ apiKey: [] }],
     paths: Object.fromEntries(paths),
     components: {
-      securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: 'An API key of the cloud' } },
+      securitySchemes: { apiKey: { type: 'http', scheme: 'bearer', description: 'API key of the cloud' } },
       schemas: definitionsFor(paths),
     },
   };
 }
 
-/** What is referred to by name, directly or by another of them. */
-function definitionsFor(using: unknown): Schema {
+/** Returns the named schemas that `value` references, directly or through other named schemas. */
+function definitionsFor(value: unknown): Schema {
   const definitions: Record<string, unknown> = {};
   for (const [schema, name] of NAMED) {
-    if (!JSON.stringify(using).includes(`"#/components/schemas/${name}"`)) continue;
+    if (!JSON.stringify(value).includes(`"#/components/schemas/${name}"`)) continue;
     const definition = withReferences(schema, true);
     Object.assign(definitions, { [name]: definition }, definitionsFor(definition));
   }
   return definitions;
 }
 
-function described(operation: Operation, withFaults: boolean): Schema {
-  const { id, summary, open, params = {}, query = {}, headers = {}, body, answers } = operation;
+function toOpenApi(operation: Operation, withFaults: boolean): Schema {
+  const { id, summary, open, params = {}, query = {}, headers = {}, body, successes } = operation;
   return {
     operationId: id,
     summary,
     ...(open && { security: [] }),
-    parameters: [...inside('path', params), ...inside('query', query), ...inside('header', headers)],
+    parameters: [
+      ...parametersIn('path', params),
+      ...parametersIn('query', query),
+      ...parametersIn('header', headers),
+    ],
     ...(body && {
       requestBody: { required: true, content: { 'application/json': { schema: withReferences(body) } } },
     }),
     responses: {
-      ...Object.fromEntries(Object.entries(answers).map(([status, answer]) => [status, success(answer)])),
-      ...Object.fromEntries(refusals(problemsOf(operation, withFaults))),
+      ...Object.fromEntries(Object.entries(successes).map(([status, each]) => [status, success(each)])),
+      ...Object.fromEntries(errors(problemsOf(operation, withFaults))),
       default: {
         description:
-          'What is refused before it is looked at: it came too slowly (408), or its headers are too large (431)',
+          'Rejected before routing: the request was not received in time (408), or its headers are too large (431)',
         content: { 'application/problem+json': { schema: withReferences(schemas.Problem) } },
       },
     },
   };
 }
 
-function inside(place: 'path' | 'query' | 'header', parameters: Readonly<Record<string, Schema>>): Schema[] {
+function parametersIn(
+  place: 'path' | 'query' | 'header',
+  parameters: Readonly<Record<string, Schema>>,
+): Schema[] {
   return Object.entries(parameters).map(([name, schema]) => ({
     name: place === 'header' ? headerCase(name) : name,
     in: place,
@@ -76,7 +84,7 @@ function inside(place: 'path' | 'query' | 'header', parameters: Readonly<Record<
   }));
 }
 
-function success({ description, contentType = 'application/json', schema, headers = {} }: Answer): Schema {
+function success({ description, contentType = 'application/json', schema, headers = {} }: Success): Schema {
   return {
     description,
     ...(Object.keys(headers).length > 0 && { headers: headersOf(headers) }),
@@ -85,24 +93,24 @@ function success({ description, contentType = 'application/json', schema, header
 }
 
 const HEADERS: Partial<Record<number, Readonly<Record<string, string>>>> = {
-  401: { 'WWW-Authenticate': 'How to say who you are: Bearer' },
-  429: { 'Retry-After': 'Seconds to wait' },
-  503: { 'Retry-After': 'Seconds to wait' },
+  401: { 'WWW-Authenticate': 'Authentication scheme: Bearer' },
+  429: { 'Retry-After': 'Delay in seconds before the next request' },
+  503: { 'Retry-After': 'Delay in seconds before the next request' },
 };
 
-function refusals(codes: readonly ProblemCode[]): [string, Schema][] {
+function errors(codes: readonly ProblemCode[]): [string, Schema][] {
   const byStatus = Map.groupBy(new Set(codes), (code) => PROBLEMS[code].status);
-  return [...byStatus].map(([status, its]) => [
+  return [...byStatus].map(([status, codesOfStatus]) => [
     String(status),
     {
-      description: its.map((code) => PROBLEMS[code].title).join('; or: '),
+      description: codesOfStatus.map((code) => PROBLEMS[code].title).join(', or: '),
       ...(HEADERS[status] && { headers: headersOf(HEADERS[status]) }),
       content: {
         'application/problem+json': {
           schema: {
             allOf: [
               withReferences(schemas.Problem),
-              { properties: { status: { const: status }, code: { enum: its } } },
+              { properties: { status: { const: status }, code: { enum: codesOfStatus } } },
             ],
           },
         },
@@ -120,7 +128,7 @@ function headersOf(headers: Readonly<Record<string, string>>): Schema {
   );
 }
 
-/** What has a name is referred to by it. */
+/** Replaces named schemas by references. */
 function withReferences(value: unknown, isDefinition = false): unknown {
   const name = NAMED.get(value);
   if (name !== undefined && !isDefinition) return { $ref: `#/components/schemas/${name}` };

@@ -1,5 +1,5 @@
-/** Name of the format that excludes half of a surrogate pair, which would come back as another character. */
+/** Name of the format that rejects lone surrogates, which would be stored as another character. */
 export const WELL_FORMED = 'well-formed-unicode';
 
-/** Formats beyond those of JSON Schema, for what no pattern that all languages understand can say. */
+/** Custom JSON Schema formats, for rules that no portable pattern can express. */
 export const FORMATS = { [WELL_FORMED]: (value: string) => value.isWellFormed() };

@@ -2,43 +2,45 @@ import type { ProblemCode } from './problems.ts';
 import type { Schema } from './schemas.ts';
 import * as schemas from './schemas.ts';
 
-export interface Answer {
+/** A successful response. */
+export interface Success {
   readonly description: string;
   /** @default 'application/json' */
   readonly contentType?: string;
-  /** None for an answer without a body. */
+  /** Undefined for a response without a body. */
   readonly schema?: Schema;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** One thing that the API can do: what fastify checks requests against, and what the document says. */
+/** An operation of the API: the schemas that fastify validates requests against, and its OpenAPI description. */
 export interface Operation {
   readonly id: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `/servers/{id}` */
+  /** Path template, such as `/servers/{id}`. */
   readonly path: string;
   readonly summary: string;
-  /** Asked for without an API key. */
+  /** The operation needs no API key. */
   readonly open?: true;
   readonly params?: Readonly<Record<string, Schema>>;
   readonly query?: Readonly<Record<string, Schema>>;
   readonly headers?: Readonly<Record<string, Schema>>;
   readonly body?: Schema;
-  readonly answers: Readonly<Record<number, Answer>>;
-  /** Beside those that any operation has. */
+  /** Successful responses by status. */
+  readonly successes: Readonly<Record<number, Success>>;
+  /** Problems beyond those that `problemsOf` adds to every operation. */
   readonly problems: readonly ProblemCode[];
 }
 
-const id = { id: { type: 'string', description: 'Of a server', maxLength: 255 } };
+const id = { id: { type: 'string', description: 'Server id', maxLength: 255 } };
 
-const OF_API = {
+const API_OPERATIONS = {
   checkName: {
     id: 'checkName',
     method: 'GET',
     path: '/check/{name}',
-    summary: 'Whether a server could be called that',
+    summary: 'Check whether a name is available',
     params: { name: schemas.Name },
-    answers: { 200: { description: 'It could', schema: schemas.Availability } },
+    successes: { 200: { description: 'The name is available', schema: schemas.Availability } },
     problems: ['PROHIBITED_NAME', 'NAME_TAKEN', 'INVALID_NAME'],
   },
   createServer: {
@@ -50,18 +52,21 @@ const OF_API = {
       'idempotency-key': {
         type: 'string',
         description:
-          'Makes it one server however often it is sent: the same key and body give the same server, also after a lost answer. Kept for a time after the server is deleted, so that a late duplicate does not bring it back',
+          'Makes the request idempotent: any number of requests with the same key and body create one server and return it. The key is kept for some time after the server is deleted, so that a late duplicate does not recreate it',
         pattern: '^[!-~]{1,255}$',
         examples: ['0d6e5e4c-2f0c-4f4e-8a37-6d9f3f4b0c11', 'a'],
       },
     },
     body: schemas.NewServer,
-    answers: {
-      200: { description: 'The server that this key has created before', schema: schemas.Server },
-      201: {
-        description: 'A new server, on its way up',
+    successes: {
+      200: {
+        description: 'The server that was created earlier with this Idempotency-Key',
         schema: schemas.Server,
-        headers: { Location: 'The path of the server' },
+      },
+      201: {
+        description: 'The new server, which is building',
+        schema: schemas.Server,
+        headers: { Location: 'Path of the server' },
       },
     },
     problems: [
@@ -77,21 +82,28 @@ const OF_API = {
     id: 'listServers',
     method: 'GET',
     path: '/servers',
-    summary: 'The servers, page by page, in the order of their creation',
+    summary: 'List servers page by page, in order of creation',
     query: {
-      limit: { type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'How many a page' },
+      limit: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 1000,
+        default: 100,
+        description: 'Maximum number of servers per page',
+      },
       cursor: schemas.Cursor,
       name: schemas.Name,
       label: {
         type: 'array',
         maxItems: 16,
         items: schemas.LabelSelector,
-        description: 'May be given more than once: servers that have them all',
+        description: 'Label selectors; a server must match all of them',
       },
     },
-    answers: {
+    successes: {
       200: {
-        description: 'A page; `next` is there unless it is the last. A server that stays is in exactly one',
+        description:
+          'A page; `next` is absent on the last page. A server that exists for the whole time is in exactly one page',
         schema: schemas.ServerPage,
       },
     },
@@ -101,114 +113,116 @@ const OF_API = {
     id: 'getServer',
     method: 'GET',
     path: '/servers/{id}',
-    summary: 'A server',
+    summary: 'Get a server',
     params: id,
-    answers: { 200: { description: 'It', schema: schemas.Server } },
+    successes: { 200: { description: 'The server', schema: schemas.Server } },
     problems: ['NOT_FOUND', 'INVALID_REQUEST'],
   },
   getServerStatus: {
     id: 'getServerStatus',
     method: 'GET',
     path: '/servers/{id}/status',
-    summary: 'What changes about a server by itself',
+    summary: 'Get the state and CPU utilization of a server',
     params: id,
-    answers: { 200: { description: 'Its state and use of CPU', schema: schemas.ServerStatus } },
+    successes: { 200: { description: 'State and CPU utilization', schema: schemas.ServerStatus } },
     problems: ['NOT_FOUND', 'INVALID_REQUEST'],
   },
   relabelServer: {
     id: 'relabelServer',
     method: 'PATCH',
     path: '/servers/{id}',
-    summary: "Change a server's labels: those given are set, null takes one away, others stay",
+    summary: 'Change labels of a server; null removes a label, other labels are unchanged',
     params: id,
     body: schemas.Relabelling,
-    answers: { 200: { description: 'The server as it is then', schema: schemas.Server } },
+    successes: { 200: { description: 'The server with its new labels', schema: schemas.Server } },
     problems: ['NOT_FOUND', 'INVALID_REQUEST'],
   },
   deleteServer: {
     id: 'deleteServer',
     method: 'DELETE',
     path: '/servers/{id}',
-    summary: 'Delete a server. It is `deleting` until its machine is gone, and then not found',
+    summary: 'Delete a server. It is `deleting` until its machine is removed; afterwards it does not exist',
     params: id,
-    answers: { 204: { description: 'It is being deleted' } },
+    successes: { 204: { description: 'The server is being deleted' } },
     problems: ['NOT_FOUND', 'INVALID_REQUEST'],
   },
 } as const satisfies Record<string, Operation>;
 
-const ABOUT_ITSELF = {
+const META_OPERATIONS = {
   getDocument: {
     id: 'getDocument',
     method: 'GET',
     path: '/openapi.json',
-    summary: 'This document',
+    summary: 'Get this document',
     open: true,
-    answers: { 200: { description: 'OpenAPI 3.1', schema: { type: 'object' } } },
+    successes: { 200: { description: 'OpenAPI 3.1 document', schema: { type: 'object' } } },
     problems: [],
   },
   getHealth: {
     id: 'getHealth',
     method: 'GET',
     path: '/healthz',
-    summary: 'Whether the process is alive',
+    summary: 'Liveness probe',
     open: true,
-    answers: { 200: { description: 'It is', schema: schemas.Health } },
+    successes: { 200: { description: 'The process is alive', schema: schemas.Health } },
     problems: [],
   },
   getReadiness: {
     id: 'getReadiness',
     method: 'GET',
     path: '/readyz',
-    summary: 'Whether it can do its work: its data can be read',
+    summary: 'Readiness probe: the database can be read',
     open: true,
-    answers: { 200: { description: 'It can', schema: schemas.Health } },
+    successes: { 200: { description: 'The server is ready', schema: schemas.Health } },
     problems: [],
   },
   getMetrics: {
     id: 'getMetrics',
     method: 'GET',
     path: '/metrics',
-    summary: 'Metrics in the text format of Prometheus',
+    summary: 'Get metrics in the Prometheus text format',
     open: true,
-    answers: {
+    successes: {
       200: { description: 'Metrics', contentType: 'text/plain; version=0.0.4', schema: { type: 'string' } },
     },
     problems: [],
   },
 } as const satisfies Record<string, Operation>;
 
-/** Those that faults can happen to. */
-export const FAULTY: readonly string[] = Object.keys(OF_API);
+/** Ids of the operations that faults can be injected into. */
+export const FAULT_TARGETS: readonly string[] = Object.keys(API_OPERATIONS);
 
-const OF_FAULTS = {
+const FAULT_OPERATIONS = {
   setFaults: {
     id: 'setFaults',
     method: 'PUT',
     path: '/faults',
-    summary: 'Make the API misbehave, for tests',
-    body: schemas.faultSettings(FAULTY),
-    answers: { 200: { description: 'From the next request on', schema: schemas.FaultReport } },
+    summary: 'Configure fault injection, for tests',
+    body: schemas.faultSettings(FAULT_TARGETS),
+    successes: {
+      200: { description: 'Fault injection applies to all following requests', schema: schemas.FaultReport },
+    },
     problems: ['INVALID_REQUEST'],
   },
   getFaults: {
     id: 'getFaults',
     method: 'GET',
     path: '/faults',
-    summary: 'The faults that are set, and how often each has happened since',
-    answers: { 200: { description: 'They', schema: schemas.FaultReport } },
+    summary: 'Get the fault injection settings and the number of injected faults',
+    successes: { 200: { description: 'Settings and counts', schema: schemas.FaultReport } },
     problems: [],
   },
   clearFaults: {
     id: 'clearFaults',
     method: 'DELETE',
     path: '/faults',
-    summary: 'Let the API behave again',
-    answers: { 204: { description: 'It does' } },
+    summary: 'Disable fault injection',
+    successes: { 204: { description: 'Fault injection is disabled' } },
     problems: [],
   },
 } as const satisfies Record<string, Operation>;
 
-const ALL = { ...OF_API, ...ABOUT_ITSELF, ...OF_FAULTS };
+const ALL = { ...API_OPERATIONS, ...META_OPERATIONS, ...FAULT_OPERATIONS };
 
 export type OperationId = keyof typeof ALL;
 
@@ -216,22 +230,22 @@ export function operation(id: OperationId): Operation {
   return ALL[id];
 }
 
-/** All there are; those of faults only where they are let in. */
+/** Returns all operations, those of `/faults` only with fault injection enabled. */
 export function operations(withFaults: boolean): readonly Operation[] {
-  return Object.values({ ...OF_API, ...ABOUT_ITSELF, ...(withFaults && OF_FAULTS) });
+  return Object.values({ ...API_OPERATIONS, ...META_OPERATIONS, ...(withFaults && FAULT_OPERATIONS) });
 }
 
-/** What any operation of this kind may answer. */
+/** Returns all problems that the operation may respond with. */
 export function problemsOf(operation: Operation, withFaults: boolean): ProblemCode[] {
   const { method, open, params, problems } = operation;
-  const faulty = withFaults && FAULTY.includes(operation.id);
+  const faultTarget = withFaults && FAULT_TARGETS.includes(operation.id);
   return [
     ...(open ? [] : (['UNAUTHORIZED', 'TOO_MANY_REQUESTS'] as const)),
     ...(method === 'GET' && params === undefined ? [] : (['MALFORMED_REQUEST'] as const)),
     ...(params === undefined ? [] : (['PATH_TOO_LONG'] as const)),
     ...(method === 'GET' ? [] : (['BODY_TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const)),
     ...problems,
-    ...(faulty ? (['INTERNAL'] as const) : []),
+    ...(faultTarget ? (['INTERNAL'] as const) : []),
     'UNAVAILABLE',
   ];
 }

@@ -1,44 +1,45 @@
-/** What can go wrong, by its stable code. */
+/** Status and title of every problem, by its stable code. */
 export const PROBLEMS = {
-  MALFORMED_REQUEST: { status: 400, title: 'The request cannot be read' },
-  UNAUTHORIZED: { status: 401, title: 'No valid API key' },
-  PROHIBITED_NAME: { status: 403, title: 'The name is prohibited' },
-  NOT_FOUND: { status: 404, title: 'There is no such server' },
-  NO_SUCH_PATH: { status: 404, title: 'There is nothing at this path' },
-  METHOD_NOT_ALLOWED: { status: 405, title: 'The path does not have this method' },
-  REQUEST_TIMEOUT: { status: 408, title: 'The request has not come in time' },
-  NAME_TAKEN: { status: 409, title: 'Another server has the name' },
-  SERVER_GONE: { status: 410, title: 'The server of this key was deleted' },
-  BODY_TOO_LARGE: { status: 413, title: 'The body is too large' },
-  PATH_TOO_LONG: { status: 414, title: 'A part of the path is too long' },
-  UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'The body is not JSON' },
-  INVALID_REQUEST: { status: 422, title: 'The request breaks a rule' },
-  INVALID_NAME: { status: 422, title: 'This is no name for a server' },
-  IDEMPOTENCY_KEY_REUSED: { status: 422, title: 'The key was used for another request' },
+  MALFORMED_REQUEST: { status: 400, title: 'Malformed request' },
+  UNAUTHORIZED: { status: 401, title: 'Missing or invalid API key' },
+  PROHIBITED_NAME: { status: 403, title: 'Prohibited name' },
+  NOT_FOUND: { status: 404, title: 'Server not found' },
+  NO_SUCH_PATH: { status: 404, title: 'Path not found' },
+  METHOD_NOT_ALLOWED: { status: 405, title: 'Method not allowed' },
+  REQUEST_TIMEOUT: { status: 408, title: 'Request timeout' },
+  NAME_TAKEN: { status: 409, title: 'Name already taken' },
+  SERVER_GONE: { status: 410, title: 'Server of the idempotency key was deleted' },
+  BODY_TOO_LARGE: { status: 413, title: 'Request body too large' },
+  PATH_TOO_LONG: { status: 414, title: 'Path segment too long' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported media type' },
+  INVALID_REQUEST: { status: 422, title: 'Invalid request' },
+  INVALID_NAME: { status: 422, title: 'Invalid server name' },
+  IDEMPOTENCY_KEY_REUSED: { status: 422, title: 'Idempotency key used with a different request' },
   TOO_MANY_REQUESTS: { status: 429, title: 'Too many requests' },
-  HEADERS_TOO_LARGE: { status: 431, title: 'The headers are too large' },
-  INTERNAL: { status: 500, title: 'The cloud has made a mistake' },
-  UNAVAILABLE: { status: 503, title: 'The cloud is not able to right now' },
+  HEADERS_TOO_LARGE: { status: 431, title: 'Request headers too large' },
+  INTERNAL: { status: 500, title: 'Internal error' },
+  UNAVAILABLE: { status: 503, title: 'Service unavailable' },
 } as const satisfies Record<string, { readonly status: number; readonly title: string }>;
 
 export type ProblemCode = keyof typeof PROBLEMS;
 
-/** What a problem says beyond its kind. */
+/** Optional members of a problem document. */
 interface ProblemExtras {
-  /** Of the server that it is about. */
+  /** Id of the server that the problem refers to. */
   readonly serverId?: string;
 }
 
 export interface ProblemOptions extends ProblemExtras {
+  /** Additional response headers. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An answer that is no success. */
+/** Error that is sent to the client as problem details (RFC 9457). */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly options: ProblemOptions;
 
-  /** @param detail what is wrong here, and what to do */
+  /** @param detail what is wrong with this request, and what the client can do */
   constructor(code: ProblemCode, detail: string, options: ProblemOptions = {}) {
     super(detail);
     this.name = 'Problem';
@@ -53,7 +54,7 @@ export class Problem extends Error {
 
 export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
-/** As RFC 9457 has it. `instance` names the request: it is in the log under the same id. */
+/** Serializes a problem (RFC 9457). `instance` contains the request id, which is also in the log. */
 export function problemBody({ code, message, options: { serverId } }: Problem, requestId: string): string {
   const { status, title } = PROBLEMS[code];
   const type = typeOf(code);

@@ -2,19 +2,19 @@ import { isRecord } from '../../api/record.ts';
 import type { Schema } from './schemas.ts';
 
 /**
- * A query's texts as what their schema says they are: one `label` is a list of one, `limit` a number. What cannot be so
- * stays a text, which the schema then refuses.
+ * Converts query parameters to the types of their schemas: a single `label` to an array, `limit` to a number. A value that
+ * cannot be converted stays a string, which the schema then rejects.
  */
-export function readQuery(
+export function convertQuery(
   schemas: Readonly<Record<string, Schema>>,
   query: unknown,
 ): Record<string, unknown> {
   const entries = Object.entries(isRecord(query) ? query : {});
-  // Defined and not assigned: the client chooses the names, and assigning to `__proto__` would hide it from the schema.
-  return Object.fromEntries(entries.map(([name, value]) => [name, readValue(schemas, name, value)]));
+  // fromEntries instead of assignment: clients choose the names, and assigning to `__proto__` would hide it from the schema.
+  return Object.fromEntries(entries.map(([name, value]) => [name, convertValue(schemas, name, value)]));
 }
 
-function readValue(schemas: Readonly<Record<string, Schema>>, name: string, value: unknown): unknown {
+function convertValue(schemas: Readonly<Record<string, Schema>>, name: string, value: unknown): unknown {
   const type = Object.hasOwn(schemas, name) ? schemas[name]?.type : undefined;
   if (type === 'array') return Array.isArray(value) ? value : [value];
   if (type === 'integer' && typeof value === 'string' && /^-?\d+$/.test(value)) return Number(value);

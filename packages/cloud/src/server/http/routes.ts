@@ -7,22 +7,22 @@ import { CloudMetrics } from '../metrics/cloud-metrics.ts';
 import type { Store } from '../store/store.ts';
 import type { App } from './app.ts';
 import { document } from './document.ts';
-import { FAULTY, type OperationId, operation } from './operations.ts';
+import { FAULT_TARGETS, type OperationId, operation } from './operations.ts';
 import { Problem } from './problems.ts';
-import { readQuery } from './query.ts';
+import { convertQuery } from './query.ts';
 import type { Schema } from './schemas.ts';
-import type { Query, Servers } from './servers.ts';
+import type { ListQuery, Servers } from './servers.ts';
 
 export interface RoutesOptions {
   readonly servers: Servers;
   readonly store: Pick<Store, 'countByState'>;
   readonly keys: Pick<ApiKeys, 'accept'>;
   readonly metrics: CloudMetrics;
-  /** None: there is no way to make it misbehave. */
+  /** Undefined if fault injection is disabled; then `/faults` does not exist. */
   readonly faults: Faults | undefined;
 }
 
-/** Gives each operation of the table what carries it out. */
+/** Registers a handler for each operation. */
 export function addRoutes(app: App, options: RoutesOptions): void {
   const { servers, store, metrics, faults } = options;
   const route = (id: OperationId) => routeOf(id, options);
@@ -42,7 +42,7 @@ export function addRoutes(app: App, options: RoutesOptions): void {
       return server;
     },
   });
-  app.route<{ Querystring: Query }>({
+  app.route<{ Querystring: ListQuery }>({
     ...route('listServers'),
     handler: async ({ query }) => servers.page(query),
   });
@@ -66,13 +66,13 @@ export function addRoutes(app: App, options: RoutesOptions): void {
     },
   });
 
-  const described = document(faults !== undefined);
-  app.route({ ...route('getDocument'), handler: async () => described });
+  const openApi = document(faults !== undefined);
+  app.route({ ...route('getDocument'), handler: async () => openApi });
   app.route({ ...route('getHealth'), handler: async () => ({ status: 'ok' }) });
   app.route({
     ...route('getReadiness'),
     handler: async () => {
-      store.countByState(); // throws when the data cannot be read
+      store.countByState(); // throws if the database cannot be read
       return { status: 'ok' };
     },
   });
@@ -87,7 +87,8 @@ export function addRoutes(app: App, options: RoutesOptions): void {
     ...route('setFaults'),
     handler: async ({ body }) => {
       const { min = 0, max = 0 } = body.latencyMs ?? {};
-      if (min > max) throw new Problem('INVALID_REQUEST', 'The body: latencyMs.min is above latencyMs.max.');
+      if (min > max)
+        throw new Problem('INVALID_REQUEST', 'The body: latencyMs.min is greater than latencyMs.max.');
       faults.set(body);
       return faults.report;
     },
@@ -114,21 +115,21 @@ function routeOf(id: OperationId, { keys, faults, metrics }: RoutesOptions) {
       },
     );
   };
-  const suffer = async (request: FastifyRequest, reply: FastifyReply) => {
-    const fate = FAULTY.includes(id) ? faults?.fateOf(id) : undefined; // what sets the faults right stays right
-    if (fate === undefined) return;
-    const { delayMs, refusedWith, lost } = fate;
+  const injectFault = async (request: FastifyRequest, reply: FastifyReply) => {
+    const fault = FAULT_TARGETS.includes(id) ? faults?.next(id) : undefined; // never for /faults itself
+    if (fault === undefined) return;
+    const { delayMs, errorStatus, lost } = fault;
     if (delayMs > 0) await wait(nodeWorld, delayMs, NEVER);
-    if (refusedWith !== undefined) throw injected(refusedWith);
+    if (errorStatus !== undefined) throw injected(errorStatus);
     if (lost === undefined) return;
-    const lose = () => {
-      metrics.answered(path, method, 0, reply.elapsedTime / 1000);
+    const breakConnection = () => {
+      metrics.requestHandled(path, method, 0, reply.elapsedTime / 1000);
       request.raw.socket.destroy();
     };
-    if (lost === 'after') losses.set(request, lose);
+    if (lost === 'after') pendingBreaks.set(request, breakConnection);
     else {
       reply.hijack();
-      lose();
+      breakConnection();
     }
   };
   return {
@@ -141,16 +142,16 @@ function routeOf(id: OperationId, { keys, faults, metrics }: RoutesOptions) {
       ...(body && { body }),
     },
     config: { path },
-    onRequest: open ? [] : [authorize, suffer],
+    onRequest: open ? [] : [authorize, injectFault],
     preValidation: async (request: FastifyRequest) => {
-      if (query !== undefined) request.query = readQuery(query, request.query);
+      if (query !== undefined) request.query = convertQuery(query, request.query);
     },
-    onSend: async (request: FastifyRequest) => losses.get(request)?.(), // the effect is there; the answer is not to be
+    onSend: async (request: FastifyRequest) => pendingBreaks.get(request)?.(), // after the effect, before the response
   };
 }
 
-/** What breaks the connection of a request whose answer is to be lost. */
-const losses = new WeakMap<FastifyRequest, () => void>();
+/** Breaks the connection of a request whose response must be lost after its effect. */
+const pendingBreaks = new WeakMap<FastifyRequest, () => void>();
 
 const NEVER = new AbortController().signal;
 
@@ -159,7 +160,7 @@ function objectOf(properties: Readonly<Record<string, Schema>>, required: readon
 }
 
 function injected(status: 429 | 500 | 503): Problem {
-  const detail = 'This is a fault that a test has asked for.';
+  const detail = 'Injected fault, configured by PUT /faults.';
   if (status === 500) return new Problem('INTERNAL', detail);
   const headers = { 'retry-after': '0' };
   return new Problem(status === 429 ? 'TOO_MANY_REQUESTS' : 'UNAVAILABLE', detail, { headers });

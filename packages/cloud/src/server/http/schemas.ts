@@ -3,25 +3,25 @@ import { WELL_FORMED } from './formats.ts';
 import { PROBLEMS } from './problems.ts';
 
 /**
- * JSON Schema, in the words that fastify's validator (draft 7) and OpenAPI 3.1 (draft 2020-12) have in common. What is
- * exported under a name is so named in the document.
+ * JSON Schema, limited to the keywords that fastify's validator (draft 7) and OpenAPI 3.1 (draft 2020-12) share. Exported
+ * schemas become components of the OpenAPI document under their export name.
  */
 export interface Schema {
   readonly [keyword: string]: unknown;
 }
 
-const text = (description: string, more: Schema = {}): Schema => ({ type: 'string', description, ...more });
+const string = (description: string, more: Schema = {}): Schema => ({ type: 'string', description, ...more });
 
 /*
- * Patterns use what ECMAScript, RE2 (Go), Java, .NET and Python have in common: no Unicode classes, look-around, named
- * groups or back references. Generated clients compile them.
+ * Patterns use only syntax that ECMAScript, RE2 (Go), Java, .NET and Python share, because generated clients compile them:
+ * no Unicode classes, look-around, named groups or back references.
  */
 
 /** Excludes control characters, which would break lines in logs. */
 const PRINTABLE = '[^\\x00-\\x1f\\x7f-\\x9f]';
 const LABEL_KEY = '[A-Za-z0-9](?:[A-Za-z0-9._/-]{0,126}[A-Za-z0-9])?';
 
-export const Name = text('1 to 63 letters, digits, hyphens, underscores and dots', {
+export const Name = string('1 to 63 characters, each a letter, digit, hyphen, underscore or dot', {
   minLength: 1,
   maxLength: 63,
   pattern: '^[A-Za-z0-9._-]*$',
@@ -43,14 +43,14 @@ const labelValue: Schema = {
 
 export const Labels: Schema = {
   type: 'object',
-  description: 'Texts by name, for whoever has created the server; lists can be narrowed by them',
+  description: 'Labels set by the client; servers can be listed by label',
   maxProperties: 64,
   propertyNames: labelKey,
   additionalProperties: labelValue,
 };
 
-export const LabelSelector = text(
-  '`key=value` for servers with that label, `key` for those with any value of it',
+export const LabelSelector = string(
+  '`key=value` selects servers with that label, `key` selects servers with any value of that label',
   {
     format: WELL_FORMED,
     pattern: `^${LABEL_KEY}(?:=${PRINTABLE}{0,255})?$`,
@@ -58,21 +58,21 @@ export const LabelSelector = text(
   },
 );
 
-export const ServerId = text('A UUID that the cloud has chosen', { format: 'uuid' });
+export const ServerId = string('UUID assigned by the cloud', { format: 'uuid' });
 
 const state: Schema = {
   type: 'string',
   enum: SERVER_STATES,
   description:
-    'A server is built, then runs or has failed. One that is deleted is `deleting` until it is gone',
+    'A server is `building`, then `running` or `failed`. After a delete it is `deleting` until its machine is removed',
 };
 const cpuUtilization: Schema = {
   type: 'integer',
   minimum: 0,
   maximum: 100,
-  description: 'Whole percent of what the machine has; 0 unless it runs',
+  description: 'CPU utilization as an integer percentage; 0 unless the server is running',
 };
-const message = text('Why it has failed, or what stands in the way of its deletion');
+const message = string('Why the server failed, or why its deletion is delayed');
 
 export const NewServer: Schema = {
   type: 'object',
@@ -88,7 +88,7 @@ export const Relabelling: Schema = {
   properties: {
     labels: {
       type: 'object',
-      description: 'As a merge patch: null takes a label away',
+      description: 'JSON merge patch: null removes a label',
       maxProperties: 64,
       propertyNames: labelKey,
       additionalProperties: { ...labelValue, type: ['string', 'null'] },
@@ -107,7 +107,7 @@ export const Server: Schema = {
     state,
     message,
     cpuUtilization,
-    createdAt: text('When it was asked for', { format: 'date-time' }),
+    createdAt: string('Time of the create request', { format: 'date-time' }),
   },
 };
 
@@ -118,8 +118,8 @@ export const ServerStatus: Schema = {
   properties: { state, cpuUtilization, message },
 };
 
-export const Cursor = text(
-  'Start of the next page: the value of `next` of the page before. Any number of up to 15 digits is accepted; one that no page has given starts somewhere else',
+export const Cursor = string(
+  'Start of the page: the value of `next` of the previous page. Any number of up to 15 digits is accepted, but only values of `next` continue a list',
   { pattern: '^[0-9]{1,15}$', examples: ['10', '0', '999999999999999'] },
 );
 
@@ -147,7 +147,7 @@ export const Health: Schema = {
 const probability: Schema = { type: 'number', minimum: 0, maximum: 1, examples: [0] };
 const milliseconds: Schema = { type: 'number', minimum: 0, maximum: 60_000, examples: [0, 1] };
 
-/** @param routes the operations that can be made to fail */
+/** @param routes ids of the operations that faults can be injected into */
 export function faultSettings(routes: readonly string[]): Schema {
   return {
     type: 'object',
@@ -158,23 +158,29 @@ export function faultSettings(routes: readonly string[]): Schema {
         type: 'integer',
         minimum: 0,
         maximum: 2 ** 32 - 1,
-        description: 'The same seed, the same faults',
+        description: 'Seed of the random decisions: the same seed injects the same faults',
       },
       latencyMs: {
         type: 'object',
-        description: 'How long each request waits before anything is done',
+        description: 'Range of the random delay before each request is handled',
         required: ['min', 'max'],
         additionalProperties: false,
         properties: { min: milliseconds, max: milliseconds },
       },
-      errorRate: { ...probability, description: 'Of an answer with `errorStatus`, and no effect' },
+      errorRate: {
+        ...probability,
+        description: 'Probability of a response with `errorStatus` and without effect',
+      },
       errorStatus: { enum: [429, 500, 503], default: 503 },
-      loseBefore: { ...probability, description: 'Of a connection that breaks before the effect' },
-      loseAnswersAfterEffect: { ...probability, description: 'Of one that breaks after it' },
+      loseBefore: { ...probability, description: 'Probability that the connection breaks before the effect' },
+      loseAnswersAfterEffect: {
+        ...probability,
+        description: 'Probability that the connection breaks after the effect, before the response',
+      },
       routes: {
         type: 'array',
         items: { enum: routes },
-        description: 'Operations to which this happens; all but those without a key unless given',
+        description: 'Ids of the affected operations. Default: all operations on servers and names',
       },
     },
   };
@@ -185,7 +191,7 @@ export const FaultReport: Schema = {
   required: ['settings', 'requests', 'delayed', 'refused', 'lostBefore', 'lostAfter'],
   additionalProperties: false,
   properties: {
-    settings: { description: 'As they were set; null when there are none' },
+    settings: { description: 'Current settings; null if fault injection is disabled' },
     ...Object.fromEntries(
       ['requests', 'delayed', 'refused', 'lostBefore', 'lostAfter'].map((count) => [
         count,
@@ -197,16 +203,16 @@ export const FaultReport: Schema = {
 
 export const Problem: Schema = {
   type: 'object',
-  description: 'Problem details (RFC 9457). `code` says the same as `type`, for programs',
+  description: 'Problem details (RFC 9457). `code` is a stable code with the same meaning as `type`',
   required: ['type', 'title', 'status', 'detail', 'instance', 'code'],
   additionalProperties: false,
   properties: {
     type: { type: 'string', pattern: '^urn:vmwright:cloud:' },
     title: { type: 'string' },
     status: { type: 'integer' },
-    detail: text('What is wrong here, and what to do'),
-    instance: text('The request; it is in the log under this id', { pattern: '^urn:uuid:' }),
+    detail: string('What is wrong with this request and what to do'),
+    instance: string('Id of the request, which is also in the log', { pattern: '^urn:uuid:' }),
     code: { enum: Object.keys(PROBLEMS) },
-    serverId: text('Of the server that it is about', { format: 'uuid' }),
+    serverId: string('Id of the server that the problem refers to', { format: 'uuid' }),
   },
 };

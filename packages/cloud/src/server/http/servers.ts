@@ -8,18 +8,18 @@ import { Problem } from './problems.ts';
 
 export interface ServersOptions {
   readonly store: Store;
-  readonly machines: Pick<Machines, 'attend' | 'cpuUtilizationOf'>;
-  readonly names: Pick<ProhibitedNames, 'prohibition'>;
+  readonly machines: Pick<Machines, 'enqueue' | 'cpuUtilizationOf'>;
+  readonly names: Pick<ProhibitedNames, 'match'>;
 }
 
-/** As `Labels` of the schemas has it. */
-const MOST_LABELS = 64;
+/** Same limit as `maxProperties` of the schema `Labels`. */
+const MAX_LABELS = 64;
 
-export interface Query {
+export interface ListQuery {
   readonly limit: number;
   readonly cursor?: string | undefined;
   readonly name?: string | undefined;
-  /** `key=value` or `key` */
+  /** Selectors `key=value` or `key`; a server must match all of them. */
   readonly label?: readonly string[] | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface ServerPage {
   readonly next?: string;
 }
 
-/** What the API does, without its HTTP. All of it is synchronous, so that no request sees half of another. */
+/** The API's operations, without HTTP. All methods are synchronous, so that requests never interleave. */
 export class Servers {
   readonly #options: ServersOptions;
 
@@ -36,11 +36,11 @@ export class Servers {
     this.#options = options;
   }
 
-  /** @throws Problem unless a server could be called that */
+  /** @throws Problem if the name is prohibited or taken */
   check(name: string): void {
-    const prohibition = this.#options.names.prohibition(name);
-    if (prohibition !== undefined) {
-      const why = prohibition.reason === undefined ? '' : `: ${prohibition.reason}`;
+    const rule = this.#options.names.match(name);
+    if (rule !== undefined) {
+      const why = rule.reason === undefined ? '' : `: ${rule.reason}`;
       throw new Problem('PROHIBITED_NAME', `The name "${name}" is prohibited${why}. Choose another name.`);
     }
     const holder = this.#options.store.findByName(name);
@@ -55,45 +55,47 @@ export class Servers {
 
   create(wanted: NewServer, key: string | undefined): { readonly isNew: boolean; readonly server: Server } {
     const { store, machines } = this.#options;
-    // Before the name is looked at: a repetition finds its own server there, and gets what it got before.
-    const known = key === undefined ? undefined : store.known(key, wanted);
-    if (known?.is === 'same') return { isNew: false, server: this.#shown(known.server) };
-    if (known?.is === 'reused') {
+    // Before the name check: on a retry, the name is taken by the key's own server, which must be returned.
+    const lookup = key === undefined ? undefined : store.lookupKey(key, wanted);
+    if (lookup?.result === 'same') return { isNew: false, server: this.#toApi(lookup.server) };
+    if (lookup?.result === 'reused') {
       throw new Problem(
         'IDEMPOTENCY_KEY_REUSED',
-        'This Idempotency-Key came with another body before. A key stands for one server: take a new key for another.',
+        'This Idempotency-Key was already used with a different body. Use a new key to create another server.',
       );
     }
-    if (known?.is === 'gone') {
+    if (lookup?.result === 'gone') {
       throw new Problem(
         'SERVER_GONE',
-        `The server ${known.serverId} of this Idempotency-Key was deleted. Take a new key for a new server.`,
-        { serverId: known.serverId },
+        `Server ${lookup.serverId}, created with this Idempotency-Key, was deleted. Use a new key to create a new server.`,
+        { serverId: lookup.serverId },
       );
     }
     this.check(wanted.name);
     const server = store.create(randomUUID(), wanted, key);
-    machines.attend(server.id);
-    return { isNew: true, server: this.#shown(server) };
+    machines.enqueue(server.id);
+    return { isNew: true, server: this.#toApi(server) };
   }
 
-  page({ limit, cursor, name, label = [] }: Query): ServerPage {
+  page({ limit, cursor, name, label = [] }: ListQuery): ServerPage {
     const labels = label.map((selector) => {
-      const at = selector.indexOf('=');
-      return at === -1 ? { key: selector } : { key: selector.slice(0, at), value: selector.slice(at + 1) };
+      const equals = selector.indexOf('=');
+      return equals === -1
+        ? { key: selector }
+        : { key: selector.slice(0, equals), value: selector.slice(equals + 1) };
     });
-    // One more than asked for tells whether there is a next page.
-    const found = this.#options.store.page({ after: placeIn(cursor), limit: limit + 1, name, labels });
+    // Fetches one server more than the limit to find out whether there is a next page.
+    const found = this.#options.store.page({ after: parseCursor(cursor), limit: limit + 1, name, labels });
     const items = found.slice(0, limit);
     const last = items.at(-1);
     return {
-      items: items.map((server) => this.#shown(server)),
-      ...(found.length > limit && last !== undefined && { next: cursorOf(last) }),
+      items: items.map((server) => this.#toApi(server)),
+      ...(found.length > limit && last !== undefined && { next: toCursor(last) }),
     };
   }
 
   get(id: string): Server {
-    return this.#shown(this.#existing(id));
+    return this.#toApi(this.#require(id));
   }
 
   status(id: string): ServerStatus {
@@ -102,35 +104,35 @@ export class Servers {
   }
 
   relabel(id: string, changes: LabelChanges): Server {
-    const labels: Record<string, string> = { ...this.#existing(id).labels };
+    const labels: Record<string, string> = { ...this.#require(id).labels };
     for (const [key, value] of Object.entries(changes)) {
       if (value === null) delete labels[key];
       else labels[key] = value;
     }
-    if (Object.keys(labels).length > MOST_LABELS)
+    if (Object.keys(labels).length > MAX_LABELS)
       throw new Problem(
         'INVALID_REQUEST',
-        `A server has at most ${MOST_LABELS} labels. Take some away first.`,
+        `A server has at most ${MAX_LABELS} labels. Remove some labels first.`,
       );
-    return this.#shown(this.#options.store.relabel(id, labels));
+    return this.#toApi(this.#options.store.relabel(id, labels));
   }
 
   delete(id: string): void {
-    this.#existing(id);
+    this.#require(id);
     this.#options.store.beginDelete(id);
-    this.#options.machines.attend(id);
+    this.#options.machines.enqueue(id);
   }
 
-  #existing(id: string): StoredServer {
+  #require(id: string): StoredServer {
     const server = this.#options.store.find(id);
     if (server !== undefined) return server;
     throw new Problem(
       'NOT_FOUND',
-      `There is no server ${id}. It may have been deleted; GET /servers lists those there are.`,
+      `Server ${id} does not exist. It may have been deleted; GET /servers lists the existing servers.`,
     );
   }
 
-  #shown(server: StoredServer): Server {
+  #toApi(server: StoredServer): Server {
     const { id, name, labels, state, message, createdAt } = server;
     return {
       id,
@@ -144,12 +146,12 @@ export class Servers {
   }
 }
 
-/** Decimal, so that the pattern in the document describes exactly the cursors that are accepted. */
-function cursorOf({ seq }: StoredServer): string {
+/** Decimal, so that the pattern in the OpenAPI document describes exactly the accepted cursors. */
+function toCursor({ seq }: StoredServer): string {
   return String(seq);
 }
 
-/** @param cursor as its schema allows it */
-function placeIn(cursor: string | undefined): number {
+/** @param cursor already validated by its schema */
+function parseCursor(cursor: string | undefined): number {
   return cursor === undefined ? 0 : Number(cursor);
 }

@@ -13,14 +13,14 @@ async function fileWith(text: string): Promise<string> {
   return file;
 }
 
-test('keys come from a file, with comments, and from the environment', async () => {
+test('keys are read from a file with comments and from the environment', async () => {
   const file = await fileWith(`# for the operator\n${first} # since May\n\nfourth#key#0123456789\n`);
   const keys = new ApiKeys({ file, text: ` ${second}, third-key-0123456789 ` });
   for (const key of [first, second, 'third-key-0123456789', 'fourth#key#0123456789'])
     expect(keys.accept(`Bearer ${key}`)).toBe(true);
 });
 
-test('only a key as a whole, as a bearer token, opens', async () => {
+test('only a complete key sent as a bearer token is accepted', async () => {
   const keys = new ApiKeys({ file: undefined, text: first });
   expect(keys.accept(`bearer   ${first} `)).toBe(true);
   for (const wrong of [
@@ -39,41 +39,39 @@ test('only a key as a whole, as a bearer token, opens', async () => {
     expect(keys.accept(wrong), String(wrong)).toBe(false);
 });
 
-test('a key is rotated by writing the file anew; a wrong file leaves the old keys', async () => {
+test('reload replaces the keys, and keeps the previous keys if the file is invalid', async () => {
   const file = await fileWith(first);
   const keys = new ApiKeys({ file, text: undefined });
   writeFileSync(file, second);
   keys.reload();
   expect([keys.accept(`Bearer ${first}`), keys.accept(`Bearer ${second}`)]).toEqual([false, true]);
   writeFileSync(file, '');
-  expect(() => keys.reload()).toThrow('there are no API keys');
+  expect(() => keys.reload()).toThrow('no API keys');
   expect(keys.accept(`Bearer ${second}`)).toBe(true);
 });
 
-describe('what is refused, without telling a key:', () => {
-  test('no keys at all', async () => {
+describe('rejected without a key in the error:', () => {
+  test('no keys', async () => {
     expect(() => new ApiKeys({ file: undefined, text: undefined })).toThrow(
-      /^there are no API keys: name a file with one a line by --keys, or set CLOUD_API_KEYS$/,
+      /^no API keys: pass a file with one key per line to --keys, or set CLOUD_API_KEYS$/,
     );
     const file = await fileWith('# none\n');
-    expect(() => new ApiKeys({ file, text: '' })).toThrow(
-      `there are no API keys: ${file} has none; name a file`,
-    );
+    expect(() => new ApiKeys({ file, text: '' })).toThrow(`no API keys: ${file} contains none; pass a file`);
   });
 
-  test('keys that can be guessed, or cannot be sent', async () => {
+  test('keys that are too short or have invalid characters', async () => {
     const file = await fileWith(`${first}\nshort\n`);
     expect(() => new ApiKeys({ file, text: undefined })).toThrow(
-      `${file}:2: a key has at least 16 characters, this one 5`,
+      `${file}:2: a key must have at least 16 characters; this one has 5`,
     );
     expect(() => new ApiKeys({ file: undefined, text: 'schlüssel-0123456789' })).toThrow(
-      /^CLOUD_API_KEYS: a key is of printable ASCII characters without spaces$/,
+      /^CLOUD_API_KEYS: a key must consist of printable ASCII characters without spaces$/,
     );
   });
 
-  test('a file that is not there', () => {
+  test('a missing file', () => {
     expect(() => new ApiKeys({ file: '/nowhere', text: undefined })).toThrow(
-      "the API keys cannot be read: ENOENT: no such file or directory, open '/nowhere'",
+      "cannot read the API keys: ENOENT: no such file or directory, open '/nowhere'",
     );
   });
 });

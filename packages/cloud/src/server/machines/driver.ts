@@ -1,34 +1,34 @@
-/** A server as its driver knows it. */
+/** The part of a server that its driver needs. */
 export interface Machine {
   readonly id: string;
   readonly name: string;
   readonly createdAt: number;
-  /** When its deletion was asked for; undefined while it is wanted. */
+  /** Time of the delete request in ms since 1970; undefined before it. */
   readonly deletingSince: number | undefined;
 }
 
 export interface Observation {
   readonly state: 'building' | 'running' | 'failed';
-  /** Why it has failed. */
+  /** Why the machine failed. */
   readonly message?: string;
-  /** Whole percent, 0 to 100. */
+  /** Integer percentage, 0 to 100. */
   readonly cpuUtilization: number;
 }
 
 /**
- * Makes machines of servers.
+ * Runs the machines of servers.
  *
- * Assumptions: `start` and `stop` of one machine are never under way at the same time, but either may be called again
- * after a restart in the midst of it: both must do what is left to do, and never make a second machine.
+ * Assumptions: `start` and `stop` of one machine never run concurrently, but either may be called again after a crash
+ * interrupted it. Both must continue where it stopped and never create a second machine.
  */
 export interface Driver {
   readonly name: string;
-  /** Resolves once the machine is on its way up; throws when it can never be. */
+  /** Resolves once the machine is booting; throws if it can never start. */
   start(machine: Machine, signal: AbortSignal): Promise<void>;
-  /** Resolves once nothing of the machine is left. One that never was is gone. */
+  /** Resolves once nothing of the machine is left, also if it never existed. */
   stop(machine: Machine, signal: AbortSignal): Promise<void>;
-  /** What is known of a machine that was started. It is asked often, and for thousands: it must be cheap. */
+  /** Returns the last known state of a started machine. Must be cheap: it is called often and for thousands of machines. */
   observe(machine: Machine): Observation;
-  /** Lets go of the machines, which go on without us. */
+  /** Stops managing the machines, which keep running. */
   close(): Promise<void>;
 }

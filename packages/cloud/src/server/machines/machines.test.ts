@@ -17,24 +17,24 @@ const SIMULATED = {
   cpu: { min: 40, max: 40, periodMs: 1_000, noise: 0 },
 };
 
-/** Does what it is told, when it is told to. */
-class HandDriver implements Driver {
-  readonly name = 'hand';
-  readonly done: string[] = [];
+/** Driver that records its calls and whose behaviour the test sets. */
+class ScriptedDriver implements Driver {
+  readonly name = 'scripted';
+  readonly calls: string[] = [];
   observation: Observation = { state: 'building', cpuUtilization: 0 };
-  starting: (id: string) => Promise<void> = async () => undefined;
-  stopping: (id: string) => Promise<void> = async () => undefined;
+  onStart: (id: string) => Promise<void> = async () => undefined;
+  onStop: (id: string) => Promise<void> = async () => undefined;
 
   async start({ id }: { id: string }): Promise<void> {
-    this.done.push(`start ${id}`);
-    await this.starting(id);
-    this.done.push(`started ${id}`);
+    this.calls.push(`start ${id}`);
+    await this.onStart(id);
+    this.calls.push(`started ${id}`);
   }
 
   async stop({ id }: { id: string }): Promise<void> {
-    this.done.push(`stop ${id}`);
-    await this.stopping(id);
-    this.done.push(`stopped ${id}`);
+    this.calls.push(`stop ${id}`);
+    await this.onStop(id);
+    this.calls.push(`stopped ${id}`);
   }
 
   observe(): Observation {
@@ -42,11 +42,11 @@ class HandDriver implements Driver {
   }
 
   async close(): Promise<void> {
-    this.done.push('close');
+    this.calls.push('close');
   }
 }
 
-async function start(make: (clock: VirtualWorld) => Driver) {
+async function start(createDriver: (clock: VirtualWorld) => Driver) {
   const clock = new VirtualWorld();
   const file = join(await temporaryFolder('machines'), 'cloud.sqlite');
   const audit: string[] = [];
@@ -61,9 +61,9 @@ async function start(make: (clock: VirtualWorld) => Driver) {
   let store = open();
   const log = jsonLogger({ clock, level: 'debug', write: (line) => void lines.push(line) });
   const metrics = new CloudMetrics();
-  const machinesOf = () =>
-    new Machines({ store, driver: make(clock), clock, log, metrics, observeEveryMs: 100 });
-  let machines = machinesOf();
+  const createMachines = () =>
+    new Machines({ store, driver: createDriver(clock), clock, log, metrics, observeEveryMs: 100 });
+  let machines = createMachines();
   machines.resume();
   onTestFinished(async () => {
     await machines.close();
@@ -84,11 +84,11 @@ async function start(make: (clock: VirtualWorld) => Driver) {
       await machines.close();
       store[Symbol.dispose]();
       store = open();
-      machines = machinesOf();
+      machines = createMachines();
       machines.resume();
     },
-    /** Lets time pass, with all that comes of it. */
-    async pass(ms: number) {
+    /** Advances the clock in small steps and lets the resulting promises settle. */
+    async advance(ms: number) {
       for (let left = ms; left > 0; left -= 50) {
         clock.advance(50);
         for (let turn = 0; turn < 10; turn++) await Promise.resolve();
@@ -98,43 +98,43 @@ async function start(make: (clock: VirtualWorld) => Driver) {
 }
 
 describe('a server', () => {
-  test('runs once it has booted, and is gone some time after it is deleted', async () => {
-    const all = await start((clock) => new SimulatedDriver(SIMULATED, clock));
-    const { id } = all.store.create('1', { name: 'x' }, undefined);
-    all.machines.attend(id);
-    await all.pass(950);
-    expect(all.store.find(id)?.state).toBe('building');
-    await all.pass(200);
-    const running = all.store.find(id);
+  test('is running after its boot time and removed after its stop time', async () => {
+    const env = await start((clock) => new SimulatedDriver(SIMULATED, clock));
+    const { id } = env.store.create('1', { name: 'x' }, undefined);
+    env.machines.enqueue(id);
+    await env.advance(950);
+    expect(env.store.find(id)?.state).toBe('building');
+    await env.advance(200);
+    const running = env.store.find(id);
     expect(running?.state).toBe('running');
-    expect(running && all.machines.cpuUtilizationOf(running)).toBe(40);
-    all.store.beginDelete(id);
-    all.machines.attend(id);
-    await all.pass(1_950);
-    expect(all.store.find(id)?.state).toBe('deleting');
-    await all.pass(100);
-    expect(all.store.find(id)).toBeUndefined();
-    expect(all.audit).toEqual(['created', 'running', 'deleting', 'deleted']);
-    const text = all.metrics.text(all.store.countByState());
+    expect(running && env.machines.cpuUtilizationOf(running)).toBe(40);
+    env.store.beginDelete(id);
+    env.machines.enqueue(id);
+    await env.advance(1_950);
+    expect(env.store.find(id)?.state).toBe('deleting');
+    await env.advance(100);
+    expect(env.store.find(id)).toBeUndefined();
+    expect(env.audit).toEqual(['created', 'running', 'deleting', 'deleted']);
+    const text = env.metrics.text(env.store.countByState());
     expect(text).toContain('vmwright_cloud_driver_operations_total{operation="start",result="success"} 1\n');
     expect(text).toContain('vmwright_cloud_driver_operations_total{operation="stop",result="success"} 1\n');
   });
 
-  test('goes through the same after a restart at any point of it', async () => {
+  test('has the same states at the same times after a restart at any point', async () => {
     for (const restartAfter of [50, 900, 1_500, 2_200, 3_000]) {
-      const all = await start((clock) => new SimulatedDriver(SIMULATED, clock));
-      all.machines.attend(all.store.create('1', { name: 'x' }, undefined).id);
+      const env = await start((clock) => new SimulatedDriver(SIMULATED, clock));
+      env.machines.enqueue(env.store.create('1', { name: 'x' }, undefined).id);
       const states: (string | undefined)[] = [];
       for (let at = 50; at <= 4_500; at += 50) {
-        if (at === restartAfter) await all.restart();
+        if (at === restartAfter) await env.restart();
         if (at === 2_000) {
-          all.store.beginDelete('1');
-          all.machines.attend('1');
+          env.store.beginDelete('1');
+          env.machines.enqueue('1');
         }
-        await all.pass(50);
-        if (at % 500 === 250) states.push(all.store.find('1')?.state);
+        await env.advance(50);
+        if (at % 500 === 250) states.push(env.store.find('1')?.state);
       }
-      // Every half second from 0.25 s on; deleted after 2 s, gone 2 s later.
+      // Sampled every 0.5 s from 0.25 s on. Deleted after 2 s and removed 2 s later.
       expect(states, `restarted after ${restartAfter} ms`).toEqual([
         ...['building', 'building', 'running', 'running', 'deleting', 'deleting', 'deleting', 'deleting'],
         undefined,
@@ -142,93 +142,93 @@ describe('a server', () => {
     }
   });
 
-  test('that fails to boot is failed, with the reason', async () => {
-    const all = await start((clock) => new SimulatedDriver({ ...SIMULATED, failureProbability: 1 }, clock));
-    all.machines.attend(all.store.create('1', { name: 'x' }, undefined).id);
-    await all.pass(1_200);
-    expect(all.store.find('1')).toMatchObject({ state: 'failed', message: 'the simulated boot has failed' });
+  test('whose boot fails is failed, with the reason', async () => {
+    const env = await start((clock) => new SimulatedDriver({ ...SIMULATED, failureProbability: 1 }, clock));
+    env.machines.enqueue(env.store.create('1', { name: 'x' }, undefined).id);
+    await env.advance(1_200);
+    expect(env.store.find('1')).toMatchObject({ state: 'failed', message: 'simulated boot failure' });
   });
 
-  test('that cannot be started is failed, with the reason', async () => {
-    const driver = new HandDriver();
-    driver.starting = async () => {
+  test('whose start throws is failed, with the reason', async () => {
+    const driver = new ScriptedDriver();
+    driver.onStart = async () => {
       throw new Error('no memory');
     };
-    const all = await start(() => driver);
-    all.machines.attend(all.store.create('1', { name: 'x' }, undefined).id);
-    await all.pass(100);
-    expect(all.store.find('1')).toMatchObject({ state: 'failed', message: 'no memory' });
-    expect(driver.done).toEqual(['start 1']);
+    const env = await start(() => driver);
+    env.machines.enqueue(env.store.create('1', { name: 'x' }, undefined).id);
+    await env.advance(100);
+    expect(env.store.find('1')).toMatchObject({ state: 'failed', message: 'no memory' });
+    expect(driver.calls).toEqual(['start 1']);
   });
 
-  test('that runs and then dies is failed', async () => {
-    const driver = new HandDriver();
-    const all = await start(() => driver);
-    all.machines.attend(all.store.create('1', { name: 'x' }, undefined).id);
+  test('whose running machine dies is failed', async () => {
+    const driver = new ScriptedDriver();
+    const env = await start(() => driver);
+    env.machines.enqueue(env.store.create('1', { name: 'x' }, undefined).id);
     driver.observation = { state: 'running', cpuUtilization: 7 };
-    await all.pass(150);
-    driver.observation = { state: 'failed', message: 'its process has ended', cpuUtilization: 0 };
-    await all.pass(150);
-    expect(all.store.find('1')).toMatchObject({ state: 'failed', message: 'its process has ended' });
-    expect(all.audit).toEqual(['created', 'running', 'failed']);
+    await env.advance(150);
+    driver.observation = { state: 'failed', message: 'the process has exited', cpuUtilization: 0 };
+    await env.advance(150);
+    expect(env.store.find('1')).toMatchObject({ state: 'failed', message: 'the process has exited' });
+    expect(env.audit).toEqual(['created', 'running', 'failed']);
   });
 
-  test('that is deleted while it is started is stopped after it, never meanwhile', async () => {
-    const driver = new HandDriver();
-    const go = Promise.withResolvers<void>();
-    driver.starting = () => go.promise;
-    const all = await start(() => driver);
-    all.machines.attend(all.store.create('1', { name: 'x' }, undefined).id);
-    all.store.beginDelete('1');
-    all.machines.attend('1');
-    await all.pass(200);
-    expect(driver.done).toEqual(['start 1']);
-    go.resolve();
-    await all.pass(50);
-    expect(driver.done).toEqual(['start 1', 'started 1', 'stop 1', 'stopped 1']);
-    expect(all.store.find('1')).toBeUndefined();
+  test('deleted during its start is stopped only after the start has finished', async () => {
+    const driver = new ScriptedDriver();
+    const startGate = Promise.withResolvers<void>();
+    driver.onStart = () => startGate.promise;
+    const env = await start(() => driver);
+    env.machines.enqueue(env.store.create('1', { name: 'x' }, undefined).id);
+    env.store.beginDelete('1');
+    env.machines.enqueue('1');
+    await env.advance(200);
+    expect(driver.calls).toEqual(['start 1']);
+    startGate.resolve();
+    await env.advance(50);
+    expect(driver.calls).toEqual(['start 1', 'started 1', 'stop 1', 'stopped 1']);
+    expect(env.store.find('1')).toBeUndefined();
   });
 
-  test('that cannot be removed says so, and is tried again, with growing waits', async () => {
-    const driver = new HandDriver();
-    let works = false;
-    driver.stopping = async () => {
-      if (!works) throw new Error('the disk is busy');
+  test('whose removal fails shows the error and is retried with exponential back-off', async () => {
+    const driver = new ScriptedDriver();
+    let canStop = false;
+    driver.onStop = async () => {
+      if (!canStop) throw new Error('the disk is busy');
     };
-    const all = await start(() => driver);
-    all.store.create('1', { name: 'x' }, undefined);
-    all.store.beginDelete('1');
-    all.machines.attend('1');
-    await all.pass(50);
-    const message = 'It cannot be removed yet: the disk is busy. It is tried again.';
-    expect(all.store.find('1')).toMatchObject({ state: 'deleting', message });
-    expect(all.lines.join('')).toContain('"error":"the disk is busy"');
-    await all.pass(10_000);
-    // After 0.5, 1, 2 and 4 s.
-    expect(driver.done).toEqual(Array.from({ length: 5 }, () => 'stop 1'));
-    works = true;
-    await all.pass(8_000);
-    expect(all.store.find('1')).toBeUndefined();
+    const env = await start(() => driver);
+    env.store.create('1', { name: 'x' }, undefined);
+    env.store.beginDelete('1');
+    env.machines.enqueue('1');
+    await env.advance(50);
+    const message = 'Removing the machine failed: the disk is busy; retrying automatically';
+    expect(env.store.find('1')).toMatchObject({ state: 'deleting', message });
+    expect(env.lines.join('')).toContain('"error":"the disk is busy"');
+    await env.advance(10_000);
+    // Retried after 0.5, 1, 2 and 4 s.
+    expect(driver.calls).toEqual(Array.from({ length: 5 }, () => 'stop 1'));
+    canStop = true;
+    await env.advance(8_000);
+    expect(env.store.find('1')).toBeUndefined();
   });
 });
 
-test('closing waits for no machine, and the driver is closed last', async () => {
-  const driver = new HandDriver();
-  const all = await start((clock) => {
+test('close does not wait for machines, and closes the driver last', async () => {
+  const driver = new ScriptedDriver();
+  const env = await start((clock) => {
     const simulated = new SimulatedDriver(SIMULATED, clock);
     return {
-      name: 'both',
+      name: 'simulated',
       start: () => simulated.start(),
       stop: (machine, signal) => simulated.stop(machine, signal),
       observe: (machine) => simulated.observe(machine),
       close: () => driver.close(),
     };
   });
-  all.store.create('1', { name: 'x' }, undefined);
-  all.store.beginDelete('1');
-  all.machines.attend('1');
-  await all.machines.close();
-  expect(driver.done).toEqual(['close']);
-  expect(all.store.find('1')?.state).toBe('deleting');
-  expect(all.clock.alarms).toBe(0);
+  env.store.create('1', { name: 'x' }, undefined);
+  env.store.beginDelete('1');
+  env.machines.enqueue('1');
+  await env.machines.close();
+  expect(driver.calls).toEqual(['close']);
+  expect(env.store.find('1')?.state).toBe('deleting');
+  expect(env.clock.timers).toBe(0);
 });

@@ -1,74 +1,75 @@
-import { type Clock, type Logger, messageOf, wait } from '@vmwright/core';
+import type { Logger } from '@vmwright/core';
+import { type Clock, messageOf, wait } from '@vmwright/core';
 import type { CloudMetrics } from '../metrics/cloud-metrics.ts';
 import type { StoredServer } from '../store/rows.ts';
-import type { Change, Store } from '../store/store.ts';
+import type { StateChange, Store } from '../store/store.ts';
 import type { Driver } from './driver.ts';
 
 export interface MachinesOptions {
-  readonly store: Pick<Store, 'all' | 'find' | 'settle' | 'remove' | 'noteWhileDeleting'>;
+  readonly store: Pick<Store, 'all' | 'find' | 'updateStates' | 'remove' | 'setDeletionMessage'>;
   readonly driver: Driver;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly metrics: Pick<CloudMetrics, 'operated'>;
-  /** Between two looks at what has become of the machines. */
+  readonly metrics: Pick<CloudMetrics, 'operationFinished'>;
+  /** Interval between two observations of all machines. */
   readonly observeEveryMs: number;
 }
 
 const FIRST_DELAY_MS = 500;
-const LONGEST_DELAY_MS = 30_000;
+const MAX_DELAY_MS = 30_000;
 
 /**
- * Has the driver make what the store says: starts what is building, stops what is deleting, and stores what becomes of
- * them.
+ * Reconciles the driver with the store: starts the machines of building servers, stops those of deleting servers, and
+ * stores the observed states.
  *
- * Guarantees: the store is the only memory. Whatever was under way when the process ended is taken up again by `resume`.
+ * Guarantees: all state is in the store, so that `resume` continues the operations that a crash interrupted.
  */
 export class Machines {
   readonly #options: MachinesOptions;
-  /** Servers with a driver's operation under way. */
-  readonly #busy = new Map<string, Promise<void>>();
-  /** Servers that were started and are observed. */
+  /** Running reconciles by server id. */
+  readonly #active = new Map<string, Promise<void>>();
+  /** Ids of the started servers, which are observed periodically. */
   readonly #observed = new Set<string>();
-  readonly #ending = new AbortController();
+  readonly #closing = new AbortController();
   #timer: { cancel(): void } | undefined;
 
   constructor(options: MachinesOptions) {
     this.#options = options;
   }
 
-  /** Takes up what was under way, and looks at the machines from now on. */
+  /** Continues interrupted operations and starts the periodic observation. */
   resume(): void {
     for (const { id, state } of this.#options.store.all()) {
       if (state === 'running') this.#observed.add(id);
-      else if (state !== 'failed') this.attend(id);
+      else if (state !== 'failed') this.enqueue(id);
     }
-    this.#lookLater();
+    this.#scheduleObservation();
   }
 
-  /** The store says something new about a server. */
-  attend(id: string): void {
-    // Whoever is at it looks at the store again before leaving, without an await in between.
-    if (this.#busy.has(id) || this.#ending.signal.aborted) return;
-    // It is in there before the work begins, which may end at once.
+  /** Reconciles a server whose stored state has changed. */
+  enqueue(id: string): void {
+    // A running reconcile reads the store again before it ends, without an await in between, so no change is missed.
+    if (this.#active.has(id) || this.#closing.signal.aborted) return;
+    // Registered before the reconcile starts, because the reconcile removes the entry and may end synchronously.
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#busy.set(id, promise);
-    void this.#work(id).finally(resolve);
+    this.#active.set(id, promise);
+    void this.#reconcile(id).finally(resolve);
   }
 
-  /** In percent; 0 for what does not run. */
+  /** Returns the CPU utilization in percent; 0 unless the server is running. */
   cpuUtilizationOf(server: StoredServer): number {
     return server.state === 'running' ? this.#options.driver.observe(server).cpuUtilization : 0;
   }
 
-  /** Stops looking and waiting. The machines go on, and so does what the driver has begun with them. */
+  /** Stops observing and retrying. Machines keep running, and started driver operations continue. */
   async close(): Promise<void> {
     this.#timer?.cancel();
-    this.#ending.abort(new Error('the cloud is closing'));
-    await Promise.allSettled(this.#busy.values());
+    this.#closing.abort(new Error('the cloud is closing'));
+    await Promise.allSettled(this.#active.values());
     await this.#options.driver.close();
   }
 
-  async #work(id: string): Promise<void> {
+  async #reconcile(id: string): Promise<void> {
     const { store, log } = this.#options;
     let delay = FIRST_DELAY_MS;
     let started = false;
@@ -84,22 +85,29 @@ export class Machines {
             started = true;
           }
         } catch (error) {
-          if (this.#ending.signal.aborted) return;
+          if (this.#closing.signal.aborted) return;
           const message = messageOf(error);
           log.error(
             { id, name: server.name, error: message },
-            `the machine cannot be ${toStop ? 'removed' : 'started'} yet`,
+            `${toStop ? 'Removing' : 'Starting'} machine failed, retrying`,
           );
-          if (toStop) this.#note(server, `It cannot be removed yet: ${message}. It is tried again.`);
-          await wait(this.#options.clock, delay, this.#ending.signal);
-          delay = Math.min(delay * 2, LONGEST_DELAY_MS);
+          if (toStop)
+            this.#setDeletionMessage(
+              server,
+              `Removing the machine failed: ${message}; retrying automatically`,
+            );
+          await wait(this.#options.clock, delay, this.#closing.signal);
+          delay = Math.min(delay * 2, MAX_DELAY_MS);
         }
       }
     } catch (error) {
-      if (!this.#ending.signal.aborted)
-        log.error({ id, error: messageOf(error) }, 'a machine was left alone');
+      if (!this.#closing.signal.aborted)
+        log.error(
+          { id, error: messageOf(error) },
+          'Reconciling machine failed, giving up until its next change',
+        );
     } finally {
-      this.#busy.delete(id);
+      this.#active.delete(id);
     }
   }
 
@@ -107,13 +115,13 @@ export class Machines {
     const { driver, store, metrics } = this.#options;
     const { id } = server;
     try {
-      await driver.start(server, this.#ending.signal);
-      metrics.operated('start', 'success');
+      await driver.start(server, this.#closing.signal);
+      metrics.operationFinished('start', 'success');
       this.#observed.add(id);
     } catch (error) {
-      if (this.#ending.signal.aborted) throw error;
-      metrics.operated('start', 'error');
-      store.settle([{ id, state: 'failed', message: messageOf(error) }]);
+      if (this.#closing.signal.aborted) throw error;
+      metrics.operationFinished('start', 'error');
+      store.updateStates([{ id, state: 'failed', message: messageOf(error) }]);
     }
   }
 
@@ -121,40 +129,43 @@ export class Machines {
     const { driver, store, metrics } = this.#options;
     this.#observed.delete(server.id);
     try {
-      await driver.stop(server, this.#ending.signal);
+      await driver.stop(server, this.#closing.signal);
     } catch (error) {
-      if (!this.#ending.signal.aborted) metrics.operated('stop', 'error');
+      if (!this.#closing.signal.aborted) metrics.operationFinished('stop', 'error');
       throw error;
     }
-    metrics.operated('stop', 'success');
+    metrics.operationFinished('stop', 'success');
     store.remove(server.id);
   }
 
-  #note({ id, message }: StoredServer, next: string): void {
+  #setDeletionMessage({ id, message }: StoredServer, next: string): void {
     if (message === next) return;
     try {
-      this.#options.store.noteWhileDeleting(id, next);
+      this.#options.store.setDeletionMessage(id, next);
     } catch (error) {
-      // A full disk, say. What matters is that the removal is tried again.
-      this.#options.log.error({ id, error: messageOf(error) }, 'what stands in the way could not be stored');
+      // For example a full disk. The removal must be retried all the same.
+      this.#options.log.error({ id, error: messageOf(error) }, 'Storing the deletion message failed');
     }
   }
 
-  #lookLater(): void {
+  #scheduleObservation(): void {
     this.#timer = this.#options.clock.after(this.#options.observeEveryMs, () => {
       try {
-        this.#look();
+        this.#observeAll();
       } catch (error) {
-        // The store is in trouble; what has changed is seen again with the next look.
-        this.#options.log.error({ error: messageOf(error) }, 'the machines could not be looked at');
+        // The store failed; the next observation sees the same changes again.
+        this.#options.log.error(
+          { error: messageOf(error) },
+          'Storing observed machine states failed, retrying',
+        );
       }
-      this.#lookLater();
+      this.#scheduleObservation();
     });
   }
 
-  #look(): void {
+  #observeAll(): void {
     const { store, driver } = this.#options;
-    const changes: Change[] = [];
+    const changes: StateChange[] = [];
     for (const id of this.#observed) {
       const server = store.find(id);
       if (server?.state !== 'building' && server?.state !== 'running') {
@@ -164,6 +175,6 @@ export class Machines {
       const { state, message } = driver.observe(server);
       if (state !== 'building' && state !== server.state) changes.push({ id, state, message });
     }
-    store.settle(changes);
+    store.updateStates(changes);
   }
 }

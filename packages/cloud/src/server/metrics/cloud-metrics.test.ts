@@ -4,8 +4,8 @@ import { CloudMetrics } from './cloud-metrics.ts';
 
 test('the text is what Prometheus reads, with the labels of each request', () => {
   const metrics = new CloudMetrics();
-  metrics.answered('/servers/{id}', 'GET', 200, 0.02);
-  metrics.operated('start', 'error');
+  metrics.requestHandled('/servers/{id}', 'GET', 200, 0.02);
+  metrics.operationFinished('start', 'error');
   const text = metrics.text(new Map());
   expect(() => parseExposition(text)).not.toThrow();
   const labels = { route: '/servers/{id}', method: 'GET', code: '200' };

@@ -25,11 +25,11 @@ export class CloudMetrics {
   });
 
   /** @param route path template of the API, or `other`; never the path itself, which has unbounded values */
-  answered(route: string, method: string, code: number, seconds: number): void {
+  requestHandled(route: string, method: string, code: number, seconds: number): void {
     this.#requests.with({ route, method, code: String(code) }).observe(seconds);
   }
 
-  operated(operation: 'start' | 'stop', result: 'success' | 'error'): void {
+  operationFinished(operation: 'start' | 'stop', result: 'success' | 'error'): void {
     this.#operations.with({ operation, result }).inc();
   }
 

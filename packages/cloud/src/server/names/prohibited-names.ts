@@ -1,46 +1,47 @@
 import { readFileSync, statSync } from 'node:fs';
-import { type Logger, messageOf } from '@vmwright/core';
+import type { Logger } from '@vmwright/core';
+import { messageOf } from '@vmwright/core';
 import { StartError } from '../errors.ts';
-import { type Rule, ruleIn } from './rule.ts';
+import { parseRule, type Rule } from './rule.ts';
 
-/** Between two looks at the file. Looks and not notifications: these go blind when a file is replaced by another. */
-const EVERY_MS = 500;
+/** Polling interval of the file. File notifications are not used, because they stop when the file is replaced. */
+const POLL_INTERVAL_MS = 500;
 
-export interface Prohibition {
-  readonly reason: string | undefined;
-}
-
-/** The names that no server may have: a file with a rule a line, looked at again when it changes. */
+/** Names that no server may have: a file with one rule per line, reloaded when it changes. */
 export class ProhibitedNames implements Disposable {
   readonly #file: string | undefined;
   readonly #log: Logger;
   readonly #timer: NodeJS.Timeout | undefined;
-  /** The file as it was before it was read: a change during the reading is seen with the next look. */
+  /** Version taken before the file was read, so that a change during the read is noticed by the next poll. */
   #version: string;
   #rules: readonly Rule[];
 
-  /** @throws StartError when the file makes no sense */
+  /** @throws StartError if the file cannot be read or has an invalid rule */
   constructor(file: string | undefined, log: Logger) {
     this.#file = file;
     this.#log = log;
     this.#version = versionOf(file);
-    this.#rules = file === undefined ? [] : rulesIn(file);
-    if (file !== undefined) this.#timer = setInterval(() => this.#look(), EVERY_MS).unref();
+    this.#rules = file === undefined ? [] : readRules(file);
+    if (file !== undefined) this.#timer = setInterval(() => this.#poll(), POLL_INTERVAL_MS).unref();
   }
 
-  prohibition(name: string): Prohibition | undefined {
+  /** Returns the first rule that prohibits the name. */
+  match(name: string): Pick<Rule, 'reason'> | undefined {
     return this.#rules.find(({ pattern }) => pattern.test(name));
   }
 
-  /** A list that makes no sense any more leaves the last one in force: a slip of the pen must not open every name. */
+  /** Reloads the file. An invalid file keeps the previous rules, so that a typo does not permit every name. */
   reload(): void {
     if (this.#file === undefined) return;
     this.#version = versionOf(this.#file);
     try {
-      this.#rules = rulesIn(this.#file);
-      this.#log.info({ rules: this.#rules.length }, 'the prohibited names were read again');
+      this.#rules = readRules(this.#file);
+      this.#log.info({ rules: this.#rules.length }, 'Reloaded prohibited names');
     } catch (error) {
-      this.#log.error({ error: messageOf(error) }, 'the prohibited names stay as they were');
+      this.#log.error(
+        { error: messageOf(error) },
+        'Reloading prohibited names failed, keeping the previous rules',
+      );
     }
   }
 
@@ -48,12 +49,12 @@ export class ProhibitedNames implements Disposable {
     clearInterval(this.#timer);
   }
 
-  #look(): void {
+  #poll(): void {
     if (versionOf(this.#file) !== this.#version) this.reload();
   }
 }
 
-/** Another text for another content, as far as the system tells; empty where there is no file. */
+/** Returns a string that changes with the file's inode, size or modification time; empty if there is no file. */
 function versionOf(file: string | undefined): string {
   try {
     if (file === undefined) return '';
@@ -64,21 +65,21 @@ function versionOf(file: string | undefined): string {
   }
 }
 
-function rulesIn(file: string): Rule[] {
+function readRules(file: string): Rule[] {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new StartError('NAMES', `the prohibited names cannot be read: ${messageOf(error)}`, {
+    throw new StartError('NAMES', `cannot read the prohibited names: ${messageOf(error)}`, {
       cause: error,
     });
   }
-  return text.split('\n').flatMap((line, at) => {
+  return text.split('\n').flatMap((line, index) => {
     if (/^\s*(#|$)/.test(line)) return [];
     try {
-      return [ruleIn(line)];
+      return [parseRule(line)];
     } catch (error) {
-      throw new StartError('NAMES', `${file}:${at + 1}: ${messageOf(error)}`, { cause: error });
+      throw new StartError('NAMES', `${file}:${index + 1}: ${messageOf(error)}`, { cause: error });
     }
   });
 }

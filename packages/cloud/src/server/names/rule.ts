@@ -1,11 +1,11 @@
-/** A line of the list of prohibited names. */
+/** Rule that prohibits names: one line of the file. */
 export interface Rule {
   readonly pattern: RegExp;
-  /** Why, for who is refused. */
+  /** Shown to the client whose name is rejected. */
   readonly reason: string | undefined;
 }
 
-/** A line that makes no sense; its message says why. */
+/** Thrown when a line is not a valid rule. */
 class RuleError extends Error {
   readonly code = 'RULE';
 
@@ -16,33 +16,36 @@ class RuleError extends Error {
 }
 
 /**
- * `root`, `prod-*`, `vm?` or `/^vm\d+$/i`, then the reason, if there is one. Names and globs stand for the whole name, in
- * whatever case: who may not have `root` may not have `Root`. A regular expression is taken as it is.
+ * Parses a line: a name, a glob (`prod-*`, `vm?`) or a regular expression (`/^vm\d+$/i`), and an optional reason. Names and
+ * globs match the whole name and ignore case. A regular expression is used as written.
+ * @throws RuleError
  */
-export function ruleIn(line: string): Rule {
+export function parseRule(line: string): Rule {
   const [, pattern = '', reason = ''] = /^(\S+)\s*(.*)$/.exec(line.trim()) ?? [];
-  return { pattern: patternOf(pattern), reason: reason === '' ? undefined : reason };
+  return { pattern: toPattern(pattern), reason: reason === '' ? undefined : reason };
 }
 
-function patternOf(text: string): RegExp {
+function toPattern(text: string): RegExp {
   const [, source, flags] = /^\/(.+)\/([a-z]*)$/.exec(text) ?? [];
-  if (source === undefined) return globOf(text);
+  if (source === undefined) return globToPattern(text);
   try {
     const pattern = new RegExp(source, flags);
-    // These keep a place between two uses, and would let every second one through.
-    if (pattern.global || pattern.sticky) throw new RuleError('the flags g and y have no meaning here');
+    // Patterns with these flags keep lastIndex between two tests, and would miss every second match.
+    if (pattern.global || pattern.sticky) throw new RuleError('the flags g and y are not supported');
     return pattern;
   } catch (error) {
     throw new RuleError(
-      `${text} is no regular expression: ${error instanceof Error ? error.message : error}`,
+      `${text} is not a valid regular expression: ${error instanceof Error ? error.message : error}`,
     );
   }
 }
 
-function globOf(text: string): RegExp {
-  const [strange] = /[^\w.*?-]/.exec(text) ?? [];
-  if (strange !== undefined)
-    throw new RuleError(`no name has a "${strange}" in it; write /${text}/ for a regular expression`);
+function globToPattern(text: string): RegExp {
+  const [invalid] = /[^\w.*?-]/.exec(text) ?? [];
+  if (invalid !== undefined)
+    throw new RuleError(
+      `"${invalid}" is not allowed in a name or glob; write /${text}/ for a regular expression`,
+    );
   const source = text.replaceAll('.', '\\.').replaceAll('*', '.*').replaceAll('?', '.');
   return new RegExp(`^${source}$`, 'i');
 }

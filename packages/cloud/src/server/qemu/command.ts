@@ -4,11 +4,11 @@ import type { QemuSettings } from './settings.ts';
 
 export type Accel = 'kvm' | 'tcg';
 
-/** A Unix socket's address has room for so many bytes, and a longer one fails where nobody looks for it. */
-const LONGEST_SOCKET = 107;
+/** Maximum length of a Unix socket path on Linux. A longer path fails only inside QEMU, with an unclear error. */
+const MAX_SOCKET_PATH_BYTES = 107;
 
-/** Where a machine has its files. */
-export class MachineFolder {
+/** Paths of the files of a machine. */
+export class MachineDir {
   readonly path: string;
 
   constructor(dir: string, id: string) {
@@ -19,7 +19,7 @@ export class MachineFolder {
     return join(this.path, 'pid');
   }
 
-  get monitor(): string {
+  get qmpSocket(): string {
     return join(this.path, 'qmp.sock');
   }
 
@@ -27,14 +27,15 @@ export class MachineFolder {
     return join(this.path, 'console.log');
   }
 
+  /** Returns whether the paths of QMP sockets in this directory are short enough. */
   static fits(dir: string): boolean {
-    const longest = new MachineFolder(dir, '00000000-0000-0000-0000-000000000000').monitor;
-    return Buffer.byteLength(longest) <= LONGEST_SOCKET;
+    const socket = new MachineDir(dir, '00000000-0000-0000-0000-000000000000').qmpSocket;
+    return Buffer.byteLength(socket) <= MAX_SOCKET_PATH_BYTES;
   }
 }
 
-/** What a machine is made of, whoever it is. */
-export function hardware(settings: QemuSettings, accel: Accel): string[] {
+/** Returns the arguments that all machines share. */
+export function hardwareArgs(settings: QemuSettings, accel: Accel): string[] {
   const { binary, cpus, memoryMb, cpu = accel === 'kvm' ? 'host' : 'max', args } = settings;
   return [
     '-nodefaults',
@@ -50,33 +51,33 @@ export function hardware(settings: QemuSettings, accel: Accel): string[] {
 }
 
 /**
- * The arguments for one machine. `-daemonize`: it outlives us, and the command returns once the machine is there.
- * `-pidfile` is QEMU's own lock: of two commands for the same machine the second fails.
+ * Returns the arguments of one machine. With `-daemonize`, QEMU outlives this process, and the command returns once the
+ * machine exists. QEMU locks its `-pidfile`, so that a second command for the same machine fails.
  */
-export function commandFor(machine: Machine, settings: QemuSettings, accel: Accel): string[] {
+export function machineArgs(machine: Machine, settings: QemuSettings, accel: Accel): string[] {
   const { image, imageFormat, dir } = settings;
-  const folder = new MachineFolder(dir, machine.id);
+  const files = new MachineDir(dir, machine.id);
   return [
-    ...markOf(machine.id),
+    ...identityArgs(machine.id),
     ...['-name', machine.name],
-    ...hardware(settings, accel),
-    ...['-chardev', `file,id=console,path=${option(folder.console)},append=on`],
+    ...hardwareArgs(settings, accel),
+    ...['-chardev', `file,id=console,path=${escapeOption(files.console)},append=on`],
     ...['-serial', 'chardev:console'],
-    ...['-qmp', `unix:${option(folder.monitor)},server=on,wait=off`],
-    ...['-pidfile', folder.pid],
+    ...['-qmp', `unix:${escapeOption(files.qmpSocket)},server=on,wait=off`],
+    ...['-pidfile', files.pid],
     ...(image === undefined
       ? []
-      : ['-drive', `file=${option(image)},format=${imageFormat},snapshot=on,if=virtio`]),
+      : ['-drive', `file=${escapeOption(image)},format=${imageFormat},snapshot=on,if=virtio`]),
     '-daemonize',
   ];
 }
 
-/** By which a process is known to be that machine's, among all that run here. */
-export function markOf(id: string): readonly [string, string] {
+/** Returns the arguments that identify the process of a machine among all processes of the host. */
+export function identityArgs(id: string): readonly [string, string] {
   return ['-uuid', id];
 }
 
-/** In QEMU's options a comma begins the next one, and two are a comma. */
-function option(value: string): string {
+/** Escapes a value for a QEMU option list, in which a comma is a separator and two commas are a literal comma. */
+function escapeOption(value: string): string {
   return value.replaceAll(',', ',,');
 }

@@ -3,53 +3,54 @@ import { accessSync, constants } from 'node:fs';
 import { promisify } from 'node:util';
 import { messageOf, systemCode } from '@vmwright/core';
 import { StartError } from '../errors.ts';
-import { type Accel, hardware } from './command.ts';
+import { type Accel, hardwareArgs } from './command.ts';
 import type { QemuSettings } from './settings.ts';
 
+/** Debian packages of the QEMU programs. */
 const PACKAGES: Readonly<Record<string, string>> = {
   'qemu-system-x86_64': 'qemu-system-x86',
   'qemu-system-aarch64': 'qemu-system-arm',
 };
 
-const PROBE_MS = 20_000;
+const PROBE_TIMEOUT_MS = 20_000;
 
 /**
- * The version of QEMU that would be run.
- * @throws StartError that says how to get it
+ * Returns the version line of the QEMU program.
+ * @throws StartError if the program is missing or does not run
  */
 export async function versionOf(binary: string): Promise<string> {
   try {
-    const { stdout } = await promisify(execFile)(binary, ['--version'], { timeout: PROBE_MS });
+    const { stdout } = await promisify(execFile)(binary, ['--version'], { timeout: PROBE_TIMEOUT_MS });
     return stdout.split('\n', 1)[0] ?? '';
   } catch (error) {
-    const missing = systemCode(error) === 'ENOENT';
+    const isMissing = systemCode(error) === 'ENOENT';
     const name = PACKAGES[binary];
     const install = name === undefined ? '' : ` (on Debian: apt-get install ${name})`;
     throw new StartError(
       'DRIVER',
-      missing
-        ? `the driver qemu needs ${binary}, which is not there; install it${install}, or name another by qemu.binary in the --config file`
-        : `${binary} does not run: ${messageOf(error)}`,
+      isMissing
+        ? `the qemu driver needs ${binary}, which is not installed; install it${install}, or set qemu.binary in the --config file`
+        : `cannot run ${binary}: ${messageOf(error)}`,
       { cause: error },
     );
   }
 }
 
 /**
- * How machines are to run here. KVM is tried and not only looked for: in a machine that is itself virtual, the device may
- * be there and a CPU still not come up.
- * @throws StartError when the one that is demanded does not work
+ * Returns the accelerator to use. Starts a machine to test KVM, because on a virtual host /dev/kvm may exist and not work.
+ * @throws StartError if `accel` is `kvm` and KVM does not work
  */
 export function accelFor(settings: QemuSettings): Accel {
   if (settings.accel === 'tcg') return 'tcg';
-  const why = whyNoKvm(settings);
-  if (why === undefined) return 'kvm';
+  const kvmError = testKvm(settings);
+  if (kvmError === undefined) return 'kvm';
   if (settings.accel === 'kvm')
-    throw new StartError('DRIVER', `qemu.accel is kvm, which does not work here: ${why}`);
+    throw new StartError('DRIVER', `qemu.accel is kvm, but KVM does not work on this host: ${kvmError}`);
   return 'tcg';
 }
 
-function whyNoKvm(settings: QemuSettings): string | undefined {
+/** Returns why KVM does not work; undefined if it works. */
+function testKvm(settings: QemuSettings): string | undefined {
   try {
     accessSync('/dev/kvm', constants.R_OK | constants.W_OK);
   } catch (error) {
@@ -57,13 +58,13 @@ function whyNoKvm(settings: QemuSettings): string | undefined {
   }
   const { status, stderr, error } = spawnSync(
     settings.binary,
-    [...hardware(settings, 'kvm'), '-S', '-qmp', 'stdio'],
+    [...hardwareArgs(settings, 'kvm'), '-S', '-qmp', 'stdio'],
     {
       input: '{"execute":"qmp_capabilities"}\n{"execute":"quit"}\n',
       encoding: 'utf8',
-      timeout: PROBE_MS,
+      timeout: PROBE_TIMEOUT_MS,
     },
   );
   if (status === 0) return undefined;
-  return error?.message ?? (stderr.trim().split('\n').at(-1) || `it ended with ${status}`);
+  return error?.message ?? (stderr.trim().split('\n').at(-1) || `QEMU exited with ${status}`);
 }

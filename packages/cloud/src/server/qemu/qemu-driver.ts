@@ -1,34 +1,36 @@
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { type Clock, type Logger, messageOf, wait } from '@vmwright/core';
+import type { Logger } from '@vmwright/core';
+import { type Clock, messageOf, wait } from '@vmwright/core';
 import { isRecord } from '../../api/record.ts';
 import { StartError } from '../errors.ts';
 import type { Driver, Machine, Observation } from '../machines/driver.ts';
-import { type Accel, commandFor, MachineFolder } from './command.ts';
-import { askMonitor } from './monitor.ts';
+import { type Accel, MachineDir, machineArgs } from './command.ts';
 import { accelFor, versionOf } from './probe.ts';
-import { isMachine, pidIn, processesOf } from './processes.ts';
-import { Samples } from './samples.ts';
+import { isProcessOf, processesOf, readPid } from './processes.ts';
+import { executeQmp } from './qmp.ts';
+import { Sampler } from './sampler.ts';
 import type { QemuSettings } from './settings.ts';
 
-/** How long a machine may take to quit when asked to, before it is killed. */
-const QUIT_MS = 5_000;
-const LOOK_EVERY_MS = 50;
-/** To start one, QEMU reserves its memory and opens its disks; more at a time only slow each other down. */
-const STARTS_AT_A_TIME = 4;
+/** How long QEMU may take to quit before it is killed. */
+const QUIT_TIMEOUT_MS = 5_000;
+const POLL_INTERVAL_MS = 50;
+/** Maximum number of concurrent starts: each reserves memory and opens disks, and more only slow each other down. */
+const MAX_CONCURRENT_STARTS = 4;
 
 /**
- * Real machines: a QEMU process each, which goes on when the cloud ends and is found again by its folder and its mark.
+ * Driver that runs a QEMU process per machine. Processes keep running when the cloud exits, and are found again by their pid
+ * file and command line.
  *
- * Guarantees: never two processes for a machine (QEMU locks its pid file); after `stop` there is none.
+ * Guarantees: a machine never has two processes (QEMU locks its pid file), and none after `stop`.
  */
 export class QemuDriver implements Driver {
   readonly name = 'qemu';
   readonly #settings: QemuSettings;
   readonly #accel: Accel;
   readonly #clock: Clock;
-  readonly #samples: Samples;
+  readonly #sampler: Sampler;
   readonly #waiting: (() => void)[] = [];
   #starting = 0;
 
@@ -36,14 +38,14 @@ export class QemuDriver implements Driver {
     this.#settings = settings;
     this.#accel = accel;
     this.#clock = clock;
-    this.#samples = new Samples({
+    this.#sampler = new Sampler({
       clock,
       cpus: settings.cpus,
-      look: (machine, signal) => this.#look(machine, signal),
+      inspect: (machine, signal) => this.#inspect(machine, signal),
     });
   }
 
-  /** @throws StartError where machines cannot be run */
+  /** @throws StartError if machines cannot run on this host */
   static async open(
     settings: QemuSettings,
     { clock, log }: { clock: Clock; log: Logger },
@@ -52,15 +54,15 @@ export class QemuDriver implements Driver {
     if (!existsSync('/proc/self/stat'))
       throw new StartError(
         'DRIVER',
-        'the driver qemu needs Linux: it finds its machines, and their CPU use, in /proc',
+        'the qemu driver needs Linux: it reads processes and CPU times from /proc',
       );
     const version = await versionOf(binary);
     if (image !== undefined && !existsSync(image))
-      throw new StartError('DRIVER', `qemu.image: there is no file ${image}`);
-    if (!MachineFolder.fits(dir)) {
+      throw new StartError('DRIVER', `qemu.image: ${image} does not exist`);
+    if (!MachineDir.fits(dir)) {
       throw new StartError(
         'DRIVER',
-        `qemu.dir: ${dir} is too long a path; a monitor's socket in it would not have the room that the system gives it`,
+        `qemu.dir: the path ${dir} is too long for a Unix socket in it; use a shorter path`,
       );
     }
     try {
@@ -69,25 +71,25 @@ export class QemuDriver implements Driver {
       throw new StartError('DRIVER', `qemu.dir: ${messageOf(error)}`, { cause: error });
     }
     const accel = accelFor(settings);
-    log.info({ version, accel, dir }, 'machines are run by QEMU');
+    log.info({ version, accel, dir }, 'Using QEMU');
     return new QemuDriver(settings, accel, clock);
   }
 
   async start(machine: Machine, signal: AbortSignal): Promise<void> {
-    const folder = new MachineFolder(this.#settings.dir, machine.id);
-    await this.#slot();
+    const files = new MachineDir(this.#settings.dir, machine.id);
+    await this.#acquireStartSlot();
     try {
       signal.throwIfAborted();
-      if (this.#pidOf(machine) !== undefined) return; // started before a restart of ours
-      mkdirSync(folder.path, { recursive: true });
-      await promisify(execFile)(this.#settings.binary, commandFor(machine, this.#settings, this.#accel), {
+      if (this.#pidOf(machine) !== undefined) return; // already started before this process was restarted
+      mkdirSync(files.path, { recursive: true });
+      await promisify(execFile)(this.#settings.binary, machineArgs(machine, this.#settings, this.#accel), {
         signal,
       });
     } catch (error) {
-      // Of two starts the second fails; the machine is there all the same.
+      // Of two concurrent starts one fails, but the machine runs.
       if (this.#pidOf(machine) !== undefined) return;
       if (signal.aborted) throw error;
-      throw new Error(`QEMU has not started: ${saidBy(error)}`, { cause: error });
+      throw new Error(`QEMU failed to start: ${stderrOf(error)}`, { cause: error });
     } finally {
       this.#starting -= 1;
       this.#waiting.shift()?.();
@@ -95,69 +97,71 @@ export class QemuDriver implements Driver {
   }
 
   async stop(machine: Machine, signal: AbortSignal): Promise<void> {
-    const folder = new MachineFolder(this.#settings.dir, machine.id);
-    this.#samples.drop(machine.id);
-    if (existsSync(folder.monitor)) await askMonitor(folder.monitor, 'quit', signal).catch(() => undefined);
-    const patience = this.#clock.now() + QUIT_MS;
-    while (processesOf(machine.id).length > 0 && this.#clock.now() < patience)
-      await wait(this.#clock, LOOK_EVERY_MS, signal);
-    // The folder goes first: a start that a killed cloud has left behind fails without it. What has passed that by then
-    // is seen among the processes.
-    rmSync(folder.path, { recursive: true, force: true });
+    const files = new MachineDir(this.#settings.dir, machine.id);
+    this.#sampler.stop(machine.id);
+    if (existsSync(files.qmpSocket)) await executeQmp(files.qmpSocket, 'quit', signal).catch(() => undefined);
+    const deadline = this.#clock.now() + QUIT_TIMEOUT_MS;
+    while (processesOf(machine.id).length > 0 && this.#clock.now() < deadline)
+      await wait(this.#clock, POLL_INTERVAL_MS, signal);
+    // Remove the directory before killing: a start that a killed cloud process left behind fails without it. A start that got
+    // further has a process, which the loop below finds.
+    rmSync(files.path, { recursive: true, force: true });
     for (;;) {
-      const left = processesOf(machine.id);
-      if (left.length === 0) break;
-      for (const pid of left) kill(pid);
-      await wait(this.#clock, LOOK_EVERY_MS, signal);
+      const pids = processesOf(machine.id);
+      if (pids.length === 0) break;
+      for (const pid of pids) kill(pid);
+      await wait(this.#clock, POLL_INTERVAL_MS, signal);
     }
-    rmSync(folder.path, { recursive: true, force: true }); // its last words may have made some of it anew
+    rmSync(files.path, { recursive: true, force: true }); // a dying process may have recreated files
   }
 
   observe(machine: Machine): Observation {
-    return this.#samples.of(machine);
+    return this.#sampler.get(machine);
   }
 
   async close(): Promise<void> {
-    await this.#samples.close();
+    await this.#sampler.close();
   }
 
-  async #look(machine: Machine, signal: AbortSignal) {
-    const folder = new MachineFolder(this.#settings.dir, machine.id);
+  async #inspect(machine: Machine, signal: AbortSignal) {
+    const files = new MachineDir(this.#settings.dir, machine.id);
     const pid = this.#pidOf(machine);
     if (pid === undefined)
       return {
         pid,
         state: 'failed',
-        message: `its process has ended; the console log is ${folder.console}`,
+        message: `the QEMU process has exited; see the console log ${files.console}`,
       } as const;
-    const status = await askMonitor(folder.monitor, 'query-status', signal);
-    const said = isRecord(status) ? String(status.status) : 'unknown';
-    if (said === 'running') return { pid, state: 'running' } as const;
-    if (said === 'prelaunch' || said === 'inmigrate') return { pid, state: 'building' } as const;
-    return { pid, state: 'failed', message: `QEMU says that it is "${said}"` } as const;
+    const status = await executeQmp(files.qmpSocket, 'query-status', signal);
+    const runState = isRecord(status) ? String(status.status) : 'unknown';
+    if (runState === 'running') return { pid, state: 'running' } as const;
+    if (runState === 'prelaunch' || runState === 'inmigrate') return { pid, state: 'building' } as const;
+    return { pid, state: 'failed', message: `QEMU reports the run state "${runState}"` } as const;
   }
 
   #pidOf({ id }: Machine): number | undefined {
-    const pid = pidIn(new MachineFolder(this.#settings.dir, id).pid);
-    if (pid !== undefined && isMachine(pid, id)) return pid;
-    return processesOf(id)[0]; // it may have been started with another `dir`
+    const pid = readPid(new MachineDir(this.#settings.dir, id).pid);
+    if (pid !== undefined && isProcessOf(pid, id)) return pid;
+    return processesOf(id)[0]; // the machine may have been started with another `dir`
   }
 
-  async #slot(): Promise<void> {
-    if (this.#starting >= STARTS_AT_A_TIME) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  async #acquireStartSlot(): Promise<void> {
+    if (this.#starting >= MAX_CONCURRENT_STARTS)
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#starting += 1;
   }
 }
 
-function saidBy(error: unknown): string {
-  const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
-  return said === '' ? messageOf(error) : (said.split('\n').at(-1) ?? said);
+/** Returns the last line that a failed command wrote to standard error, or else the error message. */
+function stderrOf(error: unknown): string {
+  const stderr = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : '';
+  return stderr === '' ? messageOf(error) : (stderr.split('\n').at(-1) ?? stderr);
 }
 
 function kill(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended by itself meanwhile.
+    // The process has already exited.
   }
 }

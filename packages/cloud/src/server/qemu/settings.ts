@@ -1,24 +1,24 @@
-/** How QEMU is run. */
+/** Settings of the QEMU driver. */
 export interface QemuSettings {
-  /** Its name on the PATH, or its path. */
+  /** Name on the PATH, or path, of the QEMU program. */
   readonly binary: string;
-  /** Where each machine has a folder: its console log, its process id, its monitor. */
+  /** Directory with one subdirectory per machine for its console log, pid file and QMP socket. */
   readonly dir: string;
   readonly memoryMb: number;
   readonly cpus: number;
-  /** `auto`: KVM if it works here, else emulation. */
+  /** `auto` uses KVM if it works on this host, otherwise emulation (TCG). */
   readonly accel: 'auto' | 'kvm' | 'tcg';
-  /** `host`, `max`, … @default `host` with KVM, `max` without */
+  /** CPU model. @default `host` with KVM, `max` without */
   readonly cpu: string | undefined;
-  /** A disk image; machines read it and never write to it. Without, machines stop in their firmware. */
+  /** Disk image, which machines never write to. Without an image, machines stop in their firmware. */
   readonly image: string | undefined;
   /** @default 'raw' */
   readonly imageFormat: 'raw' | 'qcow2';
-  /** More arguments, as they are. */
+  /** Additional QEMU arguments. */
   readonly args: readonly string[];
 }
 
-/** The emulator for machines of this computer's own kind. */
+/** Returns the QEMU program for the architecture of this host. */
 export function defaultBinary(arch = process.arch): string {
   return arch === 'arm64' ? 'qemu-system-aarch64' : 'qemu-system-x86_64';
 }

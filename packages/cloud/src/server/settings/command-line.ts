@@ -1,26 +1,27 @@
 import { parseArgs } from 'node:util';
 import { isLevel, LEVELS, messageOf } from '@vmwright/core';
 import { StartError } from '../errors.ts';
-import { type Address, fileSettings, type Settings } from './settings.ts';
+import { type Address, readConfigFile, type Settings } from './settings.ts';
 
 export const HELP = `vmwright-cloud serve [options]
 
-A private cloud: a REST API for virtual machines. Its own description is served at /openapi.json.
+Runs a private cloud: a REST API for virtual machines, described by its OpenAPI document at /openapi.json.
 
-  --listen host:port   where to serve; port 0 for any that is free      (127.0.0.1:8480)
-  --data file          where the servers are kept, a SQLite file        (vmwright-cloud.sqlite)
-  --keys file          the API keys, one a line                         (or CLOUD_API_KEYS, divided by commas)
-  --prohibited file    names that no server may have, a rule a line     (none)
-  --driver name        what runs the machines: simulated or qemu        (simulated)
-  --config file        JSON with the details of drivers and times       (defaults)
-  --tls-cert file      serve HTTPS with this certificate (PEM) …
-  --tls-key file       … and its key
+Options (defaults in parentheses):
+  --listen host:port   address to listen on; port 0 chooses a free port (127.0.0.1:8480)
+  --data file          SQLite database file                             (vmwright-cloud.sqlite)
+  --keys file          API keys, one per line                           (comma-separated keys in CLOUD_API_KEYS)
+  --prohibited file    prohibited server names, one rule per line       (none)
+  --driver name        driver that runs the machines: simulated or qemu (simulated)
+  --config file        JSON file with driver settings and intervals     (built-in defaults)
+  --tls-cert file      certificate (PEM); enables HTTPS, needs --tls-key
+  --tls-key file       private key (PEM) of the certificate
   --log-level level    ${LEVELS.join(', ').padEnd(40)}         (info)
-  --enable-faults      let requests to /faults make the API misbehave: for tests only
-  --help               this page
+  --enable-faults      enable fault injection through /faults; for tests only
+  --help               show this help
 
-The audit log goes to standard output, everything else to standard error. SIGHUP reads keys, prohibited names and
-certificate again; SIGTERM answers what is under way and ends. Machines outlive the cloud's process.
+The audit log is written to standard output, the server log to standard error. SIGHUP reloads API keys, prohibited
+names and the TLS certificate. SIGTERM finishes pending requests and exits. Machines keep running after the exit.
 `;
 
 const OPTIONS = {
@@ -38,31 +39,32 @@ const OPTIONS = {
 } as const;
 
 /**
- * What a command line asks for; undefined for the help page.
- * @throws StartError for what makes no sense
+ * Parses the command line and the environment, and reads the config file. Returns undefined for `--help`.
+ * @throws StartError
  */
-export function settingsFrom(
+export function parseSettings(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): Settings | undefined {
-  const { values, positionals } = parsed(args);
+  const { values, positionals } = parseFlags(args);
   if (values.help) return undefined;
   const [command, ...more] = positionals;
   if (command !== 'serve' || more.length > 0)
-    throw wrong(
-      command === undefined ? 'say what to do' : `"${[command, ...more].join(' ')}" is nothing to do`,
+    throw usageError(
+      command === undefined ? 'missing command' : `unknown command "${[command, ...more].join(' ')}"`,
     );
   const { driver, 'log-level': logLevel, 'tls-cert': certificateFile, 'tls-key': keyFile } = values;
   if (driver !== 'simulated' && driver !== 'qemu')
-    throw wrong(`--driver is simulated or qemu, not "${driver}"`);
-  if (!isLevel(logLevel)) throw wrong(`--log-level is one of ${LEVELS.join(', ')}, not "${logLevel}"`);
+    throw usageError(`--driver must be simulated or qemu, not "${driver}"`);
+  if (!isLevel(logLevel))
+    throw usageError(`--log-level must be one of ${LEVELS.join(', ')}, not "${logLevel}"`);
   if (values.data === '' || values.data === ':memory:')
-    throw wrong(`--data is a file, which outlives the process, not "${values.data}"`);
+    throw usageError(`--data must be a persistent file, not "${values.data}"`);
   if ((certificateFile === undefined) !== (keyFile === undefined))
-    throw wrong('--tls-cert and --tls-key go together');
+    throw usageError('--tls-cert and --tls-key must be set together');
   return {
-    ...fileSettings(values.config, values.data),
-    listen: addressIn(values.listen),
+    ...readConfigFile(values.config, values.data),
+    listen: parseAddress(values.listen),
     data: values.data,
     keysFile: values.keys,
     keys: env.CLOUD_API_KEYS,
@@ -74,22 +76,22 @@ export function settingsFrom(
   };
 }
 
-function parsed(args: readonly string[]) {
+function parseFlags(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    // Node goes on about arguments that begin with a dash.
-    throw wrong(messageOf(error).split('. ', 1)[0] ?? '');
+    // Keeps the first sentence; Node adds advice about arguments that start with a dash.
+    throw usageError(messageOf(error).split('. ', 1)[0] ?? '');
   }
 }
 
-function addressIn(text: string): Address {
+function parseAddress(text: string): Address {
   const [, host, digits] = /^(.+):(\d{1,5})$/.exec(text) ?? [];
   const port = Number(digits);
-  if (host === undefined || !(port <= 65_535)) throw wrong(`--listen is host:port, not "${text}"`);
+  if (host === undefined || !(port <= 65_535)) throw usageError(`--listen must be host:port, not "${text}"`);
   return { host: host.replace(/^\[(.*)\]$/, '$1'), port };
 }
 
-function wrong(what: string): StartError {
-  return new StartError('SETTINGS', `${what}; see vmwright-cloud --help`);
+function usageError(message: string): StartError {
+  return new StartError('SETTINGS', `${message}; see vmwright-cloud --help`);
 }

@@ -2,65 +2,65 @@ import { isRecord } from '../../api/record.ts';
 import { StartError } from '../errors.ts';
 import type { Range } from '../simulated/model.ts';
 
-/** The fields of an object in the config file, read one by one; what nobody has read at the end is a mistake in it. */
+/** Validating reader of an object in the config file. `end` rejects the fields that were not read. */
 export class Fields {
   readonly #path: string;
   readonly #fields: Readonly<Record<string, unknown>>;
   readonly #read = new Set<string>();
 
-  /** @param path as it reads in a complaint: `cloud.json: simulated` */
+  /** @param path prefix of error messages, such as `cloud.json: simulated` */
   constructor(path: string, value: unknown) {
-    if (!isRecord(value)) throw new StartError('SETTINGS', `${path} is not an object`);
+    if (!isRecord(value)) throw new StartError('SETTINGS', `${path} must be an object`);
     this.#path = path;
     this.#fields = value;
   }
 
-  number(name: string, otherwise: number, { min, max }: Range): number {
-    const value = this.#take(name) ?? otherwise;
+  number(name: string, fallback: number, { min, max }: Range): number {
+    const value = this.#take(name) ?? fallback;
     if (typeof value === 'number' && value >= min && value <= max) return value;
-    const bounds = max === Number.POSITIVE_INFINITY ? `from ${min} on` : `from ${min} to ${max}`;
-    throw this.#wrong(name, `a number ${bounds}`, value);
+    const bounds = max === Number.POSITIVE_INFINITY ? `of at least ${min}` : `from ${min} to ${max}`;
+    throw this.#invalid(name, `a number ${bounds}`, value);
   }
 
-  integer(name: string, otherwise: number, range: Range): number {
-    const value = this.number(name, otherwise, range);
+  integer(name: string, fallback: number, range: Range): number {
+    const value = this.number(name, fallback, range);
     if (Number.isSafeInteger(value)) return value;
-    throw this.#wrong(name, 'a whole number', value);
+    throw this.#invalid(name, 'an integer', value);
   }
 
-  text(name: string): string | undefined {
+  string(name: string): string | undefined {
     const value = this.#take(name);
     if (value === undefined || (typeof value === 'string' && value !== '')) return value;
-    throw this.#wrong(name, 'a text', value);
+    throw this.#invalid(name, 'a non-empty string', value);
   }
 
-  texts(name: string): readonly string[] {
+  strings(name: string): readonly string[] {
     const value = this.#take(name) ?? [];
     if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value;
-    throw this.#wrong(name, 'a list of texts', value);
+    throw this.#invalid(name, 'an array of strings', value);
   }
 
   choice<const T extends string>(name: string, choices: readonly T[]): T | undefined {
     const value = this.#take(name);
     const found = choices.find((choice) => choice === value);
     if (value === undefined || found !== undefined) return found;
-    throw this.#wrong(name, `one of ${choices.join(', ')}`, value);
+    throw this.#invalid(name, `one of ${choices.join(', ')}`, value);
   }
 
-  /** `{"min": 1, "max": 2}`, of numbers within some bounds. */
-  range(name: string, otherwise: Range, bounds: Range): Range {
-    return this.object(name, (fields) => fields.ownRange(otherwise, bounds));
+  /** Reads an object such as `{"min": 1, "max": 2}` whose numbers are within `bounds`. */
+  range(name: string, fallback: Range, bounds: Range): Range {
+    return this.object(name, (fields) => fields.ownRange(fallback, bounds));
   }
 
-  /** `min` and `max` among others. */
-  ownRange(otherwise: Range, bounds: Range): Range {
-    const min = this.number('min', otherwise.min, bounds);
-    const max = this.number('max', Math.max(otherwise.max, min), bounds);
-    if (min > max) throw new StartError('SETTINGS', `${this.#path}: min is above max`);
+  /** Reads `min` and `max` of this object, which may have other fields too. */
+  ownRange(fallback: Range, bounds: Range): Range {
+    const min = this.number('min', fallback.min, bounds);
+    const max = this.number('max', Math.max(fallback.max, min), bounds);
+    if (min > max) throw new StartError('SETTINGS', `${this.#path}: min is greater than max`);
     return { min, max };
   }
 
-  /** The fields of one within; an empty one where there is none. */
+  /** Reads a nested object. A missing object is read as an empty one. */
   object<T>(name: string, read: (fields: Fields) => T): T {
     const fields = new Fields(`${this.#path}: ${name}`, this.#take(name) ?? {});
     const result = read(fields);
@@ -68,12 +68,12 @@ export class Fields {
     return result;
   }
 
-  /** @throws StartError for a field that nobody wanted */
+  /** @throws StartError if the object has a field that was not read */
   end(): void {
     const unknown = Object.keys(this.#fields).find((name) => !this.#read.has(name));
     if (unknown === undefined) return;
     const known = [...this.#read].join(', ');
-    throw new StartError('SETTINGS', `${this.#path}: "${unknown}" means nothing here; there are: ${known}`);
+    throw new StartError('SETTINGS', `${this.#path}: unknown field "${unknown}"; known fields: ${known}`);
   }
 
   #take(name: string): unknown {
@@ -81,7 +81,10 @@ export class Fields {
     return this.#fields[name];
   }
 
-  #wrong(name: string, what: string, value: unknown): StartError {
-    return new StartError('SETTINGS', `${this.#path}: "${name}" is ${what}, not ${JSON.stringify(value)}`);
+  #invalid(name: string, expected: string, value: unknown): StartError {
+    return new StartError(
+      'SETTINGS',
+      `${this.#path}: "${name}" must be ${expected}, not ${JSON.stringify(value)}`,
+    );
   }
 }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { temporaryFolder } from '@vmwright/testbed';
 import { describe, expect, test } from 'vitest';
 import { StartError } from '../errors.ts';
-import { HELP, settingsFrom } from './command-line.ts';
+import { HELP, parseSettings } from './command-line.ts';
 
 async function fileWith(config: unknown): Promise<string> {
   const file = join(await temporaryFolder('settings'), 'cloud.json');
@@ -12,8 +12,8 @@ async function fileWith(config: unknown): Promise<string> {
 }
 
 describe('the command line', () => {
-  test('has a default for everything', () => {
-    expect(settingsFrom(['serve'], { CLOUD_API_KEYS: 'k' })).toMatchObject({
+  test('has a default for every setting', () => {
+    expect(parseSettings(['serve'], { CLOUD_API_KEYS: 'k' })).toMatchObject({
       listen: { host: '127.0.0.1', port: 8480 },
       data: 'vmwright-cloud.sqlite',
       keys: 'k',
@@ -29,7 +29,7 @@ describe('the command line', () => {
     });
   });
 
-  test('sets each of them', () => {
+  test('sets every setting', () => {
     const all = [
       '--listen',
       '[::1]:0',
@@ -42,7 +42,7 @@ describe('the command line', () => {
       'qemu',
     ];
     expect(
-      settingsFrom(['serve', ...all, '--log-level=debug', '--keys', 'f', '--data', '/d/x'], {}),
+      parseSettings(['serve', ...all, '--log-level=debug', '--keys', 'f', '--data', '/d/x'], {}),
     ).toMatchObject({
       listen: { host: '::1', port: 0 },
       tls: { certificateFile: 'c', keyFile: 'k' },
@@ -55,32 +55,41 @@ describe('the command line', () => {
   });
 
   test.for([
-    [[], 'say what to do; see vmwright-cloud --help'],
-    [['run'], '"run" is nothing to do; see vmwright-cloud --help'],
-    [['serve', 'me'], '"serve me" is nothing to do; see vmwright-cloud --help'],
+    [[], 'missing command; see vmwright-cloud --help'],
+    [['run'], 'unknown command "run"; see vmwright-cloud --help'],
+    [['serve', 'me'], 'unknown command "serve me"; see vmwright-cloud --help'],
     [['serve', '--prot', '1'], "Unknown option '--prot'; see vmwright-cloud --help"],
     [['serve', '--data'], "Option '--data <value>' argument missing; see vmwright-cloud --help"],
-    [['serve', '--data='], '--data is a file, which outlives the process, not ""; see vmwright-cloud --help'],
+    [['serve', '--data='], '--data must be a persistent file, not ""; see vmwright-cloud --help'],
     [
       ['serve', '--data', ':memory:'],
-      '--data is a file, which outlives the process, not ":memory:"; see vmwright-cloud --help',
+      '--data must be a persistent file, not ":memory:"; see vmwright-cloud --help',
     ],
-    [['serve', '--listen', '8480'], '--listen is host:port, not "8480"; see vmwright-cloud --help'],
-    [['serve', '--listen', 'a:65536'], '--listen is host:port, not "a:65536"; see vmwright-cloud --help'],
-    [['serve', '--driver', 'xen'], '--driver is simulated or qemu, not "xen"; see vmwright-cloud --help'],
+    [['serve', '--listen', '8480'], '--listen must be host:port, not "8480"; see vmwright-cloud --help'],
+    [
+      ['serve', '--listen', 'a:65536'],
+      '--listen must be host:port, not "a:65536"; see vmwright-cloud --help',
+    ],
+    [
+      ['serve', '--driver', 'xen'],
+      '--driver must be simulated or qemu, not "xen"; see vmwright-cloud --help',
+    ],
     [
       ['serve', '--log-level', 'loud'],
-      '--log-level is one of debug, info, warn, error, not "loud"; see vmwright-cloud --help',
+      '--log-level must be one of debug, info, warn, error, not "loud"; see vmwright-cloud --help',
     ],
-    [['serve', '--tls-cert', 'c'], '--tls-cert and --tls-key go together; see vmwright-cloud --help'],
-  ] as const)('%j is refused: %s', ([args, sentence]) => {
-    expect(() => settingsFrom(args, {})).toThrow(new StartError('SETTINGS', sentence));
+    [
+      ['serve', '--tls-cert', 'c'],
+      '--tls-cert and --tls-key must be set together; see vmwright-cloud --help',
+    ],
+  ] as const)('%j is rejected: %s', ([args, message]) => {
+    expect(() => parseSettings(args, {})).toThrow(new StartError('SETTINGS', message));
   });
 
-  test('tells of every option it has', () => {
-    expect(settingsFrom(['--help'], {})).toBeUndefined();
-    const told = [...HELP.matchAll(/^ {2}--([a-z-]+)/gm)].map(([, name]) => name);
-    expect(told).toEqual([
+  test('--help lists every option', () => {
+    expect(parseSettings(['--help'], {})).toBeUndefined();
+    const listed = [...HELP.matchAll(/^ {2}--([a-z-]+)/gm)].map(([, name]) => name);
+    expect(listed).toEqual([
       ...['listen', 'data', 'keys', 'prohibited', 'driver', 'config', 'tls-cert', 'tls-key', 'log-level'],
       ...['enable-faults', 'help'],
     ]);
@@ -88,19 +97,19 @@ describe('the command line', () => {
 });
 
 describe('the config file', () => {
-  test('sets what it names, and its paths are seen from its folder', async () => {
+  test('overrides the defaults, and its paths are relative to its directory', async () => {
     const file = await fileWith({
       keepKeysMs: 1_000,
       simulated: { seed: 7, bootMs: { min: 1, max: 2 }, cpu: { min: 50 } },
       qemu: { binary: 'bin/qemu', image: 'disk.img', dir: '/m', cpus: 2, args: ['-L', 'x'] },
     });
-    const folder = dirname(file);
-    expect(settingsFrom(['serve', '--config', file], {})).toMatchObject({
+    const dir = dirname(file);
+    expect(parseSettings(['serve', '--config', file], {})).toMatchObject({
       keepKeysMs: 1_000,
       simulated: { seed: 7, bootMs: { min: 1, max: 2 }, cpu: { min: 50, max: 80 }, failureProbability: 0 },
       qemu: {
-        binary: join(folder, 'bin/qemu'),
-        image: join(folder, 'disk.img'),
+        binary: join(dir, 'bin/qemu'),
+        image: join(dir, 'disk.img'),
         dir: '/m',
         cpus: 2,
         args: ['-L', 'x'],
@@ -109,32 +118,32 @@ describe('the config file', () => {
   });
 
   test.for([
-    [[], ' is not an object'],
-    ['{', 'the config cannot be read: '],
+    [[], ' must be an object'],
+    ['{', 'cannot read the config file: '],
     [
       { keepKeys: 1 },
-      ': "keepKeys" means nothing here; there are: keepKeysMs, observeEveryMs, graceMs, simulated, qemu',
+      ': unknown field "keepKeys"; known fields: keepKeysMs, observeEveryMs, graceMs, simulated, qemu',
     ],
-    [{ keepKeysMs: '7d' }, ': "keepKeysMs" is a number from 0 on, not "7d"'],
-    [{ simulated: 5 }, ': simulated is not an object'],
+    [{ keepKeysMs: '7d' }, ': "keepKeysMs" must be a number of at least 0, not "7d"'],
+    [{ simulated: 5 }, ': simulated must be an object'],
     [
       { simulated: { failureProbability: 2 } },
-      ': simulated: "failureProbability" is a number from 0 to 1, not 2',
+      ': simulated: "failureProbability" must be a number from 0 to 1, not 2',
     ],
-    [{ simulated: { seed: 1.5 } }, ': simulated: "seed" is a whole number, not 1.5'],
-    [{ simulated: { bootMs: { min: 5, max: 1 } } }, ': simulated: bootMs: min is above max'],
-    [{ simulated: { cpu: { min: -1 } } }, ': simulated: cpu: "min" is a number from 0 to 100, not -1'],
-    [{ qemu: { accel: 'hax' } }, ': qemu: "accel" is one of auto, kvm, tcg, not "hax"'],
-    [{ qemu: { args: 'x' } }, ': qemu: "args" is a list of texts, not "x"'],
-    [{ qemu: { binary: '' } }, ': qemu: "binary" is a text, not ""'],
-  ] as const)('%j is refused: %s', async ([config, sentence]) => {
+    [{ simulated: { seed: 1.5 } }, ': simulated: "seed" must be an integer, not 1.5'],
+    [{ simulated: { bootMs: { min: 5, max: 1 } } }, ': simulated: bootMs: min is greater than max'],
+    [{ simulated: { cpu: { min: -1 } } }, ': simulated: cpu: "min" must be a number from 0 to 100, not -1'],
+    [{ qemu: { accel: 'hax' } }, ': qemu: "accel" must be one of auto, kvm, tcg, not "hax"'],
+    [{ qemu: { args: 'x' } }, ': qemu: "args" must be an array of strings, not "x"'],
+    [{ qemu: { binary: '' } }, ': qemu: "binary" must be a non-empty string, not ""'],
+  ] as const)('%j is rejected: %s', async ([config, message]) => {
     const file = await fileWith(config);
-    expect(() => settingsFrom(['serve', '--config', file], {})).toThrow(sentence);
+    expect(() => parseSettings(['serve', '--config', file], {})).toThrow(message);
   });
 
-  test('that is not there is told', () => {
-    expect(() => settingsFrom(['serve', '--config', '/nowhere'], {})).toThrow(
-      "the config cannot be read: ENOENT: no such file or directory, open '/nowhere'",
+  test('that does not exist is rejected', () => {
+    expect(() => parseSettings(['serve', '--config', '/nowhere'], {})).toThrow(
+      "cannot read the config file: ENOENT: no such file or directory, open '/nowhere'",
     );
   });
 });

@@ -8,17 +8,17 @@ import { Fields } from './fields.ts';
 
 export interface Address {
   readonly host: string;
-  /** 0 for any that is free. */
+  /** 0 chooses a free port. */
   readonly port: number;
 }
 
-/** All that the cloud is told from outside, with every default filled in. */
+/** Settings of the cloud with all defaults resolved. */
 export interface Settings extends FileSettings {
   readonly listen: Address;
-  /** The SQLite file. */
+  /** Path of the SQLite database. */
   readonly data: string;
   readonly keysFile: string | undefined;
-  /** The environment's CLOUD_API_KEYS. */
+  /** Value of the environment variable CLOUD_API_KEYS. */
   readonly keys: string | undefined;
   readonly prohibitedFile: string | undefined;
   readonly driver: 'simulated' | 'qemu';
@@ -27,12 +27,13 @@ export interface Settings extends FileSettings {
   readonly enableFaults: boolean;
 }
 
-/** What the config file says. */
+/** Settings of the config file. */
 export interface FileSettings {
   /** How long the idempotency key of a deleted server is kept. */
   readonly keepKeysMs: number;
+  /** Interval between two observations of the machines. */
   readonly observeEveryMs: number;
-  /** How long a stop waits for answers under way. */
+  /** How long shutdown waits for pending requests. */
   readonly graceMs: number;
   readonly simulated: SimulatedSettings;
   readonly qemu: QemuSettings;
@@ -43,18 +44,20 @@ const ANY = { min: 0, max: Number.POSITIVE_INFINITY };
 const PERCENT = { min: 0, max: 100 };
 
 /**
- * @param file JSON; none for the defaults. Paths in it are seen from its folder.
- * @throws StartError for a file that cannot be read or says what means nothing
+ * Reads and validates the config file.
+ * @param file JSON file; undefined for the defaults. Paths in it are relative to its directory.
+ * @param data path of the database, whose directory is the default parent of `qemu.dir`
+ * @throws StartError if the file cannot be read or is invalid
  */
-export function fileSettings(file: string | undefined, data: string): FileSettings {
-  const fields = new Fields(file ?? 'config', file === undefined ? {} : read(file));
-  const from = file === undefined ? '.' : dirname(file);
+export function readConfigFile(file: string | undefined, data: string): FileSettings {
+  const fields = new Fields(file ?? 'config', file === undefined ? {} : readJson(file));
+  const baseDir = file === undefined ? '.' : dirname(file);
   const settings: FileSettings = {
     keepKeysMs: fields.number('keepKeysMs', 7 * DAY_MS, ANY),
     observeEveryMs: fields.number('observeEveryMs', 250, { min: 10, max: 60_000 }),
     graceMs: fields.number('graceMs', 10_000, ANY),
     simulated: fields.object('simulated', simulated),
-    qemu: fields.object('qemu', (its) => qemu(its, from, data)),
+    qemu: fields.object('qemu', (nested) => qemu(nested, baseDir, data)),
   };
   fields.end();
   return settings;
@@ -66,39 +69,40 @@ function simulated(fields: Fields): SimulatedSettings {
     bootMs: fields.range('bootMs', { min: 2_000, max: 5_000 }, ANY),
     stopMs: fields.range('stopMs', { min: 500, max: 1_500 }, ANY),
     failureProbability: fields.number('failureProbability', 0, { min: 0, max: 1 }),
-    cpu: fields.object('cpu', (its) => ({
-      ...its.ownRange({ min: 5, max: 80 }, PERCENT),
-      periodMs: its.number('periodMs', 300_000, { min: 1, max: Number.POSITIVE_INFINITY }),
-      noise: its.number('noise', 5, PERCENT),
+    cpu: fields.object('cpu', (cpu) => ({
+      ...cpu.ownRange({ min: 5, max: 80 }, PERCENT),
+      periodMs: cpu.number('periodMs', 300_000, { min: 1, max: Number.POSITIVE_INFINITY }),
+      noise: cpu.number('noise', 5, PERCENT),
     })),
   };
 }
 
-function qemu(fields: Fields, from: string, data: string): QemuSettings {
+function qemu(fields: Fields, baseDir: string, data: string): QemuSettings {
   const path = (name: string) => {
-    const given = fields.text(name);
-    return given === undefined ? undefined : resolve(from, given);
+    const given = fields.string(name);
+    return given === undefined ? undefined : resolve(baseDir, given);
   };
-  const binary = fields.text('binary') ?? defaultBinary();
+  const binary = fields.string('binary') ?? defaultBinary();
   return {
-    // A bare name is looked for on the PATH, anything else from the file's folder.
-    binary: binary.includes('/') ? resolve(from, binary) : binary,
+    // A bare name is searched on the PATH; any other path is relative to the config file.
+    binary: binary.includes('/') ? resolve(baseDir, binary) : binary,
     dir: path('dir') ?? join(dirname(resolve(data)), 'machines'),
     memoryMb: fields.integer('memoryMb', 512, { min: 16, max: 1_048_576 }),
     cpus: fields.integer('cpus', 1, { min: 1, max: 256 }),
     accel: fields.choice('accel', ['auto', 'kvm', 'tcg']) ?? 'auto',
-    cpu: fields.text('cpu'),
+    cpu: fields.string('cpu'),
     image: path('image'),
     imageFormat: fields.choice('imageFormat', ['raw', 'qcow2']) ?? 'raw',
-    args: fields.texts('args'),
+    args: fields.strings('args'),
   };
 }
 
-function read(file: string): unknown {
+function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    const why = error instanceof SyntaxError ? `${file} is no JSON: ${error.message}` : messageOf(error);
-    throw new StartError('SETTINGS', `the config cannot be read: ${why}`, { cause: error });
+    const why =
+      error instanceof SyntaxError ? `${file} is not valid JSON: ${error.message}` : messageOf(error);
+    throw new StartError('SETTINGS', `cannot read the config file: ${why}`, { cause: error });
   }
 }

@@ -10,16 +10,16 @@ const settings: SimulatedSettings = {
 };
 const ids = Array.from({ length: 2_000 }, (_, at) => `server-${at}`);
 
-test('all of a machine is the same for the same seed, id and time', () => {
-  const lifeOf = (seed: number, id: string) => {
-    const its = { ...settings, seed };
-    return [bootMs(its, id), stopMs(its, id), fails(its, id), cpuAt(its, id, 1e12)];
+test('boot, stop, failure and CPU depend only on the seed, the id and the time', () => {
+  const behaviourOf = (seed: number, id: string) => {
+    const seeded = { ...settings, seed };
+    return [bootMs(seeded, id), stopMs(seeded, id), fails(seeded, id), cpuAt(seeded, id, 1e12)];
   };
-  expect(ids.map((id) => lifeOf(1, id))).toEqual(ids.map((id) => lifeOf(1, id)));
-  expect(ids.map((id) => lifeOf(2, id))).not.toEqual(ids.map((id) => lifeOf(1, id)));
+  expect(ids.map((id) => behaviourOf(1, id))).toEqual(ids.map((id) => behaviourOf(1, id)));
+  expect(ids.map((id) => behaviourOf(2, id))).not.toEqual(ids.map((id) => behaviourOf(1, id)));
 });
 
-test('its times keep their bounds and fill them; so many fail as are to', () => {
+test('boot times cover their whole range, and the failure rate matches the probability', () => {
   const boots = ids.map((id) => bootMs(settings, id));
   expect(Math.min(...boots)).toBeGreaterThanOrEqual(100);
   expect(Math.min(...boots)).toBeLessThan(105);
@@ -34,16 +34,16 @@ test('its times keep their bounds and fill them; so many fail as are to', () => 
     );
 });
 
-test('its CPU use is a wave of whole percents between two bounds, give or take the noise', () => {
+test('CPU utilization is an integer wave between min and max, plus or minus the noise', () => {
   const minute = Array.from({ length: 60 }, (_, second) => cpuAt(settings, 'x', second * 1_000));
   expect(minute.every((percent) => Number.isInteger(percent) && percent >= 5 && percent <= 95)).toBe(true);
   expect(Math.max(...minute) - Math.min(...minute)).toBeGreaterThan(70);
-  const loud = { ...settings, cpu: { min: 0, max: 100, periodMs: 60_000, noise: 100 } };
-  const all = ids.map((id) => cpuAt(loud, id, 12_345));
+  const noisy = { ...settings, cpu: { min: 0, max: 100, periodMs: 60_000, noise: 100 } };
+  const all = ids.map((id) => cpuAt(noisy, id, 12_345));
   expect([Math.min(...all), Math.max(...all)]).toEqual([0, 100]);
 });
 
-test('it can be constant', () => {
-  const still = { ...settings, cpu: { min: 42, max: 42, periodMs: 1, noise: 0 } };
-  expect(new Set(ids.map((id, at) => cpuAt(still, id, at * 999)))).toEqual(new Set([42]));
+test('CPU utilization is constant if min equals max and noise is 0', () => {
+  const constant = { ...settings, cpu: { min: 42, max: 42, periodMs: 1, noise: 0 } };
+  expect(new Set(ids.map((id, at) => cpuAt(constant, id, at * 999)))).toEqual(new Set([42]));
 });

@@ -5,54 +5,54 @@ export interface Range {
   readonly max: number;
 }
 
-/** How simulated machines behave. */
+/** Behaviour of simulated machines. */
 export interface SimulatedSettings {
   readonly seed: number;
-  /** From create to running. */
+  /** Time from create to running. */
   readonly bootMs: Range;
-  /** From delete to gone. */
+  /** Time from delete until the machine is removed. */
   readonly stopMs: Range;
-  /** Of a boot; 0 to 1. */
+  /** Probability that a boot fails, 0 to 1. */
   readonly failureProbability: number;
-  /** A wave between two percentages; the same two for a constant. */
+  /** CPU utilization: a wave between `min` and `max` percent, constant if they are equal. */
   readonly cpu: Range & {
     readonly periodMs: number;
-    /** Percent up or down, changing every second. */
+    /** Maximum random deviation in percentage points, changing every second. */
     readonly noise: number;
   };
 }
 
 /*
- * All of a simulated machine is a function of the seed, its id and the time. So a restart changes nothing, and there is
- * nothing to store.
+ * The state of a simulated machine is a pure function of the seed, its id and the time. A restart changes nothing, and
+ * nothing is stored.
  */
 
 export function bootMs({ seed, bootMs }: SimulatedSettings, id: string): number {
-  return between(bootMs, share(seed, id, 'boot'));
+  return between(bootMs, hashed(seed, id, 'boot'));
 }
 
 export function stopMs({ seed, stopMs }: SimulatedSettings, id: string): number {
-  return between(stopMs, share(seed, id, 'stop'));
+  return between(stopMs, hashed(seed, id, 'stop'));
 }
 
 export function fails({ seed, failureProbability }: SimulatedSettings, id: string): boolean {
-  return share(seed, id, 'failure') < failureProbability;
+  return hashed(seed, id, 'failure') < failureProbability;
 }
 
-/** Whole percent at a moment. */
+/** Returns the CPU utilization at a time, as an integer percentage. */
 export function cpuAt({ seed, cpu }: SimulatedSettings, id: string, now: number): number {
-  const phase = share(seed, id, 'phase');
+  const phase = hashed(seed, id, 'phase');
   const wave = (1 - Math.cos(2 * Math.PI * (now / cpu.periodMs + phase))) / 2;
   const noise =
-    cpu.noise === 0 ? 0 : (2 * share(seed, id, `noise ${Math.floor(now / 1000)}`) - 1) * cpu.noise;
+    cpu.noise === 0 ? 0 : (2 * hashed(seed, id, `noise ${Math.floor(now / 1000)}`) - 1) * cpu.noise;
   return Math.round(Math.min(Math.max(between(cpu, wave) + noise, 0), 100));
 }
 
-function between({ min, max }: Range, at: number): number {
-  return min + (max - min) * at;
+function between({ min, max }: Range, fraction: number): number {
+  return min + (max - min) * fraction;
 }
 
-/** From 0 up to, but not including, 1; always the same for the same. */
-function share(seed: number, id: string, what: string): number {
+/** Returns a pseudo-random number in [0, 1) that depends only on the arguments. */
+function hashed(seed: number, id: string, what: string): number {
   return createHash('sha1').update(`${seed}\0${id}\0${what}`).digest().readUInt32BE() / 2 ** 32;
 }

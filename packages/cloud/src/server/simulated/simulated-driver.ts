@@ -2,7 +2,7 @@ import { type Clock, wait } from '@vmwright/core';
 import type { Driver, Machine, Observation } from '../machines/driver.ts';
 import { bootMs, cpuAt, fails, type SimulatedSettings, stopMs } from './model.ts';
 
-/** Machines that take their time, use CPU and fail, and need none. */
+/** Driver without real machines: simulates boot and stop times, CPU utilization and boot failures. */
 export class SimulatedDriver implements Driver {
   readonly name = 'simulated';
   readonly #settings: SimulatedSettings;
@@ -24,7 +24,7 @@ export class SimulatedDriver implements Driver {
     const now = this.#clock.now();
     if (now < createdAt + bootMs(this.#settings, id)) return { state: 'building', cpuUtilization: 0 };
     if (fails(this.#settings, id))
-      return { state: 'failed', message: 'the simulated boot has failed', cpuUtilization: 0 };
+      return { state: 'failed', message: 'simulated boot failure', cpuUtilization: 0 };
     return { state: 'running', cpuUtilization: cpuAt(this.#settings, id, now) };
   }
 

@@ -5,31 +5,31 @@ import { StartError } from '../errors.ts';
 import { APPLICATION_ID, MIGRATIONS } from './migrations.ts';
 
 /**
- * A SQLite file with our tables in it, for this process alone.
+ * SQLite database of the cloud, locked for one process.
  *
- * Guarantees: what a transaction has done is on the disk when it returns (WAL, `synchronous` FULL), or nothing of it is.
+ * Guarantees: a transaction is on disk when it returns (WAL, `synchronous` FULL), or has no effect.
  *
- * The claim on the file is a lock on another one beside it, so that others can still read the data (a backup, an
- * auditor). The system gives it up with the process, however that ends.
+ * The lock is a second SQLite file next to the database, so that others, such as a backup, can still read the data. The
+ * operating system releases it when the process ends, also after a kill.
  */
 export class Database implements Disposable {
-  readonly #claim: DatabaseSync;
+  readonly #lock: DatabaseSync;
   readonly connection: DatabaseSync;
 
-  /** @throws StartError when it is another's, or in use, or cannot be had */
+  /** @throws StartError if the file is locked, cannot be opened, or is not a database of vmwright-cloud */
   constructor(file: string) {
-    this.#claim = claim(file);
+    this.#lock = acquireLock(file);
     try {
       this.connection = new DatabaseSync(file);
-      prepare(this.connection, file);
+      migrate(this.connection, file);
     } catch (error) {
-      this.#claim.close();
+      this.#lock.close();
       if (error instanceof StartError) throw error;
-      throw new StartError('STORE', `${file} cannot be used: ${messageOf(error)}`, { cause: error });
+      throw new StartError('STORE', `cannot use ${file}: ${messageOf(error)}`, { cause: error });
     }
   }
 
-  /** All that `work` writes, or nothing. */
+  /** Runs `work` in a transaction, which is rolled back if it throws. */
   transaction<T>(work: () => T): T {
     this.connection.exec('BEGIN IMMEDIATE');
     try {
@@ -37,7 +37,7 @@ export class Database implements Disposable {
       this.connection.exec('COMMIT');
       return result;
     } catch (error) {
-      // A full disk may have ended it already.
+      // SQLite may have rolled back already, for example on a full disk.
       if (this.connection.isTransaction) this.connection.exec('ROLLBACK');
       throw error;
     }
@@ -45,52 +45,53 @@ export class Database implements Disposable {
 
   [Symbol.dispose](): void {
     this.connection.close();
-    this.#claim.close();
+    this.#lock.close();
   }
 }
 
-function claim(file: string): DatabaseSync {
+function acquireLock(file: string): DatabaseSync {
   let lock: DatabaseSync | undefined;
   try {
-    lock = new DatabaseSync(`${resolved(file)}.lock`);
+    lock = new DatabaseSync(`${resolveLinks(file)}.lock`);
     lock.exec('BEGIN EXCLUSIVE');
     return lock;
   } catch (error) {
     lock?.close();
     const inUse = messageOf(error).includes('locked');
     const why = inUse
-      ? `${file} is in use by another vmwright-cloud; a file is served by one process at a time`
-      : `${file} cannot be used: ${messageOf(error)}; its folder must be there, and ours to write`;
+      ? `${file} is in use by another vmwright-cloud process; use another --data file`
+      : `cannot use ${file}: ${messageOf(error)}; its directory must exist and be writable`;
     throw new StartError('STORE', why, { cause: error });
   }
 }
 
-/** The same file by another way is the same file. */
-function resolved(file: string): string {
+/** Resolves symbolic links, so that every path to a file uses the same lock. */
+function resolveLinks(file: string): string {
   try {
     return realpathSync(file);
   } catch {
-    return file; // it is not there yet
+    return file; // does not exist yet
   }
 }
 
-function prepare(connection: DatabaseSync, file: string): void {
+/** Checks that the database is ours and applies the missing migrations. */
+function migrate(connection: DatabaseSync, file: string): void {
   const number = (pragma: string) =>
     Number(Object.values(connection.prepare(`PRAGMA ${pragma}`).get() ?? {})[0]);
   const tables = Number(connection.prepare('SELECT count(*) AS count FROM sqlite_schema').get()?.count);
   if (tables > 0 && number('application_id') !== APPLICATION_ID)
-    throw new StartError('STORE', `${file} is a database of something else than vmwright-cloud`);
+    throw new StartError('STORE', `${file} is not a vmwright-cloud database`);
   const version = number('user_version');
   if (version > MIGRATIONS.length) {
     throw new StartError(
       'STORE',
-      `${file} was written by a newer vmwright-cloud (version ${version} of the data; this one knows ${MIGRATIONS.length})`,
+      `${file} was written by a newer vmwright-cloud (schema version ${version}; this version supports ${MIGRATIONS.length})`,
     );
   }
   connection.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
   for (const [at, migration] of MIGRATIONS.entries()) {
     if (at < version) continue;
-    // The version goes with its tables: a kill in between would leave tables that the next start wants to make again.
+    // The version is set in the same transaction: after a crash in between, the next start would create the tables again.
     connection.exec(
       `BEGIN IMMEDIATE; ${migration}; PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${at + 1}; COMMIT`,
     );

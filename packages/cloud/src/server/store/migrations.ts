@@ -1,14 +1,14 @@
-/** Marks a database as ours ("vmwr"): SQLite's own place for that. */
+/** SQLite application_id that identifies a vmwright-cloud database ("vmwr"). */
 export const APPLICATION_ID = 0x766d7772;
 
 /**
- * What brings a database from one version to the next; the version is how many of these were carried out. One that has
- * been released is never changed, only followed by another.
+ * Schema migrations, in order. The schema version (`user_version`) is the number of applied migrations. A released migration
+ * must never be changed; append a new one instead.
  */
 export const MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE servers (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, -- the order of lists: never given out twice, so that a cursor stays true
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, -- order of lists; AUTOINCREMENT never reuses a value, so that cursors stay valid
     id TEXT NOT NULL UNIQUE,
     name TEXT NOT NULL UNIQUE,
     labels TEXT NOT NULL,
@@ -19,7 +19,7 @@ export const MIGRATIONS: readonly string[] = [
     deleting_since INTEGER
   ) STRICT;
 
-  -- Outlives its server: a create that arrives after the delete must not bring it back.
+  -- Idempotency keys. A key outlives its server, so that a late duplicate of the create does not recreate it.
   CREATE TABLE keys (
     key TEXT PRIMARY KEY,
     fingerprint TEXT NOT NULL,
@@ -27,7 +27,7 @@ export const MIGRATIONS: readonly string[] = [
     deleted_at INTEGER
   ) STRICT, WITHOUT ROWID;
 
-  -- What happened and is not known to be written to the audit log yet.
+  -- Events that may not be in the audit log yet.
   CREATE TABLE audit (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     event TEXT NOT NULL

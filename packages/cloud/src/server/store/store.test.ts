@@ -9,7 +9,7 @@ import { Store, type StoreOptions } from './store.ts';
 
 const DAY = 86_400_000;
 
-async function file(): Promise<string> {
+async function temporaryFile(): Promise<string> {
   return join(await temporaryFolder('store'), 'cloud.sqlite');
 }
 
@@ -33,63 +33,66 @@ function open(path: string, options: Partial<StoreOptions> = {}) {
   return { store, clock, audit, events, close };
 }
 
-let last = 0;
-function create(store: Store, name: string, more: { key?: string; labels?: Record<string, string> } = {}) {
-  last += 1;
-  return store.create(`id-${last}`, { name, labels: more.labels ?? {} }, more.key);
+let lastId = 0;
+function create(store: Store, name: string, options: { key?: string; labels?: Record<string, string> } = {}) {
+  lastId += 1;
+  return store.create(`id-${lastId}`, { name, labels: options.labels ?? {} }, options.key);
 }
 
-describe('a key', () => {
-  test('stands for one server and one body, in whatever order its labels come', async () => {
-    const { store } = open(await file());
+describe('an idempotency key', () => {
+  test('identifies one server and one body, regardless of the order of the labels', async () => {
+    const { store } = open(await temporaryFile());
     const labels = { b: '1', a: '2' };
     const server = create(store, 'x', { key: 'k', labels });
-    expect(store.known('k', { name: 'x', labels: { a: '2', b: '1' } })).toEqual({ is: 'same', server });
-    expect(store.known('k', { name: 'x', labels: { a: '2' } })).toEqual({ is: 'reused' });
-    expect(store.known('k', { name: 'y', labels })).toEqual({ is: 'reused' });
-    expect(store.known('other', { name: 'x' })).toBeUndefined();
+    expect(store.lookupKey('k', { name: 'x', labels: { a: '2', b: '1' } })).toEqual({
+      result: 'same',
+      server,
+    });
+    expect(store.lookupKey('k', { name: 'x', labels: { a: '2' } })).toEqual({ result: 'reused' });
+    expect(store.lookupKey('k', { name: 'y', labels })).toEqual({ result: 'reused' });
+    expect(store.lookupKey('other', { name: 'x' })).toBeUndefined();
   });
 
-  test('of a body without labels is the same as of one with none', async () => {
-    const { store } = open(await file());
+  test('treats a body without labels like a body with empty labels', async () => {
+    const { store } = open(await temporaryFile());
     store.create('1', { name: 'x' }, 'k');
-    expect(store.known('k', { name: 'x', labels: {} })).toMatchObject({ is: 'same' });
+    expect(store.lookupKey('k', { name: 'x', labels: {} })).toMatchObject({ result: 'same' });
   });
 
-  test('is gone from the promise of the deletion on, for its time, and free after it', async () => {
-    const { store, clock } = open(await file());
+  test('is gone from the delete request until it expires, and then usable again', async () => {
+    const { store, clock } = open(await temporaryFile());
     const { id } = create(store, 'x', { key: 'k' });
-    const gone = { is: 'gone', serverId: id };
+    const gone = { result: 'gone', serverId: id };
     store.beginDelete(id);
-    expect(store.known('k', { name: 'x' })).toEqual(gone);
+    expect(store.lookupKey('k', { name: 'x' })).toEqual(gone);
     store.remove(id);
     clock.time += 7 * DAY - 1;
-    store.dropOldKeys();
-    expect(store.known('k', { name: 'x' })).toEqual(gone);
-    expect(store.known('k', { name: 'y' })).toEqual(gone);
+    store.deleteExpiredKeys();
+    expect(store.lookupKey('k', { name: 'x' })).toEqual(gone);
+    expect(store.lookupKey('k', { name: 'y' })).toEqual(gone);
     clock.time += 1;
-    expect(store.known('k', { name: 'x' })).toBeUndefined();
-    const again = create(store, 'x', { key: 'k' });
-    store.dropOldKeys();
-    expect(store.known('k', { name: 'x' })).toEqual({ is: 'same', server: again });
+    expect(store.lookupKey('k', { name: 'x' })).toBeUndefined();
+    const recreated = create(store, 'x', { key: 'k' });
+    store.deleteExpiredKeys();
+    expect(store.lookupKey('k', { name: 'x' })).toEqual({ result: 'same', server: recreated });
   });
 
-  test('is kept while its server is still being deleted, however long that takes', async () => {
-    const { store, clock } = open(await file());
+  test('does not expire while its server is still being deleted', async () => {
+    const { store, clock } = open(await temporaryFile());
     const { id } = create(store, 'x', { key: 'k' });
     store.beginDelete(id);
     clock.time += 100 * DAY;
-    store.dropOldKeys();
-    expect(store.known('k', { name: 'x' })).toEqual({ is: 'gone', serverId: id });
+    store.deleteExpiredKeys();
+    expect(store.lookupKey('k', { name: 'x' })).toEqual({ result: 'gone', serverId: id });
   });
 });
 
 describe('a server', () => {
-  test('is told of each thing that happens to it, in the audit log', async () => {
-    const { store, events } = open(await file());
+  test('has each lifecycle event written to the audit log once', async () => {
+    const { store, events } = open(await temporaryFile());
     const { id } = create(store, 'x', { key: 'k' });
-    store.settle([{ id, state: 'running' }]);
-    store.settle([{ id, state: 'failed', message: 'no memory' }]);
+    store.updateStates([{ id, state: 'running' }]);
+    store.updateStates([{ id, state: 'failed', message: 'no memory' }]);
     store.beginDelete(id);
     store.beginDelete(id);
     store.remove(id);
@@ -103,22 +106,22 @@ describe('a server', () => {
     ]);
   });
 
-  test('that is being deleted does not come back when its boot ends', async () => {
-    const { store, events } = open(await file());
+  test('stays deleting when its boot finishes afterwards', async () => {
+    const { store, events } = open(await temporaryFile());
     const { id } = create(store, 'x');
     store.beginDelete(id);
-    store.settle([{ id, state: 'running' }]);
+    store.updateStates([{ id, state: 'running' }]);
     expect(store.find(id)).toMatchObject({ state: 'deleting', deletingSince: 1_000_000 });
-    store.noteWhileDeleting(id, 'It is busy.');
-    expect(store.find(id)?.message).toBe('It is busy.');
+    store.setDeletionMessage(id, 'The disk is busy.');
+    expect(store.find(id)?.message).toBe('The disk is busy.');
     expect(events()).toHaveLength(2);
   });
 
-  test('whose name is taken is not stored, nor its key, nor is it told', async () => {
-    const { store, events } = open(await file());
+  test('with a taken name is not stored, nor are its key and audit event', async () => {
+    const { store, events } = open(await temporaryFile());
     create(store, 'x');
     expect(() => create(store, 'x', { key: 'k' })).toThrow('UNIQUE constraint failed: servers.name');
-    expect(store.known('k', { name: 'x' })).toBeUndefined();
+    expect(store.lookupKey('k', { name: 'x' })).toBeUndefined();
     expect(store.all()).toHaveLength(1);
     create(store, 'y');
     expect(events()).toMatchObject([{ name: 'x' }, { name: 'y' }]);
@@ -126,44 +129,44 @@ describe('a server', () => {
 });
 
 describe('the audit log', () => {
-  test('is told at the next start what a crash kept back, and only that', async () => {
-    const path = await file();
-    const told: string[] = [];
+  test('receives at the next start only the events that a crash prevented from being written', async () => {
+    const path = await temporaryFile();
+    const written: string[] = [];
     let alive = true;
     const crashing = open(path, {
       writeAudit: (line) => {
-        if (!alive) throw new Error('killed'); // between the commit and the writing
-        told.push(line);
+        if (!alive) throw new Error('killed'); // a crash between the commit and the write
+        written.push(line);
       },
     });
-    create(crashing.store, 'told');
+    create(crashing.store, 'written');
     alive = false;
-    create(crashing.store, 'kept-back');
+    create(crashing.store, 'unwritten');
     crashing.close();
     const next = open(path);
-    expect(next.events()).toMatchObject([{ audit: 2, event: 'created', name: 'kept-back' }]);
+    expect(next.events()).toMatchObject([{ audit: 2, event: 'created', name: 'unwritten' }]);
     expect(next.store.all()).toHaveLength(2);
     next.close();
     expect(open(path).audit).toEqual([]);
   });
 
-  test('is told with the next what there was no room for, after what may be half a line', async () => {
-    const told: string[] = [];
-    let hasRoom = true;
-    const { store } = open(await file(), {
+  test('receives events that a full disk prevented together with the next event, on a new line', async () => {
+    const written: string[] = [];
+    let hasSpace = true;
+    const { store } = open(await temporaryFile(), {
       writeAudit: (line) => {
-        if (!hasRoom) throw new Error('ENOSPC');
-        told.push(line);
+        if (!hasSpace) throw new Error('ENOSPC');
+        written.push(line);
       },
     });
-    hasRoom = false;
+    hasSpace = false;
     create(store, 'first');
     create(store, 'second');
     expect(() => create(store, 'second')).toThrow('UNIQUE');
-    hasRoom = true;
+    hasSpace = true;
     create(store, 'third');
-    expect(told[0]).toMatch(/^\n\{/);
-    const events = told.map((line) => JSON.parse(line));
+    expect(written[0]).toMatch(/^\n\{/);
+    const events = written.map((line) => JSON.parse(line));
     expect(events.map(({ audit, name }) => [audit, name])).toEqual([
       [1, 'first'],
       [2, 'second'],
@@ -171,20 +174,20 @@ describe('the audit log', () => {
     ]);
   });
 
-  test('repeats a line under its own number when the crash came right after it', async () => {
-    const path = await file();
+  test('repeats an event with the same number after a crash right after the write', async () => {
+    const path = await temporaryFile();
     const { store, audit } = open(path);
     create(store, 'x');
     const reader = new DatabaseSync(path, { readOnly: true });
-    const left = reader.prepare('SELECT seq, event FROM audit').all();
+    const rows = reader.prepare('SELECT seq, event FROM audit').all();
     reader.close();
-    // As it lies on the disk at this moment: what a kill would leave.
-    expect(left.map(({ seq, event }) => `{"audit":${seq},${String(event).slice(1)}\n`)).toEqual(audit);
+    // The rows on disk at this moment are what a restart after a kill would write.
+    expect(rows.map(({ seq, event }) => `{"audit":${seq},${String(event).slice(1)}\n`)).toEqual(audit);
   });
 });
 
 describe('a list', () => {
-  const walk = (
+  const listAll = (
     store: Store,
     limit: number,
     name?: string,
@@ -198,14 +201,14 @@ describe('a list', () => {
     }
   };
 
-  test('is narrowed by name and labels', async () => {
-    const { store } = open(await file());
+  test('is filtered by name and labels', async () => {
+    const { store } = open(await temporaryFile());
     create(store, 'a', { labels: { tier: 'gold', zone: '1' } });
     create(store, 'b', { labels: { tier: 'gold', zone: '2' } });
     create(store, 'c', { labels: { tier: '' } });
     create(store, 'd', { labels: { 'vmwright.dev/uid': 'x=y', constructor: 'x' } });
     const names = (name?: string, ...labels: { key: string; value?: string }[]) =>
-      walk(store, 10, name, labels).map((server) => server.name);
+      listAll(store, 10, name, labels).map((server) => server.name);
     expect(names()).toEqual(['a', 'b', 'c', 'd']);
     expect(names('b')).toEqual(['b']);
     expect(names(undefined, { key: 'tier' })).toEqual(['a', 'b', 'c']);
@@ -215,8 +218,8 @@ describe('a list', () => {
     expect(names('a', { key: 'zone', value: '2' })).toEqual([]);
   });
 
-  test('shows who stays exactly once, whatever comes and goes between its pages (200 histories)', async () => {
-    const path = await file();
+  test('has each lasting server exactly once while others are created and deleted between pages (200 seeds)', async () => {
+    const path = await temporaryFile();
     const { store } = open(path);
     for (let seed = 1; seed <= 200; seed++) {
       const random = new Random(seed);
@@ -226,59 +229,59 @@ describe('a list', () => {
       }
       const count = random.below(12);
       for (let at = 0; at < count; at++) create(store, `${seed}-${at}`);
-      const stay = new Set(store.all().map(({ id }) => id));
+      const remaining = new Set(store.all().map(({ id }) => id));
       const seen: StoredServer[] = [];
       for (let page: StoredServer[] | undefined; page === undefined || page.length > 0; ) {
         page = store.page({ after: seen.at(-1)?.seq ?? 0, limit: 1 + random.below(4), labels: [] });
         seen.push(...page);
-        if (random.chance(0.4)) create(store, `${seed}-late-${seen.length}-${last}`);
-        const gone = random.chance(0.4) ? store.all()[random.below(store.all().length)] : undefined;
-        if (gone !== undefined) {
-          store.remove(gone.id);
-          stay.delete(gone.id);
+        if (random.chance(0.4)) create(store, `${seed}-late-${seen.length}-${lastId}`);
+        const removed = random.chance(0.4) ? store.all()[random.below(store.all().length)] : undefined;
+        if (removed !== undefined) {
+          store.remove(removed.id);
+          remaining.delete(removed.id);
         }
         if (seen.length > 60) break;
       }
       const ids = seen.map(({ id }) => id);
       expect(new Set(ids).size, `seed ${seed}`).toBe(ids.length);
       expect(
-        [...stay].filter((id) => !ids.includes(id)),
+        [...remaining].filter((id) => !ids.includes(id)),
         `seed ${seed}`,
       ).toEqual([]);
     }
   });
 });
 
-describe('the file', () => {
-  test('keeps all of it from one process to the next', async () => {
-    const path = await file();
+describe('the database file', () => {
+  test('keeps servers, keys and counts across a reopen', async () => {
+    const path = await temporaryFile();
     const first = open(path);
     const server = create(first.store, 'x', { key: 'k', labels: { a: 'ü☃' } });
     first.close();
     const { store } = open(path);
     expect(store.all()).toEqual([server]);
-    expect(store.known('k', { name: 'x', labels: { a: 'ü☃' } })).toEqual({ is: 'same', server });
+    expect(store.lookupKey('k', { name: 'x', labels: { a: 'ü☃' } })).toEqual({ result: 'same', server });
     expect(store.countByState()).toEqual(new Map([['building', 1]]));
   });
 
-  test('is on the disk before a method returns', async () => {
-    using database = new Database(await file());
+  test('uses WAL and synchronous FULL, so that changes are on disk when a method returns', async () => {
+    using database = new Database(await temporaryFile());
     const pragma = (name: string) => Object.values(database.connection.prepare(`PRAGMA ${name}`).get() ?? {});
     expect([pragma('journal_mode'), pragma('synchronous')]).toEqual([['wal'], [2]]);
   });
 
-  test('is served by one process at a time, by whatever path', async () => {
-    const path = await file();
+  test('can be opened only once, also through a symbolic link', async () => {
+    const path = await temporaryFile();
     open(path);
-    const sentence = 'is in use by another vmwright-cloud; a file is served by one process at a time';
-    expect(() => open(path)).toThrow(`${path} ${sentence}`);
+    const message = 'is in use by another vmwright-cloud process; use another --data file';
+    expect(() => open(path)).toThrow(`${path} ${message}`);
     const link = `${path}-link`;
     symlinkSync(path, link);
-    expect(() => open(link)).toThrow(`${link} ${sentence}`);
+    expect(() => open(link)).toThrow(`${link} ${message}`);
   });
 
-  test('can be read by others meanwhile', async () => {
-    const path = await file();
+  test('can be read by others while it is open', async () => {
+    const path = await temporaryFile();
     const { store } = open(path);
     create(store, 'x');
     const reader = new DatabaseSync(path, { readOnly: true });
@@ -286,44 +289,42 @@ describe('the file', () => {
     reader.close();
   });
 
-  test('that is none of ours is left alone', async () => {
-    const path = await file();
-    writeFileSync(path, 'not a database at all, but something of somebody’s\n'.repeat(20));
-    expect(() => open(path)).toThrow(`${path} cannot be used: file is not a database`);
+  test('of another program is rejected and not changed', async () => {
+    const path = await temporaryFile();
+    writeFileSync(path, 'not a database, but a text file\n'.repeat(20));
+    expect(() => open(path)).toThrow(`cannot use ${path}: file is not a database`);
 
     const foreign = `${path}-foreign`;
     const database = new DatabaseSync(foreign);
-    database.exec('CREATE TABLE theirs (a)');
+    database.exec('CREATE TABLE foreign_table (a)');
     database.close();
-    expect(() => open(foreign)).toThrow(`${foreign} is a database of something else than vmwright-cloud`);
+    expect(() => open(foreign)).toThrow(`${foreign} is not a vmwright-cloud database`);
 
     mkdirSync(`${path}-folder`);
-    expect(() => open(`${path}-folder`)).toThrow(
-      `${path}-folder cannot be used: unable to open database file`,
-    );
+    expect(() => open(`${path}-folder`)).toThrow(`cannot use ${path}-folder: unable to open database file`);
     expect(() => open('/nowhere/x.sqlite')).toThrow(
-      '/nowhere/x.sqlite cannot be used: unable to open database file; its folder must be there, and ours to write',
+      'cannot use /nowhere/x.sqlite: unable to open database file; its directory must exist and be writable',
     );
   });
 
-  test('of a newer version is refused', async () => {
-    const path = await file();
+  test('of a newer schema version is rejected', async () => {
+    const path = await temporaryFile();
     open(path).close();
     const database = new DatabaseSync(path);
     database.exec('PRAGMA user_version = 7');
     database.close();
     expect(() => open(path)).toThrow(
-      `${path} was written by a newer vmwright-cloud (version 7 of the data; this one knows 1)`,
+      `${path} was written by a newer vmwright-cloud (schema version 7; this version supports 1)`,
     );
   });
 
-  test('belongs to its driver as long as there are servers', async () => {
-    const { store } = open(await file());
-    expect(store.driver('simulated')).toBe('simulated');
-    expect(store.driver('qemu')).toBe('qemu');
+  test('belongs to its driver while it contains servers', async () => {
+    const { store } = open(await temporaryFile());
+    expect(store.claimDriver('simulated')).toBe('simulated');
+    expect(store.claimDriver('qemu')).toBe('qemu');
     const { id } = create(store, 'x');
-    expect(store.driver('simulated')).toBe('qemu');
+    expect(store.claimDriver('simulated')).toBe('qemu');
     store.remove(id);
-    expect(store.driver('simulated')).toBe('simulated');
+    expect(store.claimDriver('simulated')).toBe('simulated');
   });
 });

@@ -4,44 +4,46 @@ import type { Clock } from '@vmwright/core';
 import type { Labels, NewServer, ServerState } from '../../api/server.ts';
 import { Audit } from '../audit/audit.ts';
 import { Database } from './database.ts';
-import { integer, type StoredServer, serverIn, stateIn, text } from './rows.ts';
+import { integer, type StoredServer, text, toServer, toState } from './rows.ts';
 
 export interface StoreOptions {
   readonly file: string;
   readonly clock: Pick<Clock, 'now'>;
-  /** How long the key of a deleted server is kept. */
+  /** How long the idempotency key of a deleted server is kept. */
   readonly keepKeysMs: number;
   readonly writeAudit: (line: string) => void;
 }
 
-/** What an idempotency key stands for already. */
-export type Known =
-  | { readonly is: 'same'; readonly server: StoredServer }
-  /** It came with another body before. */
-  | { readonly is: 'reused' }
-  | { readonly is: 'gone'; readonly serverId: string };
+/** Result of looking up a known idempotency key. */
+export type KeyLookup =
+  /** The key created this server with the same body. */
+  | { readonly result: 'same'; readonly server: StoredServer }
+  /** The key was used with a different body. */
+  | { readonly result: 'reused' }
+  /** The key's server was deleted, or is being deleted. */
+  | { readonly result: 'gone'; readonly serverId: string };
 
 export interface PageQuery {
-  /** The `seq` of the last one of the page before. */
+  /** `seq` of the last server of the previous page; 0 for the first page. */
   readonly after: number;
   readonly limit: number;
   readonly name?: string | undefined;
-  /** Those that have all of these; without a value: any. */
+  /** Selects servers that have all of these labels; without a value, any value matches. */
   readonly labels: readonly { readonly key: string; readonly value?: string | undefined }[];
 }
 
-/** What a driver has made of a server. */
-export interface Change {
+/** State of a server as observed by the driver. */
+export interface StateChange {
   readonly id: string;
   readonly state: 'running' | 'failed';
   readonly message?: string | undefined;
 }
 
 /**
- * The servers there are, and the keys with which they were created.
+ * Database of the servers and their idempotency keys.
  *
- * Guarantees: what a method has returned from survives a kill. All methods are synchronous: between a look and the write
- * that depends on it nothing else happens, as long as nobody awaits in between.
+ * Guarantees: changes are durable when a method returns. All methods are synchronous, so a caller that reads and then writes
+ * without an await in between is not interrupted.
  */
 export class Store implements Disposable {
   readonly #options: StoreOptions;
@@ -60,19 +62,19 @@ export class Store implements Disposable {
 
   find(id: string): StoredServer | undefined {
     const row = this.#find.get(id);
-    return row && serverIn(row);
+    return row && toServer(row);
   }
 
   findByName(name: string): StoredServer | undefined {
     const row = this.#database.connection.prepare('SELECT * FROM servers WHERE name = ?').get(name);
-    return row && serverIn(row);
+    return row && toServer(row);
   }
 
   all(): StoredServer[] {
-    return this.#database.connection.prepare('SELECT * FROM servers ORDER BY seq').all().map(serverIn);
+    return this.#database.connection.prepare('SELECT * FROM servers ORDER BY seq').all().map(toServer);
   }
 
-  /** In the order of their creation: one that is there throughout is in exactly one page of a walk. */
+  /** Lists servers in order of creation. A server that exists for the whole time is in exactly one page. */
   page({ after, limit, name, labels }: PageQuery): StoredServer[] {
     const conditions = ['seq > ?', ...(name === undefined ? [] : ['name = ?'])];
     const values: (string | number)[] = [after, ...(name === undefined ? [] : [name])];
@@ -86,32 +88,36 @@ export class Store implements Disposable {
     return this.#database.connection
       .prepare(sql)
       .all(...values, limit)
-      .map(serverIn);
+      .map(toServer);
   }
 
   countByState(): Map<ServerState, number> {
     const rows = this.#database.connection
       .prepare('SELECT state, count(*) AS count FROM servers GROUP BY state')
       .all();
-    return new Map(rows.map((row) => [stateIn(text(row, 'state')), integer(row, 'count')]));
+    return new Map(rows.map((row) => [toState(text(row, 'state')), integer(row, 'count')]));
   }
 
-  /** What became of a create with this key, if there was one. */
-  known(key: string, wanted: NewServer): Known | undefined {
+  /** Looks up an idempotency key; undefined if it is unknown or expired. */
+  lookupKey(key: string, wanted: NewServer): KeyLookup | undefined {
     const row = this.#database.connection.prepare('SELECT * FROM keys WHERE key = ?').get(key);
     if (row === undefined) return undefined;
     const serverId = text(row, 'server');
     const server = this.find(serverId);
-    // Past its time, though nobody has cleared it away yet.
-    if (server === undefined && Number(row.deleted_at) <= this.#oldestKey()) return undefined;
-    // From the moment the deletion was promised: what the answer is must not depend on how fast the driver is. Whatever
-    // the body is: who asks again for what is gone wants to know that.
-    if (server === undefined || server.state === 'deleting') return { is: 'gone', serverId };
-    if (text(row, 'fingerprint') !== fingerprintOf(wanted)) return { is: 'reused' };
-    return { is: 'same', server };
+    // Expired, but not deleted yet.
+    if (server === undefined && Number(row.deleted_at) <= this.#keyExpiry()) return undefined;
+    // Gone as soon as the delete is accepted, so that the result does not depend on the speed of the driver. Checked before
+    // the body: a client that repeats a create needs to know that the server is gone.
+    if (server === undefined || server.state === 'deleting') return { result: 'gone', serverId };
+    if (text(row, 'fingerprint') !== fingerprintOf(wanted)) return { result: 'reused' };
+    return { result: 'same', server };
   }
 
-  /** @param wanted with a name that is free, and a key that is not known */
+  /**
+   * Creates a server in the state `building`.
+   * @param wanted must have a name that is not taken
+   * @param key must be unknown or expired
+   */
   create(id: string, wanted: NewServer, key: string | undefined): StoredServer {
     const { name, labels = {} } = wanted;
     return this.#transaction(() => {
@@ -120,17 +126,17 @@ export class Store implements Disposable {
         .prepare('INSERT INTO servers (id, name, labels, state, key, created_at) VALUES (?, ?, ?, ?, ?, ?)')
         .run(id, name, JSON.stringify(labels), 'building', key ?? null, this.#options.clock.now());
       if (key !== undefined) {
-        // One whose time was over may still lie here.
+        // REPLACE, because an expired key may not be deleted yet.
         const sql = 'INSERT OR REPLACE INTO keys (key, fingerprint, server) VALUES (?, ?, ?)';
         connection.prepare(sql).run(key, fingerprintOf(wanted), id);
       }
       this.#audit.record({ event: 'created', id, name, key });
-      return this.#existing(id);
+      return this.#require(id);
     });
   }
 
-  /** Stores what has become of building and running servers, all at once. One that is deleted meanwhile stays so. */
-  settle(changes: readonly Change[]): void {
+  /** Stores observed states in one transaction. Servers that are no longer building or running are skipped. */
+  updateStates(changes: readonly StateChange[]): void {
     if (changes.length === 0) return;
     this.#transaction(() => {
       const update = this.#database.connection.prepare(
@@ -139,7 +145,7 @@ export class Store implements Disposable {
       for (const { id, state, message } of changes) {
         const { changes: changed } = update.run(state, message ?? null, id);
         if (changed === 0) continue;
-        const { name, key } = this.#existing(id);
+        const { name, key } = this.#require(id);
         this.#audit.record({ event: state, id, name, key, message });
       }
     });
@@ -150,11 +156,11 @@ export class Store implements Disposable {
       this.#database.connection
         .prepare('UPDATE servers SET labels = ? WHERE id = ?')
         .run(JSON.stringify(labels), id);
-      return this.#existing(id);
+      return this.#require(id);
     });
   }
 
-  /** The deletion is promised from here on. Does nothing for one that is being deleted. */
+  /** Marks a server as deleting. Does nothing if it is already deleting. */
   beginDelete(id: string): void {
     this.#transaction(() => {
       const { connection } = this.#database;
@@ -166,13 +172,13 @@ export class Store implements Disposable {
         .run(now, id);
       if (changes === 0) return;
       connection.prepare('UPDATE keys SET deleted_at = ? WHERE server = ?').run(now, id);
-      const { name, key } = this.#existing(id);
+      const { name, key } = this.#require(id);
       this.#audit.record({ event: 'deleting', id, name, key });
     });
   }
 
-  /** Says what stands in the way of a deletion. */
-  noteWhileDeleting(id: string, message: string): void {
+  /** Stores why the deletion of a server is delayed. */
+  setDeletionMessage(id: string, message: string): void {
     this.#transaction(() => {
       this.#database.connection
         .prepare("UPDATE servers SET message = ? WHERE id = ? AND state = 'deleting'")
@@ -180,26 +186,26 @@ export class Store implements Disposable {
     });
   }
 
-  /** The machine is gone, and so is the server. */
+  /** Removes a server whose machine no longer exists. */
   remove(id: string): void {
     this.#transaction(() => {
-      const { name, key } = this.#existing(id);
+      const { name, key } = this.#require(id);
       this.#database.connection.prepare('DELETE FROM servers WHERE id = ?').run(id);
       this.#audit.record({ event: 'deleted', id, name, key });
     });
   }
 
-  /** Clears away keys whose time is over. */
-  dropOldKeys(): void {
+  /** Deletes expired idempotency keys. */
+  deleteExpiredKeys(): void {
     this.#transaction(() => {
       this.#database.connection
         .prepare('DELETE FROM keys WHERE deleted_at <= ? AND server NOT IN (SELECT id FROM servers)')
-        .run(this.#oldestKey());
+        .run(this.#keyExpiry());
     });
   }
 
-  /** The driver whose machines the servers are; the given one from now on, unless there are servers of another. */
-  driver(name: string): string {
+  /** Assigns the database to a driver, unless it contains servers of another one. @returns the driver that owns it */
+  claimDriver(name: string): string {
     const { connection } = this.#database;
     const stored = connection.prepare("SELECT value FROM about WHERE name = 'driver'").get();
     const current = stored && text(stored, 'value');
@@ -212,39 +218,40 @@ export class Store implements Disposable {
 
   [Symbol.dispose](): void {
     try {
-      this.#transaction(() => undefined); // what was told is known to be told: the next start does not repeat it
+      this.#transaction(() => undefined); // deletes the written audit events, so that the next start does not repeat them
     } catch {
-      // A disk that takes nothing any more: then it is repeated.
+      // For example a full disk: then the next start repeats them.
     }
     this.#database[Symbol.dispose]();
   }
 
-  #oldestKey(): number {
+  /** Keys of servers deleted at or before this time have expired. */
+  #keyExpiry(): number {
     return this.#options.clock.now() - this.#options.keepKeysMs;
   }
 
-  #existing(id: string): StoredServer {
+  #require(id: string): StoredServer {
     const server = this.find(id);
-    if (server === undefined) throw new Error(`there is no server ${id}`);
+    if (server === undefined) throw new Error(`server ${id} does not exist`);
     return server;
   }
 
   #transaction<T>(work: () => T): T {
     try {
       const result = this.#database.transaction(() => {
-        this.#audit.drop();
+        this.#audit.deleteWritten();
         return work();
       });
-      this.#audit.tell();
+      this.#audit.flush();
       return result;
     } catch (error) {
-      this.#audit.forget();
+      this.#audit.discard();
       throw error;
     }
   }
 }
 
-/** The same for the same server, in whatever order its labels come. */
+/** Returns a digest of the request body that does not depend on the order of its labels. */
 function fingerprintOf({ name, labels = {} }: NewServer): string {
   const sorted = Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256')

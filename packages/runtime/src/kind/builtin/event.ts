@@ -1,7 +1,7 @@
 import { foreignKind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
 
-/** Something that happened to an object, for people to read (`kubectl describe`, `kubectl events`). */
+/** A Kubernetes event about an object, as shown by `kubectl describe` and `kubectl events`. */
 export interface Event extends KubeObject {
   readonly eventTime: string;
   readonly reportingController: string;

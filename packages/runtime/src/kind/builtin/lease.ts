@@ -1,20 +1,21 @@
 import { foreignKind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
 
+/** A Lease (coordination.k8s.io/v1). */
 export interface Lease extends KubeObject {
   readonly spec?: LeaseSpec;
 }
 
 export interface LeaseSpec {
-  /** Absent or empty: nobody's. */
+  /** Identity of the holder; absent or empty if the lease is free. */
   readonly holderIdentity?: string | null;
-  /** How long others leave the holder alone after they have seen its last renewal. */
+  /** Time that candidates wait after they have seen a renewal before they acquire the lease. */
   readonly leaseDurationSeconds?: number;
-  /** A micro-time, see `microTime`. */
+  /** MicroTime; see `microTime`. */
   readonly acquireTime?: string;
-  /** A micro-time, see `microTime`. */
+  /** MicroTime; see `microTime`. */
   readonly renewTime?: string;
-  /** How often the holder has changed. */
+  /** Number of changes of the holder. */
   readonly leaseTransitions?: number;
 }
 

@@ -1,8 +1,8 @@
 import { foreignKind } from '../kind.ts';
 
-/* Questions to the API server. They are created, answered in the same response and never stored. */
+/* Reviews: the API server returns the result in the response to the create and stores nothing. */
 
-/** Whose token is this? */
+/** Asks the API server for the user of a token. */
 export const TokenReview = foreignKind({
   group: 'authentication.k8s.io',
   version: 'v1',
@@ -11,7 +11,7 @@ export const TokenReview = foreignKind({
   scope: 'Cluster',
 });
 
-/** May this user do that? */
+/** Asks the API server whether a user has a permission. */
 export const SubjectAccessReview = foreignKind({
   group: 'authorization.k8s.io',
   version: 'v1',

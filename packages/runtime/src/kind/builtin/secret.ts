@@ -1,10 +1,11 @@
 import { foreignKind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
 
+/** A Secret (core/v1). */
 export interface Secret extends KubeObject {
-  /** `Opaque` unless said otherwise; cannot be changed. */
+  /** Immutable. @default 'Opaque' */
   readonly type?: string;
-  /** Base64. */
+  /** Values in base64. */
   readonly data?: Readonly<Record<string, string>>;
 }
 

@@ -1,7 +1,7 @@
 import { foreignKind } from '../kind.ts';
 import type { KubeObject } from '../object.ts';
 
-/** Where the API server finds a webhook, and whom it trusts there. */
+/** Address of a webhook and the CA of its certificate. */
 export interface WebhookClientConfig {
   readonly service?: {
     readonly namespace: string;
@@ -10,12 +10,13 @@ export interface WebhookClientConfig {
     readonly port?: number;
   };
   readonly url?: string;
-  /** PEM in base64; without, the authorities that the API server's system trusts. */
+  /** CA certificates, PEM in base64. @default the trust store of the API server's system */
   readonly caBundle?: string;
 }
 
+/** A webhook in a configuration. */
 export interface AdmissionWebhook {
-  /** A domain name of at least three parts, unique within its configuration. */
+  /** Domain name of at least three parts, unique within its configuration. */
   readonly name: string;
   readonly clientConfig: WebhookClientConfig;
   readonly rules?: readonly {
@@ -33,10 +34,11 @@ export interface AdmissionWebhook {
   readonly namespaceSelector?: object;
   readonly objectSelector?: object;
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
-  /** Of mutating ones. */
+  /** For mutating webhooks only. */
   readonly reinvocationPolicy?: string;
 }
 
+/** A ValidatingWebhookConfiguration or MutatingWebhookConfiguration (admissionregistration.k8s.io/v1). */
 export interface WebhookConfiguration extends KubeObject {
   readonly webhooks?: readonly AdmissionWebhook[];
 }

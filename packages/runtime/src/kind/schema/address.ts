@@ -1,34 +1,34 @@
 /*
- * Addresses as the API server takes them. Two of its formats go back to an older Go, which lets numbers begin with
- * zeros (010.0.0.1) and groups be longer than four digits; the third does not.
+ * Address formats as the API server validates them. `ipv4` and `cidr` use the parser of an older Go version, which
+ * accepts leading zeros (010.0.0.1) and groups of more than four digits; `ipv6` does not.
  */
 
-interface Style {
-  /** Whether numbers may begin with zeros. */
-  readonly sloppy: boolean;
+interface ParseOptions {
+  /** Accepts leading zeros. */
+  readonly lenient: boolean;
 }
 
-/** Also an IPv6 address that ends in dots: there is an address, and there is a dot. */
+/** Accepts any address that contains a dot, so also `::ffff:1.2.3.4`. */
 export function isIpv4(value: string): boolean {
-  return value.includes('.') && isAddress(value, { sloppy: true });
+  return value.includes('.') && isAddress(value, { lenient: true });
 }
 
 export function isIpv6(value: string): boolean {
-  return value.includes(':') && isAddress(value, { sloppy: false });
+  return value.includes(':') && isAddress(value, { lenient: false });
 }
 
-/** An address and the length of its prefix, whatever bits come after that. */
+/** An address and a prefix length; host bits may be set. */
 export function isCidr(value: string): boolean {
   const cut = value.indexOf('/');
   const [address, length] = [value.slice(0, cut), value.slice(cut + 1)];
   if (cut === -1 || !/^\d+$/.test(length)) return false;
-  if (isDotted(address, { sloppy: true })) return Number(length) <= 32;
-  return isColoned(address, { sloppy: true }) && Number(length) <= 128;
+  if (isDottedQuad(address, { lenient: true })) return Number(length) <= 32;
+  return isColonSeparated(address, { lenient: true }) && Number(length) <= 128;
 }
 
 /**
- * 6, 8 or 20 bytes: `00:50:56:01:02:03`, `00-50-56-01-02-03`, `0050.5601.0203`. Without separators it depends on the Go
- * that the API server was built with; not here.
+ * 6, 8 or 20 bytes: `00:50:56:01:02:03`, `00-50-56-01-02-03`, `0050.5601.0203`. Rejects an address without separators,
+ * which API servers accept or reject depending on their Go version.
  */
 export function isMac(value: string): boolean {
   const separator = /[:.-]/.exec(value)?.[0];
@@ -43,33 +43,33 @@ export function isMac(value: string): boolean {
   );
 }
 
-function isAddress(value: string, style: Style): boolean {
+function isAddress(value: string, style: ParseOptions): boolean {
   const first = /[.:]/.exec(value)?.[0];
-  return first === '.' ? isDotted(value, style) : first === ':' && isColoned(value, style);
+  return first === '.' ? isDottedQuad(value, style) : first === ':' && isColonSeparated(value, style);
 }
 
-function isDotted(value: string, { sloppy }: Style): boolean {
+function isDottedQuad(value: string, { lenient }: ParseOptions): boolean {
   const parts = value.split('.');
   return (
     parts.length === 4 &&
-    parts.every((part) => /^\d+$/.test(part) && Number(part) <= 255 && (sloppy || !/^0\d/.test(part)))
+    parts.every((part) => /^\d+$/.test(part) && Number(part) <= 255 && (lenient || !/^0\d/.test(part)))
   );
 }
 
-function isColoned(value: string, style: Style): boolean {
+function isColonSeparated(value: string, style: ParseOptions): boolean {
   const halves = value.split('::');
   if (halves.length > 2) return false;
   const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')));
   const tail = groups.at(-1);
   const dotted = tail?.includes('.') ?? false;
-  // Dots only at the very end: not before a closing `::`.
-  if (dotted && (value.endsWith('::') || !isDotted(tail ?? '', style))) return false;
+  // A dotted part must be at the very end, not before a trailing `::`.
+  if (dotted && (value.endsWith('::') || !isDottedQuad(tail ?? '', style))) return false;
   const plain = dotted ? groups.slice(0, -1) : groups;
-  if (!plain.every((group) => isGroup(group, style))) return false;
+  if (!plain.every((group) => isHexGroup(group, style))) return false;
   const length = plain.length + (dotted ? 2 : 0);
   return halves.length === 2 ? length < 8 : length === 8;
 }
 
-function isGroup(group: string, { sloppy }: Style): boolean {
-  return /^[0-9a-f]+$/i.test(group) && (sloppy ? Number.parseInt(group, 16) <= 0xffff : group.length <= 4);
+function isHexGroup(group: string, { lenient }: ParseOptions): boolean {
+  return /^[0-9a-f]+$/i.test(group) && (lenient ? Number.parseInt(group, 16) <= 0xffff : group.length <= 4);
 }

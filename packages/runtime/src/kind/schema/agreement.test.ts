@@ -34,10 +34,10 @@ const SCHEMAS = 60;
 const VALUES = 800;
 
 /*
- * One CRD has all the schemas of a run, each as a field of its own, so that there is only one to be established.
- * Shrinking goes on against the API server; what is left of a failure is in the error's message, the seed in vitest's.
+ * One CRD contains all schemas of a run, each as a field, so that only one CRD must become Established. Shrinking also
+ * uses the API server; the error's message has the shrunk failure and the seed.
  */
-test('the validator takes and refuses what the API server takes and refuses, with the same sentences', async ({
+test('validator and API server accept and reject the same values, with the same messages', async ({
   cluster,
   namespace,
 }) => {
@@ -63,26 +63,26 @@ test('the validator takes and refuses what the API server takes and refuses, wit
   const pair = fc
     .nat(SCHEMAS - 1)
     .chain((index) => valueFor(schemas[index] ?? {}).map((value) => ({ index, value })));
-  const seen = { taken: 0, refused: 0 };
+  const counts = { accepted: 0, rejected: 0 };
   await fc.assert(
     fc.asyncProperty(pair, async ({ index, value }) => {
       const spec = { [`f${index}`]: value };
-      const theirs = await verdict(client, Sample, namespace, spec);
-      const ours = validate(Sample.schema, { spec }).map(sentenceOf);
-      seen[ours.length === 0 ? 'taken' : 'refused'] += 1;
-      expect(ours.toSorted(), `${JSON.stringify(value)} by ${JSON.stringify(schemas[index])}`).toEqual(
-        theirs.toSorted(),
+      const expected = await problemsOnServer(client, Sample, namespace, spec);
+      const actual = validate(Sample.schema, { spec }).map(sentenceOf);
+      counts[actual.length === 0 ? 'accepted' : 'rejected'] += 1;
+      expect(actual.toSorted(), `${JSON.stringify(value)} with ${JSON.stringify(schemas[index])}`).toEqual(
+        expected.toSorted(),
       );
     }),
     { seed, numRuns: VALUES },
   );
-  // Else the values are too tame, or too wild, to show anything.
-  expect(seen.taken).toBeGreaterThan(VALUES / 5);
-  expect(seen.refused).toBeGreaterThan(VALUES / 5);
+  // The generated values must cover both cases.
+  expect(counts.accepted).toBeGreaterThan(VALUES / 5);
+  expect(counts.rejected).toBeGreaterThan(VALUES / 5);
 });
 
-/** What the API server has against a spec. */
-async function verdict(
+/** Returns the causes with which the API server rejects a spec. */
+async function problemsOnServer(
   client: Client,
   kind: Kind,
   namespace: string,
@@ -94,12 +94,12 @@ async function verdict(
     return [];
   } catch (error) {
     if (!(error instanceof ApiError) || (error.status !== 422 && error.status !== 400)) throw error;
-    const sentences = error.causes.map(({ field, message }) => `${field}: ${message}`);
-    return sentences.length > 0 ? sentences : [error.message];
+    const messages = error.causes.map(({ field, message }) => `${field}: ${message}`);
+    return messages.length > 0 ? messages : [error.message];
   }
 }
 
-/** Strings of each format, and strings that are nearly so. */
+/** Valid and nearly valid strings of each format. */
 const formats: Readonly<Record<Format, readonly string[]>> = {
   byte: ['aGk=', 'aGVsbG8h', 'YQ=='],
   cidr: ['10.0.0.0/8', '2001:db8::/32', '010.1.1.1/032', '::ffff:1.2.3.4/96'],
@@ -117,7 +117,7 @@ const text = fc.string({ unit: fc.constantFrom('a', 'b', 'x', '1', 'é', '😀')
 const half = fc.integer({ min: -8, max: 8 }).map((twice) => twice / 2);
 const key = fc.constantFrom('a', 'b', 'c', 'd');
 
-/** With each of these, or without. */
+/** A record in which each field is optional. */
 function some<T>(options: { [K in keyof T]: Arbitrary<T[K]> }) {
   return fc.record(options, { requiredKeys: [] });
 }
@@ -172,7 +172,7 @@ function anySchema(depth: number): Arbitrary<Schema> {
   );
 }
 
-/** At times with a default, if one can be found that the schema allows: the API server takes no other. */
+/** Adds a default to some schemas, if a valid one is found: the API server rejects invalid defaults. */
 function withDefault(schemas: Arbitrary<Schema>, oneIn = 3): Arbitrary<Schema> {
   return fc.tuple(schemas, fc.nat()).map(([schema, dice]) => {
     const fits = (value: unknown) => value !== null && validate(schema, value).length === 0;
@@ -182,7 +182,7 @@ function withDefault(schemas: Arbitrary<Schema>, oneIn = 3): Arbitrary<Schema> {
   });
 }
 
-/** Mostly what the schema is about, right or nearly right; at times anything. */
+/** Mostly plausible values for the schema, sometimes arbitrary ones. */
 function valueFor(schema: Schema): Arbitrary<unknown> {
   return fc.oneof({ weight: 12, arbitrary: plausible(schema) }, { weight: 1, arbitrary: anyValue(schema) });
 }
@@ -218,11 +218,11 @@ function plausible(schema: Schema): Arbitrary<unknown> {
 }
 
 function anyValue(schema: Schema): Arbitrary<unknown> {
-  const lax = schema.type === 'string' && schema.format !== undefined; // there, the API server takes arrays
+  const lax = schema.type === 'string' && schema.format !== undefined; // the API server accepts arrays here
   return fc.constantFrom(null, true, 1, 1.5, 'a', {}, { a: 1 }, ...(lax ? [] : [[], ['a']]));
 }
 
-/** With at most one character taken out, put in or exchanged. */
+/** Strings with at most one character removed, inserted or replaced. */
 function nearly(strings: Arbitrary<string>): Arbitrary<string> {
   const scrap = fc.constantFrom('', '', '0', '9', ':', '.', '-', '/', 'T', 'Z', 'f', 'g', ' ', 'é');
   return fc

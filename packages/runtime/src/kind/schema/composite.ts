@@ -1,37 +1,39 @@
 import type { ObjectMeta } from '../object.ts';
 import { type Common, node, type Optional, type Schema, type SchemaNode, type ValueOf } from './schema.ts';
 
+/** Fields of an object schema. */
 export type Fields = Readonly<Record<string, Schema | Optional>>;
 
-/** The type of an object with these fields. */
+/** Type of an object with these fields. */
 export type ObjectWith<F extends Fields> = Flat<
   { readonly [K in keyof F as F[K] extends Optional ? never : K]: FieldOf<F[K]> } & {
     readonly [K in keyof F as F[K] extends Optional ? K : never]?: FieldOf<F[K]>;
   }
 >;
 
-type FieldOf<F> = F extends Optional<infer T> ? T : F extends Schema ? ValueOf<F> : never;
+/** Type of a field's values. */
+export type FieldOf<F> = F extends Optional<infer T> ? T : F extends Schema ? ValueOf<F> : never;
 
-/** One object type instead of an intersection, for the messages of the compiler. */
+/** Flattens an intersection to one object type, for readable compiler messages. */
 export type Flat<T> = { readonly [K in keyof T]: T[K] };
 
-/** A default: what it leaves out, the defaults of its own fields fill in. */
-type Sketch<T> = T extends readonly (infer I)[]
-  ? readonly Sketch<I>[]
+/** A default value; fields that it omits get their own defaults. */
+export type DefaultValue<T> = T extends readonly (infer I)[]
+  ? readonly DefaultValue<I>[]
   : T extends object
-    ? { readonly [K in keyof T]?: Sketch<T[K]> }
+    ? { readonly [K in keyof T]?: DefaultValue<T[K]> }
     : T;
 
-export interface ObjectOptions<T> extends Common<Sketch<T>> {
-  /** Has one owner in server-side apply, instead of one a field. @default false */
+export interface ObjectOptions<T> extends Common<DefaultValue<T>> {
+  /** Server-side apply treats the object as one value with one owner, not per field. @default false */
   readonly atomic?: boolean;
-  /** Fields that are not named here are kept, not dropped. @default false */
+  /** Keeps unknown fields instead of dropping them. @default false */
   readonly preserveUnknown?: boolean;
 }
 
 /**
- * An object with these fields. All must be there but those in `optional(…)` and those with a default, which the API
- * server fills in.
+ * An object with these fields. All fields are required except those in `optional(…)` and those with a default, which
+ * the API server sets.
  */
 export function object<const F extends Fields>(
   fields: F,
@@ -46,7 +48,7 @@ export function object<const F extends Fields>(
   }
   const own: SchemaNode = {
     type: 'object',
-    ...(required.length > 0 && { required }), // an empty list is no valid schema
+    ...(required.length > 0 && { required }), // an empty list is not valid
     properties,
     ...(options.atomic && { 'x-kubernetes-map-type': 'atomic' }),
     ...(options.preserveUnknown && { 'x-kubernetes-preserve-unknown-fields': true }),
@@ -58,14 +60,14 @@ function isOptional(field: Schema | Optional): field is Optional {
   return 'optional' in field;
 }
 
-export interface MapOptions<T> extends Common<Readonly<Record<string, Sketch<T>>>> {
+export interface MapOptions<T> extends Common<Readonly<Record<string, DefaultValue<T>>>> {
   readonly minProperties?: number;
   readonly maxProperties?: number;
-  /** Has one owner in server-side apply, instead of one a key. @default false */
+  /** Server-side apply treats the map as one value with one owner, not per key. @default false */
   readonly atomic?: boolean;
 }
 
-/** From any string to such values. */
+/** A map from strings to values of this schema. */
 export function map<T>(
   values: Schema<T>,
   options: MapOptions<NoInfer<T>> = {},
@@ -80,27 +82,29 @@ export function map<T>(
   return node(own, options);
 }
 
-export type ArrayOptions<T> = Common<readonly Sketch<T>[]> & {
+/** Options of an array. */
+export type ArrayOptions<T> = Common<readonly DefaultValue<T>[]> & {
   readonly minItems?: number;
   readonly maxItems?: number;
 } & (
     | {
-        /** `set`: no item twice, each with an owner of its own in server-side apply. @default 'atomic' */
+        /** `set`: unique items, each with its own owner in server-side apply. @default 'atomic' */
         readonly list?: 'atomic' | 'set';
         readonly keys?: never;
       }
     | {
-        /** Items are known, and merged by server-side apply, by the values of these fields. */
+        /** Items are identified, and merged by server-side apply, by the values of `keys`. */
         readonly list: 'map';
         readonly keys: readonly [RequiredKey<T>, ...RequiredKey<T>[]];
       }
   );
 
-/** Fields that are always there: the API server wants no others for the keys of a list. */
-type RequiredKey<T> = {
+/** Required fields: the API server accepts no others as keys of a list map. */
+export type RequiredKey<T> = {
   [K in keyof T & string]-?: Partial<Pick<T, K>> extends Pick<T, K> ? never : K;
 }[keyof T & string];
 
+/** An array of values of this schema. */
 export function array<T>(items: Schema<T>, options: ArrayOptions<NoInfer<T>> = {}): Schema<readonly T[]> {
   const { description, default: value, rules, list, keys, ...constraints } = options;
   const own: SchemaNode = {
@@ -113,12 +117,12 @@ export function array<T>(items: Schema<T>, options: ArrayOptions<NoInfer<T>> = {
   return node(own, options);
 }
 
-/** Whatever JSON there is, kept as it came. */
+/** Any JSON value, stored unchanged. */
 export function anything(options: Common<unknown> = {}): Schema<unknown> {
   return node({ 'x-kubernetes-preserve-unknown-fields': true }, options);
 }
 
-/** A Kubernetes object within another, such as a template. */
+/** A Kubernetes object inside another one, such as a template. */
 export interface EmbeddedObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -126,6 +130,7 @@ export interface EmbeddedObject {
   readonly [field: string]: unknown;
 }
 
+/** An embedded Kubernetes object with any fields. */
 export function embedded(options: Common<EmbeddedObject> = {}): Schema<EmbeddedObject> {
   const own: SchemaNode = {
     type: 'object',

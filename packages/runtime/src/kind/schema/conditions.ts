@@ -4,7 +4,7 @@ import { integer, literals, string } from './scalar.ts';
 import { optional, type Schema } from './schema.ts';
 
 /**
- * The `conditions` of a status, as `kubectl wait` reads them and `setCondition` writes them.
+ * Schema of the `conditions` of a status, as `setCondition` writes and `kubectl wait` reads them.
  * @param types the kind's condition types and their meaning, for `kubectl explain`
  */
 export function conditions(types = ''): Schema<readonly Condition[]> {

@@ -1,9 +1,8 @@
 import { isCidr, isIpv4, isIpv6, isMac } from './address.ts';
 
 /*
- * The formats of strings that the API server checks, to the letter, its oddities included. Not all that it knows: `uri`
- * and `email` are what Go's parsers of the day take, `hostname` means something else than it says (a `pattern` is
- * better), and any other word it takes and ignores.
+ * String formats as the API server validates them, including its quirks. Not included: `uri` and `email`, which depend
+ * on the Go version; `hostname`, which accepts more than host names (use a `pattern`); and formats that it ignores.
  */
 
 const FORMATS = {
@@ -18,9 +17,10 @@ const FORMATS = {
   uuid: isUuid,
 } as const;
 
+/** String formats that both the API server and the validator check. */
 export type Format = keyof typeof FORMATS;
 
-/** Whether a string is as the format wants it; true for formats that the API server does not check. */
+/** Whether a string has the format; true for formats that the API server does not check. */
 export function isOfFormat(format: string, value: string): boolean {
   return isFormat(format) ? FORMATS[format](value) : true;
 }
@@ -29,7 +29,7 @@ export function isFormat(format: string): format is Format {
   return Object.hasOwn(FORMATS, format);
 }
 
-/** Padded, not empty, and in the alphabet with `+` and `/`. */
+/** Standard alphabet (`+`, `/`), padded, not empty. */
 function isBase64(value: string): boolean {
   return /^[A-Za-z0-9+/]+={0,2}$/.test(value) && value.length % 4 === 0;
 }
@@ -43,7 +43,7 @@ function isDate(value: string): boolean {
   return day <= days;
 }
 
-/** RFC 3339, in either case, with any character before the fraction and nothing but digits asked of the offset. */
+/** RFC 3339 in any case. Accepts any character before the fraction, and any digits in the offset. */
 function isDateTime(value: string): boolean {
   const [date = '', time] = value.toLowerCase().split('t');
   if (time === undefined || !isDate(date)) return false;
@@ -55,7 +55,7 @@ function isDateTime(value: string): boolean {
 
 const INT64_MAX = 2n ** 63n - 1n;
 const GO_DURATION = /^[+-]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|[uµμ]s|ms|s|m|h))+)$/u;
-const WORDS = [
+const DURATION_UNITS = [
   ['ns', 'nano'],
   ['us', 'µs', 'micro'],
   ['ms', 'milli'],
@@ -66,7 +66,7 @@ const WORDS = [
   ['w', 'wk', 'week'],
 ];
 
-/** As Go writes durations (`1h30m`); else a number and a unit anywhere in the string will do (`about 2 days`). */
+/** A Go duration (`1h30m`), or any string that contains a number and a unit (`about 2 days`). */
 function isDuration(value: string): boolean {
   const fits = (digits: string) => BigInt(digits) <= INT64_MAX;
   if (GO_DURATION.test(value) && [...value.matchAll(/(?<![.\d])\d+/g)].every(([digits]) => fits(digits)))
@@ -78,12 +78,12 @@ function isDuration(value: string): boolean {
   );
 }
 
-/** Of each unit's words the last may go on as it likes: `sec`, `seconds`. */
+/** The last name of each unit matches as a prefix: `sec`, `seconds`. */
 function isUnit(unit: string): boolean {
-  return WORDS.some((words) => words.includes(unit) || unit.startsWith(words.at(-1) ?? unit));
+  return DURATION_UNITS.some((words) => words.includes(unit) || unit.startsWith(words.at(-1) ?? unit));
 }
 
-/** With hyphens in their places, or some or all of them left out. */
+/** Each hyphen is optional. */
 function isUuid(value: string): boolean {
   return /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(value);
 }

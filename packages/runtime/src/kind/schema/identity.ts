@@ -1,11 +1,11 @@
-import { schemaOf } from './fill.ts';
+import { fieldSchema } from './defaulting.ts';
 import { canonical, isJsonObject, type JsonObject } from './json.ts';
-import { duplicate, missing, type Problem, rejected, within } from './problem.ts';
+import { duplicate, joinPath, missing, type Problem, rejected } from './problem.ts';
 import type { Schema } from './schema.ts';
 
 /**
- * What is wrong with that by which parts are told apart: the items of sets and list maps, and the kind of embedded
- * objects. A walk of its own, as in the API server, which here names the keys of maps in brackets.
+ * Yields duplicate items of sets and list maps, and invalid type information of embedded objects. A separate traversal
+ * like in the API server, which here writes the keys of maps in brackets.
  */
 export function* identityProblems(schema: Schema, value: unknown, field: string): Generator<Problem> {
   if (Array.isArray(value)) {
@@ -16,14 +16,14 @@ export function* identityProblems(schema: Schema, value: unknown, field: string)
   } else if (isJsonObject(value)) {
     if (schema['x-kubernetes-embedded-resource']) yield* embeddedProblems(value, field);
     for (const [name, part] of Object.entries(value)) {
-      const known = schemaOf(schema, name);
-      const at = schema.additionalProperties ? `${field}[${name}]` : within(field, name);
+      const known = fieldSchema(schema, name);
+      const at = schema.additionalProperties ? `${field}[${name}]` : joinPath(field, name);
       if (known !== undefined) yield* identityProblems(known, part, at);
     }
   }
 }
 
-/** What must be different in each item of a set or a map, is. */
+/** Yields duplicate items of a set or list map. */
 function* listProblems(schema: Schema, value: readonly unknown[], field: string): Generator<Problem> {
   const keys = schema['x-kubernetes-list-map-keys'];
   if (schema['x-kubernetes-list-type'] === 'set') {
@@ -39,7 +39,7 @@ function* listProblems(schema: Schema, value: readonly unknown[], field: string)
   }
 }
 
-/** Each value that is there more than once, at its second place. */
+/** Yields each duplicate value once, at its second position. */
 function* duplicates(values: readonly unknown[], field: string): Generator<Problem> {
   const seen = new Map<string, number>();
   for (const [index, value] of values.entries()) {
@@ -58,19 +58,23 @@ function pick(item: unknown, keys: readonly string[]): JsonObject {
 function* embeddedProblems(value: JsonObject, field: string): Generator<Problem> {
   const { apiVersion, kind, metadata } = value;
   for (const [name, part] of Object.entries({ apiVersion, kind })) {
-    const at = within(field, name);
+    const at = joinPath(field, name);
     if (part === undefined) yield missing(at);
     else if (typeof part !== 'string') yield rejected(at, part, 'must be a string');
     else if (part === '') yield rejected(at, part, 'must not be empty');
   }
   if (typeof apiVersion === 'string' && apiVersion.split('/').length > 2)
-    yield rejected(within(field, 'apiVersion'), apiVersion, `unexpected GroupVersion string: ${apiVersion}`);
+    yield rejected(
+      joinPath(field, 'apiVersion'),
+      apiVersion,
+      `unexpected GroupVersion string: ${apiVersion}`,
+    );
   if (typeof kind === 'string' && kind !== '' && !/^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/i.test(kind))
     yield rejected(
-      within(field, 'kind'),
+      joinPath(field, 'kind'),
       kind,
       'must be letters, digits and hyphens, at most 63, beginning with a letter',
     );
   if (metadata !== undefined && !isJsonObject(metadata))
-    yield rejected(within(field, 'metadata'), metadata, 'must be an object');
+    yield rejected(joinPath(field, 'metadata'), metadata, 'must be an object');
 }

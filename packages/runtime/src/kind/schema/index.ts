@@ -6,11 +6,14 @@ export * from './scalar.ts';
 export {
   type Common,
   DeclarationError,
+  type IntegerFormat,
+  type NumberFormat,
   nullable,
   type Optional,
   optional,
   type Rule,
   type Schema,
+  type SchemaNode,
   type ValueOf,
 } from './schema.ts';
 export { type Admission, admit, validate } from './validate.ts';

@@ -4,7 +4,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The same text for the same value, whatever the order of its fields. */
+/** Serializes a value with sorted fields, so that equal values give equal texts. */
 export function canonical(value: unknown): string {
   return JSON.stringify(value, (_, part: unknown) =>
     isJsonObject(part)

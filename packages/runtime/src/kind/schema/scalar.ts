@@ -10,24 +10,26 @@ import {
 } from './schema.ts';
 
 export interface StringOptions extends Common<string> {
-  /** In characters, not bytes. */
+  /** Minimum length in characters. */
   readonly minLength?: number;
+  /** Maximum length in characters. */
   readonly maxLength?: number;
   /**
-   * Found anywhere in the string unless anchored by `^` and `$`. Read by Go (RE2) in the API server and by JavaScript
-   * here, so in what both have: no look-around, no back references, no `(?i)`, no `[[:alpha:]]`.
+   * Regular expression that matches anywhere unless anchored with `^` and `$`. Go (RE2) evaluates it in the API server
+   * and JavaScript here, so use their common subset: no look-around, no back references, no `(?i)`, no `[[:alpha:]]`.
    */
   readonly pattern?: string;
   readonly format?: Format;
 }
 
+/** A string. @throws DeclarationError if the pattern is invalid */
 export function string(options: StringOptions = {}): Schema<string> {
   const { description, default: value, rules, ...constraints } = options;
   if (constraints.pattern !== undefined) checkPattern(constraints.pattern);
   return node({ type: 'string', ...constraints }, options);
 }
 
-/** One of these strings. */
+/** An enum of strings. */
 export function literals<const T extends string>(
   choices: readonly [T, ...T[]],
   options: Common<NoInfer<T>> = {},
@@ -35,8 +37,8 @@ export function literals<const T extends string>(
   return node({ type: 'string', enum: choices }, options);
 }
 
-interface Bounds {
-  /** Inclusive. */
+/** Inclusive bounds of a number. */
+export interface Bounds {
   readonly minimum?: number;
   readonly maximum?: number;
 }
@@ -45,6 +47,7 @@ export interface IntegerOptions extends Common<number>, Bounds {
   readonly format?: IntegerFormat;
 }
 
+/** An integer. */
 export function integer(options: IntegerOptions = {}): Schema<number> {
   const { description, default: value, rules, ...constraints } = options;
   checkBounds(constraints);
@@ -55,26 +58,28 @@ export interface NumberOptions extends Common<number>, Bounds {
   readonly format?: NumberFormat;
 }
 
+/** A number, with or without a fraction. */
 export function number(options: NumberOptions = {}): Schema<number> {
   const { description, default: value, rules, ...constraints } = options;
   checkBounds(constraints);
   return node({ type: 'number', ...constraints }, options);
 }
 
+/** A boolean. */
 export function boolean(options: Common<boolean> = {}): Schema<boolean> {
   return node({ type: 'boolean' }, options);
 }
 
-/** A number, or a string that stands for one: `8080` or `http`, `1` or `25%`. */
+/** An integer or a string: `8080` or `http`, `1` or `25%`. */
 export function intOrString(options: Common<number | string> = {}): Schema<number | string> {
   return node({ 'x-kubernetes-int-or-string': true }, options);
 }
 
-// A decimal number, and perhaps a binary unit, a decimal unit or an exponent, as Kubernetes reads quantities.
+// A decimal number with an optional binary suffix, decimal suffix or exponent, as Kubernetes parses quantities.
 const DECIMAL = String.raw`([0-9]+(\.[0-9]*)?|\.[0-9]+)`;
 const QUANTITY = `^[+-]?${DECIMAL}([KMGTPE]i|[numkMGTPE]|[eE][+-]?${DECIMAL})?$`;
 
-/** An amount of something: `4`, `500m`, `16Gi`. */
+/** A Kubernetes quantity: `4`, `500m`, `16Gi`. */
 export function quantity(options: Common<number | string> = {}): Schema<number | string> {
   return node({ pattern: QUANTITY, 'x-kubernetes-int-or-string': true }, options);
 }
@@ -83,13 +88,13 @@ function checkPattern(pattern: string): void {
   try {
     new RegExp(pattern, 'u');
   } catch (cause) {
-    throw new DeclarationError(`the pattern ${pattern} does not work: ${messageOf(cause)}`, { cause });
+    throw new DeclarationError(`invalid pattern ${pattern}: ${messageOf(cause)}`, { cause });
   }
 }
 
-/** The API server turns bounds into 64-bit integers, and what does not fit into nonsense, differently by processor. */
+/** The API server converts bounds to 64-bit integers; larger ones overflow with a processor-dependent result. */
 function checkBounds({ minimum, maximum }: Bounds): void {
   for (const bound of [minimum, maximum])
     if (bound !== undefined && !(Math.abs(bound) <= Number.MAX_SAFE_INTEGER))
-      throw new DeclarationError(`${bound} cannot be the bound of a number: it is beyond 2^53`);
+      throw new DeclarationError(`${bound} is not a valid bound: it must be within ±2^53`);
 }

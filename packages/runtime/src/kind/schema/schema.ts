@@ -3,14 +3,14 @@ import type { Format } from './format.ts';
 declare const valueType: unique symbol;
 
 /**
- * A structural OpenAPI v3 schema, word for word as a CustomResourceDefinition wants it, which also tells the compiler
- * what its values look like. Made by the functions beside this file.
+ * A structural OpenAPI v3 schema in the form of a CustomResourceDefinition, with the type of its values for the
+ * compiler. Created by `object`, `string`, `integer` and the other schema functions.
  */
 export interface Schema<T = unknown> extends SchemaNode {
   readonly [valueType]?: T;
 }
 
-/** A schema as the API server sees it. Of all that it would take, what is made here. */
+/** The fields of an OpenAPI v3 schema that this library uses. */
 export interface SchemaNode {
   readonly description?: string;
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
@@ -40,58 +40,61 @@ export interface SchemaNode {
   readonly 'x-kubernetes-validations'?: readonly Rule[];
 }
 
-/** Told to those who generate code from the CRD. The API server does not hold values to it: say `maximum` for that. */
+/** Informational formats for code generators. The API server does not enforce them: use `minimum` and `maximum`. */
 export type IntegerFormat = 'int32' | 'int64';
+/** Informational formats for code generators, like `IntegerFormat`. */
 export type NumberFormat = 'float' | 'double';
 
-/** A CEL rule, checked by the API server alone. */
+/** A CEL rule. The API server evaluates it; the validator does not. */
 export interface Rule {
-  /** True for what is right: `self.min <= self.max`. */
+  /** Expression that is true for valid values: `self.min <= self.max`. */
   readonly rule: string;
-  /** What the one who broke it reads. */
+  /** Message for a value that violates the rule. */
   readonly message?: string;
-  /** The same, made from the object. */
+  /** CEL expression that returns the message. */
   readonly messageExpression?: string;
   readonly reason?:
     | 'FieldValueInvalid'
     | 'FieldValueForbidden'
     | 'FieldValueRequired'
     | 'FieldValueDuplicate';
-  /** The field to blame, from here: `.min`. @default this one */
+  /** Relative path of the field that the error names: `.min`. @default the field with the rule */
   readonly fieldPath?: string;
-  /** Whether a rule about `oldSelf` holds where there is none yet; `oldSelf` is then a CEL optional. */
+  /** Evaluates a rule with `oldSelf` on create too; `oldSelf` is then a CEL optional. @default false */
   readonly optionalOldSelf?: boolean;
 }
 
-/** What can be said about any value. */
+/** Options of every schema. */
 export interface Common<T> {
   readonly description?: string;
-  /** Filled in by the API server where there is no value, so that readers always see one. */
+  /** Value that the API server sets if the field is missing, so that readers always see one. */
   readonly default?: T;
   readonly rules?: readonly Rule[];
 }
 
-/** The type of a schema's values. */
+/** Type of a schema's values. */
 export type ValueOf<S extends Schema> = S extends Schema<infer T> ? T : never;
 
-/** A field that need not be there. */
+/** An optional field; created by `optional`. */
 export interface Optional<T = unknown> {
   readonly optional: Schema<T>;
 }
 
+/** Makes a field of an object optional. */
 export function optional<T>(schema: Schema<T>): Optional<T> {
   return { optional: schema };
 }
 
+/** Allows null. @throws DeclarationError for an enum */
 export function nullable<T>(schema: Schema<T>): Schema<T | null> {
   if (schema.enum !== undefined)
     throw new DeclarationError(
-      `a choice of ${schema.enum.join(', ')} cannot be nullable: the API server refuses null where there is an enum`,
+      `an enum of ${schema.enum.join(', ')} cannot be nullable: the API server rejects null for an enum`,
     );
   return { ...schema, nullable: true };
 }
 
-/** A kind or schema is declared in a way that cannot work. */
+/** Thrown when the declaration of a kind or schema is invalid. */
 export class DeclarationError extends Error {
   readonly code = 'DECLARATION';
 
@@ -101,7 +104,7 @@ export class DeclarationError extends Error {
   }
 }
 
-/** A schema's node: what is its own, between what all have. */
+/** Combines the fields of a schema with the options that all schemas have. */
 export function node(own: SchemaNode, { description, default: value, rules }: Common<unknown>): SchemaNode {
   return {
     ...(description !== undefined && { description }),

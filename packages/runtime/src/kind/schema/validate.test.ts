@@ -18,8 +18,8 @@ const spec = object({
   labels: optional(map(string())),
 });
 
-describe('a value from outside', () => {
-  test('comes in as the API server would store it, and typed', () => {
+describe('admit', () => {
+  test('returns the value as the API server would store it, with its type', () => {
     const admission = admit(spec, {
       name: 'a',
       unknown: 1,
@@ -39,7 +39,7 @@ describe('a value from outside', () => {
     }
   });
 
-  test('is left as it was, and so are the defaults it gets', () => {
+  test('modifies neither the value nor the defaults of the schema', () => {
     const value = { name: 'a', labels: { a: null, b: 'c' } };
     const [one, other] = [admit(spec, value), admit(spec, value)];
     expect(value).toEqual({ name: 'a', labels: { a: null, b: 'c' } });
@@ -47,7 +47,7 @@ describe('a value from outside', () => {
     if (one.ok && other.ok) expect(one.value.disks).not.toBe(other.value.disks);
   });
 
-  test('is refused with all that is wrong, each at its path', () => {
+  test('returns every problem with its path', () => {
     const admission = admit(spec, { power: 'Full', disks: [{ size: true }] }, 'spec');
     expect(admission.ok ? [] : admission.problems.map(sentenceOf).toSorted()).toEqual([
       'spec.disks[0].name: Required value',
@@ -60,7 +60,7 @@ describe('a value from outside', () => {
     ]);
   });
 
-  test('cannot reach the prototype of what is made of it', () => {
+  test('treats __proto__ and constructor as ordinary fields', () => {
     const labels: unknown = JSON.parse('{ "__proto__": "x", "constructor": "y" }');
     const admission = admit(spec, { name: 'a', labels, constructor: { prototype: 1 } });
     expect(admission).toMatchObject({ ok: true });
@@ -70,7 +70,7 @@ describe('a value from outside', () => {
   });
 });
 
-test('the validator is stricter than the API server in two places, where that lets through what is of another type', async ({
+test('the validator rejects two values of another type that the API server accepts', async ({
   cluster,
   namespace,
 }) => {

@@ -1,45 +1,47 @@
-import { filled, schemaOf } from './fill.ts';
+import { fieldSchema, pruneAndDefault } from './defaulting.ts';
 import { isFormat, isOfFormat } from './format.ts';
 import { identityProblems } from './identity.ts';
 import { isJsonObject, type JsonObject } from './json.ts';
 import {
   invalid,
+  joinPath,
   missing,
   type Problem,
   tooLong,
   tooMany,
   unsupported,
-  within,
   wrongType,
 } from './problem.ts';
 import type { Schema } from './schema.ts';
 
+/** Result of `admit`: the value as it would be stored, or the problems. */
 export type Admission<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly problems: readonly Problem[] };
 
 /**
- * Takes in a value from outside as the API server does.
+ * Validates an external value like the API server does.
  *
- * Flow: unknown fields and forbidden nulls are dropped, defaults filled in, then the whole is held to the schema.
+ * Flow: drops unknown fields and nulls that are not allowed, sets defaults, then validates the result against the
+ * schema.
  *
- * Guarantees: takes what the API server takes, and refuses what it refuses with the same sentences. In two places it is
- * stricter, because there the API server lets through what is not of the declared type: an array where a string with a
- * format should be, and a fraction within 1e-9 of a whole number (1234567890.5) where an integer should be.
+ * Guarantees: accepts what the API server accepts, and rejects what it rejects with the same messages. It is stricter
+ * in two cases in which the API server accepts a value of another type: an array for a string with a format, and a
+ * fraction within a relative 1e-9 of an integer (1234567890.5) for an integer.
  *
- * Not checked: CEL rules; the metadata of embedded objects beyond its being an object.
+ * Caveats: CEL rules are not evaluated, and the metadata of embedded objects is only checked to be an object.
  *
- * @param at the path of the value, for the sentences: `spec`
+ * @param at path of the value in messages: `spec`
  */
 export function admit<T>(schema: Schema<T>, value: unknown, at = ''): Admission<T> {
-  const stored = filled(schema, value);
+  const stored = pruneAndDefault(schema, value);
   const problems = allProblems(schema, stored, at);
   return conforms(schema, stored, problems) ? { ok: true, value: stored } : { ok: false, problems };
 }
 
-/** What is wrong with a value from outside; see `admit`. */
+/** Returns the problems of an external value; see `admit`. */
 export function validate(schema: Schema, value: unknown, at = ''): readonly Problem[] {
-  return allProblems(schema, filled(schema, value), at);
+  return allProblems(schema, pruneAndDefault(schema, value), at);
 }
 
 function conforms<T>(_schema: Schema<T>, _value: unknown, problems: readonly Problem[]): _value is T {
@@ -47,10 +49,10 @@ function conforms<T>(_schema: Schema<T>, _value: unknown, problems: readonly Pro
 }
 
 function allProblems(schema: Schema, value: unknown, field: string): Problem[] {
-  return [...problemsOf(schema, value, field), ...identityProblems(schema, value, field)];
+  return [...schemaProblems(schema, value, field), ...identityProblems(schema, value, field)];
 }
 
-function problemsOf(schema: Schema, value: unknown, field: string): Problem[] {
+function schemaProblems(schema: Schema, value: unknown, field: string): Problem[] {
   const problems = [...typeProblems(schema, value, field)];
   if (schema.enum !== undefined && !schema.enum.some((choice) => choice === value))
     problems.push(unsupported(field, value, schema.enum));
@@ -66,7 +68,7 @@ function* typeProblems(schema: Schema, value: unknown, field: string): Generator
   if (wanted === undefined || (value === null && schema.nullable)) return;
   const found = typeOf(value);
   if (wanted.includes(found) || (found === 'integer' && wanted.includes('number'))) return;
-  // Where there is a format, the API server names that instead of the type, and so of the value.
+  // If the schema has a format, the API server reports formats instead of types, for the schema and the value.
   if (schema.format !== undefined && isFormat(schema.format) && found !== 'null' && found !== 'array')
     yield wrongType(
       field,
@@ -80,12 +82,12 @@ function typeOf(value: unknown): string {
   if (value === null || value === undefined) return 'null';
   if (Array.isArray(value)) return 'array';
   if (typeof value !== 'number') return typeof value;
-  // What has more than 64 bits is read as a floating-point number, and counts as a fraction. JavaScript writes the
-  // least of 64 bits rounded, and so as one of more.
+  // The API server parses integers beyond 64 bits as floating-point numbers. JavaScript rounds the smallest 64-bit
+  // integer when it serializes it, so that one counts as beyond.
   return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? 'integer' : 'number';
 }
 
-/** The first that is wrong, as the API server says it: a string that is too long is not held to its pattern as well. */
+/** Yields the first violation, like the API server: a string that is too long is not matched with its pattern. */
 function* stringProblems(schema: Schema, value: string, field: string): Generator<Problem> {
   const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern, format } = schema;
   const length = Iterator.from(value).reduce((count) => count + 1, 0);
@@ -98,7 +100,7 @@ function* stringProblems(schema: Schema, value: string, field: string): Generato
 }
 
 function* numberProblems({ minimum, maximum }: Schema, value: number, field: string): Generator<Problem> {
-  // The API server compares whole numbers as such, and cuts the fraction off their bounds: 2 is not below 2.5.
+  // The API server truncates the bounds of integers: 2 is not below 2.5.
   const bound = (limit: number) => (typeOf(value) === 'integer' ? Math.trunc(limit) : limit);
   if (minimum !== undefined && value < bound(minimum))
     yield invalid(field, value, `be greater than or equal to ${bound(minimum)}`);
@@ -111,7 +113,7 @@ function* arrayProblems(schema: Schema, value: readonly unknown[], field: string
   if (value.length < minItems) yield invalid(field, value.length, `have at least ${minItems} items`);
   if (value.length > maxItems) yield tooMany(field, value.length, maxItems);
   if (items !== undefined)
-    for (const [index, item] of value.entries()) yield* problemsOf(items, item, `${field}[${index}]`);
+    for (const [index, item] of value.entries()) yield* schemaProblems(items, item, `${field}[${index}]`);
 }
 
 function* objectProblems(schema: Schema, value: JsonObject, field: string): Generator<Problem> {
@@ -121,8 +123,8 @@ function* objectProblems(schema: Schema, value: JsonObject, field: string): Gene
     yield invalid(field, names.length, `have at least ${minProperties} properties`);
   if (names.length > maxProperties) yield tooMany(field, names.length, maxProperties);
   for (const name of names) {
-    const part = schemaOf(schema, name);
-    if (part !== undefined) yield* problemsOf(part, value[name], within(field, name));
+    const part = fieldSchema(schema, name);
+    if (part !== undefined) yield* schemaProblems(part, value[name], joinPath(field, name));
   }
-  for (const name of required) if (!Object.hasOwn(value, name)) yield missing(within(field, name));
+  for (const name of required) if (!Object.hasOwn(value, name)) yield missing(joinPath(field, name));
 }

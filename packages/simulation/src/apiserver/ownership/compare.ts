@@ -2,7 +2,7 @@ import { isEmpty, isJson, type Json, same } from '../json.ts';
 import { FieldSet } from './field-set.ts';
 import { fieldShape, type KnownShape, known, type Shape, stepOfItem } from './shape.ts';
 
-/** Which fields differ between two states of an object. */
+/** Fields that differ between two states of an object. */
 export interface Comparison {
   readonly added: FieldSet;
   readonly modified: FieldSet;
@@ -19,11 +19,11 @@ function walk(shape: Shape, before: unknown, after: unknown, path: string[], fou
   if (before === after && before !== undefined) return;
   if (
     shape.is === 'deduced' &&
-    isThere(before) &&
-    isThere(after) &&
+    hasType(before) &&
+    hasType(after) &&
     known(shape, undefined, before).is !== known(shape, undefined, after).is
   ) {
-    // Something else altogether: it has changed, and what was within it has gone or come.
+    // The type changed: the field counts as modified, and the fields within as removed or added.
     found.modified.add(path);
     if (isJson(before)) inside(shape, before, {}, path, found);
     if (isJson(after)) inside(shape, {}, after, path, found);
@@ -38,13 +38,13 @@ function walk(shape: Shape, before: unknown, after: unknown, path: string[], fou
   }
   if (is.is === 'list') {
     const old = itemsByStep(is, before);
-    const young = itemsByStep(is, after);
-    for (const step of new Set([...old.keys(), ...young.keys()]))
-      walk(is.items, old.get(step), young.get(step), [...path, step], found);
+    const current = itemsByStep(is, after);
+    for (const step of new Set([...old.keys(), ...current.keys()]))
+      walk(is.items, old.get(step), current.get(step), [...path, step], found);
   } else {
     inside(is, isJson(before) ? before : {}, isJson(after) ? after : {}, path, found);
   }
-  // A map or list that comes or goes is itself a field, beside what is in it.
+  // An added or removed map or list counts as a field itself, in addition to its contents.
   if (path.length === 0) return;
   if (before === undefined) found.added.add(path);
   else if (after === undefined) found.removed.add(path);
@@ -60,12 +60,12 @@ function inside(shape: Shape, before: Json, after: Json, path: readonly string[]
       walk(fieldShape(is, name), undefined, after[name], [...path, `f:${name}`], found);
 }
 
-/** Null fits whatever the other is. */
-function isThere(value: unknown): boolean {
+/** Whether the value has a type; null is compatible with any type. */
+function hasType(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-/** What has one owner. Empty on both sides counts as such, since there is nothing within that could differ. */
+/** Whether the value is owned as a whole. Two empty values count as leaves, because nothing within can differ. */
 function isLeaf(is: KnownShape, before: unknown, after: unknown): boolean {
   switch (is.is) {
     case 'scalar':
@@ -88,7 +88,7 @@ export function itemsByStep(is: Extract<KnownShape, { is: 'list' }>, list: unkno
   return items;
 }
 
-/** All fields of what somebody applies: the ones that are his from then on. */
+/** Returns all fields of an applied configuration, which the applier then owns. */
 export function fieldsOf(shape: Shape, value: unknown): FieldSet {
   const set = new FieldSet();
   collect(shape, value, [], set);
@@ -114,7 +114,7 @@ function collect(shape: Shape, value: unknown, path: string[], set: FieldSet): v
       const part = value[name];
       const at = [...path, `f:${name}`];
       collect(fieldShape(is, name), part, at, set);
-      // A key of a map is a field of its own; a declared field is so only when there is nothing within.
+      // A map key is a field itself; a declared field is one only if it is empty.
       if (part === null || (isJson(part) && isEmpty(part)) || !Object.hasOwn(is.fields, name)) set.add(at);
     }
   }

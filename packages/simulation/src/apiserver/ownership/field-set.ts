@@ -1,7 +1,7 @@
 /**
- * A set of fields, as server-side apply keeps one for each manager. The names of steps are those of `fieldsV1`:
- * `f:spec`, `k:{"name":"root"}` for an item of a list map, `v:"x"` for one of a set. To have a field does not mean to
- * have the fields within it.
+ * Set of fields owned by a manager in server-side apply. Path steps are named as in `fieldsV1`: `f:spec` for a field,
+ * `k:{"name":"root"}` for an item of a list map, `v:"x"` for an item of a set. Containing a field does not imply
+ * containing the fields within it.
  */
 export class FieldSet {
   readonly members = new Set<string>();
@@ -19,13 +19,13 @@ export class FieldSet {
     }
   }
 
-  /** Of the fields within this one; made where there are none. */
+  /** Returns the set of fields within a step; creates it if missing. */
   child(step: string): FieldSet {
-    const known = this.children.get(step);
-    if (known !== undefined) return known;
-    const made = new FieldSet();
-    this.children.set(step, made);
-    return made;
+    const existing = this.children.get(step);
+    if (existing !== undefined) return existing;
+    const child = new FieldSet();
+    this.children.set(step, child);
+    return child;
   }
 
   union(other: FieldSet): FieldSet {
@@ -40,7 +40,7 @@ export class FieldSet {
     return result;
   }
 
-  /** Without exactly the other's fields: those within them stay. */
+  /** Returns this set without exactly the other's fields; fields within those are kept. */
   difference(other: FieldSet): FieldSet {
     const result = new FieldSet();
     for (const step of this.members) if (!other.members.has(step)) result.members.add(step);
@@ -63,7 +63,7 @@ export class FieldSet {
     return result;
   }
 
-  /** Without a top-level field and all within it. */
+  /** Returns this set without a top-level field and everything within it. */
   withoutField(name: string): FieldSet {
     const step = `f:${name}`;
     if (!this.members.has(step) && !this.children.has(step)) return this;
@@ -85,7 +85,7 @@ export class FieldSet {
     );
   }
 
-  /** In the form of `managedFields[].fieldsV1`. */
+  /** Returns the set in the form of `managedFields[].fieldsV1`. */
   toJson(): Record<string, unknown> {
     const json: Record<string, unknown> = {};
     for (const step of this.members) json[step] = {};
@@ -94,20 +94,20 @@ export class FieldSet {
     return json;
   }
 
-  /** Each field as errors name it (`.spec.disks[name="root"].size`), the outer ones first. */
+  /** Yields each field as errors name it (`.spec.disks[name="root"].size`), outer fields first. */
   *paths(prefix = ''): Generator<string> {
-    for (const step of [...this.members].sort(byStep)) yield prefix + shown(step);
+    for (const step of [...this.members].sort(byStep)) yield prefix + stepText(step);
     const inner = [...this.children].sort(([a], [b]) => byStep(a, b));
-    for (const [step, set] of inner) yield* set.paths(prefix + shown(step));
+    for (const [step, set] of inner) yield* set.paths(prefix + stepText(step));
   }
 }
 
-/** Fields go before keys, and keys before values, which is also their order in the alphabet. */
+/** Orders fields before keys and keys before values, which is the alphabetical order of their prefixes. */
 function byStep(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-function shown(step: string): string {
+function stepText(step: string): string {
   const rest = step.slice(2);
   if (step.startsWith('f:')) return `.${rest}`;
   if (step.startsWith('v:')) return `[=${rest}]`;

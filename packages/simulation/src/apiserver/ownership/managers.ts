@@ -5,7 +5,7 @@ import { FieldSet } from './field-set.ts';
 import { merged, removed } from './merge.ts';
 import { fieldShape, type MapShape, type Shape } from './shape.ts';
 
-/** Who writes, and how: the same name applying and updating is two managers. */
+/** A field manager. The same name with different operations counts as two managers. */
 export interface Manager {
   readonly name: string;
   readonly operation: 'Apply' | 'Update';
@@ -18,12 +18,12 @@ interface Owned {
   readonly fields: FieldSet;
 }
 
-/** Who owns which fields of an object. */
+/** Field owners of an object, by manager id. */
 export type Owners = ReadonlyMap<string, Owned>;
 
-export const NOBODY: Owners = new Map();
+export const NO_OWNERS: Owners = new Map();
 
-/** What one needs to know to tell owners apart. */
+/** Properties of a kind that determine field ownership. */
 export interface OwnershipRules {
   readonly apiVersion: string;
   readonly shape: MapShape;
@@ -33,19 +33,19 @@ export interface Change {
   readonly manager: Manager;
   /** Milliseconds since 1970. */
   readonly timeMs: number;
-  /** The top-level field that this way of writing cannot change, and so cannot own. */
+  /** Top-level field that this endpoint cannot change, so that its manager cannot own it. */
   readonly ignored: string | undefined;
 }
 
-/** Somebody else owns what was to be applied. */
+/** An applied field that another manager owns with a different value. */
 export interface OwnerConflict {
   readonly manager: Manager;
   readonly path: string;
 }
 
-/** Fields that the server itself fills in belong to nobody. */
-const NOBODYS = new FieldSet();
-for (const path of [['f:apiVersion'], ['f:kind'], ['f:metadata']]) NOBODYS.add(path);
+/** Fields that the API server sets itself. They have no owner. */
+const SERVER_FIELDS = new FieldSet();
+for (const path of [['f:apiVersion'], ['f:kind'], ['f:metadata']]) SERVER_FIELDS.add(path);
 for (const name of [
   'name',
   'namespace',
@@ -57,9 +57,9 @@ for (const name of [
   'managedFields',
   'resourceVersion',
 ])
-  NOBODYS.add(['f:metadata', `f:${name}`]);
+  SERVER_FIELDS.add(['f:metadata', `f:${name}`]);
 
-/** After an update: what it has changed is the updater's, and what it has removed nobody's. */
+/** Returns the owners after an update: the updater owns the fields it changed, and removed fields have no owner. */
 export function afterUpdate(
   rules: OwnershipRules,
   owners: Owners,
@@ -74,7 +74,7 @@ export function afterUpdate(
     const left = owned.fields.difference(changed).difference(found.removed);
     if (!left.isEmpty) result.set(id, { ...owned, fields: left });
   }
-  const own = changed.difference(NOBODYS);
+  const own = changed.difference(SERVER_FIELDS);
   if (own.isEmpty) return result;
   const id = idOf(rules, manager);
   result.set(id, { manager, time: timeOf(timeMs), fields: result.get(id)?.fields.union(own) ?? own });
@@ -86,8 +86,8 @@ export type Applied =
   | { readonly ok: false; readonly conflicts: readonly OwnerConflict[] };
 
 /**
- * After an apply: the fields that are applied are the applier's, with these values; those that were his, are not applied
- * any more and belong to nobody else, are removed.
+ * Returns the object and its owners after an apply: the applier owns the applied fields. Fields that it applied before,
+ * no longer applies and that no other manager owns are removed.
  */
 export function afterApply(
   rules: OwnershipRules,
@@ -120,14 +120,14 @@ export function afterApply(
     if (!left.isEmpty) result.set(each, { ...owned, fields: left });
   }
   if (!force && conflicts.length > 0) return { ok: false, conflicts };
-  const own = wanted.difference(NOBODYS);
+  const own = wanted.difference(SERVER_FIELDS);
   result.delete(id);
   const unchanged = same(live, object);
   if (!own.isEmpty) result.set(id, { manager, time: unchanged ? last?.time : timeOf(timeMs), fields: own });
   return { ok: true, object: unchanged ? live : object, owners: result };
 }
 
-/** Without what its applier has let go of, unless somebody else has it too. */
+/** Removes the fields that the applier no longer applies and that no other manager owns. */
 function pruned(shape: MapShape, together: Json, owners: Owners, last: FieldSet): Json {
   const named = (set: FieldSet) => withNamedFields(shape, set);
   const without = removed(shape, together, named(last));
@@ -137,11 +137,11 @@ function pruned(shape: MapShape, together: Json, owners: Owners, last: FieldSet)
   const kept = named(fieldsOf(shape, without ?? {})).union(named(managed));
   const addedBack = removed(shape, together, allFields.difference(kept));
   const left = named(fieldsOf(shape, addedBack ?? {}));
-  // What was nobody's before is not to go with what is removed around it.
+  // Fields without an owner must not be removed together with the fields around them.
   return objectIn(removed(shape, together, allFields.difference(left).intersection(named(last))));
 }
 
-/** Beside the leaves, the declared fields that hold them. */
+/** Adds the declared fields that contain the leaves of the set. */
 function withNamedFields(shape: Shape, set: FieldSet): FieldSet {
   const result = new FieldSet();
   for (const step of set.members) result.members.add(step);
@@ -161,12 +161,12 @@ function shapeAt(shape: Shape, step: string): Shape {
 }
 
 function comparison(shape: MapShape, before: Json, after: Json, ignored: string | undefined) {
-  const { added, modified, removed: gone } = compare(shape, before, after);
-  if (ignored === undefined) return { added, modified, removed: gone };
+  const { added, modified, removed: removedFields } = compare(shape, before, after);
+  if (ignored === undefined) return { added, modified, removed: removedFields };
   return {
     added: added.withoutField(ignored),
     modified: modified.withoutField(ignored),
-    removed: gone.withoutField(ignored),
+    removed: removedFields.withoutField(ignored),
   };
 }
 
@@ -180,7 +180,7 @@ export function sameOwners(a: Owners, b: Owners): boolean {
   return true;
 }
 
-/** In the form of `metadata.managedFields`. */
+/** Returns the owners in the form of `metadata.managedFields`. */
 export function managedFields({ apiVersion }: OwnershipRules, owners: Owners): Json[] {
   return [...owners.values()].map(({ manager, time, fields }) => ({
     manager: manager.name,
@@ -193,7 +193,7 @@ export function managedFields({ apiVersion }: OwnershipRules, owners: Owners): J
   }));
 }
 
-/** As the API server sorts them in messages. */
+/** Returns the id of a manager; ids sort as the API server sorts managers in messages. */
 function idOf({ apiVersion }: Pick<OwnershipRules, 'apiVersion'>, manager: Manager): string {
   const { name, operation, subresource } = manager;
   return JSON.stringify({ manager: name, operation, apiVersion, ...(subresource !== '' && { subresource }) });

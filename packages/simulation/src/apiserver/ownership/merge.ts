@@ -3,7 +3,7 @@ import { itemsByStep } from './compare.ts';
 import type { FieldSet } from './field-set.ts';
 import { fieldShape, known, type ListShape, type MapShape, type Shape, stepOfItem } from './shape.ts';
 
-/** What there is, with what is applied over it. */
+/** Merges an applied value into the live one. */
 export function merged(shape: Shape, live: unknown, applied: unknown): unknown {
   if (applied === undefined) return live;
   if (live === undefined) return applied;
@@ -23,8 +23,8 @@ function mergedMaps(is: MapShape, live: Json, applied: Json): unknown {
 }
 
 /**
- * Items of both, those that are applied in their order. What is only there already keeps its place before the next item
- * that both have.
+ * Merges the items of two lists. Applied items keep their applied order; an item that only the live list has keeps its
+ * place before the next item that both lists have.
  */
 function mergedLists(is: ListShape, live: readonly unknown[], applied: readonly unknown[]): unknown {
   const ours = itemsByStep(is, applied);
@@ -51,7 +51,7 @@ function mergedLists(is: ListShape, live: readonly unknown[], applied: readonly 
         continue;
       }
       if (ours.has(step) && shared[0] !== undefined && shared[0] !== step) {
-        at += 1; // both have it, but another that both have goes first
+        at += 1; // in both lists, but another shared item comes first in the applied order
         continue;
       }
     }
@@ -71,7 +71,7 @@ function mergedLists(is: ListShape, live: readonly unknown[], applied: readonly 
   return result;
 }
 
-/** Without these fields. A map or list that is left with nothing becomes null. */
+/** Removes fields from a value. A map or list that becomes empty turns into null. */
 export function removed(shape: Shape, value: unknown, fields: FieldSet): unknown {
   const is = known(shape, undefined, value);
   if (is.is === 'list' && Array.isArray(value)) {

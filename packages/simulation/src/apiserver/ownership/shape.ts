@@ -1,24 +1,24 @@
 import type { schema } from '@vmwright/runtime';
 import { isJson } from '../json.ts';
 
-/** What server-side apply knows of a value: which parts of it have owners of their own. */
+/** Structure of a value for server-side apply: determines which parts have owners of their own. */
 export type Shape =
   | { readonly is: 'scalar' }
   | {
       readonly is: 'map';
-      /** Owned as a whole. */
+      /** Whether the map is owned as a whole. */
       readonly atomic: boolean;
-      /** Those that are named; others are of `rest`. */
+      /** Shapes of the declared fields; all other fields have the shape `rest`. */
       readonly fields: Readonly<Record<string, Shape>>;
       readonly rest: Shape | undefined;
     }
   | { readonly is: 'list'; readonly keyedBy: 'nothing' | 'value' | readonly string[]; readonly items: Shape }
-  /** Whatever it turns out to be: maps by key, lists as a whole. */
+  /** Undeclared; deduced from the value: maps are owned by key, lists as a whole. */
   | { readonly is: 'deduced' };
 
 export type MapShape = Extract<Shape, { is: 'map' }>;
 export type ListShape = Extract<Shape, { is: 'list' }>;
-/** A shape once it is known for a value. */
+/** A shape that is declared or was deduced from a value. */
 export type KnownShape = Exclude<Shape, { is: 'deduced' }>;
 
 const SCALAR: Shape = { is: 'scalar' };
@@ -26,7 +26,7 @@ const DEDUCED: Shape = { is: 'deduced' };
 const DEDUCED_LIST: KnownShape = { is: 'list', keyedBy: 'nothing', items: DEDUCED };
 const DEDUCED_MAP: KnownShape = { is: 'map', atomic: false, fields: {}, rest: DEDUCED };
 
-/** Of a part that its shape does not name: the server would have refused it before. */
+/** Shape of an undeclared field, which the API server would have rejected before. */
 const UNKNOWN = DEDUCED;
 
 function mapOf(rest: Shape): Shape {
@@ -37,7 +37,7 @@ function struct(fields: Readonly<Record<string, Shape>>): MapShape {
   return { is: 'map', atomic: false, fields, rest: undefined };
 }
 
-/** Of `metadata`, which is the same for all kinds. */
+/** Shape of `metadata`, the same for all kinds. */
 const METADATA = struct({
   name: SCALAR,
   generateName: SCALAR,
@@ -89,7 +89,7 @@ function shapeOfMap(node: schema.Schema): MapShape {
   return { is: 'map', atomic: node['x-kubernetes-map-type'] === 'atomic', fields, rest };
 }
 
-/** What it is for two states of a value; the newer one decides where it was not declared. */
+/** Resolves the shape for two states of a value; an undeclared shape is deduced from the newer state. */
 export function known(shape: Shape, before: unknown, after: unknown): KnownShape {
   if (shape.is !== 'deduced') return shape;
   const value = after ?? before;
@@ -101,7 +101,7 @@ export function fieldShape(shape: MapShape, name: string): Shape {
   return (Object.hasOwn(shape.fields, name) ? shape.fields[name] : shape.rest) ?? UNKNOWN;
 }
 
-/** The name of a list's item among its fellows. */
+/** Returns the path step that identifies an item within its list. */
 export function stepOfItem({ keyedBy }: ListShape, item: unknown): string {
   if (keyedBy === 'value') return `v:${JSON.stringify(item)}`;
   const keys: Record<string, unknown> = {};
@@ -110,7 +110,7 @@ export function stepOfItem({ keyedBy }: ListShape, item: unknown): string {
   return `k:${JSON.stringify(keys)}`;
 }
 
-/** The first part of a value that its shape does not know, as a path; apply refuses such. */
+/** Returns the path of the first undeclared field in a value, which an apply would reject. */
 export function undeclared(shape: Shape, value: unknown, path = ''): string | undefined {
   if (shape.is === 'map' && isJson(value)) {
     for (const name in value) {

@@ -11,27 +11,27 @@ import { accessTo } from '../../apiserver/simulated.ts';
 import { RemoteClient } from '../../remote/client.ts';
 import type { RemoteMachine } from '../../remote/machine.ts';
 import type { Program } from '../../scenario/replicas.ts';
-import { drifted, MANAGER, plan, type Seen, strangers } from './plan.ts';
+import { drifted, MANAGER, type Observed, orphans, plan } from './plan.ts';
 import { Machine } from './resource.ts';
 import type { Variant } from './variant.ts';
 
 export const LEASE = 'machines';
 export const FINALIZER = 'simulation-test.vmwright.dev/machine';
 
-/** How often the backend is asked what there is. */
+/** Interval between lists of the backend. */
 const POLL_MS = 15_000;
-/** While a deletion is on its way. */
-const LEAVING_MS = 2_000;
+/** Requeue interval while a machine is being deleted. */
+const DELETING_MS = 2_000;
 
 export interface MachineProgramOptions {
   readonly variant: Variant;
-  /** For the backend. */
+  /** API token of the backend. */
   readonly token: string;
-  /** Told of the queue of each replica that starts. */
+  /** Called with the work queue of each replica that starts. */
   readonly onQueue?: (identity: string, queue: WorkQueue) => void;
 }
 
-/** The program of one replica. */
+/** Returns the program of one replica. */
 export function machineProgram({ variant, token, onQueue }: MachineProgramOptions): Program {
   return (world) => {
     const remote = new RemoteClient({ world, token });
@@ -48,16 +48,18 @@ export function machineProgram({ variant, token, onQueue }: MachineProgramOption
       return uidsOf(items);
     };
     const look = async (signal: AbortSignal) => {
-      const before = variant.sweeps === 'objects first' ? await uids(signal) : undefined;
+      const before = variant.garbageCollection === 'objects first' ? await uids(signal) : undefined;
       const list = await remote.list(signal);
       const cached = [...manager.caches.get(Machine).list()];
-      if (variant.sweeps !== 'never') {
-        // The cache knows most owners, and so spares a list. It never decides: it may lack an object that is there.
-        const suspects = strangers(list, before ?? uidsOf(cached));
-        // Only now: a machine that was in the first list had its object before that, and UIDs do not come back. So who
-        // is not in this list is gone for good. In the other order, both may have come in between.
+      if (variant.garbageCollection !== 'never') {
+        // The cache saves a list because it knows most owners, but never decides: it may lack an existing
+        // object.
+        const suspects = orphans(list, before ?? uidsOf(cached));
+        // Objects are listed after machines: a listed machine had its object before, and UIDs are never
+        // reused, so an object that is missing from this list is gone for good. In the other order both may
+        // have been created in between.
         const known = before ?? (suspects.length > 0 ? await uids(signal) : new Set());
-        for (const { id } of strangers({ ...list, items: suspects }, known)) await remote.delete(id, signal);
+        for (const { id } of orphans({ ...list, items: suspects }, known)) await remote.delete(id, signal);
       }
       return drifted(cached, list.items).map(({ metadata }) => keyOf(metadata));
     };
@@ -77,40 +79,40 @@ export function machineProgram({ variant, token, onQueue }: MachineProgramOption
 function reconciling(variant: Variant, remote: RemoteClient): Reconcile<Machine> {
   return async (found, { signal, setStatus, event }) => {
     let object = found;
-    for (let seen: Seen = {}; ; ) {
-      const step = plan(variant, object, seen);
+    for (let observed: Observed = {}; ; ) {
+      const step = plan(variant, object, observed);
       switch (step.do) {
         case 'read':
-          seen = { ...seen, machine: (await remote.get(step.id, signal)) ?? 'gone' };
+          observed = { ...observed, machine: (await remote.get(step.id, signal)) ?? 'gone' };
           break;
         case 'look up': {
-          const [machine] = await marked(remote, step.uid, signal);
-          seen = { ...seen, looked: true, ...(machine && { machine }) };
+          const [machine] = await ownedBy(remote, step.uid, signal);
+          observed = { ...observed, looked: true, ...(machine && { machine }) };
           break;
         }
         case 'intend':
           object = await setStatus(object, step.status);
-          seen = { ...seen, intended: true };
+          observed = { ...observed, intended: true };
           break;
         case 'create': {
           const machine = await remote.create(step.draft, signal);
-          const note = `machine ${machine.id} was asked for`;
+          const note = `machine ${machine.id} was requested`;
           event(object, { type: 'Normal', reason: 'Created', note });
-          seen = { ...seen, machine };
+          observed = { ...observed, machine };
           break;
         }
         case 'resize':
-          seen = { ...seen, machine: await remote.resize(step.id, step.size, signal) };
+          observed = { ...observed, machine: await remote.resize(step.id, step.size, signal) };
           break;
-        case 'tell':
+        case 'report':
           await setStatus(object, step.status);
-          return step.againMs === undefined ? undefined : requeueAfter(step.againMs);
+          return step.requeueAfterMs === undefined ? undefined : requeueAfter(step.requeueAfterMs);
       }
     }
   };
 }
 
-/** The object stays until the backend says that nothing of it is there. */
+/** Deletes the machines of an object. The object stays until the backend confirms that they are gone. */
 function finalizing(variant: Variant, remote: RemoteClient): Reconcile<Machine> {
   return async ({ metadata: { uid = '' }, status }, { signal }) => {
     const found: RemoteMachine[] = [];
@@ -121,18 +123,18 @@ function finalizing(variant: Variant, remote: RemoteClient): Reconcile<Machine> 
       if (keyed !== undefined && keyed.id !== known?.id) found.push(keyed);
     }
     if (variant.looksUp) {
-      for (const { id } of await marked(remote, uid, signal)) {
-        const machine = id === known?.id ? undefined : await remote.get(id, signal); // the list is old
+      for (const { id } of await ownedBy(remote, uid, signal)) {
+        const machine = id === known?.id ? undefined : await remote.get(id, signal); // the list may be outdated
         if (machine !== undefined) found.push(machine);
       }
     }
     for (const { id, state } of found) if (state !== 'deleting') await remote.delete(id, signal);
-    return found.length === 0 ? undefined : requeueAfter(LEAVING_MS);
+    return found.length === 0 ? undefined : requeueAfter(DELETING_MS);
   };
 }
 
-/** Machines with the mark of an object. */
-async function marked(
+/** Returns the machines with the ownership label of an object. */
+async function ownedBy(
   remote: RemoteClient,
   uid: string,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { RemoteMachine } from '../../remote/machine.ts';
-import { drifted, MANAGER, plan, strangers } from './plan.ts';
+import { drifted, MANAGER, orphans, plan } from './plan.ts';
 import type { Machine, MachineStatus } from './resource.ts';
 import { variantNamed } from './variant.ts';
 
@@ -22,20 +22,20 @@ const there: RemoteMachine = {
   createdMs: 0,
 };
 
-describe('the plan for a wanted machine', () => {
-  test('creates at once where nothing guards it', () => {
+describe('plan', () => {
+  test('creates at once without safeguards', () => {
     const draft = { size: 2, owner: { manager: MANAGER, uid: 'u-1' } };
     expect(plan(naive, machine(), {})).toEqual({ do: 'create', draft });
     expect(plan(token, machine(), {})).toEqual({ do: 'create', draft: { ...draft, key: 'u-1' } });
   });
 
-  test('looks first where it is told to, and takes what it finds', () => {
+  test('looks up a machine first and adopts it if the variant does so', () => {
     expect(plan(lookUp, machine(), {})).toEqual({ do: 'look up', uid: 'u-1' });
     expect(plan(lookUp, machine(), { looked: true }).do).toBe('create');
-    expect(plan(lookUp, machine(), { looked: true, machine: there }).do).toBe('tell');
+    expect(plan(lookUp, machine(), { looked: true, machine: there }).do).toBe('report');
   });
 
-  test('stores a new intent before each create, so that the write is compared with what is stored', () => {
+  test('stores a new intent before each create', () => {
     const status = { attempts: 4, phase: 'Pending' } as const;
     expect(plan(sound, machine(status), {})).toEqual({
       do: 'intend',
@@ -44,7 +44,7 @@ describe('the plan for a wanted machine', () => {
     expect(plan(sound, machine(status), { intended: true }).do).toBe('create');
   });
 
-  test('says Ready for this generation only when the machine is ready and of the size', () => {
+  test('reports Ready only when the machine is ready and has the requested size', () => {
     const small = { machine: { ...there, size: 1 } };
     expect(plan(sound, machine({ machineId: 'm-1' }), small)).toMatchObject({
       do: 'intend',
@@ -58,35 +58,35 @@ describe('the plan for a wanted machine', () => {
     expect(
       plan(sound, machine({ machineId: 'm-1' }), { machine: { ...there, state: 'creating' } }),
     ).toMatchObject({
-      do: 'tell',
+      do: 'report',
       status: { phase: 'Creating' },
     });
     expect(plan(sound, machine({ machineId: 'm-1' }), { machine: there })).toEqual({
-      do: 'tell',
+      do: 'report',
       status: { machineId: 'm-1', size: 2, phase: 'Ready', observedGeneration: 3 },
     });
   });
 
-  test('never makes a second machine for one that is lost', () => {
+  test('never creates a second machine for a lost one', () => {
     const step = plan(sound, machine({ machineId: 'm-1' }), { machine: 'gone' });
-    expect(step).toMatchObject({ do: 'tell', status: { machineId: 'm-1', phase: 'Lost' } });
+    expect(step).toMatchObject({ do: 'report', status: { machineId: 'm-1', phase: 'Lost' } });
   });
 });
 
-describe('what a look at the backend shows', () => {
-  test('wakes objects whose machine is not as they say', () => {
+describe('a list of the backend', () => {
+  test('enqueues objects whose machine differs', () => {
     const good = machine({ machineId: 'm-1', size: 2, phase: 'Ready' });
     expect(drifted([good], [there])).toEqual([]);
     expect(drifted([good], [{ ...there, size: 1 }])).toEqual([good]);
     expect(drifted([good], [])).toEqual([good]);
   });
 
-  test('takes for strangers only machines of ours, past their grace, whose object is not there', () => {
+  test('orphans are managed machines past their grace period without an object', () => {
     const foreign: RemoteMachine = { id: 'm-2', size: 1, state: 'ready', createdMs: 0 };
     const others: RemoteMachine = { ...foreign, id: 'm-3', owner: { manager: 'somebody', uid: 'u-9' } };
     const young: RemoteMachine = { ...there, id: 'm-4', createdMs: 59_000 };
     const list = { now: 60_000, items: [there, foreign, others, young] };
-    expect(strangers(list, new Set(['u-1']))).toEqual([]);
-    expect(strangers(list, new Set()).map(({ id }) => id)).toEqual(['m-1']);
+    expect(orphans(list, new Set(['u-1']))).toEqual([]);
+    expect(orphans(list, new Set()).map(({ id }) => id)).toEqual(['m-1']);
   });
 });

@@ -10,10 +10,10 @@ export const Machine = defineKind({
   plural: 'machines',
   spec: object({ size: integer({ minimum: 1 }) }),
   status: object({
-    /** How often something was about to be asked of the backend. */
+    /** Number of stored intents. */
     attempts: optional(integer()),
     machineId: optional(string()),
-    /** As last seen. */
+    /** Last observed size. */
     size: optional(integer()),
     phase: optional(literals(['Pending', 'Creating', 'Ready', 'Lost'])),
     observedGeneration: optional(integer()),

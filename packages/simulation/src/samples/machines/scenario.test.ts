@@ -5,8 +5,8 @@ import { Simulation, seeded } from '../../world/simulation.ts';
 import { machines } from './scenario.ts';
 import { type Variant, variantNamed } from './variant.ts';
 
-/** The first violation, within so many seeds. */
-async function caught(variant: Variant, seeds: number): Promise<Violation | undefined> {
+/** Returns the first violation within the given number of seeds. */
+async function firstViolation(variant: Variant, seeds: number): Promise<Violation | undefined> {
   for (let seed = 1; seed <= seeds; seed++) {
     const [violation] = await machines(variant).run(seeded(seed));
     if (violation !== undefined) return violation;
@@ -14,22 +14,22 @@ async function caught(variant: Variant, seeds: number): Promise<Violation | unde
   return undefined;
 }
 
-describe('a controller over a remote backend in a world where all goes wrong', () => {
+describe('a controller over a remote backend under faults', () => {
   test.each([
     ['create-then-write', 20, /leaked|at most one/],
     ['look-up-first', 60, /leaked|at most one/],
-    ['token', 300, /leaked|no writes at rest/],
+    ['token', 300, /leaked|no writes when idle/],
     ['token-and-intent', 400, /leaked/],
-    ['sweeper-objects-first', 600, /no wanted machine is deleted/],
+    ['gc-objects-first', 600, /no wanted machine is deleted/],
   ] as const)(
-    'is caught as %s within %i seeds',
+    'variant %s violates an invariant within %i seeds',
     async (name, seeds, invariant) => {
-      expect((await caught(variantNamed(name), seeds))?.invariant).toMatch(invariant);
+      expect((await firstViolation(variantNamed(name), seeds))?.invariant).toMatch(invariant);
     },
     120_000,
   );
 
-  test('has the same history for the same seed, and for its tape', async () => {
+  test('the same seed, and its tape, produce the same run', async () => {
     const scenario = machines(variantNamed('sound'));
     for (let seed = 1; seed <= 20; seed++) {
       const choices = Choices.seeded(seed, true);

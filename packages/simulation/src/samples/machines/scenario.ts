@@ -2,6 +2,7 @@ import type { WorkQueue } from '@vmwright/runtime';
 import { fieldAt } from '../../apiserver/json.ts';
 import type { StoredObject } from '../../apiserver/object.ts';
 import { API_SERVER, startApiServer } from '../../apiserver/simulated.ts';
+import type { ExternalResource, ExternalResources } from '../../invariants/external-resources.ts';
 import type { Invariant, Truth } from '../../invariants/invariant.ts';
 import { Holder, onlyTheLeaderWrites } from '../../invariants/leaders.ts';
 import {
@@ -12,44 +13,47 @@ import {
 } from '../../invariants/machines.ts';
 import {
   converged,
-  endsLikeAFreshOne,
   finalizerStaysWhileWanted,
   identityNeverChanges,
   noSecretOutsideSecrets,
   noStuckFinalizer,
   observedGenerationNeverGoesBack,
+  sameEndState,
 } from '../../invariants/objects.ts';
-import type { Outside, OutsideResource } from '../../invariants/outside.ts';
 import { emptyQueue } from '../../invariants/queues.ts';
 import type { RemoteMachine } from '../../remote/machine.ts';
 import { REMOTE, REMOTE_FAULTS, type Remote, startRemote } from '../../remote/remote.ts';
-import { isSettled, liveThrough } from '../../scenario/history.ts';
-import { COMPACTED, usualTrouble } from '../../scenario/must-happen.ts';
+import { FaultInjector } from '../../scenario/fault-injector.ts';
+import { isSettled, runHistory } from '../../scenario/history.ts';
+import { COMPACTED, commonFaults } from '../../scenario/must-happen.ts';
 import { Replicas } from '../../scenario/replicas.ts';
 import type { Scenario, Violation } from '../../scenario/scenario.ts';
 import { Traffic } from '../../scenario/traffic.ts';
-import { Trouble } from '../../scenario/trouble.ts';
 import type { Simulation } from '../../world/simulation.ts';
-import { layAmbush } from './ambush.ts';
 import { FINALIZER, LEASE, machineProgram } from './controller.ts';
-import { countInteresting, INTERESTING, SWEPT } from './counting.ts';
+import { COLLECTED, CRITICAL_MOMENTS, countCriticalMoments } from './critical-moments.ts';
 import { MANAGER } from './plan.ts';
 import { Machine } from './resource.ts';
+import { injectTargetedFaults } from './targeted-faults.ts';
 import { User } from './user.ts';
 import type { Variant } from './variant.ts';
 
 const TOKEN = 'the-backends-token';
 
-/** Two replicas of a controller over the remote backend, in a world in which all that can go wrong does. */
+/** Two replicas of the sample controller over the remote backend, under faults. */
 export function machines(variant: Variant): Scenario {
   return {
     name: `machines-${variant.name}`,
-    mustHappen: [...usualTrouble(REMOTE), ...INTERESTING, ...(variant.sweeps === 'never' ? [] : [SWEPT])],
-    run: (simulation) => live(simulation, variant),
+    mustHappen: [
+      ...commonFaults(REMOTE),
+      ...CRITICAL_MOMENTS,
+      ...(variant.garbageCollection === 'never' ? [] : [COLLECTED]),
+    ],
+    run: (simulation) => runScenario(simulation, variant),
   };
 }
 
-function live(simulation: Simulation, variant: Variant): Promise<readonly Violation[]> {
+function runScenario(simulation: Simulation, variant: Variant): Promise<readonly Violation[]> {
   const { choices } = simulation;
   const server = startApiServer(simulation);
   server.serve(Machine);
@@ -59,8 +63,8 @@ function live(simulation: Simulation, variant: Variant): Promise<readonly Violat
   const traffic = new Traffic(simulation);
   traffic.serve(API_SERVER, server);
   traffic.serve(REMOTE, remote, REMOTE_FAULTS);
-  const truth: Truth = { simulation, server, kind: Machine, outside: outsideOf(remote), traffic };
-  countInteresting(truth, remote);
+  const truth: Truth = { simulation, server, kind: Machine, external: externalResourcesOf(remote), traffic };
+  countCriticalMoments(truth, remote);
   const queues = new Map<string, WorkQueue>();
   const program = machineProgram({
     variant,
@@ -71,23 +75,23 @@ function live(simulation: Simulation, variant: Variant): Promise<readonly Violat
   const leadersQueue = () => queues.entries().find(([identity]) => holder.is(identity))?.[1];
   const invariants = [...INVARIANTS, emptyQueue(leadersQueue)];
   const replicas = new Replicas({ simulation, traffic, names: ['alpha', 'beta'], program });
-  const trouble = new Trouble({
+  const faultInjector = new FaultInjector({
     simulation,
     replicas,
     origins: [API_SERVER, REMOTE],
     more: { [COMPACTED]: () => server.compact() },
   });
   const user = new User(simulation);
-  const troubleMs = 50_000 + choices.pick(50_000);
-  layAmbush(truth, trouble, user);
+  const faultMs = 50_000 + choices.pick(50_000);
+  injectTargetedFaults(truth, faultInjector, user);
   replicas.start();
-  user.plan(troubleMs);
+  user.plan(faultMs);
   const hasFresh = () => [...server.objects(Machine)].some(({ metadata }) => metadata.name === 'fresh');
-  return liveThrough({
+  return runHistory({
     truth,
-    trouble,
+    faultInjector,
     invariants,
-    troubleMs,
+    faultMs,
     onHealed: () => user.apply('fresh', 1),
     isConverged: () => hasFresh() && isSettled(truth, invariants),
   });
@@ -105,31 +109,31 @@ const INVARIANTS: readonly Invariant[] = [
   nothingLeaked,
   noStuckFinalizer,
   converged(problemOf),
-  endsLikeAFreshOne(({ status }) => ({
+  sameEndState(({ status }) => ({
     phase: fieldAt(status, ['phase']),
     size: fieldAt(status, ['size']),
   })),
 ];
 
-/** What is wrong with an object at rest. */
-function problemOf(object: StoredObject, { outside }: Truth): string | undefined {
+/** Describes what is wrong with an object after convergence. */
+function problemOf(object: StoredObject, { external }: Truth): string | undefined {
   const { spec, status, metadata } = object;
-  const mine = [...outside.all()].filter(({ owner }) => owner === metadata.uid);
+  const mine = [...external.all()].filter(({ owner }) => owner === metadata.uid);
   const [machine] = mine;
   if (machine === undefined || mine.length > 1) return `it has ${mine.length} machines`;
   if (fieldAt(status, ['machineId']) !== machine.id)
-    return `its machine is ${machine.id}, and its status is ${JSON.stringify(status)}`;
+    return `its machine is ${machine.id}, but its status is ${JSON.stringify(status)}`;
   const size = fieldAt(spec, ['size']);
-  if (!('size' in machine) || machine.size !== size) return `its machine has not the size ${size}`;
-  const isTold =
+  if (!('size' in machine) || machine.size !== size) return `its machine does not have size ${size}`;
+  const isReported =
     fieldAt(status, ['size']) === size && fieldAt(status, ['observedGeneration']) === metadata.generation;
-  return isTold && fieldAt(status, ['phase']) === 'Ready'
+  return isReported && fieldAt(status, ['phase']) === 'Ready'
     ? undefined
     : `its status is ${JSON.stringify(status)}`;
 }
 
-/** The backend as invariants look at it. */
-function outsideOf(remote: Remote): Outside {
+/** Presents the backend to the invariants. */
+function externalResourcesOf(remote: Remote): ExternalResources {
   return {
     *all() {
       for (const machine of remote.machines.values()) yield resourceOf(machine);
@@ -141,11 +145,11 @@ function outsideOf(remote: Remote): Outside {
   };
 }
 
-function resourceOf({ id, owner, state, size }: RemoteMachine): OutsideResource & { readonly size: number } {
+function resourceOf({ id, owner, state, size }: RemoteMachine): ExternalResource & { readonly size: number } {
   return {
     id,
     owner: owner?.manager === MANAGER ? owner.uid : undefined,
-    leaving: state === 'deleting',
+    deleting: state === 'deleting',
     size,
   };
 }

@@ -1,20 +1,20 @@
-import { Person } from '../../scenario/person.ts';
+import { KubectlUser } from '../../scenario/kubectl-user.ts';
 import type { Simulation } from '../../world/simulation.ts';
 import { Machine } from './resource.ts';
 
 const NAMES = ['ant', 'bee', 'cat'];
 
-/** Somebody who asks for machines, changes his mind, and lets go of them; sometimes all within seconds. */
+/** A user who creates, changes and deletes machines, sometimes within seconds. */
 export class User {
   readonly #simulation: Simulation;
-  readonly #person: Person<Machine>;
+  readonly #kubectl: KubectlUser<Machine>;
 
   constructor(simulation: Simulation) {
     this.#simulation = simulation;
-    this.#person = new Person(simulation, Machine);
+    this.#kubectl = new KubectlUser(simulation, Machine);
   }
 
-  /** Plans what he does within so many milliseconds. */
+  /** Plans the user's actions for the given number of milliseconds. */
   plan(ms: number): void {
     const { choices } = this.#simulation;
     for (const name of NAMES) {
@@ -23,23 +23,23 @@ export class User {
         at += choices.oneIn(2) ? choices.pick(3_000) : choices.pick(ms / 3);
         return Math.min(at, ms);
       };
-      this.#person.at(at, () => this.apply(name, 1));
-      if (choices.oneIn(2)) this.#person.at(later(), () => this.apply(name, 2));
-      if (choices.oneIn(2)) this.#person.at(later(), () => this.apply(name, 1)); // A → B → A
+      this.#kubectl.at(at, () => this.apply(name, 1));
+      if (choices.oneIn(2)) this.#kubectl.at(later(), () => this.apply(name, 2));
+      if (choices.oneIn(2)) this.#kubectl.at(later(), () => this.apply(name, 1)); // A → B → A
       if (!choices.oneIn(2)) continue;
-      this.#person.at(later(), () => this.delete(name));
-      if (choices.oneIn(2)) this.#person.at(later(), () => this.apply(name, 1)); // another object of the same name
+      this.#kubectl.at(later(), () => this.delete(name));
+      if (choices.oneIn(2)) this.#kubectl.at(later(), () => this.apply(name, 1)); // a new object with the same name
     }
   }
 
   apply(name: string, size: number): void {
     const metadata = { namespace: 'default', name };
-    this.#person.does(`wants ${name} of size ${size}`, () =>
-      this.#person.client.apply(Machine, { metadata, spec: { size } }),
+    this.#kubectl.run(`applies ${name} with size ${size}`, () =>
+      this.#kubectl.client.apply(Machine, { metadata, spec: { size } }),
     );
   }
 
   delete(name: string): void {
-    this.#person.delete({ namespace: 'default', name }, name);
+    this.#kubectl.delete({ namespace: 'default', name }, name);
   }
 }

@@ -1,14 +1,16 @@
-/** How a controller guards against creating twice and losing what it has created. */
+/** Safeguards of a controller against duplicate and leaked machines. */
 export interface Variant {
   readonly name: string;
-  /** Looks for a machine with the object's mark before it creates one. */
+  /** Looks up a machine by its ownership label before it creates one. */
   readonly looksUp: boolean;
-  /** Creates under a key that the object's UID fixes. */
+  /** Creates with an idempotency key that is derived from the object's UID. */
   readonly token: boolean;
-  /** Stores that it is about to create or change a machine, guarded by the resource version, before it does. */
+  /**
+   * Stores the intent to create or change a machine, with a resourceVersion precondition, before it does so.
+   */
   readonly intent: boolean;
-  /** Removes machines whose object is gone. */
-  readonly sweeps: 'never' | 'machines first' | 'objects first';
+  /** Garbage collection of machines without an object, and the order of its two lists. */
+  readonly garbageCollection: 'never' | 'machines first' | 'objects first';
 }
 
 const NAIVE: Variant = {
@@ -16,29 +18,29 @@ const NAIVE: Variant = {
   looksUp: false,
   token: false,
   intent: false,
-  sweeps: 'never',
+  garbageCollection: 'never',
 };
 
-/** From naive to sound. */
+/** Variants from naive to sound. */
 export const VARIANTS: readonly Variant[] = [
   NAIVE,
   { ...NAIVE, name: 'look-up-first', looksUp: true },
   { ...NAIVE, name: 'token', token: true },
   { ...NAIVE, name: 'token-and-intent', token: true, intent: true },
-  { ...NAIVE, name: 'sound', token: true, intent: true, sweeps: 'machines first' },
+  { ...NAIVE, name: 'sound', token: true, intent: true, garbageCollection: 'machines first' },
 ];
 
-/** What looks sound and is not: the sweeper's two lists are in the wrong order. */
+/** Looks sound but is not: its garbage collector makes its two lists in the wrong order. */
 export const WRONG_ORDER: Variant = {
   ...NAIVE,
-  name: 'sweeper-objects-first',
+  name: 'gc-objects-first',
   token: true,
   intent: true,
-  sweeps: 'objects first',
+  garbageCollection: 'objects first',
 };
 
 export function variantNamed(name: string): Variant {
   const found = [...VARIANTS, WRONG_ORDER].find((variant) => variant.name === name);
-  if (found === undefined) throw new Error(`no variant is called ${name}`);
+  if (found === undefined) throw new Error(`variant "${name}" does not exist`);
   return found;
 }

@@ -2,60 +2,60 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, field, isRecord, type KubeObject } from '../../kubernetes/api.ts';
 import type { Cluster } from '../../kubernetes/cluster.ts';
 import { Mirror } from '../../kubernetes/mirror.ts';
-import { persist } from './persist.ts';
+import { retry } from './retry.ts';
 
 const STEP_MS = 200;
-const STEER = 'testbed.vmwright.dev/import';
+const BEHAVIOUR = 'testbed.vmwright.dev/import';
 const IMMEDIATE = 'cdi.kubevirt.io/storage.bind.immediate.requested';
 
 /**
- * Plays CDI's controller and importer: a DataVolume gets a claim, waits for its volume, and goes through the phases of
- * an import. No byte is moved. Steered by the annotation `testbed.vmwright.dev/import` on the DataVolume:
+ * Stand-in for CDI's controller and importer: creates the claim of a DataVolume, waits until it is bound, and goes through the
+ * phases of an import without copying data. The annotation `testbed.vmwright.dev/import` on the DataVolume selects a behaviour:
  *
- * - `slow`: ten times as slow
- * - `hang`: stays in progress until the annotation goes
- * - `fail`: ends Failed
- * - `404`: the importer restarts again and again, as for a URL that is not there
+ * - `slow`: ten times slower
+ * - `hang`: stays in progress until the annotation is removed
+ * - `fail`: ends as Failed
+ * - `404`: the importer keeps restarting, as for a missing URL
  */
 export function startCdi({ api }: Cluster): Disposable {
   const stack = new DisposableStack();
   const claims = stack.use(new Mirror(api, '/api/v1/persistentvolumeclaims'));
   const snapshots = stack.use(new Mirror(api, '/apis/snapshot.storage.k8s.io/v1/volumesnapshots'));
   const classes = stack.use(new Mirror(api, '/apis/storage.k8s.io/v1/storageclasses'));
-  const busy = new Set<string>();
+  const inProgress = new Set<string>();
   const volumes = stack.use(
-    new Mirror(api, '/apis/cdi.kubevirt.io/v1beta1/datavolumes', (volume) => void take(volume)),
+    new Mirror(api, '/apis/cdi.kubevirt.io/v1beta1/datavolumes', (volume) => void reconcile(volume)),
   );
   return stack;
 
-  async function take({ metadata: { uid } }: KubeObject): Promise<void> {
-    if (busy.has(uid)) return;
-    busy.add(uid);
-    await persist(
+  async function reconcile({ metadata: { uid } }: KubeObject): Promise<void> {
+    if (inProgress.has(uid)) return;
+    inProgress.add(uid);
+    await retry(
       async () => {
         const volume = volumes.get(uid);
         if (volume !== undefined) await populate(volume);
       },
       () => volumes.get(uid) !== undefined && !stack.disposed,
     );
-    busy.delete(uid);
+    inProgress.delete(uid);
   }
 
   async function populate(volume: KubeObject): Promise<void> {
     const { uid, name, namespace } = volume.metadata;
     const done = ['Succeeded', 'Failed'].includes(String(field(volume, 'status', 'phase')));
     if (done || volume.metadata.deletionTimestamp !== undefined) return;
-    const steer = () => volumes.get(uid)?.metadata.annotations?.[STEER];
+    const behaviour = () => volumes.get(uid)?.metadata.annotations?.[BEHAVIOUR];
     const exists = () => volumes.get(uid) !== undefined;
     const report = (phase: string, details: Details = {}) =>
       api.merge(`/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/datavolumes/${name}/status`, {
         status: { phase, claimName: name, ...details.status, conditions: conditions(phase, details) },
       });
-    const step = () => sleep(steer() === 'slow' ? STEP_MS * 10 : STEP_MS);
+    const step = () => sleep(behaviour() === 'slow' ? STEP_MS * 10 : STEP_MS);
 
-    const refusal = await createClaim(volume);
-    if (refusal !== undefined)
-      return void (await report('Pending', { message: refusal, reason: 'ErrClaimNotValid' }));
+    const rejection = await createClaim(volume);
+    if (rejection !== undefined)
+      return void (await report('Pending', { message: rejection, reason: 'ErrClaimNotValid' }));
     await report(waitsForConsumer(volume) ? 'WaitForFirstConsumer' : 'Pending');
     const claim = () =>
       claims.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
@@ -64,25 +64,27 @@ export function startCdi({ api }: Cluster): Disposable {
     const source = field(volume, 'spec', 'source');
     if (field(source, 'snapshot') !== undefined) {
       await report('SnapshotForSmartCloneInProgress');
-      const is = ({ metadata }: KubeObject) =>
+      const isSource = ({ metadata }: KubeObject) =>
         metadata.name === field(source, 'snapshot', 'name') &&
         metadata.namespace === field(source, 'snapshot', 'namespace');
-      await snapshots.until(() => field(snapshots.find(is), 'status', 'readyToUse') === true || !exists());
+      await snapshots.until(
+        () => field(snapshots.find(isSource), 'status', 'readyToUse') === true || !exists(),
+      );
     } else if (field(source, 'blank') === undefined) {
       await report('ImportScheduled');
       await step();
       for (const progress of ['0.0%', '25.4%', '61.0%', '92.7%']) {
         await report('ImportInProgress', { status: { progress } });
         await step();
-        if (steer() === 'fail')
+        if (behaviour() === 'fail')
           return void (await report('Failed', { status: { progress, restartCount: 3 } }));
-        for (let restartCount = 1; steer() === '404'; restartCount++) {
+        for (let restartCount = 1; behaviour() === '404'; restartCount++) {
           const message =
             'Unable to connect to http data source: expected status code 200, got 404. Status: 404 Not Found';
           await report('ImportInProgress', { status: { progress, restartCount }, message });
           await sleep(STEP_MS * 5);
         }
-        await volumes.until(() => steer() !== 'hang');
+        await volumes.until(() => behaviour() !== 'hang');
       }
     }
     await step();
@@ -100,7 +102,7 @@ export function startCdi({ api }: Cluster): Disposable {
     return field(storageClass, 'volumeBindingMode') === 'WaitForFirstConsumer';
   }
 
-  /** @returns why the API server will never take it */
+  /** Creates the claim. @returns the API server's message if it rejects the claim as invalid */
   async function createClaim(volume: KubeObject): Promise<string | undefined> {
     const { name, namespace, uid, annotations } = volume.metadata;
     const immediate = annotations?.[IMMEDIATE] !== undefined;
@@ -113,7 +115,7 @@ export function startCdi({ api }: Cluster): Disposable {
           labels: { app: 'containerized-data-importer' },
           annotations: {
             'cdi.kubevirt.io/storage.contentType': 'kubevirt',
-            // CDI asks for a volume at once by letting its own pod be the first consumer; the effect is this annotation.
+            // Real CDI starts a pod as first consumer to get the volume at once; the effect on the claim is this annotation.
             ...(immediate && { 'volume.kubernetes.io/selected-node': 'any' }),
           },
           ownerReferences: [
@@ -132,7 +134,7 @@ export function startCdi({ api }: Cluster): Disposable {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.status === 422) return error.message;
-      if (error.status !== 409) throw error; // made before, by an attempt that was cut short
+      if (error.status !== 409) throw error; // 409: created by an earlier attempt that was interrupted
     }
     return undefined;
   }
@@ -140,7 +142,7 @@ export function startCdi({ api }: Cluster): Disposable {
 
 interface Details {
   readonly status?: Readonly<Record<string, unknown>>;
-  /** Why the importer is not running. */
+  /** Reason why the importer is not running. */
   readonly message?: string;
   readonly reason?: string;
 }
@@ -152,17 +154,17 @@ function storageOf(volume: KubeObject): Readonly<Record<string, unknown>> {
 
 function conditions(phase: string, { message, reason = 'Error' }: Details): object[] {
   const now = new Date().toISOString().replace(/\.\d+/, '');
-  const of = (type: string, is: boolean, extra: object = {}) => ({
+  const condition = (type: string, isTrue: boolean, extra: object = {}) => ({
     type,
-    status: is ? 'True' : 'False',
+    status: isTrue ? 'True' : 'False',
     lastTransitionTime: now,
     lastHeartbeatTime: now,
     ...extra,
   });
   return [
-    of('Bound', !['Pending', 'WaitForFirstConsumer'].includes(phase)),
-    of('Ready', phase === 'Succeeded'),
-    of(
+    condition('Bound', !['Pending', 'WaitForFirstConsumer'].includes(phase)),
+    condition('Ready', phase === 'Succeeded'),
+    condition(
       'Running',
       phase === 'ImportInProgress' && message === undefined,
       message === undefined ? {} : { reason, message },

@@ -1,12 +1,12 @@
 import { field, type KubeObject } from '../../kubernetes/api.ts';
 import type { Cluster } from '../../kubernetes/cluster.ts';
 import { Mirror } from '../../kubernetes/mirror.ts';
-import { persist } from './persist.ts';
+import { retry } from './retry.ts';
 
-/** The CSI driver that this stand-in plays. */
+/** Name of the simulated CSI driver. */
 const DRIVER = 'csi.testbed.vmwright.dev';
 
-/** The storage classes of the testbed and the class of its snapshots. */
+/** Returns the StorageClasses and the VolumeSnapshotClass of the testbed. */
 export function storageManifests(): object[] {
   const storageClass = (name: string, volumeBindingMode: string, isDefault: boolean) => ({
     apiVersion: 'storage.k8s.io/v1',
@@ -30,8 +30,8 @@ export function storageManifests(): object[] {
 }
 
 /**
- * Plays the CSI provisioner: gives each claim of its storage classes a volume and takes it away after the claim. The
- * binding of the two is done by the real controller-manager, the choice of a node by the real scheduler.
+ * Stand-in for the CSI provisioner: creates a volume for each claim of its storage classes and deletes it once it is released.
+ * Binding is done by the real kube-controller-manager, node selection by the real scheduler.
  */
 export function startProvisioner({ api }: Cluster): Disposable {
   const stack = new DisposableStack();
@@ -39,13 +39,13 @@ export function startProvisioner({ api }: Cluster): Disposable {
   const claims = stack.use(
     new Mirror(api, '/api/v1/persistentvolumeclaims', ({ metadata: { uid } }) => {
       const unbound = () => !stack.disposed && isUnbound(claims.get(uid));
-      void persist(() => provision(claims.get(uid)), unbound);
+      void retry(() => provision(claims.get(uid)), unbound);
     }),
   );
   const volumes = stack.use(
     new Mirror(api, '/api/v1/persistentvolumes', ({ metadata: { uid } }) => {
       const released = () => !stack.disposed && isReleased(volumes.get(uid));
-      void persist(() => reclaim(volumes.get(uid)), released);
+      void retry(() => reclaim(volumes.get(uid)), released);
     }),
   );
   return stack;

@@ -1,0 +1,17 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { temporaryFolder } from '@vmwright/testbed';
+import { expect, test } from 'vitest';
+import { executeQmp } from './qmp.ts';
+
+test('an abort before the connection is established only rejects the command', async () => {
+  const path = join(await temporaryFolder('monitor'), 'socket');
+  const monitor = createServer().listen(path);
+  await once(monitor, 'listening');
+  const controller = new AbortController();
+  const result = executeQmp(path, 'query-status', controller.signal);
+  controller.abort(); // an unhandled socket error would end the process and fail the test run
+  await expect(result).rejects.toThrow();
+  await once(monitor.close(), 'close');
+});

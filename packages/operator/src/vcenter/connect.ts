@@ -1,0 +1,168 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  exponentialBuckets,
+  type Logger,
+  type Registry,
+  schema,
+  type TlsOptions,
+  type World,
+} from '@vmwright/runtime';
+import { isOutage, VcenterClient, type VcenterObserver } from '@vmwright/vsphere';
+import { SettingsError } from '../settings/values.ts';
+import type { VcenterSettings, VsphereSettings } from '../settings/vsphere.ts';
+import { VCenter } from './vcenter.ts';
+import { VCenterPool } from './vcenter-pool.ts';
+
+const { array, boolean, object, optional, string } = schema;
+
+/** Longest wait of a call for changes. A vCenter that hangs is detected a little later. */
+const WAIT_SECONDS = 30;
+
+const named = optional(string({ minLength: 1 }));
+const FILE = object({
+  vcenters: array(
+    object({
+      name: string({ minLength: 1, maxLength: 63 }),
+      server: string({ minLength: 1 }),
+      credentials: string({ minLength: 1 }),
+      ...{ ca: named, thumbprint: named },
+      insecure: optional(boolean()),
+      namespaces: optional(array(string({ minLength: 1 }))),
+      templateFolder: named,
+      allowVmAsTemplate: optional(boolean()),
+      placement: optional(
+        object({
+          ...{ datacenter: named, folder: named, cluster: named },
+          ...{ resourcePool: named, datastore: named, storagePolicy: named },
+        }),
+      ),
+    }),
+    { minItems: 1 },
+  ),
+});
+
+/** Creates the connections to all configured vCenters, with metrics of their calls. @throws SettingsError */
+export async function connectVcenters(
+  world: World,
+  log: Logger,
+  settings: VsphereSettings,
+  registry: Registry,
+  enqueue: (key: string) => void,
+): Promise<VCenterPool> {
+  const { vcenter, file, placement, concurrency, timeoutMs } = settings;
+  const all = [...(vcenter ? [vcenter] : []), ...(file === undefined ? [] : await vcentersIn(file))];
+  const twice = all.find(({ name }, index) => all.findIndex((each) => each.name === name) < index);
+  if (twice !== undefined)
+    throw new SettingsError(`two vCenters are named '${twice.name}'; give each its own name`);
+  const observe = observing(registry, log);
+  const vcenters: VCenter[] = [];
+  for (const each of all) {
+    const { name, server, namespaces } = each;
+    const templates = {
+      folder: each.templateFolder ?? settings.templates.folder,
+      allowMachines: each.allowVmAsTemplate ?? settings.templates.allowMachines,
+    };
+    // Read at the start to report problems early, and again for each login, since both files may be replaced.
+    await Promise.all([credentialsOf(each), trustOf(each)]).catch((error: unknown) => {
+      if (each === vcenter) throw error;
+      log.error({ vcenter: name, error: String(error) }, 'vCenter cannot be used'); // its groups report it
+    });
+    if (each.insecure)
+      log.warn(
+        { vcenter: name },
+        'TLS certificate of vCenter is not verified (--insecure); set its CA in production',
+      );
+    vcenters.push(
+      new VCenter({
+        ...{ world, log, name, namespaces, templates, concurrency, enqueue },
+        placement: { ...placement, ...each.placement },
+        client: new VcenterClient({
+          ...{ world, server, timeoutMs, maxWaitSeconds: WAIT_SECONDS },
+          credentials: () => credentialsOf(each),
+          tls: () => trustOf(each),
+          observer: observe(name),
+        }),
+      }),
+    );
+  }
+  return new VCenterPool(vcenters);
+}
+
+async function vcentersIn(file: string): Promise<readonly VcenterSettings[]> {
+  const wrong = (why: string) => new SettingsError(`--vcenters: ${file} ${why}`);
+  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+    throw new SettingsError(`--vcenters: ${file} cannot be read`, { cause });
+  });
+  const { parse } = await import('yaml');
+  let value: unknown;
+  try {
+    value = parse(text);
+  } catch {
+    throw wrong('is not YAML');
+  }
+  const checked = schema.admit(FILE, value);
+  if (!checked.ok) throw wrong(`is invalid: ${checked.problems.map(schema.sentenceOf).join('; ')}`);
+  const withUser = checked.value.vcenters.find(({ server }) => server.includes('@'));
+  if (withUser !== undefined)
+    throw wrong(
+      `is invalid: the server of '${withUser.name}' contains a user or a password; put them into the folder that 'credentials' names`,
+    );
+  return checked.value.vcenters.map(({ credentials: folder, ...rest }) => ({
+    ...rest,
+    credentials: { folder },
+  }));
+}
+
+async function credentialsOf({ name, credentials }: VcenterSettings) {
+  if (!('folder' in credentials)) return credentials;
+  const read = async (key: string) => {
+    try {
+      return (await readFile(join(credentials.folder, key), 'utf8')).replace(/\r?\n$/, '');
+    } catch (cause) {
+      const sentence = `the credentials of vCenter '${name}' cannot be read: ${join(credentials.folder, key)}`;
+      throw new SettingsError(sentence, { cause });
+    }
+  };
+  return { username: await read('VC_USER'), password: await read('VC_PASS') };
+}
+
+async function trustOf({ name, ca, thumbprint, insecure }: VcenterSettings): Promise<TlsOptions> {
+  if (insecure) return { insecure };
+  if (thumbprint !== undefined) return { thumbprint };
+  if (ca === undefined) return {};
+  try {
+    const pem = await readFile(ca, 'utf8');
+    new X509Certificate(pem);
+    return { ca: pem };
+  } catch (cause) {
+    const sentence = `the CA of vCenter '${name}' cannot be read as certificates (PEM): ${ca}`;
+    throw new SettingsError(sentence, { cause });
+  }
+}
+
+function observing(registry: Registry, log: Logger): (vcenter: string) => VcenterObserver {
+  const requests = registry.counter({
+    name: 'vmwright_vsphere_requests_total',
+    help: 'Calls to vCenter by method and result.',
+    labels: ['vcenter', 'method', 'code'],
+  });
+  const duration = registry.histogram({
+    name: 'vmwright_vsphere_request_duration_seconds',
+    help: 'Duration of calls to vCenter.',
+    labels: ['vcenter', 'method'],
+    buckets: exponentialBuckets(0.001, 2, 18),
+  });
+  return (vcenter) => ({
+    onCall: (method, code, durationMs) => {
+      requests.with({ vcenter, method, code }).inc();
+      duration.with({ vcenter, method }).observe(durationMs / 1000);
+    },
+    onError: (error) => {
+      // `VcenterHealth` logs an outage once.
+      const level = isOutage(error) ? 'debug' : 'warn';
+      log[level]({ vcenter, error: String(error) }, 'Inventory watch failed, retrying');
+    },
+  });
+}

@@ -1,0 +1,76 @@
+import { Availability, type Logger, type World } from '@vmwright/runtime';
+import type { VcenterClient } from '@vmwright/vsphere';
+import { outageOf, type VcenterOutageError } from './errors.ts';
+
+/**
+ * Time without a response, or without a current inventory, after which a vCenter is unavailable and Ready becomes
+ * Unknown. A shorter gap only blocks actions.
+ */
+export const STALE_MS = 10_000;
+/** Time for one probe. Shorter than for other calls, since the next probe follows soon. */
+const PROBE_TIMEOUT_MS = 5_000;
+
+export interface VcenterHealthOptions {
+  readonly world: World;
+  readonly log: Logger;
+  /** Name of the vCenter in messages. */
+  readonly name: string;
+  readonly client: VcenterClient;
+}
+
+/**
+ * Tracks whether a vCenter can be used and, if not, why: a wrong password, a 503 and a silent server keep their own
+ * reasons. It learns from the result of every call; `probe` makes a call while no other one is made.
+ */
+export class VcenterHealth {
+  readonly #options: VcenterHealthOptions;
+  readonly #availability: Availability;
+  #failure: { readonly error: unknown } | undefined;
+  #isProbing = false;
+
+  constructor(options: VcenterHealthOptions) {
+    const { world, log, name, client } = options;
+    this.#options = options;
+    this.#availability = new Availability({
+      clock: world,
+      log,
+      backend: `vcenter ${name}`,
+      afterMs: STALE_MS,
+    });
+    client.health.listen({
+      answered: () => {
+        this.#failure = undefined;
+        this.#availability.answered();
+      },
+      failed: (error) => {
+        this.#failure = { error };
+        this.#availability.failed(error);
+      },
+    });
+  }
+
+  /** Whether vCenter has been unavailable for `STALE_MS`. */
+  get isDown(): boolean {
+    return this.#availability.outage !== undefined;
+  }
+
+  /** Whether the last call failed because vCenter cannot be used. */
+  get isFailing(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /** Returns the outage to report, with the cause of the last failed call. */
+  outage(): VcenterOutageError {
+    return outageOf(this.#options.name, this.#failure?.error ?? this.#availability.outage?.error);
+  }
+
+  /** Calls vCenter if the last call failed. Objects that back off would not call it for a while. */
+  probe(): void {
+    if (this.#failure === undefined || this.#isProbing) return;
+    this.#isProbing = true;
+    const ended = () => {
+      this.#isProbing = false;
+    };
+    this.#options.client.ping({ timeoutMs: PROBE_TIMEOUT_MS }).then(ended, ended);
+  }
+}

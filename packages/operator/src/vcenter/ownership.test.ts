@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { ReportedError } from './errors.ts';
+import { instanceUuid, knownOwnershipOf } from './ownership.ts';
+
+const LABELS = { 'vmwright.uid': 'u-1', 'vmwright.slot': '3' };
+
+function ownershipWith(uuid: string | undefined, labels: Readonly<Record<string, string>> = LABELS) {
+  const extraConfig = Object.entries(labels).map(
+    ([key, value]) => ({ _type: 'OptionValue', key, value }) as const,
+  );
+  const properties = {
+    'config.extraConfig': extraConfig,
+    ...(uuid !== undefined && { 'config.instanceUuid': uuid }),
+  };
+  return knownOwnershipOf({ ref: { type: 'VirtualMachine', value: 'vm-7' }, properties });
+}
+
+test('a machine is ours by its ownership labels together with its UUID', () => {
+  expect(ownershipWith(instanceUuid('u-1', 3))).toMatchObject({ uid: 'u-1', slot: 3 });
+  expect(ownershipWith(instanceUuid('u-1', 4))).toBe(undefined); // a copy
+  expect(ownershipWith(instanceUuid('u-1', 3), {})).toBe(undefined); // orphaned
+});
+
+test('a machine without a known configuration is not taken for an orphaned one', () => {
+  expect(() => ownershipWith(undefined, {})).toThrow(ReportedError);
+});

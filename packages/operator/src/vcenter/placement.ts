@@ -1,0 +1,22 @@
+/** Path of the folder that contains the groups' folders, unless a vCenter or a group names another. */
+export const DEFAULT_FOLDER = 'vm-operator';
+
+/** Where machines go. A missing field means the vCenter's default, or the only object of that type. */
+export interface Placement {
+  readonly vcenter?: string;
+  readonly datacenter?: string;
+  readonly folder?: string;
+  readonly cluster?: string;
+  readonly resourcePool?: string;
+  readonly datastore?: string;
+  readonly storagePolicy?: string;
+}
+
+/** A folder that contains groups' folders. */
+export interface FolderPlacement {
+  readonly datacenter?: string;
+  /** Path below the datacenter's VM folder. @default DEFAULT_FOLDER */
+  readonly folder?: string;
+  /** Reference of the folder once it is known. It finds a folder that people renamed. */
+  readonly folderId?: string;
+}

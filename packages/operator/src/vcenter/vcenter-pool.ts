@@ -1,0 +1,55 @@
+import { ReportedError } from './errors.ts';
+import type { VCenter } from './vcenter.ts';
+
+/** Which vCenter an object needs. */
+export interface VCenterRequest {
+  readonly namespace: string;
+  /** Name of the vCenter. @default the one of the namespace, else the one for all namespaces */
+  readonly name?: string | undefined;
+}
+
+/** All vCenters that the operator is configured with. */
+export class VCenterPool implements AsyncDisposable {
+  readonly #vcenters: readonly VCenter[];
+
+  constructor(vcenters: readonly VCenter[]) {
+    this.#vcenters = vcenters;
+  }
+
+  [Symbol.iterator](): Iterator<VCenter> {
+    return this.#vcenters[Symbol.iterator]();
+  }
+
+  /** Returns the vCenter for a request. A vCenter that does not admit the namespace does not exist for it. */
+  find({ namespace, name }: VCenterRequest): VCenter | undefined {
+    const admitting = this.#admitting(namespace);
+    if (name !== undefined) return admitting.find((vcenter) => vcenter.name === name);
+    return (
+      admitting.find(({ namespaces }) => namespaces !== undefined) ??
+      admitting.find(({ namespaces }) => namespaces === undefined)
+    );
+  }
+
+  /** The same as `find`. @throws ReportedError when there is none */
+  get(request: VCenterRequest): VCenter {
+    const vcenter = this.find(request);
+    if (vcenter !== undefined) return vcenter;
+    const { name, namespace } = request;
+    const names = this.#admitting(namespace).map((each) => each.name);
+    const available = names.length === 0 ? '' : ` (available: ${names.join(', ')})`;
+    // The same text for an unknown vCenter and for one of another namespace, which is not revealed.
+    const message =
+      name === undefined
+        ? `no vCenter is available to the namespace '${namespace}'; ask the administrator of the operator for one`
+        : `no vCenter '${name}' is available to the namespace '${namespace}'${available}; correct spec.placement.vcenter`;
+    throw new ReportedError({ reason: 'UnknownVcenter', message });
+  }
+
+  #admitting(namespace: string): readonly VCenter[] {
+    return this.#vcenters.filter((vcenter) => vcenter.admits(namespace));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.#vcenters.map((vcenter) => vcenter[Symbol.asyncDispose]()));
+  }
+}

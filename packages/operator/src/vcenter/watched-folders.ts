@@ -1,0 +1,198 @@
+import type { Timer, World } from '@vmwright/runtime';
+import { type Datacenter, ensureFolder, FaultError, type Ref, type VcenterClient } from '@vmwright/vsphere';
+import type { VcenterHealth } from './health.ts';
+import { DEFAULT_FOLDER, type FolderPlacement } from './placement.ts';
+import { WatchedFolder } from './watched-folder.ts';
+
+export interface WatchedFoldersOptions {
+  readonly world: World;
+  readonly client: VcenterClient;
+  readonly health: VcenterHealth;
+  /** Called with the owner (`namespace/name`) of each machine that changes. */
+  readonly enqueue: (owner: string) => void;
+}
+
+interface Opening {
+  readonly since: number;
+  readonly folder: Promise<WatchedFolder>;
+  /** Why opening it failed. */
+  failure?: { readonly error: unknown };
+}
+
+/** Time for which a reconcile waits for a folder that is being opened. */
+const OPEN_WAIT_MS = 1_000;
+/** Time for which a failed opening is reported before the next attempt. */
+const FAILED_MS = 3_000;
+/** Time for the first list of a folder. */
+const SYNC_TIMEOUT_MS = 60_000;
+/** Time for which a folder without a group stays open: a user who deletes a group may create the next one. */
+const UNUSED_MS = 60_000;
+
+/**
+ * The watched folders of a vCenter. Each is opened once, when a group first needs it, in parallel to the others, and
+ * closed when no group has used it for a minute.
+ */
+export class WatchedFolders {
+  readonly #options: WatchedFoldersOptions;
+  /** By placement key. */
+  readonly #opening = new Map<string, Opening>();
+  /** By placement key. Several keys can mean the same folder. */
+  readonly #open = new Map<string, WatchedFolder>();
+  /** By reference. */
+  readonly #watched = new Map<string, Promise<WatchedFolder>>();
+  readonly #unusedSince = new Map<string, number>();
+
+  constructor(options: WatchedFoldersOptions) {
+    this.#options = options;
+  }
+
+  get open(): readonly WatchedFolder[] {
+    return [...new Set(this.#open.values())];
+  }
+
+  isOpen(placement: FolderPlacement): boolean {
+    return this.#open.has(keyOf(placement));
+  }
+
+  /**
+   * Returns the watched folder of a placement; undefined while it is being opened. A reconcile waits for a second at
+   * most, so that a slow folder does not delay the groups in others.
+   * @throws VsphereError, ReportedError, VcenterOutageError
+   */
+  async get(placement: FolderPlacement, assertLeader: () => void): Promise<WatchedFolder | undefined> {
+    const { world, health } = this.#options;
+    const key = keyOf(placement);
+    const open = this.#open.get(key);
+    if (open !== undefined) return open;
+    const opening = this.#opening.get(key) ?? this.#startOpening(key, placement, assertLeader);
+    if (opening.failure !== undefined) throw opening.failure.error;
+    const waitedMs = world.monotonic() - opening.since;
+    const folder =
+      waitedMs > OPEN_WAIT_MS || health.isFailing
+        ? undefined
+        : await within(world, OPEN_WAIT_MS, opening.folder);
+    if (folder === undefined && health.isFailing) throw health.outage();
+    return folder;
+  }
+
+  /** Closes the folders that none of these placements has used for a minute. */
+  closeUnused(placements: Iterable<FolderPlacement>): void {
+    const now = this.#options.world.monotonic();
+    const used = new Set<string>();
+    for (const placement of placements) used.add(keyOf(placement));
+    for (const key of this.#open.keys()) {
+      const since = this.#unusedSince.get(key) ?? now;
+      if (used.has(key)) this.#unusedSince.delete(key);
+      else if (now - since < UNUSED_MS) this.#unusedSince.set(key, since);
+      else this.#release(key);
+    }
+  }
+
+  #release(key: string): void {
+    const folder = this.#open.get(key);
+    this.#unusedSince.delete(key);
+    this.#open.delete(key);
+    if (folder !== undefined && !this.open.includes(folder)) this.close(folder);
+  }
+
+  /** Returns whether vCenter has no such folder. False when vCenter cannot be asked. */
+  async isGone({ ref }: Pick<WatchedFolder, 'ref'>): Promise<boolean> {
+    try {
+      await this.#options.client.read(ref, ['name']);
+      return false;
+    } catch (error) {
+      return error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND';
+    }
+  }
+
+  /** Stops watching a folder. The next `get` of its placement opens it again, or another one in its place. */
+  close(folder: WatchedFolder): void {
+    for (const [key, open] of this.#open) if (open === folder) this.#open.delete(key);
+    this.#watched.delete(folder.ref.value);
+    folder[Symbol.dispose]();
+  }
+
+  /** Opening does not end with the signal of the first reconcile, because others wait for the folder, too. */
+  #startOpening(key: string, placement: FolderPlacement, assertLeader: () => void): Opening {
+    const { world } = this.#options;
+    const folder = this.#openFolder(key, placement, assertLeader);
+    const opening: Opening = { since: world.monotonic(), folder };
+    this.#opening.set(key, opening);
+    const end = () => void this.#opening.delete(key);
+    folder.then(end, (error: unknown) => {
+      opening.failure = { error }; // reported by later reconciles: the first one has stopped waiting
+      world.after(FAILED_MS, end);
+    });
+    return opening;
+  }
+
+  async #openFolder(
+    key: string,
+    { datacenter: name, folder: path = DEFAULT_FOLDER, folderId }: FolderPlacement,
+    assertLeader: () => void,
+  ): Promise<WatchedFolder> {
+    const { client } = this.#options;
+    const datacenter = await client.lookup.datacenter(name);
+    const ref =
+      (await this.#byReference(folderId)) ?? (await ensureFolder(client, datacenter, path, { assertLeader }));
+    const folder = await (this.#watched.get(ref.value) ?? this.#watch(datacenter, ref));
+    this.#open.set(key, folder);
+    return folder;
+  }
+
+  /** Returns the folder with this reference, also when people renamed it; undefined when it is gone. */
+  async #byReference(folderId: string | undefined): Promise<Ref<'Folder'> | undefined> {
+    if (folderId === undefined) return undefined;
+    const ref: Ref<'Folder'> = { type: 'Folder', value: folderId };
+    return (await this.isGone({ ref })) ? undefined : ref;
+  }
+
+  #watch(datacenter: Datacenter, ref: Ref<'Folder'>): Promise<WatchedFolder> {
+    const { world, client, enqueue } = this.#options;
+    const watched = (async () => {
+      const { about } = await client.about();
+      const { instanceUuid: vcenterId = '' } = about;
+      const folder = new WatchedFolder({ world, client, datacenter, ref, vcenterId, enqueue });
+      await this.#synced(folder);
+      return folder;
+    })();
+    this.#watched.set(ref.value, watched);
+    watched.catch(() => this.#watched.delete(ref.value));
+    return watched;
+  }
+
+  async #synced(folder: WatchedFolder): Promise<void> {
+    const { world, health } = this.#options;
+    const timeout = new AbortController();
+    const timer = world.after(SYNC_TIMEOUT_MS, () => timeout.abort(health.outage()));
+    try {
+      await folder.synced(timeout.signal);
+    } catch (error) {
+      folder[Symbol.dispose]();
+      throw error;
+    } finally {
+      timer.cancel();
+    }
+  }
+}
+
+function keyOf({ datacenter = '', folder = DEFAULT_FOLDER, folderId = '' }: FolderPlacement): string {
+  return `${datacenter}\n${folder}\n${folderId}`;
+}
+
+/** Resolves to the promise's value, or to undefined when it takes longer than `ms`. */
+async function within<T>(
+  world: Pick<World, 'after'>,
+  ms: number,
+  promise: Promise<T>,
+): Promise<T | undefined> {
+  let timer: Timer | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = world.after(ms, () => resolve(undefined));
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    timer?.cancel();
+  }
+}

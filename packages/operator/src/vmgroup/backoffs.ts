@@ -1,0 +1,115 @@
+import { type BackoffOptions, backoffMs, type World } from '@vmwright/runtime';
+
+/** A failed attempt. */
+export interface Failure {
+  readonly error: unknown;
+  /** What failed, for the message: "powering on machine x". */
+  readonly attempt: string;
+}
+
+/** A failure, what backs off because of it, and until when on the monotonic clock. */
+export interface BackingOff extends Failure {
+  readonly target: BackoffTarget;
+  readonly until: number;
+}
+
+/**
+ * What backs off: a slot; changes of the size of its machine, which keeps running; all clones of the group, because they
+ * fail for the same reasons; the lookup of the template; or the whole group, when it could not be observed.
+ */
+export type BackoffTarget =
+  | { readonly of: 'slot' | 'size'; readonly slot: number }
+  | { readonly of: 'clones' | 'template' | 'group' };
+
+const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
+/** A failure is dropped this long after its back-off ended, unless a retry is in flight. */
+const RETAINED_MS = 60_000;
+
+interface Entry {
+  readonly target: BackoffTarget;
+  /** Undefined when nothing failed, and the attempt is only rate-limited. */
+  readonly failure: Failure | undefined;
+  /** Attempts in a row. */
+  readonly count: number;
+  readonly until: number;
+  readonly isRetrying?: boolean;
+}
+
+/** The back-offs of one group. */
+export class Backoffs {
+  readonly #world: Pick<World, 'monotonic' | 'random'>;
+  /** Latest cause last. */
+  #entries: readonly Entry[] = [];
+
+  constructor(world: Pick<World, 'monotonic' | 'random'>) {
+    this.#world = world;
+  }
+
+  /**
+   * Starts or prolongs a back-off.
+   * @param failure undefined when nothing failed
+   * @returns its duration in milliseconds
+   */
+  start(target: BackoffTarget, failure: Failure | undefined, options = DEFAULT_BACKOFF): number {
+    const before = this.#entries.find((entry) => isSame(entry.target, target));
+    const isRepeated = before !== undefined && (before.failure === undefined) === (failure === undefined);
+    const count = isRepeated ? before.count + 1 : 1;
+    const durationMs = backoffMs(this.#world, count, options);
+    const entry: Entry = { target, failure, count, until: this.#world.monotonic() + durationMs };
+    // In place: of several failures that are retried in turn, the same one stays the latest, and is reported.
+    this.#entries = isRepeated
+      ? this.#entries.map((each) => (each === before ? entry : each))
+      : [...this.#entries.filter((each) => each !== before), entry];
+    return durationMs;
+  }
+
+  /** Retains a failure while a retry is in flight, however long it takes. */
+  setRetrying(target: BackoffTarget, isRetrying: boolean): void {
+    this.#entries = this.#entries.map((entry) =>
+      isSame(entry.target, target) ? { ...entry, isRetrying } : entry,
+    );
+  }
+
+  /** Ends the back-off of a target that succeeded. */
+  reset(target: BackoffTarget): void {
+    this.#entries = this.#entries.filter((entry) => !isSame(entry.target, target));
+  }
+
+  /** Ends all back-offs. @param except targets that keep theirs */
+  resetAll(except?: BackoffTarget['of']): void {
+    this.#entries = this.#entries.filter(({ target }) => target.of === except);
+  }
+
+  isActive(of: BackoffTarget['of']): boolean {
+    return this.#active().some(({ target }) => target.of === of);
+  }
+
+  /** Returns the slots that back off. */
+  slots(of: 'slot' | 'size'): ReadonlySet<number> {
+    return new Set(this.#active().flatMap(({ target }) => (target.of === of ? target.slot : [])));
+  }
+
+  /** Returns the ends of the active back-offs, on the monotonic clock. */
+  ends(): readonly number[] {
+    return this.#active().map(({ until }) => until);
+  }
+
+  /** Returns the failures that have not succeeded since, latest cause last. */
+  failures(): readonly BackingOff[] {
+    const now = this.#world.monotonic();
+    this.#entries = this.#entries.filter(
+      ({ until, isRetrying }) => isRetrying === true || now - until <= RETAINED_MS,
+    );
+    return this.#entries.flatMap(({ target, failure, until }) =>
+      failure ? { ...failure, target, until } : [],
+    );
+  }
+
+  #active(): readonly Entry[] {
+    return this.#entries.filter(({ until }) => until > this.#world.monotonic());
+  }
+}
+
+function isSame(a: BackoffTarget, b: BackoffTarget): boolean {
+  return a.of === b.of && ('slot' in a ? a.slot : undefined) === ('slot' in b ? b.slot : undefined);
+}

@@ -1,0 +1,146 @@
+import {
+  type ChangeOptions,
+  createFolder,
+  customValueOf,
+  FaultError,
+  type Ref,
+  type VcenterClient,
+} from '@vmwright/vsphere';
+import { ReportedError } from '../vcenter/errors.ts';
+import {
+  FOLDER_OWNER,
+  type FolderOwner,
+  folderOwnerFrom,
+  folderOwnerText,
+  ownershipOf,
+} from '../vcenter/ownership.ts';
+import type { WatchedFolder } from '../vcenter/watched-folder.ts';
+
+/** The group that claims a folder. */
+export interface Claimant extends Omit<FolderOwner, 'isOurs'> {
+  /** Returns whether a group of this cluster with this UID exists, or may exist, in a namespace. */
+  readonly groupExists: (uid: string, namespace: string) => Promise<boolean>;
+}
+
+/**
+ * Returns the folder of a group's machines. Creates it if it is missing, and records the group as its owner. Two groups
+ * can have the same folder name (`a-b/c` and `a/b-c`), so the folder may belong to another group.
+ * @throws ReportedError when it does
+ */
+export async function claimFolder(
+  client: VcenterClient,
+  watched: WatchedFolder,
+  name: string,
+  { groupExists, ...claimant }: Claimant,
+  options: ChangeOptions,
+): Promise<Ref<'Folder'>> {
+  // Before the folder: an operator without the permission to set attributes must not create folders.
+  const key = await client.attributes.ensureKey(FOLDER_OWNER, options);
+  const existing = watched.child(name);
+  const { folder, created } =
+    existing === undefined
+      ? await createFolder(client, watched.ref, name, options)
+      : { folder: existing, created: false };
+  const { customValue } = await client.read(folder, ['customValue'], options);
+  const owner = folderOwnerFrom(customValueOf(customValue, key));
+  if (owner?.uid === claimant.uid) return folder;
+  const isTaken =
+    owner !== undefined &&
+    (owner.cluster !== claimant.cluster || (await groupExists(owner.uid, owner.namespace)));
+  if (isTaken) {
+    const holder =
+      owner.cluster === claimant.cluster ? groupFrom(name, owner.namespace) : 'a VmGroup of another cluster';
+    throw new ReportedError({
+      reason: 'FolderTaken',
+      message: `the folder '${name}' belongs to ${holder}; give this group another name, or another folder in spec.placement.folder`,
+    });
+  }
+  // People may have created a folder without an owner. So may an operator that stopped before it recorded the owner:
+  // such a folder is never removed, either.
+  const isOurs = owner?.isOurs ?? created;
+  await client.attributes.set(folder, key, folderOwnerText({ ...claimant, isOurs }), options);
+  return folder;
+}
+
+/** Returns the group that a folder `<namespace>-<name>` belongs to, for a message. */
+function groupFrom(folder: string, namespace: string): string {
+  const prefix = `${namespace}-`;
+  if (!folder.startsWith(prefix)) return 'a VmGroup of another namespace'; // the name was shortened
+  return `the VmGroup '${folder.slice(prefix.length)}' in the namespace '${namespace}'`;
+}
+
+/** Reads the owner of a folder. */
+export async function folderOwnerOf(
+  client: VcenterClient,
+  folder: Ref<'Folder'>,
+  options: ChangeOptions,
+): Promise<FolderOwner | undefined> {
+  const key = await client.attributes.findKey(FOLDER_OWNER, options);
+  if (key === undefined) return undefined;
+  const { customValue } = await client.read(folder, ['customValue'], options);
+  return folderOwnerFrom(customValueOf(customValue, key));
+}
+
+/** State of a group's folder after its release: `inUse` while machines of the group are in it. */
+export type FolderRelease = 'gone' | 'inUse' | 'kept';
+
+/**
+ * Removes a group's folder if the operator created it and it is empty. Otherwise the folder stays: one that the operator
+ * created is recorded as kept, so that garbage collection removes it once it is empty; any other loses its owner.
+ * A machine that is moved into the folder between the check and the removal leaves the inventory at worst; its files stay.
+ */
+export async function releaseFolder(
+  client: VcenterClient,
+  folder: Ref<'Folder'>,
+  uid: string,
+  options: ChangeOptions,
+): Promise<FolderRelease> {
+  try {
+    const owner = await folderOwnerOf(client, folder, options);
+    if (owner?.uid !== uid) return 'gone';
+    if (owner.isOurs && (await removeIfEmpty(client, folder, options))) return 'gone';
+    if (await hasMachinesOf(client, folder, uid, options)) return 'inUse';
+    if (owner.isKept) return 'kept';
+    const key = await client.attributes.ensureKey(FOLDER_OWNER, options);
+    const value = owner.isOurs ? folderOwnerText({ ...owner, isKept: true }) : '';
+    await client.attributes.set(folder, key, value, options);
+    return 'kept';
+  } catch (error) {
+    if (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND') return 'gone';
+    throw error;
+  }
+}
+
+/** Checks the folder again before each attempt: a login can take long enough for a machine to be moved into it. */
+async function removeIfEmpty(
+  client: VcenterClient,
+  folder: Ref<'Folder'>,
+  options: ChangeOptions,
+): Promise<boolean> {
+  for (let isRetry = false; ; isRetry = true) {
+    const { childEntity } = await client.read(folder, ['childEntity'], options);
+    if (childEntity?.length !== 0) return false; // a property that vCenter does not show does not prove an empty folder
+    try {
+      const task = await client.machines.unregisterFolder(folder, { ...options, resend: false });
+      await client.tasks.follow(task, { signal: options.signal });
+      return true;
+    } catch (error) {
+      const isSignedOut = error instanceof FaultError && error.code === 'NOT_AUTHENTICATED';
+      if (!isSignedOut || isRetry) throw error;
+    }
+  }
+}
+
+/** A machine without a known configuration counts: it may be the group's. */
+async function hasMachinesOf(
+  client: VcenterClient,
+  folder: Ref<'Folder'>,
+  uid: string,
+  options: ChangeOptions,
+): Promise<boolean> {
+  const properties = ['config.instanceUuid', 'config.extraConfig'] as const;
+  const machines = await client.list('VirtualMachine', properties, { container: folder, ...options });
+  return machines.some(
+    (machine) => machine.properties['config.instanceUuid'] === undefined || ownershipOf(machine)?.uid === uid,
+  );
+}

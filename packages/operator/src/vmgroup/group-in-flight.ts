@@ -1,0 +1,297 @@
+import type { Fence, Logger, Permit, World } from '@vmwright/runtime';
+import type { ChangeOptions, Ref } from '@vmwright/vsphere';
+import { type ConditionError, ReportedError } from '../vcenter/errors.ts';
+import { Backoffs, type BackoffTarget } from './backoffs.ts';
+import { OperationCancelledError, ResizeRejectedError } from './errors.ts';
+import { OperationLog } from './operation-log.ts';
+import type { Replica, VmGroup } from './resource.ts';
+import type { ActionType, Operating } from './slots.ts';
+
+/** An operation on the machine of a slot, from the first request to the end of its last vCenter task. */
+export interface Operation {
+  readonly type: ActionType;
+  /** Name of the machine, for log lines. */
+  readonly machine: string;
+  /** What the operation does, for messages: "powering on machine x". */
+  readonly attempt: string;
+  /**
+   * Runs the operation to its end.
+   * @param onTask called with each vCenter task as it starts
+   * @param scope signal and fence of the operation, to be passed to every call
+   */
+  readonly run: (onTask: (task: Ref<'Task'>) => void, scope: ChangeOptions) => Promise<void>;
+  /** Returns whether the inventory shows the result. */
+  readonly isVisible: () => boolean;
+  /** Returns, after success, whether the operation proved that vCenter has no machine of the slot. @default false */
+  readonly provesGone?: () => boolean;
+}
+
+export interface GroupInFlightOptions {
+  readonly world: Pick<World, 'monotonic' | 'random' | 'after'>;
+  readonly log: Logger;
+  readonly enqueue: (key: string) => void;
+  readonly key: string;
+  readonly group: VmGroup;
+  readonly term: Fence;
+}
+
+interface Running extends Operating {
+  /** Closes when the operation ends or is cancelled, or when its leadership term ends. */
+  readonly fence: Fence;
+  task: string | undefined;
+  /** When the operation succeeded. The slot stays busy until the inventory shows the result. */
+  succeededAt: number | undefined;
+  readonly isVisible: () => boolean;
+}
+
+/** Time within which the inventory shows a result. After that the result was undone, and the group is planned again. */
+const VISIBLE_WITHIN_MS = 30_000;
+/** Back-off after a rejected size. Each attempt powers the machine off, so retries are rare. */
+const RESIZE_REJECTED = { baseMs: 10 * 60_000, maxMs: 10 * 60_000 };
+const RESIZE_FAILED = { baseMs: 30_000, maxMs: 10 * 60_000 };
+/** A task that takes longer (an unanswered question, a lost datastore) gives its permit back to other groups. */
+const PERMIT_MS = 10 * 60_000;
+/** A folder that was just claimed may be missing in the inventory. */
+const CLAIM_VISIBLE_WITHIN_MS = 10_000;
+
+/**
+ * State of one group between reconciles. A reconcile starts operations and does not wait for their end, which enqueues
+ * the group.
+ *
+ * Guarantees: one operation per slot at a time, until the inventory shows its result. After a failure an operation backs
+ * off, longer with each failure in a row; so does powering on a machine that powers off again and again. An operation of
+ * an ended term, or of a dropped group, is cancelled and sends nothing more.
+ */
+export class GroupInFlight {
+  readonly backoffs: Backoffs;
+  readonly #options: Omit<GroupInFlightOptions, 'group'>;
+  readonly #uid: string | undefined;
+  readonly #running = new Map<number, Running>();
+  /** Slots without a machine anywhere in vCenter. */
+  readonly #gone = new Set<number>();
+  #generation: number | undefined;
+  #size: string;
+  #template: { readonly name: string; readonly id: string } | undefined;
+  #claim: { readonly folder: Ref<'Folder'>; readonly at: number } | undefined;
+  #reported: ReadonlySet<string> = new Set();
+  #isAdopted = false;
+
+  constructor({ group, ...options }: GroupInFlightOptions) {
+    this.#options = options;
+    this.#uid = group.metadata.uid;
+    this.#generation = group.metadata.generation;
+    this.#size = sizeOf(group);
+    this.backoffs = new Backoffs(options.world);
+  }
+
+  /** Returns whether this is the state of the same object in the same leadership term. */
+  isOf(group: VmGroup, term: Fence): boolean {
+    return this.#options.term === term && this.isOfObject(group);
+  }
+
+  /** Returns whether this is the state of the same object, and not of another one of its name. */
+  isOfObject({ metadata }: VmGroup): boolean {
+    return this.#uid === metadata.uid;
+  }
+
+  /** Whether any operation is in flight. */
+  get isBusy(): boolean {
+    return this.operating().size > 0;
+  }
+
+  /** Resets the back-offs when the spec has changed. A rejected size is retried only when the size has changed. */
+  specObserved(group: VmGroup): void {
+    const { generation } = group.metadata;
+    if (this.#generation === generation) return;
+    const isSameSize = this.#size === sizeOf(group);
+    this.#generation = generation;
+    this.#size = sizeOf(group);
+    this.backoffs.resetAll(isSameSize ? 'size' : undefined);
+  }
+
+  /** Adopts the vCenter tasks that the status lists, once: an earlier process, or another leader, started them. */
+  adopt(
+    replicas: readonly Replica[],
+    adopted: (replica: Replica, task: string) => [Operation, Permit],
+  ): void {
+    if (this.#isAdopted) return;
+    this.#isAdopted = true;
+    for (const replica of replicas)
+      if (replica.task !== undefined) void this.start(replica.slot, ...adopted(replica, replica.task));
+  }
+
+  /** Returns the operations in flight by slot. */
+  operating(): ReadonlyMap<number, Operating> {
+    const now = this.#options.world.monotonic();
+    for (const [slot, { succeededAt, isVisible }] of this.#running)
+      if (succeededAt !== undefined && (isVisible() || now - succeededAt > VISIBLE_WITHIN_MS))
+        this.#running.delete(slot);
+    return this.#running;
+  }
+
+  /** Whether vCenter has finished all operations, and the inventory lacks a result. */
+  get isWaitingForInventory(): boolean {
+    if (!this.isBusy) return false;
+    return this.#running.values().every(({ succeededAt }) => succeededAt !== undefined);
+  }
+
+  /**
+   * Returns the slots without a machine anywhere in vCenter.
+   * @param listed slots whose machines the inventory shows; an earlier proof is void for them
+   */
+  gone(listed: Iterable<number>): ReadonlySet<number> {
+    for (const slot of listed) this.#gone.delete(slot);
+    return this.#gone;
+  }
+
+  /** Returns when the group needs a reconcile although nothing happens, on the monotonic clock. */
+  nextReconcileAt(): number | undefined {
+    const now = this.#options.world.monotonic();
+    const times = [
+      ...this.backoffs.ends(),
+      ...[...this.#running.values()].flatMap(({ succeededAt }) =>
+        succeededAt === undefined ? [] : succeededAt + VISIBLE_WITHIN_MS + 1,
+      ),
+    ].filter((time) => time > now);
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
+  /** Reference of the template in the spec, as it was last found. */
+  templateId({ spec }: VmGroup): string | undefined {
+    return this.#template?.name === spec.template ? this.#template.id : undefined;
+  }
+
+  templateFound({ spec }: VmGroup, id: string): void {
+    this.#template = { name: spec.template, id };
+    this.backoffs.reset({ of: 'template' });
+  }
+
+  folderClaimed(folder: Ref<'Folder'>): void {
+    this.#claim = { folder, at: this.#options.world.monotonic() };
+  }
+
+  get lastClaimedFolder(): Ref<'Folder'> | undefined {
+    return this.#claim?.folder;
+  }
+
+  /**
+   * Returns the claimed folder while it exists.
+   * @param listed the group's folder in the inventory
+   */
+  claimedFolder(listed: Ref<'Folder'> | undefined): Ref<'Folder'> | undefined {
+    if (this.#claim === undefined) return undefined;
+    const { folder, at } = this.#claim;
+    const isNew = this.#options.world.monotonic() - at < CLAIM_VISIBLE_WITHIN_MS;
+    const exists = listed === undefined ? isNew : listed.value === folder.value;
+    return exists ? folder : undefined;
+  }
+
+  /**
+   * Returns the errors that were not reported yet, so that each cause leads to one event and one log line, however often
+   * it is retried. A cause that disappeared and comes back is reported again.
+   */
+  unreported(errors: readonly ConditionError[]): readonly ConditionError[] {
+    const causes = new Map(
+      errors
+        .filter(({ isProgressing }) => !isProgressing)
+        .map((error) => [`${error.reason}\n${error.message}`, error]),
+    );
+    const before = this.#reported;
+    this.#reported = new Set(causes.keys());
+    return [...causes].flatMap(([cause, error]) => (before.has(cause) ? [] : error));
+  }
+
+  /**
+   * Starts an operation, which takes ownership of the permit and releases it.
+   * @returns a promise that resolves when vCenter has started a task, or when the operation has ended
+   */
+  start(slot: number, operation: Operation, permit: Permit): Promise<void> {
+    const { world, key, enqueue, term } = this.#options;
+    const { type, attempt, run, isVisible, provesGone } = operation;
+    const fence = term.nested();
+    const running: Running = { type, isVisible, fence, task: undefined, succeededAt: undefined };
+    const log = new OperationLog(this.#options, key, operation);
+    this.#running.set(slot, running);
+    this.#gone.delete(slot);
+    const started = Promise.withResolvers<void>();
+    const onTask = (task: Ref<'Task'>) => {
+      running.task = task.value;
+      log.started(task.value);
+      started.resolve();
+    };
+    const permitTimer = world.after(PERMIT_MS, () => permit.release());
+    const end = () => {
+      const isCancelled = !fence.isOpen;
+      permitTimer.cancel();
+      fence.close();
+      running.task = undefined;
+      permit.release();
+      started.resolve();
+      // In an ended term the group would only fail again, in a loop that starves the timer that ends the term.
+      if (!isCancelled) enqueue(key);
+    };
+    const targets = targetsOf(type, slot);
+    for (const target of targets.all) this.backoffs.setRetrying(target, true);
+    // The result of a cancelled operation says nothing about vCenter or the machine.
+    const counts = () => fence.isOpen && this.#running.get(slot) === running;
+    run(onTask, { signal: fence.signal, assertLeader: () => fence.assertOpen() }).then(
+      () => {
+        running.succeededAt = world.monotonic();
+        log.succeeded();
+        if (counts()) {
+          if (provesGone?.()) this.#gone.add(slot);
+          if (type === 'powerOn') this.backoffs.start(targets.slot, undefined);
+          else for (const target of targets.all) this.backoffs.reset(target);
+        }
+        end();
+      },
+      (error: unknown) => {
+        if (counts()) {
+          for (const target of targets.all) this.backoffs.setRetrying(target, false);
+          log.failed(...this.#failed(error, attempt, targets));
+        }
+        this.#running.delete(slot);
+        end();
+      },
+    );
+    return started.promise;
+  }
+
+  /** Cancels all operations. */
+  cancel(): void {
+    for (const { fence } of this.#running.values()) fence.close(new OperationCancelledError());
+    this.#running.clear();
+  }
+
+  #failed(error: unknown, attempt: string, targets: Targets): [error: unknown, retryInMs: number] {
+    if (error instanceof ResizeRejectedError) {
+      const { cause, retryable } = error;
+      const options = retryable ? RESIZE_FAILED : RESIZE_REJECTED;
+      return [cause, this.backoffs.start(targets.size, { error: cause, attempt }, options)];
+    }
+    // A problem of one machine does not stop the clones of others.
+    const target = error instanceof ReportedError ? targets.slot : targets.operation;
+    return [error, this.backoffs.start(target, { error, attempt })];
+  }
+}
+
+interface Targets {
+  readonly slot: BackoffTarget;
+  readonly size: BackoffTarget;
+  /** Backs off when the operation fails. */
+  readonly operation: BackoffTarget;
+  /** Reset when the operation succeeds. */
+  readonly all: readonly BackoffTarget[];
+}
+
+function targetsOf(type: ActionType, number: number): Targets {
+  const slot: BackoffTarget = { of: 'slot', slot: number };
+  const size: BackoffTarget = { of: 'size', slot: number };
+  const operation: BackoffTarget = type === 'clone' ? { of: 'clones' } : slot;
+  const isSizeChange = type === 'resize' || type === 'reconfigure';
+  return { slot, size, operation, all: isSizeChange ? [slot, size] : [slot, operation] };
+}
+
+function sizeOf({ spec }: VmGroup): string {
+  return `${spec.cpu} ${spec.memory}`;
+}

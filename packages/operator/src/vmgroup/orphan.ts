@@ -1,0 +1,57 @@
+import type { ReconcileContext, World } from '@vmwright/runtime';
+import type { Ref } from '@vmwright/vsphere';
+import { NO_OWNERSHIP, readOwnership } from '../vcenter/ownership.ts';
+import { machineRef } from './machines.ts';
+import type { Location } from './placement.ts';
+import type { Replica, VmGroup } from './resource.ts';
+import type { Observed } from './slots.ts';
+
+/** Time budget of one reconcile; shorter than its time-out. */
+const BUDGET_MS = 15_000;
+
+/**
+ * Removes the ownership labels from the group's machines, one after the other, so that garbage collection ignores them.
+ * @returns the replicas that are left for the next reconcile
+ */
+export async function orphanMachines(
+  group: VmGroup,
+  location: Location,
+  { machines }: Observed,
+  { assertLeader, signal }: ReconcileContext<VmGroup>,
+  world: Pick<World, 'monotonic'>,
+): Promise<readonly Replica[]> {
+  const { client } = location.vcenter;
+  const until = world.monotonic() + BUDGET_MS;
+  const listed = new Map(machines.map(({ slot, id }) => [slot, machineRef(id)]));
+  const orphan = async (vm: Ref<'VirtualMachine'>) => {
+    if ((await readOwnership(client, vm, { signal })) === undefined) return; // orphaned by an earlier attempt
+    const task = await client.machines.reconfigure(
+      vm,
+      { extraConfig: NO_OWNERSHIP },
+      { assertLeader, signal },
+    );
+    await client.tasks.follow(task, { signal });
+  };
+  const replicas = group.status?.replicas ?? [];
+  for (const [index, replica] of replicas.entries()) {
+    if (world.monotonic() > until) return replicas.slice(index);
+    const vm = listed.get(replica.slot) ?? (await unlisted(replica, location, signal));
+    if (vm !== undefined) await orphan(vm);
+    listed.delete(replica.slot);
+  }
+  for (const vm of listed.values()) await orphan(vm); // machines of slots that the status lacks
+  return [];
+}
+
+/**
+ * Looks a machine that the inventory does not list up by its UUID, in the whole vCenter: people may have moved it out of
+ * the watched folder, or the inventory is late.
+ */
+async function unlisted(
+  { instanceUuid, attempts }: Replica,
+  { vcenter }: Location,
+  signal: AbortSignal,
+): Promise<Ref<'VirtualMachine'> | undefined> {
+  if (attempts === undefined) return undefined;
+  return vcenter.client.lookup.byInstanceUuid(instanceUuid, { signal });
+}

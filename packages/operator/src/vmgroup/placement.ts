@@ -1,0 +1,242 @@
+import { type ReconcileContext, unlessAborted, type World } from '@vmwright/runtime';
+import { FaultError, type Ref } from '@vmwright/vsphere';
+import { ReportedError } from '../vcenter/errors.ts';
+import { DEFAULT_FOLDER, type FolderPlacement, type Placement } from '../vcenter/placement.ts';
+import type { VCenter } from '../vcenter/vcenter.ts';
+import type { VCenterPool } from '../vcenter/vcenter-pool.ts';
+import type { WatchedFolder } from '../vcenter/watched-folder.ts';
+import { type CloneTarget, CloneTargetCache, cloneRequestOf } from './clone-targets.ts';
+import { OtherVcenterError } from './errors.ts';
+import { folderProblem } from './folder-path.ts';
+import { claimFolder, releaseFolder } from './folders.ts';
+import type { GroupInFlight } from './group-in-flight.ts';
+import { folderName } from './identity.ts';
+import { VmGroup, type VmGroupStatus } from './resource.ts';
+
+/** Where the machines of a group are. */
+export interface Location {
+  readonly vcenter: VCenter;
+  readonly placement: Placement & FolderPlacement;
+  /** The watched folder that contains the group's own folder. */
+  readonly watched: WatchedFolder;
+}
+
+export interface PlacementResolverOptions {
+  readonly world: Pick<World, 'monotonic'>;
+  readonly vcenters: VCenterPool;
+  /** Id of this cluster in the ownership labels. */
+  readonly cluster: string;
+  /** Namespaces that the operator watches. @default all */
+  readonly namespaces?: readonly string[] | undefined;
+}
+
+/** Returns the vCenter that holds the group's machines, or that its spec or namespace selects. */
+export function vcenterOf(vcenters: VCenterPool, group: VmGroup): VCenter | undefined {
+  return vcenters.find(requestOf(group));
+}
+
+/** Returns where a group's machines are, or go. The status decides once they are placed. */
+function placementOf(vcenter: VCenter, { spec, status }: VmGroup): Placement & FolderPlacement {
+  const { datacenter, folder, folderId } = status ?? {};
+  return {
+    ...vcenter.withDefaults(spec.placement),
+    ...(datacenter !== undefined && { datacenter }),
+    ...(folder !== undefined && { folder }),
+    ...(folderId !== undefined && { folderId }),
+  };
+}
+
+/** Closes the watched folders that none of these groups uses. */
+export function closeUnusedFolders(vcenters: VCenterPool, groups: Iterable<VmGroup>): void {
+  const used = new Map<VCenter, FolderPlacement[]>();
+  for (const vcenter of vcenters) used.set(vcenter, []);
+  for (const group of groups) {
+    const vcenter = vcenterOf(vcenters, group);
+    if (vcenter !== undefined) used.get(vcenter)?.push(placementOf(vcenter, group));
+  }
+  for (const [vcenter, placements] of used) vcenter.folders.closeUnused(placements);
+}
+
+/** Resolves the names in a group's placement to vCenter objects, and claims the group's folder. */
+export class PlacementResolver {
+  readonly #options: PlacementResolverOptions;
+  readonly #targets = new Map<VCenter, CloneTargetCache>();
+
+  constructor(options: PlacementResolverOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Returns the location of a group; undefined while its watched folder is being opened.
+   * @throws ReportedError, VsphereError, VcenterOutageError
+   */
+  async locate(
+    group: VmGroup,
+    { assertLeader, signal }: ReconcileContext<VmGroup>,
+  ): Promise<Location | undefined> {
+    const vcenter = this.#options.vcenters.get(requestOf(group));
+    assertNotMoved(group);
+    const placement = placementOf(vcenter, group);
+    assertPlaceable(group, placement);
+    const { vcenterId } = group.status ?? {};
+    // Before the folder is opened, which may create it: nothing may be changed on another vCenter.
+    if (vcenterId !== undefined && !vcenter.folders.isOpen(placement))
+      await this.#assertVcenter(vcenter, vcenterId, signal);
+    const watched = await unlessAborted(vcenter.folders.get(placement, assertLeader), signal);
+    if (watched === undefined) return undefined;
+    if (vcenterId !== undefined && vcenterId !== watched.vcenterId)
+      throw new OtherVcenterError(vcenter.name, vcenterId);
+    await unlessAborted(vcenter.hosts.load(watched.hosts()), signal);
+    return { vcenter, placement, watched };
+  }
+
+  /** Returns the template and the place of the group's clones. @throws ReportedError, VsphereError */
+  target(group: VmGroup, location: Location, signal: AbortSignal): Promise<CloneTarget> {
+    const { watched, placement } = location;
+    const request = cloneRequestOf(group, placement);
+    return unlessAborted(this.#targetsOn(location).find(watched.datacenter, request), signal);
+  }
+
+  /** Drops the group's clone target from the cache, so that it is looked up again. */
+  evictTarget(group: VmGroup, location: Location): void {
+    const { watched, placement } = location;
+    this.#targetsOn(location).evict(watched.datacenter, cloneRequestOf(group, placement));
+  }
+
+  /** Creates the group's folder if it is missing, and records the group as its owner. @throws ReportedError, VsphereError */
+  async claimFolder(
+    group: VmGroup,
+    { vcenter, watched }: Location,
+    state: GroupInFlight,
+    context: ReconcileContext<VmGroup>,
+  ): Promise<void> {
+    const { cluster } = this.#options;
+    const { uid = '', namespace = '' } = group.metadata;
+    const { assertLeader, signal } = context;
+    const name = folderName(group);
+    const claimant = {
+      ...{ cluster, uid, namespace },
+      groupExists: (other: string, where: string) => this.#groupExists(other, where, context),
+    };
+    try {
+      const folder = await vcenter.withLock(folderLock(watched.ref, name), () =>
+        claimFolder(vcenter.client, watched, name, claimant, { assertLeader, signal }),
+      );
+      state.folderClaimed(folder);
+    } catch (error) {
+      // The view of a deleted folder stays open and shows nothing.
+      const isMissing = error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND';
+      if (isMissing && (await vcenter.folders.isGone(watched))) vcenter.folders.close(watched);
+      throw error;
+    }
+  }
+
+  /** Gives the group's folder up. @returns false while machines of the group are in it */
+  async releaseFolder(
+    group: VmGroup,
+    { vcenter, watched }: Location,
+    state: GroupInFlight,
+    { assertLeader, signal, event }: ReconcileContext<VmGroup>,
+  ): Promise<boolean> {
+    const { uid = '' } = group.metadata;
+    const name = folderName(group);
+    const folder = watched.child(name) ?? state.lastClaimedFolder;
+    if (folder === undefined) return true;
+    const release = await vcenter.withLock(folderLock(watched.ref, name), () =>
+      releaseFolder(vcenter.client, folder, uid, { assertLeader, signal }),
+    );
+    if (release === 'kept')
+      event(group, {
+        type: 'Normal',
+        reason: 'FolderKept',
+        note: `the folder '${name}' stays, because other users created it or have objects in it; a folder that the operator created is removed once it is empty`,
+      });
+    return release !== 'inUse';
+  }
+
+  #targetsOn({ vcenter }: Location): CloneTargetCache {
+    const { world } = this.#options;
+    const cache =
+      this.#targets.get(vcenter) ?? new CloneTargetCache(world, vcenter.client, vcenter.templates);
+    this.#targets.set(vcenter, cache);
+    return cache;
+  }
+
+  async #assertVcenter(vcenter: VCenter, vcenterId: string, signal: AbortSignal): Promise<void> {
+    if (vcenter.health.isFailing) throw vcenter.health.outage();
+    const { about } = await vcenter.client.about({ signal });
+    if (about.instanceUuid !== vcenterId) throw new OtherVcenterError(vcenter.name, vcenterId);
+  }
+
+  /** Lists from the API server: a cache may lack a group that exists. */
+  async #groupExists(
+    uid: string,
+    namespace: string,
+    { client, signal }: ReconcileContext<VmGroup>,
+  ): Promise<boolean> {
+    const { namespaces } = this.#options;
+    if (namespaces !== undefined && !namespaces.includes(namespace)) return true; // the operator cannot know
+    for await (const { items } of client.pages(VmGroup, { namespace, metadataOnly: true, signal }))
+      if (items.some(({ metadata }) => metadata.uid === uid)) return true;
+    return false;
+  }
+}
+
+/** Name of the lock under which a group's folder is claimed or released. */
+export function folderLock(parent: Ref<'Folder'>, name: string): string {
+  return `${parent.value}/${name}`;
+}
+
+/** Returns the status with the location of the group's machines, which never changes. */
+export function withPlacement(
+  status: VmGroupStatus,
+  { vcenter, watched, placement }: Location,
+): VmGroupStatus {
+  const { folder = DEFAULT_FOLDER } = placement;
+  const { datacenter, vcenterId, ref } = watched;
+  return {
+    ...status,
+    ...{ vcenter: vcenter.name, vcenterId },
+    ...{ datacenter: datacenter.name, folder, folderId: ref.value },
+  };
+}
+
+function requestOf({ metadata: { namespace = '' }, spec, status }: VmGroup) {
+  return { namespace, name: status?.vcenter ?? spec.placement?.vcenter };
+}
+
+/**
+ * Checks what the API server does not: an administrator's default folder, and folders of groups that are older than the
+ * rules. A group that is being deleted passes, since its machines exist and its placement cannot be changed.
+ * @throws ReportedError
+ */
+export function assertPlaceable(
+  { metadata }: Pick<VmGroup, 'metadata'>,
+  { folder = DEFAULT_FOLDER }: FolderPlacement,
+): void {
+  if (metadata.deletionTimestamp !== undefined) return;
+  const problem = folderProblem(folder);
+  if (problem !== undefined)
+    throw new ReportedError({ reason: 'InvalidPlacement', message: `placement.folder ${problem}` });
+}
+
+/** Rejects a changed placement: machines do not move. A group that is being deleted is found by its status. */
+function assertNotMoved({ metadata, spec: { placement = {} }, status = {} }: VmGroup): void {
+  const { vcenter, datacenter = '', folder = '' } = status;
+  if (vcenter === undefined || metadata.deletionTimestamp !== undefined) return;
+  // Compares the spec only: a changed default applies to new groups.
+  const isMoved =
+    vcenter !== (placement.vcenter ?? vcenter) ||
+    trimmed(datacenter) !== trimmed(placement.datacenter ?? datacenter) ||
+    trimmed(folder) !== trimmed(placement.folder ?? folder);
+  if (!isMoved) return;
+  throw new ReportedError({
+    reason: 'PlacementChanged',
+    message: `the machines are on vCenter '${vcenter}' in '${datacenter}/${folder}' and do not move; set the placement back, or delete the group and create another`,
+  });
+}
+
+/** `/DC1` means the same as `DC1`. */
+function trimmed(path: string): string {
+  return path.replace(/^\/+|\/+$/g, '');
+}

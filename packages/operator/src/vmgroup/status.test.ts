@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest';
+import { NOTHING_OBSERVED } from './observe.ts';
+import { plan, planDeletion } from './plan.ts';
+import type { VmGroup, VmGroupStatus } from './resource.ts';
+import { failedStatus } from './status.ts';
+
+const NOW = Date.parse('2026-11-16T12:00:00Z');
+
+const group = (status?: VmGroupStatus): VmGroup => ({
+  metadata: { name: 'web', namespace: 'shop', uid: 'u-1', generation: 3 },
+  spec: { cpu: 2, memory: 1, replicas: 2, template: 'ubuntu' },
+  ...(status && { status }),
+});
+
+const conditionsOf = ({ conditions = [] }: VmGroupStatus) =>
+  Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
+
+describe('a group that waits for a permit', () => {
+  test('says so in its message and in the condition Ready', () => {
+    const { status, waitingStatus } = plan(group(), NOTHING_OBSERVED, NOW);
+    expect(status.lastMessage).toBe('0 of 2 machines exist');
+    expect(waitingStatus.lastMessage).toBe('0 of 2 machines exist; waiting for a vCenter task slot');
+    const ready = waitingStatus.conditions?.find(({ type }) => type === 'Ready');
+    expect(ready?.message).toBe(waitingStatus.lastMessage);
+    // A second reconcile does not append the text again.
+    expect(plan(group(waitingStatus), NOTHING_OBSERVED, NOW).waitingStatus).toEqual(waitingStatus);
+  });
+
+  test('says so while it is being deleted', () => {
+    const { waitingStatus } = planDeletion(group(), NOTHING_OBSERVED, 'removing the machines', NOW);
+    expect(waitingStatus.lastMessage).toBe('removing the machines; waiting for a vCenter task slot');
+  });
+
+  test('keeps the message of a failure', () => {
+    const errors = [{ reason: 'NotFound', message: 'no such template' }];
+    const { status, waitingStatus } = plan(group(), { ...NOTHING_OBSERVED, errors }, NOW);
+    expect(waitingStatus).toEqual(status);
+    expect(status.lastMessage).toBe('no such template');
+  });
+});
+
+describe('the condition VCenterAvailable', () => {
+  const available = plan(group(), NOTHING_OBSERVED, NOW).status;
+
+  test('is True for an observed group, and the same on every reconcile', () => {
+    expect(conditionsOf(available)).toMatchObject({ VCenterAvailable: 'True Connected' });
+    expect(plan(group(available), NOTHING_OBSERVED, NOW + 60_000).status).toEqual(available);
+  });
+
+  test('is False during an outage, with the reason of the outage', () => {
+    const outage = { reason: 'VcenterUnauthorized', message: 'wrong password', isUnknown: true };
+    expect(conditionsOf(failedStatus(group(available), outage, NOW))).toMatchObject({
+      Ready: 'Unknown VcenterUnauthorized',
+      VCenterAvailable: 'False VcenterUnauthorized',
+    });
+  });
+
+  test('is Unknown while the operator connects', () => {
+    const connecting = { reason: 'Connecting', message: 'wait', isUnknown: true, isProgressing: true };
+    expect(conditionsOf(failedStatus(group(), connecting, NOW))).toMatchObject({
+      VCenterAvailable: 'Unknown Connecting',
+    });
+  });
+
+  test('does not change for an error that is not an outage', () => {
+    const error = { reason: 'PlacementChanged', message: 'moved' };
+    expect(conditionsOf(failedStatus(group(available), error, NOW))).toMatchObject({
+      Ready: 'False PlacementChanged',
+      VCenterAvailable: 'True Connected',
+    });
+  });
+});

@@ -1,0 +1,73 @@
+import { availableParallelism } from 'node:os';
+import { PoolWorker } from './pool-worker.ts';
+import { ENDS } from './seed.ts';
+import { NOTHING, sum, type Tally, tallyOf } from './tally.ts';
+import type { Task } from './task.ts';
+
+const REGISTRY = new URL('./registry.ts', import.meta.url).href;
+
+export interface WorkerPoolOptions {
+  /** Number of worker threads. @default number of cores */
+  readonly workers?: number;
+  /** URL of the module that exports the scenarios. @default registry.ts */
+  readonly registry?: string;
+  /** URLs of modules that each thread imports preload anything else, such as one that installs a mutant. */
+  readonly preload?: readonly string[];
+  /**
+   * Milliseconds without an event after which a run counts as hanging: CPU time while its thread is busy,
+   * waiting time while it is idle. Time in which other processes use the core does not count. @default 60,000
+   */
+  readonly hangTimeoutMs?: number;
+}
+
+/**
+ * Pool of worker threads that run seeds.
+ *
+ * Guarantees: if a run hangs, ends its thread or exhausts its memory, that is a violation of its seed, and
+ * the remaining seeds continue in a new thread.
+ */
+export class WorkerPool implements AsyncDisposable {
+  readonly size: number;
+  readonly #createWorker: () => PoolWorker;
+  readonly #idle: PoolWorker[] = [];
+  #disposed = false;
+
+  constructor({
+    workers = availableParallelism(),
+    registry,
+    preload,
+    hangTimeoutMs,
+  }: WorkerPoolOptions = {}) {
+    this.size = workers;
+    const loaded = { registry: registry ?? REGISTRY, preload: preload ?? [] };
+    this.#createWorker = () => new PoolWorker(loaded, hangTimeoutMs ?? 60_000);
+  }
+
+  /**
+   * Runs seeds on an idle thread. At most `size` tasks run usefully in parallel.
+   * @throws when the scenario does not exist or a thread fails to start
+   */
+  async run(task: Task): Promise<Tally> {
+    if (task.count === 0) return NOTHING;
+    const worker = this.#idle.pop() ?? this.#createWorker();
+    const answer = await worker.run(task);
+    if (!('lostAt' in answer)) {
+      if (this.#disposed) await worker[Symbol.asyncDispose]();
+      else this.#idle.push(worker);
+      return answer;
+    }
+    const { lostAt: seed, why } = answer;
+    const violations = [{ invariant: ENDS, atMs: 0, detail: why }];
+    const lost = { seed, violations, counts: {}, steps: 0, virtualMs: 0 };
+    // Repeats the seeds whose results were lost with the thread.
+    const done = await this.run({ ...task, count: seed - task.from });
+    const tally = sum(done, tallyOf(lost, 0));
+    if (task.stopAtFirst) return tally;
+    return sum(tally, await this.run({ ...task, from: seed + 1, count: task.from + task.count - seed - 1 }));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#disposed = true;
+    await Promise.all(this.#idle.splice(0).map((worker) => worker[Symbol.asyncDispose]()));
+  }
+}

@@ -1,0 +1,60 @@
+import type { Kind } from '@vmwright/runtime';
+import type { ApiServer } from '../apiserver/api-server.ts';
+import { FOREIGN_FINALIZER } from './kinds.ts';
+
+interface Draft {
+  readonly metadata?: object;
+  readonly spec: object;
+}
+
+/** Writes to the API server directly, without the network: what users and other programs do to objects. */
+export class AdminClient {
+  readonly #server: ApiServer;
+  readonly namespace: string;
+
+  constructor(server: ApiServer, namespace = 'default') {
+    this.#server = server;
+    this.namespace = namespace;
+  }
+
+  apply(kind: Kind, name: string, { metadata, ...rest }: Draft): void {
+    const { group, version } = kind;
+    const apiVersion = group === '' ? version : `${group}/${version}`;
+    const body = { apiVersion, kind: kind.kind, metadata: { name, ...metadata }, ...rest };
+    const path = `${this.#path(kind, name)}?fieldManager=admin&force=true`;
+    this.#send('PATCH', path, 'application/apply-patch+yaml', body);
+  }
+
+  merge(kind: Kind, name: string, patch: object): void {
+    const path = `${this.#path(kind, name)}?fieldManager=admin`;
+    this.#send('PATCH', path, 'application/merge-patch+json', patch);
+  }
+
+  delete(kind: Kind, name: string, propagation = 'Background'): void {
+    const body = { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: propagation };
+    this.#send('DELETE', this.#path(kind, name), 'application/json', body);
+  }
+
+  /** Adds or removes another owner's finalizer and keeps all others. */
+  hold(kind: Kind, name: string, wanted: boolean): void {
+    for (const { metadata } of this.#server.objects(kind)) {
+      if (metadata.name !== name || metadata.namespace !== this.namespace) continue;
+      const others = (metadata.finalizers ?? []).filter((each) => each !== FOREIGN_FINALIZER);
+      if (wanted && metadata.deletionTimestamp !== undefined) continue; // the server would reject it
+      const finalizers = wanted ? [...others, FOREIGN_FINALIZER] : others;
+      this.merge(kind, name, { metadata: { finalizers } });
+    }
+  }
+
+  #path({ group, version, plural }: Kind, name: string): string {
+    const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
+    return `${root}/namespaces/${this.namespace}/${plural}/${name}`;
+  }
+
+  #send(method: 'PATCH' | 'DELETE', path: string, contentType: string, body: object): void {
+    const headers = { 'content-type': contentType };
+    const { status } = this.#server.receive({ method, path, headers, body: JSON.stringify(body) });
+    // The object may not exist, or may be terminating.
+    if (status >= 300 && status !== 404) throw new Error(`${method} ${path} failed with ${status}`);
+  }
+}

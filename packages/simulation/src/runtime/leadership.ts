@@ -1,0 +1,73 @@
+import type { ApiServer } from '../apiserver/api-server.ts';
+import { Holder } from '../invariants/leaders.ts';
+import type { Counts } from '../world/counts.ts';
+import type { Renewals } from './renewals.ts';
+import type { Replica } from './replica.ts';
+import type { Violations } from './violations.ts';
+import type { Wire } from './wire.ts';
+
+/** Critical moments that are counted here and must occur over many seeds. */
+export const LEADERSHIP_MOMENTS = [
+  'leadership moved to another replica',
+  'leadership was lost during a reconcile',
+  'a write arrived after another replica became leader',
+] as const;
+
+interface LeadParts {
+  readonly renewals: Renewals;
+  /** Maximum time after sending the last renewal in which a leader may act. */
+  readonly renewMs: number;
+  readonly server: ApiServer;
+  readonly wire: Wire<Replica>;
+  readonly violations: Violations;
+  readonly counts: Counts;
+  readonly replicas: () => readonly Replica[];
+}
+
+/**
+ * Checks that two leaders never act at the same time: a replica that sends a write, or calls an external
+ * system, holds the lease at that moment, as stored in the API server. Late arrival of a request is guarded
+ * by resource versions instead.
+ * @returns function that must be called when a replica acts
+ */
+export function checkLeadership(lease: string, parts: LeadParts) {
+  const { server, wire, violations, counts, replicas, renewals, renewMs } = parts;
+  const add = (what: (typeof LEADERSHIP_MOMENTS)[number]) => counts.add(what);
+  const holder = new Holder({ server }, lease, (before) => {
+    if (before === '') return;
+    add('leadership moved to another replica');
+    for (const { name, working } of replicas()) {
+      if (!before.startsWith(`${name}_`) || working.size === 0) continue;
+      add('leadership was lost during a reconcile');
+      if (holder.identity === '')
+        violations.add(
+          'leadership is released last',
+          `${name} still reconciles ${[...working].map(({ key }) => key).join(', ')}`,
+        );
+    }
+  });
+  const acts = (replica: Replica, what: string): void => {
+    if (!holder.is(replica.name))
+      violations.add(
+        'only the leader acts',
+        `${replica.name}: ${what}; ${holder.identity || 'no replica'} has the lease`,
+      );
+    if (renewals.age(replica) > renewMs)
+      violations.add(
+        'no action after the lease deadline',
+        `${replica.name}: ${what}, ${renewals.age(replica)} ms after its last renewal`,
+      );
+  };
+  wire.onWrite = ({ sender, method, path }) => {
+    if (isFenced(path)) acts(sender, `${method} ${path}`);
+  };
+  wire.onArrival = ({ sender, path }) => {
+    if (isFenced(path) && !holder.is(sender.name)) add('a write arrived after another replica became leader');
+  };
+  return acts;
+}
+
+/** Leases and Events are not fenced, because nothing depends on them. */
+function isFenced(path: string): boolean {
+  return !path.includes('/leases') && !path.includes('/events');
+}

@@ -1,0 +1,108 @@
+import type { Access, Credentials, Logger, World } from '@vmwright/runtime';
+import { API_SERVER } from '../apiserver/simulated.ts';
+import type { Simulation } from '../world/simulation.ts';
+import type { SimulatedWorld } from '../world/world.ts';
+import type { Wire } from './wire.ts';
+
+/** A running reconcile or job. */
+export interface Working {
+  readonly key: string;
+  readonly namespace: string;
+  /** The process was paused during it: only the fence decides whether it may still act. */
+  disturbed: boolean;
+}
+
+/** Slow token: one request in N waits up to `ms` milliseconds for its token. */
+const SLOW_TOKEN = { oneIn: 12, ms: 9_000 };
+
+/** One process of a replica, from its start until it ends or crashes. A restart creates a new one. */
+export class Replica {
+  /** Replica and incarnation: `r0.2` is the second process of replica r0. */
+  readonly name: string;
+  readonly simulated: SimulatedWorld;
+  /** The world that the program sees. */
+  readonly world: World;
+  readonly access: Access;
+  readonly log: Logger;
+  readonly stop = new AbortController();
+  readonly working = new Set<Working>();
+  /** Newest resourceVersion of each object in a response to this process, by UID. */
+  readonly wrote = new Map<string, number>();
+  /** UIDs of objects that this process has successfully deleted. */
+  readonly deleted = new Set<string>();
+  readonly #simulation: Simulation;
+  /** Virtual time of its last disturbance, or when it last became leader or lost leadership. */
+  disturbedAt: number;
+  /**
+   * Critical moment at which a fault is injected: paused while a write waits for its token, or while the
+   * response about a lease is in flight; or all other replicas are partitioned just when a request that
+   * waited for its token arrives.
+   */
+  faultAt: 'token' | 'lease' | 'peers' | undefined;
+  onSlowToken: (ms: number) => void = () => undefined;
+  /** All its requests arrive except for lists of the sharding leases. */
+  dropsLists = false;
+  /** Its lists of leases arrive, but its writes to leases do not. */
+  dropsRenewals = false;
+  resumedAt = Number.NEGATIVE_INFINITY;
+  leading = false;
+  /** Number of terms in which it led. */
+  terms = 0;
+  ended = false;
+
+  constructor(name: string, simulated: SimulatedWorld, simulation: Simulation, wire: Wire<Replica>) {
+    this.name = name;
+    this.simulated = simulated;
+    this.#simulation = simulation;
+    this.world = wire.worldOf(simulated, this);
+    this.disturbedAt = simulation.schedule.now;
+    const server = { origin: API_SERVER };
+    this.access = { server, credentials: this.#token(), namespace: 'default' };
+    this.log = this.#logger();
+  }
+
+  get isAlive(): boolean {
+    return !this.ended && !this.simulated.process.gone;
+  }
+
+  /** Milliseconds since its last pause ended. */
+  get runningMs(): number {
+    return this.#simulation.schedule.now - this.resumedAt;
+  }
+
+  disturb(): void {
+    this.disturbedAt = this.#simulation.schedule.now;
+  }
+
+  note(what: string): void {
+    this.#simulation.note(this.name, what);
+  }
+
+  #token(): Credentials {
+    const { choices, network } = this.#simulation;
+    return {
+      authorization: () => {
+        if (!network.faulty || !choices.oneIn(SLOW_TOKEN.oneIn)) return undefined;
+        const ms = choices.pick(SLOW_TOKEN.ms);
+        this.onSlowToken(ms);
+        return new Promise((resolve) => {
+          this.simulated.after(ms, () => resolve(undefined));
+        });
+      },
+      renew: async () => false,
+    };
+  }
+
+  #logger(): Logger {
+    const log = (fields: object, message: string) => {
+      this.note(`${message} ${JSON.stringify(fields)}`);
+      if ('leading' in fields) {
+        this.leading = fields.leading === true;
+        this.disturb();
+        if (this.leading && this.terms++ > 0) this.#simulation.counts.add('a replica became leader again');
+      }
+    };
+    const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
+    return logger;
+  }
+}

@@ -1,0 +1,96 @@
+import type { Simulation } from '../world/simulation.ts';
+import type { Replicas } from './replicas.ts';
+
+export interface FaultInjectorOptions {
+  readonly simulation: Simulation;
+  readonly replicas: Replicas;
+  /** Servers from which a replica can be partitioned, independently of each other. */
+  readonly origins: readonly [string, ...string[]];
+  /** Additional faults by the name under which they are counted. */
+  readonly more?: Readonly<Record<string, () => void>>;
+}
+
+/** Maximum number of faults per run, in addition to those of the network. */
+const MAX_FAULTS = 6;
+/** Maximum duration of a pause or partition: longer than a lease, so that another replica becomes leader. */
+const LASTING_MS = 45_000;
+/** Maximum clock skew: longer than any lease and most time-outs. */
+const SKEW_MS = 3_600_000;
+
+/**
+ * Injects faults into processes and into their connections to servers, in addition to the network's own
+ * faults.
+ */
+export class FaultInjector {
+  readonly #options: FaultInjectorOptions;
+  #lasting = new Set<() => void>();
+
+  constructor(options: FaultInjectorOptions) {
+    this.#options = options;
+  }
+
+  /** Plans faults for the given number of milliseconds. */
+  begin(ms: number): void {
+    const { schedule, choices, network } = this.#options.simulation;
+    network.faulty = true;
+    for (let count = choices.pick(MAX_FAULTS + 1); count > 0; count--)
+      schedule.after(choices.pick(ms), () => this.injectFault(choices.one(this.#options.replicas.names)));
+  }
+
+  /** Ends all faults. Requests in flight can still be late. */
+  heal(): void {
+    this.#options.simulation.note('world', 'heals');
+    this.#options.simulation.network.faulty = false;
+    for (const end of this.#lasting) end();
+    this.#lasting.clear();
+  }
+
+  /** Injects a random fault into this replica or the world. Does nothing after healing. */
+  injectFault(name: string): void {
+    const { simulation, replicas, origins, more = {} } = this.#options;
+    const { choices, network, counts } = simulation;
+    if (!network.faulty) return;
+    const others = Object.entries(more).map(([what, act]) => () => {
+      counts.add(what);
+      simulation.note('world', what);
+      act();
+    });
+    const part = () => {
+      const origin = choices.one(origins);
+      counts.add(`a replica was partitioned from ${origin}`);
+      simulation.note(name, `is partitioned from ${origin}`);
+      network.partition(name, origin);
+      this.#last(() => network.heal(name, origin));
+    };
+    choices.one([
+      () => replicas.crash(name),
+      () => replicas.stop(name),
+      () => this.pause(name),
+      part,
+      () => {
+        counts.add('a clock jumped');
+        replicas.setClock(name, choices.pick(2 * SKEW_MS) - SKEW_MS);
+      },
+      ...others,
+    ])();
+  }
+
+  /** Pauses a replica, mostly for longer than it may lead without a renewal. */
+  pause(name: string): void {
+    const { simulation, replicas } = this.#options;
+    if (!simulation.network.faulty) return;
+    simulation.counts.add('a replica was paused');
+    replicas.pause(name);
+    this.#last(() => replicas.resume(name));
+  }
+
+  /** Registers the end of a lasting fault, which comes at the latest with healing. */
+  #last(end: () => void): void {
+    const { schedule, choices } = this.#options.simulation;
+    const once = () => {
+      if (this.#lasting.delete(once)) end();
+    };
+    this.#lasting.add(once);
+    schedule.after(1_000 + choices.pick(LASTING_MS), once);
+  }
+}

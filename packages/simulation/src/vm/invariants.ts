@@ -1,0 +1,276 @@
+import { same } from '../apiserver/json.ts';
+import type { StoredObject } from '../apiserver/object.ts';
+import type { Cloud } from '../cloud/cloud.ts';
+import type { CloudServer } from '../cloud/server.ts';
+import { MAX_LAG_MS } from '../cloud/simulated.ts';
+import { deletedUids } from '../invariants/garbage.ts';
+import type { Invariant } from '../invariants/invariant.ts';
+import { objectOf } from '../invariants/machines.ts';
+import { ownerIn, serversOf } from './external-resources.ts';
+import {
+  conditionsOf,
+  countOf,
+  isEdited,
+  isOrphaned,
+  mayRecreate,
+  onVmChange,
+  opStatusOf,
+  recreatedAtOf,
+  vmIdOf,
+} from './objects.ts';
+import { isCreate, requestedOwner } from './requests.ts';
+
+/* Invariants of VMs, in addition to those of all objects with external resources. */
+
+/** A vmId is assigned once. It is removed only if the user requested re-creation and the server is gone. */
+export function vmIdIsStable(cloud: Cloud): Invariant {
+  return {
+    name: 'vmId changes only through a requested re-creation',
+    watch: (truth, violated) => {
+      const made = new Map<string, string | undefined>();
+      cloud.servers.listen(({ before, after }) => {
+        if (before === undefined && after !== undefined) made.set(after.id, ownerIn(after.labels));
+      });
+      onVmChange(truth, (before, after) => {
+        if (before === undefined || after === undefined) return;
+        const [was, is] = [vmIdOf(before), vmIdOf(after)];
+        if (was === is || isEdited(before, after)) return;
+        const { name, uid } = after.metadata;
+        if (is !== undefined && made.get(is) !== uid)
+          violated(`${name} has ${is}, which was not created for it`);
+        if (was === undefined) return;
+        // A server that never belonged to the VM may be dropped at any time.
+        if (made.get(was) !== uid) return;
+        if (is !== undefined) violated(`${name} had ${was} and has ${is}`);
+        if (!mayRecreate(before)) violated(`${name} has lost ${was}, and re-creation was not requested`);
+        if (cloud.servers.get(was) !== undefined) violated(`${name} has dropped ${was}, which exists`);
+        if (countOf(after, 'recreations') !== countOf(before, 'recreations') + 1)
+          violated(`${name} has dropped ${was} without counting a re-creation`);
+      });
+    },
+  };
+}
+
+/** Back-off before the second re-creation, which doubles each time, and its maximum. */
+const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [10_000, 300_000];
+
+/**
+ * Re-creations back off exponentially, measured by the stored times, because the clocks of replicas can jump.
+ */
+export const recreationBacksOff: Invariant = {
+  name: 're-creation of machines backs off',
+  watch: (truth, violated) =>
+    onVmChange(truth, (before, after) => {
+      if (before === undefined || after === undefined) return;
+      const count = countOf(before, 'recreations');
+      if (count === 0 || countOf(after, 'recreations') === count) return;
+      const pausedMs = recreatedAtOf(after) - recreatedAtOf(before);
+      const leastMs = Math.min(SHORTEST_PAUSE_MS * 2 ** (count - 1), LONGEST_PAUSE_MS);
+      if (Number.isNaN(pausedMs) || (pausedMs >= 0 && pausedMs < leastMs))
+        violated(`${after.metadata.name} is re-created for the ${count + 1}th time after ${pausedMs} ms`);
+    }),
+};
+
+/**
+ * The server of a VM is not deleted unless the VM is being deleted, or the server has failed and re-creation
+ * was requested. A VM that is missing after a restore still counts as wanted.
+ */
+export function noWantedVmDeleted(cloud: Cloud): Invariant {
+  return {
+    name: 'no wanted machine is deleted',
+    watch: (truth, violated) => {
+      const deleted = deletedUids(truth);
+      cloud.servers.listen(({ before, after, cause }) => {
+        const owner = before && ownerIn(before.labels);
+        if (cause !== 'request' || owner === undefined || before?.state === 'deleting') return;
+        if (after !== undefined && after.state !== 'deleting') return;
+        const object = objectOf(truth, owner);
+        if (object === undefined) {
+          // A restore may have removed the VM while its failed server was being replaced.
+          if (!deleted.has(owner) && before?.state !== 'failed')
+            violated(`${before?.id} of ${owner} is deleted, but the VM itself never was`);
+          return;
+        }
+        if (object.metadata.deletionTimestamp !== undefined) return;
+        if (before?.state !== 'failed' || !mayRecreate(object))
+          violated(`${before?.id} of ${object.metadata.name} (${owner}) is deleted`);
+      });
+    },
+  };
+}
+
+/**
+ * Servers that were never created for a VM, or were orphaned, are neither deleted nor adopted. A server whose
+ * labels a third party has changed still belongs to its VM.
+ */
+export function foreignVmsUntouched(cloud: Cloud): Invariant {
+  return {
+    name: 'foreign machines are never touched',
+    watch: (_, violated) => {
+      const ours = new Set<string>();
+      const orphaned = new Set<string>();
+      // A request to delete a failed server may arrive after the server was orphaned.
+      const isExcused = ({ id, state }: CloudServer) => orphaned.has(id) && state === 'failed';
+      cloud.servers.listen(({ before, after, cause }) => {
+        if (cause !== 'request') return;
+        const owner = after && ownerIn(after.labels);
+        if (after !== undefined && before === undefined && owner !== undefined) ours.add(after.id);
+        if (before === undefined) return;
+        const wasLabelled = ownerIn(before.labels) !== undefined;
+        if (!ours.has(before.id) && !isExcused(before)) {
+          if (after === undefined || after.state !== before.state) violated(`${before.id} is deleted`);
+          else if (owner !== undefined) violated(`${before.id} is labelled as a machine of ${owner}`);
+        } else if (wasLabelled && owner === undefined) {
+          ours.delete(before.id);
+          orphaned.add(before.id);
+        }
+      });
+    },
+  };
+}
+
+/**
+ * A replica that creates a server has stored the intent with a resourceVersion precondition and has not
+ * written the status since.
+ */
+export const intentFirst: Invariant = {
+  name: 'a machine is created only after the intent is stored',
+  watch: (truth, violated) => {
+    const intended = new Set<string>();
+    onVmChange(truth, (before, after) => {
+      const { arriving } = truth.traffic;
+      if (before === undefined || after === undefined || arriving === undefined) return;
+      const key = `${arriving.sender} ${after.metadata.uid}`;
+      if (countOf(after, 'attempts') > countOf(before, 'attempts')) intended.add(key);
+      // The Deleting status is written concurrently with a reconcile whose create may be in flight.
+      else if (!same(before.status, after.status) && opStatusOf(after) !== 'Deleting') intended.delete(key);
+    });
+    truth.traffic.onSend((sent) => {
+      if (isCreate(sent) && !intended.has(`${sent.sender} ${requestedOwner(sent)}`))
+        violated(`${sent.sender} creates a machine of ${requestedOwner(sent)} without a stored intent`);
+    });
+  },
+};
+
+/**
+ * A VM is removed only when the cloud has no server of it. A server that was created or labelled after the
+ * deletion request, or so shortly before that a list may not show it, is left to garbage collection.
+ */
+export function machineDeletedFirst(cloud: Cloud): Invariant {
+  return {
+    name: 'the machine is deleted before its object',
+    watch: (truth, violated) => {
+      const labelledAt = labelTimes(cloud);
+      onVmChange(truth, (before, after) => {
+        if (before === undefined || after !== undefined) return;
+        const { uid = '', name, deletionTimestamp = '' } = before.metadata;
+        const since = Date.parse(deletionTimestamp) - MAX_LAG_MS;
+        for (const { id, state } of serversOf(cloud, uid))
+          if (labelledAt(id) < since) violated(`${name} (${uid}) is gone, but ${id} is ${state}`);
+      });
+    },
+  };
+}
+
+/** Returns since when a server has its owner label, in milliseconds since 1970. */
+function labelTimes(cloud: Cloud): (id: string) => number {
+  const since = new Map<string, number>();
+  cloud.servers.listen(({ atMs, before, after }) => {
+    if (after === undefined) return;
+    if (before === undefined || ownerIn(before.labels) !== ownerIn(after.labels)) since.set(after.id, atMs);
+  });
+  return (id) => since.get(id) ?? Number.POSITIVE_INFINITY;
+}
+
+/** The server of a VM that was deleted with policy Orphan stays, and only such a server loses its labels. */
+export function orphanedOnlyWhenRequested(cloud: Cloud): Invariant {
+  return {
+    name: 'a machine is orphaned only when requested',
+    watch: (truth, violated) => {
+      const orphaned = new Map<string, number>();
+      const labelledAt = labelTimes(cloud);
+      onVmChange(truth, (before, after) => {
+        const { uid = '', deletionTimestamp } = after?.metadata ?? {};
+        if (after === undefined || deletionTimestamp === undefined) return;
+        if (before?.metadata.deletionTimestamp === undefined && isOrphaned(after))
+          orphaned.set(uid, Date.parse(deletionTimestamp) - MAX_LAG_MS);
+      });
+      cloud.servers.listen(({ before, after, cause }) => {
+        const owner = before && ownerIn(before.labels);
+        if (cause !== 'request' || owner === undefined || before === undefined || after === undefined) return;
+        if (ownerIn(after.labels) !== owner) {
+          const object = objectOf(truth, owner);
+          if (object !== undefined && !isTerminating(object))
+            violated(`${before.id} of ${owner} has lost its labels`);
+        } else if (after.state === 'deleting' && before.state !== 'deleting') {
+          const since = orphaned.get(owner);
+          // The replacement of a failed server was requested before the VM was orphaned.
+          if (before.state === 'failed') return;
+          if (since !== undefined && labelledAt(before.id) < since)
+            violated(`${before.id} of ${owner} is deleted although its policy is Orphan`);
+        }
+      });
+    },
+  };
+}
+
+function isTerminating(object: StoredObject): boolean {
+  return object.metadata.deletionTimestamp !== undefined && isOrphaned(object);
+}
+
+export const conditionsNeverGoBack: Invariant = {
+  name: 'observedGeneration of conditions never goes back',
+  watch: (truth, violated) =>
+    onVmChange(truth, (before, after) => {
+      if (before === undefined || after === undefined || before.status === after.status) return;
+      const now = conditionsOf(after);
+      for (const [type, { observedGeneration: was }] of conditionsOf(before)) {
+        const is = now.get(type)?.observedGeneration ?? was;
+        if (is < was) violated(`${type} of ${after.metadata.name} had ${was} and has ${is}`);
+      }
+    }),
+};
+
+/**
+ * Time after healing until the operator must have noticed that a server is gone: lists, retries and their
+ * time-outs.
+ */
+const NOTICED_MS = 180_000;
+
+/** @param healedAt virtual time at which the faults stopped; undefined before */
+export function runningIsTrue(cloud: Cloud, healedAt: () => number | undefined): Invariant {
+  return {
+    name: 'Running is reported only for a running machine',
+    watch: (truth, violated) => {
+      const ran = new Set<string | undefined>();
+      cloud.servers.listen(({ after }) => {
+        if (after?.state === 'running') ran.add(after.id);
+      });
+      onVmChange(truth, (before, after) => {
+        if (after === undefined || opStatusOf(after) !== 'Running') return;
+        // A third party that changes the vmId leaves the rest of the status as it was; the operator has to
+        // notice.
+        if (isEdited(undefined, after) && same(before?.status, after.status)) return;
+        if (isEdited(before, after)) return;
+        const vmId = vmIdOf(after);
+        const { name } = after.metadata;
+        if (!ran.has(vmId)) violated(`${name} is reported as Running, but ${vmId} never ran`);
+        const isHealed =
+          truth.simulation.schedule.now > (healedAt() ?? Number.POSITIVE_INFINITY) + NOTICED_MS;
+        if (isHealed && cloud.servers.get(vmId ?? '') === undefined)
+          violated(`${name} is reported as Running, but ${vmId} is long gone`);
+      });
+    },
+  };
+}
+
+/** @param lines subscribes to the log lines of all replicas */
+export function keyNotLogged(apiKey: string, lines: (listener: (line: string) => void) => void): Invariant {
+  return {
+    name: 'the API key is not logged',
+    watch: (_, violated) =>
+      lines((line) => {
+        if (line.includes(apiKey)) violated(line);
+      }),
+  };
+}

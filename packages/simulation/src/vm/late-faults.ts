@@ -1,0 +1,156 @@
+import { VM } from '@vmwright/operator';
+import { type Client, keyOf } from '@vmwright/runtime';
+import type { StoredObject } from '../apiserver/object.ts';
+import { CLOUD } from '../cloud/simulated.ts';
+import type { Invariant, Truth } from '../invariants/invariant.ts';
+import { Holder } from '../invariants/leaders.ts';
+import { LEASE } from '../scenario/observed-manager.ts';
+import type { Replicas } from '../scenario/replicas.ts';
+import { conditionsOf, isCloudAvailable, onVmChange } from './objects.ts';
+import { UNKNOWN_AFTER_MS } from './program.ts';
+
+/*
+ * Time bounds can be checked only while nothing else fails. So these faults are injected after healing; the
+ * run must converge after them as after any fault.
+ */
+
+/** Counters of the injected faults. */
+export const LATE_FAULTS = [
+  'the cloud was silent without other faults',
+  'a status was emptied without other faults',
+] as const;
+
+/**
+ * Slack for what is slow without faults too: a probe in progress, and a status write with one conflict before
+ * it.
+ */
+const SLACK_MS = 75_000;
+/** Longer than the time until the report plus the slack. */
+const SILENCE_MS = UNKNOWN_AFTER_MS + SLACK_MS + 30_000;
+/** Time limit for restoring a status: from the third party to the API server, to the operator, and back. */
+const RESTORED_MS = 75_000;
+/** Probability: one run in 4 has such a fault. */
+const RARITY = 4;
+
+export class LateFaults {
+  readonly #truth: Truth;
+  readonly #replicas: Replicas;
+  /** Virtual time since when the cloud is silent; undefined while it responds. */
+  #silentAt: number | undefined;
+  /** Virtual time since when a status is empty, by key. */
+  readonly #emptied = new Map<string, number>();
+  readonly #checks: (() => void)[] = [];
+  #endsAt = 0;
+
+  constructor(truth: Truth, replicas: Replicas) {
+    this.#truth = truth;
+    this.#replicas = replicas;
+  }
+
+  get isOver(): boolean {
+    return this.#truth.simulation.schedule.now >= this.#endsAt;
+  }
+
+  /**
+   * Injects at most one fault after healing. @param settledMs time until a leader is elected and user
+   * requests have arrived
+   */
+  begin(client: Client, settledMs: number): void {
+    const { choices, schedule } = this.#truth.simulation;
+    if (!choices.oneIn(RARITY)) return;
+    const act = choices.one([() => this.#silence(), () => this.#empty(client)]);
+    this.#endsAt = schedule.now + settledMs + SILENCE_MS;
+    schedule.after(settledMs, () => {
+      act();
+      this.#check();
+    });
+  }
+
+  /** Runs the checks once per virtual second until the fault ends. */
+  #check(): void {
+    for (const check of this.#checks) check();
+    if (!this.isOver) this.#truth.simulation.schedule.after(1_000, () => this.#check());
+  }
+
+  #silence(): void {
+    const { network, schedule, counts } = this.#truth.simulation;
+    const silentAt = schedule.now;
+    counts.add('the cloud was silent without other faults');
+    this.#truth.simulation.note('world', 'the cloud is silent');
+    this.#silentAt = silentAt;
+    for (const name of this.#replicas.names) network.partition(name, CLOUD);
+    schedule.after(SILENCE_MS, () => {
+      this.#silentAt = undefined;
+      for (const name of this.#replicas.names) network.heal(name, CLOUD);
+    });
+  }
+
+  #empty(client: Client): void {
+    const { schedule, counts } = this.#truth.simulation;
+    for (const { metadata } of this.#truth.server.objects(VM)) {
+      const { namespace = '', name } = metadata;
+      const status = { conditions: null, opStatus: null, msg: null, observedGeneration: null };
+      const emptied = () => {
+        counts.add('a status was emptied without other faults');
+        this.#emptied.set(keyOf(metadata), schedule.now);
+      };
+      void client
+        .mergePatch(VM, { namespace, name }, { status }, { subresource: 'status' })
+        .then(emptied, () => undefined);
+    }
+  }
+
+  /** Without other faults, Ready is not True for any VM after the cloud has been silent for long. */
+  readonly unknownWithoutAnswer: Invariant = {
+    name: 'Ready is not True while the cloud is silent',
+    watch: (truth, violated) => {
+      const { schedule } = truth.simulation;
+      let ledSince = 0;
+      new Holder(truth, LEASE, () => {
+        ledSince = schedule.now;
+      });
+      const createdAt = new Map<string, number>();
+      onVmChange(truth, (before, after) => {
+        if (before === undefined && after !== undefined)
+          createdAt.set(after.metadata.uid ?? '', schedule.now);
+      });
+      this.#checks.push(() => {
+        if (this.#silentAt === undefined) return;
+        const since = Math.max(this.#silentAt, ledSince);
+        for (const object of truth.server.objects(VM)) {
+          const bound =
+            Math.max(since, createdAt.get(object.metadata.uid ?? '') ?? 0) + UNKNOWN_AFTER_MS + SLACK_MS;
+          if (schedule.now <= bound) continue;
+          const { name } = object.metadata;
+          if (isReady(object))
+            violated(`${name} is Ready ${schedule.now - since} ms after the last response`);
+          if (isCloudAvailable(object))
+            violated(`${name} has CloudAvailable ${schedule.now - since} ms after the last response`);
+        }
+      });
+    },
+  };
+
+  /** Without other faults, an emptied status is restored. */
+  readonly statusRestored: Invariant = {
+    name: 'a status emptied by others is restored',
+    watch: (truth, violated) => {
+      const { schedule } = truth.simulation;
+      onVmChange(truth, (_, after) => {
+        if (after !== undefined && conditionsOf(after).has('Ready'))
+          this.#emptied.delete(keyOf(after.metadata));
+      });
+      this.#checks.push(() => {
+        for (const [key, at] of this.#emptied) {
+          const object = [...truth.server.objects(VM)].find(({ metadata }) => keyOf(metadata) === key);
+          if (object === undefined || conditionsOf(object).has('Ready')) this.#emptied.delete(key);
+          else if (schedule.now > at + RESTORED_MS) violated(`${key} has no conditions since ${at} ms`);
+        }
+      });
+    },
+  };
+}
+
+function isReady(object: StoredObject): boolean {
+  return conditionsOf(object).get('Ready')?.status === 'True';
+}

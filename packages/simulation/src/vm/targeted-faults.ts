@@ -1,0 +1,87 @@
+import { API_SERVER } from '../apiserver/simulated.ts';
+import type { Cloud } from '../cloud/cloud.ts';
+import type { Truth } from '../invariants/invariant.ts';
+import { objectOf } from '../invariants/machines.ts';
+import type { FaultInjector } from '../scenario/fault-injector.ts';
+import { serversOf } from './external-resources.ts';
+import { onVmChange, RECREATE, vmIdOf, vmnameOf } from './objects.ts';
+import { isCreate, requestedOwner } from './requests.ts';
+import type { ThirdParties } from './third-parties.ts';
+import { NAMES, type User } from './user.ts';
+
+/** Probabilities: one write in N is followed by a fault that makes it dangerous. */
+const FAULT_ONE_IN = 32;
+const PAUSE_ONE_IN = 20;
+const USER_CHANGE_ONE_IN = 5;
+const PROHIBIT_ONE_IN = 6;
+const REMOVE_ONE_IN = 6;
+const ORPHAN_ONE_IN = 4;
+/** Probability: one run in N has a VM whose servers disappear again and again. */
+const UNLUCKY_ONE_IN = 8;
+/** Typical duration of a request and its response. */
+const SOON_MS = 200;
+/** Within one interval of garbage collection. */
+const LATER_MS = 10_000;
+
+export interface TargetedFaultParts {
+  readonly faultInjector: FaultInjector;
+  readonly user: User;
+  readonly thirdParties: ThirdParties;
+  readonly cloud: Cloud;
+}
+
+/**
+ * Injects faults at critical moments. At random times, few processes would stop just between storing an
+ * intent and creating, and few VMs and servers would be deleted during a create.
+ */
+export function injectTargetedFaults(
+  truth: Truth,
+  { faultInjector, user, thirdParties, cloud }: TargetedFaultParts,
+): void {
+  const { traffic, simulation } = truth;
+  const { choices, schedule, network } = simulation;
+  const soon = (act: () => void) =>
+    schedule.after(choices.delay(), () => {
+      if (network.faulty) act();
+    });
+  traffic.onSend((sent) => {
+    if (!network.faulty || sent.path.includes('/leases')) return;
+    const [name = ''] = sent.sender.split('.');
+    if (choices.oneIn(FAULT_ONE_IN))
+      schedule.after(choices.pick(SOON_MS), () => faultInjector.injectFault(name));
+    // Paused while the response is on its way, it continues with the next step when another replica may lead.
+    if (sent.origin === API_SERVER && choices.oneIn(PAUSE_ONE_IN)) faultInjector.pause(name);
+    if (!isCreate(sent)) return;
+    const uid = requestedOwner(sent);
+    const object = objectOf(truth, uid);
+    if (object !== undefined && choices.oneIn(USER_CHANGE_ONE_IN)) {
+      // A replica that waits for the response holds the finalizer; only without it the VM can go before the
+      // request arrives.
+      if (choices.oneIn(2)) faultInjector.pause(name);
+      soon(() => user.delete(object.metadata.name));
+    }
+    if (object !== undefined && choices.oneIn(PROHIBIT_ONE_IN))
+      soon(() => thirdParties.prohibit(vmnameOf(object)));
+    if (choices.oneIn(REMOVE_ONE_IN)) soon(() => thirdParties.remove(serversOf(cloud, uid)[0]));
+  });
+  const unlucky = choices.oneIn(UNLUCKY_ONE_IN) ? choices.one(NAMES) : undefined;
+  onVmChange(truth, (before, after) => {
+    if (!network.faulty || after === undefined) return;
+    if (before === undefined) {
+      if (after.metadata.name === unlucky) soon(() => user.annotate(unlucky, RECREATE, 'true'));
+      return;
+    }
+    const vmId = vmIdOf(after);
+    if (vmId === undefined || vmIdOf(before) === vmId) return;
+    const { name, uid = '' } = after.metadata;
+    // Another create for it is in flight and must not restore the server.
+    if (isAwaited(truth, uid)) soon(() => thirdParties.vanish(cloud.servers.get(vmId)));
+    else if (name === unlucky) soon(() => thirdParties.remove(cloud.servers.get(vmId)));
+    else if (choices.oneIn(ORPHAN_ONE_IN)) schedule.after(choices.pick(LATER_MS), () => user.orphan(name));
+  });
+}
+
+/** Whether another create for this VM is in flight. */
+function isAwaited({ traffic }: Truth, uid: string): boolean {
+  return traffic.inFlight().some((sent) => isCreate(sent) && requestedOwner(sent) === uid);
+}

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import type { ExternalResource, ExternalResources } from '../invariants/external-resources.ts';
+import type { Entity } from '../vcenter/entity.ts';
+import type { Machine } from '../vcenter/machine.ts';
+import type { Vcenter } from '../vcenter/vcenter.ts';
+import { CLUSTER } from './program.ts';
+
+/*
+ * Ownership of machines and folders in vCenter. Not imported from the operator, so that a change there cannot
+ * change the check too.
+ */
+
+export const ROOT = 'vm-operator';
+const FOLDER_OWNER = 'vmwright.dev/owner';
+
+export interface Owner {
+  readonly uid: string;
+  readonly slot: number;
+}
+
+/** Returns the group and slot in the ownership labels of a machine, whatever its UUID. */
+export function labelsOf({ extraConfig }: Machine): Owner | undefined {
+  const uid = extraConfig['vmwright.uid'];
+  if (uid === undefined || extraConfig['vmwright.cluster'] !== CLUSTER) return undefined;
+  return { uid, slot: Number(extraConfig['vmwright.slot']) };
+}
+
+/** Returns the group and slot of a machine if its UUID matches its labels. */
+export function ownerOf(machine: Machine): Owner | undefined {
+  const owner = labelsOf(machine);
+  return owner !== undefined && machine.instanceUuid === uuidOf(owner) ? owner : undefined;
+}
+
+export function templateOf({ extraConfig }: Machine): string {
+  return extraConfig['vmwright.template'] ?? '';
+}
+
+/** Returns the machines of a group. */
+export function machinesOf(vcenter: Vcenter, uid: string): readonly Machine[] {
+  const found: Machine[] = [];
+  for (const machine of vcenter.machines.all()) if (ownerOf(machine)?.uid === uid) found.push(machine);
+  return found;
+}
+
+/**
+ * Returns the UID of the group in the label of a folder. A folder that was kept because of foreign content
+ * has no owner.
+ */
+export function folderOwnerOf(vcenter: Vcenter, folder: Entity): string | undefined {
+  const [cluster, uid, , ...words] = vcenter.folders.attributeOf(folder, FOLDER_OWNER).split(' ');
+  if (words.includes('kept') && folder.children.size > 0) return undefined;
+  return cluster === CLUSTER && uid !== '' ? uid : undefined;
+}
+
+/** Returns the parent folder of the group folders. */
+export function rootIn({ place }: Vcenter): Entity | undefined {
+  return place.vmFolder.child(ROOT);
+}
+
+/** Returns the group folders. */
+export function foldersIn(vcenter: Vcenter): readonly Entity[] {
+  const root = rootIn(vcenter);
+  return root === undefined ? [] : [...root.children].filter(({ ref }) => ref.type === 'Folder');
+}
+
+/**
+ * Presents vCenter to the invariants. Includes only changes made by requests: what machines do by themselves,
+ * and what third parties do, is not caused by the controller.
+ */
+export function externalResourcesOf(vcenter: Vcenter): ExternalResources {
+  return {
+    *all() {
+      for (const machine of vcenter.machines.all()) yield resourceOf(machine);
+      for (const folder of foldersIn(vcenter))
+        yield { id: folder.ref.value, owner: folderOwnerOf(vcenter, folder), deleting: false };
+    },
+    listen: (listener) => {
+      vcenter.machines.listen(({ before, after, cause }) => {
+        if (cause === 'request')
+          listener({ before: before && resourceOf(before), after: after && resourceOf(after) });
+      });
+      vcenter.folders.listen(({ id, cause }) => {
+        const folder = { id, owner: undefined, deleting: false };
+        if (cause === 'request') listener({ before: folder, after: folder });
+      });
+      vcenter.tasks.onBegin(({ ref }) => {
+        const task = { id: ref.value, owner: undefined, deleting: false };
+        listener({ before: undefined, after: task });
+      });
+    },
+  };
+}
+
+function resourceOf(machine: Machine): ExternalResource {
+  return { id: machine.id, owner: ownerOf(machine)?.uid, deleting: false };
+}
+
+/** Cache of UUIDs by group and slot; there are few, and every check of a machine needs one. */
+const UUIDS = new Map<string, string>();
+const MAX_UUIDS = 10_000;
+
+function uuidOf({ uid, slot }: Owner): string {
+  const key = `${uid}/${slot}`;
+  const known = UUIDS.get(key);
+  if (known !== undefined) return known;
+  const hex = createHash('sha1').update(`vmwright.dev/vmgroup/${key}`).digest('hex');
+  const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
+  const uuid = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  if (UUIDS.size > MAX_UUIDS) UUIDS.clear();
+  UUIDS.set(key, uuid);
+  return uuid;
+}

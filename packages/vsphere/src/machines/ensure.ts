@@ -1,0 +1,84 @@
+import { type FaultCode, FaultError } from '../faults.ts';
+import type { Ref } from '../properties/properties.ts';
+import type { ChangeOptions } from '../session/session-client.ts';
+import type { VcenterClient } from '../vcenter-client.ts';
+import type { TaskRef } from './machines.ts';
+
+export interface EnsureOptions extends ChangeOptions {
+  /** Called with each vCenter task right after it started. */
+  readonly onTask?: ((task: TaskRef) => void) | undefined;
+}
+
+export interface EnsureDestroyedOptions extends EnsureOptions {
+  /** Whether the machine is powered off first; vCenter does not destroy a running machine. @default true */
+  readonly powerOff?: boolean | undefined;
+}
+
+/** Powers a machine on and waits for the task. Succeeds when the machine is already on. @throws VsphereError */
+export async function ensurePoweredOn(
+  client: Pick<VcenterClient, 'machines' | 'tasks'>,
+  vm: Ref<'VirtualMachine'>,
+  options: EnsureOptions = {},
+): Promise<void> {
+  await ignoreFaults(['INVALID_POWER_STATE'], async () =>
+    follow(client, await client.machines.powerOn(vm, options), options),
+  );
+}
+
+/**
+ * Powers a machine off, without guest shutdown, and waits for the task. Succeeds when the machine is already off.
+ * @throws VsphereError
+ */
+export async function ensurePoweredOff(
+  client: Pick<VcenterClient, 'machines' | 'tasks'>,
+  vm: Ref<'VirtualMachine'>,
+  options: EnsureOptions = {},
+): Promise<void> {
+  await ignoreFaults(['INVALID_POWER_STATE'], async () =>
+    follow(client, await client.machines.powerOff(vm, options), options),
+  );
+}
+
+/**
+ * Powers a machine off, destroys it with its disks, and waits for both tasks.
+ * @returns whether this call destroyed it. False when vCenter does not know the reference. That does not prove that the
+ * machine does not exist: one that was unregistered and registered again has another reference, so look it up by its instance UUID.
+ * @throws VsphereError
+ */
+export async function ensureDestroyed(
+  client: Pick<VcenterClient, 'machines' | 'tasks'>,
+  vm: Ref<'VirtualMachine'>,
+  { powerOff = true, ...options }: EnsureDestroyedOptions = {},
+): Promise<boolean> {
+  const isDestroyed = await ignoreFaults(['OBJECT_NOT_FOUND'], async () => {
+    if (powerOff) await ensurePoweredOff(client, vm, options);
+    await follow(client, await client.machines.destroy(vm, options), options);
+    return true;
+  });
+  return isDestroyed ?? false;
+}
+
+/**
+ * Ignores faults that mean that the desired state already holds.
+ * @returns the result of `work`, or undefined when it failed with one of `codes`
+ */
+export async function ignoreFaults<T>(
+  codes: readonly FaultCode[],
+  work: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof FaultError && codes.includes(error.code)) return undefined;
+    throw error;
+  }
+}
+
+async function follow(
+  client: Pick<VcenterClient, 'machines' | 'tasks'>,
+  task: TaskRef,
+  { onTask, signal, description }: EnsureOptions,
+): Promise<void> {
+  onTask?.(task);
+  await client.tasks.follow(task, { signal, description });
+}

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { FakeWorld } from '../../test/fake-world.ts';
+import { TaskPollSchedule } from './task-poll-schedule.ts';
+
+const { signal } = new AbortController();
+const world = new FakeWorld(() => ({ text: '' }));
+
+/** Returns the time until the next poll. */
+async function pauseOf(schedule: TaskPollSchedule): Promise<number> {
+  const before = world.monotonic();
+  await world.runUntilSettled(schedule.waitForNextPoll(true, signal));
+  return world.monotonic() - before;
+}
+
+test('the pause doubles with each response without a followed task, up to 250 ms', async () => {
+  const schedule = new TaskPollSchedule(world, () => true);
+  schedule.received(true);
+  const base = await pauseOf(schedule);
+  const pauses: number[] = [];
+  for (let i = 0; i < 5; i++) {
+    schedule.received(false);
+    pauses.push(await pauseOf(schedule));
+  }
+  expect(pauses).toEqual([2 * base, 4 * base, 250, 250, 250]);
+  schedule.received(true);
+  expect(await pauseOf(schedule)).toBe(base);
+  schedule.received(false);
+  schedule.followed(); // the task of the last response is followed now
+  expect(await pauseOf(schedule)).toBe(base);
+});
+
+test('polls at once after a response without updates', async () => {
+  const schedule = new TaskPollSchedule(world, () => true);
+  const before = world.monotonic();
+  await world.runUntilSettled(schedule.waitForNextPoll(false, signal));
+  expect(world.monotonic()).toBe(before);
+});
+
+test('does not poll while no task is followed, until one is or the signal aborts', async () => {
+  let isFollowing = false;
+  const schedule = new TaskPollSchedule(world, () => isFollowing);
+  let isDue = false;
+  const due = schedule.waitForNextPoll(true, signal).then(() => {
+    isDue = true;
+  });
+  world.advance(3_600_000);
+  await Promise.resolve();
+  expect(isDue).toBe(false);
+  isFollowing = true;
+  schedule.followed();
+  await world.runUntilSettled(due);
+
+  isFollowing = false;
+  const controller = new AbortController();
+  const aborted = schedule.waitForNextPoll(true, controller.signal);
+  controller.abort(new Error('enough'));
+  await expect(aborted).rejects.toThrow('enough');
+});

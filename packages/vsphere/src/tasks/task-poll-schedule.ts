@@ -1,0 +1,43 @@
+import { unlessAborted, wait } from '@vmwright/core';
+import type { PollSchedule } from '../property-watcher/poll-schedule.ts';
+import type { VsphereWorld } from '../world.ts';
+
+/** Pause after a response, so that tasks that start or end together are reported together. */
+const BATCH_MS = 50;
+/** Maximum pause between responses without a followed task: a busy vCenter reports many foreign tasks per second. */
+const MAX_DELAY_MS = 250;
+
+/** Polls the recent tasks while at least one is followed, and less often the more responses contain only foreign tasks. */
+export class TaskPollSchedule implements PollSchedule {
+  readonly #world: Pick<VsphereWorld, 'after'>;
+  readonly #isFollowing: () => boolean;
+  /** Consecutive responses without a followed task. */
+  #foreignResponses = 0;
+  #wake: (() => void) | undefined;
+
+  constructor(world: Pick<VsphereWorld, 'after'>, isFollowing: () => boolean) {
+    this.#world = world;
+    this.#isFollowing = isFollowing;
+  }
+
+  async waitForNextPoll(hadUpdates: boolean, signal: AbortSignal): Promise<void> {
+    if (!this.#isFollowing()) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      await unlessAborted(promise, signal);
+    } else if (!hadUpdates) return;
+    await wait(this.#world, Math.min(BATCH_MS * 2 ** this.#foreignResponses, MAX_DELAY_MS), signal);
+  }
+
+  /** Records a response. @param hasFollowedTask whether it contains a followed task */
+  received(hasFollowedTask: boolean): void {
+    this.#foreignResponses = hasFollowedTask ? 0 : this.#foreignResponses + 1;
+  }
+
+  /** Records that a task is followed now. Earlier responses with it counted as foreign, so the count is reset. */
+  followed(): void {
+    this.#foreignResponses = 0;
+    this.#wake?.();
+    this.#wake = undefined;
+  }
+}
