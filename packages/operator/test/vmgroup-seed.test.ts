@@ -65,7 +65,7 @@ test('create, get, scale to 5 and to 2, delete: as the document shows it', async
 describe('its common errors', () => {
   test('lack of environment variables: they are named', async () => {
     expect(await failing({ KUBECONFIG: it.controlPlane.cluster.kubeconfig }, '--controllers=vmgroup')).toBe(
-      "vmwright: VC_HOST is not set; it is vCenter's name or address, such as vcenter.example.com; where there is no vCenter, leave VmGroups out with --controllers=vm\n",
+      'vmwright: VC_HOST is not set; set it to the name or address of vCenter, such as vcenter.example.com, or disable VmGroups with --controllers=vm\n',
     );
   });
 
