@@ -16,23 +16,25 @@ import { FINALIZER as VMGROUP_FINALIZER } from './vmgroup/controller.ts';
 import { CONVERSION } from './vmgroup/conversion.ts';
 import { VmGroup } from './vmgroup/resource.ts';
 
-/** Of the program, its leases, roles and webhook configurations. */
+/** Name of the program, its Lease, its roles and its webhook configurations. */
 export const NAME = 'vmwright';
 
-/** The kinds that it brings to their wanted state. */
+/** Kinds that the operator reconciles. */
 export const KINDS = [VM, VmGroup] as const;
 
-/** In which the cluster is known by its UID. */
+/** Namespace whose UID identifies the cluster. */
 const SYSTEM = { name: 'kube-system' };
 
-/** The UID of `kube-system`, since a cluster has no name of its own. @throws SettingsError where it has none */
+/** Returns the UID of `kube-system`, because a cluster has no id of its own. @throws SettingsError when it has none */
 export async function clusterIdOf(client: Pick<Client, 'get'>): Promise<string> {
   const { metadata } = await client.get(Namespace, SYSTEM);
   if (metadata.uid !== undefined && metadata.uid !== '') return metadata.uid;
-  throw new SettingsError('this cluster cannot be told from others; give it a name with --cluster-id');
+  throw new SettingsError(
+    'the namespace kube-system has no UID to identify this cluster by; set --cluster-id',
+  );
 }
 
-/** What is asked before objects are stored, and when they are converted: for manifests, of which nobody asks anything. */
+/** Returns the webhooks as the manifests declare them. They have no connection to the cloud and serve no requests. */
 export function webhooks(namespaces: readonly string[] | undefined) {
   const rules = admitVms(undefined, '', silentLogger);
   const namespaceSelector = namespaces && {
@@ -48,13 +50,13 @@ export function webhookAddress(namespace: string, url: string | undefined): Webh
   return url === undefined ? { service: { name: `${NAME}-webhook`, namespace } } : { url };
 }
 
-/** Name under which Prometheus reaches the metrics, by a Service. */
+/** Returns the DNS name of the Service through which Prometheus reads the metrics. */
 export function metricsName(namespace: string): string {
   return `${NAME}-metrics.${namespace}.svc`;
 }
 
-/** What it may do. */
-export function needs(namespace: string, namespaces?: readonly string[]): ProgramPermissions {
+/** Returns what the operator does in the cluster, from which its roles are derived. */
+export function programPermissions(namespace: string, namespaces?: readonly string[]): ProgramPermissions {
   const cluster: Permission = { kind: Namespace, verbs: ['get'], names: [SYSTEM.name] };
   return {
     name: NAME,

@@ -1,7 +1,7 @@
 import type { CollectorOptions } from '@vmwright/runtime';
 import { deletesMachines } from './annotations.ts';
 
-/** Options of garbage collection that the program decides for every kind. */
+/** Options of garbage collection that come from the settings. */
 export type GarbageOptions = Pick<CollectorOptions<unknown>, 'world' | 'everyMs' | 'graceMs' | 'namespaces'>;
 
 /** Options of garbage collection that are the same for every kind. */

@@ -1,4 +1,4 @@
-/** The controllers of vmwright and the program that runs them. */
+/** The controllers of vmwright, and the operator that runs them. */
 export { type ManifestOptions, type Manifests, manifests } from './manifests.ts';
 export { runOperator } from './operator.ts';
 export { type Settings, settingsFrom } from './settings/settings.ts';

@@ -1,6 +1,6 @@
 import { foreignKind, type KubeObject } from '@vmwright/runtime';
 
-/* Kinds that others declare, as far as we use them. */
+/* Kinds of Kubernetes that the operator uses, with the fields that it uses. */
 
 export type Namespace = KubeObject;
 export const Namespace = foreignKind<Namespace>({

@@ -15,11 +15,11 @@ import { listOrphans, orphanTable } from './orphans.ts';
 import { settingsFrom } from './settings/settings.ts';
 import { parseList } from './settings/values.ts';
 
-const USAGE = `vmwright: one Kubernetes operator for virtual machines, wherever they run
+const USAGE = `vmwright: Kubernetes operator for virtual machines on vSphere and in a private cloud
 
-  vmwright run [flags]          runs the operator, until it is asked to stop
-  vmwright orphans [flags]      lists machines that belong to no object, by the flags and variables of run
-  vmwright manifests [flags]    prints what is to be applied to a cluster first`;
+  vmwright run [flags]          runs the operator until SIGTERM or SIGINT
+  vmwright orphans [flags]      lists machines whose object does not exist; takes the flags and variables of run
+  vmwright manifests [flags]    prints the CRDs, roles, webhooks and network policies to apply before the operator starts`;
 
 function access(): Promise<Access> {
   const isInPod = process.env.KUBECONFIG === undefined && process.env.KUBERNETES_SERVICE_HOST !== undefined;
@@ -71,7 +71,7 @@ try {
       process.exitCode = 2;
   }
 } catch (error) {
-  // A sentence, not a stack: most of what goes wrong here is a setting.
+  // Without the stack: most errors at the start are about settings.
   console.error(`vmwright: ${error instanceof Error ? error.message : String(error)}`);
   process.exit(1);
 }

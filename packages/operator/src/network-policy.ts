@@ -9,8 +9,8 @@ const WEBHOOK_PORT = 9443;
 const METRICS_PORT = 8443;
 
 /**
- * Lets API servers reach the webhooks and namespaces with the label `metrics: enabled` the metrics, and nobody else
- * anything. Probes come from the node of the pod, which network policies always let in.
+ * Returns a policy that admits API servers to the webhooks, namespaces with the label `metrics: enabled` to the metrics,
+ * and nothing else. Probes come from the node of the pod, which network policies always admit.
  * @param apiServers address ranges (CIDR) from which the API servers call webhooks
  */
 export function networkPolicy(namespace: string, apiServers: readonly string[]): NetworkPolicy {

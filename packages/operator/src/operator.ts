@@ -14,7 +14,7 @@ import { CONVERSION } from './vmgroup/conversion.ts';
 import { collectVmGroupGarbage } from './vmgroup/gc.ts';
 import { VmGroup } from './vmgroup/resource.ts';
 
-/** The program, until the signal aborts. @throws SettingsError, and what `Manager.run` throws */
+/** Runs the operator until the signal aborts. @throws SettingsError, and the errors of `Manager.run` */
 export async function runOperator(
   world: World,
   access: Access,
@@ -31,10 +31,10 @@ export async function runOperator(
     ...(namespaces && { namespaces }),
     ...(election && { election: { name: NAME, namespace, ...election } }),
     status: {
-      ...listeningOn(status),
+      ...listenOptions(status),
       logLevel: log,
       openMetrics: status.openMetrics,
-      secure: status.secure && listeningOn(status.secure),
+      secure: status.secure && listenOptions(status.secure),
     },
     webhooks: {
       address: webhookAddress(namespace, webhook.url),
@@ -46,14 +46,13 @@ export async function runOperator(
     },
   });
   buildMetrics(manager.registry, settings.revision);
-  await using outside = new AsyncDisposableStack();
+  await using backends = new AsyncDisposableStack();
   const cluster = settings.cluster ?? (await clusterIdOf(manager.client));
   const common = { world, log, cluster, namespaces };
   if (settings.cloud !== undefined) {
     const { url, refreshMs, sweepMs, timeoutMs, unknownAfterMs, concurrency } = settings.cloud;
-    if (url.startsWith('http:'))
-      log.warn({ url }, 'the API key goes to the cloud unencrypted; use https:// but for a trial');
-    const cloud = outside.use(await connectCloud(world, settings.cloud, manager.registry));
+    if (url.startsWith('http:')) log.warn({ url }, 'The API key is sent to the cloud unencrypted; use https');
+    const cloud = backends.use(await connectCloud(world, settings.cloud, manager.registry));
     manager.admit(VM, admitVms(cloud, cluster, log));
     controlVms(manager, { ...common, cloud, refreshMs, timeoutMs, unknownAfterMs, concurrency });
     collectVmGarbage(manager, { ...common, cloud, everyMs: sweepMs, graceMs: sweepMs });
@@ -62,7 +61,7 @@ export async function runOperator(
     const { sweepMs } = settings.vsphere;
     const events = new Channel();
     const enqueue = (key: string) => events.enqueue(key);
-    const vcenters = outside.use(
+    const vcenters = backends.use(
       await connectVcenters(world, log, settings.vsphere, manager.registry, enqueue),
     );
     manager.convert(VmGroup, CONVERSION);
@@ -76,7 +75,7 @@ export async function runOperator(
   await manager.run(signal);
 }
 
-function listeningOn({ host, port }: AddressSettings): { port: number; host?: string } {
+function listenOptions({ host, port }: AddressSettings): { port: number; host?: string } {
   return { port, ...(host !== '' && { host }) };
 }
 

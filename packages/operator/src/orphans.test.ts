@@ -13,7 +13,7 @@ const row: OrphanRow = {
   createdAt: new Date(NOW - 90_000),
 };
 
-test('orphans are a table, the oldest first', () => {
+test('the table lists the oldest orphan first and those of unknown age last', () => {
   const older = { ...row, id: 's-2', createdAt: new Date(NOW - 3 * 86_400_000) };
   const folder = {
     ...row,
@@ -31,6 +31,6 @@ test('orphans are a table, the oldest first', () => {
   ]);
 });
 
-test('no orphans are one sentence', () => {
+test('without orphans the table is one sentence', () => {
   expect(orphanTable([], NOW)).toBe('No orphans found.');
 });

@@ -19,7 +19,7 @@ import { vcenterResources } from './vmgroup/vcenter-resources.ts';
 
 /** An external resource with our ownership labels whose object does not exist. */
 export interface OrphanRow {
-  /** Of the missing object. */
+  /** Kind of the missing object. */
   readonly kind: string;
   readonly id: string;
   readonly what: string;
@@ -31,7 +31,7 @@ export interface OrphanRow {
 
 /**
  * Lists all orphans, as garbage collection would find them now. Changes nothing.
- * @throws SettingsError, and what the API server and the backends answer
+ * @throws SettingsError, and the errors of the API server and the backends
  */
 export async function listOrphans(
   world: World,
@@ -76,7 +76,7 @@ export async function listOrphans(
   return rows;
 }
 
-/** Orphans as a table, oldest first where their age is known. @param now in milliseconds since 1970 */
+/** Formats orphans as a table, oldest first; those of unknown age come last. @param now milliseconds since 1970 */
 export function orphanTable(rows: readonly OrphanRow[], now: number): string {
   if (rows.length === 0) return 'No orphans found.';
   const age = ({ createdAt }: OrphanRow) => (createdAt === undefined ? 0 : now - createdAt.getTime());
@@ -90,7 +90,7 @@ export function orphanTable(rows: readonly OrphanRow[], now: number): string {
       ]),
   ];
   const widths = cells.reduce<readonly number[]>(
-    (most, line) => line.map((cell, index) => Math.max(cell.length, most[index] ?? 0)),
+    (widest, line) => line.map((cell, index) => Math.max(cell.length, widest[index] ?? 0)),
     [],
   );
   return cells
@@ -103,7 +103,7 @@ export function orphanTable(rows: readonly OrphanRow[], now: number): string {
     .join('\n');
 }
 
-/** As `kubectl` writes it: the largest whole unit. */
+/** Formats an age like `kubectl`: in the largest whole unit. */
 function ageText(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   if (seconds < 120) return `${seconds}s`;

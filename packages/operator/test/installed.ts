@@ -44,7 +44,9 @@ export async function installed(
   stack.use(replicas); // goes before the cluster
   const operator = replicas.use(await start({ webhookPort }));
   const metrics = async (replica: Part) => {
-    const port = /"msg":"serving metrics[^\n]*"port":(\d+)/.exec(await readFile(replica.log, 'utf8'))?.[1];
+    const port = /"msg":"serving metrics, health[^\n]*"port":(\d+)/i.exec(
+      await readFile(replica.log, 'utf8'),
+    )?.[1];
     return (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   };
   return {

@@ -71,7 +71,7 @@ test.each([
 test('linked clones build on a snapshot: without one it is told, and with one they do', async () => {
   await it.group('linked', { replicas: 1, linked: true, placement: WHERE });
   expect(await told('linked', 'NoSnapshot')).toBe(
-    `template '${TEMPLATE}' has no snapshot for linked clones to build on; take one, or set linked: false`,
+    `template '${TEMPLATE}' has no snapshot for linked clones; take one, or set linked: false`,
   );
   const { machines, tasks } = it.vcenter;
   await tasks.follow(await machines.snapshot(await templateNamed(TEMPLATE), 'base'));

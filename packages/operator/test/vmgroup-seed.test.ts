@@ -82,7 +82,7 @@ describe('its common errors', () => {
     await other.group('web', { replicas: 1 });
     const waiting = await other.until('web', (group) => field(ready(group), 'reason') === 'VcenterUntrusted');
     expect(field(waiting, 'status', 'lastMessage')).toBe(
-      "the certificate of vCenter 'default' is not trusted; give its authority (VC_CA) or its thumbprint (VC_THUMBPRINT), or pass --insecure to take whatever it shows",
+      "the certificate of vCenter 'default' is not trusted; set its CA (VC_CA) or its thumbprint (VC_THUMBPRINT), or pass --insecure to skip the verification",
     );
     const vcsim = { password: 'Admin!23' };
     await using insecure = await install({ vcsim, env: { VC_CA: '' }, args: ['-insecure'] });

@@ -191,7 +191,7 @@ describe('a failure', () => {
       expect(await warnings(name)).toEqual([warningOf(told)]);
       const lines = await messages(name);
       expect(lines.filter((line) => line === 'Reconcile failed')).toEqual([]);
-      expect(lines.filter((line) => line === 'VmGroup cannot be reconciled').length).toBeLessThan(2);
+      expect(lines.filter((line) => line === 'Reconciling VmGroup failed').length).toBeLessThan(2);
       await env.kubectl('delete', 'vmgroup', name);
     },
   );

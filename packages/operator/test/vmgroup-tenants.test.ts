@@ -62,11 +62,11 @@ async function namesIn(
 
 test.each([
   [Array.from({ length: 120 }, (_, i) => `s${i}`).join('/'), 'Too long'],
-  ['a/b/c/d/e/f/g/h/i', 'folder has at most 8 steps'],
-  ['x'.repeat(81), 'each step of folder has at most 80 characters'],
-  ['/', 'it names a folder'],
-  ['a//b', 'has no empty steps'],
-  ['a/../b', "must not have the steps '.' and '..'"],
+  ['a/b/c/d/e/f/g/h/i', 'folder must have at most 8 segments'],
+  ['x'.repeat(81), 'each segment of folder must have at most 80 characters'],
+  ['/', 'folder must be a path such as a/b, without empty segments'],
+  ['a//b', 'folder must be a path such as a/b, without empty segments'],
+  ['a/../b', "folder must not contain the segments '.' and '..'"],
 ])('the folder %s is rejected by the API server with a sentence', async (folder, sentence) => {
   await expect(env.group('rejected', { placement: { folder } })).rejects.toThrow(sentence);
 });
@@ -162,7 +162,7 @@ test('a 503 at run time is reported as such, to a new group at once', async () =
   await env.vcsim.control.status(503, 1_000_000);
   await env.vcsim.control.drop();
   // A call that was under way when the connections were dropped has another cause.
-  const sentence = "vCenter 'default' answers HTTP 503 (service unavailable); the operator keeps trying";
+  const sentence = "vCenter 'default' responds with HTTP 503 (service unavailable); retrying automatically";
   const unavailable = await env.until('told', (group) => message(group) === sentence);
   expect(field(ready(unavailable), 'reason')).toBe('VcenterUnreachable');
   // While the cause is known, a new group is told at once, and not only when its own calls have failed.

@@ -77,7 +77,7 @@ test('each namespace has its vCenter, may name the one for all, and no other; th
   // The same as of a vCenter that does not exist, and without the names of others.
   const foreign = await until('default', 'foreign', because('UnknownVcenter'));
   expect(field(foreign, 'status', 'lastMessage')).toBe(
-    "no vCenter 'east' is available to the namespace 'default' (there are default); correct spec.placement.vcenter",
+    "no vCenter 'east' is available to the namespace 'default' (available: default); correct spec.placement.vcenter",
   );
   await it.kubectl('delete', 'vmgroup', 'foreign');
 });
@@ -86,13 +86,13 @@ test('an unknown vCenter is reported, and a changed placement is rejected', asyn
   await create('default', 'lost', { vcenter: 'north' });
   const lost = await until('default', 'lost', because('UnknownVcenter'));
   expect(field(lost, 'status', 'lastMessage')).toBe(
-    "no vCenter 'north' is available to the namespace 'default' (there are default); correct spec.placement.vcenter",
+    "no vCenter 'north' is available to the namespace 'default' (available: default); correct spec.placement.vcenter",
   );
   await it.kubectl('delete', 'vmgroup', 'lost');
   await create('default', 'settled');
   await until('default', 'settled', running);
   await expect(it.change('settled', { placement: { folder: 'another' } })).rejects.toThrow(
-    'placement.folder cannot be changed',
+    'placement.folder is immutable',
   );
   await it.kubectl('delete', 'vmgroup', 'settled');
   expect(await it.machines('default-settled')).toEqual([]);

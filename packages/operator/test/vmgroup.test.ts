@@ -235,7 +235,7 @@ describe('what stands in the way', () => {
     await it.group('denied', { replicas: 2 });
     const denied = await it.until('denied', (group) => reason(group) === 'NoPermission');
     expect(lastMessage(denied)).toMatch(
-      `making machines from template '${TEMPLATE}': the user lacks a privilege`,
+      `cloning machines from template '${TEMPLATE}': the user lacks a privilege`,
     );
     await it.vcsim.control.clearFaults();
     await it.running('denied', 2);
@@ -415,7 +415,7 @@ describe('kubectl refuses with a sentence', () => {
     ['memory: 24577', /spec\.memory.*should be less than or equal to 24576/],
     ['memory: 0', /spec\.memory.*should be greater than or equal to 1/],
     ['template: ""', /spec\.template.*should be at least 1 chars long/],
-    ['maxUnavailable: 0%', /maxUnavailable is a number from 1 on, or a percentage from 1% to 100%/],
+    ['maxUnavailable: 0%', /maxUnavailable must be a number of at least 1, or a percentage from 1% to 100%/],
   ])('%s', async (line, sentence) => {
     const [key = ''] = line.split(':');
     const spec = { cpu: '2', memory: '1', replicas: '3', template: 'x' };
@@ -440,7 +440,7 @@ test('where machines are cannot be changed, in either version; where new ones go
   const path = `${GROUPS}/fixed`;
   const old = path.replace('v1beta1', 'v1alpha1');
   const sentence = (field: string) =>
-    `${field} cannot be changed, because machines do not move; delete the group and create another`;
+    `${field} is immutable, because machines do not move; delete the group and create another`;
   expect(await change(path, { placement: { datacenter: 'DC1' } })).toContain(
     sentence('placement.datacenter'),
   );

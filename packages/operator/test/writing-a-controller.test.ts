@@ -23,3 +23,10 @@ test('files, folders and pages named in docs/internals/writing-a-controller.md e
   expect([...files, ...folders, ...pages].length).toBeGreaterThan(12);
   for (const path of [...files, ...folders, ...pages]) expect(existsSync(`${ROOT}${path}`), path).toBe(true);
 });
+
+test('files named in docs/internals/vmgroup-topics.md exist', () => {
+  const topics = readFileSync(`${ROOT}docs/internals/vmgroup-topics.md`, 'utf8');
+  const files = [...topics.matchAll(/`((?:operator|runtime|vsphere)\/src\/[\w./-]+)`/g)];
+  expect(files.length).toBeGreaterThan(12);
+  for (const [, file] of files) expect(existsSync(`${ROOT}packages/${file}`), file).toBe(true);
+});

@@ -47,22 +47,22 @@ function object(apiVersion: string, spec: object) {
   return { apiVersion, kind: 'VmGroup', metadata, spec, status };
 }
 
-test('there and back again is the same, from either version', () => {
+test('a round trip from either version changes nothing', () => {
   fc.assert(
     fc.property(flat, (spec) => {
-      const given = object(OLD, spec);
-      expect(convert(convert(given, NEW), OLD)).toEqual(given);
+      const original = object(OLD, spec);
+      expect(convert(convert(original, NEW), OLD)).toEqual(original);
     }),
   );
   fc.assert(
     fc.property(nested, (spec) => {
-      const given = object(NEW, spec);
-      expect(convert(convert(given, OLD), NEW)).toEqual(given);
+      const original = object(NEW, spec);
+      expect(convert(convert(original, OLD), NEW)).toEqual(original);
     }),
   );
 });
 
-test('what stands side by side in v1alpha1 is in order in v1beta1', () => {
+test('the flat fields of v1alpha1 become placement and update in v1beta1', () => {
   const spec = { replicas: 1, cpu: 1, memory: 1, template: 't' };
   expect(convert(object(OLD, spec), NEW)).toMatchObject({ spec });
   const placed = { ...spec, datacenter: 'DC1', updateStrategy: 'OnDelete', maxUnavailable: '25%' };
