@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up restart stop test check types lint arrows exports ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api format generate simulate mutants bench assets lock clean
+.PHONY: help up restart stop test test-unit soak check types lint arrows exports ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api format generate simulate mutants bench assets lock clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -11,7 +11,7 @@ TESTBED := packages/testbed/src
 SIMULATING := --single-threaded-gc
 
 help: ## Lists the targets
-	@grep -hE '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1|/' | column -t -s '|'
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|'
 
 up: $(INSTALLED) ## Runs all parts and the operator in the foreground; PORTS=<first port> sets other ports
 	@node $(TESTBED)/up/main.ts
@@ -24,6 +24,12 @@ stop: $(INSTALLED) ## Stops a part of the running `make up` until `make restart`
 
 test: assets ## Runs all tests, or those that match ONLY=<path or name>
 	@vitest run $(ONLY)
+
+test-unit: $(INSTALLED) ## Runs the tests that start no other process
+	@UNIT=1 vitest run $(ONLY)
+
+soak: assets ## Runs the tests with long chaos runs and many seeds; ONLY=<path or name> for some
+	@SOAK=1 vitest run $(ONLY)
 
 check: types lint arrows exports ambient unused locked generated ## Checks types, lint, format, imports, exports, unused code, locked packages and generated files
 

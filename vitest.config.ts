@@ -1,15 +1,23 @@
 import { defineConfig } from 'vitest/config';
+import { SlowestFiles } from './tools/test/slowest-files.ts';
+import { unitFiles } from './tools/test/unit-files.ts';
+
+const isUnit = process.env.UNIT !== undefined;
 
 export default defineConfig({
   test: {
-    include: ['packages/*/{src,test,examples}/**/*.test.ts', 'tools/**/*.test.ts'],
-    reporters: ['default', ['json', { outputFile: '.vitest/results.json' }]],
-    globalSetup: ['packages/testbed/src/vitest/global-setup.ts'],
+    include: isUnit
+      ? [...unitFiles()]
+      : ['packages/*/{src,test,examples}/**/*.test.ts', 'tools/**/*.test.ts'],
+    reporters: ['default', ['json', { outputFile: '.vitest/results.json' }], new SlowestFiles()],
+    globalSetup: isUnit ? [] : ['packages/testbed/src/vitest/global-setup.ts'],
+    // Most files wait for other programs, so two share a core without slowing each other down much.
+    maxWorkers: 2,
     // Tests wait for real programs: a KubeVirt control plane takes 20 s to start on two cores.
     testTimeout: 90_000,
     hookTimeout: 90_000,
-    // The default of 1 s is too short on a busy machine; a condition that never holds is ended by the test's timeout.
+    // The default of one second fails on a busy machine. A condition that is never met ends with the test's timeout.
     expect: { poll: { timeout: 80_000, interval: 20 } },
-    execArgv: ['--disable-warning=ExperimentalWarning'], // node:sqlite, which locks the cache of programs
+    execArgv: ['--disable-warning=ExperimentalWarning'], // node:sqlite, for the lock on the cache of programs
   },
 });

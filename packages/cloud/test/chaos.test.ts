@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { Random } from '@vmwright/testbed';
+import { budget, Random } from '@vmwright/testbed';
 import { describe, expect, test } from 'vitest';
 import {
   ConnectionError,
@@ -12,7 +12,7 @@ import {
 import { CloudProcess } from './cloud-process.ts';
 import { record } from './openapi.ts';
 
-const ROUNDS = 20;
+const ROUNDS = budget(8, 20);
 const WORKERS = 6;
 
 /** A server as its client knows it. */

@@ -1,4 +1,4 @@
-/** What the packages of vmwright share. Knows no Kubernetes, no vCenter and no VM. */
+/** Building blocks shared by all vmwright packages. Independent of Kubernetes, vCenter and VMs. */
 export { Deadline } from './async/deadline.ts';
 export { JoinedSignal } from './async/joined-signal.ts';
 export { unlessAborted } from './async/unless-aborted.ts';

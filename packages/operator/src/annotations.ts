@@ -1,19 +1,19 @@
 import type { KubeObject } from '@vmwright/runtime';
 
-/* What users say about an object of any kind, beside its spec. */
+/* Annotations that users set on objects of every kind. */
 
 const PAUSED = 'vmwright.dev/paused';
 const DELETION_POLICY = 'vmwright.dev/deletion-policy';
 
-/** `"true"`: what was lost outside is made anew. */
+/** `"true"` replaces a lost or failed machine. */
 export const RECREATE = 'vmwright.dev/recreate';
 
-/** Whether it is to be left as it is, for the time being. */
+/** Whether the operator observes the object and changes nothing. */
 export function isPaused({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[PAUSED] === 'true';
 }
 
-/** Why an object is paused and how to resume it, for its condition Paused; undefined where it is not paused. */
+/** Returns reason and message of the condition Paused; undefined if the object is not paused. */
 export function pauseOf(
   object: KubeObject,
 ): { readonly reason: string; readonly message: string } | undefined {
@@ -24,13 +24,14 @@ export function pauseOf(
   return { reason: 'Annotation', message };
 }
 
+/** Whether a lost or failed machine of the object is replaced. */
 export function mayRecreate({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[RECREATE] === 'true';
 }
 
 const REPLACE = 'vmwright.dev/replace';
 
-/** Which machines a person wants replaced: names or slots, separated by commas. Each text is a request of its own. */
+/** Returns the machines to replace: names or slots, separated by commas. Each new value is a new request. */
 export function replaceRequestOf({ metadata }: KubeObject): string | undefined {
   const request = metadata.annotations?.[REPLACE]?.trim();
   return request === '' ? undefined : request;
@@ -39,7 +40,7 @@ export function replaceRequestOf({ metadata }: KubeObject): string | undefined {
 /** Whether external resources are deleted with the object, or kept and no longer managed. */
 export type DeletionPolicy = 'Delete' | 'Orphan';
 
-/** @returns a problem for the status if the value is unknown; nothing is deleted then */
+/** Returns the deletion policy, or a problem for the status if the value is unknown; then nothing is deleted. */
 export function deletionPolicyOf({ metadata }: KubeObject): DeletionPolicy | { readonly problem: string } {
   const policy = metadata.annotations?.[DELETION_POLICY] ?? 'Delete';
   if (policy === 'Delete' || policy === 'Orphan') return policy;

@@ -6,21 +6,22 @@ import { exponentialBuckets, type Registry, type World } from '@vmwright/runtime
 import type { CloudSettings } from './settings/cloud.ts';
 import { SettingsError } from './settings/values.ts';
 
-/** The way to the private cloud, with metrics of what is asked of it. @throws SettingsError */
+/** Returns a client of the private cloud that records metrics. @throws SettingsError */
 export async function connectCloud(
   world: World,
   { url, apiKey, ca, timeoutMs }: CloudSettings,
   registry: Registry,
 ): Promise<CloudClient> {
-  // Read once at the start, so that what is wrong is told then; and anew for each use, since both may be replaced.
+  // Key and certificates are read here, so that errors end the program at its start, and again for each use, since the
+  // files may be replaced.
   if (ca !== undefined)
     try {
       new X509Certificate(await readFile(ca));
     } catch (cause) {
-      const sentence = `CLOUD_CA names ${ca}, which cannot be read as certificates (PEM)`;
-      throw new SettingsError(sentence, { cause });
+      const message = `CLOUD_CA names ${ca}, which cannot be read as certificates (PEM)`;
+      throw new SettingsError(message, { cause });
     }
-  const key = typeof apiKey === 'string' ? apiKey : () => keyIn(apiKey.file);
+  const key = typeof apiKey === 'string' ? apiKey : () => readKey(apiKey.file);
   if (typeof key === 'function') key();
   const requests = registry.counter({
     name: 'vmwright_cloud_requests_total',
@@ -29,7 +30,7 @@ export async function connectCloud(
   });
   const duration = registry.histogram({
     name: 'vmwright_cloud_request_duration_seconds',
-    help: 'How long the private cloud takes to answer.',
+    help: 'Duration of requests to the private cloud.',
     labels: ['method', 'route'],
     buckets: exponentialBuckets(0.001, 2, 15),
   });
@@ -49,17 +50,17 @@ export async function connectCloud(
   });
 }
 
-/** @throws SettingsError */
-function keyIn(file: string): string {
+/** Reads the API key. @throws SettingsError if the file is unreadable or holds no key */
+function readKey(file: string): string {
   let key: string;
   try {
     key = readFileSync(file, 'utf8').trim();
   } catch (cause) {
     throw new SettingsError(`CLOUD_API_KEY_FILE names ${file}, which cannot be read`, { cause });
   }
-  // Of what the transport refuses as a header nobody would learn that it is the key.
+  // The transport would reject these characters in a header, with an error that does not mention the key.
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new SettingsError(
-    `CLOUD_API_KEY_FILE names ${file}, which is empty, or has a space, a line break or a letter in it that no key has`,
+    `CLOUD_API_KEY_FILE names ${file}, which is empty or contains characters that a key cannot have; use printable ASCII characters without spaces`,
   );
 }

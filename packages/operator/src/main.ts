@@ -13,7 +13,7 @@ import { manifests } from './manifests.ts';
 import { runOperator } from './operator.ts';
 import { listOrphans, orphanTable } from './orphans.ts';
 import { settingsFrom } from './settings/settings.ts';
-import { listIn } from './settings/values.ts';
+import { parseList } from './settings/values.ts';
 
 const USAGE = `vmwright: Kubernetes operator for virtual machines on vSphere and in a private cloud
 
@@ -53,10 +53,10 @@ try {
       });
       const { crds, rbac, webhooks, networkPolicies } = manifests({
         namespace: values.namespace,
-        namespaces: listIn(values.namespaces),
+        namespaces: parseList(values.namespaces),
         webhookUrl: values['webhook-url'],
         injectCaFrom: values['inject-ca-from'] || undefined,
-        apiServers: listIn(values['api-servers']),
+        apiServers: parseList(values['api-servers']),
       });
       console.log(await manifestYaml([...crds, ...rbac, ...webhooks, ...networkPolicies]));
       break;

@@ -20,26 +20,26 @@ export function kstatusOf(object: KubeObject): KStatus {
   if (statusOf('Reconciling') === 'True') return 'InProgress';
   if (statusOf('Stalled') === 'True') return 'Failed';
   const ready = statusOf('Ready');
-  // Without any of these fields kstatus takes an object for current: one that nobody has looked at yet must not be so.
+  // Without any of these fields kstatus reports Current, hence the default of observedGeneration in our schemas.
   return ready === undefined || ready === 'True' ? 'Current' : 'InProgress';
 }
 
-/** The statuses of an object's life, without repetitions in a row: what Flux or Argo CD would have shown, in order. */
+/** Returns what Flux or Argo CD would have shown for these versions of an object, in order and without repetitions. */
 export function kstatusLife(versions: readonly KubeObject[]): readonly KStatus[] {
   const all = versions.map(kstatusOf);
   return all.filter((status, index) => status !== all[index - 1]);
 }
 
-/** Every version of one object, from before its creation on. */
+/** Every version of one object, from its creation on. */
 export interface Life extends Disposable {
-  /** In the order of the watch; the last one of a deleted object is in it too. */
+  /** In the order of the watch, including the last version of a deleted object. */
   readonly versions: readonly KubeObject[];
-  /** Resolves when the object is gone. */
+  /** Resolves when the object is deleted. */
   readonly gone: Promise<void>;
 }
 
 /**
- * Records every version of an object that does not exist yet, by a watch from the present resource version on.
+ * Records every version of an object that does not exist yet, by a watch that starts now.
  * @param path of the object: `/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/vms/sample`
  */
 export async function recordLife({ api }: Pick<Cluster, 'api'>, path: string): Promise<Life> {
@@ -58,7 +58,7 @@ export async function recordLife({ api }: Pick<Cluster, 'api'>, path: string): P
       versions.push(object);
       if (type === 'DELETED') return;
     }
-    throw new Error(`the watch of ${path} has ended before the object was gone`);
+    throw new Error(`the watch of ${path} ended before the object was deleted`);
   };
   const gone = follow().catch((error: unknown) => {
     if (!stop.signal.aborted) throw error;

@@ -2,94 +2,94 @@ import { condition, field, type KubeObject } from '@vmwright/testbed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { install, type WithCloud } from './with-cloud.ts';
 
-/** Of the cloud: whether each machine that it starts fails, or none. */
+/** Configuration of the cloud. @param failureProbability 1: every machine fails to start */
 const config = (failureProbability: number, bootMs = 50) => ({
   observeEveryMs: 20,
   simulated: { bootMs: { min: bootMs, max: bootMs }, stopMs: { min: 20, max: 60 }, failureProbability },
 });
 
-let it: WithCloud;
+let env: WithCloud;
 beforeAll(async () => {
-  it = await install({
+  env = await install({
     args: ['--vm-refresh=1s', '--vm-sweep=5s', '--vm-unknown-after=4s'],
     cloud: { config: config(1), faults: true },
   });
 }, 120_000);
-afterAll(() => it?.[Symbol.asyncDispose]());
+afterAll(() => env?.[Symbol.asyncDispose]());
 
 const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
-const madeAnewAt = (vm: KubeObject) => Date.parse(String(status(vm, 'recreatedAt')));
+const recreatedAt = (vm: KubeObject) => Date.parse(String(status(vm, 'recreatedAt')));
 const NO_DELETES = { errorRate: 1, routes: ['deleteServer'], seed: 1 };
 const WHY = 'The machine has failed (simulated boot failure).';
 
-test('a machine that has failed and cannot be removed for another is told so', async () => {
-  await it.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(NO_DELETES) });
-  await it.vm('stuck', 'vmstuck', { 'vmwright.dev/recreate': 'true' });
-  const told = await it.until('stuck', (vm) => condition(vm, 'Ready') === 'Unknown');
-  expect(told.status).toMatchObject({
+test('an error of the cloud is reported once when a failed machine cannot be deleted', async () => {
+  await env.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(NO_DELETES) });
+  await env.vm('stuck', 'vmstuck', { 'vmwright.dev/recreate': 'true' });
+  const stuck = await env.until('stuck', (vm) => condition(vm, 'Ready') === 'Unknown');
+  expect(stuck.status).toMatchObject({
     opStatus: 'Unknown',
     msg: 'The cloud answers with a server error (HTTP 5xx); retrying automatically',
   });
-  // Told once, however often it is tried.
-  const attempts = Number(status(told, 'attempts'));
-  const tried = await it.until('stuck', (vm) => Number(status(vm, 'attempts')) > attempts + 1);
-  expect(tried.status).toMatchObject({ opStatus: 'Unknown', conditions: status(told, 'conditions') });
-  await it.cloud.fetch('/faults', { method: 'DELETE' });
-  await it.until('stuck', (vm) => Number(status(vm, 'recreations')) > 0);
-  await it.kubectl('delete', 'vms.samplecontroller.k8s.io', 'stuck');
+  // Retries change nothing but the number of attempts.
+  const attempts = Number(status(stuck, 'attempts'));
+  const tried = await env.until('stuck', (vm) => Number(status(vm, 'attempts')) > attempts + 1);
+  expect(tried.status).toMatchObject({ opStatus: 'Unknown', conditions: status(stuck, 'conditions') });
+  await env.cloud.fetch('/faults', { method: 'DELETE' });
+  await env.until('stuck', (vm) => Number(status(vm, 'recreations')) > 0);
+  await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'stuck');
 });
 
-test('one that is not ours any more stays, which is told; another is made when it is gone', async () => {
-  await it.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(NO_DELETES) });
-  await it.vm('taken', 'vmtaken', { 'vmwright.dev/recreate': 'true' });
-  const failed = await it.until('taken', (vm) => condition(vm, 'Ready') === 'Unknown');
+test('a failed machine without ownership label stays and is replaced once it is deleted in the cloud', async () => {
+  await env.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(NO_DELETES) });
+  await env.vm('taken', 'vmtaken', { 'vmwright.dev/recreate': 'true' });
+  const failed = await env.until('taken', (vm) => condition(vm, 'Ready') === 'Unknown');
   const id = String(status(failed, 'vmId'));
-  await it.client.relabel(id, { 'vmwright.dev/uid': null });
-  const told = await it.until('taken', (vm) => status(vm, 'opStatus') === 'Failed');
-  expect(status(told, 'msg')).toBe(
+  await env.client.relabel(id, { 'vmwright.dev/uid': null });
+  const unlabelled = await env.until('taken', (vm) => status(vm, 'opStatus') === 'Failed');
+  expect(status(unlabelled, 'msg')).toBe(
     `${WHY} The operator does not remove it, because its label vmwright.dev/uid is gone: delete it in the cloud to get a new machine`,
   );
-  await it.cloud.fetch('/faults', { method: 'DELETE' });
-  await it.client.delete(id);
-  const anew = await it.until('taken', (vm) => status(vm, 'recreations') === 1);
-  expect(status(anew, 'vmId')).not.toBe(id);
-  await it.kubectl('delete', 'vms.samplecontroller.k8s.io', 'taken');
+  await env.cloud.fetch('/faults', { method: 'DELETE' });
+  await env.client.delete(id);
+  const replaced = await env.until('taken', (vm) => status(vm, 'recreations') === 1);
+  expect(status(replaced, 'vmId')).not.toBe(id);
+  await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'taken');
 });
 
-test('a machine that fails stays for who wants to see why; another is made where that is asked for, ever later', async () => {
-  await it.vm('kept', 'vmkept');
-  await it.vm('replaced', 'vmreplaced', { 'vmwright.dev/recreate': 'true' });
-  const kept = await it.until('kept', (vm) => status(vm, 'opStatus') === 'Failed');
+test('a failed machine is kept, or replaced with the annotation after a growing pause', async () => {
+  await env.vm('kept', 'vmkept');
+  await env.vm('replaced', 'vmreplaced', { 'vmwright.dev/recreate': 'true' });
+  const kept = await env.until('kept', (vm) => status(vm, 'opStatus') === 'Failed');
   expect(status(kept, 'msg')).toBe(
     `${WHY} Delete the VM, or annotate it with vmwright.dev/recreate=true to get a new machine`,
   );
   expect(condition(kept, 'Ready')).toBe('False');
 
   const waits = `${WHY} A new machine is created, at least 10 s after the last one`;
-  const waiting = await it.until('replaced', (vm) => status(vm, 'msg') === waits);
+  const waiting = await env.until('replaced', (vm) => status(vm, 'msg') === waits);
   expect(waiting.status).toMatchObject({ opStatus: 'Failed', recreations: 1 });
-  const third = await it.until('replaced', (vm) => status(vm, 'recreations') === 2);
-  expect(madeAnewAt(third) - madeAnewAt(waiting)).toBeGreaterThanOrEqual(10_000);
+  const third = await env.until('replaced', (vm) => status(vm, 'recreations') === 2);
+  expect(recreatedAt(third) - recreatedAt(waiting)).toBeGreaterThanOrEqual(10_000);
 
-  await it.cloud.reconfigure(config(0));
-  const mended = await it.until('replaced', isRunning);
-  expect(status(mended, 'recreations')).toBeLessThanOrEqual(3);
-  const names = (await it.servers()).map(({ name }) => name).sort();
+  await env.cloud.reconfigure(config(0));
+  const repaired = await env.until('replaced', isRunning);
+  expect(status(repaired, 'recreations')).toBeLessThanOrEqual(3);
+  const names = (await env.servers()).map(({ name }) => name).sort();
   expect(names).toEqual(['vmkept', 'vmreplaced']);
-  expect((await it.servers()).map(({ id }) => id)).toContain(status(kept, 'vmId'));
-  await it.kubectl('annotate', 'vms.samplecontroller.k8s.io', 'kept', 'vmwright.dev/recreate=true');
-  await it.until('kept', isRunning);
+  expect((await env.servers()).map(({ id }) => id)).toContain(status(kept, 'vmId'));
+  await env.kubectl('annotate', 'vms.samplecontroller.k8s.io', 'kept', 'vmwright.dev/recreate=true');
+  await env.until('kept', isRunning);
 });
 
-test('while the cloud is away, nobody says that it is making a machine', async () => {
-  await it.cloud.reconfigure(config(0, 3_600_000));
-  await it.vm('made', 'vmmade');
-  const made = await it.until('made', (vm) => status(vm, 'vmId') !== undefined);
+test('a machine that is being created is Unknown while the cloud is down', async () => {
+  await env.cloud.reconfigure(config(0, 3_600_000));
+  await env.vm('made', 'vmmade');
+  const made = await env.until('made', (vm) => status(vm, 'vmId') !== undefined);
   expect(status(made, 'opStatus')).toBe('New');
-  await it.cloud.part.kill();
-  const told = await it.until('made', (vm) => status(vm, 'opStatus') === 'Unknown');
-  expect(status(told, 'msg')).toBe('The cloud does not answer; retrying automatically');
-  await it.cloud.part.start();
-  await it.until('made', (vm) => status(vm, 'opStatus') === 'New');
+  await env.cloud.part.kill();
+  const unknown = await env.until('made', (vm) => status(vm, 'opStatus') === 'Unknown');
+  expect(status(unknown, 'msg')).toBe('The cloud does not answer; retrying automatically');
+  await env.cloud.part.start();
+  await env.until('made', (vm) => status(vm, 'opStatus') === 'New');
 });

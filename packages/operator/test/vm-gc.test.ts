@@ -28,8 +28,7 @@ test('garbage collection deletes a server that was created after its VM was dele
 
 test('garbage collection keeps and reports every server of a cluster that was rebuilt without its objects', async () => {
   await using env = await install({ args: ARGS });
-  // Also the machines of a production cluster, to the operator of a copy of it that is used for a drill: it creates them
-  // while this one watches, so they are young.
+  // The same holds for an operator of a copy of a production cluster: production creates machines while it watches.
   const kept = await Promise.all(
     Array.from({ length: 10 }, (_, n) =>
       env.client.create(
@@ -74,7 +73,7 @@ test('garbage collection keeps and reports the server of a VM that is missing af
   expect(ids(await env.servers())).toEqual(before);
 }, 180_000);
 
-/** Waits until so many orphans are reported, and one that may be deleted has been: by then all would have been. */
+/** Waits until this many orphans are reported, and a late create has been collected: others would have been too. */
 async function reported(env: WithCloud, orphans: number): Promise<void> {
   await gauge(env, orphans);
   const reports = async () => (await readFile(env.operator.log, 'utf8')).match(/"ids":\[[^\]]*\]/g) ?? [];
@@ -85,13 +84,13 @@ async function reported(env: WithCloud, orphans: number): Promise<void> {
   await gauge(env, orphans);
 }
 
-/** Waits until so many servers are without a VM, by the operator's own metrics. */
+/** Waits until the operator's metric counts this many servers without a VM. */
 async function gauge(env: WithCloud, orphans: number): Promise<void> {
   const read = async () => /^vmwright_vm_orphans (\d+)$/m.exec(await env.metrics(env.operator))?.[1];
   await expect.poll(read, { timeout: 60_000 }).toBe(String(orphans));
 }
 
-/** Creates a server for a VM that is deleted, as a request that was on its way does. */
+/** Creates a server for a deleted VM, as a create request that was in flight does. */
 async function lateCreate(env: WithCloud, name: string): Promise<void> {
   const { metadata } = await env.vm(name, name);
   await env.until(name, isRunning);

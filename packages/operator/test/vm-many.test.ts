@@ -3,11 +3,11 @@ import { expect, test } from 'vitest';
 import { install, VMS, type WithCloud } from './with-cloud.ts';
 
 const VMS_AT_ONCE = 1_000;
-/** Three for each: the webhook's check, the controller's, and the create. */
+/** The webhook's name check, the controller's name check, and the create. */
 const CALLS_EACH = 3;
 
-test(`${VMS_AT_ONCE} VMs at once, the leader killed among them: all run, with few calls, and then nobody writes`, async () => {
-  await using it = await install({
+test(`${VMS_AT_ONCE} VMs created at once all run after the leader is killed, with few cloud requests and no writes when idle`, async () => {
+  await using env = await install({
     args: [
       '--vm-refresh=1s',
       '--leader-elect-lease-duration=3s',
@@ -21,37 +21,37 @@ test(`${VMS_AT_ONCE} VMs at once, the leader killed among them: all run, with fe
       },
     },
   });
-  await it.replica();
+  await env.replica();
   const names = Array.from({ length: VMS_AT_ONCE }, (_, i) => `many-${i}`);
   const create = async () => {
-    for (let name = names.pop(); name !== undefined; name = names.pop()) await it.vm(name, name);
+    for (let name = names.pop(); name !== undefined; name = names.pop()) await env.vm(name, name);
   };
   await Promise.all(Array.from({ length: 16 }, create));
-  expect(await it.leads(it.operator)).toBe(true);
-  await it.operator.kill(); // the other takes over in the middle
-  expect(await running(it)).toBeLessThan(VMS_AT_ONCE);
-  await expect.poll(() => running(it), { timeout: 120_000, interval: 500 }).toBe(VMS_AT_ONCE);
-  const servers = await it.servers();
+  expect(await env.leads(env.operator)).toBe(true);
+  await env.operator.kill(); // the other replica takes over while machines are created
+  expect(await running(env)).toBeLessThan(VMS_AT_ONCE);
+  await expect.poll(() => running(env), { timeout: 120_000, interval: 500 }).toBe(VMS_AT_ONCE);
+  const servers = await env.servers();
   expect(new Set(servers.map(({ labels }) => labels['vmwright.dev/uid'])).size).toBe(VMS_AT_ONCE);
   expect(servers).toHaveLength(VMS_AT_ONCE);
 
-  const calls = await cloudCalls(it);
-  // What was under way when the leader was killed is asked for again by the next.
-  const again = 100;
+  const calls = await cloudCalls(env);
+  // Requests that were in flight when the leader was killed are repeated by the next one.
+  const repeated = 100;
   expect((calls.get('/check/{name}') ?? 0) + (calls.get('POST /servers') ?? 0)).toBeLessThanOrEqual(
-    CALLS_EACH * VMS_AT_ONCE + again,
+    CALLS_EACH * VMS_AT_ONCE + repeated,
   );
-  expect(calls.get('/servers/{id}') ?? 0).toBeLessThanOrEqual(again);
+  expect(calls.get('/servers/{id}') ?? 0).toBeLessThanOrEqual(repeated);
 
   expect(calls.get('POST /servers')).toBeGreaterThanOrEqual(VMS_AT_ONCE);
 
   const lists = calls.get('GET /servers') ?? 0;
-  const before = await writes(it);
+  const before = await writes(env);
   expect(before).toBeGreaterThan(3 * VMS_AT_ONCE);
   await expect
-    .poll(async () => (await cloudCalls(it)).get('GET /servers') ?? 0, { timeout: 60_000 })
+    .poll(async () => (await cloudCalls(env)).get('GET /servers') ?? 0, { timeout: 60_000 })
     .toBeGreaterThan(lists + 5);
-  expect(await writes(it)).toBe(before);
+  expect(await writes(env)).toBe(before);
 }, 300_000);
 
 async function running({ controlPlane }: WithCloud): Promise<number> {
@@ -59,7 +59,7 @@ async function running({ controlPlane }: WithCloud): Promise<number> {
   return vms.filter((vm) => field(vm, 'status', 'opStatus') === 'Running').length;
 }
 
-/** How often each route was asked for, by the cloud's own count. */
+/** Returns the number of requests per route, from the cloud's metrics. */
 async function cloudCalls({ cloud }: WithCloud): Promise<ReadonlyMap<string, number>> {
   const text = await (await cloud.fetch('/metrics')).text();
   const calls = new Map<string, number>();
@@ -74,7 +74,7 @@ async function cloudCalls({ cloud }: WithCloud): Promise<ReadonlyMap<string, num
   return calls;
 }
 
-/** How often VMs were written, by the API server's own count. */
+/** Returns the number of writes of VMs, from the API server's metrics. */
 async function writes({ controlPlane }: WithCloud): Promise<number> {
   const text = await controlPlane.cluster.api.text('/metrics');
   let sum = 0;

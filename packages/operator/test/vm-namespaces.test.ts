@@ -19,7 +19,7 @@ import { install, type WithCloud } from './with-cloud.ts';
 
 const QUICK = ['--vm-refresh=1s', '--vm-sweep=1s', '--cloud-timeout=2s'];
 
-/** The command that frees a namespace. */
+/** The documented command that lets a Terminating namespace go. */
 const RESCUE = /kubectl create clusterrolebinding vmwright-rescue [^\n`]+/;
 
 const vmsIn = (namespace: string) => `/apis/samplecontroller.k8s.io/v1alpha1/namespaces/${namespace}/vms`;
@@ -36,29 +36,29 @@ const conditionOf = (vm: KubeObject, type: string): unknown =>
 const isAccepted = (vm: KubeObject) => field(conditionOf(vm, 'NameAccepted'), 'status');
 
 describe('with all namespaces', () => {
-  let it: WithCloud;
+  let env: WithCloud;
   let cluster: Cluster;
   beforeAll(async () => {
-    it = await install({ args: QUICK, cloud: { faults: true } });
-    cluster = it.controlPlane.cluster;
+    env = await install({ args: QUICK, cloud: { faults: true } });
+    cluster = env.controlPlane.cluster;
   }, 120_000);
-  afterAll(() => it?.[Symbol.asyncDispose]());
+  afterAll(() => env?.[Symbol.asyncDispose]());
 
   const create = (namespace: string, name: string, vmname: string) =>
     cluster.api.create(vmsIn(namespace), bodyOf(name, vmname));
   const until = (namespace: string, name: string, is: (vm: KubeObject) => boolean) =>
     cluster.waitFor(`${vmsIn(namespace)}/${name}`, is);
   const named = async (...names: readonly string[]) =>
-    (await it.servers()).filter(({ name }) => names.includes(name));
+    (await env.servers()).filter(({ name }) => names.includes(name));
 
-  test('a namespace that is deleted goes with its VMs and their machines, and with no other', async () => {
+  test('deleting a namespace deletes its VMs and their machines, and no others', async () => {
     await cluster.kubectl(['create', 'namespace', 'doomed']);
     const names = ['vmdoomed-1', 'vmdoomed-2', 'vmdoomed-3'];
     await Promise.all(names.map((name) => create('doomed', name, name)));
     await create('default', 'outsider', 'vmoutsider');
     await Promise.all(names.map((name) => until('doomed', name, isRunning)));
     const vmId = status(await until('default', 'outsider', isRunning), 'vmId');
-    // And some that are on their way when it begins: let in, and no machine yet.
+    // VMs that are admitted and have no machine yet when the deletion begins.
     {
       await using _ = await failingCreates();
       await create('doomed', 'vmdoomed-unmade', 'vmdoomed-unmade');
@@ -73,27 +73,27 @@ describe('with all namespaces', () => {
     expect(outsider.status).toMatchObject({ opStatus: 'Running', vmId });
   });
 
-  describe('two VMs of one name', () => {
+  describe('two VMs with the same vmname', () => {
     const manifest = (namespace: string, name: string, vmname: string) =>
       `apiVersion: samplecontroller.k8s.io/v1alpha1\nkind: VM\nmetadata: {name: ${name}, namespace: ${namespace}}\nspec: {vmname: ${vmname}}\n`;
     const takenElsewhere = (vmname: string) =>
       `The name "${vmname}" is already used by a VM in another namespace. Choose another vmname`;
     beforeAll(() => cluster.kubectl(['create', 'namespace', 'elsewhere']));
 
-    test('the second is refused with a sentence, in whatever namespace it is', async () => {
+    test('the second one is rejected with a message, in every namespace', async () => {
       await create('default', 'first', 'vmtaken');
       const vmId = status(await until('default', 'first', isRunning), 'vmId');
       const denied = 'admission webhook "validate.v1alpha1.vms.samplecontroller.k8s.io" denied the request: ';
-      expect(await it.refused(manifest('default', 'second', 'vmtaken'))).toContain(
+      expect(await env.refused(manifest('default', 'second', 'vmtaken'))).toContain(
         `${denied}The name "vmtaken" is already used by the VM "first" in this namespace. Choose another vmname, or delete that VM`,
       );
-      const elsewhere = await it.refused(manifest('elsewhere', 'second', 'vmtaken'));
+      const elsewhere = await env.refused(manifest('elsewhere', 'second', 'vmtaken'));
       expect(elsewhere).toContain(`${denied}${takenElsewhere('vmtaken')}`);
       expect(elsewhere).not.toContain('first');
       expect(await named('vmtaken')).toMatchObject([{ id: vmId }]);
     });
 
-    test('let in before either had a machine, one gets it; the other says so, and gets the name when that is free', async () => {
+    test('that are admitted before either has a machine: one gets it, the other reports the name as taken until it is free', async () => {
       const spaces = ['default', 'elsewhere'];
       {
         await using _ = await failingCreates();
@@ -116,9 +116,9 @@ describe('with all namespaces', () => {
 
       await cluster.api.delete(`${vmsIn(winner.metadata.namespace ?? '')}/twin`);
       await cluster.waitForGone(`${vmsIn(winner.metadata.namespace ?? '')}/twin`);
-      // Asked again after five minutes, or when somebody touches it.
+      // Checked again after five minutes, or when the object changes.
       const its = loser.metadata.namespace ?? '';
-      await it.kubectl('-n', its, 'annotate', 'vms.samplecontroller.k8s.io', 'twin', 'touched=yes');
+      await env.kubectl('-n', its, 'annotate', 'vms.samplecontroller.k8s.io', 'twin', 'touched=yes');
       const made = await until(its, 'twin', isRunning);
       expect(isAccepted(made)).toBe('True');
       expect(status(made, 'vmId')).not.toBe(vmId);
@@ -127,13 +127,13 @@ describe('with all namespaces', () => {
       ]);
     });
 
-    test('created at the same moment, one gets the machine and the other is refused or says so', async () => {
+    test('that are created at the same time: one gets the machine, the other is rejected or reports the name as taken', async () => {
       const names = Array.from({ length: 10 }, (_, index) => `pair-${index}`);
-      const asked = names.flatMap((name) =>
+      const pairs = names.flatMap((name) =>
         ['default', 'elsewhere'].map((namespace) => ({ name, namespace })),
       );
       const answers = await Promise.allSettled(
-        asked.map(({ name, namespace }) => create(namespace, name, `vm${name}`)),
+        pairs.map(({ name, namespace }) => create(namespace, name, `vm${name}`)),
       );
       const refused = answers.flatMap((each) => (each.status === 'rejected' ? [String(each.reason)] : []));
       for (const reason of refused)
@@ -155,13 +155,13 @@ describe('with all namespaces', () => {
     });
   });
 
-  /** The cloud fails all creates until it is disposed of. */
+  /** Makes the cloud fail all creates until disposed. */
   async function failingCreates(): Promise<AsyncDisposable> {
     const faults = { errorRate: 1, routes: ['createServer'], seed: 1 };
-    const answer = await it.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(faults) });
+    const answer = await env.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(faults) });
     expect(answer.status).toBeLessThan(300);
     return {
-      [Symbol.asyncDispose]: async () => void (await it.cloud.fetch('/faults', { method: 'DELETE' })),
+      [Symbol.asyncDispose]: async () => void (await env.cloud.fetch('/faults', { method: 'DELETE' })),
     };
   }
 });
@@ -196,7 +196,7 @@ describe('with --namespaces', () => {
     for await (const page of client.list()) all.push(...page);
     return all;
   };
-  /** A server with our labels that is created past the operator; by default for a VM that never existed. */
+  /** Creates a server with ownership labels without the operator; by default for a VM that never existed. */
   const machineFor = async (namespace: string, uid = '00000000-0000-4000-8000-000000000000') => {
     const { metadata } = await cluster.api.get('/api/v1/namespaces/kube-system');
     const labels = {
@@ -208,7 +208,7 @@ describe('with --namespaces', () => {
     const name = `vmorphan-${namespace}-${uid.slice(0, 8)}`;
     return (await client.create({ name, labels }, undefined)).id;
   };
-  /** One that is made for a VM that is deleted, as a request that was on its way does. */
+  /** Creates a server for a deleted VM, as a create request that was in flight does. */
   const lateIn = async (namespace: string) => {
     const { metadata } = await create(namespace, 'late', `vmlate-${namespace}`);
     await until(namespace, 'late', isRunning);
@@ -222,7 +222,7 @@ describe('with --namespaces', () => {
       })
       .toEqual([]);
 
-  test('it may see VMs in these only', async () => {
+  test('the operator may list VMs in these namespaces only', async () => {
     const may = async (namespace: string) => {
       const as = `--as=system:serviceaccount:${SYSTEM}:vmwright`;
       const question = ['auth', 'can-i', 'list', 'vms.samplecontroller.k8s.io', as];
@@ -231,11 +231,11 @@ describe('with --namespaces', () => {
     expect(await Promise.all(['a', 'b', 'c', SYSTEM].map(may))).toEqual(['yes', 'yes', 'no', 'no']);
   });
 
-  test('VMs in these run; one in another is not even asked about, and left alone', async () => {
+  test('VMs in these namespaces run; the operator ignores VMs in others', async () => {
     await expect(create('a', 'refused', 'vmforbidden')).rejects.toThrow(
       'The name "vmforbidden" is prohibited.',
     );
-    await create('c', 'foreign', 'vmforbidden'); // nobody has asked the cloud about it
+    await create('c', 'foreign', 'vmforbidden'); // its name was not checked
     await create('c', 'unseen', 'vmunseen');
     for (const namespace of ['a', 'b']) {
       await create(namespace, 'seen', `vmseen-${namespace}`);
@@ -245,7 +245,7 @@ describe('with --namespaces', () => {
     const foreign = await cluster.api.list(vmsIn('c'));
     expect(foreign.map(({ metadata }) => metadata.name)).toEqual(['foreign', 'unseen']);
     for (const vm of foreign) {
-      expect(vm.status).toEqual({ observedGeneration: -1 }); // as the API server has filled it in
+      expect(vm.status).toEqual({ observedGeneration: -1 }); // the default
       expect(vm.metadata).not.toHaveProperty('finalizers');
     }
     expect((await servers()).map(({ name }) => name).toSorted()).toEqual(['vmseen-a', 'vmseen-b']);
@@ -253,17 +253,17 @@ describe('with --namespaces', () => {
     expect((await servers()).map(({ name }) => name)).toEqual(['vmseen-b']);
   });
 
-  test('machines that were created late are collected in these namespaces; none is in others, whether its VM exists or not', async () => {
+  test('machines that were created late are collected in these namespaces, and none in others', async () => {
     const there = await create('c', 'there', 'vmthere');
     const elsewhere = [await machineFor('c'), await machineFor('c', there.metadata.uid)];
-    // Made later, so that the run which collects these has listed the others, too.
+    // Created later, so that the run that collects them has listed the others too.
     const ours = [await lateIn('a'), await lateIn('b')];
     await untilGone(...ours);
     const left = (await servers()).map(({ id }) => id);
     expect(left).toEqual(expect.arrayContaining(elsewhere));
   });
 
-  test('one of them that is deleted with a VM in it is stuck without its RoleBinding, holds up no other, not after a restart either, and is freed by a binding', async () => {
+  test('a deleted namespace with a VM is stuck without its RoleBinding, does not affect others even after a restart, and is freed by a ClusterRoleBinding', async () => {
     const LONG = { timeoutMs: 150_000 };
     const { uid } = (await create('b', 'doomed', 'vmdoomed')).metadata;
     const vmId = status(await until('b', 'doomed', isRunning), 'vmId');
@@ -274,17 +274,17 @@ describe('with --namespaces', () => {
     const isForbidden = async () =>
       /PATCH \S*\/namespaces\/b\/vms\/doomed: .* is forbidden/.test(await log());
     await expect.poll(isForbidden, { timeout: 60_000 }).toBe(true);
-    await create('a', 'meanwhile', 'vmmeanwhile');
-    await until('a', 'meanwhile', isRunning);
+    await create('a', 'unaffected', 'vmunaffected');
+    await until('a', 'unaffected', isRunning);
 
     await operator.kill();
-    await operator.start(); // which waits until it is ready
+    await operator.start(); // resolves when the operator is ready
     await create('a', 'restarted', 'vmrestarted');
     await until('a', 'restarted', isRunning);
     const port = /"msg":"serving metrics[^\n]*"port":(\d+)/.exec(await log())?.[1];
     const readiness = await (await fetch(`http://127.0.0.1:${port}/readyz?verbose`)).text();
     expect(readiness).toContain('[+]caches ok: without vms.samplecontroller.k8s.io in b\n');
-    // Whether VMs of b exist is unknown here; what was created late in a is collected all the same.
+    // The operator cannot know whether VMs of b exist; late creates in a are collected nevertheless.
     const unjudged = await machineFor('b', uid);
     await untilGone(await lateIn('a'));
     expect((await servers()).map(({ id }) => id)).toContain(unjudged);
@@ -299,7 +299,7 @@ describe('with --namespaces', () => {
     await untilGone(unjudged);
     await cluster.kubectl(['delete', 'clusterrolebinding', 'vmwright-rescue']);
     expect((await servers()).map(({ name }) => name).toSorted()).toEqual(
-      expect.arrayContaining(['vmmeanwhile', 'vmrestarted']),
+      expect.arrayContaining(['vmunaffected', 'vmrestarted']),
     );
     expect((await servers()).filter(({ labels }) => labels['vmwright.dev/namespace'] === 'b')).toEqual([]);
     await create('a', 'after', 'vmafter');
@@ -309,7 +309,7 @@ describe('with --namespaces', () => {
       'a',
       'delete',
       'vms.samplecontroller.k8s.io',
-      'meanwhile',
+      'unaffected',
       'restarted',
       'after',
     ]);

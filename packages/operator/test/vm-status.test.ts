@@ -7,7 +7,7 @@ import { install, VMS, type WithCloud } from './with-cloud.ts';
 let env: WithCloud;
 beforeAll(async () => {
   env = await install({
-    // One worker: while it waits for a cloud that hangs, nothing else of the controller gets on.
+    // One worker: while it waits for a cloud that hangs, the controller reconciles nothing else.
     args: [
       ...['--vm-refresh=1s', '--cloud-timeout=2s', '--vm-unknown-after=4s', '--vm-concurrency=1'],
       '--vm-sweep=1s',
@@ -26,11 +26,9 @@ afterAll(() => env?.[Symbol.asyncDispose]());
 const KIND = 'vms.samplecontroller.k8s.io';
 const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
-const reasonOf = (vm: KubeObject) =>
-  field(
-    [status(vm, 'conditions') ?? []].flat().find((each) => field(each, 'type') === 'Ready'),
-    'reason',
-  );
+const conditionOf = (vm: KubeObject, type: string): unknown =>
+  [status(vm, 'conditions') ?? []].flat().find((each) => field(each, 'type') === type);
+const reasonOf = (vm: KubeObject) => field(conditionOf(vm, 'Ready'), 'reason');
 const patchStatus = (name: string, patch: object) =>
   env.kubectl(
     'patch',
@@ -47,7 +45,7 @@ async function running(...names: readonly string[]): Promise<void> {
   await Promise.all(names.map((name) => env.until(name, isRunning)));
 }
 
-/** How many events of each reason there are about an object, also those that a series stands for. */
+/** Returns the number of events of each reason about an object, including the counts of event series. */
 async function eventsOf(name: string): Promise<Readonly<Record<string, number>>> {
   const list: unknown = JSON.parse(await env.kubectl('get', 'events.events.k8s.io', '-o', 'json'));
   const counts: Record<string, number> = {};
@@ -59,7 +57,7 @@ async function eventsOf(name: string): Promise<Readonly<Record<string, number>>>
   return counts;
 }
 
-/** Log lines of the operator, by message. */
+/** Returns the messages of the operator's log lines. */
 async function logged(): Promise<readonly string[]> {
   const text = await readFile(env.operator.log, 'utf8');
   return text
@@ -69,14 +67,14 @@ async function logged(): Promise<readonly string[]> {
 }
 
 describe('an outage of the cloud', () => {
-  const silences: readonly [string, string, () => Promise<AsyncDisposable>][] = [
+  const outages: readonly [string, string, () => Promise<AsyncDisposable>][] = [
     ['that hangs', 'CloudUnreachable', hangs],
     ['that answers 500', 'CloudFailing', fails],
     ['that refuses connections', 'CloudUnreachable', isDown],
   ];
 
-  test.each(silences)(
-    '%s makes Ready of every VM Unknown, with one event and one log line at its begin and at its end',
+  test.each(outages)(
+    '%s makes Ready of every VM Unknown, with one event and one log line at its start and at its end',
     async (how, reason, begin) => {
       const names = ['a', 'b', 'c'].map((name) => `${name}-${how.replaceAll(' ', '-')}`);
       await running(...names);
@@ -86,10 +84,12 @@ describe('an outage of the cloud', () => {
         for (const name of names) {
           const vm = await env.until(name, (each) => condition(each, 'Ready') === 'Unknown');
           expect([reasonOf(vm), status(vm, 'opStatus')]).toEqual([reason, 'Unknown']);
+          expect(conditionOf(vm, 'CloudAvailable')).toMatchObject({ status: 'False', reason });
         }
       }
       for (const name of names) {
-        await env.until(name, isRunning);
+        const vm = await env.until(name, isRunning);
+        expect(conditionOf(vm, 'CloudAvailable')).toMatchObject({ status: 'True', reason: 'Answering' });
         await expect
           .poll(() => eventsOf(name), { timeout: 30_000 })
           .toEqual({ Created: 1, [reason]: 1, CloudAvailable: 1 });
@@ -99,7 +99,7 @@ describe('an outage of the cloud', () => {
       expect(count('Backend unavailable; its objects are retried when it answers')).toBe(1);
       expect(count('Backend available again')).toBe(1);
       expect(count('Reconcile failed')).toBe(0);
-      expect(count('the job has failed; it comes again')).toBe(0);
+      expect(count('Job failed, retrying at the next interval')).toBe(0);
     },
     120_000,
   );
@@ -121,7 +121,7 @@ describe('an outage of the cloud', () => {
     return { [Symbol.asyncDispose]: () => env.cloud.part.start() };
   }
 
-  test('does not keep a VM from saying that it is being deleted, even while every worker waits for the cloud', async () => {
+  test('does not prevent that a deletion is reported, even while every worker waits for the cloud', async () => {
     const names = ['leaves-1', 'leaves-2', 'leaves-3'];
     await running(...names);
     const announced = names.map((name) =>
@@ -146,15 +146,15 @@ describe('an outage of the cloud', () => {
 });
 
 describe('vmId', () => {
-  test('cannot be changed or removed by whoever may write the status', async () => {
+  test('cannot be changed or removed by other clients', async () => {
     await running('fixed');
-    const sentence = 'the vmId of a machine cannot be changed or removed';
-    await expect(patchStatus('fixed', { vmId: 'another' })).rejects.toThrow(sentence);
-    await expect(patchStatus('fixed', { vmId: null })).rejects.toThrow(sentence);
+    const message = 'the vmId of a machine cannot be changed or removed';
+    await expect(patchStatus('fixed', { vmId: 'another' })).rejects.toThrow(message);
+    await expect(patchStatus('fixed', { vmId: null })).rejects.toThrow(message);
     const whole = JSON.stringify([{ op: 'remove', path: '/status' }]);
     await expect(
       env.kubectl('patch', KIND, 'fixed', '--subresource=status', '--type=json', '-p', whole),
-    ).rejects.toThrow(sentence);
+    ).rejects.toThrow(message);
   });
 
   test('that names a machine of another VM, or none, is corrected by the ownership label', async () => {
@@ -162,7 +162,7 @@ describe('vmId', () => {
     const own = status(await env.until('mine', isRunning), 'vmId');
     const other = status(await env.until('theirs', isRunning), 'vmId');
     for (const [round, wrong] of [other, 'no-such-machine'].entries()) {
-      // The counter lets it through, as an object that is older than the rule would be.
+      // The API server accepts the change because of the counter; an object older than the rule may have a wrong vmId too.
       await patchStatus('mine', { vmId: wrong, repairs: 10 * (round + 1) });
       const vm = await env.until('mine', (each) => status(each, 'vmId') === own);
       expect(status(vm, 'repairs')).toBe(10 * (round + 1) + 1);
@@ -173,7 +173,7 @@ describe('vmId', () => {
   });
 });
 
-test('a status that somebody empties or edits is restored at once', async () => {
+test('a status that another client empties or edits is restored at once', async () => {
   await running('edited');
   const restored = (vm: KubeObject) => isRunning(vm) && condition(vm, 'Ready') === 'True';
   await patchStatus('edited', { opStatus: null, msg: null, conditions: null, observedGeneration: null });
@@ -183,7 +183,7 @@ test('a status that somebody empties or edits is restored at once', async () => 
   expect(status(vm, 'msg')).toBe('The machine is running');
 });
 
-test('with a finalizer of somebody else, a VM says that its machine is deleted', async () => {
+test('a VM with a finalizer of another controller reports that its machine is deleted', async () => {
   await running('held');
   const finalizers = JSON.stringify([
     { op: 'add', path: '/metadata/finalizers/-', value: 'example.org/theirs' },
@@ -199,7 +199,7 @@ test('with a finalizer of somebody else, a VM says that its machine is deleted',
   await env.gone('held');
 });
 
-test('a VM that is paused says so, and is observed', async () => {
+test('a paused VM has the condition Paused and is observed', async () => {
   await running('rests');
   await env.kubectl('annotate', KIND, 'rests', 'vmwright.dev/paused=true');
   await env.until('rests', (vm) => condition(vm, 'Paused') === 'True');
@@ -213,8 +213,8 @@ test('a VM that is paused says so, and is observed', async () => {
   await env.gone('rests');
 });
 
-describe('kstatus, as Flux and Argo CD read it,', () => {
-  test('reports success only while the machine runs, over a whole life', async () => {
+describe('kstatus, as Flux and Argo CD read it', () => {
+  test('is Current only while the machine runs', async () => {
     using life = await recordLife(env.controlPlane.cluster, `${VMS}/lives`);
     await running('lives');
     await env.kubectl('delete', KIND, 'lives');
@@ -223,7 +223,7 @@ describe('kstatus, as Flux and Argo CD read it,', () => {
     expect(field(life.versions[0], 'status')).toEqual({ observedGeneration: -1 });
   });
 
-  test('reports a lost machine as failed, and one that is replaced as in progress', async () => {
+  test('is Failed for a lost machine and InProgress while it is replaced', async () => {
     using life = await recordLife(env.controlPlane.cluster, `${VMS}/dies`);
     await running('dies');
     const vmId = status(await env.until('dies', isRunning), 'vmId');
@@ -238,10 +238,11 @@ describe('kstatus, as Flux and Argo CD read it,', () => {
   });
 });
 
-test('kubectl explain describes spec, status and conditions in sentences that stand alone', async () => {
+test('kubectl explain describes spec, status and conditions', async () => {
   const explained = async (path: string) =>
     (await env.kubectl('explain', `${KIND}.${path}`)).replaceAll(/\s+/g, ' ');
   expect(await explained('spec')).toContain('Wanted machine of the private cloud.');
   expect(await explained('status')).toContain('Observed state of the machine, written by the operator.');
+  expect(await explained('status.conditions')).toContain('CloudAvailable: the cloud answers the operator');
   expect(await explained('status.conditions.type')).toContain('Type of the condition in CamelCase');
 });

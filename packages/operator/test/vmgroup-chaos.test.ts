@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiError, field, type KubeObject, type Part, Random } from '@vmwright/testbed';
+import { ApiError, budget, field, type KubeObject, type Part, Random } from '@vmwright/testbed';
 import { isRef, type Ref } from '@vmwright/vsphere';
 import { expect, test } from 'vitest';
 import { GROUPS, install, TEMPLATE } from './with-vcenter.ts';
 
-const ROUNDS = 100;
+const ROUNDS = budget(30, 100);
 const SEED = Number(process.env.CHAOS_SEED ?? 20261117);
 /** Number of rounds after which all faults are cleared and the state is checked. */
 const CHECK_EVERY = 10;

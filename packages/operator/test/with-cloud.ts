@@ -5,16 +5,18 @@ import { type Installed, installed } from './installed.ts';
 
 export const VMS = '/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/vms';
 
-/** The operator with a private cloud. */
+/** An installed operator with a private cloud. */
 export interface WithCloud extends Installed, AsyncDisposable {
   readonly cloud: Cloud;
+  /** Creates a VM in the namespace default. */
   vm(name: string, vmname: string, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
-  /** Waits until the object is so. */
+  /** Waits until the VM satisfies the predicate. */
   until(name: string, is: (vm: KubeObject) => boolean): Promise<KubeObject>;
+  /** Waits until the VM does not exist. */
   gone(name: string): Promise<void>;
-  /** The way to the cloud past the operator. */
+  /** Client of the cloud that bypasses the operator. */
   readonly client: CloudClient;
-  /** All of the cloud's machines. */
+  /** Returns all servers of the cloud. */
   servers(): Promise<readonly Server[]>;
 }
 

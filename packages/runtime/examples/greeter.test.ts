@@ -8,14 +8,16 @@ import { expect, onTestFinished } from 'vitest';
 
 const file = fileURLToPath(new URL('greeter.ts', import.meta.url));
 
-test('the controller of docs/runtime.md is this one, in at most 40 lines', () => {
+test('docs/runtime.md quotes the greeter example, which has at most 40 lines', () => {
   const docs = readFileSync(new URL('../../../docs/runtime.md', import.meta.url), 'utf8');
   const source = readFileSync(file, 'utf8');
   expect(docs).toContain(`\`\`\`ts\n${source}\`\`\`\n`);
   expect(source.trimEnd().split('\n').length).toBeLessThanOrEqual(40);
 });
 
-test('so is the one with webhooks and roles, and it works under those roles', async ({ cluster }) => {
+test('docs/runtime.md quotes the guarded example, which runs with its generated roles and webhooks', async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace('guarded');
   const guarded = fileURLToPath(new URL('guarded.ts', import.meta.url));
   const docs = readFileSync(new URL('../../../docs/runtime.md', import.meta.url), 'utf8');
@@ -41,8 +43,8 @@ test('so is the one with webhooks and roles, and it works under those roles', as
     metadata: { name, namespace: namespace.name },
     spec: { name },
   });
-  const refused = await cluster.tryKubectl(['apply', '-f', '-'], { input: JSON.stringify(guest('nobody')) });
-  expect(refused.stderr).toContain('denied the request: nobody cannot be a guest');
+  const denied = await cluster.tryKubectl(['apply', '-f', '-'], { input: JSON.stringify(guest('mallory')) });
+  expect(denied.stderr).toContain('denied the request: mallory is not allowed as a guest');
   await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(guest('ada')) });
   const path = `/apis/guarded.vmwright.dev/v1/namespaces/${namespace.name}/guests/ada`;
   await cluster.waitFor(path, (object) => field(object, 'status', 'welcome') === 'Welcome, ada!');
@@ -56,7 +58,7 @@ test('so is the one with webhooks and roles, and it works under those roles', as
   ]);
 });
 
-test('it works: as a program, with its CRD, until it is told to stop', async ({ cluster }) => {
+test('the greeter example runs as a program with its CRD and stops on SIGTERM', async ({ cluster }) => {
   await using namespace = await cluster.namespace('greeter');
   const crd = execFileSync(process.execPath, [file, 'crd'], { encoding: 'utf8' });
   await cluster.apply(crd);
@@ -78,8 +80,8 @@ test('it works: as a program, with its CRD, until it is told to stop', async ({ 
   await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(greeting) });
   const path = `/apis/example.vmwright.dev/v1/namespaces/${namespace.name}/greetings/first`;
   await cluster.waitFor(path, (object) => field(object, 'status', 'text') === 'Hello, World!');
-  const shown = await cluster.kubectl(['-n', namespace.name, 'get', 'greetings']);
-  expect(shown.stdout).toMatch(/^NAME +TEXT\nfirst +Hello, World!$/m);
+  const printed = await cluster.kubectl(['-n', namespace.name, 'get', 'greetings']);
+  expect(printed.stdout).toMatch(/^NAME +TEXT\nfirst +Hello, World!$/m);
   const empty = await cluster.tryKubectl(['apply', '-f', '-'], {
     input: JSON.stringify({ ...greeting, spec: { name: '' } }),
   });

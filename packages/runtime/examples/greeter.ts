@@ -14,7 +14,7 @@ const Greeting = defineKind({
   version: 'v1',
   kind: 'Greeting',
   plural: 'greetings',
-  spec: schema.object({ name: schema.string({ minLength: 1, description: 'Whom to greet' }) }),
+  spec: schema.object({ name: schema.string({ minLength: 1, description: 'Name to greet' }) }),
   status: schema.object({ text: schema.string() }),
   columns: [{ name: 'TEXT', type: 'string', jsonPath: '.status.text' }],
 });

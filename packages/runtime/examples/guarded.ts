@@ -25,7 +25,7 @@ const Guest = defineKind({
   status: schema.object({ welcome: schema.string() }),
 });
 const rules: AdmissionRules<ObjectOf<typeof Guest>> = {
-  validate: ({ spec }) => (spec.name === 'nobody' ? deny('nobody cannot be a guest') : allow()),
+  validate: ({ spec }) => (spec.name === 'mallory' ? deny('mallory is not allowed as a guest') : allow()),
 };
 const [name, namespace, port] = [
   'guarded',

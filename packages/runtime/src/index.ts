@@ -160,7 +160,7 @@ export {
   admission,
 } from './webhook/admission.ts';
 export type { AdmissionReview } from './webhook/admission-review.ts';
-export type { CertificateOptions } from './webhook/certificates/keeper.ts';
+export type { CertificateOptions } from './webhook/certificates/issuer.ts';
 export type { Lifetimes } from './webhook/certificates/plan.ts';
 export {
   type AnyDeclaredKind,

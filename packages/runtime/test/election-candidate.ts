@@ -5,9 +5,9 @@ import { LeaderElection } from '../src/election/leader-election.ts';
 import { connect } from './connect.ts';
 
 /*
- * A process that stands for election and, while it leads, acts every few milliseconds. A line on its standard output
- * for each thing that happens, with the nanoseconds of the machine's monotonic clock, which all processes share:
- * `<ns> <name> act|follows <identity>|leading|lost|stopped|failed <why>`. SIGTERM asks it to stop.
+ * Process that takes part in a leader election and acts every few milliseconds while it is the leader. It prints one line
+ * per event, with the nanoseconds of the machine's monotonic clock, which all processes share:
+ * `<ns> <name> act|follows <identity>|leading|standing|ended: <reason>|stopped|failed <reason>`. SIGTERM stops it.
  */
 
 const { values } = parseArgs({
@@ -23,8 +23,8 @@ const { kubeconfig, namespace, lease, name, times } = values;
 const [leaseMs = 0, renewMs = 0, retryMs = 0] = times.split('/').map(Number);
 const ACT_EVERY_MS = 3;
 
-function say(what: string, at = process.hrtime.bigint()): void {
-  writeSync(1, `${at} ${name} ${what}\n`);
+function print(event: string, at = process.hrtime.bigint()): void {
+  writeSync(1, `${at} ${name} ${event}\n`);
 }
 
 const stop = new AbortController();
@@ -40,24 +40,24 @@ const election = new LeaderElection({
   renewMs,
   retryMs,
   observer: {
-    leading: (is) => say(is ? 'leading' : 'standing'),
-    holder: (identity) => say(`follows ${identity ?? 'nobody'}`),
-    failed: (error) => say(`failed ${messageOf(error)}`),
+    leading: (leading) => print(leading ? 'leading' : 'standing'),
+    holder: (identity) => print(`follows ${identity ?? '(none)'}`),
+    failed: (error) => print(`failed ${messageOf(error)}`),
   },
 });
 
 await election.run(stop.signal, async (leading) => {
   await new Promise<void>((resolve) => {
     const acting = setInterval(() => {
-      // The time goes first: stopped between the two, the process finds that it leads no more, and says nothing.
+      // Take the time before the check: a process that is suspended in between is no longer leader and prints nothing.
       const at = process.hrtime.bigint();
-      if (election.isLeading()) say('act', at);
+      if (election.isLeading()) print('act', at);
     }, ACT_EVERY_MS);
     leading.addEventListener('abort', () => {
       clearInterval(acting);
-      say(`ended: ${messageOf(leading.reason)}`);
+      print(`ended: ${messageOf(leading.reason)}`);
       resolve();
     });
   });
 });
-say('stopped');
+print('stopped');

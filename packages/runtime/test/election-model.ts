@@ -1,17 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock, Timer } from '@vmwright/core';
-import { AlreadyExistsError, ConflictError, ConnectionError, NotFoundError } from '../src/client/errors.ts';
+import { AlreadyExistsError, ConflictError, NotFoundError } from '../src/client/errors.ts';
 import { LeaderElection } from '../src/election/leader-election.ts';
 import type { LeaseClient } from '../src/election/lease-lock.ts';
 import type { LeaderElectionOptions } from '../src/election/options.ts';
 import type { Lease, LeaseSpec } from '../src/kind/builtin/lease.ts';
+import { Host, type HostOptions, type Network } from './host.ts';
 
 /*
- * Several machines, a network between them and one server with a Lease, all in one virtual time that the test owns
- * ("true time"). Machines have clocks that are wrong, and can be stopped, put to sleep, cut off and killed.
+ * Model of several machines and one API server with a Lease, in virtual time. The machines have inaccurate clocks and can
+ * be suspended, put to sleep, disconnected and killed.
  */
 
-/** True time, and what is to happen in it. */
+/** Virtual "true" time with its scheduled events. */
 export class Timeline {
   #now = 0;
   #order = 0;
@@ -25,9 +25,9 @@ export class Timeline {
     this.#events.push({ at: Math.max(time, this.#now), order: this.#order++, act });
   }
 
-  /** @param after each event, once all that it has caused at this instant is done */
+  /** Runs all events up to a time. @param after called after each event and its immediate consequences */
   async run(until: number, after: () => void): Promise<void> {
-    await settled(); // what was asked for since the last time
+    await settled(); // promises that were resolved since the last call
     for (;;) {
       let next = -1;
       for (const [index, event] of this.#events.entries()) {
@@ -48,7 +48,7 @@ export class Timeline {
   }
 }
 
-/** All promises that can go on have done so. */
+/** Waits until no promise callback is pending. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -60,7 +60,7 @@ export class SeededRandom {
     this.#state = seed | 0;
   }
 
-  /** From 0 up to, but not including, 1 (mulberry32). */
+  /** Returns a number in [0, 1) (mulberry32). */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
@@ -69,7 +69,7 @@ export class SeededRandom {
   }
 }
 
-/** The Lease as the API server keeps it: whoever writes says which version he has seen. */
+/** Simulated API server with one Lease and optimistic locking. */
 export class LeaseServer {
   lease: Lease | undefined;
   #version = 0;
@@ -80,20 +80,20 @@ export class LeaseServer {
   }
 
   create(spec: LeaseSpec | undefined): Lease {
-    if (this.lease !== undefined) throw new AlreadyExistsError('there is one', { status: 409 });
+    if (this.lease !== undefined) throw new AlreadyExistsError('already exists', { status: 409 });
     return this.#store(spec ?? {});
   }
 
   patch(spec: LeaseSpec, resourceVersion: string | undefined): Lease {
     const { metadata, spec: before } = this.get();
     if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion)
-      throw new ConflictError('it has changed', { status: 409 });
+      throw new ConflictError('resourceVersion differs', { status: 409 });
     return this.#store({ ...before, ...spec });
   }
 
   #store({ holderIdentity, ...spec }: LeaseSpec): Lease {
     const stored = { ...spec, ...(holderIdentity && { holderIdentity }) };
-    // A write that changes nothing is none.
+    // A write without a change keeps the resourceVersion.
     if (this.lease !== undefined && isDeepStrictEqual(stored, this.lease.spec)) return this.lease;
     this.#version += 1;
     const resourceVersion = String(this.#version);
@@ -102,50 +102,43 @@ export class LeaseServer {
   }
 }
 
-export interface MachineOptions {
+export interface MachineOptions extends HostOptions {
   readonly name: string;
-  readonly timeline: Timeline;
   readonly server: LeaseServer;
-  readonly random: SeededRandom;
-  /** How fast its clocks run. */
-  readonly speed: number;
-  readonly wallOffsetMs: number;
-  /** Replaces options of the election, to plant a bug. */
+  /** Changes the options of the election, to create a mutant. */
   readonly plant?: (options: LeaderElectionOptions) => LeaderElectionOptions;
 }
 
-/** How requests fare on the way there, or answers on the way back. */
-export type Network = 'good' | 'slow' | 'lossy' | 'down';
-
 const TIMES = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
 
-/** A machine with one process on it that stands for election, and acts while it leads. */
+/** Machine with one process that takes part in the election. */
 export class Machine {
   readonly #options: MachineOptions;
-  #network: Network = 'good';
-  #resumesAt = 0;
-  /** While it sleeps, its monotonic clock stands still. */
-  #sleptMs = 0;
-  #sleep: { readonly from: number; readonly until: number } | undefined;
-  #wallJumpMs = 0;
-  #life = 0;
+  readonly #host: Host;
+  #starts = 0;
   #ids = 0;
   #stop: AbortController | undefined;
   #leaderSignal: AbortSignal | undefined;
+  readonly #counts = { terms: 0, lostTerms: 0 };
   election: LeaderElection | undefined;
-  /** How often something happened, to show that the test is about something. */
-  readonly counts = { terms: 0, lostRequests: 0, lostAnswers: 0, lostTerms: 0 };
 
   constructor(options: MachineOptions) {
     this.#options = options;
+    this.#host = new Host(options);
   }
 
-  /** What an observer that could look into the machine at this instant would see, be it stopped or not. */
+  /** Numbers of events, to show that the test covers them. */
+  get counts() {
+    const { lostRequests, lostResponses } = this.#host.counts;
+    return { ...this.#counts, lostRequests, lostAnswers: lostResponses };
+  }
+
+  /** Whether the process may act at this instant, even if it is suspended. */
   get leads(): boolean {
     return this.election?.isLeading() ?? false;
   }
 
-  /** The same, by one who trusts the signal alone. */
+  /** Like `leads`, for a mutant that relies only on the abort signal. */
   get leadsBySignal(): boolean {
     return this.#leaderSignal !== undefined && !this.#leaderSignal.aborted;
   }
@@ -155,16 +148,15 @@ export class Machine {
   }
 
   start(): void {
-    const { name, random, plant = (options) => options } = this.#options;
-    this.#life += 1;
-    const life = this.#life;
+    const { name, server, random, plant = (options) => options } = this.#options;
+    this.#starts += 1;
     const options = {
       world: {
-        ...this.#clock(life),
+        ...this.#host.clock(),
         random: () => random.next(),
-        uuid: () => `${this.#life}-${this.#ids++}`,
+        uuid: () => `${this.#starts}-${this.#ids++}`,
       },
-      client: this.#client(life),
+      client: clientOf(server, this.#host.sender()),
       lease: { namespace: 'test', name: 'lease' },
       identity: name,
       ...TIMES,
@@ -179,142 +171,53 @@ export class Machine {
     });
   }
 
-  /** Asks the process to stop; it does so in its own time. */
+  /** Requests a graceful stop. */
   stop(): void {
-    this.#stop?.abort(new Error('asked to stop'));
+    this.#stop?.abort(new Error('stop requested'));
   }
 
-  /** The process is gone without a word. */
+  /** Ends the process without notice. */
   kill(): void {
-    this.#life += 1;
+    this.#host.crash();
     this.election = undefined;
     this.#leaderSignal = undefined;
   }
 
-  /** The process does nothing for a while; the clocks go on (SIGSTOP, a long garbage collection). */
+  /** Suspends the process; the clocks continue (SIGSTOP, a long garbage collection). */
   pause(ms: number): void {
-    this.#resumesAt = Math.max(this.#resumesAt, this.#options.timeline.now + ms);
+    this.#host.pause(ms);
   }
 
-  /** The whole machine does nothing for a while, and its monotonic clock stands still. */
+  /** Suspends the whole machine; its monotonic clock stands still. */
   sleep(ms: number): void {
-    const from = this.#options.timeline.now;
-    if (this.#sleep !== undefined && from < this.#sleep.until) return;
-    this.#sleptMs = this.#slept();
-    this.#sleep = { from, until: from + ms };
-    this.pause(ms);
+    this.#host.sleep(ms);
   }
 
   jumpWallClock(ms: number): void {
-    this.#wallJumpMs += ms;
+    this.#host.jumpWallClock(ms);
   }
 
   set network(network: Network) {
-    this.#network = network;
+    this.#host.network = network;
   }
 
   async #act(leading: AbortSignal): Promise<void> {
-    this.counts.terms += 1;
+    this.#counts.terms += 1;
     this.#leaderSignal = leading;
     await new Promise<void>((resolve) => {
       leading.addEventListener('abort', () => resolve(), { once: true });
     });
-    if (!this.#stop?.signal.aborted) this.counts.lostTerms += 1;
+    if (!this.#stop?.signal.aborted) this.#counts.lostTerms += 1;
   }
+}
 
-  #slept(): number {
-    if (this.#sleep === undefined) return this.#sleptMs;
-    const { from, until } = this.#sleep;
-    return this.#sleptMs + Math.min(this.#options.timeline.now, until) - from;
-  }
-
-  #clock(life: number): Clock {
-    const { timeline, speed, wallOffsetMs } = this.#options;
-    const monotonic = () => (timeline.now - this.#slept()) * speed;
-    return {
-      monotonic,
-      now: () => 1_700_000_000_000 + wallOffsetMs + this.#wallJumpMs + timeline.now * speed,
-      after: (ms, callback): Timer => {
-        const due = monotonic() + Math.max(ms, 0);
-        let cancelled = false;
-        const ring = () => {
-          if (cancelled) return;
-          // Sleep has put it off.
-          if (monotonic() < due - 1e-6) timeline.at(timeline.now + (due - monotonic()) / speed, whenAwake);
-          else callback();
-        };
-        const whenAwake = () => this.#whenAwake(life, ring);
-        timeline.at(timeline.now + Math.max(ms, 0) / speed, whenAwake);
-        return {
-          cancel: () => {
-            cancelled = true;
-          },
-        };
-      },
-    };
-  }
-
-  /** Now, or when the machine goes on; in what order is chance, as with timers and sockets after a stop. */
-  #whenAwake(life: number, act: () => void): void {
-    if (life !== this.#life) return;
-    const { timeline, random } = this.#options;
-    if (timeline.now < this.#resumesAt)
-      timeline.at(this.#resumesAt + random.next() / 1_000, () => this.#whenAwake(life, act));
-    else act();
-  }
-
-  #client(life: number): LeaseClient {
-    const { server } = this.#options;
-    return {
-      get: (_kind, _ref, { signal }) => this.#request(life, signal, () => server.get()),
-      create: (_kind, { spec }, { signal }) => this.#request(life, signal, () => server.create(spec)),
-      mergePatch: (_kind, _ref, patch, { signal }) => {
-        const { spec = {}, metadata }: Partial<Lease> = patch;
-        return this.#request(life, signal, () => server.patch(spec, metadata?.resourceVersion));
-      },
-    };
-  }
-
-  /** Giving up on it calls nothing back: what is on its way arrives. */
-  #request(life: number, signal: AbortSignal | undefined, serve: () => Lease): Promise<Lease> {
-    const { timeline } = this.#options;
-    return new Promise((resolve, reject) => {
-      signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
-      const back = (answer: () => void) => this.#whenAwake(life, answer);
-      const there = this.#delay();
-      if (there === undefined) {
-        this.counts.lostRequests += 1;
-        timeline.at(timeline.now + 50, () => back(() => reject(new ConnectionError('reset'))));
-        return;
-      }
-      timeline.at(timeline.now + there, () => {
-        let answer: () => void;
-        try {
-          const lease = serve();
-          answer = () => resolve(lease);
-        } catch (error) {
-          answer = () => reject(error);
-        }
-        const delay = this.#delay();
-        if (delay !== undefined) timeline.at(timeline.now + delay, () => back(answer));
-        else this.counts.lostAnswers += 1; // silence: the client has to give up by itself
-      });
-    });
-  }
-
-  /** Undefined: never arrives. */
-  #delay(): number | undefined {
-    const { random } = this.#options;
-    const chance = random.next();
-    switch (this.#network) {
-      case 'good':
-        return 1 + 20 * chance;
-      case 'slow': // heavy-tailed: sometimes longer than a lease
-        return 50 / (1 - chance) ** 1.5;
-      case 'lossy':
-        return chance < 0.4 ? undefined : 1 + 200 * chance;
-      case 'down':
-        return undefined;
-    }
-  }
+function clientOf(server: LeaseServer, send: ReturnType<Host['sender']>): LeaseClient {
+  return {
+    get: (_kind, _ref, { signal }) => send(signal, () => server.get()),
+    create: (_kind, { spec }, { signal }) => send(signal, () => server.create(spec)),
+    mergePatch: (_kind, _ref, patch, { signal }) => {
+      const { spec = {}, metadata }: Partial<Lease> = patch;
+      return send(signal, () => server.patch(spec, metadata?.resourceVersion));
+    },
+  };
 }

@@ -5,16 +5,17 @@ import { type Cluster, temporaryFolder } from '@vmwright/testbed';
 import { kubeconfigAccess } from '../src/access/kubeconfig.ts';
 import { Client } from '../src/client/client.ts';
 
-/** The fields of a kubeconfig's only user, and of its only cluster beside server and authority. */
-export interface Sides {
+/** Fields of the only user and the only cluster of a kubeconfig. */
+export interface KubeconfigParts {
   readonly user?: object;
+  /** @default the cluster's CA */
   readonly cluster?: object;
 }
 
-/** A kubeconfig for this cluster, as kubectl would write one, in a folder of its own. */
+/** Writes a kubeconfig for a cluster to a temporary directory and returns its path. */
 export async function kubeconfigWith(
   { access }: Pick<Cluster, 'access'>,
-  { user = {}, cluster }: Sides,
+  { user = {}, cluster }: KubeconfigParts,
 ): Promise<string> {
   const path = join(await temporaryFolder('access'), 'config');
   const authority = { 'certificate-authority-data': Buffer.from(access.ca).toString('base64') };
@@ -37,7 +38,7 @@ export async function clientOf(path: string, world: World = nodeWorld): Promise<
   });
 }
 
-/** The real world, but for a wall clock that is moved by hand. */
+/** Returns the real world with a wall clock that advances only by `pass`. */
 export function worldWithClock(): World & { pass(ms: number): void } {
   let now = Date.now();
   return {

@@ -5,17 +5,18 @@ import type { Lease, LeaseSpec } from '../src/kind/builtin/lease.ts';
 import type { ObjectMeta } from '../src/kind/object.ts';
 import { shardOf } from '../src/sharding/assignment.ts';
 import type { ShardingClient } from '../src/sharding/lease-store.ts';
-import { LEDGER } from '../src/sharding/ledger.ts';
 import type { ShardingOptions } from '../src/sharding/options.ts';
+import { SHARD_MAP_ANNOTATION } from '../src/sharding/shard-map.ts';
 import { Sharding } from '../src/sharding/sharding.ts';
-import { Host, type HostOptions } from './sharding-host.ts';
+import { Host, type HostOptions } from './host.ts';
 
 /*
- * Several replicas that divide a few shards among them, on machines whose clocks and network are bad, and one server.
+ * Model of several replicas that share a few shards, on machines with inaccurate clocks and unreliable networks, and one
+ * API server.
  */
 
 export const SHARDS = 6;
-/** One in each shard. */
+/** One namespace per shard. */
 export const NAMESPACES: readonly string[] = Array.from({ length: SHARDS }, (_, shard) => {
   let at = 0;
   while (shardOf(`n${at}`, SHARDS) !== shard) at += 1;
@@ -23,23 +24,23 @@ export const NAMESPACES: readonly string[] = Array.from({ length: SHARDS }, (_, 
 });
 const KEYS = NAMESPACES.map((namespace) => `${namespace}/object`);
 
-const LEDGER_NAME = 'x-shards';
+const SHARD_MAP_NAME = 'x-shards';
 const TIMES = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
 
-type Changes = Partial<Pick<ObjectMeta, 'uid' | 'resourceVersion' | 'labels'>> & {
+type MetadataPatch = Partial<Pick<ObjectMeta, 'uid' | 'resourceVersion' | 'labels'>> & {
   readonly annotations?: Readonly<Record<string, string | null>>;
 };
 
-/** A merge patch. */
-export interface Changed {
-  readonly metadata?: Changes;
+/** Merge patch of a Lease. */
+export interface LeasePatch {
+  readonly metadata?: MetadataPatch;
   readonly spec?: LeaseSpec;
 }
 
-/** Leases as the API server keeps them. */
+/** Leases stored in the simulated API server. */
 export class LeaseTable {
   readonly leases = new Map<string, Lease>();
-  /** Writes that were no renewals of a member's lease. */
+  /** Writes other than renewals of a member's Lease. */
   otherWrites = 0;
   writes = 0;
   #version = 0;
@@ -50,33 +51,33 @@ export class LeaseTable {
     return lease;
   }
 
-  get ledger(): Lease | undefined {
-    return this.leases.get(LEDGER_NAME);
+  get shardMap(): Lease | undefined {
+    return this.leases.get(SHARD_MAP_NAME);
   }
 
-  create(name: string, { labels }: Changes, spec: LeaseSpec = {}): Lease {
-    if (this.leases.has(name)) throw new AlreadyExistsError('there is one', { status: 409 });
+  create(name: string, { labels }: MetadataPatch, spec: LeaseSpec = {}): Lease {
+    if (this.leases.has(name)) throw new AlreadyExistsError('already exists', { status: 409 });
     const uid = String(this.#version + 1);
     return this.#store({ name, namespace: 'test', uid, ...(labels && { labels }) }, spec, true);
   }
 
-  patch(name: string, { uid, resourceVersion, annotations }: Changes, changes: LeaseSpec = {}): Lease {
+  patch(name: string, { uid, resourceVersion, annotations }: MetadataPatch, changes: LeaseSpec = {}): Lease {
     const before = this.get(name);
-    this.#compare(before, uid, resourceVersion);
-    const kept = { ...before.metadata.annotations };
+    this.#checkPreconditions(before, uid, resourceVersion);
+    const merged = { ...before.metadata.annotations };
     for (const [key, value] of Object.entries(annotations ?? {})) {
-      if (value === null) delete kept[key];
-      else kept[key] = value;
+      if (value === null) delete merged[key];
+      else merged[key] = value;
     }
     const { holderIdentity, ...rest } = { ...before.spec, ...changes };
     const spec = { ...rest, ...(holderIdentity && { holderIdentity }) };
-    if (isDeepStrictEqual([spec, kept], [before.spec, before.metadata.annotations ?? {}])) return before;
-    const renews = name !== LEDGER_NAME && before.spec?.holderIdentity === spec.holderIdentity;
-    return this.#store({ ...before.metadata, annotations: kept }, spec, !renews);
+    if (isDeepStrictEqual([spec, merged], [before.spec, before.metadata.annotations ?? {}])) return before;
+    const renews = name !== SHARD_MAP_NAME && before.spec?.holderIdentity === spec.holderIdentity;
+    return this.#store({ ...before.metadata, annotations: merged }, spec, !renews);
   }
 
   delete(name: string, uid?: string, resourceVersion?: string): void {
-    this.#compare(this.get(name), uid, resourceVersion);
+    this.#checkPreconditions(this.get(name), uid, resourceVersion);
     this.leases.delete(name);
     this.otherWrites += 1;
   }
@@ -85,10 +86,14 @@ export class LeaseTable {
     return [...this.leases.values()];
   }
 
-  #compare({ metadata }: Lease, uid: string | undefined, resourceVersion: string | undefined): void {
-    if ((uid ?? metadata.uid) !== metadata.uid) throw new ConflictError('another', { status: 409 });
+  #checkPreconditions(
+    { metadata }: Lease,
+    uid: string | undefined,
+    resourceVersion: string | undefined,
+  ): void {
+    if ((uid ?? metadata.uid) !== metadata.uid) throw new ConflictError('uid differs', { status: 409 });
     if ((resourceVersion ?? metadata.resourceVersion) !== metadata.resourceVersion)
-      throw new ConflictError('it has changed', { status: 409 });
+      throw new ConflictError('resourceVersion differs', { status: 409 });
   }
 
   #store(metadata: ObjectMeta, spec: LeaseSpec, other: boolean): Lease {
@@ -104,29 +109,30 @@ export class LeaseTable {
 export interface ReplicaOptions extends HostOptions {
   readonly name: string;
   readonly server: LeaseTable;
-  /** Into how many shards it would divide the namespaces. */
+  /** Configured number of shards. */
   readonly shards: number;
-  /** Replaces options of the sharding, to plant a bug. */
-  readonly plant?: (options: ShardingOptions) => ShardingOptions;
-  /** Plants one: says that work has ended when it was asked to. */
+  /** Changes the options of the sharding, to create a mutant. */
+  readonly mutate?: (options: ShardingOptions) => ShardingOptions;
+  /** Mutant that reports the end of work as soon as it is aborted. */
   readonly endsEarly?: boolean;
 }
 
-/** A replica on a machine of its own, that works now in this namespace, now in that. */
+/** Replica on its own machine that works in random namespaces. */
 export class Replica {
   readonly host: Host;
   readonly #options: ReplicaOptions;
-  #life = 0;
+  #starts = 0;
   #ids = 0;
   #stop: AbortController | undefined;
   #acting: AbortSignal | undefined;
   #gained = new Set<number>();
-  readonly #under = new Map<number, number>();
+  /** Number of reconciles in progress by index in `NAMESPACES`. */
+  readonly #inProgress = new Map<number, number>();
   sharding: Sharding | undefined;
-  /** Its looks fail, and all else gets through. */
-  blind = false;
-  /** How often something happened, to show that the test is about something. */
-  readonly counts = { lives: 0, lostLives: 0, gained: 0, work: 0, askedToEnd: 0 };
+  /** Whether list requests fail while all others succeed. */
+  failsReads = false;
+  /** Numbers of events, to show that the test covers them. */
+  readonly counts = { memberships: 0, lostMemberships: 0, gained: 0, work: 0, aborted: 0 };
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
@@ -137,34 +143,34 @@ export class Replica {
     return this.sharding !== undefined;
   }
 
-  /** What an observer that could look into the machine at this instant would see, be it stopped or not. @param at in `NAMESPACES` */
+  /** Returns whether the replica may act at this instant, even if it is suspended. @param at index in `NAMESPACES` */
   acts(at: number): boolean {
     const { sharding } = this;
     if (sharding === undefined) return false;
-    return sharding.holds(KEYS[at] ?? '') || (this.#under.has(at) && sharding.isMember());
+    return sharding.holds(KEYS[at] ?? '') || (this.#inProgress.has(at) && sharding.isMember());
   }
 
-  /** The same, by one who trusts the signal alone. */
+  /** Like `acts`, for a mutant that relies only on the abort signal. */
   actsBySignal(at: number): boolean {
-    // Given away in order.
+    // The shard was released regularly.
     if (this.sharding?.isMember() && !this.acts(at)) this.#gained.delete(at);
     return this.#gained.has(at) && this.#acting !== undefined && !this.#acting.aborted;
   }
 
   start(): void {
-    const { name, random, server, shards, plant = (options) => options } = this.#options;
-    this.#life += 1;
+    const { name, random, server, shards, mutate = (options) => options } = this.#options;
+    this.#starts += 1;
     const clock = this.host.clock();
     const options: ShardingOptions = {
-      world: { ...clock, random: () => random.next(), uuid: () => `${name}.${this.#life}.${this.#ids++}` },
-      client: clientOf(server, this.host.sender(), () => this.blind),
+      world: { ...clock, random: () => random.next(), uuid: () => `${name}.${this.#starts}.${this.#ids++}` },
+      client: clientOf(server, this.host.sender(), () => this.failsReads),
       namespace: 'test',
       name: 'x',
       identity: name,
       shards,
       ...TIMES,
     };
-    const sharding = new Sharding(plant(options));
+    const sharding = new Sharding(mutate(options));
     sharding.onGained((isGained) => {
       for (const [at, key] of KEYS.entries()) {
         if (!isGained(key)) continue;
@@ -182,48 +188,48 @@ export class Replica {
   }
 
   stop(): void {
-    this.#stop?.abort(new Error('asked to stop'));
+    this.#stop?.abort(new Error('stop requested'));
   }
 
   kill(): void {
     this.host.crash();
     this.sharding = undefined;
     this.#acting = undefined;
-    this.#under.clear();
+    this.#inProgress.clear();
   }
 
-  /** Works until asked to stop, and then until what is under way has ended: within three seconds. */
+  /** Works until the signal aborts. Work in progress then ends within three seconds. */
   async #act(sharding: Sharding, clock: Clock, acting: AbortSignal): Promise<void> {
     const { random, endsEarly } = this.#options;
-    this.counts.lives += 1;
+    this.counts.memberships += 1;
     this.#acting = acting;
     this.#gained = new Set();
-    const under = new Set<Promise<void>>();
+    const inProgress = new Set<Promise<void>>();
     const work = () => {
       if (acting.aborted) return;
       const at = Math.floor(random.next() * SHARDS);
-      const piece = sharding.begin(KEYS[at] ?? '');
-      if (piece !== undefined) {
+      const begun = sharding.begin(KEYS[at] ?? '');
+      if (begun !== undefined) {
         this.counts.work += 1;
-        this.#under.set(at, (this.#under.get(at) ?? 0) + 1);
+        this.#inProgress.set(at, (this.#inProgress.get(at) ?? 0) + 1);
         const { promise, resolve } = Promise.withResolvers<void>();
-        under.add(promise);
+        inProgress.add(promise);
         const end = () => {
-          piece.signal.removeEventListener('abort', ask);
-          const left = (this.#under.get(at) ?? 1) - 1;
-          if (left > 0) this.#under.set(at, left);
-          else this.#under.delete(at);
-          piece.end();
+          begun.signal.removeEventListener('abort', onAbort);
+          const left = (this.#inProgress.get(at) ?? 1) - 1;
+          if (left > 0) this.#inProgress.set(at, left);
+          else this.#inProgress.delete(at);
+          begun.end();
           resolve();
         };
         const timer = clock.after(8_000 * random.next(), end);
-        const ask = () => {
-          this.counts.askedToEnd += 1;
+        const onAbort = () => {
+          this.counts.aborted += 1;
           timer.cancel();
-          if (endsEarly) piece.end();
+          if (endsEarly) begun.end();
           clock.after(3_000 * random.next(), end);
         };
-        piece.signal.addEventListener('abort', ask, { once: true });
+        begun.signal.addEventListener('abort', onAbort, { once: true });
       }
       clock.after(100 + 3_000 * random.next(), work);
     };
@@ -231,27 +237,27 @@ export class Replica {
     await new Promise<void>((resolve) => {
       acting.addEventListener('abort', () => resolve(), { once: true });
     });
-    await Promise.all(under);
-    if (!this.#stop?.signal.aborted) this.counts.lostLives += 1;
+    await Promise.all(inProgress);
+    if (!this.#stop?.signal.aborted) this.counts.lostMemberships += 1;
   }
 }
 
 function clientOf(
   server: LeaseTable,
   send: ReturnType<Host['sender']>,
-  isBlind: () => boolean,
+  failsReads: () => boolean,
 ): ShardingClient {
   return {
     get: (_kind, { name }, { signal }) => send(signal, () => server.get(name)),
     create: (_kind, { metadata, spec }, { signal }) =>
       send(signal, () => server.create(metadata.name, metadata, spec)),
     mergePatch: (_kind, { name }, patch, { signal }) => {
-      const { spec = {}, metadata = {} }: Changed = patch;
+      const { spec = {}, metadata = {} }: LeasePatch = patch;
       return send(signal, () => server.patch(name, metadata, spec));
     },
     list: (_kind, { signal }) =>
       send(signal, () => {
-        if (isBlind()) throw new ConnectionError('reset');
+        if (failsReads()) throw new ConnectionError('reset');
         return { items: server.list(), resourceVersion: '', continue: undefined };
       }),
     delete: (_kind, { name }, { signal, uid, resourceVersion }) =>
@@ -259,14 +265,14 @@ function clientOf(
   };
 }
 
-/** What people do to leases who should not. */
-export const MEDDLING = {
-  deleteLedger: (server: LeaseTable) => void server.leases.delete(LEDGER_NAME),
-  blankLedger: (server: LeaseTable) => annotate(server, null),
-  scribble: (server: LeaseTable) => annotate(server, '{"shards":'),
-  /** Gives all that one owns to another, by hand. */
+/** Manual edits of the shard map that users might make. */
+export const MANUAL_EDITS = {
+  delete: (server: LeaseTable) => void server.leases.delete(SHARD_MAP_NAME),
+  blank: (server: LeaseTable) => annotate(server, null),
+  corrupt: (server: LeaseTable) => annotate(server, '{"shards":'),
+  /** Swaps the shards of two members. */
   swapOwners: (server: LeaseTable) => {
-    const text = server.ledger?.metadata.annotations?.[LEDGER];
+    const text = server.shardMap?.metadata.annotations?.[SHARD_MAP_ANNOTATION];
     const names = [...new Set(text?.match(/x-[^"]+/g))];
     const [one, other] = names;
     if (text === undefined || one === undefined || other === undefined) return;
@@ -275,5 +281,6 @@ export const MEDDLING = {
 } as const;
 
 export function annotate(server: LeaseTable, text: string | null): void {
-  if (server.ledger !== undefined) server.patch(LEDGER_NAME, { annotations: { [LEDGER]: text } });
+  if (server.shardMap !== undefined)
+    server.patch(SHARD_MAP_NAME, { annotations: { [SHARD_MAP_ANNOTATION]: text } });
 }

@@ -14,50 +14,50 @@ export interface ReplicaArguments {
   readonly times: string;
 }
 
-/** A write of a reconcile, by the clock that all processes share. */
-export interface Act {
+/** Write of a reconcile, timed by the clock that all processes share. */
+export interface Write {
   readonly at: bigint;
   readonly name: string;
   readonly key: string;
   readonly reconcile: string;
 }
 
-/** All that some replicas have said, in the order in which it was heard. */
-export class Protocol {
-  readonly acts: Act[] = [];
+/** Output lines of all replicas, in order of arrival. */
+export class OutputLog {
+  readonly writes: Write[] = [];
   readonly failures: string[] = [];
-  /** By name: shards owned, of how many, among how many members. */
-  readonly shares = new Map<string, readonly number[]>();
-  readonly #heard = new EventEmitter();
+  /** By replica: number of owned shards, of all shards and of members. */
+  readonly ownership = new Map<string, readonly number[]>();
+  readonly #lines = new EventEmitter();
 
-  hear(line: string): void {
-    const [at = '', name = '', what = '', ...rest] = line.split(' ');
+  add(line: string): void {
+    const [at = '', name = '', event = '', ...rest] = line.split(' ');
     const [key = '', reconcile = ''] = rest;
-    if (what === 'act') this.acts.push({ at: BigInt(at), name, key, reconcile });
-    else if (what === 'share') this.shares.set(name, key.split('/').map(Number));
-    else if (what === 'failed') this.failures.push(line);
-    this.#heard.emit('line');
+    if (event === 'write') this.writes.push({ at: BigInt(at), name, key, reconcile });
+    else if (event === 'owns') this.ownership.set(name, key.split('/').map(Number));
+    else if (event === 'failed') this.failures.push(line);
+    this.#lines.emit('line');
   }
 
-  async until(is: () => boolean): Promise<void> {
-    if (is()) return;
-    for await (const _ of on(this.#heard, 'line')) if (is()) return;
+  async until(predicate: () => boolean): Promise<void> {
+    if (predicate()) return;
+    for await (const _ of on(this.#lines, 'line')) if (predicate()) return;
   }
 }
 
-/** A process of `sharding-replica.ts`. */
+/** Process that runs `sharding-replica.ts`. */
 export class ReplicaProcess {
   readonly name: string;
   readonly #process: ChildProcess;
 
-  constructor(options: ReplicaArguments, protocol: Protocol) {
+  constructor(options: ReplicaArguments, output: OutputLog) {
     this.name = options.name;
     const args = Object.entries(options).map(([key, value]) => `--${key}=${value}`);
     this.#process = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', PROGRAM, ...args], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    if (this.#process.stdout === null) throw new Error('a process without output');
-    createInterface(this.#process.stdout).on('line', (line) => protocol.hear(line));
+    if (this.#process.stdout === null) throw new Error('the process has no standard output');
+    createInterface(this.#process.stdout).on('line', (line) => output.add(line));
   }
 
   signal(signal: NodeJS.Signals): bigint {
@@ -65,15 +65,15 @@ export class ReplicaProcess {
     return process.hrtime.bigint();
   }
 
-  async ends(): Promise<number | null> {
+  async exited(): Promise<number | null> {
     if (this.#process.exitCode === null && this.#process.signalCode === null)
       await once(this.#process, 'exit');
     return this.#process.exitCode;
   }
 }
 
-/** Reconciles of one object by two processes that overlap, from a reconcile's first write to its last. */
-export function overlaps(acts: readonly Act[]): string[] {
+/** Returns overlapping reconciles of one object by two processes, each from its first write to its last. */
+export function overlaps(writes: readonly Write[]): string[] {
   interface Span {
     readonly name: string;
     readonly key: string;
@@ -81,7 +81,7 @@ export function overlaps(acts: readonly Act[]): string[] {
     until: bigint;
   }
   const byReconcile = new Map<string, Span>();
-  for (const { at, name, key, reconcile } of acts) {
+  for (const { at, name, key, reconcile } of writes) {
     const id = `${name} ${reconcile}`;
     const span = byReconcile.get(id) ?? { name, key, from: at, until: at };
     if (at > span.until) span.until = at;

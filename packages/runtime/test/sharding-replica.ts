@@ -7,10 +7,10 @@ import { Manager } from '../src/manager/manager.ts';
 import { ConfigMap } from './kinds.ts';
 
 /*
- * A process whose manager shares config maps with others by namespace. Each of its objects is looked at again and again;
- * a look is two writes with a pause between them. A line on its standard output for each thing that happens, with the
- * nanoseconds of the machine's monotonic clock, which all processes share:
- * `<ns> <name> act <key> <reconcile>|share <owned>/<shards>/<members>|stopped|failed <why>`. SIGTERM asks it to stop.
+ * Process whose manager shares ConfigMaps with other processes by namespace. It reconciles each object periodically, with
+ * two writes and a pause between them. It prints one line per event, with the nanoseconds of the machine's monotonic
+ * clock, which all processes share:
+ * `<ns> <name> write <key> <reconcile>|owns <owned>/<shards>/<members>|stopped|failed <reason>`. SIGTERM stops it.
  */
 
 const { values } = parseArgs({
@@ -25,20 +25,20 @@ const { values } = parseArgs({
 const { kubeconfig, namespace, run, name, times } = values;
 const [leaseMs = 0, renewMs = 0, retryMs = 0] = times.split('/').map(Number);
 const PAUSE_MS = 60;
-const AGAIN_MS = 600;
+const INTERVAL_MS = 600;
 
-function say(what: string, at = process.hrtime.bigint()): void {
-  writeSync(1, `${at} ${name} ${what}\n`);
+function print(event: string, at = process.hrtime.bigint()): void {
+  writeSync(1, `${at} ${name} ${event}\n`);
 }
 
 const log: Logger = {
   debug: () => undefined,
   info: (fields) => {
     if (typeof fields === 'object' && 'owned' in fields)
-      say(`share ${fields.owned}/${fields.shards}/${fields.members}`);
+      print(`owns ${fields.owned}/${fields.shards}/${fields.members}`);
   },
-  warn: (fields, message) => say(`failed ${JSON.stringify(fields)} ${message}`),
-  error: (fields, message) => say(`failed ${JSON.stringify(fields)} ${message}`),
+  warn: (fields, message) => print(`failed ${JSON.stringify(fields)} ${message}`),
+  error: (fields, message) => print(`failed ${JSON.stringify(fields)} ${message}`),
   child: () => log,
 };
 
@@ -60,22 +60,22 @@ manager.control({
   reconcile: async ({ metadata, data }, { client, signal, key }) => {
     const id = ++reconciles;
     for (const step of ['first', 'second']) {
-      // The time goes first: stopped between the two, the process is refused the write, and says nothing.
+      // Take the time before the write: a process that is suspended in between is fenced and prints nothing.
       const at = process.hrtime.bigint();
       await client.mergePatch(ConfigMap, metadata, {
         data: { seen: data?.want ?? '', by: name, step, id: String(id) },
       });
-      say(`act ${key} ${id}`, at);
+      print(`write ${key} ${id}`, at);
       if (step === 'first') await wait(nodeWorld, PAUSE_MS, signal);
     }
-    return requeueAfter(AGAIN_MS);
+    return requeueAfter(INTERVAL_MS);
   },
 });
 
 try {
   await manager.run(stop.signal);
-  say('stopped');
+  print('stopped');
 } catch (error) {
-  say(`failed ${messageOf(error)}`);
+  print(`failed ${messageOf(error)}`);
   process.exitCode = 1;
 }

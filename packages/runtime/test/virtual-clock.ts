@@ -1,14 +1,14 @@
 import type { Clock, Timer } from '@vmwright/core';
 
-interface Alarm {
+interface PendingTimer {
   readonly at: number;
   readonly callback: () => void;
 }
 
-/** A clock that stands still until it is told to go on. */
+/** Clock that advances only by `advance`. */
 export class VirtualClock implements Clock {
   #time = 1_000_000;
-  readonly #alarms = new Set<Alarm>();
+  readonly #timers = new Set<PendingTimer>();
 
   now(): number {
     return this.#time;
@@ -19,18 +19,18 @@ export class VirtualClock implements Clock {
   }
 
   after(ms: number, callback: () => void): Timer {
-    const alarm = { at: this.#time + Math.max(ms, 0), callback };
-    this.#alarms.add(alarm);
-    return { cancel: () => void this.#alarms.delete(alarm) };
+    const timer = { at: this.#time + Math.max(ms, 0), callback };
+    this.#timers.add(timer);
+    return { cancel: () => void this.#timers.delete(timer) };
   }
 
-  /** Lets time pass; what is due on the way goes off in order. */
+  /** Advances the time and fires due timers in order. */
   advance(ms: number): void {
     const end = this.#time + ms;
     for (;;) {
-      const next = [...this.#alarms].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+      const next = [...this.#timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
       if (next === undefined) break;
-      this.#alarms.delete(next);
+      this.#timers.delete(next);
       this.#time = Math.max(this.#time, next.at);
       next.callback();
     }

@@ -1,26 +1,13 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { jsonLogger, type LogLine, nodeWorld } from '@vmwright/core';
 import type { Cluster } from '@vmwright/testbed';
 import { kubeconfigAccess } from '../src/access/kubeconfig.ts';
 import { Manager, type ManagerElection, type ManagerOptions } from '../src/manager/manager.ts';
-import type { CertificateOptions } from '../src/webhook/certificates/keeper.ts';
+import type { CertificateOptions } from '../src/webhook/certificates/issuer.ts';
 import type { Webhook } from '../src/webhook/endpoints.ts';
 import { webhookManifests } from '../src/webhook/manifests.ts';
 import type { WebhookOptions } from '../src/webhook/webhooks.ts';
 
-/** One that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
-/** What webhooks may do, and nothing else: the certificate's Secret, and whom to trust in their own objects. */
+/** Returns the minimal roles of a program with webhooks: for its Secret and for the `caBundle` of its own webhooks. */
 export function webhookRoles(name: string, namespace: string, crds: readonly string[]): object[] {
   const subjects = [{ kind: 'ServiceAccount', name: 'default', namespace }];
   const roleRef = (kind: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind, name });
@@ -68,23 +55,23 @@ export function listOf(items: readonly object[]): string {
   return JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
 }
 
-/** The objects that a program's users apply, for webhooks at this port. */
+/** Returns the manifests for webhooks at this port. */
 export function manifestsFor(name: string, port: number, webhooks: readonly Webhook[]) {
   return webhookManifests({ name, webhooks, address: { url: `https://127.0.0.1:${port}` } });
 }
 
-/** A replica that runs until it is disposed of. */
+/** Starts a replica that runs until it is disposed. */
 export async function replica(
   kubeconfig: string,
   options: Pick<ManagerOptions, 'name' | 'status' | 'namespaces'> & {
     readonly port: number;
-    /** Of the Secret. */
+    /** Namespace of the Secret. */
     readonly namespace: string;
     readonly certificates?: CertificateOptions;
     readonly election?: ManagerElection;
     readonly webhooks?: Partial<WebhookOptions>;
   },
-  set: (manager: Manager) => void,
+  build: (manager: Manager) => void,
 ) {
   const { port, namespace, certificates = {}, webhooks = {}, ...rest } = options;
   const access = await kubeconfigAccess({ world: nodeWorld, path: kubeconfig });
@@ -96,7 +83,7 @@ export async function replica(
     write: (text) => {
       const line: LogLine = JSON.parse(text);
       lines.push(line);
-      if (line.msg === 'serving webhooks') serving.resolve();
+      if (line.msg === 'Serving webhooks') serving.resolve();
       for (const listener of listeners) listener(line);
     },
   });
@@ -108,7 +95,7 @@ export async function replica(
     log,
     webhooks: { address, port, host: '127.0.0.1', namespace, certificates, ...webhooks },
   });
-  set(manager);
+  build(manager);
   const stop = new AbortController();
   const running = manager.run(stop.signal);
   running.catch(() => undefined);
@@ -116,12 +103,12 @@ export async function replica(
     manager,
     lines,
     running,
-    /** Calls back with each line that it has logged and logs. */
+    /** Calls the listener with all log lines, past and future. */
     onLine: (listener: (line: LogLine) => void) => {
       for (const line of lines) listener(line);
       listeners.push(listener);
     },
-    /** Resolves when its webhooks are served. */
+    /** Resolves when the webhooks are served. */
     serving: serving.promise,
     [Symbol.asyncDispose]: async () => {
       stop.abort();
@@ -130,7 +117,7 @@ export async function replica(
   };
 }
 
-/** Waits until each webhook of a configuration says whom to trust, and by a CRD as well. */
+/** Waits until every `clientConfig` in these objects has a `caBundle`. */
 export async function waitForTrust(cluster: Cluster, paths: readonly string[]): Promise<void> {
   for (const path of paths)
     await cluster.waitFor(path, (object) => {

@@ -15,13 +15,14 @@ import { collectionPath, objectPath } from '../src/kind/kind.ts';
 import { isJsonObject, type JsonObject } from '../src/kind/schema/json.ts';
 import type { Issued } from '../src/pki/certificate.ts';
 import { certificatesIn, isSignedBy } from '../src/pki/pem.ts';
-import { CertificateKeeper } from '../src/webhook/certificates/keeper.ts';
-import type { TrustedIn } from '../src/webhook/certificates/trust.ts';
+import { CertificateIssuer } from '../src/webhook/certificates/issuer.ts';
+import { pollCertificate } from '../src/webhook/certificates/source.ts';
+import type { TrustTarget } from '../src/webhook/certificates/trust.ts';
 import type { SeededRandom, Timeline } from './election-model.ts';
 
 /*
- * Replicas that share a certificate by an API server that keeps a Secret, a webhook configuration and a CRD, all in one
- * virtual time. Requests take their time and get lost; replicas have wrong clocks, and die at any point.
+ * Model of replicas that share a certificate through an API server with a Secret, a webhook configuration and a CRD, in
+ * virtual time. Requests are delayed and lost; replicas have inaccurate clocks and are killed at any moment.
  */
 
 export const START = Date.UTC(2030, 0, 1);
@@ -32,17 +33,17 @@ const SECRETS = collectionPath(Secret, 'system');
 
 type Json = Record<string, unknown>;
 
-/** What an object said about trust, from a moment on; `undefined` where it was not there, or someone had spoilt it. */
-interface Said {
+/** `caBundle` of an object since a time; undefined if the object did not exist or was edited by others. */
+interface BundleVersion {
   readonly at: number;
   readonly caBundle: string | undefined;
 }
 
-/** As much of an API server as the keeper talks to. */
+/** Subset of the API server that the certificate issuer uses. */
 export class ModelServer {
   readonly #timeline: Timeline;
   readonly #objects = new Map<string, Json>();
-  readonly #said = new Map<string, Said[]>();
+  readonly #history = new Map<string, BundleVersion[]>();
   #version = 0;
   readonly counts = { conflicts: 0, creates: 0, secretWrites: 0, bundleWrites: 0 };
 
@@ -54,24 +55,24 @@ export class ModelServer {
     return this.#objects.get(path);
   }
 
-  /** By someone else, with or without sense. */
+  /** Writes an object on behalf of another user. */
   put(path: string, object: Json | undefined): void {
     if (object === undefined) this.#objects.delete(path);
     else this.#store(path, object);
-    this.#said.get(path)?.push({ at: this.#timeline.now, caBundle: undefined });
+    this.#history.get(path)?.push({ at: this.#timeline.now, caBundle: undefined });
   }
 
-  /** All that an API server that lags by at most so much may take for true, of the objects that are there. */
-  *said(path: string, lagMs: number): Generator<string> {
-    const history = this.#said.get(path) ?? [];
+  /** Yields all values of `caBundle` that an API server may use whose watch lags by at most `lagMs`. */
+  *bundlesSeen(path: string, lagMs: number): Generator<string> {
+    const history = this.#history.get(path) ?? [];
     for (const [index, { caBundle }] of history.entries()) {
       const end = history[index + 1]?.at ?? Number.POSITIVE_INFINITY;
       if (end >= this.#timeline.now - lagMs && caBundle !== undefined) yield caBundle;
     }
   }
 
-  answer({ method, path: address, body = '{}' }: TransportRequest): { status: number; body: unknown } {
-    const path = address.split('?')[0] ?? '';
+  handle({ method, path: target, body = '{}' }: TransportRequest): { status: number; body: unknown } {
+    const path = target.split('?')[0] ?? '';
     const sent: unknown = JSON.parse(body);
     const found = this.#objects.get(path);
     if (method === 'POST' && path === SECRETS && isJsonObject(sent)) {
@@ -96,9 +97,9 @@ export class ModelServer {
     const stored = { ...object, metadata: { ...metadata, resourceVersion: String(this.#version) } };
     this.#objects.set(path, stored);
     if (path !== SECRET) {
-      const history = this.#said.get(path) ?? [];
+      const history = this.#history.get(path) ?? [];
       history.push({ at: this.#timeline.now, caBundle: caBundleIn(stored) });
-      this.#said.set(path, history);
+      this.#history.set(path, history);
     }
     return stored;
   }
@@ -118,10 +119,10 @@ export function crd(caBundle?: string): Json {
   };
 }
 
-/** Ours, of either kind of object. */
+/** Returns the `caBundle` of the program's webhook in a webhook configuration or CRD. */
 export function caBundleIn(object: JsonObject): string | undefined {
-  const [, path] = /"(?:ours\.model|strategy)".*?"caBundle":"([^"]*)"/.exec(JSON.stringify(object)) ?? [];
-  return path;
+  const [, caBundle] = /"(?:ours\.model|strategy)".*?"caBundle":"([^"]*)"/.exec(JSON.stringify(object)) ?? [];
+  return caBundle;
 }
 
 function mergePatched(object: Json, patch: unknown): Json | undefined {
@@ -156,7 +157,7 @@ function failure(code: number, reason: string) {
 
 export type ModelNetwork = 'good' | 'lossy' | 'down';
 
-/** Short enough for years to pass in a test; in the proportions of the real ones. */
+/** Shortened lifetimes, in the same proportions as the defaults. */
 export const TIMES = { authorityMs: 6_000_000, servingMs: 1_800_000, settleMs: 90_000, pollMs: 30_000 };
 
 export interface ReplicaOptions {
@@ -168,55 +169,55 @@ export interface ReplicaOptions {
 
 export class Replica {
   readonly #options: ReplicaOptions;
-  #life = 0;
+  #incarnation = 0;
   #stop = new AbortController();
   #clockOffset = 0;
   network: ModelNetwork = 'good';
   served: Issued | undefined;
-  keeper: CertificateKeeper | undefined;
+  issuer: CertificateIssuer | undefined;
   readonly counts = { swaps: 0, lost: 0 };
 
   constructor(options: ReplicaOptions) {
     this.#options = options;
   }
 
-  /** What its clock shows beside true time. */
+  /** Deviation of its wall clock from true time, in milliseconds. */
   set clockOffset(ms: number) {
     this.#clockOffset = ms;
   }
 
   start(): void {
     this.kill();
-    const world = this.#world(this.#life);
+    const world = this.#world(this.#incarnation);
     const access = { server: { origin: 'https://model' }, credentials: noCredentials, namespace: 'system' };
-    const keeper = new CertificateKeeper({
-      ...TIMES,
-      ...this.#options.times,
+    const { pollMs, ...times } = { ...TIMES, ...this.#options.times };
+    const issuer = new CertificateIssuer({
+      ...times,
       world,
       client: new Client({ world, access, fieldManager: 'model', timeoutMs: 5_000 }),
       logger: silentLogger,
       name: 'model',
       secret: { namespace: 'system', name: 'certificate' },
       names: ['model.system.svc'],
-      trustedIn: [inConfiguration, inCrd],
+      trustTargets: [inConfiguration, inCrd],
       serve: (certificate) => {
         if (this.served !== undefined) this.counts.swaps += 1;
         this.served = certificate;
       },
     });
-    this.keeper = keeper;
+    this.issuer = issuer;
     this.#stop = new AbortController();
-    void keeper.run(this.#stop.signal);
+    void pollCertificate(issuer, world, this.#stop.signal, pollMs);
   }
 
-  /** What it has sent is still on its way; nothing else of it is left. */
+  /** Kills the process. Requests that were already sent still reach the server. */
   kill(): void {
-    this.#life += 1;
+    this.#incarnation += 1;
     this.served = undefined;
-    this.keeper = undefined;
+    this.issuer = undefined;
   }
 
-  #world(life: number): World {
+  #world(incarnation: number): World {
     const { timeline, random } = this.#options;
     return {
       now: () => START + timeline.now + this.#clockOffset,
@@ -226,7 +227,7 @@ export class Replica {
       after: (ms, callback): Timer => {
         let cancelled = false;
         timeline.at(timeline.now + Math.max(ms, 0), () => {
-          if (!cancelled && life === this.#life) callback();
+          if (!cancelled && incarnation === this.#incarnation) callback();
         });
         return {
           cancel: () => {
@@ -234,27 +235,30 @@ export class Replica {
           },
         };
       },
-      connect: () => ({ request: (request) => this.#request(life, request), close: async () => undefined }),
+      connect: () => ({
+        request: (request) => this.#request(incarnation, request),
+        close: async () => undefined,
+      }),
     };
   }
 
-  #request(life: number, request: TransportRequest): Promise<TransportResponse> {
+  #request(incarnation: number, request: TransportRequest): Promise<TransportResponse> {
     const { timeline, server } = this.#options;
     return new Promise((resolve, reject) => {
       request.signal?.addEventListener('abort', () => reject(request.signal?.reason), { once: true });
-      const here = (act: () => void) => () => {
-        if (life === this.#life) act();
+      const ifAlive = (callback: () => void) => () => {
+        if (incarnation === this.#incarnation) callback();
       };
       if (this.#isLost()) {
         timeline.at(
           timeline.now + 20,
-          here(() => reject(new Error('reset'))),
+          ifAlive(() => reject(new Error('reset'))),
         );
         return;
       }
       timeline.at(timeline.now + this.#delay(), () => {
-        const { status, body } = server.answer(request);
-        if (this.#isLost()) return; // silence
+        const { status, body } = server.handle(request);
+        if (this.#isLost()) return; // the client has to time out
         const text = JSON.stringify(body);
         const response = {
           status,
@@ -266,7 +270,7 @@ export class Replica {
         };
         timeline.at(
           timeline.now + this.#delay(),
-          here(() => resolve(response)),
+          ifAlive(() => resolve(response)),
         );
       });
     });
@@ -283,10 +287,10 @@ export class Replica {
   }
 }
 
-const inConfiguration: TrustedIn = {
+const inConfiguration: TrustTarget = {
   kind: ValidatingWebhookConfiguration,
   name: 'model',
-  look: async (client, signal) => {
+  read: async (client, signal) => {
     const object = await client.get(ValidatingWebhookConfiguration, { name: 'model' }, { signal });
     const index = object.webhooks?.findIndex(({ name }) => name === 'ours.model') ?? -1;
     const caBundle = object.webhooks?.[index]?.clientConfig.caBundle;
@@ -294,33 +298,33 @@ const inConfiguration: TrustedIn = {
   },
 };
 
-const inCrd: TrustedIn = {
+const inCrd: TrustTarget = {
   kind: CustomResourceDefinition,
   name: 'widgets.model',
-  look: async (client, signal) => {
+  read: async (client, signal) => {
     const object = await client.get(CustomResourceDefinition, { name: 'widgets.model' }, { signal });
     const path = '/spec/conversion/webhook/clientConfig/caBundle';
     return { object, places: [{ path, caBundle: caBundleIn({ ...object }) }] };
   },
 };
 
-const verified = new Map<string, { leaf: X509Certificate; by: readonly X509Certificate[] }>();
+const verified = new Map<string, { leaf: X509Certificate; issuers: readonly X509Certificate[] }>();
 
 export function isValidAt(certificate: X509Certificate, time: number): boolean {
   return certificate.validFromDate.getTime() <= time && time < certificate.validToDate.getTime();
 }
 
-/** Whether an API server that was told this bundle takes a connection served by this certificate. */
+/** Returns whether an API server with this `caBundle` accepts this serving certificate. */
 export function accepts(caBundle: string, { certificate }: Issued, time: number): boolean {
   const key = `${caBundle} ${certificate}`;
   const known = verified.get(key) ?? verify(caBundle, certificate);
   verified.set(key, known);
-  return isValidAt(known.leaf, time) && known.by.some((authority) => isValidAt(authority, time));
+  return isValidAt(known.leaf, time) && known.issuers.some((authority) => isValidAt(authority, time));
 }
 
 function verify(caBundle: string, certificate: string) {
   const [leaf] = certificatesIn(certificate);
-  if (leaf === undefined) throw new Error('what is served is no certificate');
+  if (leaf === undefined) throw new Error('the served certificate is invalid');
   const bundle = certificatesIn(Buffer.from(caBundle, 'base64').toString());
-  return { leaf, by: bundle.filter((authority) => isSignedBy(leaf, authority)) };
+  return { leaf, issuers: bundle.filter((authority) => isSignedBy(leaf, authority)) };
 }

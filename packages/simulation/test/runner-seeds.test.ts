@@ -9,7 +9,7 @@ import {
   scenarioNamed,
   WorkerPool,
 } from '@vmwright/simulation';
-import { temporaryFolder } from '@vmwright/testbed';
+import { budget, temporaryFolder } from '@vmwright/testbed';
 import { afterAll, describe, expect, test } from 'vitest';
 import * as registry from '../src/runner/registry.ts';
 import { regressionLines } from '../src/runner/report.ts';
@@ -54,8 +54,8 @@ const SHARES: Readonly<Record<string, number>> = {
   runtime: 900,
   sharding: 400,
   'machines-sound': 900,
-  vm: 2_000,
-  vmgroup: 2_000,
+  vm: budget(1_000, 20_000),
+  vmgroup: budget(1_000, 20_000),
 };
 
 describe('many seeds', () => {
@@ -70,7 +70,7 @@ describe('many seeds', () => {
 
   test.for(Object.entries(SHARES))(
     '%s: no violation in %i seeds, and every required event occurs',
-    { timeout: 600_000 },
+    { timeout: budget(600_000, 6_000_000) },
     async ([name, count]) => {
       const scenario = scenarioNamed(name, registry);
       // A counter that stays at zero is a fault that nothing shows to be endured. Stricter than `make simulate`, which

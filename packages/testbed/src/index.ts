@@ -1,4 +1,5 @@
 export { Assets } from './assets/assets.ts';
+export { budget } from './budget.ts';
 export { type Audited, Cloud, type CloudOptions, startCloud } from './cloud/cloud.ts';
 export { type ConsoleCommand, consoleCommands, shapeOf } from './docs/console.ts';
 export { TestbedError } from './errors.ts';

@@ -1,15 +1,15 @@
 import type { Clock, Timer } from '../world/world.ts';
 
-/** A signal that aborts with an outer one, or when time is up. */
+/** Abort signal that fires when an outer signal aborts or when a timeout expires, whichever comes first. */
 export class Deadline {
   readonly #controller = new AbortController();
   readonly #outer: AbortSignal | undefined;
   readonly #timer: Timer | undefined;
   readonly #follow = () => this.#controller.abort(this.#outer?.reason);
-  /** Whether time was up. */
+  /** Whether the timeout expired. */
   passed = false;
 
-  /** @param ms 0 for no end in time */
+  /** @param ms timeout in milliseconds; 0 disables it */
   constructor(clock: Pick<Clock, 'after'>, ms: number, outer: AbortSignal | undefined) {
     this.#outer = outer;
     if (outer?.aborted) this.#follow();
@@ -17,7 +17,7 @@ export class Deadline {
     if (ms <= 0) return;
     this.#timer = clock.after(ms, () => {
       this.passed = true;
-      this.#controller.abort(new Error(`it took longer than ${ms / 1000} s`));
+      this.#controller.abort(new Error(`timed out after ${ms / 1000} s`));
     });
   }
 
@@ -25,12 +25,12 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** From here on time is no matter; the outer signal still is. */
+  /** Cancels the timeout. The outer signal still aborts this one. */
   lift(): void {
     this.#timer?.cancel();
   }
 
-  /** Lets go of both: outer signals may outlive thousands of these. */
+  /** Cancels the timeout and stops following the outer signal, which may outlive thousands of deadlines. */
   end(): void {
     this.#timer?.cancel();
     this.#outer?.removeEventListener('abort', this.#follow);

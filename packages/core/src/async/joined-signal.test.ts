@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
 import { JoinedSignal } from './joined-signal.ts';
 
-test('it aborts with the first of its sources, and with the reason of that', () => {
+test('a joined signal aborts with the first source that aborts and takes its reason', () => {
   const [a, b] = [new AbortController(), new AbortController()];
   using joined = new JoinedSignal(a.signal, b.signal);
   expect(joined.signal.aborted).toBe(false);
@@ -11,14 +11,14 @@ test('it aborts with the first of its sources, and with the reason of that', () 
   expect(joined.signal.reason).toBe('stopped');
 });
 
-test('it has aborted where a source has', () => {
+test('a joined signal over an aborted source is aborted from the start', () => {
   const live = new AbortController().signal;
   using joined = new JoinedSignal(live, AbortSignal.abort('before'));
   expect(joined.signal.reason).toBe('before');
   expect(getEventListeners(live, 'abort')).toEqual([]);
 });
 
-test('once disposed of, it leaves nothing on its sources and follows them no more', () => {
+test('disposing removes the listeners from the sources and stops following them', () => {
   const [a, b] = [new AbortController(), new AbortController()];
   const joined = new JoinedSignal(a.signal, b.signal);
   expect(getEventListeners(a.signal, 'abort')).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** What a promise gives, or the signal's reason once it aborts; the promise goes on by itself. */
+/** Settles like `promise`, or rejects with the signal's reason when it aborts first. The work behind `promise` continues. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {

@@ -5,6 +5,6 @@ export function messageOf(error: unknown): string {
   try {
     return String(error);
   } catch {
-    return 'a value without a text was thrown';
+    return 'a value that cannot be converted to a string was thrown';
   }
 }

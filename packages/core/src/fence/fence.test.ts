@@ -13,14 +13,14 @@ test('a closed fence throws the reason at every call, and its signal aborts', ()
   expect([fence.isOpen, fence.signal.reason]).toEqual([false, reason]);
 });
 
-test('a period that has ended by the clock does not come back when the clock is set back', () => {
+test('a fence that expired stays closed when the clock is set back', () => {
   let now = 0;
   const late = () => new Error('too late');
   const fence = new Fence({ holds: () => now < 10, error: late });
   const nested = fence.nested();
   now = 10;
   expect(fence.isOpen).toBe(false);
-  expect(fence.signal.aborted).toBe(false); // asking changes nothing
+  expect(fence.signal.aborted).toBe(false); // reading isOpen has no side effect
   expect(() => nested.assertOpen()).toThrow('too late');
   expect([fence.signal.aborted, nested.signal.aborted]).toEqual([true, true]);
   now = 5;
@@ -28,7 +28,7 @@ test('a period that has ended by the clock does not come back when the clock is 
   expect(() => nested.assertOpen()).toThrow('too late');
 });
 
-test('a nested fence closes with the outer one, and not the other way round', () => {
+test('closing the outer fence closes nested fences; closing a nested fence leaves the outer one open', () => {
   const outer = new Fence();
   const [one, other] = [outer.nested(), outer.nested()];
   one.close();

@@ -1,8 +1,8 @@
-/** A fence was closed, and no more specific error is known. */
+/** Thrown by a closed fence that was given no more specific error. */
 export class FenceClosedError extends Error {
   readonly code = 'FENCE_CLOSED';
 
-  constructor(message = 'the period in which this work may act has ended') {
+  constructor(message = 'the fence is closed: this work may no longer change anything') {
     super(message);
     this.name = 'FenceClosedError';
   }
@@ -11,21 +11,22 @@ export class FenceClosedError extends Error {
 export interface FenceOptions {
   /** Outer fence; closing it closes this one. @default none */
   readonly within?: Fence | undefined;
-  /** Whether the period lasts at this moment, by the clock. @default until `close` is called */
+  /** Returns whether the period still holds at this moment. @default true until `close` is called */
   readonly holds?: () => boolean;
-  /** The error of `assertOpen`. @default that of `within` where it is closed, else the reason that was given to `close` */
+  /** Creates the error that `assertOpen` throws. @default the error of a closed `within`, else the reason passed to `close` */
   readonly error?: () => Error;
 }
 
 /**
- * Permission to change something, limited to one period: a leader's term, the time for which a replica owns a shard, or
- * one operation within those.
+ * Permission to make changes during one period: a leader's term, the ownership of a shard, or one operation within
+ * either.
  *
- * Guarantees: once the period has ended the fence stays closed for ever, also when the same process leads again, and its
- * signal aborts. A fence within another closes with it.
+ * Guarantees: a closed fence never opens again, even when the same process becomes leader again, and its signal aborts.
+ * A nested fence closes with its outer fence.
  *
- * Assumptions: a process may be stopped between any two instructions, and the signal may be late. Code that changes
- * something calls `assertOpen` right before it sends the request; clients do so when they are given it as `allow`.
+ * Assumptions: the process may be suspended between any two instructions, so the signal may abort late. Code that makes
+ * a change must call `assertOpen` immediately before it sends the request; clients do this when the fence is passed as
+ * `allow`.
  */
 export class Fence implements Disposable {
   readonly #options: FenceOptions;
@@ -44,24 +45,24 @@ export class Fence implements Disposable {
     return this.#closed.signal;
   }
 
-  /** Whether the period lasts at this moment. Asking changes nothing. */
+  /** Whether the period still holds. Reading it has no side effect. */
   get isOpen(): boolean {
     const { within, holds } = this.#options;
     return !this.signal.aborted && (within?.isOpen ?? true) && (holds?.() ?? true);
   }
 
-  /** @throws when the period has ended; from then on at every call */
+  /** Does nothing while the fence is open. @throws on every call after the period has ended */
   assertOpen(): void {
-    if (this.#lasts()) return;
+    if (this.#checkOpen()) return;
     throw this.#error();
   }
 
-  /** A fence that closes with this one, or before. Dispose of it when its work has ended: this one may outlive many. */
+  /** Returns a fence that closes with this one at the latest. Dispose it when its work ends to remove its listener here. */
   nested(): Fence {
     return new Fence({ within: this });
   }
 
-  /** Ends the period; calls after the first change nothing. @param reason of the signal; by default that of the fence */
+  /** Ends the period. Further calls do nothing. @param reason abort reason of `signal`, by default the fence's error */
   close(reason: unknown = this.#options.error?.() ?? new FenceClosedError()): void {
     this.#options.within?.signal.removeEventListener('abort', this.#follow);
     this.#closed.abort(reason);
@@ -71,11 +72,11 @@ export class Fence implements Disposable {
     this.close();
   }
 
-  /** A period that has ended by the clock ends for good: a clock that is set back does not bring it back. */
-  #lasts(): boolean {
+  /** Returns whether the fence is open. Closes an expired fence permanently, so that setting the clock back cannot reopen it. */
+  #checkOpen(): boolean {
     if (this.signal.aborted) return false;
     const { within, holds } = this.#options;
-    if (within !== undefined && !within.#lasts()) return false;
+    if (within !== undefined && !within.#checkOpen()) return false;
     if (holds?.() ?? true) return true;
     this.close();
     return false;

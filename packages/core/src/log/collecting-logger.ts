@@ -1,14 +1,14 @@
 import { jsonLogger } from './json-logger.ts';
 import type { Level, Logger, LogLevel } from './logger.ts';
 
-/** A line as it would have been written. */
+/** One parsed log line. */
 export interface LogLine {
   readonly level: Level;
   readonly msg: string;
   readonly [field: string]: unknown;
 }
 
-/** For tests: keeps what is logged, in the form in which it would be written. */
+/** Returns a logger for tests that collects its output as parsed lines. */
 export function collectingLogger(level: Level = 'debug'): { logger: Logger & LogLevel; lines: LogLine[] } {
   const lines: LogLine[] = [];
   const write = (line: string) => void lines.push(JSON.parse(line));

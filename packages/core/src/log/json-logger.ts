@@ -7,16 +7,16 @@ export interface JsonLoggerOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** @default 'info' */
   readonly level?: Level;
-  /** Takes whole lines. @default the process' standard error */
+  /** Writes one line, including its newline. @default writes to standard error */
   readonly write?: (line: string) => void;
 }
 
 /**
- * A logger that writes a JSON object a line: `level`, `time`, `msg`, then the fields. `level` may be changed at any time
- * and holds for all children.
+ * Returns a logger that writes one JSON object per line: `level`, `time`, `msg`, then the fields. `level` can be changed
+ * at any time and applies to all children.
  *
- * Guarantees: a line is written when the call returns, so none is lost when the process ends; no name comes twice in a
- * line; what is obviously a secret is left out (see `plainFields`); logging never throws.
+ * Guarantees: a line has been written when the call returns, so none is lost when the process exits; field names are
+ * unique within a line; values that look like secrets are redacted (see `plainFields`); logging never throws.
  */
 export function jsonLogger(options: JsonLoggerOptions): Logger & LogLevel {
   return new JsonLogger(
@@ -68,8 +68,8 @@ class JsonLogger implements Logger, LogLevel {
   }
 
   #log(level: Level, fields: LogFields, message: string): void {
-    const { clock, write, level: least } = this.#shared;
-    if (LEVELS.indexOf(level) < LEVELS.indexOf(least)) return;
+    const { clock, write, level: minimum } = this.#shared;
+    if (LEVELS.indexOf(level) < LEVELS.indexOf(minimum)) return;
     const time = new Date(clock.now()).toISOString();
     const own = withoutReserved(plainFields(fields));
     write(`${JSON.stringify({ level, time, msg: message, ...this.#fields, ...own })}\n`);
@@ -78,7 +78,7 @@ class JsonLogger implements Logger, LogLevel {
 
 const RESERVED = ['level', 'time', 'msg'];
 
-/** A field of a name that is taken gets an underscore, rather than to replace what every line has. */
+/** Appends an underscore to fields named `level`, `time` or `msg`, so that they do not replace the line's own. */
 function withoutReserved(fields: Record<string, unknown>): Record<string, unknown> {
   for (const name of RESERVED) {
     if (!(name in fields)) continue;

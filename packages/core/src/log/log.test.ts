@@ -6,20 +6,20 @@ import { collectingLogger } from './collecting-logger.ts';
 import { jsonLogger } from './json-logger.ts';
 import { silentLogger } from './logger.ts';
 
-describe('a line', () => {
+describe('a log line', () => {
   test('is one JSON object with level, time, message and fields, in this order', () => {
     let written = '';
     const write = (line: string) => {
       written += line;
     };
     const logger = jsonLogger({ clock: { now: () => Date.UTC(2026, 0, 2) }, write });
-    logger.child({ controller: 'vm' }).info({ object: 'team/a', none: undefined }, 'said\ntwice');
+    logger.child({ controller: 'vm' }).info({ object: 'team/a', none: undefined }, 'first\nsecond');
     expect(written).toBe(
-      '{"level":"info","time":"2026-01-02T00:00:00.000Z","msg":"said\\ntwice","controller":"vm","object":"team/a"}\n',
+      '{"level":"info","time":"2026-01-02T00:00:00.000Z","msg":"first\\nsecond","controller":"vm","object":"team/a"}\n',
     );
   });
 
-  test('has each name once: a later field goes before an earlier, none before level, time and message', () => {
+  test('has unique field names: a later field replaces an earlier one, and none replaces level, time or msg', () => {
     let written = '';
     const write = (line: string) => {
       written += line;
@@ -31,17 +31,17 @@ describe('a line', () => {
   });
 });
 
-test('the level may be changed at any time, for all children', () => {
+test('changing the level applies to all existing and future children', () => {
   const { logger, lines } = collectingLogger('info');
   const child = logger.child({ controller: 'vm' });
-  child.debug({}, 'unheard');
+  child.debug({}, 'dropped');
   logger.level = 'debug';
-  child.debug({}, 'heard');
-  child.child({ deeper: true }).debug({}, 'heard too');
+  child.debug({}, 'logged');
+  child.child({ deeper: true }).debug({}, 'logged by a grandchild');
   logger.level = 'error';
-  child.warn({}, 'unheard');
-  child.error({}, 'always heard');
-  expect(lines.map(({ msg }) => msg)).toEqual(['heard', 'heard too', 'always heard']);
+  child.warn({}, 'dropped');
+  child.error({}, 'logged as an error');
+  expect(lines.map(({ msg }) => msg)).toEqual(['logged', 'logged by a grandchild', 'logged as an error']);
 });
 
 describe('secrets', () => {
@@ -56,7 +56,7 @@ describe('secrets', () => {
     'key',
     'tls.key',
     'privateKey',
-  ])('%s is left out, at any depth', (name) => {
+  ])('%s is redacted at any depth', (name) => {
     const { logger, lines } = collectingLogger();
     logger.child({ [name]: 's3cret' }).info({ request: { headers: [{ [name]: 's3cret' }] } }, 'x');
     logger.info({ [name]: { inner: 's3cret' } }, 'x');
@@ -64,7 +64,7 @@ describe('secrets', () => {
     expect(lines[0]?.[name]).toBe('[redacted]');
   });
 
-  test('the content of a Secret is left out, its name is not', () => {
+  test('the content of a Secret is redacted, its name is not', () => {
     const { logger, lines } = collectingLogger();
     const secret = {
       kind: 'Secret',
@@ -80,18 +80,18 @@ describe('secrets', () => {
     expect(lines[0]?.object).toMatchObject({ metadata: { name: 'x' } });
   });
 
-  test('what only sounds alike stays', () => {
+  test('fields with similar names are not redacted', () => {
     const { logger, lines } = collectingLogger();
     logger.info({ keys: 3, monkey: 'ape', tokens: ['a'], hasToken: true }, 'x');
     expect(lines[0]).toMatchObject({ keys: 3, monkey: 'ape', tokens: ['a'], hasToken: true });
   });
 });
 
-describe('anything can be logged', () => {
-  test('errors: foreseen ones by code and message, others with their stack, both with their cause', () => {
+describe('values of any type can be logged', () => {
+  test('errors with a code are logged without a stack, other errors with it, both with their cause', () => {
     const { logger, lines } = collectingLogger();
-    const foreseen = Object.assign(new Error('no such VM'), { code: 'NOT_FOUND' });
-    logger.error({ error: new TypeError('oops', { cause: foreseen }) }, 'x');
+    const coded = Object.assign(new Error('no such VM'), { code: 'NOT_FOUND' });
+    logger.error({ error: new TypeError('oops', { cause: coded }) }, 'x');
     expect(lines[0]?.error).toEqual({
       type: 'TypeError',
       message: 'oops',
@@ -100,7 +100,7 @@ describe('anything can be logged', () => {
     });
   });
 
-  test('what has no end, throws, or is no JSON', () => {
+  test('values that are cyclic, throw when read or have no JSON form', () => {
     const { logger, lines } = collectingLogger();
     const endless: Record<string, unknown> = {};
     endless.self = endless;
@@ -136,10 +136,10 @@ describe('anything can be logged', () => {
   });
 });
 
-describe('no line is lost when the process ends right after it, though its reader is slow', () => {
+describe('no line is lost when the process exits right after logging to a slow reader', () => {
   test.for([
-    ['and the pipe blocks', ''],
-    ['and the pipe does not block, as after any use of console', "console.error('{}');"],
+    ['through a blocking pipe', ''],
+    ['through a non-blocking pipe, as after any use of console', "console.error('{}');"],
   ] as const)('%s', async ([, first]) => {
     const module = join(import.meta.dirname, 'json-logger.ts');
     const program = `
@@ -163,20 +163,20 @@ describe('no line is lost when the process ends right after it, though its reade
   });
 });
 
-test('the process lives on when nobody reads its log any more', async () => {
+test('the process continues when the reader of its log has exited', async () => {
   const module = join(import.meta.dirname, 'json-logger.ts');
   const program = `
     import { jsonLogger } from ${JSON.stringify(module)};
     const logger = jsonLogger({ clock: { now: () => 0 } });
     for (let i = 0; i < 2000; i++) { logger.info({ filling: 'x'.repeat(100) }, 'line'); await new Promise(setImmediate); }
     console.log('alive');`;
-  // Standard output goes around the pipe whose reader leaves at once.
+  // Standard output bypasses the pipe, because the reader of the pipe exits immediately.
   const script = `{ "$0" --disable-warning=ExperimentalWarning --input-type=module -e "$1" 2>&1 >&3 | true; } 3>&1`;
   const { stdout } = await promisify(execFile)('sh', ['-c', script, process.execPath, program]);
   expect(stdout).toBe('alive\n');
 });
 
-test('the silent logger says nothing, nor do its children', () => {
+test('the silent logger is its own child', () => {
   expect(silentLogger.child({ a: 1 })).toBe(silentLogger);
-  silentLogger.error({}, 'unheard');
+  silentLogger.error({}, 'dropped');
 });

@@ -1,31 +1,31 @@
 export type Level = 'debug' | 'info' | 'warn' | 'error';
 
-/** From the most talkative to the quietest. */
+/** All log levels, from the most to the least verbose. */
 export const LEVELS: readonly Level[] = ['debug', 'info', 'warn', 'error'];
 
 export function isLevel(text: string): text is Level {
   return LEVELS.some((level) => level === text);
 }
 
-/** What is known beside the message: `{controller, object, error}`. */
+/** Structured data of a log line, for example `{controller, object, error}`. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** What of a logger its users see. */
+/** Structured logger. Messages are short and constant; variable data goes into the fields. */
 export interface Logger {
   debug(fields: LogFields, message: string): void;
   info(fields: LogFields, message: string): void;
   warn(fields: LogFields, message: string): void;
   error(fields: LogFields, message: string): void;
-  /** The same, with these fields in every line. */
+  /** Returns a logger that adds these fields to every line. */
   child(fields: LogFields): Logger;
 }
 
-/** How much is logged, by a logger and all its children, the ones there are and the ones to come. */
+/** Minimum level of a logger and all its existing and future children. */
 export interface LogLevel {
   level: Level;
 }
 
-/** Says nothing. */
+/** Logger that discards everything. */
 export const silentLogger: Logger = {
   debug: () => undefined,
   info: () => undefined,

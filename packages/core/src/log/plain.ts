@@ -1,21 +1,21 @@
 const REDACTED = '[redacted]';
 
-/** Deeper than this nothing is worth a line; it also ends what contains itself. */
-const DEEPEST = 6;
+/** Maximum nesting of a logged value. Also ends the traversal of cyclic values. */
+const MAX_DEPTH = 6;
 
 const SECRETS = 'authorization|cookie|token|password|passwd|passphrase|credentials?|secret|key|apikey';
 /** `token`, `refresh_token`, `client-secret`; `refreshToken`, `privateKey`. */
 const SECRET_NAME = new RegExp(`(^|[-_.])(${SECRETS})$`, 'i');
 const SECRET_CAMEL = /[a-z0-9](Authorization|Cookie|Token|Password|Passphrase|Credentials?|Secret|Key)$/;
-/** In which kubectl keeps the whole object as it was applied, a Secret's content with it. */
+/** Annotation in which kubectl stores the applied manifest, including the content of a Secret. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * Whatever a program has to say, as plain data that can be written as JSON: errors as their message, code and cause,
- * nothing endless, nothing that throws; and in place of what is obviously a secret the word that it was left out.
+ * Converts log fields to plain data that can be written as JSON. Errors become their message, code and cause; deep or
+ * unreadable values are replaced by a placeholder, and values that look like secrets by `[redacted]`. Never throws.
  */
 export function plainFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return plainEntries(Object.entries(fields), DEEPEST);
+  return plainEntries(Object.entries(fields), MAX_DEPTH);
 }
 
 function plainEntries(
@@ -25,7 +25,7 @@ function plainEntries(
   const result: Record<string, unknown> = {};
   for (const [name, value] of entries) {
     if (value === undefined) continue;
-    // Text and bytes are secrets; a number (of tokens), a flag or the name of one within an object may be said.
+    // Only text and bytes can be secrets: a number (such as a token count) or a flag is logged as it is.
     const secret = isSecretName(name) && !(typeof value === 'number' || typeof value === 'boolean');
     result[name] = secret ? REDACTED : plain(value, depth - 1);
   }
@@ -49,7 +49,7 @@ function plain(value: unknown, depth: number): unknown {
       try {
         return plainObject(value, depth);
       } catch {
-        return '[unreadable]'; // a getter that throws must not take the line with it
+        return '[unreadable]'; // a getter has thrown
       }
     default:
       return String(value);
@@ -68,7 +68,7 @@ function plainObject(value: object, depth: number): unknown {
   if (value instanceof Set) return [...value].map((each) => plain(each, depth - 1));
   if ('toJSON' in value && typeof value.toJSON === 'function') return plain(value.toJSON(), depth - 1);
   const entries = Object.entries(value);
-  // The content of a Secret has names that say nothing.
+  // The keys of a Secret's content do not reveal that their values are secret.
   const isSecret = 'kind' in value && value.kind === 'Secret';
   return plainEntries(
     isSecret
@@ -78,7 +78,7 @@ function plainObject(value: object, depth: number): unknown {
   );
 }
 
-/** An error with a code was foreseen, and its message is enough; any other wants to be found in the code. */
+/** Errors with a `code` are expected, so their message is enough; any other error is logged with its stack. */
 function plainError(error: Error, depth: number): Record<string, unknown> {
   const code = 'code' in error ? error.code : undefined;
   return plainEntries(

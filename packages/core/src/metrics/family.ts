@@ -3,16 +3,16 @@ export type MetricType = 'counter' | 'gauge' | 'histogram';
 export interface FamilyOptions<L extends string> {
   readonly name: string;
   readonly help: string;
-  /** The names of its labels. @default none */
+  /** Label names. @default none */
   readonly labels?: readonly L[];
 }
 
-/** What a series can do for its family. */
 export interface Series {
+  /** Returns the series in Prometheus' text format. */
   lines(name: string, labels: string): string;
 }
 
-/** A metric that was declared wrongly: a mistake in the program, not in its use. */
+/** Thrown when a metric is declared with an invalid name, label or bucket, or twice. */
 export class MetricError extends Error {
   readonly code = 'METRIC';
 
@@ -23,10 +23,11 @@ export class MetricError extends Error {
 }
 
 /**
- * All series of one name. A series is there, at 0, from the moment it is bound; one without labels from the start.
+ * Metric family: all series of one metric name. A series starts at 0 when `with` is first called for its labels; a family
+ * without labels exposes its only series immediately.
  *
- * Assumptions: a label's values are a fixed, small set (a controller's name, an HTTP status), never the name of an
- * object. A series is never dropped, and each costs memory here and in Prometheus.
+ * Assumptions: the values of a label are a small, fixed set (controller names, HTTP statuses), never object names. Series
+ * are never dropped, and each costs memory here and in Prometheus.
  */
 export class Family<S extends Series, L extends string> {
   readonly name: string;
@@ -34,16 +35,17 @@ export class Family<S extends Series, L extends string> {
   readonly #help: string;
   readonly #labels: readonly L[];
   readonly #create: () => S;
-  /** By their labels as they are written. */
+  /** Series by their formatted labels. */
   readonly #series = new Map<string, S>();
 
   constructor(type: MetricType, { name, help, labels = [] }: FamilyOptions<L>, create: () => S) {
-    if (!METRIC_NAME.test(name)) throw new MetricError(`"${name}" is no name for a metric`);
+    if (!METRIC_NAME.test(name)) throw new MetricError(`"${name}" is not a valid metric name`);
     for (const label of labels) {
       if (!LABEL_NAME.test(label) || (type === 'histogram' && label === 'le'))
-        throw new MetricError(`"${label}" is no name for a label of ${name}`);
+        throw new MetricError(`"${label}" is not a valid label name of ${name}`);
     }
-    if (new Set(labels).size !== labels.length) throw new MetricError(`${name} has a label twice`);
+    if (new Set(labels).size !== labels.length)
+      throw new MetricError(`${name} declares the same label twice`);
     this.name = name;
     this.#type = type;
     this.#help = help;
@@ -52,7 +54,7 @@ export class Family<S extends Series, L extends string> {
     if (labels.length === 0) this.#seriesOf('');
   }
 
-  /** The series with these labels. To be kept by whoever uses it often: finding it costs more than using it. */
+  /** Returns the series with these labels. Hot paths should keep the result: the lookup costs more than an update. */
   with(labels: Readonly<Record<L, string>>): S {
     return this.#seriesOf(this.#labels.map((label) => `${label}="${escapeValue(labels[label])}"`).join(','));
   }
@@ -73,7 +75,7 @@ export class Family<S extends Series, L extends string> {
 }
 
 const METRIC_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/;
-/** Names that begin with two underscores are Prometheus' own. */
+/** Label names that begin with two underscores are reserved by Prometheus. */
 const LABEL_NAME = /^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/;
 
 function escapeValue(value: string): string {

@@ -5,13 +5,13 @@ import type { Registry } from './registry.ts';
 
 export interface ProcessMetricsOptions {
   readonly clock: Pick<Clock, 'now'>;
-  /** Measure how late the event loop is, which takes a timer every 20 ms. @default false */
+  /** Whether to measure the event-loop lag, which needs a timer every 20 ms. @default false */
   readonly eventLoop?: boolean;
 }
 
 /**
- * The process and Node themselves, under the names that Prometheus' own clients use. All is read when somebody looks.
- * Not for the simulation: it tells of this very process.
+ * Registers metrics of the process and of Node.js under the names that the Prometheus client libraries use. Values are
+ * read at scrape time. Do not use it in the simulation: it measures the real process.
  */
 export function processMetrics(
   registry: Registry,
@@ -19,20 +19,24 @@ export function processMetrics(
 ): void {
   const gauge = (name: string, help: string) => registry.gauge({ name, help }).with({});
   const cpu = registry
-    .counter({ name: 'process_cpu_seconds_total', help: 'CPU time of the process, user and system' })
+    .counter({ name: 'process_cpu_seconds_total', help: 'Total user and system CPU time spent in seconds' })
     .with({});
-  const resident = gauge('process_resident_memory_bytes', 'Memory of the process that is in RAM');
-  const heapTotal = gauge('nodejs_heap_size_total_bytes', 'JavaScript heap, as large as it is');
-  const heapUsed = gauge('nodejs_heap_size_used_bytes', 'JavaScript heap that is in use');
+  const resident = gauge('process_resident_memory_bytes', 'Resident memory size in bytes');
+  const heapTotal = gauge('nodejs_heap_size_total_bytes', 'Allocated size of the V8 heap in bytes');
+  const heapUsed = gauge('nodejs_heap_size_used_bytes', 'Used size of the V8 heap in bytes');
   const external = gauge(
     'nodejs_external_memory_bytes',
-    'Memory of buffers and other things beside the heap',
+    'Memory of buffers and other objects outside the V8 heap in bytes',
   );
-  gauge('process_start_time_seconds', 'When the process started, in seconds since 1970').set(
+  gauge('process_start_time_seconds', 'Start time of the process since the Unix epoch in seconds').set(
     clock.now() / 1000 - process.uptime(),
   );
   registry
-    .gauge({ name: 'nodejs_version_info', help: 'The version of Node', labels: ['version'] })
+    .gauge({
+      name: 'nodejs_version_info',
+      help: 'Node.js version, as the label version',
+      labels: ['version'],
+    })
     .with({ version: process.version })
     .set(1);
 
@@ -49,37 +53,37 @@ export function processMetrics(
     external.set(memory.external);
   });
   if (openFiles() !== undefined) {
-    const files = gauge('process_open_fds', 'Files and connections that the process has open');
+    const files = gauge('process_open_fds', 'Number of open file descriptors');
     registry.beforeText(() => files.set(openFiles() ?? 0));
   }
   if (eventLoop) eventLoopMetrics(registry);
 }
 
-/** Undefined where the system does not tell, which all but Linux do not. */
+/** Returns the number of open file descriptors; undefined where `/proc` does not exist. */
 function openFiles(): number | undefined {
   try {
-    return readdirSync('/proc/self/fd').length - 1; // without the one that reads the folder
+    return readdirSync('/proc/self/fd').length - 1; // without the descriptor of the directory itself
   } catch {
     return undefined;
   }
 }
 
 const RESOLUTION_MS = 20;
-/** From nanoseconds between two ticks to the seconds that the later one was late. */
-const late = (ns: number) => Math.max(ns / 1e9 - RESOLUTION_MS / 1e3, 0);
+/** Converts the nanoseconds between two ticks to the seconds by which the second tick was late. */
+const lagSeconds = (ns: number) => Math.max(ns / 1e9 - RESOLUTION_MS / 1e3, 0);
 
 function eventLoopMetrics(registry: Registry): void {
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   const gauge = (name: string, help: string) =>
     registry.gauge({ name: `nodejs_eventloop_lag_${name}_seconds`, help }).with({});
-  const mean = gauge('mean', 'How late timers went off since the last look, on average');
-  const p99 = gauge('p99', 'How late timers went off since the last look, all but one in a hundred');
-  const max = gauge('max', 'How late timers went off since the last look, at most');
+  const mean = gauge('mean', 'Mean event-loop lag since the last scrape in seconds');
+  const p99 = gauge('p99', '99th percentile of the event-loop lag since the last scrape in seconds');
+  const max = gauge('max', 'Maximum event-loop lag since the last scrape in seconds');
   registry.beforeText(() => {
     const { count } = delay;
-    mean.set(count === 0 ? 0 : late(delay.mean));
-    p99.set(count === 0 ? 0 : late(delay.percentile(99)));
-    max.set(count === 0 ? 0 : late(delay.max));
+    mean.set(count === 0 ? 0 : lagSeconds(delay.mean));
+    p99.set(count === 0 ? 0 : lagSeconds(delay.percentile(99)));
+    max.set(count === 0 ? 0 : lagSeconds(delay.max));
     delay.reset();
   });
   delay.enable();

@@ -3,26 +3,26 @@ import { parseExposition, sampleOf } from '../testing/exposition.ts';
 import { MetricError } from './family.ts';
 import { exponentialBuckets, Registry } from './registry.ts';
 
-describe('what is exposed', () => {
-  test('is as Prometheus wants it, to the letter', () => {
+describe('the exposition', () => {
+  test('follows the Prometheus text format exactly', () => {
     const registry = new Registry();
-    const counter = registry.counter({ name: 'sent_total', help: 'What was\nsent \\o/', labels: ['to'] });
+    const counter = registry.counter({ name: 'sent_total', help: 'Messages\nsent \\o/', labels: ['to'] });
     counter.with({ to: 'a "b"\\\n' }).inc(2);
-    registry.gauge({ name: 'level', help: 'How high' }).with({}).set(-1.5);
+    registry.gauge({ name: 'level', help: 'Water level' }).with({}).set(-1.5);
     const histogram = registry.histogram({
       name: 'took',
-      help: 'How long',
+      help: 'Duration',
       labels: ['by'],
       buckets: [0.5, 1],
     });
     for (const value of [0.5, 0.6, 7]) histogram.with({ by: 'me' }).observe(value);
-    expect(registry.text()).toBe(`# HELP sent_total What was\\nsent \\\\o/
+    expect(registry.text()).toBe(`# HELP sent_total Messages\\nsent \\\\o/
 # TYPE sent_total counter
 sent_total{to="a \\"b\\"\\\\\\n"} 2
-# HELP level How high
+# HELP level Water level
 # TYPE level gauge
 level -1.5
-# HELP took How long
+# HELP took Duration
 # TYPE took histogram
 took_bucket{by="me",le="0.5"} 1
 took_bucket{by="me",le="1"} 2
@@ -32,10 +32,10 @@ took_count{by="me"} 3
 `);
     const parsed = parseExposition(registry.text());
     expect(parsed.get('sent_total')?.samples[0]?.labels).toEqual({ to: 'a "b"\\\n' });
-    expect(parsed.get('sent_total')?.help).toBe('What was\nsent \\o/');
+    expect(parsed.get('sent_total')?.help).toBe('Messages\nsent \\o/');
   });
 
-  test('starts at 0: without labels at once, with labels once they are bound', () => {
+  test('starts series at 0: without labels immediately, with labels when they are first used', () => {
     const registry = new Registry();
     registry.counter({ name: 'plain_total', help: 'x' });
     const labelled = registry.histogram({ name: 'labelled', help: 'x', labels: ['a'] });
@@ -45,7 +45,7 @@ took_count{by="me"} 3
     expect(sampleOf(registry.text(), 'labelled_count', { a: '1' })).toBe(0);
   });
 
-  test('is asked for at each look where that was wanted', () => {
+  test('calls beforeText callbacks at each scrape', () => {
     const registry = new Registry();
     const depth = registry.gauge({ name: 'depth', help: 'x' }).with({});
     let now = 3;
@@ -55,7 +55,7 @@ took_count{by="me"} 3
     expect(sampleOf(registry.text(), 'depth')).toBe(4);
   });
 
-  test('knows numbers that are none', () => {
+  test('writes infinity, NaN, very large and very small values', () => {
     const registry = new Registry();
     const gauge = registry.gauge({ name: 'g', help: 'x', labels: ['v'] });
     for (const value of [Infinity, -Infinity, NaN, 1e21, 1e-8]) gauge.with({ v: `${value}` }).set(value);
@@ -64,17 +64,17 @@ took_count{by="me"} 3
   });
 });
 
-test('the same labels are the same series, however often they are bound and in whatever order', () => {
+test('the same labels in any order give the same series', () => {
   const registry = new Registry();
   const counter = registry.counter({ name: 'c_total', help: 'x', labels: ['a', 'b'] });
   counter.with({ a: '1', b: '2' }).inc();
   counter.with({ b: '2', a: '1' }).inc();
-  counter.with({ a: '1","b="2', b: '' }).inc(); // other values that would look alike unescaped
+  counter.with({ a: '1","b="2', b: '' }).inc(); // would collide with the first series if values were not escaped
   expect(sampleOf(registry.text(), 'c_total', { a: '1', b: '2' })).toBe(2);
   expect(parseExposition(registry.text()).get('c_total')?.samples).toHaveLength(2);
 });
 
-test('a histogram counts into the first bucket that holds the value, and leaves out what is no number', () => {
+test('a histogram counts each value in the first bucket that fits and ignores NaN', () => {
   const registry = new Registry();
   const buckets = exponentialBuckets(1e-8, 10, 12);
   expect(buckets[2]).toBe(1e-6);
@@ -91,13 +91,13 @@ test('a histogram counts into the first bucket that holds the value, and leaves 
   expect(sampleOf(registry.text(), 'h_sum')).not.toBeNaN();
 });
 
-test('a counter does not go back', () => {
+test('a counter rejects negative increments and NaN', () => {
   const counter = new Registry().counter({ name: 'c_total', help: 'x' }).with({});
-  expect(() => counter.inc(-1)).toThrow('a counter cannot go up by -1');
+  expect(() => counter.inc(-1)).toThrow('a counter cannot be incremented by -1');
   expect(() => counter.inc(NaN)).toThrow(RangeError);
 });
 
-test('a metric that is declared wrongly is refused', () => {
+test('invalid metric declarations are rejected', () => {
   const registry = new Registry();
   registry.counter({ name: 'taken', help: 'x' });
   const wrong = [
@@ -118,9 +118,9 @@ test.for([
   ['a\n', 'not a sample'],
   ['a 1\n', 'before any type'],
   ['# TYPE a gauge\na 1\n', 'no help'],
-  ['# HELP a x\n# TYPE a gauge\na 1', 'does not end'],
-  ['# HELP a x\n# TYPE a gauge\na 1\na 2\n', 'twice'],
-  ['# HELP a x\n# TYPE a gauge\nb 1\n', 'no sample of'],
+  ['# HELP a x\n# TYPE a gauge\na 1', 'no newline'],
+  ['# HELP a x\n# TYPE a gauge\na 1\na 2\n', 'duplicate series'],
+  ['# HELP a x\n# TYPE a gauge\nb 1\n', 'not a sample of'],
   ['# HELP a x\n# TYPE a gauge\na{b="\\x"} 1\n', 'not labels'],
   ['# HELP a x\n# TYPE a gauge\na{b="1",} 1\n', 'not labels'],
   ['# HELP a x\n# TYPE a gauge\na 0x1\n', 'not a number'],
@@ -128,9 +128,9 @@ test.for([
   ['# HELP a x\n# TYPE a histogram\na_bucket{le="1"} 1\na_sum 1\na_count 1\n', 'bounds'],
   [
     '# HELP a x\n# TYPE a histogram\na_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n',
-    'go back',
+    'decrease',
   ],
-  ['# HELP a x\n# TYPE a histogram\na_bucket{le="+Inf"} 1\na_sum 1\na_count 2\n', 'not that of'],
-] as const)('the parser of these tests refuses %j', ([text, why]) => {
-  expect(() => parseExposition(text)).toThrow(why);
+  ['# HELP a x\n# TYPE a histogram\na_bucket{le="+Inf"} 1\na_sum 1\na_count 2\n', 'differs from'],
+] as const)('parseExposition rejects %j', ([text, message]) => {
+  expect(() => parseExposition(text)).toThrow(message);
 });

@@ -2,29 +2,29 @@ import { Family, type FamilyOptions, MetricError } from './family.ts';
 import { Counter, Gauge, Histogram } from './series.ts';
 
 export interface HistogramOptions<L extends string> extends FamilyOptions<L> {
-  /** Upper bounds, inclusive, rising; infinity is added. @default DEFAULT_BUCKETS */
+  /** Inclusive upper bounds in ascending order, without +Inf. @default the default buckets of the Prometheus clients */
   readonly buckets?: readonly number[];
 }
 
-/** Seconds; those of Prometheus' own clients. */
+/** Default buckets of the Prometheus client libraries, in seconds. */
 const DEFAULT_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** `count` bounds, each `factor` times the one before. */
+/** Returns `count` bounds, each `factor` times the previous one. */
 export function exponentialBuckets(start: number, factor: number, count: number): number[] {
-  // Rounded, for 1e-8 × 10 × 10 is 0.0000010000000000000002 and would be another series than Go's.
+  // 1e-8 × 10 × 10 is 0.0000010000000000000002, which would be a different `le` label than Go's: round it.
   return Array.from({ length: count }, (_, index) => Number((start * factor ** index).toPrecision(12)));
 }
 
 /**
- * The metrics of a program, written as Prometheus reads them. Own code because the library for it takes ten
- * times as long a use, and brings more than is needed (docs/internals/decisions/006-metrics.md).
+ * Registry of all metrics of a program, exposed in Prometheus' text format. Own code because an update through
+ * prom-client costs ten times as much (docs/internals/decisions/006-metrics.md).
  */
 export class Registry {
-  /** Of what `text` gives. */
+  /** Content type of `text()`. */
   static readonly contentType = 'text/plain; version=0.0.4; charset=utf-8';
 
   readonly #families = new Map<string, { text(): string }>();
-  readonly #before: (() => void)[] = [];
+  readonly #beforeText: (() => void)[] = [];
 
   counter<const L extends string = never>(options: FamilyOptions<L>): Family<Counter, L> {
     return this.#add(new Family('counter', options, () => new Counter()));
@@ -36,28 +36,29 @@ export class Registry {
 
   histogram<const L extends string = never>(options: HistogramOptions<L>): Family<Histogram, L> {
     const { name, buckets = DEFAULT_BUCKETS } = options;
-    const rising = buckets.every(
+    const ascending = buckets.every(
       (bound, index) => Number.isFinite(bound) && bound > (buckets[index - 1] ?? -Infinity),
     );
-    if (!rising || buckets.length === 0) throw new MetricError(`the buckets of ${name} do not rise`);
+    if (!ascending || buckets.length === 0)
+      throw new MetricError(`the buckets of ${name} must be finite and ascending`);
     return this.#add(new Family('histogram', options, () => new Histogram(buckets)));
   }
 
-  /** Called before each look at the metrics: for those that are cheaper to ask for then than to keep. */
-  beforeText(set: () => void): void {
-    this.#before.push(set);
+  /** Registers a callback that runs before each scrape, for values that are cheaper to read than to keep up to date. */
+  beforeText(update: () => void): void {
+    this.#beforeText.push(update);
   }
 
-  /** All metrics, in Prometheus' text format. */
+  /** Returns all metrics in Prometheus' text format. */
   text(): string {
-    for (const set of this.#before) set();
+    for (const update of this.#beforeText) update();
     let text = '';
     for (const family of this.#families.values()) text += family.text();
     return text;
   }
 
   #add<F extends { readonly name: string; text(): string }>(family: F): F {
-    if (this.#families.has(family.name)) throw new MetricError(`there are two metrics ${family.name}`);
+    if (this.#families.has(family.name)) throw new MetricError(`metric ${family.name} is already registered`);
     this.#families.set(family.name, family);
     return family;
   }

@@ -1,9 +1,9 @@
-/** Goes up only; starts again at 0 with the process. */
+/** Monotonic counter. Starts at 0 with the process. */
 export class Counter {
   #value = 0;
 
   inc(by = 1): void {
-    if (!(by >= 0)) throw new RangeError(`a counter cannot go up by ${by}`);
+    if (!(by >= 0)) throw new RangeError(`a counter cannot be incremented by ${by}`);
     this.#value += by;
   }
 
@@ -12,7 +12,7 @@ export class Counter {
   }
 }
 
-/** Goes up and down. */
+/** Value that can go up and down. */
 export class Gauge {
   #value = 0;
 
@@ -33,20 +33,20 @@ export class Gauge {
   }
 }
 
-/** How many observations fell below each of some bounds, their sum and their number. */
+/** Cumulative histogram: observations per bucket, their sum and their count. */
 export class Histogram {
   readonly #bounds: readonly number[];
-  /** One for each bound and one for what is above the last; added up only when somebody looks. */
+  /** Observations per bucket, the last one for +Inf. They are accumulated only at scrape time. */
   readonly #counts: Float64Array;
   #sum = 0;
 
-  /** @param bounds upper ones, inclusive, rising */
+  /** @param bounds inclusive upper bounds in ascending order */
   constructor(bounds: readonly number[]) {
     this.#bounds = bounds;
     this.#counts = new Float64Array(bounds.length + 1);
   }
 
-  /** What is not a number is left out: it would make the sum useless for good. */
+  /** Records a value. NaN is ignored, because it would make the sum NaN permanently. */
   observe(value: number): void {
     if (Number.isNaN(value)) return;
     const bounds = this.#bounds;

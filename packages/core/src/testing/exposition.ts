@@ -1,4 +1,4 @@
-/** A sample of a metric: its name, its labels and its value. */
+/** One sample of a metric. */
 export interface Sample {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -12,11 +12,12 @@ export interface ParsedFamily {
 }
 
 /**
- * Reads Prometheus' text format (0.0.4) and takes nothing that a reader might stumble over: each family once and in one
- * piece, with help and type before its samples; no series twice; histograms that add up.
+ * Parses Prometheus' text format (0.0.4) strictly: each family is contiguous and appears once, HELP and TYPE precede its
+ * samples, series are unique and histograms are consistent.
+ * @throws Error at the first violation
  */
 export function parseExposition(text: string): Map<string, ParsedFamily> {
-  if (text !== '' && !text.endsWith('\n')) throw new Error('the last line does not end');
+  if (text !== '' && !text.endsWith('\n')) throw new Error('the last line has no newline');
   const families = new Map<string, ParsedFamily>();
   const seen = new Set<string>();
   let help: { readonly name: string; readonly text: string } | undefined;
@@ -24,14 +25,15 @@ export function parseExposition(text: string): Map<string, ParsedFamily> {
   for (const line of text.split('\n').slice(0, -1)) {
     const comment = /^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.*)$/.exec(line);
     if (comment !== null) {
-      const [, what, name = '', rest = ''] = comment;
-      if (what === 'HELP') {
+      const [, keyword, name = '', rest = ''] = comment;
+      if (keyword === 'HELP') {
         help = { name, text: withoutEscapes(rest, /\\[\\n]/g) };
         continue;
       }
       if (help?.name !== name) throw new Error(`${name} has no help before its type`);
-      if (!['counter', 'gauge', 'histogram'].includes(rest)) throw new Error(`${name}: type ${rest}`);
-      if (families.has(name)) throw new Error(`${name} is there twice`);
+      if (!['counter', 'gauge', 'histogram'].includes(rest))
+        throw new Error(`${name} has the unknown type ${rest}`);
+      if (families.has(name)) throw new Error(`duplicate family: ${name}`);
       current = [name, { type: rest, help: help.text, samples: [] }];
       families.set(...current);
       continue;
@@ -41,18 +43,18 @@ export function parseExposition(text: string): Map<string, ParsedFamily> {
     const [name, { type, samples }] = current;
     const suffixes = type === 'histogram' ? ['_bucket', '_sum', '_count'] : [''];
     if (!suffixes.some((suffix) => sample.name === name + suffix))
-      throw new Error(`${sample.name} is no sample of ${name}`);
+      throw new Error(`${sample.name} is not a sample of ${name}`);
     const key = sample.name + JSON.stringify(Object.entries(sample.labels).sort());
-    if (seen.has(key)) throw new Error(`twice: ${line}`);
+    if (seen.has(key)) throw new Error(`duplicate series: ${line}`);
     seen.add(key);
-    if (type === 'counter' && !(sample.value >= 0)) throw new Error(`a counter below 0: ${line}`);
+    if (type === 'counter' && !(sample.value >= 0)) throw new Error(`counter below 0: ${line}`);
     samples.push(sample);
   }
   for (const [name, family] of families) if (family.type === 'histogram') checkHistogram(name, family);
   return families;
 }
 
-/** The value of one series; undefined if there is none. */
+/** Returns the value of one series; undefined if it does not exist. */
 export function sampleOf(
   text: string,
   name: string,
@@ -74,7 +76,7 @@ function parseSample(line: string): Sample {
     const label = /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\[\\"n])*)"(?:,(?=.)|$)/.exec(rest);
     if (label === null) throw new Error(`not labels: ${line}`);
     const [whole, key = '', text = ''] = label;
-    if (key in labels) throw new Error(`a label twice: ${line}`);
+    if (key in labels) throw new Error(`duplicate label: ${line}`);
     labels[key] = withoutEscapes(text, /\\[\\n"]/g);
     rest = rest.slice(whole.length);
   }
@@ -90,7 +92,7 @@ function numberIn(text: string): number {
 }
 
 function withoutEscapes(text: string, sequences: RegExp): string {
-  if (text.replaceAll(sequences, '').includes('\\')) throw new Error(`a bare backslash: ${text}`);
+  if (text.replaceAll(sequences, '').includes('\\')) throw new Error(`unescaped backslash: ${text}`);
   return text.replaceAll(sequences, (found) => (found === '\\n' ? '\n' : found.slice(1)));
 }
 
@@ -104,18 +106,19 @@ function checkHistogram(name: string, { samples }: ParsedFamily): void {
         (value, at) => at === 0 || value > (values[at - 1] ?? 0) || (!strictly && value === values[at - 1]),
       );
     if (!rises(bounds, true) || bounds.at(-1) !== Number.POSITIVE_INFINITY)
-      throw new Error(`${name}${labels}: bounds ${bounds}`);
+      throw new Error(`${name}${labels}: bounds must ascend to +Inf: ${bounds}`);
     if (
       !rises(
         buckets.map(({ value }) => value),
         false,
       )
     )
-      throw new Error(`${name}${labels}: counts go back`);
+      throw new Error(`${name}${labels}: counts decrease`);
     const counts = all.filter((each) => each.name === `${name}_count`);
     const sums = all.filter((each) => each.name === `${name}_sum`);
-    if (counts.length !== 1 || sums.length !== 1) throw new Error(`${name}${labels}: no one sum and count`);
+    if (counts.length !== 1 || sums.length !== 1)
+      throw new Error(`${name}${labels}: needs exactly one sum and one count`);
     if (counts[0]?.value !== buckets.at(-1)?.value)
-      throw new Error(`${name}${labels}: count is not that of +Inf`);
+      throw new Error(`${name}${labels}: count differs from the +Inf bucket`);
   }
 }

@@ -4,11 +4,11 @@ import type { TransportResponse } from '../world/world.ts';
 export interface ResponseContent {
   readonly status: number;
   readonly body?: string;
-  /** By lower-case name. */
+  /** Headers by lower-case name. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
 }
 
-/** Returns a whole response, for transports of tests. */
+/** Returns a complete response for a test's transport. */
 export function responseOf({ status, body = '', headers = {} }: ResponseContent): TransportResponse {
   return {
     status,

@@ -5,24 +5,24 @@ const PROXY = 'http://proxy.example:3128';
 const isProxied = (origin: string, noProxy = '') =>
   proxyFor(origin, { HTTPS_PROXY: PROXY, HTTP_PROXY: PROXY, NO_PROXY: noProxy }) !== undefined;
 
-describe('a proxy is read', () => {
+describe('proxyFrom', () => {
   test.each([
     ['http://proxy.example:3128', { protocol: 'http:', host: 'proxy.example', port: 3128 }],
     ['proxy.example:3128', { protocol: 'http:', host: 'proxy.example', port: 3128 }],
     ['https://proxy.example', { protocol: 'https:', host: 'proxy.example', port: 443 }],
     ['http://[::1]:8080', { protocol: 'http:', host: '::1', port: 8080 }],
-  ])('%s', (text, proxy) => {
+  ])('parses %s', (text, proxy) => {
     expect(proxyFrom(text, 'HTTPS_PROXY')).toEqual({ ...proxy, authorization: undefined });
   });
 
-  test('with its user and password', () => {
+  test('returns the user and password as a Proxy-Authorization header', () => {
     expect(proxyFrom('http://us%40er:p%3Ass@proxy:1', 'HTTPS_PROXY').authorization).toBe(
       `Basic ${Buffer.from('us@er:p:ss').toString('base64')}`,
     );
   });
 
   test.each(['socks5://u:s3cret@proxy:1080', 'socks5h://proxy:1080', 'ftp://proxy', 'http://', ':::'])(
-    '%s is rejected with a sentence that names the setting and no password',
+    'rejects %s with an error that names the setting and omits the password',
     (text) => {
       expect(() => proxyFrom(text, 'HTTPS_PROXY')).toThrow(ProxyError);
       expect(() => proxyFrom(text, 'HTTPS_PROXY')).toThrow(/^HTTPS_PROXY (?!.*s3cret)/);
@@ -30,7 +30,7 @@ describe('a proxy is read', () => {
   );
 });
 
-test('the scheme of the server chooses the variable, and small letters count too', () => {
+test('the scheme of the server selects the variable; lower-case names work too', () => {
   const env = { HTTPS_PROXY: 'http://secure:1', http_proxy: 'plain:2' };
   expect(proxyFor('https://cloud.example', env)?.host).toBe('secure');
   expect(proxyFor('http://cloud.example', env)?.host).toBe('plain');
@@ -42,7 +42,7 @@ test('the scheme of the server chooses the variable, and small letters count too
   expect(proxyFor('https://cloud.example', {})).toBeUndefined();
 });
 
-describe('NO_PROXY, as Go reads it', () => {
+describe('NO_PROXY, as Go interprets it', () => {
   test.each([
     ['https://127.0.0.1:6443', ''],
     ['https://127.1.2.3', ''],

@@ -1,16 +1,16 @@
 import { BlockList, isIP } from 'node:net';
 
-/** An HTTP proxy through which a server is reached. */
+/** HTTP proxy through which a server is reached. */
 export interface HttpProxy {
   readonly protocol: 'http:' | 'https:';
-  /** A name or an address; IPv6 without brackets. */
+  /** DNS name or IP address; IPv6 without brackets. */
   readonly host: string;
   readonly port: number;
-  /** Value of the `Proxy-Authorization` header, if the proxy's URL has a user. Never to be shown. */
+  /** Value of the `Proxy-Authorization` header, if the proxy's URL has a user. Secret: never log it. */
   readonly authorization: string | undefined;
 }
 
-/** The settings name a proxy that cannot be used, or the proxy does not let a connection through. */
+/** Thrown when the configured proxy is not supported, cannot be reached, or rejects a connection. */
 export class ProxyError extends Error {
   readonly code = 'PROXY';
 
@@ -20,12 +20,12 @@ export class ProxyError extends Error {
   }
 }
 
-/** The environment variables that choose a proxy. As in Go, capital letters take precedence. */
+/** Environment variables that select a proxy. As in Go, upper-case names take precedence. */
 export type ProxyEnv = Readonly<Record<string, string | undefined>>;
 
 /**
- * The proxy that `text` names: `http://user:password@host:port`, `https://…`, or `host:port`.
- * @param setting where the text is from, for the error, which does not show the text: it may hold a password
+ * Parses a proxy URL: `http://user:password@host:port`, `https://…`, or `host:port`.
+ * @param setting name of the setting, for the error, which omits `text` because it may contain a password
  * @throws ProxyError
  */
 export function proxyFrom(text: string, setting: string): HttpProxy {
@@ -57,14 +57,14 @@ function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text; // a percent sign that was not escaped
+    return text; // an unescaped percent sign
   }
 }
 
 /**
- * The proxy that the environment names for a server, by the rules of Go (golang.org/x/net/http/httpproxy), which other
- * programs in a cluster follow: `HTTPS_PROXY` or `HTTP_PROXY` by the server's scheme, unless `NO_PROXY` excludes it.
- * Loopback servers never have one.
+ * Returns the proxy that the environment selects for a server, by the same rules as Go programs
+ * (golang.org/x/net/http/httpproxy): `HTTPS_PROXY` or `HTTP_PROXY` by the server's scheme, unless `NO_PROXY` excludes it.
+ * Loopback servers are never proxied.
  * @throws ProxyError
  */
 export function proxyFor(origin: string, env: ProxyEnv): HttpProxy | undefined {
@@ -88,7 +88,7 @@ function isLoopback(host: string): boolean {
 
 type Excludes = (host: string, port: string) => boolean;
 
-/** `NO_PROXY`: addresses, CIDR blocks, names with their subdomains, `.suffix` for subdomains alone, `*` for all. */
+/** Parses `NO_PROXY`: addresses, CIDR blocks, names with their subdomains, `.suffix` for subdomains only, `*` for all. */
 function exclusionsIn(list: string): Excludes {
   const entries = list
     .split(',')
@@ -107,7 +107,7 @@ function exclusionIn(entry: string): Excludes | undefined {
     block.addSubnet(network, Number(length), family(network));
     return (host) => isIP(host) !== 0 && block.check(host, family(host));
   }
-  // A bare IPv6 address has colons, and no port.
+  // The colons of a bare IPv6 address do not separate a port.
   const [, name = '', onlyPort] =
     isIP(entry) === 6 ? [entry, entry] : (/^(\[[^\]]*\]|[^:]*)(?::(.*))?$/.exec(entry) ?? []);
   const host = withoutBrackets(name);

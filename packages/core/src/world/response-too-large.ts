@@ -1,13 +1,13 @@
-/** An answer, or one line of it, is larger than the limit of its request. The connection was closed at the limit. */
+/** Thrown when a response, or one line of it, exceeds the request's limit. The rest of the response is not read. */
 export class ResponseTooLargeError extends Error {
-  /** Other packages recognize the error by it: they know a transport by its shape alone. */
+  /** Identifies the error in packages that know the transport only by its interface. */
   readonly code = 'RESPONSE_TOO_LARGE';
   readonly retryable = false;
-  /** In bytes. */
+  /** Limit in bytes. */
   readonly limit: number;
 
-  constructor(limit: number, what = 'the answer') {
-    super(`${what} is larger than the limit of ${sizeOf(limit)}`);
+  constructor(limit: number, part = 'the answer') {
+    super(`${part} is larger than the limit of ${sizeOf(limit)}`);
     this.name = 'ResponseTooLargeError';
     this.limit = limit;
   }

@@ -1,50 +1,50 @@
 /**
- * All that the runtime takes from outside: time, chance and the network. Production gives it the real ones
- * (`nodeWorld`), the simulation a virtual clock, one seeded source of choices and modelled servers; the code in between
- * is the same. The lint refuses the globals that would go around it.
+ * Everything the code takes from its environment: time, randomness and the network. Production injects the real ones
+ * (`nodeWorld`); the simulation injects a virtual clock, a seeded random source and simulated servers. The linter forbids
+ * the globals that would bypass it.
  */
 export interface World {
-  /** Milliseconds since 1970 by the machine's clock, which may jump. For what people and other machines read. */
+  /** Wall-clock time in milliseconds since the Unix epoch. It may jump; use it only for timestamps that others read. */
   now(): number;
-  /** Milliseconds since some moment, never going back. For measuring and for deadlines. */
+  /** Monotonic time in milliseconds since an arbitrary moment. Use it for durations and deadlines. */
   monotonic(): number;
-  /** Calls back once, after at least so many milliseconds. */
+  /** Calls `callback` once, after at least `ms` milliseconds. */
   after(ms: number, callback: () => void): Timer;
-  /** From 0 up to, but not including, 1. */
+  /** Returns a random number in [0, 1). */
   random(): number;
-  /** A new UUID (version 4). */
+  /** Returns a new random UUID (version 4). */
   uuid(): string;
-  /** A way to a server. Nothing is sent until the first request. */
+  /** Returns a transport to a server. It opens no connection before the first request. */
   connect(server: ServerAddress): Transport;
-  /** Whether its connections heed `TlsOptions.thumbprint`. @default false */
+  /** Whether connections check `TlsOptions.thumbprint`. @default false */
   readonly pinsCertificates?: boolean;
 }
 
-/** The part of a world that most of the runtime needs. */
+/** Clocks and timers of a world. */
 export type Clock = Pick<World, 'now' | 'monotonic' | 'after'>;
 
 export interface Timer {
-  /** Does nothing once the timer has gone off. */
+  /** Cancels the timer. Does nothing after it has fired. */
   cancel(): void;
 }
 
 export interface ServerAddress {
   /** `https://host:port`, without a path. */
   readonly origin: string;
-  /** Asked for each new connection, so that a rotated authority or certificate is taken up. */
+  /** Returns the TLS options. Called for each new connection, so that rotated certificates are picked up. */
   readonly tls?: () => Promise<TlsOptions>;
-  /** URL of the proxy to use, always. @default what the environment says, where the world has one */
+  /** URL of the proxy to use. @default the proxy that the process environment selects, if any */
   readonly proxy?: string | undefined;
 }
 
 export interface TlsOptions {
-  /** PEM; the system's authorities unless given. */
+  /** CA certificates in PEM that may sign the server's certificate. @default the system's CAs */
   readonly ca?: string;
   readonly certificate?: string;
   readonly key?: string;
   readonly serverName?: string;
   readonly insecure?: boolean;
-  /** SHA-256 of the server's certificate, 64 small hexadecimal digits: it counts, and nobody's signature on it. */
+  /** SHA-256 of the server's certificate as 64 lower-case hex digits. If set, it replaces the check of the CA chain. */
   readonly thumbprint?: string;
 }
 
@@ -54,13 +54,13 @@ export interface TransportRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
-  /** Called when it has a connection, right before it is sent; what it throws is the request's end. */
+  /** Called when a connection is available, right before the request is sent. If it throws, nothing is sent. */
   readonly beforeSend?: () => void;
-  /** The answer may last: it gets a connection of its own. @default false */
+  /** Whether the response is long-lived, such as a watch. It then does not occupy a connection for short requests. @default false */
   readonly lasting?: boolean;
   /**
-   * Limit of the answer's text, or of one of its lines, in bytes. A larger one is a `ResponseTooLargeError`. Answers with
-   * a status of 400 and above are limited to 1 MiB besides. @default 64 MiB
+   * Maximum size of the response text, or of one line of it, in bytes. Larger ones fail with `ResponseTooLargeError`.
+   * Responses with status 400 and above are limited to 1 MiB in any case. @default 64 MiB
    */
   readonly maxBytes?: number | undefined;
 }
@@ -68,15 +68,15 @@ export interface TransportRequest {
 export interface TransportResponse {
   readonly status: number;
   header(name: string): string | undefined;
-  /** The whole body. */
+  /** Returns the whole body. */
   text(): Promise<string>;
-  /** The body as it comes; ending the loop early closes the connection. */
+  /** Yields the non-empty lines of the body as they arrive. Leaving the loop early aborts the response. */
   lines(): AsyncIterable<string>;
 }
 
 /**
- * Requests to one server over connections that are kept. A promise that rejects says nothing about whether the server
- * has acted on the request.
+ * Sends requests to one server over persistent connections. When a request rejects, the server may still have processed
+ * it.
  */
 export interface Transport {
   request(request: TransportRequest): Promise<TransportResponse>;

@@ -1,7 +1,7 @@
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** Milliseconds of `500ms`, `15s`, `2m`, `1h30m`; undefined for what is none of that. */
-export function duration(text: string): number | undefined {
+/** Returns the milliseconds of a Go duration such as `500ms`, `15s` or `1h30m`; undefined if the text is none. */
+export function parseDuration(text: string): number | undefined {
   if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return undefined;
   let ms = 0;
   for (const [, count, unit = ''] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g))

@@ -1,54 +1,62 @@
 import { isLoopback } from '@vmwright/runtime';
 import type { Flag } from './flags.ts';
-import { addressIn, listIn, SettingsError, secureUrlIn, whole, wrong } from './values.ts';
+import {
+  invalidFlag,
+  parseAddress,
+  parseHttpsUrl,
+  parseInteger,
+  parseList,
+  SettingsError,
+} from './values.ts';
 
-/** An empty host stands for all addresses of this machine. */
+/** Address to listen on. An empty host means all addresses of this machine. */
 export interface AddressSettings {
   readonly host: string;
   readonly port: number;
 }
 
-/** What the operator serves besides webhooks. */
+/** Endpoints that the operator serves besides webhooks. */
 export interface StatusSettings extends AddressSettings {
-  /** Where metrics are served over HTTPS to clients with a token; undefined: nowhere. */
+  /** Address of the metrics over HTTPS, for clients with a token; undefined: not served. */
   readonly secure: AddressSettings | undefined;
-  /** Whether metrics are served without authentication, whatever the address. */
+  /** Whether metrics are served without authentication on every address. */
   readonly openMetrics: boolean;
 }
 
 export interface WebhookSettings {
   readonly port: number;
+  /** URL at which the API server reaches the webhooks; undefined: the operator's Service. */
   readonly url: string | undefined;
   /** Folder with the certificate to serve; undefined: the operator issues its own. */
   readonly certificateFolder: string | undefined;
-  /** Which client certificates admission requests need; undefined: none. */
+  /** Client certificates that admission requests must present; undefined: none. */
   readonly clients: { readonly caFile: string; readonly names: readonly string[] | undefined } | undefined;
 }
 
 type Flags = { readonly [F in Flag]?: string };
 
 /** @throws SettingsError */
-export function statusIn(flags: Flags, text: (flag: Flag) => string): StatusSettings {
-  const address = addressIn('status-address', flags['metrics-addr'] ?? text('status-address'));
+export function parseStatusSettings(flags: Flags, text: (flag: Flag) => string): StatusSettings {
+  const address = parseAddress('status-address', flags['metrics-addr'] ?? text('status-address'));
   const auth = text('metrics-auth');
-  if (auth !== 'token' && auth !== 'off') throw wrong('metrics-auth', auth, 'token or off');
-  // On a loopback address the metrics are open already, and operators side by side would contend for the port.
+  if (auth !== 'token' && auth !== 'off') throw invalidFlag('metrics-auth', auth, 'token or off');
+  // Not on loopback: the metrics are open there already, and several operators on one machine would need the same port.
   const bind = flags['metrics-bind-address'] || (isLoopback(address.host) ? '0' : ':8443');
-  const secure = bind === '0' ? undefined : addressIn('metrics-bind-address', bind);
+  const secure = bind === '0' ? undefined : parseAddress('metrics-bind-address', bind);
   return { ...address, secure, openMetrics: auth === 'off' };
 }
 
 /** @throws SettingsError */
-export function webhookIn(flags: Flags, text: (flag: Flag) => string): WebhookSettings {
+export function parseWebhookSettings(flags: Flags, text: (flag: Flag) => string): WebhookSettings {
   const caFile = flags['webhook-client-ca'] || undefined;
-  const names = listIn(flags['webhook-client-name']);
+  const names = parseList(flags['webhook-client-name']);
   if (caFile === undefined && names !== undefined)
     throw new SettingsError(
-      '--webhook-client-name needs --webhook-client-ca, the authorities that issue the certificates',
+      '--webhook-client-name needs --webhook-client-ca, the file with the CAs of the client certificates',
     );
   return {
-    port: whole('webhook-port', text('webhook-port'), 0, 65_535),
-    url: secureUrlIn('--webhook-url', flags['webhook-url']),
+    port: parseInteger('webhook-port', text('webhook-port'), 0, 65_535),
+    url: parseHttpsUrl('--webhook-url', flags['webhook-url']),
     certificateFolder: flags['webhook-cert-dir'] || undefined,
     clients: caFile === undefined ? undefined : { caFile, names },
   };

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { SettingsError } from './values.ts';
 
-/** All flags, with their defaults. */
+/** All flags and their defaults. */
 export const OPTIONS = {
   namespace: { type: 'string' },
   namespaces: { type: 'string' },
@@ -46,15 +46,15 @@ export type Flag = keyof typeof OPTIONS;
 export type Flags = { readonly [F in Flag]?: string };
 
 /** @throws SettingsError */
-export function flagsIn(args: readonly string[]): Flags {
+export function parseFlags(args: readonly string[]): Flags {
   try {
-    return parseArgs({ args: args.map(spelt), options: OPTIONS }).values;
+    return parseArgs({ args: args.map(normalize), options: OPTIONS }).values;
   } catch (error) {
     throw new SettingsError(error instanceof Error ? error.message : String(error));
   }
 }
 
-/** Flags that are true where they are named. */
+/** Flags that are true if they are given without a value. */
 const SWITCHES: ReadonlySet<string> = new Set([
   'leader-elect',
   'insecure',
@@ -62,8 +62,8 @@ const SWITCHES: ReadonlySet<string> = new Set([
   'vsphere-allow-vm-as-template',
 ]);
 
-/** As Go's programs take them too: with one dash, and switches without a value. */
-function spelt(arg: string): string {
+/** Accepts flags as Go programs do: with one dash, and switches without a value. */
+function normalize(arg: string): string {
   const [, name, rest = ''] = /^--?([a-z][a-z-]+)(=.*)?$/.exec(arg) ?? [];
   if (name === undefined) return arg;
   return `--${name}${rest === '' && SWITCHES.has(name) ? '=true' : rest}`;

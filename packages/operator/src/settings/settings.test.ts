@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { duration } from './duration.ts';
+import { parseDuration } from './duration.ts';
 import { settingsFrom } from './settings.ts';
 
 const VCENTER = { VC_HOST: 'vc.example', VC_USER: 'admin', VC_PASS: 's3cret' };
@@ -47,7 +47,7 @@ test('settings come from flags and the environment', () => {
   });
 });
 
-test('of a controller that is left out, nothing is asked', () => {
+test('settings of a disabled controller are not required', () => {
   expect(settingsFrom(['--controllers=vmgroup'], VCENTER)).toMatchObject({ cloud: undefined });
   const { VC_HOST: _, VC_USER: __, VC_PASS: ___, ...cloud } = ENVIRONMENT;
   expect(settingsFrom(['--controllers=vm'], cloud)).toMatchObject({ vsphere: undefined });
@@ -56,7 +56,7 @@ test('of a controller that is left out, nothing is asked', () => {
   });
 });
 
-test("flags are taken as Go's programs take them, too", () => {
+test('flags are also accepted as Go programs accept them', () => {
   const args = ['-insecure', '--enable-leader-election', '-metrics-addr=127.0.0.1:8081'];
   expect(settingsFrom(args, ENVIRONMENT)).toMatchObject({
     election: { leaseMs: 15_000 },
@@ -66,7 +66,7 @@ test("flags are taken as Go's programs take them, too", () => {
   expect(settingsFrom(['--enable-leader-election=false'], ENVIRONMENT).election).toBe(undefined);
 });
 
-test('metrics need a token unless only this machine reaches them, or the settings say otherwise', () => {
+test('metrics need a token unless they are served on loopback or --metrics-auth is off', () => {
   const status = (...args: readonly string[]) => settingsFrom(args, ENVIRONMENT).status;
   expect(status()).toEqual({ host: '', port: 8080, secure: { host: '', port: 8443 }, openMetrics: false });
   expect(status('--status-address=[::1]:1').secure).toBeUndefined();
@@ -78,7 +78,7 @@ test('metrics need a token unless only this machine reaches them, or the setting
   expect(status('--metrics-auth=off').openMetrics).toBe(true);
 });
 
-test('certificates of the webhooks and of their clients come from files', () => {
+test('certificates of webhooks and their clients are read from files', () => {
   const args = [
     '--webhook-cert-dir=/etc/webhook',
     '--webhook-client-ca=/etc/ca.crt',
@@ -97,11 +97,11 @@ test('certificates of the webhooks and of their clients come from files', () => 
   });
 });
 
-describe('what is missing or wrong is named', () => {
-  test('a password is in no sentence', () => {
+describe('a missing or invalid setting is rejected with its name', () => {
+  test('the message does not contain a password', () => {
     const broken = { ...ENVIRONMENT, VC_HOST: 'admin:s3cret@vc' };
     expect(() => settingsFrom([], broken)).toThrow(
-      'VC_HOST has a user or a password in it; these have variables of their own',
+      'VC_HOST contains a user or a password; set VC_USER and VC_PASS instead',
     );
   });
 
@@ -109,112 +109,124 @@ describe('what is missing or wrong is named', () => {
     [
       [],
       { CLOUD_API_KEY: 'k' },
-      "CLOUD_URL is not set; it is the private cloud's address, such as https://cloud.example:8480",
+      'CLOUD_URL is not set; set it to the URL of the private cloud, such as https://cloud.example:8480',
     ],
     [
       [],
       { ...ENVIRONMENT, CLOUD_URL: 'cloud' },
-      'CLOUD_URL is "cloud", which is no address: it begins with http:// or https://',
+      'CLOUD_URL is "cloud"; it must be a URL that begins with http:// or https://',
     ],
     [
       [],
       { CLOUD_URL: 'https://c' },
-      'CLOUD_API_KEY is not set; it is the key with which the private cloud lets us in, from a Secret',
+      'CLOUD_API_KEY is not set; set it to the API key of the private cloud, from a Secret',
     ],
     [
       [],
       { ...ENVIRONMENT, VC_HOST: undefined },
-      "VC_HOST is not set; it is vCenter's name or address, such as vcenter.example.com; where there is no vCenter, leave VmGroups out with --controllers=vm",
+      'VC_HOST is not set; set it to the name or address of vCenter, such as vcenter.example.com, or disable VmGroups with --controllers=vm',
     ],
-    [[], { ...ENVIRONMENT, VC_PASS: '' }, 'VC_PASS is not set; it is the password of VC_USER, from a Secret'],
+    [
+      [],
+      { ...ENVIRONMENT, VC_PASS: '' },
+      'VC_PASS is not set; set it to the password of VC_USER, from a Secret',
+    ],
     [
       ['--controllers=vm,pod'],
       ENVIRONMENT,
-      '--controllers is "vm,pod"; it wants some of vm, vmgroup, separated by commas',
+      '--controllers is "vm,pod"; it must be a list of vm, vmgroup, separated by commas',
     ],
-    [['-insecure=maybe'], ENVIRONMENT, '--insecure is "maybe"; it wants true or false'],
+    [['-insecure=maybe'], ENVIRONMENT, '--insecure is "maybe"; it must be true or false'],
     [
       ['--vm-refresh=often'],
       ENVIRONMENT,
-      '--vm-refresh is "often"; it wants a time such as 500ms, 15s or 2m, and not less than 500ms',
+      '--vm-refresh is "often"; it must be a time of at least 500ms, such as 500ms, 15s or 2m',
     ],
     [
       ['--vm-refresh=0s'],
       ENVIRONMENT,
-      '--vm-refresh is "0s"; it wants a time such as 500ms, 15s or 2m, and not less than 500ms',
+      '--vm-refresh is "0s"; it must be a time of at least 500ms, such as 500ms, 15s or 2m',
     ],
-    [['--vm-concurrency=0'], ENVIRONMENT, '--vm-concurrency is "0"; it wants a whole number from 1 to 1000'],
-    [['--leader-elect=maybe'], ENVIRONMENT, '--leader-elect is "maybe"; it wants true or false'],
+    [
+      ['--vm-concurrency=0'],
+      ENVIRONMENT,
+      '--vm-concurrency is "0"; it must be a whole number from 1 to 1000',
+    ],
+    [['--leader-elect=maybe'], ENVIRONMENT, '--leader-elect is "maybe"; it must be true or false'],
     [
       ['--status-address=here'],
       ENVIRONMENT,
-      '--status-address is "here"; it wants a port such as :8080, or an address and a port',
+      '--status-address is "here"; it must be a port such as :8080, or an address with a port',
     ],
-    [['--metrics-auth=maybe'], ENVIRONMENT, '--metrics-auth is "maybe"; it wants token or off'],
+    [['--metrics-auth=maybe'], ENVIRONMENT, '--metrics-auth is "maybe"; it must be token or off'],
     [
       ['--metrics-bind-address=here'],
       ENVIRONMENT,
-      '--metrics-bind-address is "here"; it wants a port such as :8080, or an address and a port',
+      '--metrics-bind-address is "here"; it must be a port such as :8080, or an address with a port',
     ],
     [
       ['--webhook-client-name=a'],
       ENVIRONMENT,
-      '--webhook-client-name needs --webhook-client-ca, the authorities that issue the certificates',
+      '--webhook-client-name needs --webhook-client-ca, the file with the CAs of the client certificates',
     ],
-    [['--log-level=loud'], ENVIRONMENT, '--log-level is "loud"; it wants debug, info, warn, error'],
+    [['--log-level=loud'], ENVIRONMENT, '--log-level is "loud"; it must be one of debug, info, warn, error'],
     [
       ['--vm-refresh=1ms'],
       ENVIRONMENT,
-      '--vm-refresh is "1ms"; it wants a time such as 500ms, 15s or 2m, and not less than 500ms',
+      '--vm-refresh is "1ms"; it must be a time of at least 500ms, such as 500ms, 15s or 2m',
     ],
     [
       ['--cluster-id=a b'],
       ENVIRONMENT,
-      '--cluster-id is "a b"; it wants 1 to 63 letters, digits, "-", "_" and ".", another for each cluster',
+      '--cluster-id is "a b"; it must be 1 to 63 letters, digits, "-", "_" and ".", and unique to each cluster',
     ],
     [
       ['--leader-elect-lease-duration=1500ms'],
       ENVIRONMENT,
-      '--leader-elect-lease-duration is "1500ms"; it wants whole seconds',
+      '--leader-elect-lease-duration is "1500ms"; it must be whole seconds',
     ],
     [
       ['--leader-elect-renew-deadline=15s'],
       ENVIRONMENT,
-      '--leader-elect-renew-deadline is "15s"; it wants less than --leader-elect-lease-duration, which is 15s',
+      '--leader-elect-renew-deadline is "15s"; it must be less than --leader-elect-lease-duration, which is 15s',
     ],
     [
       ['--leader-elect-retry-period=6s'],
       ENVIRONMENT,
-      '--leader-elect-retry-period is "6s"; it wants at most half of --leader-elect-renew-deadline, which is 10s',
+      '--leader-elect-retry-period is "6s"; it must be at most half of --leader-elect-renew-deadline, which is 10s',
     ],
-    [['--webhook-url=http://x'], ENVIRONMENT, '--webhook-url is "http://x"; the API server wants https://'],
+    [
+      ['--webhook-url=http://x'],
+      ENVIRONMENT,
+      '--webhook-url is "http://x"; the API server requires https://',
+    ],
     [
       [],
       { ...ENVIRONMENT, CLOUD_API_KEY: 'a b' },
-      'CLOUD_API_KEY has a space, a line break or a letter in it that no key has',
+      'CLOUD_API_KEY contains characters that a key cannot have; use printable ASCII characters without spaces',
     ],
     [
       [],
       { ...ENVIRONMENT, CLOUD_URL: 'https://user:secret@cloud' },
-      'CLOUD_URL has a user or a password in it; the key has a variable of its own',
+      'CLOUD_URL must not contain a user or a password',
     ],
     [['--vm-refreshes=1s'], ENVIRONMENT, "Unknown option '--vm-refreshes'"],
-  ] as const)('%j', (args, environment, sentence) => {
-    expect(() => settingsFrom(args, environment)).toThrow(sentence);
+  ] as const)('%j', (args, environment, message) => {
+    expect(() => settingsFrom(args, environment)).toThrow(message);
   });
 
-  test('an empty --cluster-id is none: two clusters without one must not take each other for themselves', () => {
+  test('an empty --cluster-id counts as none, so that two clusters do not share it', () => {
     expect(settingsFrom(['--cluster-id='], ENVIRONMENT).cluster).toBeUndefined();
   });
 
-  test('and the key is in no sentence', () => {
+  test('the message does not contain the API key', () => {
     expect(() => settingsFrom([], { CLOUD_API_KEY: 'secret-key' })).toThrow(/^((?!secret-key).)*$/);
   });
 });
 
-test('durations are read as Go writes them', () => {
-  expect(['500ms', '15s', '2m', '1h30m', '1.5s'].map(duration)).toEqual([
+test('durations are parsed as Go writes them', () => {
+  expect(['500ms', '15s', '2m', '1h30m', '1.5s'].map(parseDuration)).toEqual([
     500, 15_000, 120_000, 5_400_000, 1_500,
   ]);
-  expect(['', '15', 's', '-1s', '1s ', 'NaNs'].map(duration)).toEqual(Array(6).fill(undefined));
+  expect(['', '15', 's', '-1s', '1s ', 'NaNs'].map(parseDuration)).toEqual(Array(6).fill(undefined));
 });

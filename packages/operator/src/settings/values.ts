@@ -1,7 +1,7 @@
 import { isLevel, LEVELS, type Level } from '@vmwright/runtime';
-import { duration } from './duration.ts';
+import { parseDuration } from './duration.ts';
 
-/** A flag or a variable is missing or wrong. The message names it, and says what would be right. */
+/** Thrown when a flag or an environment variable is missing or invalid. The message names it and the valid values. */
 export class SettingsError extends Error {
   readonly code = 'SETTINGS';
 
@@ -13,69 +13,70 @@ export class SettingsError extends Error {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** More often would only be a burden. */
-export const SHORTEST_MS = 500;
+/** Shortest interval that a flag accepts, to protect the backends. */
+export const MIN_INTERVAL_MS = 500;
 
+/** @throws SettingsError if the value is missing. @param what what to set it to */
 export function required(name: string, value: string | undefined, what: string): string {
-  if (value === undefined || value === '') throw new SettingsError(`${name} is not set; it is ${what}`);
+  if (value === undefined || value === '') throw new SettingsError(`${name} is not set; set it to ${what}`);
   return value;
 }
 
-export function urlIn(name: string, value: string | undefined): string | undefined {
+export function parseUrl(name: string, value: string | undefined): string | undefined {
   if (value === undefined || value === '') return undefined;
   const url = URL.canParse(value) ? new URL(value) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol))
     throw new SettingsError(
       value.includes('@')
-        ? `${name} is no address: it begins with http:// or https://` // what stands before the @ is not ours to show
-        : `${name} is "${value}", which is no address: it begins with http:// or https://`,
+        ? `${name} is not a URL that begins with http:// or https://` // the value may contain a password
+        : `${name} is "${value}"; it must be a URL that begins with http:// or https://`,
     );
   if (url.username !== '' || url.password !== '')
-    throw new SettingsError(`${name} has a user or a password in it; the key has a variable of its own`);
+    throw new SettingsError(`${name} must not contain a user or a password`);
   return value;
 }
 
-export function secureUrlIn(name: string, value: string | undefined): string | undefined {
-  const url = urlIn(name, value);
+export function parseHttpsUrl(name: string, value: string | undefined): string | undefined {
+  const url = parseUrl(name, value);
   if (url === undefined || url.startsWith('https:')) return url;
-  throw new SettingsError(`${name} is "${value}"; the API server wants https://`);
+  throw new SettingsError(`${name} is "${value}"; the API server requires https://`);
 }
 
-export function listIn(value: string | undefined): readonly string[] | undefined {
+export function parseList(value: string | undefined): readonly string[] | undefined {
   const names = value?.split(',').flatMap((name) => name.trim() || []);
   return names === undefined || names.length === 0 ? undefined : names;
 }
 
-export function truth(flag: string, value: string): boolean {
+export function parseBoolean(flag: string, value: string): boolean {
   if (value === 'true' || value === 'false') return value === 'true';
-  throw wrong(flag, value, 'true or false');
+  throw invalidFlag(flag, value, 'true or false');
 }
 
-export function whole(flag: string, value: string, least: number, most: number): number {
+export function parseInteger(flag: string, value: string, least: number, most: number): number {
   const count = Number(value);
   if (/^\d+$/.test(value) && count >= least && count <= most) return count;
-  throw wrong(flag, value, `a whole number from ${least} to ${most}`);
+  throw invalidFlag(flag, value, `a whole number from ${least} to ${most}`);
 }
 
-export function time(flag: string, value: string, leastMs = 1): number {
-  const ms = duration(value);
+export function parseTime(flag: string, value: string, leastMs = 1): number {
+  const ms = parseDuration(value);
   if (ms !== undefined && ms >= leastMs) return ms;
-  const least = leastMs > 1 ? `, and not less than ${leastMs}ms` : '';
-  throw wrong(flag, value, `a time such as 500ms, 15s or 2m${least}`);
+  const least = leastMs > 1 ? ` of at least ${leastMs}ms,` : '';
+  throw invalidFlag(flag, value, `a time${least} such as 500ms, 15s or 2m`);
 }
 
-export function addressIn(flag: string, value: string): { readonly host: string; readonly port: number } {
+export function parseAddress(flag: string, value: string): { readonly host: string; readonly port: number } {
   const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(value) ?? [];
   if (port === '' || Number(port) > 65_535)
-    throw wrong(flag, value, 'a port such as :8080, or an address and a port');
+    throw invalidFlag(flag, value, 'a port such as :8080, or an address with a port');
   return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
 }
 
-export function level(value: string): Level {
+export function parseLevel(value: string): Level {
   if (isLevel(value)) return value;
-  throw wrong('log-level', value, LEVELS.join(', '));
+  throw invalidFlag('log-level', value, `one of ${LEVELS.join(', ')}`);
 }
 
-export function wrong(flag: string, value: string, wanted: string): SettingsError {
-  return new SettingsError(`--${flag} is "${value}"; it wants ${wanted}`);
+export function invalidFlag(flag: string, value: string, wanted: string): SettingsError {
+  return new SettingsError(`--${flag} is "${value}"; it must be ${wanted}`);
 }

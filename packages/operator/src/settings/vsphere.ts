@@ -1,34 +1,42 @@
 import type { Flag } from './flags.ts';
-import { type Environment, required, SettingsError, SHORTEST_MS, time, truth, whole } from './values.ts';
+import {
+  type Environment,
+  MIN_INTERVAL_MS,
+  parseBoolean,
+  parseInteger,
+  parseTime,
+  required,
+  SettingsError,
+} from './values.ts';
 
 export interface VsphereSettings {
-  /** The one for all that no other is for; undefined where there is only a file of them. */
+  /** vCenter of all namespaces that no vCenter of the file is for; undefined if only the file is given. */
   readonly vcenter: VcenterSettings | undefined;
-  /** A file that says which vCenters there are, and for whom. */
+  /** File with several vCenters and their namespaces. */
   readonly file: string | undefined;
   readonly placement: PlacementSettings;
   readonly templates: TemplateSettings;
   readonly timeoutMs: number;
-  /** Number of clones at a time, and of other tasks, for each vCenter. */
+  /** Number of clones, and of other tasks, that run at the same time in each vCenter. */
   readonly concurrency: number;
   readonly sweepMs: number;
 }
 
-/** One vCenter, and how to get in. */
+/** One vCenter and its credentials. */
 export interface VcenterSettings {
   readonly name: string;
   readonly server: string;
-  /** Or a folder that they are in, in files as a Secret is mounted: VC_USER and VC_PASS. */
+  /** Credentials, or a folder with the files VC_USER and VC_PASS of a mounted Secret. */
   readonly credentials:
     | { readonly username: string; readonly password: string }
     | { readonly folder: string };
-  /** A file with the authorities to trust. */
+  /** File with the CA certificates to trust. */
   readonly ca?: string | undefined;
-  /** SHA-256 of its certificate. */
+  /** SHA-256 fingerprint of its certificate. */
   readonly thumbprint?: string | undefined;
-  /** Takes whatever certificate it shows. */
+  /** Disables the verification of its certificate. */
   readonly insecure?: boolean | undefined;
-  /** The namespaces whose groups may be here. @default all */
+  /** Namespaces whose VmGroups may use this vCenter. @default all */
   readonly namespaces?: readonly string[] | undefined;
   /** As `TemplateSettings.folder`. @default that of all vCenters */
   readonly templateFolder?: string | undefined;
@@ -37,15 +45,15 @@ export interface VcenterSettings {
   readonly placement?: PlacementSettings | undefined;
 }
 
-/** What machines may be cloned from. */
+/** Templates that machines may be cloned from. */
 interface TemplateSettings {
-  /** Path of the folder that templates are in. @default anywhere in the datacenter */
+  /** Path of the folder with the templates. @default anywhere in the datacenter */
   readonly folder?: string | undefined;
   /** Whether machines that are not templates may be cloned too. */
   readonly allowMachines: boolean;
 }
 
-/** Where machines go when a group does not say. */
+/** Placement of machines if the VmGroup does not specify it. */
 interface PlacementSettings {
   readonly datacenter?: string;
   readonly folder?: string;
@@ -56,48 +64,51 @@ interface PlacementSettings {
 }
 
 /** @throws SettingsError */
-export function vsphereIn(text: (flag: Flag) => string, environment: Environment): VsphereSettings {
+export function parseVsphereSettings(
+  text: (flag: Flag) => string,
+  environment: Environment,
+): VsphereSettings {
   const file = text('vcenters') || undefined;
   const isGiven = environment.VC_HOST !== undefined && environment.VC_HOST !== '';
   return {
-    vcenter: file === undefined || isGiven ? vcenterIn(text, environment) : undefined,
+    vcenter: file === undefined || isGiven ? parseVcenter(text, environment) : undefined,
     file,
-    placement: placementIn(text),
+    placement: parsePlacement(text),
     templates: {
       folder: text('vsphere-template-folder') || undefined,
-      allowMachines: truth('vsphere-allow-vm-as-template', text('vsphere-allow-vm-as-template')),
+      allowMachines: parseBoolean('vsphere-allow-vm-as-template', text('vsphere-allow-vm-as-template')),
     },
-    timeoutMs: time('vsphere-timeout', text('vsphere-timeout'), SHORTEST_MS),
-    concurrency: whole('vsphere-concurrency', text('vsphere-concurrency'), 1, 1_000),
-    sweepMs: time('vmgroup-sweep', text('vmgroup-sweep'), SHORTEST_MS),
+    timeoutMs: parseTime('vsphere-timeout', text('vsphere-timeout'), MIN_INTERVAL_MS),
+    concurrency: parseInteger('vsphere-concurrency', text('vsphere-concurrency'), 1, 1_000),
+    sweepMs: parseTime('vmgroup-sweep', text('vmgroup-sweep'), MIN_INTERVAL_MS),
   };
 }
 
-function vcenterIn(text: (flag: Flag) => string, environment: Environment): VcenterSettings {
+function parseVcenter(text: (flag: Flag) => string, environment: Environment): VcenterSettings {
   const { VC_HOST, VC_USER, VC_PASS, VC_CREDENTIALS, VC_CA, VC_THUMBPRINT } = environment;
   const server = required(
     'VC_HOST',
     VC_HOST,
-    "vCenter's name or address, such as vcenter.example.com; where there is no vCenter, leave VmGroups out with --controllers=vm",
+    'the name or address of vCenter, such as vcenter.example.com, or disable VmGroups with --controllers=vm',
   );
   if (server.includes('@'))
-    throw new SettingsError('VC_HOST has a user or a password in it; these have variables of their own');
+    throw new SettingsError('VC_HOST contains a user or a password; set VC_USER and VC_PASS instead');
   return {
     name: 'default',
     server,
     credentials: VC_CREDENTIALS
       ? { folder: VC_CREDENTIALS }
       : {
-          username: required('VC_USER', VC_USER, 'the user with whom vCenter lets us in, from a Secret'),
+          username: required('VC_USER', VC_USER, 'the user of vCenter, from a Secret'),
           password: required('VC_PASS', VC_PASS, 'the password of VC_USER, from a Secret'),
         },
     ca: VC_CA || undefined,
     thumbprint: VC_THUMBPRINT || undefined,
-    insecure: truth('insecure', text('insecure')),
+    insecure: parseBoolean('insecure', text('insecure')),
   };
 }
 
-function placementIn(text: (flag: Flag) => string): PlacementSettings {
+function parsePlacement(text: (flag: Flag) => string): PlacementSettings {
   const given = (name: keyof PlacementSettings, flag: Flag): PlacementSettings =>
     text(flag) === '' ? {} : { [name]: text(flag) };
   return {

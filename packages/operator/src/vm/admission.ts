@@ -1,19 +1,18 @@
 import { type CloudClient, InvalidRequestError, NameTakenError, ProhibitedNameError } from '@vmwright/cloud';
 import { type AdmissionRules, allow, deny, type Logger } from '@vmwright/runtime';
 import { deletionPolicyOf } from '../annotations.ts';
+import { ignoreNotFound, toCondition } from './errors.ts';
+import { taken } from './observe.ts';
 import type { VM } from './resource.ts';
-import { taken } from './servers.ts';
-import { troubleOf } from './trouble.ts';
-import { unlessGone } from './unless-gone.ts';
 
 const TIMEOUT_SECONDS = 10;
-/** Both calls, and the way to the API server, fit into that. */
-const [CHECK_MS, HOLDER_MS] = [7_000, 1_500];
+/** Timeouts of both requests to the cloud: together less than the API server waits. */
+const [CHECK_MS, GET_MS] = [7_000, 1_500];
 
 /**
- * Rejects a VM with a name that the cloud does not accept before the object exists. The user waits for the answer, so
- * the cloud is asked once, and not for longer than the API server waits.
- * @param cloud undefined for manifests, which need the rules and no answers
+ * Returns the admission rules of VMs, which reject a name that the cloud does not accept. The user waits for the answer,
+ * so each request to the cloud is tried once, with a timeout that is shorter than the API server's.
+ * @param cloud undefined for manifests, which need the rules only
  */
 export function admitVms(
   cloud: Pick<CloudClient, 'check' | 'get'> | undefined,
@@ -34,9 +33,9 @@ export function admitVms(
       } catch (error) {
         if (error instanceof NameTakenError) {
           const { serverId } = error;
-          const options = { signal, timeoutMs: HOLDER_MS, tries: 1 };
+          const options = { signal, timeoutMs: GET_MS, tries: 1 };
           const get = serverId === undefined ? undefined : cloud?.get(serverId, options);
-          const holder = await unlessGone(get ?? Promise.resolve(undefined)).catch(() => undefined);
+          const holder = await ignoreNotFound(get ?? Promise.resolve(undefined)).catch(() => undefined);
           return deny(
             holder === undefined
               ? `The name "${vmname}" is already used. Choose another vmname`
@@ -45,8 +44,8 @@ export function admitVms(
         }
         if (error instanceof ProhibitedNameError || error instanceof InvalidRequestError)
           return deny(error.detail);
-        log.warn({ vmname, error: String(error) }, 'Checking a name with the cloud failed');
-        const { message = 'The operator failed to ask the cloud' } = troubleOf(error) ?? {};
+        log.warn({ vmname, error: String(error) }, 'Checking a name in the cloud failed');
+        const { message = 'The request to the cloud failed' } = toCondition(error) ?? {};
         return deny(
           `The vmname "${vmname}" could not be checked. ${message.replace(RETRYING, '')}. Try again later`,
           { code: 503 },
@@ -56,5 +55,5 @@ export function admitVms(
   };
 }
 
-/** The operator retries a reconcile; a request to the API server is the user's to retry. */
+/** Part of messages in the status that does not apply here: the user has to retry. */
 const RETRYING = '; retrying automatically';

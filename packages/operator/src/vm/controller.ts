@@ -5,131 +5,70 @@ import {
   any,
   Channel,
   generationChanged,
-  keyOf,
   type Logger,
   type Manager,
-  Poller,
   statusChanged,
-  unlessAborted,
   type World,
 } from '@vmwright/runtime';
-import { announceDeletion } from './deletion-status.ts';
-import { Inventory } from './inventory.ts';
-import { isOutdated } from './plan.ts';
-import { pollingOf } from './polling.ts';
-import { VmReconciler } from './reconciler.ts';
+import { BACKEND } from './errors.ts';
+import { type PollingOptions, pollingOf } from './polling.ts';
+import { reportDeletion, VmReconciler } from './reconciler.ts';
+import { Refresher } from './refresher.ts';
 import { VM } from './resource.ts';
-import { cloudTroubleOf } from './status.ts';
-import { BACKEND, troubleOf } from './trouble.ts';
+import { ServerInventory } from './server-inventory.ts';
 
 export const FINALIZER = 'vmwright.dev/vm';
 
-/** While a machine is being created or deleted, the cloud is asked this often. */
-const MOVING_MS = 2_000;
-/** While the cloud does not answer, it is asked this often, so that the operator notices soon when it is back. */
-const FAILING_MS = 3_000;
-
-export interface VmControllerOptions {
+export interface VmControllerOptions extends PollingOptions {
   readonly world: World;
   readonly log: Logger;
   readonly cloud: CloudClient;
-  /** Marks what is ours. */
+  /** Id of this cluster in the ownership labels. */
   readonly cluster: string;
-  /** How often the cloud is asked how its machines are; more often where `unknownAfterMs` needs it. */
-  readonly refreshMs: number;
-  /** Time for one request to the cloud. */
-  readonly timeoutMs: number;
-  /** Time without an answer from the cloud after which Ready is Unknown. */
-  readonly unknownAfterMs: number;
+  /** Number of VMs that are reconciled at the same time. */
   readonly concurrency: number;
 }
 
 /**
- * Machines of the private cloud.
+ * Controls the machines of the private cloud.
  *
- * Guarantees: for each object at most one machine at every moment, whatever crashes and whatever is lost: its key is
- * fixed by the object's UID, and the intent is stored over the very version that was read before the cloud is asked. An
- * object goes only when the cloud says that its machine is gone. What is created for an object that is gone meanwhile is
- * removed by `sweeper`. Without an answer from the cloud for `unknownAfterMs`, Ready of every object is Unknown; a
- * deletion is visible in the status at once, whatever the cloud does.
+ * Guarantees: at most one machine per VM at any time, whatever crashes or gets lost: the idempotency key follows from the
+ * VM's UID, and the intent is stored with a resourceVersion precondition before each create. A VM's finalizer stays until
+ * the cloud confirms that its machine is gone. `collectVmGarbage` deletes machines that were created after their VM was
+ * deleted. Without an answer from the cloud for `unknownAfterMs`, Ready of every VM is Unknown; a deletion is reported in
+ * the status at once, even while the cloud does not answer.
  */
 export function controlVms(manager: Manager, options: VmControllerOptions): void {
   const { world, log, cloud, cluster, refreshMs, unknownAfterMs, concurrency } = options;
   const { listTimeoutMs, everyMs } = pollingOf(options);
   const vms = manager.caches.get(VM);
-  const wakes = new Channel();
+  const channel = new Channel();
+  const enqueueAll = () => {
+    for (const key of vms.keys()) channel.enqueue(key);
+  };
   const availability = new Availability({
-    clock: world,
-    log,
-    backend: BACKEND,
-    afterMs: unknownAfterMs,
-    onChange: () => {
-      for (const key of vms.keys()) wakes.enqueue(key);
-    },
+    ...{ clock: world, log, backend: BACKEND, afterMs: unknownAfterMs, onChange: enqueueAll },
   });
-  const inventory = new Inventory({
-    world,
-    cloud,
-    cluster,
-    maxAgeMs: 2 * refreshMs,
-    timeoutMs: listTimeoutMs,
-    availability,
+  const inventory = new ServerInventory({
+    ...{ world, cloud, cluster, availability, maxAgeMs: 2 * refreshMs, timeoutMs: listTimeoutMs },
   });
-  /** As last looked at; reading all of them costs, so one look serves for both. */
-  let areMoving = false;
-  let isFailing = false;
-  const keysOf = (is: (vm: VM) => boolean) => {
-    const all = [...vms.list()];
-    areMoving = all.some(isMoving);
-    return all.filter(is).map(({ metadata }) => keyOf(metadata));
-  };
-  const outdated = async (signal: AbortSignal) => {
-    try {
-      await unlessAborted(inventory.refresh(), signal);
-      isFailing = false;
-    } catch (error) {
-      isFailing = true;
-      if (!signal.aborted) log.debug({ error: String(error) }, 'Listing servers failed');
-      const { outage } = availability;
-      const reason = outage && troubleOf(outage.error)?.reason;
-      // The cause of an outage may change: hanging first, then refusing the key.
-      return reason === undefined ? [] : keysOf(({ status }) => cloudTroubleOf(status) !== reason);
-    }
-    const { servers } = inventory;
-    return keysOf((vm) => isOutdated(vm, servers));
-  };
-  const poller = new Poller({
-    world,
-    everyMs: () => Math.min(isFailing ? FAILING_MS : areMoving ? MOVING_MS : everyMs, everyMs),
-    poll: outdated,
-    onError: (error) => log.error({ error: String(error) }, 'Refreshing VMs failed'),
-  });
-  const reconciler = new VmReconciler({
-    cloud,
-    inventory,
-    availability,
-    cluster,
-    onMoving: () => poller.within(MOVING_MS),
-  });
+  const refresher = new Refresher({ world, log, inventory, availability, vms, everyMs });
+  const onChanging = () => refresher.expectChange();
+  const reconciler = new VmReconciler({ cloud, inventory, availability, cluster, onChanging });
   manager.control({
     for: VM,
     predicate: any(generationChanged, annotationsChanged, statusChanged),
     concurrency,
-    // Not longer: a cloud that is back after an hour is not to be waited for.
-    backoff: { maxMs: 60_000 },
-    sources: [
-      wakes.source,
-      (wake, signal) => {
-        availability.restart(); // while another replica led, this one did not ask
-        return poller.source(wake, signal);
-      },
-    ],
+    backoff: { maxMs: 60_000 }, // so that VMs continue soon after a long outage
+    sources: [channel.source, refresher.source],
     reconcile: reconciler.reconcile,
-    finalizer: { name: FINALIZER, finalize: reconciler.finalize },
+    finalizer: { name: FINALIZER, finalize: reconciler.reconcileDelete },
   });
-  announceDeletion(manager, FINALIZER);
-}
-
-function isMoving(vm: VM): boolean {
-  return vm.status?.opStatus === 'New' && vm.metadata.deletionTimestamp === undefined;
+  manager.control({
+    name: 'vm-deletion-status',
+    for: VM,
+    predicate: generationChanged,
+    reconcilesDeleting: true,
+    reconcile: reportDeletion(FINALIZER),
+  });
 }

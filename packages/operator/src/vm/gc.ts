@@ -1,10 +1,9 @@
 import type { CloudClient, Server } from '@vmwright/cloud';
 import { collectGarbage, type ExternalResources, type Manager } from '@vmwright/runtime';
 import { GARBAGE, type GarbageOptions } from '../garbage.ts';
-import { marksOfAll, nameOf, namespaceOf, ownerOf } from './marks.ts';
+import { ignoreNotFound, toReconcileError } from './errors.ts';
+import { clusterLabels, nameOf, namespaceOf, ownerUid } from './identity.ts';
 import { VM } from './resource.ts';
-import { asFailure } from './trouble.ts';
-import { unlessGone } from './unless-gone.ts';
 
 export interface VmGarbageOptions extends GarbageOptions {
   readonly cloud: CloudClient;
@@ -12,7 +11,7 @@ export interface VmGarbageOptions extends GarbageOptions {
   readonly cluster: string;
 }
 
-/** Deletes servers of the cloud that were created after their VM was deleted, and reports others without a VM. */
+/** Deletes servers that were created after their VM was deleted, and reports other servers without a VM. */
 export function collectVmGarbage(manager: Manager, { cloud, cluster, ...options }: VmGarbageOptions): void {
   collectGarbage(manager, {
     ...options,
@@ -22,15 +21,16 @@ export function collectVmGarbage(manager: Manager, { cloud, cluster, ...options 
   });
 }
 
-/** The servers that carry this cluster's ownership labels. */
+/** Returns access to the servers that carry this cluster's ownership labels. */
 export function cloudServers(cloud: CloudClient, cluster: string): ExternalResources<Server> {
   return {
     list: async (signal) => {
       const servers: Server[] = [];
       try {
-        for await (const page of cloud.list({ labels: marksOfAll(cluster), signal })) servers.push(...page);
+        for await (const page of cloud.list({ labels: clusterLabels(cluster), signal }))
+          servers.push(...page);
       } catch (error) {
-        throw asFailure(error);
+        throw toReconcileError(error);
       }
       return servers;
     },
@@ -38,14 +38,14 @@ export function cloudServers(cloud: CloudClient, cluster: string): ExternalResou
     describe: ({ name }) => `server '${name}'`,
     createdAt: ({ createdAt }) => new Date(createdAt),
     ownerOf: (server) => {
-      const uid = ownerOf(server);
+      const uid = ownerUid(server);
       return uid === undefined || server.state === 'deleting'
         ? undefined
         : { uid, namespace: namespaceOf(server), name: nameOf(server) };
     },
-    refetch: ({ id }, signal) => unlessGone(cloud.get(id, { signal })),
+    refetch: ({ id }, signal) => ignoreNotFound(cloud.get(id, { signal })),
     remove: async ({ id }, scope) => {
-      await unlessGone(cloud.scoped(scope).delete(id));
+      await ignoreNotFound(cloud.scoped(scope).delete(id));
     },
   };
 }

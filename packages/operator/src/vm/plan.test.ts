@@ -1,9 +1,11 @@
 import type { Server } from '@vmwright/cloud';
-import { conditionOf, schema } from '@vmwright/runtime';
+import { conditionOf, isTrue, schema } from '@vmwright/runtime';
 import { describe, expect, test } from 'vitest';
-import { isOutdated, plan, type Seen, type Step } from './plan.ts';
+import type { ConditionError } from './errors.ts';
+import type { Observed } from './observe.ts';
+import { type Action, isOutdated, type Plan, plan } from './plan.ts';
 import { VM, type VMStatus } from './resource.ts';
-import { observed, troubled } from './status.ts';
+import { deletingStatus, errorStatus, machineStatus } from './status.ts';
 
 const RECREATE = { 'vmwright.dev/recreate': 'true' };
 const NOW = Date.parse('2026-11-16T10:00:00Z');
@@ -34,51 +36,85 @@ const running: Server = {
   createdAt: '2026-11-16T09:00:00Z',
 };
 
-const next = (object: VM, seen: Seen) => plan('c-1', NOW, object, seen);
+type Seen = Omit<Observed, 'cluster'>;
+const next = (object: VM, seen: Seen, now = NOW) => plan(object, { cluster: 'c-1', ...seen }, now);
 
-function told(step: Step): VMStatus {
-  if (step.do !== 'tell' && step.do !== 'intend') throw new Error(`the plan is to ${step.do}`);
-  // Whatever is told must be what the kind's own schema takes.
-  expect(schema.validate(VM.schema, { spec: { vmname: 'vmsample' }, status: step.status })).toEqual([]);
-  return step.status;
+/** The plan's only action, which leaves the status as it is. */
+function lookup(object: VM, seen: Seen): Action | undefined {
+  const { status, actions, ...rest } = next(object, seen);
+  expect(actions).toHaveLength(1);
+  expect(status).toEqual(object.status ?? {});
+  expect(rest).toEqual({});
+  return actions[0];
 }
 
+/** The plan's only action, for which the status counts exactly one more attempt. */
+function attempt(object: VM, seen: Seen, now = NOW): Action | undefined {
+  const { status, actions, ...rest } = next(object, seen, now);
+  expect(actions).toHaveLength(1);
+  expect(valid(status).attempts).toBe((object.status?.attempts ?? 0) + 1);
+  expect(rest).toEqual({});
+  return actions[0];
+}
+
+/** The status of a plan that ends the reconcile. */
+function ended({ status, actions }: Plan): VMStatus {
+  expect(actions).toEqual([]);
+  return valid(status);
+}
+
+/** Every status must match the kind's own schema. */
+function valid(status: VMStatus): VMStatus {
+  expect(schema.validate(VM.schema, { spec: { vmname: 'vmsample' }, status })).toEqual([]);
+  return status;
+}
+
+const UNREACHABLE: ConditionError = {
+  ...{ reason: 'CloudUnreachable', message: 'no answer', isOutage: true, isTransient: true },
+};
+const REJECTED: ConditionError = {
+  ...{ reason: 'CloudRefused', message: 'no', isOutage: false, isTransient: false },
+};
 const ready = (status: VMStatus) => conditionOf(status.conditions, 'Ready');
+const available = (status: VMStatus) => conditionOf(status.conditions, 'CloudAvailable');
 
 describe('a new VM', () => {
   test('with an empty vmId, as the original controller writes it, has no machine yet', () => {
-    expect(next(vm({ vmId: '' }), {})).toEqual({ do: 'check', name: 'vmsample' });
+    expect(lookup(vm({ vmId: '' }), {})).toEqual({ type: 'checkName', name: 'vmsample' });
     expect(isOutdated(vm({ vmId: '', opStatus: 'New' }), new Map())).toBe(false);
-    expect(told(next(vm({ vmId: '' }), { server: running }))).toMatchObject({ vmId: 's-1' });
-    expect(told(next(vm({ vmId: '' }), { server: { gone: 's-0' } }))).toMatchObject({ vmId: 's-0' });
+    expect(ended(next(vm({ vmId: '' }), { server: running }))).toMatchObject({ vmId: 's-1' });
+    expect(ended(next(vm({ vmId: '' }), { server: { gone: 's-0' } }))).toMatchObject({ vmId: 's-0' });
   });
 
-  test('is created only after its name was checked and the intent is stored, with its UID as key', () => {
-    expect(next(vm(), {})).toEqual({ do: 'check', name: 'vmsample' });
-    const intent = next(vm(), { name: 'accepted' });
-    expect(intent.do).toBe('intend');
-    expect(told(intent)).toMatchObject({ opStatus: 'New', attempts: 1 });
-    expect(next(vm(told(intent)), { name: 'accepted', intended: true })).toEqual({
-      do: 'create',
-      server: { name: 'vmsample', labels },
-      key: 'u-1',
-    });
+  test('is created after its name was checked, with its UID as key and the intent in the status', () => {
+    expect(lookup(vm(), {})).toEqual({ type: 'checkName', name: 'vmsample' });
+    const { status, actions } = next(vm(), { name: 'accepted' });
+    expect(valid(status)).toMatchObject({ opStatus: 'New', attempts: 1 });
+    expect(actions).toEqual([{ type: 'create', server: { name: 'vmsample', labels }, key: 'u-1' }]);
   });
 
-  test('stores another intent for each attempt, so that each is compared with what is stored', () => {
-    const again = told(next(vm({ attempts: 4, opStatus: 'Failed', msg: 'no room' }), { name: 'accepted' }));
-    expect(again).toMatchObject({ attempts: 5, opStatus: 'Failed', msg: 'no room' });
+  test('counts each attempt to create it, so that each one is written before its request', () => {
+    const object = vm({ attempts: 4, opStatus: 'Failed', msg: 'no room' });
+    expect(attempt(object, { name: 'accepted' })).toMatchObject({ type: 'create' });
+    const { status } = next(object, { name: 'accepted' });
+    expect(status).toMatchObject({ attempts: 5, opStatus: 'Failed', msg: 'no room' });
   });
 
-  test('whose name is refused says so and is not created; it is looked at again in a while', () => {
+  test('keeps the error of the last attempt until the next one has a result', () => {
+    const failed = errorStatus(vm({ attempts: 1 }), UNREACHABLE, NOW);
+    const { status } = next(vm(failed), { name: 'accepted' });
+    expect([ready(status), available(status)]).toEqual([ready(failed), available(failed)]);
+  });
+
+  test('with a rejected name is not created, reports why, and is checked again later', () => {
     const message = 'the name vmsample is prohibited';
-    const step = next(vm(), { name: { reason: 'Prohibited', message } });
-    expect(step).toMatchObject({
-      do: 'tell',
-      againMs: 300_000,
+    const rejection = { name: { reason: 'Prohibited', message } } as const;
+    const rejected = next(vm(), rejection);
+    expect(rejected).toMatchObject({
+      requeueAfterMs: 300_000,
       event: { type: 'Warning', reason: 'NameProhibited' },
     });
-    const status = told(step);
+    const status = ended(rejected);
     expect(status).toMatchObject({ opStatus: 'Failed', msg: message });
     expect(conditionOf(status.conditions, 'NameAccepted')).toMatchObject({
       status: 'False',
@@ -86,15 +122,16 @@ describe('a new VM', () => {
       message,
     });
     expect(ready(status)).toMatchObject({ status: 'False', reason: 'NameProhibited', observedGeneration: 3 });
-    const lifted = told(next(vm(status), { name: 'accepted' }));
+    expect(next(vm(status), rejection)).toEqual({ status, actions: [], requeueAfterMs: 300_000 });
+    const lifted = valid(next(vm(status), { name: 'accepted' }).status);
     expect(conditionOf(lifted.conditions, 'NameAccepted')).toMatchObject({ status: 'True' });
   });
 });
 
 describe('a VM that has a machine', () => {
-  test('is looked at, and told as it is', () => {
-    expect(next(vm({ vmId: 's-1' }), {})).toEqual({ do: 'look', id: 's-1' });
-    const status = told(next(vm({ vmId: 's-1' }), { server: running }));
+  test('reports the state of the machine', () => {
+    expect(lookup(vm({ vmId: 's-1' }), {})).toEqual({ type: 'get', id: 's-1' });
+    const status = ended(next(vm({ vmId: 's-1' }), { server: running }));
     expect(status).toMatchObject({ vmId: 's-1', cpuUtilization: 42, opStatus: 'Running' });
     expect(ready(status)).toMatchObject({ status: 'True', reason: 'Running' });
   });
@@ -103,65 +140,63 @@ describe('a VM that has a machine', () => {
     ['building', 'New', 'False', 'Building'],
     ['failed', 'Failed', 'False', 'MachineFailed'],
     ['deleting', 'Unknown', 'False', 'MachineDeleting'],
-  ] as const)('that is %s is %s, and has no utilization', (state, opStatus, status, reason) => {
-    const seen = observed(vm({ vmId: 's-1', cpuUtilization: 7 }), { ...running, state }, NOW);
-    expect(seen).toMatchObject({ opStatus });
-    expect(seen.cpuUtilization).toBeUndefined();
-    expect(ready(seen)).toMatchObject({ status, reason });
+  ] as const)('that is %s reports %s and no utilization', (state, opStatus, status, reason) => {
+    const reported = machineStatus(vm({ vmId: 's-1', cpuUtilization: 7 }), { ...running, state }, NOW);
+    expect(reported).toMatchObject({ opStatus });
+    expect(reported.cpuUtilization).toBeUndefined();
+    expect(ready(reported)).toMatchObject({ status, reason });
   });
 
-  test('that the cloud has lost is not made anew unasked', () => {
-    const step = next(vm({ vmId: 's-1', cpuUtilization: 7, opStatus: 'Running' }), {
-      server: { gone: 's-1' },
-      owned: 'none',
-    });
-    expect(step).toMatchObject({ do: 'tell', event: { type: 'Warning', reason: 'VmLost' } });
-    const status = told(step);
+  test('that the cloud has lost is not replaced without the annotation', () => {
+    const seen = { server: { gone: 's-1' }, owned: 'none' } as const;
+    const lost = next(vm({ vmId: 's-1', cpuUtilization: 7, opStatus: 'Running' }), seen);
+    expect(lost).toMatchObject({ event: { type: 'Warning', reason: 'VmLost' } });
+    const status = ended(lost);
     expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown' });
     expect(conditionOf(status.conditions, 'VmLost')?.message).toBe(
       'The cloud has no machine s-1 any more. Delete the VM, or annotate it with vmwright.dev/recreate=true to get a new machine',
     );
-    // A cloud that was restored from a backup has it again.
-    const back = told(next(vm(status), { server: running }));
+    // The next reconcile changes nothing and records no event.
+    expect(next(vm(status), seen)).toEqual({ status, actions: [] });
+    // A cloud that was restored from a backup has the machine again.
+    const back = ended(next(vm(status), { server: running }));
     expect(conditionOf(back.conditions, 'VmLost')).toBeUndefined();
     expect(ready(back)?.status).toBe('True');
   });
 
-  test('is made anew where that is asked for: under another key, once the old id is given up', () => {
-    const step = next(vm({ vmId: 's-1', attempts: 1 }, RECREATE), { server: { gone: 's-1' }, owned: 'none' });
-    expect(step).toMatchObject({
-      do: 'tell',
-      againMs: 0,
+  test('that is lost is replaced with the annotation: first the old id is given up, then another key is used', () => {
+    const object = vm({ vmId: 's-1', attempts: 1 }, RECREATE);
+    const recreating = next(object, { server: { gone: 's-1' }, owned: 'none' });
+    expect(recreating).toMatchObject({
+      requeueAfterMs: 0,
       event: { reason: 'Recreating', note: 'Machine s-1 is gone; creating a new one' },
     });
-    const given = vm(told(step), RECREATE);
+    const given = vm(ended(recreating), RECREATE);
     expect(given.status?.vmId).toBeUndefined();
-    expect(next(given, {})).toEqual({ do: 'check', name: 'vmsample' });
-    expect(next(given, { name: 'accepted' }).do).toBe('intend');
-    expect(next(given, { name: 'accepted', intended: true })).toMatchObject({ do: 'create', key: 'u-1.1' });
+    expect(lookup(given, {})).toEqual({ type: 'checkName', name: 'vmsample' });
+    expect(attempt(given, { name: 'accepted' })).toMatchObject({ type: 'create', key: 'u-1.1' });
   });
 
-  test('that could not be started is replaced where that is asked for, and else says what can be done', () => {
+  test('that has failed is replaced with the annotation, and reports the remedy without it', () => {
     const server: Server = { ...running, state: 'failed', message: 'no room' };
-    expect(told(next(vm({ vmId: 's-1' }), { server })).msg).toBe(
+    expect(ended(next(vm({ vmId: 's-1' }), { server })).msg).toBe(
       'The machine has failed (no room). Delete the VM, or annotate it with vmwright.dev/recreate=true to get a new machine',
     );
     const object = vm({ vmId: 's-1', attempts: 1 }, RECREATE);
-    const another = {
+    const replaced = {
       opStatus: 'Failed',
       msg: 'The machine has failed (no room). A new machine is created',
     } as const;
-    const intent = next(object, { server });
-    expect([intent.do, told(intent)]).toMatchObject(['intend', { ...another, attempts: 2 }]);
-    expect(next(object, { server, intended: true })).toEqual({ do: 'remove', id: 's-1' });
-    // What stood in the way stays told until it does not.
-    const inTrouble = troubled(object, { reason: 'CloudUnreachable', message: 'no answer' }, NOW);
-    expect(told(next(vm(inTrouble, RECREATE), { server }))).toEqual({ ...inTrouble, attempts: 2 });
-    const done = { server, intended: true, removed: true };
-    expect(told(next(vm(inTrouble, RECREATE), done))).toMatchObject(another);
-    // One that was let go of is not ours to remove, and nothing else is promised.
+    expect(attempt(object, { server })).toEqual({ type: 'delete', id: 's-1' });
+    expect(next(object, { server }).status).toMatchObject({ ...replaced, attempts: 2 });
+    // An error stays in the status until the delete has succeeded.
+    const failing = errorStatus(object, UNREACHABLE, NOW);
+    expect(attempt(vm(failing, RECREATE), { server })).toEqual({ type: 'delete', id: 's-1' });
+    expect(next(vm(failing, RECREATE), { server }).status).toEqual({ ...failing, attempts: 2 });
+    expect(ended(next(vm(failing, RECREATE), { server, isDeleted: true }))).toMatchObject(replaced);
+    // A machine without ownership labels is not deleted, and no replacement is announced.
     expect(
-      told(next(vm({ vmId: 's-1' }, RECREATE), { server: { ...server, labels: {} }, owned: 'none' })).msg,
+      ended(next(vm({ vmId: 's-1' }, RECREATE), { server: { ...server, labels: {} }, owned: 'none' })).msg,
     ).toBe(
       'The machine has failed (no room). The operator does not remove it, because its label vmwright.dev/uid is gone: delete it in the cloud to get a new machine',
     );
@@ -172,90 +207,130 @@ describe('a VM that has a machine', () => {
     ['the second', 1, 10_000],
     ['the fourth', 3, 40_000],
     ['the hundredth', 99, 300_000],
-  ])('waits ever longer for another: %s that is lost or fails', (_, recreations, pauseMs) => {
+  ])('is replaced after a growing pause: %s machine that is lost or fails', (_, recreations, pauseMs) => {
     const made = { vmId: 's-1', recreations, recreatedAt: new Date(NOW - 1_000).toISOString() };
     const object = vm(recreations === 0 ? { vmId: 's-1' } : made, RECREATE);
     const failed: Seen = { server: { ...running, state: 'failed', message: 'no room' } };
     const gone: Seen = { server: { gone: 's-1' }, owned: 'none' };
     if (pauseMs > 0) {
       const pause = `A new machine is created, at least ${pauseMs / 1_000} s after the last one`;
-      const againMs = pauseMs - 1_000;
-      expect(next(object, failed)).toMatchObject({ do: 'tell', againMs });
-      expect(told(next(object, failed)).msg).toBe(`The machine has failed (no room). ${pause}`);
-      expect(next(object, gone)).toMatchObject({ do: 'tell', againMs, status: { vmId: 's-1' } });
-      expect(told(next(object, gone)).msg).toBe(`The cloud has no machine s-1 any more. ${pause}`);
+      const requeueAfterMs = pauseMs - 1_000;
+      expect(next(object, failed)).toMatchObject({ requeueAfterMs });
+      expect(ended(next(object, failed)).msg).toBe(`The machine has failed (no room). ${pause}`);
+      expect(next(object, gone)).toMatchObject({ requeueAfterMs, status: { vmId: 's-1' } });
+      expect(ended(next(object, gone)).msg).toBe(`The cloud has no machine s-1 any more. ${pause}`);
     }
     for (const later of [NOW - 1_000 + pauseMs, NOW - 3_600_000]) {
-      expect(plan('c-1', later, object, { ...failed, intended: true })).toEqual({ do: 'remove', id: 's-1' });
-      const step = plan('c-1', later, object, gone);
-      expect(step).toMatchObject({ do: 'tell', event: { reason: 'Recreating' }, againMs: 0 });
-      expect(told(step)).toMatchObject({
+      expect(attempt(object, failed, later)).toEqual({ type: 'delete', id: 's-1' });
+      const recreating = next(object, gone, later);
+      expect(recreating).toMatchObject({ event: { reason: 'Recreating' }, requeueAfterMs: 0 });
+      expect(ended(recreating)).toMatchObject({
         recreations: recreations + 1,
         recreatedAt: new Date(later).toISOString(),
       });
     }
   });
 
-  test('whose marks are not ours any more gets them back', () => {
+  test('with other ownership labels gets the right ones', () => {
     const server: Server = { ...running, labels: { ...labels, 'vmwright.dev/cluster': 'old' } };
-    const { 'vmwright.dev/uid': _, ...mended } = labels;
-    expect(next(vm({ vmId: 's-1' }), { server })).toEqual({ do: 'mark', id: 's-1', labels: mended });
-    // One that was let go of is not made ours again.
-    expect(next(vm({ vmId: 's-1' }), { server: { ...running, labels: {} }, owned: 'none' }).do).toBe('tell');
+    const { 'vmwright.dev/uid': _, ...repaired } = labels;
+    const action = { type: 'relabel', id: 's-1', labels: repaired };
+    expect(lookup(vm({ vmId: 's-1' }), { server })).toEqual(action);
+    // An orphaned machine is not adopted.
+    ended(next(vm({ vmId: 's-1' }), { server: { ...running, labels: {} }, owned: 'none' }));
   });
 
-  test('has its name accepted, whatever was said of it before', () => {
-    const refused = told(next(vm(), { name: { reason: 'Prohibited', message: 'no' } }));
-    const status = told(next(vm(refused), { server: running }));
+  test('has its name accepted, even if it was rejected before', () => {
+    const rejected = ended(next(vm(), { name: { reason: 'Prohibited', message: 'no' } }));
+    const status = ended(next(vm(rejected), { server: running }));
     expect(conditionOf(status.conditions, 'NameAccepted')).toMatchObject({ status: 'True' });
   });
 
-  test('is not told as failed because the cloud does not answer us, or not any more', () => {
-    const before = observed(vm(), running, NOW);
+  test('is Unknown, not Failed, while the cloud does not answer or rejects a request', () => {
+    const before = machineStatus(vm(), running, NOW);
     for (const reason of ['CloudUnreachable', 'CloudBusy', 'CloudUnauthorized', 'CloudRefused'] as const) {
-      const status = troubled(vm(before), { reason, message: 'it is so' }, NOW);
-      expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown', msg: 'it is so' });
-      // What is refused is tried again by itself, ever later.
-      const isWoken = reason !== 'CloudRefused';
-      expect(isOutdated(vm(status), new Map([[running.id, running]]))).toBe(isWoken);
+      const isOutage = reason !== 'CloudRefused';
+      const error = { reason, message: 'some cause', isOutage, isTransient: false };
+      const status = valid(errorStatus(vm(before), error, NOW));
+      expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown', msg: 'some cause' });
+      // A rejected request has its own retries with back-off.
+      expect(isOutdated(vm(status), new Map([[running.id, running]]))).toBe(isOutage);
     }
-    expect(troubled(vm(), { reason: 'CloudRefused', message: 'no' }, NOW).opStatus).toBe('Failed');
+    expect(errorStatus(vm(), REJECTED, NOW).opStatus).toBe('Failed');
   });
 
-  test('of which not even the id is known is lost without one', () => {
-    const status = told(next(vm({ attempts: 1 }), { server: { gone: undefined } }));
+  test('that is lost before its id was known is lost without an id', () => {
+    const status = ended(next(vm({ attempts: 1 }), { server: { gone: undefined } }));
     expect(status.vmId).toBeUndefined();
     expect(status.msg).toContain('The cloud has no machine of this VM any more');
   });
 });
 
-describe('a VM that is paused', () => {
+describe('the condition CloudAvailable', () => {
+  const before = machineStatus(vm(), running, NOW);
+
+  test('is True after an answer of the cloud', () => {
+    const answering = { status: 'True', reason: 'Answering', observedGeneration: 3 };
+    expect(available(before)).toMatchObject(answering);
+    expect(available(next(vm(), { name: 'accepted' }).status)).toMatchObject(answering);
+    const lost = ended(next(vm(before), { server: { gone: 's-1' }, owned: 'none' }));
+    expect(available(lost)).toMatchObject(answering);
+  });
+
+  test('is False during an outage, with the outage as reason, and True when the cloud answers again', () => {
+    const status = valid(errorStatus(vm(before), UNREACHABLE, NOW));
+    expect(available(status)).toMatchObject({
+      ...{ status: 'False', reason: 'CloudUnreachable', message: 'no answer', observedGeneration: 3 },
+    });
+    expect(ready(status)).toMatchObject({ status: 'Unknown', reason: 'CloudUnreachable' });
+    const back = ended(next(vm(status), { server: running }));
+    expect(isTrue(back.conditions, 'CloudAvailable')).toBe(true);
+  });
+
+  test('is True when the cloud rejects a request', () => {
+    expect(available(valid(errorStatus(vm(before), REJECTED, NOW)))).toMatchObject({ status: 'True' });
+  });
+
+  test('stays False when the deletion is reported during an outage', () => {
+    const status = errorStatus(vm(before), UNREACHABLE, NOW);
+    expect(available(deletingStatus(vm(status), NOW, 'Deleting the machine'))).toEqual(available(status));
+  });
+
+  test('is not written again while nothing changes', () => {
+    const later = NOW + 3_600_000;
+    expect(next(vm(before), { server: running }, later).status).toEqual(before);
+    const status = errorStatus(vm(before), UNREACHABLE, NOW);
+    expect(errorStatus(vm(status), UNREACHABLE, later)).toEqual(status);
+  });
+});
+
+describe('a paused VM', () => {
   const PAUSED = { 'vmwright.dev/paused': 'true' };
 
-  test('is observed, and says that it is paused', () => {
-    expect(next(vm({ vmId: 's-1' }, PAUSED), {})).toEqual({ do: 'look', id: 's-1' });
-    const status = told(next(vm({ vmId: 's-1' }, PAUSED), { server: running }));
+  test('is observed and has the condition Paused', () => {
+    expect(lookup(vm({ vmId: 's-1' }, PAUSED), {})).toEqual({ type: 'get', id: 's-1' });
+    const status = ended(next(vm({ vmId: 's-1' }, PAUSED), { server: running }));
     expect(status).toMatchObject({ opStatus: 'Running', cpuUtilization: 42 });
     expect(conditionOf(status.conditions, 'Paused')).toMatchObject({
       status: 'True',
       message:
         'The operator observes the object and changes nothing; remove the annotation vmwright.dev/paused to resume',
     });
-    const resumed = told(next(vm(status), { server: running }));
+    const resumed = ended(next(vm(status), { server: running }));
     expect(conditionOf(resumed.conditions, 'Paused')).toBeUndefined();
   });
 
-  test('is not created, marked, removed or replaced', () => {
-    expect(told(next(vm(undefined, PAUSED), {}))).toMatchObject({
+  test('is not created, relabelled, deleted or replaced', () => {
+    expect(ended(next(vm(undefined, PAUSED), {}))).toMatchObject({
       msg: 'No machine is created while the VM is paused',
     });
     const object = vm({ vmId: 's-1' }, { ...PAUSED, ...RECREATE });
     const foreign = { ...running, labels: { ...labels, 'vmwright.dev/cluster': 'old' } };
     for (const server of [foreign, { ...running, state: 'failed' } as const])
-      expect(next(object, { server })).toMatchObject({ do: 'tell', status: { vmId: 's-1' } });
-    const gone = next(object, { server: { gone: 's-1' }, owned: 'none' });
-    expect(gone).toMatchObject({ do: 'tell', status: { vmId: 's-1' } });
-    expect(ready(told(gone))?.reason).toBe('VmLost');
+      expect(ended(next(object, { server }))).toMatchObject({ vmId: 's-1' });
+    const gone = ended(next(object, { server: { gone: 's-1' }, owned: 'none' }));
+    expect(gone).toMatchObject({ vmId: 's-1' });
+    expect(ready(gone)?.reason).toBe('VmLost');
   });
 });
 
@@ -270,24 +345,25 @@ describe('a vmId that does not name the machine of the VM', () => {
   ])('is corrected by the ownership label: %s', (_, server) => {
     const vmId = 'gone' in server ? server.gone : server.id;
     const object = vm({ vmId });
-    expect(next(object, { server })).toEqual({ do: 'search', besides: vmId });
-    const step = next(object, { server, owned: running });
-    expect(step).toMatchObject({
-      do: 'tell',
-      againMs: 0,
+    expect(lookup(object, { server })).toEqual({ type: 'findOwned', except: vmId });
+    const repaired = next(object, { server, owned: running });
+    expect(repaired).toMatchObject({
+      requeueAfterMs: 0,
       event: {
         type: 'Warning',
         reason: 'VmIdRepaired',
         note: `status.vmId named ${vmId}, which is not the machine of this VM; corrected to s-1`,
       },
     });
-    expect(told(step)).toMatchObject({ vmId: 's-1', opStatus: 'Running', repairs: 1 });
+    expect(ended(repaired)).toMatchObject({ vmId: 's-1', opStatus: 'Running', repairs: 1 });
   });
 
-  test('does not show the state of a machine that is not its own, when there is none of its own', () => {
+  test('does not report the state of that machine if the VM has none of its own', () => {
     const foreign: Server = { ...unlabelled, name: 'vmother' };
-    expect(ready(told(next(vm({ vmId: 's-3' }), { server: foreign, owned: 'none' })))?.reason).toBe('VmLost');
-    const status = told(next(vm({ vmId: 's-2' }), { server: stolen, owned: 'none' }));
+    expect(ready(ended(next(vm({ vmId: 's-3' }), { server: foreign, owned: 'none' })))?.reason).toBe(
+      'VmLost',
+    );
+    const status = ended(next(vm({ vmId: 's-2' }), { server: stolen, owned: 'none' }));
     expect(ready(status)).toMatchObject({ status: 'False', reason: 'VmLost' });
     expect(status.cpuUtilization).toBeUndefined();
     expect(status.msg).toBe(
@@ -297,11 +373,11 @@ describe('a vmId that does not name the machine of the VM', () => {
   });
 });
 
-describe('a list of the cloud', () => {
+describe('a list of the servers', () => {
   const servers = (...all: readonly Server[]) => new Map(all.map((server) => [server.id, server]));
-  const good = vm(observed(vm(), running, NOW));
+  const good = vm(machineStatus(vm(), running, NOW));
 
-  test('wakes a VM that is not as it shows, and no other', () => {
+  test('enqueues a VM with a status that differs, and no other', () => {
     expect(isOutdated(good, servers(running))).toBe(false);
     expect(isOutdated(good, servers({ ...running, cpuUtilization: 43 }))).toBe(true);
     expect(isOutdated(good, servers({ ...running, state: 'failed' }))).toBe(true);
@@ -309,9 +385,15 @@ describe('a list of the cloud', () => {
     expect(isOutdated(vm({ attempts: 1, opStatus: 'New' }), servers())).toBe(false);
   });
 
-  test('does not wake again and again a VM that is known to be lost, unless it may be made anew', () => {
-    const lost = told(next(good, { server: { gone: 's-1' }, owned: 'none' }));
+  test('enqueues a VM without a machine after an outage', () => {
+    const status = errorStatus(vm({ attempts: 1 }), UNREACHABLE, NOW);
+    expect(isOutdated(vm(status), servers())).toBe(true);
+    expect(isOutdated(vm(errorStatus(vm({ attempts: 1 }), REJECTED, NOW)), servers())).toBe(false);
+  });
+
+  test('does not enqueue a VM that is reported as lost, unless it may be replaced', () => {
+    const lost = ended(next(good, { server: { gone: 's-1' }, owned: 'none' }));
     expect(isOutdated(vm(lost), servers())).toBe(false);
-    expect(isOutdated(vm(lost, { 'vmwright.dev/recreate': 'true' }), servers())).toBe(true);
+    expect(isOutdated(vm(lost, RECREATE), servers())).toBe(true);
   });
 });

@@ -1,167 +1,161 @@
 import type { Labels, NewServer, Server } from '@vmwright/cloud';
 import { type EventInput, isTrue } from '@vmwright/runtime';
 import { isPaused, mayRecreate } from '../annotations.ts';
-import { isOwnedBy, keyFor, marksOf, marksToMend, ownerOf } from './marks.ts';
+import { idempotencyKey, isOwnedBy, labelsToRepair, ownershipLabels, ownerUid } from './identity.ts';
+import type { Gone, NameRejection, Observed } from './observe.ts';
 import { hasVmId, type VM, type VMStatus } from './resource.ts';
 import {
-  cloudTroubleOf,
-  counted,
-  idle,
-  lost,
-  observed,
-  pending,
-  type Refusal,
-  recreated,
-  recreationWaitOf,
-  refused,
+  creatingStatus,
+  isCloudUnavailable,
+  isReadyUnknown,
+  lostStatus,
+  machineStatus,
+  nameRejectedStatus,
+  pausedStatus,
+  recreatingStatus,
+  recreationWaitMs,
   remedyFor,
-  repaired,
+  repairedStatus,
+  withAttempt,
 } from './status.ts';
 
-/** What a reconcile has observed and done so far. */
-export interface Seen {
-  /** The server that `status.vmId` names, or that the cloud has none (any more). */
-  readonly server?: Server | Gone;
-  /** Another server with this object's ownership label, where `status.vmId` does not name one of its own. */
-  readonly owned?: Server | 'none';
-  /** What the cloud says about the name. */
-  readonly name?: 'accepted' | Refusal;
-  /** The intent to create it, or to remove it, is stored, over the very version of the object that this plan is about. */
-  readonly intended?: boolean;
-  /** The server was asked to go. */
-  readonly removed?: boolean;
+/** What the reconciler does next for a VM. */
+export interface Plan {
+  /** Status to store before the actions are executed. A create and a delete have their intent in it. */
+  readonly status: VMStatus;
+  /** Actions to execute once the status is stored, then plan again with what they observed; empty: the reconcile ends. */
+  readonly actions: readonly Action[];
+  /** Event to record when the reconcile ends. */
+  readonly event?: EventInput;
+  /** Time after which to reconcile again without a change, in milliseconds. */
+  readonly requeueAfterMs?: number;
 }
 
-export interface Gone {
-  /** The id that it had, where that is known. */
-  readonly gone: string | undefined;
-}
+export type Action =
+  | { readonly type: 'get'; readonly id: string }
+  /** Searches for a server with the VM's UID label other than this one. */
+  | { readonly type: 'findOwned'; readonly except: string }
+  | { readonly type: 'checkName'; readonly name: string }
+  | { readonly type: 'relabel'; readonly id: string; readonly labels: Labels }
+  | { readonly type: 'create'; readonly server: NewServer; readonly key: string }
+  | { readonly type: 'delete'; readonly id: string };
 
-/** What to do next. */
-export type Step =
-  | { readonly do: 'look'; readonly id: string }
-  /** Look for a server with this object's ownership label, other than this one. */
-  | { readonly do: 'search'; readonly besides: string }
-  | { readonly do: 'mark'; readonly id: string; readonly labels: Labels }
-  | { readonly do: 'check'; readonly name: string }
-  | { readonly do: 'intend'; readonly status: VMStatus }
-  | { readonly do: 'create'; readonly server: NewServer; readonly key: string }
-  | { readonly do: 'remove'; readonly id: string }
-  /** Write this, and rest; or come again although nothing happens. */
-  | {
-      readonly do: 'tell';
-      readonly status: VMStatus;
-      readonly event?: EventInput;
-      readonly againMs?: number;
-    };
-
-/** The cloud does not notify: a prohibited or used name is checked again after this time. */
-const NAME_AGAIN_MS = 5 * 60_000;
+/** The cloud does not notify of names that become free: a rejected name is checked again after this time. */
+const NAME_RECHECK_MS = 5 * 60_000;
 
 /**
- * The next step for an object that is wanted. A lost machine is not replaced unless the user asks for it: it had an id,
- * an address and perhaps data, which a new one does not have. A paused object is observed, and nothing is changed for it.
- * @param cluster marks what is ours
+ * Plans the next step for a VM that is not being deleted.
+ *
+ * Each plan with a create or a delete counts an attempt, so its status always differs from the stored one: the write
+ * carries the resourceVersion that the plan is based on and fails if the object has changed, before the request is sent.
+ * A lost or failed machine is not replaced unless the user asks for it: it had an id, an address and perhaps data that a
+ * new one lacks. A paused VM is observed and nothing is changed for it.
  */
-export function plan(cluster: string, now: number, vm: VM, seen: Seen): Step {
+export function plan(vm: VM, observed: Observed, now: number): Plan {
   const { spec, status = {} } = vm;
-  const { server, name } = seen;
-  const labels = marksOf(cluster, vm);
+  const { server, name, owned } = observed;
+  const labels = ownershipLabels(observed.cluster, vm);
   if (server === undefined) {
-    if (hasVmId(status)) return { do: 'look', id: status.vmId };
-    if (isPaused(vm)) return { do: 'tell', status: idle(vm, now) };
-    if (name === undefined) return { do: 'check', name: spec.vmname };
-    if (name !== 'accepted') return tellRefused(vm, name, now);
-    if (!seen.intended) return { do: 'intend', status: pending(vm, now) };
-    return { do: 'create', server: { name: spec.vmname, labels }, key: keyFor(vm) };
+    if (hasVmId(status)) return lookUp(vm, { type: 'get', id: status.vmId });
+    if (isPaused(vm)) return end(pausedStatus(vm, now));
+    if (name === undefined) return lookUp(vm, { type: 'checkName', name: spec.vmname });
+    if (name !== 'accepted') return planNameRejected(vm, name, now);
+    const create = { server: { name: spec.vmname, labels }, key: idempotencyKey(vm) };
+    return { status: creatingStatus(vm, now), actions: [{ type: 'create', ...create }] };
   }
   const isOurs = !('gone' in server) && isOwnedBy(vm, server);
   if (!isOurs && hasVmId(status)) {
-    if (seen.owned === undefined) return { do: 'search', besides: status.vmId };
-    if (seen.owned !== 'none') return tellRepaired(vm, seen.owned, now);
+    if (owned === undefined) return lookUp(vm, { type: 'findOwned', except: status.vmId });
+    if (owned !== 'none') return planRepair(vm, owned, now);
   }
   if ('gone' in server || isOfAnother(vm, server)) return planWithoutMachine(vm, server, now);
-  const observation = observed(vm, server, now);
-  if (isPaused(vm)) return { do: 'tell', status: observation };
-  const marks = marksToMend(server, labels);
-  if (marks !== undefined) return { do: 'mark', id: server.id, labels: marks };
-  const waitMs = recreationWaitOf(vm, now);
-  const isToGo = server.state === 'failed' && mayRecreate(vm) && isOwnedBy(vm, server);
-  if (!isToGo || seen.removed) return { do: 'tell', status: observation };
-  if (waitMs > 0) return { do: 'tell', status: observation, againMs: waitMs };
-  if (seen.intended) return { do: 'remove', id: server.id };
-  // Trouble with the cloud stays in the status until the removal has succeeded.
-  const isTroubled = cloudTroubleOf(status) !== undefined;
-  return { do: 'intend', status: counted(isTroubled ? { ...status, vmId: server.id } : observation) };
+  const current = machineStatus(vm, server, now);
+  if (isPaused(vm)) return end(current);
+  const repair = labelsToRepair(server, labels);
+  if (repair !== undefined) return lookUp(vm, { type: 'relabel', id: server.id, labels: repair });
+  const waitMs = recreationWaitMs(vm, now);
+  const isReplaced = server.state === 'failed' && mayRecreate(vm) && isOwnedBy(vm, server);
+  if (!isReplaced || observed.isDeleted) return end(current);
+  if (waitMs > 0) return { ...end(current), requeueAfterMs: waitMs };
+  // An error of an earlier attempt stays in the status until the delete has succeeded.
+  const before = isReadyUnknown(status) ? { ...status, vmId: server.id } : current;
+  return { status: withAttempt(before), actions: [{ type: 'delete', id: server.id }] };
 }
 
-/** Whether an object's status is not what a list of the cloud's servers shows; a list that is old is good enough for that. */
+/** Whether a VM's status differs from what a list of servers shows, so that it needs a reconcile. The list may be old. */
 export function isOutdated(vm: VM, servers: ReadonlyMap<string, Server>): boolean {
   const { metadata, status = {} } = vm;
-  const trouble = cloudTroubleOf(status);
-  if (trouble === 'CloudRefused') return false; // it is retried by itself, after a growing pause
-  if (metadata.deletionTimestamp !== undefined) return trouble !== undefined;
-  if (!hasVmId(status)) return trouble !== undefined; // else it is on its way by itself
+  const isUnavailable = isCloudUnavailable(status);
+  // Without a machine, or being deleted, the VM has its own retries, except that it has to notice the end of an outage.
+  if (metadata.deletionTimestamp !== undefined || !hasVmId(status)) return isUnavailable;
+  // The cloud rejected a request for this VM, which is retried with growing back-off.
+  if (isReadyUnknown(status) && !isUnavailable) return false;
   const server = servers.get(status.vmId);
   if (server === undefined || isOfAnother(vm, server))
-    return trouble !== undefined || isReplaced(vm) || !isTrue(status.conditions, 'VmLost');
-  const { opStatus, cpuUtilization, msg } = observed(vm, server, 0);
+    return isUnavailable || replacesLost(vm) || !isTrue(status.conditions, 'VmLost');
+  const { opStatus, cpuUtilization, msg } = machineStatus(vm, server, 0);
   return opStatus !== status.opStatus || cpuUtilization !== status.cpuUtilization || msg !== status.msg;
 }
 
-/** Whether a machine that is lost is replaced. */
-function isReplaced(vm: VM): boolean {
+/** Whether the operator replaces the VM's machine if it is lost. */
+function replacesLost(vm: VM): boolean {
   return mayRecreate(vm) && !isPaused(vm);
 }
 
 /**
- * Whether a server was not created for this object. One of its name whose ownership label was removed is taken for its
+ * Whether a server was not created for this VM. A server with the VM's name and without UID label counts as the VM's
  * own: it is observed, and nothing is changed.
  */
 function isOfAnother(vm: VM, server: Server): boolean {
-  const isUnlabelled = ownerOf(server) === undefined && server.name === vm.spec.vmname;
+  const isUnlabelled = ownerUid(server) === undefined && server.name === vm.spec.vmname;
   return !isOwnedBy(vm, server) && !isUnlabelled;
 }
 
-/** @param server that it is gone, or the server of somebody else that `status.vmId` names */
-function planWithoutMachine(vm: VM, server: Server | Gone, now: number): Step {
+/** Action that needs no change of the status. */
+function lookUp({ status = {} }: VM, action: Action): Plan {
+  return { status, actions: [action] };
+}
+
+function end(status: VMStatus): Plan {
+  return { status, actions: [] };
+}
+
+/** @param server the server of another owner that `status.vmId` names, or that it is gone */
+function planWithoutMachine(vm: VM, server: Server | Gone, now: number): Plan {
   const { status = {} } = vm;
   const vmId = hasVmId(status) ? status.vmId : 'gone' in server ? server.gone : server.id;
-  const what = vmId === undefined ? 'of this VM' : vmId;
-  const waitMs = recreationWaitOf(vm, now);
-  if (isReplaced(vm) && waitMs === 0) {
-    const message = `Machine ${what} is gone; creating a new one`;
-    return {
-      do: 'tell',
-      status: recreated(vm, message, now),
-      event: { type: 'Normal', reason: 'Recreating', note: message },
-      againMs: 0,
-    };
+  const machine = vmId === undefined ? 'of this VM' : vmId;
+  const waitMs = recreationWaitMs(vm, now);
+  if (replacesLost(vm) && waitMs === 0) {
+    const note = `Machine ${machine} is gone; creating a new one`;
+    const event = { type: 'Normal', reason: 'Recreating', note } as const;
+    return { ...endWithEvent(vm, recreatingStatus(vm, note, now), event), requeueAfterMs: 0 };
   }
   const problem =
     'gone' in server
-      ? `The cloud has no machine ${what} any more`
-      : `Machine ${what} is not a machine of this VM, and the cloud has none of it`;
-  const message = `${problem}. ${remedyFor(vm)}`;
-  return {
-    do: 'tell',
-    status: lost(vm, vmId, message, now),
-    event: { type: 'Warning', reason: 'VmLost', note: message },
-    ...(isReplaced(vm) && { againMs: waitMs }),
-  };
+      ? `The cloud has no machine ${machine} any more`
+      : `Machine ${machine} is not a machine of this VM, and the cloud has none of it`;
+  const note = `${problem}. ${remedyFor(vm)}`;
+  const event = { type: 'Warning', reason: 'VmLost', note } as const;
+  const lost = endWithEvent(vm, lostStatus(vm, vmId, note, now), event);
+  return replacesLost(vm) ? { ...lost, requeueAfterMs: waitMs } : lost;
 }
 
-function tellRepaired(vm: VM, server: Server, now: number): Step {
+function planRepair(vm: VM, server: Server, now: number): Plan {
   const note = `status.vmId named ${vm.status?.vmId}, which is not the machine of this VM; corrected to ${server.id}`;
   const event = { type: 'Warning', reason: 'VmIdRepaired', note } as const;
-  return { do: 'tell', status: repaired(vm, server, now), event, againMs: 0 };
+  return { ...end(repairedStatus(vm, server, now)), event, requeueAfterMs: 0 };
 }
 
-function tellRefused(vm: VM, refusal: Refusal, now: number): Step {
+function planNameRejected(vm: VM, rejection: NameRejection, now: number): Plan {
+  const event = { type: 'Warning', reason: `Name${rejection.reason}`, note: rejection.message } as const;
   return {
-    do: 'tell',
-    status: refused(vm, refusal, now),
-    event: { type: 'Warning', reason: `Name${refusal.reason}`, note: refusal.message },
-    againMs: NAME_AGAIN_MS,
+    ...endWithEvent(vm, nameRejectedStatus(vm, rejection, now), event),
+    requeueAfterMs: NAME_RECHECK_MS,
   };
+}
+
+/** Leaves the event out if the stored status has its message already. */
+function endWithEvent(vm: VM, status: VMStatus, event: EventInput): Plan {
+  return status.msg === vm.status?.msg ? end(status) : { ...end(status), event };
 }

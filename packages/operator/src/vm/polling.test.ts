@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { pollingOf } from './polling.ts';
 
-test('the defaults stay as they are', () => {
+test('the defaults are not changed', () => {
   const polling = pollingOf({ refreshMs: 15_000, timeoutMs: 10_000, unknownAfterMs: 25_000 });
   expect(polling).toEqual({ listTimeoutMs: 10_000, everyMs: 15_000 });
 });
 
-test('a list that hangs after the longest pause ends within the bound, however rarely the user wants lists', () => {
+test('a list that hangs after the longest pause times out within unknownAfterMs, even with a long refreshMs', () => {
   for (const timeoutMs of [1_000, 10_000, 60_000]) {
     const { listTimeoutMs, everyMs } = pollingOf({ refreshMs: 600_000, timeoutMs, unknownAfterMs: 25_000 });
     expect(everyMs + listTimeoutMs).toBeLessThanOrEqual(25_000);

@@ -1,22 +1,25 @@
+/** Polling interval while a machine is being created or deleted. */
+export const CHANGING_MS = 2_000;
+
 export interface PollingOptions {
-  /** How often the cloud is to be asked how its machines are. */
+  /** Wanted interval between two lists of the servers. */
   readonly refreshMs: number;
-  /** Time for one request to the cloud. */
+  /** Timeout of one request to the cloud. */
   readonly timeoutMs: number;
   /** Time without an answer from the cloud after which Ready is Unknown. */
   readonly unknownAfterMs: number;
 }
 
 export interface Polling {
-  /** Time for each page of a list. */
+  /** Timeout of each page of a list. */
   readonly listTimeoutMs: number;
   /** Longest pause between two lists. */
   readonly everyMs: number;
 }
 
 /**
- * How the servers are listed so that an outage is noticed within `unknownAfterMs`: a list that begins after the longest
- * pause and hangs ends before that. A longer `refreshMs` is cut.
+ * Returns the list interval and timeout with which an outage is noticed within `unknownAfterMs`: a list that starts after
+ * the longest pause and hangs times out before that. Shortens a `refreshMs` that is too long.
  */
 export function pollingOf({ refreshMs, timeoutMs, unknownAfterMs }: PollingOptions): Polling {
   const listTimeoutMs = Math.min(timeoutMs, unknownAfterMs / 2);

@@ -2,23 +2,30 @@ import type { CloudClient } from '@vmwright/cloud';
 import {
   type Availability,
   JoinedSignal,
+  NotFoundError,
   type Reconcile,
   type ReconcileContext,
   type Result,
   requeueAfter,
 } from '@vmwright/runtime';
 import { deletionPolicyOf, pauseOf } from '../annotations.ts';
-import type { Inventory } from './inventory.ts';
-import { NO_MARKS } from './marks.ts';
-import { plan, type Seen, type Step } from './plan.ts';
+import { type ConditionError, ignoreNotFound, toCondition, toReconcileError } from './errors.ts';
+import { NO_OWNERSHIP_LABELS } from './identity.ts';
+import { findOwned, type Observed, observeAnswer, remainingServers } from './observe.ts';
+import { type Action, plan } from './plan.ts';
+import { CHANGING_MS } from './polling.ts';
 import { VM, type VMStatus } from './resource.ts';
-import { ownedBesides, remainingOf, seenBy } from './servers.ts';
-import { cloudTroubleOf, deleted, deleting, orphaned, troubled } from './status.ts';
-import { asFailure, isOutageReason, troubleOf } from './trouble.ts';
-import { unlessGone } from './unless-gone.ts';
+import type { ServerInventory } from './server-inventory.ts';
+import {
+  deletedStatus,
+  deletingStatus,
+  errorStatus,
+  isCloudUnavailable,
+  isReported,
+  orphanedStatus,
+  withCloudAvailable,
+} from './status.ts';
 
-/** While a machine is being deleted, it is looked at this often. */
-const MOVING_MS = 2_000;
 /** A changed annotation enqueues the object; this is a safety net. */
 const HELD_MS = 10 * 60_000;
 /** The end of an outage enqueues every object; this is a safety net. */
@@ -26,14 +33,15 @@ const OUTAGE_MS = 60_000;
 
 export interface VmReconcilerOptions {
   readonly cloud: CloudClient;
-  readonly inventory: Inventory;
-  readonly availability: Availability;
+  readonly inventory: Pick<ServerInventory, 'get' | 'set'>;
+  readonly availability: Pick<Availability, 'outage' | 'outageSignal'>;
+  /** Id of this cluster in the ownership labels. */
   readonly cluster: string;
   /** Called when the cloud has begun to create or delete a machine. */
-  readonly onMoving: () => void;
+  readonly onChanging: () => void;
 }
 
-/** Brings one VM to its wanted state: observes, plans a step, executes it, and reports. */
+/** Brings one VM to its desired state: observe, plan, execute, report. */
 export class VmReconciler {
   readonly #options: VmReconcilerOptions;
 
@@ -42,134 +50,166 @@ export class VmReconciler {
   }
 
   readonly reconcile: Reconcile<VM> = (found, context) =>
-    this.#reporting(found, context, async (ours, signal) => {
+    this.#withCloud(found, context, async (cloud, signal) => {
       let vm = found;
-      for (let seen: Seen = {}; ; ) {
-        const step = plan(this.#options.cluster, context.now(), vm, seen);
-        if (step.do === 'tell') return this.#tell(vm, step, context);
-        if (step.do === 'intend') {
-          vm = await context.setStatus(vm, step.status);
-          seen = { ...seen, intended: true };
-        } else seen = await this.#execute(step, vm, seen, ours, { event: context.event, signal });
-        if (seen.server !== undefined && 'id' in seen.server) this.#options.inventory.saw(seen.server);
+      let observed: Observed = { cluster: this.#options.cluster };
+      for (;;) {
+        const { status, actions, event, requeueAfterMs } = plan(vm, observed, context.now());
+        vm = await setStatus(vm, status, context);
+        if (actions.length === 0) {
+          if (event !== undefined) context.event(vm, event);
+          return requeueAfterMs === undefined ? undefined : requeueAfter(requeueAfterMs);
+        }
+        for (const action of actions)
+          observed = await this.#execute(action, vm, observed, cloud, { event: context.event, signal });
       }
     });
 
-  /** Deletes the machine, and lets the object go when the cloud has none of it. */
-  readonly finalize: Reconcile<VM> = async (vm, context) => {
+  /** Deletes or orphans the machine. The finalizer stays until the cloud has no machine of the VM. */
+  readonly reconcileDelete: Reconcile<VM> = async (vm, context) => {
     const { now } = context;
     const policy = deletionPolicyOf(vm);
     const hold = typeof policy === 'object' ? policy.problem : pauseOf(vm)?.message;
     if (hold !== undefined) {
-      await report(vm, deleting(vm, now(), `Not deleted: ${hold}`, 'stalled'), context);
+      const status = deletingStatus(vm, now(), `Not deleted: ${hold}`, 'stalled');
+      await setStatus(vm, withCloudAvailable(vm, status, this.#outage, now()), context);
       return requeueAfter(HELD_MS);
     }
-    return this.#reporting(vm, context, async (ours) => {
-      const servers = await remainingOf(ours, vm, policy === 'Orphan');
+    return this.#withCloud(vm, context, async (cloud) => {
+      const servers = await remainingServers(cloud, vm, policy === 'Orphan');
       for (const { id } of servers) {
-        if (policy === 'Orphan') await unlessGone(ours.relabel(id, NO_MARKS));
-        else await unlessGone(ours.delete(id)); // also if it was asked before: the cloud may have lost the request
+        if (policy === 'Orphan') await ignoreNotFound(cloud.relabel(id, NO_OWNERSHIP_LABELS));
+        else await ignoreNotFound(cloud.delete(id)); // sent on every reconcile: the cloud may have lost the last one
       }
       if (servers.length > 0 && policy !== 'Orphan') {
-        const [why = 'The cloud is deleting the machine'] = servers.flatMap(({ message }) => message ?? []);
-        await report(vm, deleting(vm, now(), why), context);
-        return requeueAfter(MOVING_MS);
+        const [cause = 'The cloud is deleting the machine'] = servers.flatMap(({ message }) => message ?? []);
+        const status = deletingStatus(vm, now(), cause);
+        await setStatus(vm, withCloudAvailable(vm, status, undefined, now()), context);
+        return requeueAfter(CHANGING_MS);
       }
-      // Without finalizers of others the object is gone with ours, and nobody reads its status any more.
+      // Without other finalizers the object is gone together with this one: the write would be in vain.
       if ((vm.metadata.finalizers?.length ?? 0) > 1)
-        await report(vm, (policy === 'Orphan' ? orphaned : deleted)(vm, now()), context);
+        await setStatus(vm, (policy === 'Orphan' ? orphanedStatus : deletedStatus)(vm, now()), context);
       return undefined;
     });
   };
 
   async #execute(
-    step: Exclude<Step, { readonly do: 'tell' | 'intend' }>,
+    action: Action,
     vm: VM,
-    seen: Seen,
-    ours: CloudClient,
+    observed: Observed,
+    cloud: CloudClient,
     { event, signal }: Pick<ReconcileContext<VM>, 'event' | 'signal'>,
-  ): Promise<Seen> {
-    const { inventory, cluster, onMoving } = this.#options;
-    switch (step.do) {
-      case 'look':
-        return { server: await inventory.find(step.id, signal) };
-      case 'search':
-        return { ...seen, owned: (await ownedBesides(ours, vm, step.besides)) ?? 'none' };
-      case 'mark':
-        return { server: (await unlessGone(ours.relabel(step.id, step.labels))) ?? { gone: step.id } };
-      case 'check':
-        return seenBy(ours, cluster, vm, () => ours.check(step.name));
-      case 'create': {
-        const made = await seenBy(ours, cluster, vm, () => ours.create(step.server, step.key));
-        if (made.server === undefined || 'gone' in made.server) return made;
-        event(vm, { type: 'Normal', reason: 'Created', note: `Created machine ${made.server.id}` });
-        onMoving();
-        return made;
+  ): Promise<Observed> {
+    const { inventory, onChanging } = this.#options;
+    const { cluster } = observed;
+    switch (action.type) {
+      case 'get':
+        return { cluster, server: await inventory.get(action.id, signal) };
+      case 'findOwned':
+        return { ...observed, owned: (await findOwned(cloud, vm, action.except)) ?? 'none' };
+      case 'checkName':
+        return this.#remember(await observeAnswer(cloud, cluster, vm, () => cloud.check(action.name)));
+      case 'relabel': {
+        const server = await ignoreNotFound(cloud.relabel(action.id, action.labels));
+        return this.#remember({ cluster, server: server ?? { gone: action.id } });
       }
-      case 'remove':
-        await unlessGone(ours.delete(step.id));
-        onMoving();
-        return { ...seen, removed: true };
+      case 'create': {
+        const send = () => cloud.create(action.server, action.key);
+        const created = this.#remember(await observeAnswer(cloud, cluster, vm, send));
+        if (created.server === undefined || 'gone' in created.server) return created;
+        event(vm, { type: 'Normal', reason: 'Created', note: `Created machine ${created.server.id}` });
+        onChanging();
+        return created;
+      }
+      case 'delete':
+        await ignoreNotFound(cloud.delete(action.id));
+        onChanging();
+        return { ...observed, isDeleted: true };
     }
   }
 
-  async #tell(
-    vm: VM,
-    step: Extract<Step, { readonly do: 'tell' }>,
-    context: ReconcileContext<VM>,
-  ): Promise<Result> {
-    const { msg, repairs } = vm.status ?? {};
-    const isNews = step.status.msg !== msg || step.status.repairs !== repairs;
-    if (step.event !== undefined && isNews) context.event(vm, step.event);
-    await report(vm, step.status, context);
-    return step.againMs === undefined ? undefined : requeueAfter(step.againMs);
+  /** Stores the server of an answer in the inventory. */
+  #remember(observed: Observed): Observed {
+    if (observed.server !== undefined && 'id' in observed.server)
+      this.#options.inventory.set(observed.server);
+    return observed;
   }
 
   /**
-   * Runs work that asks the cloud, unless the cloud is known to be unavailable, and puts what prevents it into the
-   * status. An outage that begins ends the requests of the work: its workers have to report the outage.
+   * Runs work with the cloud and reports its errors in the status. During an outage reports only the outage. An outage
+   * that begins aborts the requests of the work, so that the worker is free to report the outage.
    */
-  async #reporting(
+  async #withCloud(
     vm: VM,
     context: ReconcileContext<VM>,
-    work: (ours: CloudClient, signal: AbortSignal) => Promise<Result>,
+    work: (cloud: CloudClient, signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
     const { availability, cloud } = this.#options;
     const { outage } = availability;
     if (outage !== undefined) {
-      await reportTrouble(vm, outage.error, context);
+      await reportError(vm, outage.error, context);
       return requeueAfter(OUTAGE_MS);
     }
     using joined = new JoinedSignal(context.signal, availability.outageSignal);
     const { signal } = joined;
-    const ours = cloud.scoped({ signal, assertLeader: context.assertLeader });
+    const scoped = cloud.scoped({ signal, assertLeader: context.assertLeader });
     try {
-      return await work(ours, signal);
+      return await work(scoped, signal);
     } catch (error) {
-      await reportTrouble(vm, error, context);
-      throw asFailure(error);
+      await reportError(vm, error, context);
+      throw toReconcileError(error);
     }
+  }
+
+  get #outage(): ConditionError | undefined {
+    const { outage } = this.#options.availability;
+    return outage && toCondition(outage.error);
   }
 }
 
-/** Puts what prevents a reconcile into the newest status known. The log has it in full, since it is thrown. */
-async function reportTrouble(found: VM, error: unknown, context: ReconcileContext<VM>): Promise<void> {
-  const { cache, key, now, signal, log } = context;
-  const trouble = troubleOf(error);
-  const newest = cache(VM).get(key) ?? found; // the reconcile may have written it since
-  const vm = newest.metadata.uid === found.metadata.uid ? newest : found;
-  if (signal.aborted || trouble === undefined) return;
-  await report(vm, troubled(vm, trouble, now()), context).catch((failure) =>
-    log.debug({ error: String(failure) }, 'Writing the status failed'),
-  );
+/**
+ * Returns a reconcile that reports a deletion in the status, without a request to the cloud.
+ *
+ * It runs in a controller of its own: all workers of the controller that deletes machines may be waiting for a cloud that
+ * hangs. Both write with a resourceVersion precondition, so neither overwrites the other.
+ * @param finalizer finalizer of the controller that deletes machines; a VM without it has no machine any more
+ */
+export function reportDeletion(finalizer: string): Reconcile<VM> {
+  return async (vm, { setStatus, now }) => {
+    const { deletionTimestamp, finalizers = [] } = vm.metadata;
+    const { opStatus } = vm.status ?? {};
+    if (deletionTimestamp === undefined || !finalizers.includes(finalizer)) return;
+    if (opStatus === 'Deleting' || opStatus === 'Deleted') return;
+    try {
+      await setStatus(vm, deletingStatus(vm, now(), 'Deleting the machine'));
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error; // the object is gone already
+    }
+  };
 }
 
-/** Writes the status, with an event when the cloud becomes unavailable for this VM and when it is available again. */
-async function report(vm: VM, status: VMStatus, context: ReconcileContext<VM>): Promise<void> {
-  const [was, is] = [cloudTroubleOf(vm.status), cloudTroubleOf(status)];
-  if (is !== undefined && is !== was)
-    context.event(vm, { type: 'Warning', reason: is, note: status.msg ?? is });
-  if (is === undefined && isOutageReason(was))
+/** Reports an error in the newest known status, with an event when it is new. The log has the error, since it is thrown. */
+async function reportError(found: VM, cause: unknown, context: ReconcileContext<VM>): Promise<void> {
+  const { cache, key, now, signal, log, event } = context;
+  const error = toCondition(cause);
+  const newest = cache(VM).get(key) ?? found; // this reconcile may have written the status
+  const vm = newest.metadata.uid === found.metadata.uid ? newest : found;
+  if (signal.aborted || error === undefined) return;
+  try {
+    const status = errorStatus(vm, error, now());
+    await setStatus(vm, status, context);
+    const { reason } = error;
+    if (!isReported(vm.status, error)) event(vm, { type: 'Warning', reason, note: status.msg ?? reason });
+  } catch (failure) {
+    log.debug({ error: String(failure) }, 'Writing the status failed');
+  }
+}
+
+/** Stores the status, with an event when the cloud is available again for this VM. */
+async function setStatus(vm: VM, status: VMStatus, context: ReconcileContext<VM>): Promise<VM> {
+  const stored = await context.setStatus(vm, status);
+  if (isCloudUnavailable(vm.status) && !isCloudUnavailable(status))
     context.event(vm, { type: 'Normal', reason: 'CloudAvailable', note: 'The cloud answers again' });
-  await context.setStatus(vm, status);
+  return stored;
 }

@@ -27,14 +27,14 @@ const fields = {
   observedGeneration: optional(
     integer({
       description:
-        'Generation of the spec that the operator has acted on last; -1 before it has seen the object. Smaller than metadata.generation while a change is not taken up yet.',
+        'Generation of the spec that the operator has acted on last; -1 before the operator has seen the object. Smaller than metadata.generation until the operator has processed a change.',
       format: 'int64',
     }),
   ),
   vmId: optional(
     string({
       description:
-        'Id of the machine in the cloud. It cannot be changed or removed, except by the operator together with `recreations` (a lost machine is replaced) or `repairs` (it named a machine of another VM).',
+        'Id of the machine in the cloud. It cannot be changed or removed, except by the operator together with `recreations` (a lost or failed machine is replaced) or `repairs` (a wrong id is corrected).',
       maxLength: 253,
     }),
   ),
@@ -48,7 +48,7 @@ const fields = {
   opStatus: optional(
     literals(['New', 'Running', 'Failed', 'Unknown', 'Deleting', 'Deleted'], {
       description:
-        'State of the machine. New: it is being created. Running: it is running. Failed: the cloud rejects it, or could not start it. Unknown: the cloud does not answer, or has no such machine any more. Deleting: the VM is being deleted, and the machine may still exist. Deleted: the machine is gone, and finalizers of others keep the VM.',
+        'State of the machine. New: it is being created. Running: it is running. Failed: the cloud rejects it, or could not start it. Unknown: the cloud does not answer, or has no such machine any more. Deleting: the VM is being deleted, and the machine may still exist. Deleted: the machine is deleted, and finalizers of other controllers keep the VM.',
     }),
   ),
   msg: optional(
@@ -60,35 +60,37 @@ const fields = {
         'Number of attempts to create or replace the machine. Stored before each request to the cloud.',
     }),
   ),
-  recreations: optional(
-    integer({ description: 'Number of times that a lost or failed machine was given up for a new one.' }),
-  ),
+  recreations: optional(integer({ description: 'Number of lost or failed machines that were replaced.' })),
   recreatedAt: optional(
     string({
-      description: 'Time of the last re-creation. The next one waits for a growing pause after it.',
+      description: 'Time of the last replacement. The next one waits for a growing pause after it.',
       format: 'date-time',
     }),
   ),
   repairs: optional(
     integer({
       description:
-        'Number of times that the operator has corrected a vmId that named a machine of another VM.',
+        'Number of times that the operator has corrected a vmId that did not name the machine of this VM.',
     }),
   ),
-  conditions: optional(conditions()),
+  conditions: optional(
+    conditions(
+      'Ready: the machine is running. CloudAvailable: the cloud answers the operator; False during an outage, with the cause. NameAccepted: the cloud accepts the name. VmLost: the cloud has no machine of this VM any more. Reconciling, Stalled: as kstatus defines them. Paused: the operator observes the VM and changes nothing.',
+    ),
+  ),
 };
 
 const status = object(fields, {
   description: 'Observed state of the machine, written by the operator.',
-  // Differs from every generation, so that kstatus (Flux, Argo CD) does not take a VM without a status for ready.
+  // -1 differs from every generation: kstatus (Flux, Argo CD) would report a VM without a status as ready.
   default: { observedGeneration: -1 },
 });
 
 /**
- * At the root, because a rule of the status is not evaluated when the whole status is removed. Counters of the operator
- * that grow let the vmId change: they are the paths on which it means to.
+ * Keeps `status.vmId` unless the operator also increases one of its counters. The rule is at the root, because a rule of
+ * the status is not evaluated when the whole status is removed.
  */
-const VM_ID_STAYS = {
+const VM_ID_IS_FIXED = {
   rule: `!has(oldSelf.status) || !has(oldSelf.status.vmId) || oldSelf.status.vmId == ''
     || (has(self.status) && has(self.status.vmId) && self.status.vmId == oldSelf.status.vmId)
     || (has(self.status) && has(self.status.recreations)
@@ -108,13 +110,13 @@ export const VM = defineKind({
   version: 'v1alpha1',
   kind: 'VM',
   plural: 'vms',
-  // `vm` and `vms` are also KubeVirt's short names for its own machines; `cvm` is unambiguous beside it.
+  // `vm` and `vms` are also short names of KubeVirt's VirtualMachine; `cvm` is unambiguous.
   shortNames: ['cvm'],
   annotations: { 'api-approved.kubernetes.io': 'unapproved, not a part of Kubernetes' },
   description: 'VM is a machine of the private cloud.',
   spec,
   status,
-  rules: [VM_ID_STAYS],
+  rules: [VM_ID_IS_FIXED],
   columns: [
     { name: 'VMName', type: 'string', jsonPath: '.spec.vmname' },
     { name: 'Status', type: 'string', jsonPath: '.status.opStatus' },

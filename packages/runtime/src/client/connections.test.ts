@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
-import { connect as connectTcp, createServer as createTcpServer, type Server, type Socket } from 'node:net';
+import { connect as connectTcp, createServer as createTcpServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { nodeWorld, type TransportResponse } from '@vmwright/core';
+import { listen } from '@vmwright/core/testing';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
@@ -10,15 +10,6 @@ import { clientOf, kubeconfigWith } from '../../test/kubeconfig.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
 import { Lease } from '../kind/builtin/lease.ts';
 import { collectionPath } from '../kind/kind.ts';
-
-async function portOf(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
 
 function forward(socket: Duplex, port: number, host: string): Socket {
   const upstream = connectTcp(port, host);
@@ -42,7 +33,7 @@ test('ten watches on the API server share one connection', async ({ cluster, nam
     connections += 1;
     forward(socket, Number(upstream.port), upstream.hostname);
   });
-  const origin = `https://127.0.0.1:${await portOf(counter)}`;
+  const origin = `https://127.0.0.1:${await listen(counter, onTestFinished)}`;
   const transport = nodeWorld.connect({ ...access.server, origin });
   onTestFinished(() => transport.close());
   const path = `${collectionPath(Lease, namespace)}?watch=true`;
@@ -69,7 +60,7 @@ test("requests and watches use the kubeconfig's proxy-url", async ({ cluster, na
   const path = await kubeconfigWith(cluster, {
     cluster: {
       'certificate-authority-data': base64(ca),
-      'proxy-url': `http://127.0.0.1:${await portOf(proxy)}`,
+      'proxy-url': `http://127.0.0.1:${await listen(proxy, onTestFinished)}`,
     },
     user: { 'client-certificate-data': base64(as.certificate), 'client-key-data': base64(as.key) },
   });

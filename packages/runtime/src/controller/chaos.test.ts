@@ -1,5 +1,5 @@
 import { nodeWorld, silentLogger, type World } from '@vmwright/core';
-import { Random, startControlPlane, startToxiproxy } from '@vmwright/testbed';
+import { budget, Random, startControlPlane, startToxiproxy } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
@@ -8,7 +8,7 @@ import { NotFoundError } from '../client/errors.ts';
 import { keyOf } from '../kind/object.ts';
 import { Manager } from '../manager/manager.ts';
 
-const ROUNDS = 200;
+const ROUNDS = budget(60, 200);
 const SEED = Number(process.env.CHAOS_SEED ?? 20261115);
 const NAMESPACE = 'default';
 const LABELS = { chaos: 'yes' };

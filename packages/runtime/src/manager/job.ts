@@ -7,27 +7,27 @@ import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { Permission } from '../rbac/permission.ts';
 
-/** What a run of a job has at hand. */
+/** Context of one run of a job. */
 export interface JobContext extends WorkContext {
-  /** Records a Kubernetes event about an object, which need not exist; see `EventRecorder`. */
-  event(kind: Kind, object: KubeObject, happening: EventInput): void;
+  /** Records a Kubernetes event about an object, which does not have to exist; see `EventRecorder`. */
+  event(kind: Kind, object: KubeObject, input: EventInput): void;
 }
 
-/** What a job takes from the program it is part of. */
+/** Dependencies of a job. */
 export interface JobEnvironment extends WorkEnvironment {
   readonly events: Pick<EventRecorder, 'record'>;
 }
 
 export interface JobOptions {
-  /** In logs. */
+  /** Name in logs and events. */
   readonly name: string;
-  /** From the end of one run to the beginning of the next; give or take a fifth. The first comes within this time. */
+  /** Interval between the end of one run and the start of the next, ± 20 %. The first run starts within this time. */
   readonly everyMs: number;
-  /** After which a run's signal aborts. @default 0: never */
+  /** Time after which the signal of a run aborts. @default 0, which means never */
   readonly timeoutMs?: number;
-  /** Kinds whose caches it reads. */
+  /** Kinds that the job reads from the cache. */
   readonly reads?: readonly Kind[];
-  /** What it does to objects, for the role that is generated (`rbacOf`). */
+  /** Permissions that the job needs, for the generated role (`rbacOf`). */
   readonly permissions?: readonly Permission[];
   readonly run: (context: JobContext) => Promise<void>;
 }
@@ -35,8 +35,8 @@ export interface JobOptions {
 /**
  * Periodic work that is not tied to an object, such as garbage collection.
  *
- * Guarantees: it runs on one replica at a time, the one that leads (with sharding: that has the cluster-wide objects);
- * never twice at a time; what it throws is told, and the next run comes as if it had succeeded.
+ * Guarantees: a job runs only on the leader (with sharding: on the replica that owns cluster-scoped objects), and its runs
+ * never overlap. A failed run is logged, and the next one starts after the usual interval.
  */
 export class Job {
   readonly name: string;
@@ -46,19 +46,19 @@ export class Job {
 
   constructor(options: JobOptions, environment: JobEnvironment) {
     if (!(options.everyMs > 0))
-      throw new RangeError(`the job ${options.name} wants milliseconds from 1 on, not ${options.everyMs}`);
+      throw new RangeError(`job ${options.name}: everyMs must be greater than 0, got ${options.everyMs}`);
     this.name = options.name;
     this.#options = options;
     this.#environment = environment;
     this.#declared = declareCaches(environment.caches, options.reads ?? []);
   }
 
-  /** Works until the signal aborts and a run under way has ended. */
+  /** Runs the job periodically until the signal aborts. Resolves when the last run has ended. */
   async run(signal: AbortSignal): Promise<void> {
     const { world, share } = this.#environment;
     const { everyMs } = this.#options;
     const pause = (ms: number) => wait(world, ms, signal).catch(() => undefined);
-    // Replicas that were started together, and jobs of one program, do not all come at once.
+    // A random delay, so that jobs of one program and of replicas that start together do not run simultaneously.
     await pause(everyMs * world.random());
     while (!signal.aborted) {
       const work = share?.begin(this.name);
@@ -72,22 +72,22 @@ export class Job {
     const { world, log, events } = this.#environment;
     const { name, timeoutMs = 0, run } = this.#options;
     const deadline = new Deadline(world, timeoutMs, signal);
-    const own = log.child({ job: name });
+    const jobLog = log.child({ job: name });
     try {
       const context = workContext(this.#environment, this.#declared, {
         key: name,
         signal: deadline.signal,
-        log: () => own,
+        log: () => jobLog,
       });
-      const event: JobContext['event'] = (kind, object, happening) =>
-        events.record(kind, object, happening, context.client);
+      const event: JobContext['event'] = (kind, object, input) =>
+        events.record(kind, object, input, context.client);
       await run(Object.assign(context, { event }));
     } catch (error) {
-      if (signal.aborted) own.debug({ error: messageOf(error) }, 'the job was given up');
+      if (signal.aborted) jobLog.debug({ error: messageOf(error) }, 'Job aborted');
       // `Availability` logs the outage once.
       else if (error instanceof BackendUnavailableError)
-        own.debug({ error: messageOf(error), backend: error.backend }, 'Job failed: backend unavailable');
-      else own.error({ error: messageOf(error) }, 'the job has failed; it comes again');
+        jobLog.debug({ error: messageOf(error), backend: error.backend }, 'Job failed: backend unavailable');
+      else jobLog.error({ error: messageOf(error) }, 'Job failed, retrying at the next interval');
     } finally {
       deadline.end();
     }

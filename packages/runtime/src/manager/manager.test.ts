@@ -1,6 +1,6 @@
-import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { collectingLogger, nodeWorld, silentLogger } from '@vmwright/core';
+import { listen } from '@vmwright/core/testing';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
@@ -17,16 +17,16 @@ import { Manager, type ManagerOptions } from './manager.ts';
 
 const ELECTION = { name: 'manager-test', leaseMs: 15_000, renewMs: 10_000, retryMs: 300 };
 
-/** The lead is lost within 1.5 s, and may be another's 0.5 s later. */
+/** Leadership is lost within 1.5 s, and another replica can get it 0.5 s later. */
 const QUICK_ELECTION = { ...ELECTION, leaseMs: 2_000, renewMs: 1_500 };
 
-/** Another takes the lease. */
+/** Writes another holder into the Lease. */
 const steal = (client: Client, namespace: string) =>
   client.mergePatch(Lease, { namespace, name: ELECTION.name }, { spec: { holderIdentity: 'another' } });
 
-/** Adds a controller that does not end what it has begun, whatever the signal says, until the test is over. */
+/** Returns a controller whose reconcile ignores its signal and runs until the test finishes. */
 function stubborn() {
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   onTestFinished(() => released.resolve());
   const add = (manager: Manager) =>
@@ -34,23 +34,23 @@ function stubborn() {
       name: 'stubborn',
       for: ConfigMap,
       reconcile: async () => {
-        begun.resolve();
+        started.resolve();
         await released.promise;
       },
     });
-  return { add, begun: begun.promise };
+  return { add, started: started.promise };
 }
 
 async function start(
   kubeconfig: string,
   options: Partial<ManagerOptions>,
-  act: (name: string) => void,
+  onReconcile: (name: string) => void,
   add: (manager: Manager) => unknown = () => undefined,
 ) {
   const access = await kubeconfigAccess({ world: nodeWorld, path: kubeconfig });
   const { logger, lines } = collectingLogger();
   const manager = new Manager({ world: nodeWorld, access, name: 'manager-test', log: logger, ...options });
-  manager.control({ for: ConfigMap, reconcile: async ({ metadata }) => act(metadata.name) });
+  manager.control({ for: ConfigMap, reconcile: async ({ metadata }) => onReconcile(metadata.name) });
   add(manager);
   const stop = new AbortController();
   const running = manager.run(stop.signal);
@@ -61,20 +61,20 @@ async function start(
   return { manager, lines, stop, running };
 }
 
-test('of two replicas one acts; when it stops, the other goes on with caches already warm', async ({
+test('only the leader of two replicas reconciles; when it stops, the other takes over with synced caches', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
-  const acted = { first: [] as string[], second: [] as string[] };
-  let told = Promise.withResolvers<void>();
-  const act = (who: 'first' | 'second') => (name: string) => {
-    acted[who].push(name);
-    told.resolve();
-    told = Promise.withResolvers();
+  const reconciled = { first: [] as string[], second: [] as string[] };
+  let changed = Promise.withResolvers<void>();
+  const recordIn = (replica: 'first' | 'second') => (name: string) => {
+    reconciled[replica].push(name);
+    changed.resolve();
+    changed = Promise.withResolvers();
   };
-  const until = async (is: () => boolean) => {
-    while (!is()) await told.promise;
+  const until = async (predicate: () => boolean) => {
+    while (!predicate()) await changed.promise;
   };
   const options = {
     namespaces: [namespace.name],
@@ -89,26 +89,26 @@ test('of two replicas one acts; when it stops, the other goes on with caches alr
   const create = (name: string) =>
     client.create(ConfigMap, { metadata: { namespace: namespace.name, name } });
 
-  const first = await start(cluster.kubeconfig, options, act('first'));
+  const first = await start(cluster.kubeconfig, options, recordIn('first'));
   await create('a');
-  await until(() => acted.first.includes('a'));
-  const second = await start(cluster.kubeconfig, options, act('second'));
+  await until(() => reconciled.first.includes('a'));
+  const second = await start(cluster.kubeconfig, options, recordIn('second'));
   await second.manager.caches.get(ConfigMap).waitForSync();
   expect(second.manager.ready).toBe(true);
   await create('b');
-  await until(() => acted.first.includes('b'));
-  expect(acted.second).toEqual([]);
+  await until(() => reconciled.first.includes('b'));
+  expect(reconciled.second).toEqual([]);
 
   first.stop.abort();
   await first.running;
-  await until(() => acted.second.includes('a') && acted.second.includes('b'));
-  const before = acted.first.length;
+  await until(() => reconciled.second.includes('a') && reconciled.second.includes('b'));
+  const before = reconciled.first.length;
   await create('c');
-  await until(() => acted.second.includes('c'));
-  expect(acted.first).toHaveLength(before);
+  await until(() => reconciled.second.includes('c'));
+  expect(reconciled.first).toHaveLength(before);
 });
 
-test('a replica that does not lead is refused its writes', async ({ cluster }) => {
+test('writes of a replica that is no longer leader are rejected', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
   const access = await kubeconfigAccess({ world: nodeWorld, path: cluster.kubeconfig });
@@ -116,10 +116,10 @@ test('a replica that does not lead is refused its writes', async ({ cluster }) =
   const manager = new Manager({
     world: nodeWorld,
     access,
-    name: 'refused',
+    name: 'fenced',
     log: logger,
     namespaces: [namespace.name],
-    election: { name: 'refused', namespace: namespace.name, leaseMs: 15_000, renewMs: 10_000, retryMs: 300 },
+    election: { name: 'fenced', namespace: namespace.name, leaseMs: 15_000, renewMs: 10_000, retryMs: 300 },
   });
   const outcome = Promise.withResolvers<unknown>();
   const stop = new AbortController();
@@ -127,7 +127,7 @@ test('a replica that does not lead is refused its writes', async ({ cluster }) =
     for: ConfigMap,
     reconcile: async (object, context) => {
       if (object.metadata.name !== 'late') return;
-      stop.abort(); // the lead is given up only after this has ended, so it may still write
+      stop.abort(); // leadership is released only after this reconcile, so it may still write
       await context.client.mergePatch(ConfigMap, object.metadata, { data: { by: 'the leader' } });
       void running.then(async () => {
         outcome.resolve(
@@ -144,7 +144,7 @@ test('a replica that does not lead is refused its writes', async ({ cluster }) =
   });
 });
 
-test('tells of itself: health, readiness, metrics under the usual names', async ({ cluster }) => {
+test("the status server serves health, readiness and controller-runtime's metrics", async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = Promise.withResolvers<void>();
   const { manager, lines } = await start(
@@ -169,18 +169,25 @@ test('tells of itself: health, readiness, metrics under the usual names', async 
   );
 });
 
-test('says which kinds it could not list when it gives up', async ({ cluster, namespace }) => {
+test('run rejects with the kinds that could not be listed before the timeout', async ({
+  cluster,
+  namespace,
+}) => {
   const kubeconfig = await cluster.kubeconfigFor({ namespace, name: 'default' });
   const { running, lines } = await start(
     kubeconfig,
     { namespaces: [namespace], syncTimeoutMs: 300 },
     () => undefined,
   );
-  await expect(running).rejects.toThrow('no complete list of configmaps after 0.3 s; the log tells why');
-  expect(lines).toContainEqual(expect.objectContaining({ msg: 'a watch has failed', kind: 'configmaps' }));
+  await expect(running).rejects.toThrow(
+    'no complete list of configmaps after 0.3 s; see the log for the cause',
+  );
+  expect(lines).toContainEqual(
+    expect.objectContaining({ msg: 'Watch failed, retrying', kind: 'configmaps' }),
+  );
 });
 
-test('acts in the namespaces that it may list, is ready, and says which it may not', async ({
+test('a namespace that cannot be listed is logged and does not block the others', async ({
   cluster,
   namespace: forbidden,
 }) => {
@@ -188,33 +195,33 @@ test('acts in the namespaces that it may list, is ready, and says which it may n
   const namespace = home.name;
   const role = ['-n', namespace, 'create', 'role', 'reader', '--verb=list,watch', '--resource=configmaps'];
   await cluster.kubectl(role);
-  const whom = `--serviceaccount=${namespace}:default`;
-  await cluster.kubectl(['-n', namespace, 'create', 'rolebinding', 'reader', '--role=reader', whom]);
+  const subject = `--serviceaccount=${namespace}:default`;
+  await cluster.kubectl(['-n', namespace, 'create', 'rolebinding', 'reader', '--role=reader', subject]);
   await cluster.kubectl(['-n', namespace, 'create', 'configmap', 'seen']);
   await cluster.kubectl(['-n', forbidden, 'create', 'configmap', 'unseen']);
-  const acted = Promise.withResolvers<void>();
+  const reconciled = Promise.withResolvers<void>();
   const names: string[] = [];
   const { manager, lines } = await start(
     await cluster.kubeconfigFor({ namespace, name: 'default' }),
     { namespaces: [namespace, forbidden], status: { port: 0, host: '127.0.0.1' } },
     (name) => {
       names.push(name);
-      if (name === 'seen') acted.resolve();
+      if (name === 'seen') reconciled.resolve();
     },
   );
-  await acted.promise;
+  await reconciled.promise;
   expect(manager.ready).toBe(true);
   const port = lines.find((line) => line.port !== undefined)?.port;
   const get = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).text();
   expect(await get('/readyz')).toBe('ok');
   expect(await get('/readyz?verbose')).toContain(`[+]caches ok: without configmaps in ${forbidden}\n`);
-  expect(lines.filter(({ msg }) => /cannot be listed|watch has failed/.test(String(msg)))).toMatchObject([
+  expect(lines.filter(({ msg }) => /cannot be listed|Watch failed/.test(String(msg)))).toMatchObject([
     { kind: 'configmaps', namespace: forbidden, error: expect.stringContaining('forbidden') },
   ]);
   expect(names).not.toContain('unseen');
 });
 
-test('the lead is not given up while a reconcile does not end', async ({ cluster }) => {
+test('leadership is not released while a reconcile is running', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
   const access = await kubeconfigAccess({ world: nodeWorld, path: cluster.kubeconfig });
@@ -227,18 +234,18 @@ test('the lead is not given up while a reconcile does not end', async ({ cluster
     graceMs: 100,
     election: { name: 'stubborn', namespace: namespace.name },
   });
-  const begun = Promise.withResolvers<void>();
+  const started = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   manager.control({
     for: ConfigMap,
     reconcile: async () => {
-      begun.resolve();
-      await released.promise; // whatever the signal says
+      started.resolve();
+      await released.promise; // ignores the signal
     },
   });
   const stop = new AbortController();
   const running = manager.run(stop.signal);
-  await begun.promise;
+  await started.promise;
   stop.abort();
   await expect(running).rejects.toThrow('a reconcile has not ended within 0.1 s');
   const lease = await client.get(Lease, { namespace: namespace.name, name: 'stubborn' });
@@ -246,46 +253,46 @@ test('the lead is not given up while a reconcile does not end', async ({ cluster
   released.resolve();
 });
 
-test('a job runs on the leader alone, comes again after a failure, and may write only while it leads', async ({
+test('a job runs only on the leader, runs again after a failure, and can write only while its replica is leader', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
   const options = { namespaces: [namespace.name], election: { ...ELECTION, namespace: namespace.name } };
   const runs = { first: 0, second: 0 };
-  let told = Promise.withResolvers<void>();
-  const until = async (is: () => boolean) => {
-    while (!is()) await told.promise;
+  let changed = Promise.withResolvers<void>();
+  const until = async (predicate: () => boolean) => {
+    while (!predicate()) await changed.promise;
   };
   const contexts: WorkContext[] = [];
-  const sweep = (who: 'first' | 'second') => (manager: Manager) =>
+  const cleanup = (replica: 'first' | 'second') => (manager: Manager) =>
     manager.job({
-      name: 'sweep',
+      name: 'cleanup',
       everyMs: 20,
       reads: [ConfigMap],
       run: async (context) => {
-        runs[who] += 1;
+        runs[replica] += 1;
         contexts.push(context);
-        told.resolve();
-        told = Promise.withResolvers();
-        if (runs[who] === 1) throw new Error('the outside is away');
-        if (runs[who] === 2) throw new BackendUnavailableError('cloud', 'no answer');
-        const metadata = { namespace: namespace.name, name: 'swept' };
-        await context.client.apply(ConfigMap, { metadata, data: { by: who } });
-        expect(context.cache(ConfigMap).get(metadata)?.data?.by).toBe(who);
+        changed.resolve();
+        changed = Promise.withResolvers();
+        if (runs[replica] === 1) throw new Error('connection refused');
+        if (runs[replica] === 2) throw new BackendUnavailableError('cloud', 'no answer');
+        const metadata = { namespace: namespace.name, name: 'cleaned' };
+        await context.client.apply(ConfigMap, { metadata, data: { by: replica } });
+        expect(context.cache(ConfigMap).get(metadata)?.data?.by).toBe(replica);
       },
     });
-  const first = await start(cluster.kubeconfig, options, () => undefined, sweep('first'));
+  const first = await start(cluster.kubeconfig, options, () => undefined, cleanup('first'));
   await until(() => runs.first >= 3);
-  const second = await start(cluster.kubeconfig, options, () => undefined, sweep('second'));
+  const second = await start(cluster.kubeconfig, options, () => undefined, cleanup('second'));
   await second.manager.caches.synced();
   await until(() => runs.first >= 6);
   expect(runs.second).toBe(0);
   expect(first.lines).toContainEqual(
     expect.objectContaining({
-      msg: 'the job has failed; it comes again',
-      job: 'sweep',
-      error: 'the outside is away',
+      msg: 'Job failed, retrying at the next interval',
+      job: 'cleanup',
+      error: 'connection refused',
     }),
   );
   expect(first.lines).toContainEqual(
@@ -294,45 +301,45 @@ test('a job runs on the leader alone, comes again after a failure, and may write
   first.stop.abort();
   await first.running;
   const before = runs.first;
-  await until(() => runs.second >= 4); // the third has written: the first two fail
+  await until(() => runs.second >= 4); // the first two fail, the third writes
   expect(runs.first).toBe(before);
   expect(() => contexts[0]?.assertLeader()).toThrow(NotLeadingError);
-  expect((await client.get(ConfigMap, { namespace: namespace.name, name: 'swept' })).data).toEqual({
+  expect((await client.get(ConfigMap, { namespace: namespace.name, name: 'cleaned' })).data).toEqual({
     by: 'second',
   });
 });
 
-test('what cannot work is refused before it runs', async ({ cluster, namespace }) => {
+test('invalid controllers and jobs are rejected when they are added', async ({ cluster, namespace }) => {
   const { manager } = await start(
     cluster.kubeconfig,
     { namespaces: [namespace] },
     () => undefined,
     (added) => {
       expect(() => added.control({ for: ConfigMap, reconcile: async () => undefined })).toThrow(
-        'there are two controllers or jobs called configmap; give one another `name`',
+        'a controller or job named configmap already exists; set a different `name`',
       );
       expect(() =>
         added.control({ name: 'mine/yours', for: ConfigMap, reconcile: async () => undefined }),
-      ).toThrow('no events can be told as manager-test/mine/yours');
+      ).toThrow('manager-test/mine/yours is not a valid reporting controller for events');
       expect(() => added.caches.get(ConfigMap, { metadataOnly: true })).toThrow(
         'the cache of configmaps is in use already; configure it before the first controller that reads it',
       );
       expect(() => added.job({ name: 'idle', everyMs: 0, run: async () => undefined })).toThrow(
-        'the job idle wants milliseconds from 1 on, not 0',
+        'job idle: everyMs must be greater than 0, got 0',
       );
     },
   );
   expect(() => manager.control({ name: 'late', for: ConfigMap, reconcile: async () => undefined })).toThrow(
-    'late is added while the manager runs; add it before',
+    'cannot add late: the manager is already running',
   );
 });
 
-test('a replica that has lost the lead and whose reconcile does not end gives up before another may act', async ({
+test('after leadership is lost, run rejects before another replica can act if a reconcile does not end', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
-  const { add, begun } = stubborn();
+  const { add, started } = stubborn();
   const election = { ...QUICK_ELECTION, namespace: namespace.name };
   const { running } = await start(
     cluster.kubeconfig,
@@ -340,17 +347,15 @@ test('a replica that has lost the lead and whose reconcile does not end gives up
     () => undefined,
     add,
   );
-  await begun;
+  await started;
   await steal(client, namespace.name);
-  // Of the 30 s that a stop may take there are but those until the other may begin.
-  await expect(running).rejects.toThrow(/a reconcile has not ended within 0\.\d+ s of being asked to/);
+  // The grace period of 30 s is cut to the time until another replica can become leader.
+  await expect(running).rejects.toThrow(/a reconcile has not ended within 0\.\d+ s of the stop request/);
   const lease = await client.get(Lease, { namespace: namespace.name, name: ELECTION.name });
   expect(lease.spec?.holderIdentity).toBe('another');
 });
 
-test('the lead is renewed while all connections for other requests are taken by slow ones', async ({
-  cluster,
-}) => {
+test('the Lease is renewed while slow requests occupy all other connections', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
   await using slow = await slowCreates(client, namespace.name);
@@ -382,11 +387,11 @@ test('the lead is renewed while all connections for other requests are taken by 
         },
       }),
   );
-  await slow.begun;
+  await slow.started;
   const lease = { namespace: namespace.name, name: ELECTION.name };
   const renewals = new Set<string | undefined>();
   const fieldSelector = `metadata.name=${lease.name}`;
-  // More than the time of a lease in which no other request gets a connection.
+  // 18 renewals take longer than the lease duration.
   for await (const event of client.watch(Lease, {
     namespace: lease.namespace,
     fieldSelector,
@@ -399,7 +404,7 @@ test('the lead is renewed while all connections for other requests are taken by 
   busy.abort();
 });
 
-test("the API server's warnings are told, each once", async ({ cluster, namespace }) => {
+test('each distinct warning of the API server is logged once', async ({ cluster, namespace }) => {
   const { manager, lines } = await start(cluster.kubeconfig, { namespaces: [namespace] }, () => undefined);
   const metadata = { namespace, name: 'warned' };
   for (let i = 0; i < 2; i++)
@@ -410,18 +415,15 @@ test("the API server's warnings are told, each once", async ({ cluster, namespac
   async function created() {
     return (await manager.client.apply(ConfigMap, { metadata })).metadata;
   }
-  const warnings = lines.filter(({ msg }) => msg === 'the API server warns; this is told once');
+  const warnings = lines.filter(({ msg }) => msg === 'API server warning (logged once)');
   expect(warnings).toEqual([expect.objectContaining({ level: 'warn', warning: 'unknown field "surplus"' })]);
 });
 
-/** Lets creates of config maps in a namespace wait for ten seconds, by a webhook that accepts connections and says nothing. */
+/** Delays creates of ConfigMaps in a namespace by 10 s with a webhook that accepts connections and never responds. */
 async function slowCreates(client: Client, namespace: string) {
-  const silent = createServer().listen(0, '127.0.0.1');
-  onTestFinished(() => void silent.close());
-  await once(silent, 'listening');
-  const address = silent.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const begun = new Promise((resolve) =>
+  const silent = createServer();
+  const port = await listen(silent, onTestFinished);
+  const started = new Promise((resolve) =>
     silent.on('connection', (socket) => resolve(socket.on('error', () => undefined))),
   );
   await client.create(ValidatingWebhookConfiguration, {
@@ -429,7 +431,7 @@ async function slowCreates(client: Client, namespace: string) {
     webhooks: [
       {
         name: 'silent.vmwright.dev',
-        clientConfig: { url: `https://127.0.0.1:${address.port}/` },
+        clientConfig: { url: `https://127.0.0.1:${port}/` },
         rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['configmaps'] }],
         namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
         failurePolicy: 'Ignore',
@@ -440,17 +442,15 @@ async function slowCreates(client: Client, namespace: string) {
     ],
   });
   return {
-    begun,
+    started,
     [Symbol.asyncDispose]: () => client.delete(ValidatingWebhookConfiguration, { name: namespace }),
   };
 }
 
-test('a replica that stops, and loses the lead while it winds up, has no more time than one that only loses it', async ({
-  cluster,
-}) => {
+test('losing leadership during shutdown cuts the grace period', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
-  const { add, begun } = stubborn();
+  const { add, started } = stubborn();
   const election = { ...QUICK_ELECTION, namespace: namespace.name };
   const { running, stop } = await start(
     cluster.kubeconfig,
@@ -458,13 +458,13 @@ test('a replica that stops, and loses the lead while it winds up, has no more ti
     () => undefined,
     add,
   );
-  await begun;
+  await started;
   stop.abort();
   await steal(client, namespace.name);
-  await expect(running).rejects.toThrow('a reconcile has not ended within 0.5 s of being asked to');
+  await expect(running).rejects.toThrow('a reconcile has not ended within 0.5 s of the stop request');
 });
 
-test('a call without an answer ends when the lead is lost, and the replica stands by again', async ({
+test('a pending request is aborted when leadership is lost, and the replica stands by again', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -489,7 +489,7 @@ test('a call without an answer ends when the lead is lost, and the replica stand
         },
       }),
   );
-  await slow.begun;
+  await slow.started;
   await steal(client, namespace.name);
   expect(await ended.promise).toBeInstanceOf(LeadershipLostError);
   await expect
@@ -497,7 +497,7 @@ test('a call without an answer ends when the lead is lost, and the replica stand
     .toEqual([false, true, false, true]);
 });
 
-test('in the next term of the same process, a reconcile of the term before may write nothing', async ({
+test('a reconcile of an earlier term of the same process cannot write in the next term', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -528,10 +528,10 @@ test('in the next term of the same process, a reconcile of the term before may w
   expect(first?.context.fence.signal.reason).toBeInstanceOf(LeadershipLostError);
   await expect(first?.context.client.mergePatch(ConfigMap, ref, { data: { by: 'first' } })).rejects.toThrow();
   if (first !== undefined)
-    first.context.event(first.object, { type: 'Normal', reason: 'Late', note: 'of the term before' });
+    first.context.event(first.object, { type: 'Normal', reason: 'Late', note: 'from the previous term' });
   await second?.context.client.mergePatch(ConfigMap, ref, { data: { by: 'second' } });
   if (second !== undefined)
-    second.context.event(second.object, { type: 'Normal', reason: 'Now', note: 'of this term' });
+    second.context.event(second.object, { type: 'Normal', reason: 'Now', note: 'from the current term' });
   const reasons = async () =>
     (await client.list(Event, { namespace: namespace.name })).items.map(({ reason }) => reason);
   await expect.poll(reasons).toContain('Now');

@@ -33,34 +33,36 @@ import type { Webhook } from '../webhook/endpoints.ts';
 import { type WebhookOptions, Webhooks } from '../webhook/webhooks.ts';
 import { Job, type JobOptions } from './job.ts';
 
+/** Leader-election settings of a manager. */
 export interface ManagerElection extends Pick<LeaderElectionOptions, 'leaseMs' | 'renewMs' | 'retryMs'> {
-  /** Of the Lease; the same for all replicas. */
+  /** Name of the Lease. It must be the same for all replicas. */
   readonly name: string;
-  /** Of the Lease. @default the one that the access names */
+  /** Namespace of the Lease. @default the namespace of `access` */
   readonly namespace?: string;
-  /** Who this replica is, for people. @default the machine's name */
+  /** Human-readable prefix of the holder identity. @default the host name */
   readonly identity?: string;
 }
 
+/** Sharding settings of a manager. */
 export interface ManagerSharding
   extends Pick<ShardingOptions, 'name' | 'leaseMs' | 'renewMs' | 'retryMs' | 'shards'> {
-  /** Of the Leases. @default the one that the access names */
+  /** Namespace of the Leases. @default the namespace of `access` */
   readonly namespace?: string;
-  /** Who this replica is, for people. @default the machine's name */
+  /** Human-readable prefix of the holder identity. @default the host name */
   readonly identity?: string;
 }
 
-/** How several replicas get along. Without either, this one acts on everything at once: for a program that runs only once. */
+/** Coordination between replicas. With neither option, the manager acts immediately: run only one replica then. */
 export type Replicas =
   | {
-      /** One of them acts, the others stand by. */
+      /** Leader election: one replica acts, the others stand by. */
       readonly election?: ManagerElection;
       readonly sharding?: never;
     }
   | {
       /**
-       * Each acts on its share of the namespaces. Every replica caches and watches everything, so that it takes over
-       * warm: more replicas share the work, not the memory nor the watches.
+       * Sharding: each replica acts on some of the namespaces. Every replica still watches and caches all of them, so
+       * that it can take over with warm caches. More replicas therefore divide the work, but not memory or watches.
        */
       readonly sharding?: ManagerSharding;
       readonly election?: never;
@@ -71,65 +73,68 @@ export type ManagerOptions = CommonOptions & Replicas;
 export interface CommonOptions {
   readonly world: World;
   readonly access: Access;
-  /** Of the program: its field manager and user agent. */
+  /** Name of the program, used as field manager and user agent. */
   readonly name: string;
-  /** @default lines of JSON on standard error */
+  /** @default a JSON logger that writes to standard error */
   readonly log?: Logger;
   /**
-   * The namespaces it looks at. Of several, one in which some kind cannot be listed (403, say) is left out of all caches
-   * until it can be, and holds up none of the others: its objects are not reconciled meanwhile, and what a cache lacks
-   * of them is not gone. @default all
+   * Namespaces to watch. If several are given and a kind cannot be listed in one of them (for example: 403), that
+   * namespace is skipped and retried without blocking the others. Until it can be listed, its objects are not reconciled,
+   * and their absence from a cache does not mean that they were deleted. @default all namespaces
    */
   readonly namespaces?: readonly string[];
-  /** Serves `/healthz` and `/readyz`, and `/metrics` and `/debug/loglevel` as it says. @default no server */
+  /** Server for `/healthz`, `/readyz`, `/metrics` and `/debug/loglevel`. @default no server */
   readonly status?: StatusOptions;
-  /** For `admit` and `convert`: where the API server asks. */
+  /** Webhook server; required by `admit` and `convert`. @default no server */
   readonly webhooks?: WebhookOptions;
-  /** For the first complete list of every kind. @default 120_000 */
+  /** Timeout for the initial list of all kinds, in milliseconds. @default 120_000 */
   readonly syncTimeoutMs?: number;
-  /** For reconciles under way to end, when the program stops. @default 30_000 */
+  /** Time that running reconciles get to end when the manager stops, in milliseconds. @default 30_000 */
   readonly graceMs?: number;
 }
 
+/** Health, readiness and metrics endpoints of a manager. */
 export interface StatusOptions {
-  /** 0 for any that is free. */
+  /** Port to listen on; 0 selects a free one. */
   readonly port: number;
-  /** On a loopback address `/metrics` and `/debug/loglevel` are open, on others not. @default all addresses of this machine */
+  /** Address to listen on. Only a loopback address serves `/metrics` and `/debug/loglevel` without authentication. @default all addresses */
   readonly host?: string;
-  /** The level that `/debug/loglevel` shows and sets. @default it is not served */
+  /** Log level that `/debug/loglevel` shows and sets. @default the path is not served */
   readonly logLevel?: LogLevel;
-  /** Serves `/metrics` without authentication, whatever the address. @default false */
+  /** Whether to serve `/metrics` without authentication on any address. @default false */
   readonly openMetrics?: boolean;
   /**
-   * Serves `/metrics` and `/debug/loglevel` over HTTPS to clients with a Kubernetes token whose user may `get` or `put` the
-   * path. Needs `webhooks`, whose certificate it shows, and the permissions of `rbacOf` with `secureStatus`.
-   * @default no such server
+   * HTTPS server for `/metrics` and `/debug/loglevel` that requires a Kubernetes bearer token with permission to `get` or
+   * `put` the path. Requires `webhooks`, whose serving certificate it uses, and the permissions that `rbacOf` adds with
+   * `secureStatus`. @default no HTTPS server
    */
   readonly secure?: { readonly port: number; readonly host?: string } | undefined;
 }
 
-/** As whom the API server lets events be told. */
+/** Format that the API server requires of an event's `reportingController`. */
 const QUALIFIED_NAME =
   /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\/[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
-/** Of the API server's that are told. */
-const MOST_WARNINGS = 100;
+/** Maximum number of distinct API-server warnings to log. */
+const MAX_WARNINGS = 100;
 
-/** For the events of reconciles that have just ended. */
-const LAST_EVENTS_MS = 2_000;
+/** Time to write the remaining events after the last reconcile has ended. */
+const FLUSH_EVENTS_MS = 2_000;
 
 /**
- * A program of controllers over one connection and one set of caches.
+ * Runs controllers, jobs and webhooks that share one client and one set of caches.
  *
- * Flow: the status server answers → webhooks answer → caches fill (also on a replica that waits, so that it can take over warm) → election → controllers. On stop:
- * controllers take no new work and end what they have → the lead is given up → caches end → webhooks end → connections close → the server ends.
- * The lead is never given up while a reconcile is under way: its successor would act at the same time. With sharding
- * instead of election, the same holds for each namespace: it goes to another only when no reconcile in it is under way.
+ * Start order: status server, webhooks, caches, leader election, controllers. Caches also sync on a standby replica, so
+ * that it can take over immediately. Stop order: controllers accept no new work and finish running reconciles, leadership
+ * is released, caches stop, webhooks stop, connections close, the status server stops.
+ *
+ * Guarantees: leadership is never released while a reconcile is running, because the next leader would act at the same
+ * time. With sharding, the same holds per namespace: another replica gets it only when no reconcile in it is running.
  */
 export class Manager {
   readonly client: Client;
   readonly caches: Caches;
-  /** For metrics of the program's own. */
+  /** Metrics registry; programs can add their own metrics. */
   readonly registry = new Registry();
   readonly #metrics = new RuntimeMetrics(this.registry);
   readonly #options: ManagerOptions;
@@ -140,8 +145,8 @@ export class Manager {
   readonly #webhooks: Webhooks | undefined;
   readonly #recorders: EventRecorder[] = [];
   readonly #workers = new Map<string, { run(signal: AbortSignal): Promise<void> }>();
-  /** For a program that runs only once: it may act until it has ended. */
-  readonly #alone = new Fence();
+  /** Fence of a manager without election and sharding, open until `run` returns. */
+  readonly #soleReplica = new Fence();
   #running = false;
 
   constructor(options: ManagerOptions) {
@@ -153,9 +158,9 @@ export class Manager {
     const observer: RequestObserver = {
       ...this.#metrics.requests(access.server.origin),
       warned: (text) => {
-        if (warned.has(text) || warned.size >= MOST_WARNINGS) return;
+        if (warned.has(text) || warned.size >= MAX_WARNINGS) return;
         warned.add(text);
-        log.warn({ warning: text }, 'the API server warns; this is told once');
+        log.warn({ warning: text }, 'API server warning (logged once)');
       },
     };
     this.client = new Client({ world, access, fieldManager: name, userAgent: name, observer });
@@ -164,31 +169,31 @@ export class Manager {
       client: this.client,
       namespaces,
       onError: (kind, error) =>
-        log.warn({ kind: resourceOf(kind), error: messageOf(error) }, 'a watch has failed'),
-      onListable: (kind, namespace, is, error) => {
-        const where = { kind: resourceOf(kind), namespace };
-        if (is) log.info(where, 'the namespace can be listed again');
+        log.warn({ kind: resourceOf(kind), error: messageOf(error) }, 'Watch failed, retrying'),
+      onListable: (kind, namespace, listable, error) => {
+        const fields = { kind: resourceOf(kind), namespace };
+        if (listable) log.info(fields, 'Namespace can be listed again');
         else
           log.warn(
-            { ...where, error: messageOf(error) },
-            'the namespace cannot be listed or watched; the others go on without it, and it is tried again. This is told once',
+            { ...fields, error: messageOf(error) },
+            'Namespace cannot be listed or watched, continuing without it and retrying (logged once)',
           );
       },
     });
-    // Connections of their own: a renewal that waits behind eight slow writes comes too late.
+    // Separate connections: a lease renewal queued behind slow writes would be too late.
     this.#leases = new Client({ world, access, fieldManager: name, userAgent: name, observer });
-    this.#election = election && this.#elect(election);
-    this.#sharding = sharding && this.#divide(sharding);
+    this.#election = election && this.#createElection(election);
+    this.#sharding = sharding && this.#createSharding(sharding);
     const { client } = this;
     const parts = { world, client, logger: log, metrics: this.#metrics, name, namespace: access.namespace };
     this.#webhooks = options.webhooks && new Webhooks(options.webhooks, parts);
     if (options.status?.secure !== undefined && this.#webhooks === undefined)
-      throw new Error("`status.secure` needs the manager's option `webhooks`, whose certificate it shows");
+      throw new Error('`status.secure` requires the manager option `webhooks`, whose certificate it uses');
   }
 
   /**
-   * Adds a controller; before `run`.
-   * @throws when there is one of its name, or its name is none that events can be told under
+   * Adds a controller. Must be called before `run`.
+   * @throws if the name is already used, or is not valid as an event's reporting controller
    */
   control<T extends KubeObject>(options: ControllerOptions<T>): Controller<T> {
     const name = options.name ?? options.for.kind.toLowerCase();
@@ -200,49 +205,48 @@ export class Manager {
     return controller;
   }
 
-  /** Adds work that belongs to no object and is done again and again, on one replica at a time; before `run`. */
+  /** Adds a periodic job that is not tied to an object and runs on one replica at a time. Must be called before `run`. */
   job(options: JobOptions): void {
     this.#assertNew(options.name);
     const events = this.#recorder(options.name);
     this.#workers.set(options.name, new Job(options, { ...this.#environment, events }));
   }
 
-  /** Has objects of a kind validated or changed before they are stored; before `run`, and on all replicas. */
+  /** Adds an admission webhook that validates or mutates objects of a kind. Must be called before `run`, on all replicas. */
   admit<T extends KubeObject>(kind: Kind<T>, rules: AdmissionRules<T>): void {
     this.#addWebhook(admission(kind, rules));
   }
 
-  /** Has objects of a kind converted between its versions; before `run`, and on all replicas. */
+  /** Adds a conversion webhook between the versions of a kind. Must be called before `run`, on all replicas. */
   convert<const V extends readonly NamedVersion[]>(kind: DeclaredKind<V>, rules: ConversionRules<V>): void {
     this.#addWebhook(conversion(kind, rules));
   }
 
-  /** Whether all caches have had their first complete list, of several namespaces of those that can be listed. */
+  /** Whether all caches have synced. Namespaces that cannot be listed are not waited for, if there are several. */
   get ready(): boolean {
     return this.caches.unsynced.length === 0;
   }
 
   /**
-   * Runs until the signal aborts and everything has ended in order; a replica that loses the lead stands by again, one
-   * that loses its share of the namespaces joins again.
-   * @throws when caches cannot be filled, or when a reconcile does not end: the process should then exit
+   * Runs until the signal aborts and everything has stopped. A replica that loses leadership stands by again; one that
+   * loses its sharding membership joins again.
+   * @throws if the caches do not sync, or if a reconcile does not end in time: the process must then exit
    */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true;
     const caching = new AbortController();
-    // First of all: who asks whether it is alive, while caches fill, is to get an answer.
-    await using _ = await this.#serve();
+    // Started first, so that liveness probes succeed while the caches sync.
+    await using _ = await this.#serveStatus();
     try {
-      // Before any cache: the first list of a kind that is converted asks us.
+      // Webhooks must start before any cache: the API server calls the conversion webhook for the initial list.
       await this.#webhooks?.start(signal);
-      await using _secure = await this.#serveSecurely();
+      await using _secure = await this.#serveSecureStatus();
       await this.#sync(caching.signal, signal);
-      const act: OnLeading = (acting, lost) => this.#act(acting, lost);
-      // A signal of its own: what listens to it goes with it.
+      const act: OnLeading = (acting, leadershipLost) => this.#runWorkers(acting, leadershipLost);
       const never = new AbortController().signal;
       await ((this.#election ?? this.#sharding)?.run(signal, act) ?? act(signal, never));
     } finally {
-      this.#alone.close();
+      this.#soleReplica.close();
       caching.abort();
       await this.caches.ended();
       await this.#webhooks?.close();
@@ -256,18 +260,18 @@ export class Manager {
       client: this.client,
       caches: this.caches,
       log: this.#log,
-      fence: (key) => this.#election?.fence ?? this.#sharding?.fence(key) ?? this.#alone,
+      fence: (key) => this.#election?.fence ?? this.#sharding?.fence(key) ?? this.#soleReplica,
       sinceVersion: () => this.#election?.sinceVersion ?? 0,
       share: this.#sharding,
     };
   }
 
-  /** Records events under the name of a controller or job. @throws when the API server would reject that name */
+  /** Creates the event recorder of a controller or job. @throws if the API server would reject its name */
   #recorder(name: string): EventRecorder {
     const controller = `${this.#options.name}/${name}`;
     if (!QUALIFIED_NAME.test(controller))
       throw new Error(
-        `no events can be told as ${controller}: the program's name is of small letters, digits, "-" and "."; the controller's of letters, digits, "-", "_" and ".", at most 63`,
+        `${controller} is not a valid reporting controller for events: the manager name may contain lower-case letters, digits, "-" and "."; the controller name letters, digits, "-", "_" and ".", at most 63 characters`,
       );
     const { world } = this.#options;
     const events = new EventRecorder({
@@ -280,18 +284,18 @@ export class Manager {
   }
 
   #assertNew(name: string): void {
-    if (this.#running) throw new Error(`${name} is added while the manager runs; add it before`);
+    if (this.#running) throw new Error(`cannot add ${name}: the manager is already running`);
     if (this.#workers.has(name))
-      throw new Error(`there are two controllers or jobs called ${name}; give one another \`name\``);
+      throw new Error(`a controller or job named ${name} already exists; set a different \`name\``);
   }
 
   #addWebhook(webhook: Webhook): void {
     if (this.#webhooks === undefined)
-      throw new Error(`the ${webhook.type} of ${webhook.kind.kind} needs the manager's option \`webhooks\``);
+      throw new Error(`the ${webhook.type} of ${webhook.kind.kind} requires the manager option \`webhooks\``);
     this.#webhooks.add(webhook);
   }
 
-  #elect({ name, namespace, identity, ...times }: ManagerElection): LeaderElection {
+  #createElection({ name, namespace, identity, ...times }: ManagerElection): LeaderElection {
     const { world, access } = this.#options;
     const metrics = this.#metrics.election(name);
     return new LeaderElection({
@@ -301,17 +305,17 @@ export class Manager {
       identity: identity ?? hostname(),
       ...times,
       observer: {
-        leading: (is) => {
-          metrics.leading(is);
-          this.#log.info({ lease: name, leading: is }, is ? 'this replica leads' : 'this replica stands by');
+        leading: (leading) => {
+          metrics.leading(leading);
+          this.#log.info({ lease: name, leading }, leading ? 'Became leader' : 'Standing by as non-leader');
         },
         failed: (error) =>
-          this.#log.warn({ lease: name, error: messageOf(error) }, 'the lease could not be read or written'),
+          this.#log.warn({ lease: name, error: messageOf(error) }, 'Reading or writing the Lease failed'),
       },
     });
   }
 
-  #divide({ name, namespace, identity, ...rest }: ManagerSharding): Sharding {
+  #createSharding({ name, namespace, identity, ...rest }: ManagerSharding): Sharding {
     const { world, access } = this.#options;
     const metrics = this.#metrics.sharding(name);
     return new Sharding({
@@ -324,18 +328,15 @@ export class Manager {
       observer: {
         owns: (owned, shards, members) => {
           metrics.owns(owned, members);
-          this.#log.info({ sharding: name, owned, shards, members }, 'this replica has its share');
+          this.#log.info({ sharding: name, owned, shards, members }, 'Shard ownership changed');
         },
         failed: (error) =>
-          this.#log.warn(
-            { sharding: name, error: messageOf(error) },
-            'the leases could not be read or written',
-          ),
+          this.#log.warn({ sharding: name, error: messageOf(error) }, 'Reading or writing the Leases failed'),
       },
     });
   }
 
-  async #serve(): Promise<AsyncDisposable | undefined> {
+  async #serveStatus(): Promise<AsyncDisposable | undefined> {
     if (this.#options.status === undefined) return undefined;
     const { world } = this.#options;
     const { secure: _, ...status } = this.#options.status;
@@ -346,9 +347,9 @@ export class Manager {
       metrics: this.registry,
       ...status,
     });
-    this.#log.info({ port: server.port }, 'serving metrics, health and readiness');
+    this.#log.info({ port: server.port }, 'Serving metrics, health and readiness');
     server.ready.add('caches', () => {
-      if (!this.ready) throw new Error(`no complete list yet of ${this.caches.unsynced.join(', ')}`);
+      if (!this.ready) throw new Error(`caches not synced: ${this.caches.unsynced.join(', ')}`);
       const { unlistable } = this.caches;
       return unlistable.length === 0 ? undefined : `without ${unlistable.join(', ')}`;
     });
@@ -356,7 +357,7 @@ export class Manager {
     return server;
   }
 
-  async #serveSecurely(): Promise<AsyncDisposable | undefined> {
+  async #serveSecureStatus(): Promise<AsyncDisposable | undefined> {
     const { world, status } = this.#options;
     const certificate = this.#webhooks?.certificate;
     if (status?.secure === undefined || certificate === undefined) return undefined;
@@ -371,17 +372,19 @@ export class Manager {
       ...status.secure,
     });
     this.#webhooks?.onCertificate((next) => server.use(next));
-    this.#log.info({ port: server.port }, 'Serving metrics over HTTPS to clients with a token');
+    this.#log.info({ port: server.port }, 'Serving metrics over HTTPS with token authentication');
     return server;
   }
 
   async #sync(caching: AbortSignal, signal: AbortSignal): Promise<void> {
     const { world, syncTimeoutMs = 120_000 } = this.#options;
-    const over = new AbortController();
-    const late = wait(world, syncTimeoutMs, over.signal).then(
+    const done = new AbortController();
+    const timeout = wait(world, syncTimeoutMs, done.signal).then(
       () => {
         const missing = this.caches.unsynced.join(', ');
-        throw new Error(`no complete list of ${missing} after ${syncTimeoutMs / 1000} s; the log tells why`);
+        throw new Error(
+          `no complete list of ${missing} after ${syncTimeoutMs / 1000} s; see the log for the cause`,
+        );
       },
       () => undefined,
     );
@@ -390,15 +393,16 @@ export class Manager {
       signal.addEventListener('abort', () => resolve(), { once: true });
     });
     try {
-      await Promise.race([this.caches.start(caching), stopped, late]);
+      await Promise.race([this.caches.start(caching), stopped, timeout]);
     } finally {
-      over.abort();
+      done.abort();
     }
   }
 
-  async #act(signal: AbortSignal, lost: AbortSignal): Promise<void> {
+  /** Runs all controllers and jobs until `signal` aborts. @throws if a reconcile does not end in time */
+  async #runWorkers(signal: AbortSignal, leadershipLost: AbortSignal): Promise<void> {
     const { world, graceMs = 30_000 } = this.#options;
-    // A program of webhooks alone runs until it is stopped, too.
+    // Without controllers, for example with webhooks only, the manager also runs until it is stopped.
     const stopped = new Promise<void>((resolve) => {
       if (signal.aborted) resolve();
       signal.addEventListener('abort', () => resolve(), { once: true });
@@ -407,28 +411,28 @@ export class Manager {
       stopped,
       ...[...this.#workers.values()].map((worker) => worker.run(signal)),
     ]);
-    const over = new AbortController();
+    const done = new AbortController();
     const { slackMs = graceMs } = this.#election ?? this.#sharding ?? {};
     const grace = new Promise<void>((resolve, reject) => {
-      const begin = (ms: number) =>
-        wait(world, ms, over.signal).then(
-          // Going on would let it act beside its successor: the caller must end the process.
-          () => reject(new Error(`a reconcile has not ended within ${ms / 1000} s of being asked to`)),
+      const startTimer = (ms: number) =>
+        wait(world, ms, done.signal).then(
+          // The reconcile could act concurrently with the next leader: the caller must exit the process.
+          () => reject(new Error(`a reconcile has not ended within ${ms / 1000} s of the stop request`)),
           () => resolve(),
         );
-      // What is lost may be lost while it winds up after a stop: its successor begins no later for that.
-      onAbort(lost, () => void begin(Math.min(graceMs, slackMs)));
-      onAbort(signal, () => void begin(graceMs));
+      // Leadership may also be lost during shutdown. The next leader does not wait for it, so the shorter time applies.
+      onAbort(leadershipLost, () => void startTimer(Math.min(graceMs, slackMs)));
+      onAbort(signal, () => void startTimer(graceMs));
     });
     await Promise.race([working, grace]);
-    // All has ended, and a successor may be waiting: events that are not told by now are not worth much of its time.
-    const told = Promise.all(this.#recorders.map((recorder) => recorder.flush()));
-    await Promise.race([told, wait(world, LAST_EVENTS_MS, over.signal).catch(() => undefined)]);
-    over.abort();
+    // Flush events only briefly: the next leader may be waiting for this replica to release leadership.
+    const flushed = Promise.all(this.#recorders.map((recorder) => recorder.flush()));
+    await Promise.race([flushed, wait(world, FLUSH_EVENTS_MS, done.signal).catch(() => undefined)]);
+    done.abort();
   }
 }
 
-function onAbort(signal: AbortSignal, act: () => void): void {
-  if (signal.aborted) act();
-  else signal.addEventListener('abort', act, { once: true });
+function onAbort(signal: AbortSignal, callback: () => void): void {
+  if (signal.aborted) callback();
+  else signal.addEventListener('abort', callback, { once: true });
 }

@@ -2,15 +2,16 @@ import { once } from 'node:events';
 import { request } from 'node:https';
 import type { LogLevel } from '@vmwright/core';
 import { sampleOf } from '@vmwright/core/testing';
+import { freePort } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { expect } from 'vitest';
 import { connect } from '../../test/connect.ts';
-import { freePort, listOf, replica } from '../../test/webhook-manager.ts';
+import { listOf, replica } from '../../test/webhook-manager.ts';
 import { Secret } from '../kind/builtin/secret.ts';
 import { manifestYaml } from '../kind/yaml.ts';
 import { rbacOf } from '../rbac/rbac.ts';
 
-test('metrics and log level are served over HTTPS to service accounts that RBAC allows, and to no other client', async ({
+test('the HTTPS status server serves metrics and log level only to service accounts that RBAC allows', async ({
   cluster,
   namespace,
 }) => {
@@ -26,12 +27,12 @@ test('metrics and log level are served over HTTPS to service accounts that RBAC 
     kind: 'ServiceAccount',
     metadata: { name: each, namespace },
   });
-  const bind = (who: string, role: string) => ({
+  const bind = (subject: string, role: string) => ({
     ...rbac,
     kind: 'ClusterRoleBinding',
-    metadata: { name: `${name}-${who}` },
+    metadata: { name: `${name}-${subject}` },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
-    subjects: [{ kind: 'ServiceAccount', name: who, namespace }],
+    subjects: [{ kind: 'ServiceAccount', name: subject, namespace }],
   });
   const debug = {
     ...rbac,
@@ -50,7 +51,7 @@ test('metrics and log level are served over HTTPS to service accounts that RBAC 
   };
   await cluster.apply(
     listOf([
-      ...['prometheus', 'engineer', 'stranger'].map(account),
+      ...['prometheus', 'engineer', 'unprivileged'].map(account),
       bind('prometheus', `${name}-metrics-reader`),
       debug,
       bind('engineer', `${name}-debug`),
@@ -67,41 +68,41 @@ test('metrics and log level are served over HTTPS to service accounts that RBAC 
     () => undefined,
   );
   const { promise: serving, resolve } = Promise.withResolvers<void>();
-  running.onLine(({ msg }) => msg === 'Serving metrics over HTTPS to clients with a token' && resolve());
+  running.onLine(({ msg }) => msg === 'Serving metrics over HTTPS with token authentication' && resolve());
   await Promise.race([serving, running.running]);
 
   await using admin = await connect(cluster.kubeconfig);
-  const held = await admin.get(Secret, { namespace, name: `${name}-webhook-certificate` });
-  const ca = Buffer.from(held.data?.['ca.crt'] ?? '', 'base64').toString();
-  const ask = async (token: string | undefined, method = 'GET', path = '/metrics', body = '') => {
+  const secret = await admin.get(Secret, { namespace, name: `${name}-webhook-certificate` });
+  const ca = Buffer.from(secret.data?.['ca.crt'] ?? '', 'base64').toString();
+  const send = async (token: string | undefined, method = 'GET', path = '/metrics', body = '') => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
     const sent = request({ ...{ host: '127.0.0.1', port, path, method, headers, ca, agent: false } });
     sent.end(body);
     const [response] = await once(sent, 'response');
     return { status: response.statusCode, text: (await response.setEncoding('utf8').toArray()).join('') };
   };
-  const [prometheus, engineer, stranger] = await Promise.all(
-    ['prometheus', 'engineer', 'stranger'].map((each) => cluster.api.token(namespace, each)),
+  const [prometheus, engineer, unprivileged] = await Promise.all(
+    ['prometheus', 'engineer', 'unprivileged'].map((each) => cluster.api.token(namespace, each)),
   );
 
-  const { status: read, text } = await ask(prometheus);
+  const { status: read, text } = await send(prometheus);
   expect(read).toBe(200);
   expect(sampleOf(text, 'certwatcher_read_certificate_total')).toBeGreaterThan(0);
   const expiry = sampleOf(text, 'vmwright_webhook_certificate_expiry_timestamp_seconds', {
     certificate: 'serving',
   });
   expect(expiry).toBeGreaterThan(Date.now() / 1000);
-  expect((await ask(undefined)).status).toBe(401);
-  expect((await ask('nonsense')).status).toBe(401);
-  expect((await ask(`${prometheus}x`)).status).toBe(401);
-  expect(await ask(stranger)).toEqual({
+  expect((await send(undefined)).status).toBe(401);
+  expect((await send('nonsense')).status).toBe(401);
+  expect((await send(`${prometheus}x`)).status).toBe(401);
+  expect(await send(unprivileged)).toEqual({
     status: 403,
-    text: `system:serviceaccount:${namespace}:stranger may not get /metrics; a ClusterRole with this path in nonResourceURLs allows it\n`,
+    text: `system:serviceaccount:${namespace}:unprivileged may not get /metrics; a ClusterRole with this path in nonResourceURLs allows it\n`,
   });
-  expect((await ask(prometheus, 'PUT', '/debug/loglevel', 'debug')).status).toBe(403);
+  expect((await send(prometheus, 'PUT', '/debug/loglevel', 'debug')).status).toBe(403);
   expect(logLevel.level).toBe('info');
-  expect(await ask(engineer, 'PUT', '/debug/loglevel', 'debug')).toEqual({ status: 200, text: 'debug\n' });
+  expect(await send(engineer, 'PUT', '/debug/loglevel', 'debug')).toEqual({ status: 200, text: 'debug\n' });
   expect(logLevel.level).toBe('debug');
-  expect((await ask(engineer)).status).toBe(403);
-  expect((await ask(undefined, 'GET', '/healthz')).status).toBe(200);
+  expect((await send(engineer)).status).toBe(403);
+  expect((await send(undefined, 'GET', '/healthz')).status).toBe(200);
 });

@@ -2,37 +2,38 @@ import type { Family, Gauge, Registry } from '@vmwright/core';
 import type { ObjectCache } from '../cache/cache.ts';
 import type { KubeObject } from '../kind/object.ts';
 
+/** How the objects of a kind are counted. */
 export interface CountOptions<T> {
-  /** All phases that an object can have; one that has none of them counts as `None`. */
+  /** All phases that an object can have. An object in none of them counts as `None`. */
   readonly phases: readonly string[];
   readonly phaseOf: (object: T) => string | undefined;
 }
 
-/** Of an object without a phase: its controller has not written its status yet. */
+/** Phase of an object whose controller has not written its status yet. */
 const NONE = 'None';
 const INDEX = 'metrics/phase';
 
 /**
- * Gauge of the objects in the caches, by kind and phase. Read from the cache's index at each scrape: neither a change of
- * an object nor a scrape costs time by the number of objects. NaN until the cache has its first complete list.
+ * Gauge of cached objects by kind and phase; NaN until the cache has synced. It is read from an index of the cache at
+ * each scrape, so its cost does not depend on the number of objects.
  *
- * Every replica counts all objects: take the maximum over replicas, not the sum.
+ * Every replica counts all objects: aggregate with `max`, not `sum`.
  */
 export class ObjectMetrics {
   readonly #registry: Registry;
   readonly #family: Family<Gauge, 'kind' | 'phase'>;
 
-  /** @param name of the gauge, such as `vmwright_objects` */
+  /** @param name name of the gauge, such as `vmwright_objects` */
   constructor(registry: Registry, name: string) {
-    const help = 'Objects by kind and phase, as this replica sees them; NaN until it has listed them';
+    const help = 'Number of objects by kind and phase in the cache of this replica; NaN until it has synced';
     this.#registry = registry;
     this.#family = registry.gauge({ name, help, labels: ['kind', 'phase'] });
   }
 
-  /** Counts the objects of a kind from now on. Once for a cache. */
+  /** Adds the objects of a cache to the gauge. Call it once per cache. */
   count<T extends KubeObject>(cache: ObjectCache<T>, { phases, phaseOf }: CountOptions<T>): void {
     const { kind } = cache.kind;
-    // The same list for all objects of a phase: thousands of them are kept.
+    // All objects of a phase share one array, because the index keeps one per object.
     const values = new Map([...phases, NONE].map((phase) => [phase, [phase] as const]));
     const none = [NONE] as const;
     cache.addIndex(INDEX, (object) => values.get(phaseOf(object) ?? NONE) ?? none);

@@ -12,7 +12,7 @@ function start() {
   return { registry, metrics: new RuntimeMetrics(registry) };
 }
 
-/** What dashboards made for controller-runtime look for, with the labels by which they group. */
+/** Metrics and labels that dashboards for controller-runtime rely on. */
 const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   controller_runtime_reconcile_total: ['controller', 'result'],
   controller_runtime_reconcile_errors_total: ['controller'],
@@ -37,11 +37,11 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   leader_election_master_status: ['name'],
   certwatcher_read_certificate_total: [],
   certwatcher_read_certificate_errors_total: [],
-  // Not controller-runtime's, and without a series until a certificate is served.
+  // Specific to this runtime; it has no series until a certificate is served.
   vmwright_webhook_certificate_expiry_timestamp_seconds: [],
 };
 
-test('all names and labels of controller-runtime and client-go are there, at 0 before anything happens', () => {
+test('all metrics of controller-runtime and client-go exist with their labels and start at 0', () => {
   const { registry, metrics } = start();
   metrics.controller('vm');
   metrics.queue('vm');
@@ -64,7 +64,7 @@ test('all names and labels of controller-runtime and client-go are there, at 0 b
   expect(results).toEqual(['success', 'error', 'requeue', 'requeue_after']);
 });
 
-test('reconciles are counted by how they ended, and timed', () => {
+test('reconciles are counted by result and error cause, and timed', () => {
   const { registry, metrics } = start();
   const vm = metrics.controller('vm');
   vm.maxConcurrent(4);
@@ -92,7 +92,7 @@ test('reconciles are counted by how they ended, and timed', () => {
   expect(value('reconcile_time_seconds_count')).toBe(5);
 });
 
-test('a queue is seen as it is at the moment of the look', () => {
+test('queue metrics reflect the state of the queue at scrape time', () => {
   const { registry, metrics } = start();
   const observer = metrics.queue('vm');
   const clock = new VirtualClock();
@@ -121,7 +121,7 @@ test('a queue is seen as it is at the moment of the look', () => {
   expect(value('longest_running_processor_seconds')).toBe(0);
 });
 
-test('requests to the real API server are counted by their answers', async ({ cluster, namespace }) => {
+test('requests to the API server are counted by status code and timed', async ({ cluster, namespace }) => {
   const { registry, metrics } = start();
   const { server } = cluster.access;
   const { host } = new URL(server);
@@ -135,7 +135,7 @@ test('requests to the real API server are counted by their answers', async ({ cl
   expect(sampleOf(text, 'rest_client_request_duration_seconds_count', { verb: 'GET', host })).toBe(2);
 });
 
-test('leadership, webhooks and certificates show', () => {
+test('leadership, webhook requests and certificate reads are exposed', () => {
   const { registry, metrics } = start();
   const election = metrics.election('lease');
   election.leading(true);
@@ -164,8 +164,8 @@ test('leadership, webhooks and certificates show', () => {
   expect(sampleOf(registry.text(), expiry, { certificate: 'serving' })).toBe(Date.UTC(2030) / 1000);
 });
 
-describe('the process', () => {
-  test('tells its time, memory, files and version', () => {
+describe('process metrics', () => {
+  test('expose start time, CPU, memory, open files and version', () => {
     const registry = new Registry();
     const now = Date.now();
     processMetrics(registry, { clock: { now: () => now } });
@@ -186,11 +186,11 @@ describe('the process', () => {
     expect(sampleOf(registry.text(), 'process_cpu_seconds_total')).toBeGreaterThanOrEqual(cpu);
   });
 
-  test('tells how late its event loop is, if wanted', () => {
+  test('expose the event-loop lag if enabled', () => {
     const registry = new Registry();
     processMetrics(registry, { clock: { now: () => 0 }, eventLoop: true });
     const parsed = parseExposition(registry.text());
-    for (const which of ['mean', 'p99', 'max'])
-      expect(parsed.get(`nodejs_eventloop_lag_${which}_seconds`)?.samples[0]?.value).toBe(0);
+    for (const statistic of ['mean', 'p99', 'max'])
+      expect(parsed.get(`nodejs_eventloop_lag_${statistic}_seconds`)?.samples[0]?.value).toBe(0);
   });
 });

@@ -3,29 +3,29 @@ import type { RequestObserver } from '../client/requests.ts';
 import type { QueueObserver } from '../queue/work-queue.ts';
 import { families } from './families.ts';
 
-/** How a reconcile ended, in controller-runtime's words. */
+/** Result of a reconcile, as in controller-runtime's `result` label. */
 export type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after';
 
-/** Why one ended as an error, where that is counted on its own. */
+/** Causes of a failed reconcile that have a counter of their own. */
 export type ErrorCause = 'terminal' | 'panic' | 'timeout';
 
 export interface ControllerMetrics {
-  /** How many workers there are at most. */
+  /** Sets the maximum number of concurrent reconciles. */
   maxConcurrent(workers: number): void;
   started(): void;
-  /** @param cause of an error, if it is one of these */
+  /** @param cause cause of an error that is also counted separately */
   finished(result: ReconcileResult, durationMs: number, cause?: ErrorCause): void;
 }
 
-/** What a queue tells when it is asked. */
+/** Queue state that is read at scrape time. */
 export interface QueueState {
   readonly depth: number;
-  /** Milliseconds that each key which is with a worker has been there. */
+  /** Processing time of each key in progress so far, in milliseconds. */
   readonly working: readonly number[];
 }
 
 export interface QueueMetrics extends QueueObserver {
-  /** From where depth and work under way are read, at each look at the metrics. The queue wants its observer first. */
+  /** Sets the queue that is read at each scrape. Separate, because the queue is constructed with its observer. */
   read(state: QueueState): void;
 }
 
@@ -38,22 +38,22 @@ export interface ShardingMetrics {
 }
 
 export interface WebhookMetrics {
-  /** A request has come; what is returned is to be called with the HTTP status of its answer. */
+  /** Records the start of a request. Returns a function that records its HTTP status and duration. */
   started(): (code: number, durationMs: number) => void;
 }
 
 export interface CertificateMetrics {
-  /** The serving certificate was read, or could not be. */
+  /** Records an attempt to read the serving certificate. */
   read(succeeded: boolean): void;
-  /** When the served certificate, or the authority that issued it, expires. */
+  /** Sets the expiry of the serving certificate or of its CA. */
   expires(certificate: 'serving' | 'authority', at: Date): void;
 }
 
 const RESULTS: readonly ReconcileResult[] = ['success', 'error', 'requeue', 'requeue_after'];
 
 /**
- * The runtime's metrics under the names, labels and buckets of controller-runtime and client-go, so that dashboards and
- * alerts made for those work. Each function binds the series of one controller, queue, … and thereby sets them to 0.
+ * Metrics of the runtime with the names, labels and buckets of controller-runtime and client-go, so that existing
+ * dashboards and alerts work. Each method creates the series of one controller, queue, … which start at 0.
  */
 export class RuntimeMetrics {
   readonly #families: ReturnType<typeof families>;
@@ -78,9 +78,9 @@ export class RuntimeMetrics {
     const errors = all.errors.with(labels);
     const time = all.reconcileTime.with(labels);
     const active = all.activeWorkers.with(labels);
-    const most = all.maxConcurrent.with(labels);
+    const maxConcurrent = all.maxConcurrent.with(labels);
     return {
-      maxConcurrent: (workers) => most.set(workers),
+      maxConcurrent: (workers) => maxConcurrent.set(workers),
       started: () => active.inc(),
       finished: (result, durationMs, cause) => {
         active.dec();
@@ -112,15 +112,15 @@ export class RuntimeMetrics {
           const times = state.working;
           depth.set(state.depth);
           unfinished.set(times.reduce((sum, ms) => sum + ms, 0) / 1000);
-          longest.set(times.reduce((most, ms) => Math.max(most, ms), 0) / 1000);
+          longest.set(times.reduce((max, ms) => Math.max(max, ms), 0) / 1000);
         }),
     };
   }
 
-  /** @param origin of the API server */
+  /** @param origin origin of the API server */
   requests(origin: string): RequestObserver {
     const { host } = new URL(origin);
-    // Looked up by two short texts instead of by their labels, which would have to be written out each time.
+    // A lookup by method and code, because formatting the labels for every request is slow.
     const methods = new Map<string, ReturnType<typeof bind>>();
     const bind = (method: string) => ({
       duration: this.#families.requestDuration.with({ verb: method, host }),
@@ -133,7 +133,7 @@ export class RuntimeMetrics {
       bound.codes.set(code, counter);
       return { counter, duration: bound.duration };
     };
-    for (const [method, code] of USUAL_ANSWERS) count(method, code);
+    for (const [method, code] of COMMON_RESPONSES) count(method, code);
     return {
       answered: (method, code, durationMs) => {
         const { counter, duration } = count(method, code);
@@ -143,32 +143,33 @@ export class RuntimeMetrics {
     };
   }
 
-  /** @param name of the lease */
+  /** @param name name of the Lease */
   election(name: string): ElectionMetrics {
     const status = this.#families.masterStatus.with({ name });
     return { leading: (leads) => status.set(leads ? 1 : 0) };
   }
 
   /**
-   * Ours alone, so only where there is one: controller-runtime has no sharding.
-   * @param name of the sharding
+   * Sharding metrics, registered only if sharding is used, because controller-runtime has none.
+   * @param name name of the sharding
    */
   sharding(name: string): ShardingMetrics {
     const labels = ['name'] as const;
     const owned = this.#registry
-      .gauge({ name: 'sharding_owned_shards', help: 'How many shards this replica owns', labels })
+      .gauge({ name: 'sharding_owned_shards', help: 'Number of shards that this replica owns', labels })
       .with({ name });
-    const help = 'How many replicas share, as this one sees it; 0 while it is none of them';
-    const seen = this.#registry.gauge({ name: 'sharding_members', help, labels }).with({ name });
+    const help =
+      'Number of replicas that share the work, as observed by this replica; 0 while it is not a member';
+    const observed = this.#registry.gauge({ name: 'sharding_members', help, labels }).with({ name });
     return {
       owns: (shards, members) => {
         owned.set(shards);
-        seen.set(members);
+        observed.set(members);
       },
     };
   }
 
-  /** @param webhook its path */
+  /** @param webhook path of the webhook */
   webhook(webhook: string): WebhookMetrics {
     const all = this.#families;
     const latency = all.webhookLatency.with({ webhook });
@@ -187,11 +188,11 @@ export class RuntimeMetrics {
     };
   }
 
-  /** Once for a program: the gauge of expiry is ours alone, and there only where a certificate is served. */
+  /** Call it once per registry. Registers the expiry gauge, which controller-runtime does not have. */
   certificates(): CertificateMetrics {
     const expiry = this.#registry.gauge({
       name: 'vmwright_webhook_certificate_expiry_timestamp_seconds',
-      help: 'When the certificate that the webhook server shows, or the authority that issued it, expires, in seconds since 1970',
+      help: 'Expiry of the webhook serving certificate (serving) and of its CA (authority) since the Unix epoch in seconds',
       labels: ['certificate'],
     });
     const reads = this.#families.certificateReads.with({});
@@ -206,7 +207,8 @@ export class RuntimeMetrics {
   }
 }
 
-const USUAL_ANSWERS = [
+/** Responses whose series exist from the start. */
+const COMMON_RESPONSES = [
   ['GET', '200'],
   ['POST', '201'],
   ['PUT', '200'],

@@ -1,14 +1,14 @@
-import assert from 'node:assert';
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:tls';
-import { expect, test } from 'vitest';
+import { listen } from '@vmwright/core/testing';
+import { expect, onTestFinished, test } from 'vitest';
 import { CertificateAuthority } from './certificate.ts';
 
 const validity = { notBefore: new Date('2026-01-01T00:00:00Z'), notAfter: new Date('2056-06-01T12:30:00Z') };
 const ca = CertificateAuthority.create({ commonName: 'test authority' }, validity);
 
-test('an authority is a certificate authority, valid from and to the moments given', () => {
+test('create returns a self-signed CA certificate with the given validity', () => {
   const certificate = new X509Certificate(ca.certificate);
   expect(certificate.ca).toBe(true);
   expect(certificate.verify(certificate.publicKey)).toBe(true);
@@ -16,7 +16,7 @@ test('an authority is a certificate authority, valid from and to the moments giv
   expect(certificate.validToDate).toEqual(validity.notAfter);
 });
 
-test('a client certificate names user and groups', () => {
+test('a client certificate contains the user as common name and the groups as organizations', () => {
   const issued = ca.issue({
     ...validity,
     subject: { commonName: 'jane', organizations: ['system:masters', 'Ünïcode'] },
@@ -30,7 +30,7 @@ test('a client certificate names user and groups', () => {
   expect(certificate.ca).toBe(false);
 });
 
-test('alternative names hold DNS names and addresses of both families', () => {
+test('subject alternative names can be DNS names, IPv4 and IPv6 addresses', () => {
   const names = [
     'webhook.default.svc',
     '127.0.0.1',
@@ -51,7 +51,7 @@ test('alternative names hold DNS names and addresses of both families', () => {
   for (const address of names.slice(1)) expect(read.checkIP(address)).toBe(address);
 });
 
-test('two certificates never share a serial number', () => {
+test('serial numbers are unique', () => {
   const serials = Array.from({ length: 50 }, () => {
     const { certificate } = ca.issue({ ...validity, subject: { commonName: 'x' }, usage: ['client'] });
     return new X509Certificate(certificate).serialNumber;
@@ -59,7 +59,7 @@ test('two certificates never share a serial number', () => {
   expect(new Set(serials).size).toBe(50);
 });
 
-test('both sides of a TLS connection accept them, and refuse those of another authority', async () => {
+test('TLS peers accept certificates of the CA and reject those of another CA', async () => {
   const server = ca.issue({
     ...validity,
     subject: { commonName: 's' },
@@ -76,12 +76,9 @@ test('both sides of a TLS connection accept them, and refuse those of another au
       rejectUnauthorized: true,
     },
     (socket) => socket.end(`hello ${socket.getPeerCertificate().subject.CN}`),
-  ).listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const address = listener.address();
-  assert(typeof address === 'object' && address !== null);
-  const { port } = address;
-  const stranger = CertificateAuthority.create({ commonName: 'test authority' }, validity);
+  );
+  const port = await listen(listener, onTestFinished);
+  const otherCa = CertificateAuthority.create({ commonName: 'test authority' }, validity);
   const dial = (trusted: string) =>
     connect({
       port,
@@ -95,15 +92,14 @@ test('both sides of a TLS connection accept them, and refuse those of another au
   const socket = dial(ca.certificate);
   const [data] = await once(socket, 'data');
   expect(String(data)).toBe('hello c');
-  await expect(once(dial(stranger.certificate), 'secureConnect')).rejects.toThrow(
+  await expect(once(dial(otherCa.certificate), 'secureConnect')).rejects.toThrow(
     /self-signed|unable to verify/i,
   );
-  listener.close();
 });
 
-test('an authority that was stored and loaded again issues as before', () => {
-  const again = CertificateAuthority.load({ certificate: ca.certificate, key: ca.key });
-  const issued = again.issue({
+test('a loaded CA issues certificates like the original', () => {
+  const loaded = CertificateAuthority.load({ certificate: ca.certificate, key: ca.key });
+  const issued = loaded.issue({
     ...validity,
     subject: { commonName: 'x' },
     usage: ['server'],
@@ -115,12 +111,12 @@ test('an authority that was stored and loaded again issues as before', () => {
   expect(certificate.checkHost('x.y.svc')).toBe('x.y.svc');
 });
 
-test('what is no authority is not loaded as one', () => {
+test('load rejects a certificate or key that does not belong to a CA', () => {
   const leaf = ca.issue({ ...validity, subject: { commonName: 'x' }, usage: ['server'] });
-  const stranger = CertificateAuthority.create({ commonName: 'test authority' }, validity);
-  expect(() => CertificateAuthority.load(leaf)).toThrow('not those of one certificate authority');
-  expect(() => CertificateAuthority.load({ certificate: ca.certificate, key: stranger.key })).toThrow(
-    'not those of one certificate authority',
+  const otherCa = CertificateAuthority.create({ commonName: 'test authority' }, validity);
+  expect(() => CertificateAuthority.load(leaf)).toThrow('do not belong to the same certificate authority');
+  expect(() => CertificateAuthority.load({ certificate: ca.certificate, key: otherCa.key })).toThrow(
+    'do not belong to the same certificate authority',
   );
   expect(() => CertificateAuthority.load({ certificate: 'x', key: ca.key })).toThrow();
   expect(() => CertificateAuthority.load({ certificate: ca.certificate, key: '' })).toThrow();

@@ -18,15 +18,16 @@ import {
   type Validity,
 } from './inputs.ts';
 
-/** A certificate and its private key, both PEM. */
+/** Certificate and private key, both in PEM. */
 export interface Issued {
   readonly certificate: string;
   readonly key: string;
 }
 
 /**
- * A certificate authority on ECDSA P-256, enough for webhooks and test clusters: no revocation, no intermediate. Own
- * code because the libraries for it bring a hundred times as much (docs/internals/decisions/002-certificates.md).
+ * Certificate authority (CA) with an ECDSA P-256 key, for webhooks and test clusters. It supports no revocation and no
+ * intermediates. Own code because the available libraries are a hundred times as large
+ * (docs/internals/decisions/002-certificates.md).
  */
 export class CertificateAuthority {
   readonly certificate: string;
@@ -43,7 +44,7 @@ export class CertificateAuthority {
     this.#keyId = keyId;
   }
 
-  /** @throws CertificateInputError */
+  /** Creates a self-signed CA with a new key. @throws CertificateInputError */
   static create(subject: Subject, validity: Validity): CertificateAuthority {
     assertSubject(subject);
     assertValidity(validity);
@@ -52,7 +53,7 @@ export class CertificateAuthority {
     const keyId = keyIdOf(publicKey);
     const extensions = [
       extension(BASIC_CONSTRAINTS, der.sequence(der.boolean(true)), 'critical'),
-      extension(KEY_USAGE, der.bitString(Uint8Array.of(0b10000110), 1), 'critical'), // sign, sign certificates and lists
+      extension(KEY_USAGE, der.bitString(Uint8Array.of(0b10000110), 1), 'critical'), // digitalSignature, keyCertSign, cRLSign
       extension(SUBJECT_KEY_ID, der.octetString(keyId)),
     ];
     const certificate = signed({
@@ -67,31 +68,31 @@ export class CertificateAuthority {
   }
 
   /**
-   * Loads an authority that was created before, here or by another replica.
-   * @throws when the two are not PEM, do not belong together, are not those of an authority, or the key is not P-256
+   * Loads an existing CA.
+   * @throws if certificate or key are not PEM, do not match, do not belong to a CA, or the key is not ECDSA P-256
    */
   static load(issued: Issued): CertificateAuthority {
     const certificate = new X509Certificate(issued.certificate);
     const key = createPrivateKey(issued.key);
     if (!certificate.ca || !certificate.checkPrivateKey(key))
-      throw new Error('the key and the certificate are not those of one certificate authority');
-    // What it issues is declared as ECDSA with SHA-256: a signature by another kind of key could not be verified.
+      throw new Error('the key and the certificate do not belong to the same certificate authority');
+    // Issued certificates declare ECDSA with SHA-256; the signature of any other key could not be verified.
     if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
       throw new Error('the key of the certificate authority is not an ECDSA P-256 key');
     return new CertificateAuthority(issued, subjectOf(certificate.raw), key, keyIdOf(certificate.publicKey));
   }
 
-  /** @throws CertificateInputError */
+  /** Issues a certificate with a new key. @throws CertificateInputError */
   issue(options: LeafOptions): Issued {
     assertLeafOptions(options);
     const { subject, usage, names = [], notBefore, notAfter } = options;
     const { publicKey, privateKey } = keyPair();
     const extensions = [
       extension(BASIC_CONSTRAINTS, der.sequence(), 'critical'),
-      extension(KEY_USAGE, der.bitString(Uint8Array.of(0b10000000), 7), 'critical'), // sign
+      extension(KEY_USAGE, der.bitString(Uint8Array.of(0b10000000), 7), 'critical'), // digitalSignature
       extension(EXTENDED_KEY_USAGE, der.sequence(...usage.map((use) => der.oid(USAGES[use])))),
       extension(SUBJECT_KEY_ID, der.octetString(keyIdOf(publicKey))),
-      extension(AUTHORITY_KEY_ID, der.sequence(der.tagged(0, this.#keyId, 'plain'))),
+      extension(AUTHORITY_KEY_ID, der.sequence(der.tagged(0, this.#keyId, 'primitive'))),
     ];
     if (names.length > 0)
       extensions.push(extension(SUBJECT_ALT_NAME, der.sequence(...names.map(alternativeName))));
@@ -118,7 +119,7 @@ const AUTHORITY_KEY_ID = '2.5.29.35';
 const EXTENDED_KEY_USAGE = '2.5.29.37';
 const USAGES = { server: '1.3.6.1.5.5.7.3.1', client: '1.3.6.1.5.5.7.3.2' } as const;
 
-interface ToSign {
+interface UnsignedCertificate {
   readonly subject: der.Der;
   readonly issuer: der.Der;
   readonly publicKey: KeyObject;
@@ -127,16 +128,16 @@ interface ToSign {
   readonly extensions: readonly der.Der[];
 }
 
-function signed({ subject, issuer, publicKey, signer, validity, extensions }: ToSign): string {
+function signed({ subject, issuer, publicKey, signer, validity, extensions }: UnsignedCertificate): string {
   const body = der.sequence(
-    der.tagged(0, der.integer(Uint8Array.of(2)), 'composed'), // version 3
+    der.tagged(0, der.integer(Uint8Array.of(2)), 'constructed'), // version 3
     der.integer(serial()),
     ECDSA_WITH_SHA256,
     issuer,
     der.sequence(der.time(validity.notBefore), der.time(validity.notAfter)),
     subject,
     publicKey.export({ type: 'spki', format: 'der' }),
-    der.tagged(3, der.sequence(...extensions), 'composed'),
+    der.tagged(3, der.sequence(...extensions), 'constructed'),
   );
   const whole = der.sequence(body, ECDSA_WITH_SHA256, der.bitString(sign('sha256', body, signer)));
   const lines =
@@ -146,14 +147,14 @@ function signed({ subject, issuer, publicKey, signer, validity, extensions }: To
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 }
 
-/** 126 random bits, positive and never zero. */
+/** Returns a random serial number of 126 bits that is positive and never zero. */
 function serial(): Uint8Array {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
   return bytes;
 }
 
-/** Byte by byte as it stands there: an issuer is found by comparing bytes. */
+/** Returns the encoded subject unchanged, because clients match issuers byte by byte. */
 function subjectOf(certificate: Uint8Array): der.Der {
   const [body = new Uint8Array()] = der.items(certificate);
   const [_version, _serial, _algorithm, _issuer, _validity, subject = new Uint8Array()] = der.items(body);
@@ -170,13 +171,13 @@ function nameOf({ commonName, organizations = [] }: Subject): der.Der {
 
 function alternativeName(name: string): der.Der {
   return isIP(name) === 0
-    ? der.tagged(2, new TextEncoder().encode(name), 'plain')
-    : der.tagged(7, addressBytes(name), 'plain');
+    ? der.tagged(2, new TextEncoder().encode(name), 'primitive')
+    : der.tagged(7, addressBytes(name), 'primitive');
 }
 
 function addressBytes(address: string): Uint8Array {
   if (!isIPv6(address)) return Uint8Array.from(address.split('.').map(Number));
-  // The system's own parser knows all ways to write one, such as ::ffff:10.1.2.3.
+  // The URL parser normalizes all notations, such as ::ffff:10.1.2.3.
   const whole = new URL(`http://[${address}]`).hostname.slice(1, -1);
   const [head = '', tail] = whole.split('::');
   const groups = (text: string) =>
@@ -195,7 +196,7 @@ function keyPair(): { publicKey: KeyObject; privateKey: KeyObject } {
   return generateKeyPairSync('ec', { namedCurve: 'P-256' });
 }
 
-/** Any value that tells keys apart will do (RFC 5280, 4.2.1.2). */
+/** Returns a key identifier; RFC 5280, 4.2.1.2 allows any value that is unique to the key. */
 function keyIdOf(publicKey: KeyObject): Uint8Array {
   return createHash('sha1')
     .update(publicKey.export({ type: 'spki', format: 'der' }))

@@ -1,6 +1,6 @@
 /**
- * As much of ASN.1's distinguished encoding (X.690) as a certificate needs. Every value is a tag, a length and its
- * content; composed values contain others.
+ * Subset of ASN.1's distinguished encoding rules (DER, X.690) that certificates need. Every value consists of a tag, a
+ * length and its content; constructed values contain other values.
  */
 export type Der = Uint8Array<ArrayBuffer>;
 
@@ -26,11 +26,11 @@ export function integer(bytes: Uint8Array): Der {
   const start = bytes.findIndex((byte) => byte !== 0);
   const digits = start === -1 ? Uint8Array.of(0) : bytes.subarray(start);
   const [first = 0] = digits;
-  return value(INTEGER, first < 0x80 ? digits : concat([Uint8Array.of(0), digits])); // the top bit would mean minus
+  return value(INTEGER, first < 0x80 ? digits : concat([Uint8Array.of(0), digits])); // the top bit is the sign
 }
 
-export function boolean(is: boolean): Der {
-  return value(0x01, Uint8Array.of(is ? 0xff : 0));
+export function boolean(flag: boolean): Der {
+  return value(0x01, Uint8Array.of(flag ? 0xff : 0));
 }
 
 export function octetString(content: Uint8Array): Der {
@@ -50,7 +50,7 @@ export function oid(dotted: string): Der {
   return value(OID, Uint8Array.from([first * 40 + second, ...rest.flatMap(base128)]));
 }
 
-/** RFC 5280: two-digit years up to 2049, four-digit years from then on. */
+/** Encodes a time as RFC 5280 requires: with two-digit years until 2049, with four-digit years from 2050. */
 export function time(at: Date): Der {
   const digits = at.toISOString().replace(/[-:T]|\.\d+/g, '');
   const ascii = (text: string) => new TextEncoder().encode(text);
@@ -59,27 +59,27 @@ export function time(at: Date): Der {
     : value(GENERALIZED_TIME, ascii(digits));
 }
 
-/** A value tagged by its place in the surrounding one: `[n]`. */
-export function tagged(n: number, content: Uint8Array, form: 'composed' | 'plain'): Der {
-  return value((form === 'composed' ? 0xa0 : 0x80) | n, content);
+/** Encodes a value with a context-specific tag: `[n]`. */
+export function tagged(n: number, content: Uint8Array, form: 'constructed' | 'primitive'): Der {
+  return value((form === 'constructed' ? 0xa0 : 0x80) | n, content);
 }
 
-/** The values in a composed one, each whole: with tag and length. */
-export function items(composed: Uint8Array): Uint8Array[] {
+/** Returns the values in a constructed value, each with its tag and length. */
+export function items(constructed: Uint8Array): Uint8Array[] {
   const found: Uint8Array[] = [];
-  let { start } = extentOf(composed, 0);
-  while (start < composed.length) {
-    const { end } = extentOf(composed, start);
-    found.push(composed.subarray(start, end));
+  let { start } = extentOf(constructed, 0);
+  while (start < constructed.length) {
+    const { end } = extentOf(constructed, start);
+    found.push(constructed.subarray(start, end));
     start = end;
   }
   return found;
 }
 
-/** Where the content of the value at this place begins and ends. */
+/** Returns the start and end of the content of the value at offset `at`. */
 function extentOf(bytes: Uint8Array, at: number): { start: number; end: number } {
   const first = bytes[at + 1] ?? 0;
-  const more = first < 0x80 ? 0 : first & 0x7f; // bytes that the length takes beyond the first
+  const more = first < 0x80 ? 0 : first & 0x7f; // number of further length bytes
   const start = at + 2 + more;
   const size = more === 0 ? first : bytes.subarray(at + 2, start).reduce((sum, byte) => sum * 256 + byte, 0);
   return { start, end: start + size };

@@ -3,7 +3,7 @@ import { domainToASCII } from 'node:url';
 
 export interface Subject {
   readonly commonName: string;
-  /** Kubernetes reads them as the groups of a client. */
+  /** Organizations; Kubernetes maps them to the groups of a client. */
   readonly organizations?: readonly string[];
 }
 
@@ -15,11 +15,11 @@ export interface Validity {
 export interface LeafOptions extends Validity {
   readonly subject: Subject;
   readonly usage: readonly ('server' | 'client')[];
-  /** DNS names and IP addresses under which a server is reached. */
+  /** Subject alternative names: DNS names and IP addresses of a server. */
   readonly names?: readonly string[];
 }
 
-/** Input that cannot be encoded in a certificate (RFC 5280), or that readers of certificates would misread. */
+/** Thrown when an input cannot be encoded in a certificate (RFC 5280), or would be misread by clients. */
 export class CertificateInputError extends Error {
   readonly code = 'CERTIFICATE_INPUT';
 
@@ -32,7 +32,7 @@ export class CertificateInputError extends Error {
 /** RFC 5280, appendix A: `ub-common-name` and `ub-organization-name`. */
 const MAX_NAME_LENGTH = 64;
 const MAX_DNS_NAME_LENGTH = 253;
-/** A label of a DNS name. RFC 5280 forbids the underscore, but host names on private networks have it and Go accepts it. */
+/** Label of a DNS name. RFC 5280 forbids underscores, but host names on private networks have them and Go accepts them. */
 const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i;
 const CONTROL = /\p{Cc}/u;
 
@@ -41,7 +41,7 @@ export function assertLeafOptions({ subject, usage, names = [], ...validity }: L
   assertSubject(subject);
   assertValidity(validity);
   for (const name of names) assertAlternativeName(name);
-  // An empty list of usages is not allowed, and readers differ in what they make of one.
+  // RFC 5280 forbids an empty list of usages, and clients interpret it differently.
   if (usage.length === 0) throw new CertificateInputError('a certificate needs at least one usage');
 }
 
@@ -56,7 +56,7 @@ export function assertValidity({ notBefore, notAfter }: Validity): void {
   for (const [field, date] of Object.entries({ notBefore, notAfter })) {
     if (Number.isNaN(date.getTime())) throw new CertificateInputError(`${field} is not a date`);
     const year = date.getUTCFullYear();
-    // UTCTime has two digits for the year and stands for 1950 to 2049: 1949 would be read as 2049.
+    // UTCTime has a two-digit year for 1950 to 2049, so 1949 would be read as 2049.
     if (year < 1950 || year > 9999)
       throw new CertificateInputError(
         `${field} is in the year ${year}; a certificate can express the years from 1950 to 9999`,
@@ -64,19 +64,20 @@ export function assertValidity({ notBefore, notAfter }: Validity): void {
   }
   if (notAfter <= notBefore)
     throw new CertificateInputError(
-      `a certificate must end after it begins: from ${notBefore.toISOString()} to ${notAfter.toISOString()}`,
+      `notAfter must be later than notBefore: from ${notBefore.toISOString()} to ${notAfter.toISOString()}`,
     );
 }
 
-function assertName(what: string, value: string): void {
+function assertName(field: string, value: string): void {
   const length = [...value].length;
   const shown = JSON.stringify(value.slice(0, MAX_NAME_LENGTH));
   if (length < 1 || length > MAX_NAME_LENGTH)
     throw new CertificateInputError(
-      `the ${what} ${shown} has ${length} characters; a certificate takes 1 to ${MAX_NAME_LENGTH} characters`,
+      `the ${field} ${shown} has ${length} characters; a certificate allows 1 to ${MAX_NAME_LENGTH} characters`,
     );
-  if (CONTROL.test(value)) throw new CertificateInputError(`the ${what} ${shown} has a control character`);
-  if (!value.isWellFormed()) throw new CertificateInputError(`the ${what} ${shown} is not valid Unicode`);
+  if (CONTROL.test(value))
+    throw new CertificateInputError(`the ${field} ${shown} contains a control character`);
+  if (!value.isWellFormed()) throw new CertificateInputError(`the ${field} ${shown} is not valid Unicode`);
 }
 
 function assertAlternativeName(name: string): void {
@@ -87,8 +88,8 @@ function assertAlternativeName(name: string): void {
   }
   const labels = name.replace(/^\*\./, '').split('.');
   if (name.length <= MAX_DNS_NAME_LENGTH && labels.every((label) => LABEL.test(label))) return;
-  // The field is an IA5String: other characters are written in their ASCII form. Not converted silently, because the
-  // client that checks the certificate must use the same form.
+  // The field is an IA5String, so other characters need their ASCII form. It is not converted silently, because clients
+  // must use the same form.
   const ascii = /[^\p{ASCII}]/u.test(name) ? domainToASCII(name) : '';
   const hint = ascii === '' ? '' : `; its ASCII form is ${ascii}`;
   throw new CertificateInputError(`${JSON.stringify(name)} is not a DNS name${hint}`);

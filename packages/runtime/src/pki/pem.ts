@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 
 const BLOCK = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
-/** All certificates in a text; what is none is passed over. */
+/** Returns all certificates in a PEM text. Skips invalid blocks. */
 export function certificatesIn(pem: string): X509Certificate[] {
   return [...pem.matchAll(BLOCK)].flatMap(([block]) => {
     try {
@@ -13,7 +13,7 @@ export function certificatesIn(pem: string): X509Certificate[] {
   });
 }
 
-/** Whether one certificate was signed by the key of the other. */
+/** Returns whether `authority` issued and signed `certificate`. */
 export function isSignedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
   return certificate.checkIssued(authority) && certificate.verify(authority.publicKey);
 }

@@ -2,14 +2,14 @@ import type { BackoffOptions } from '@vmwright/core';
 
 interface Failing {
   failures: number;
-  /** The moment of the retry that the last counted failure has asked for. */
+  /** Time of the retry that the last counted failure scheduled. */
   retryAt: number;
 }
 
 /**
- * Remembers who keeps failing. A key that an unrelated event wakes before its time, and that fails again, is not one
- * failure further: it waits for the retry it already had. Otherwise every such event would double the delay, and a
- * busy object would back off to the limit in no time (kubernetes#132805).
+ * Exponential back-off per key. A failure before the scheduled retry, after an unrelated event enqueued the key, does not
+ * count: the key keeps its scheduled retry. Otherwise every such event would double the delay, and a busy object would
+ * quickly reach the maximum (kubernetes#132805).
  */
 export class Backoff {
   readonly #baseMs: number;
@@ -21,7 +21,7 @@ export class Backoff {
     this.#maxMs = maxMs;
   }
 
-  /** Notes a failure and tells the moment of the next try. */
+  /** Records a failure and returns the time of the next attempt. */
   failed(key: string, now: number): number {
     const known = this.#failing.get(key);
     if (known === undefined) {

@@ -4,19 +4,19 @@ import { VirtualClock } from '../../test/virtual-clock.ts';
 import { LOW, NORMAL, WorkQueue } from './work-queue.ts';
 
 /**
- * The queue as one would write it with no thought of speed: a list of all keys, searched for everything. What it says is
- * the specification.
+ * Reference model of the queue: a simple list of all keys that is searched for every operation. The real queue must
+ * behave in the same way.
  */
-class Specification {
+class ReferenceQueue {
   time = 0;
   #order = 0;
   #entries: {
     key: string;
-    state: 'waiting' | 'ready' | 'taken';
+    state: 'waiting' | 'ready' | 'processing';
     priority: number;
     at: number;
     order: number;
-    again?: { priority: number; at: number };
+    requeue?: { priority: number; at: number };
   }[] = [];
   #failing = new Map<string, { failures: number; retryAt: number }>();
 
@@ -32,9 +32,9 @@ class Specification {
       const added = { key, state: 'waiting' as const, priority, at, order: this.#order++ };
       this.#entries.push(added);
       if (at <= this.time) this.#ready(added);
-    } else if (entry.state === 'taken') {
-      const { again = { priority, at } } = entry;
-      entry.again = { priority: Math.max(again.priority, priority), at: Math.min(again.at, at) };
+    } else if (entry.state === 'processing') {
+      const { requeue = { priority, at } } = entry;
+      entry.requeue = { priority: Math.max(requeue.priority, priority), at: Math.min(requeue.at, at) };
     } else if (entry.state === 'waiting') {
       entry.priority = Math.max(entry.priority, priority);
       entry.at = Math.min(entry.at, at);
@@ -63,18 +63,18 @@ class Specification {
     const ready = this.#entries.filter(({ state }) => state === 'ready');
     const entry = ready.sort((a, b) => b.priority - a.priority || a.order - b.order)[0];
     if (entry === undefined) return undefined;
-    entry.state = 'taken';
+    entry.state = 'processing';
     return { key: entry.key, priority: entry.priority };
   }
 
   done(key: string): void {
     const entry = this.#entries.find((each) => each.key === key);
     this.#entries = this.#entries.filter((each) => each !== entry);
-    if (entry?.again !== undefined) this.add(key, entry.again.priority, entry.again.at);
+    if (entry?.requeue !== undefined) this.add(key, entry.requeue.priority, entry.requeue.at);
   }
 
-  get taken(): string[] {
-    return this.#entries.filter(({ state }) => state === 'taken').map(({ key }) => key);
+  get processing(): string[] {
+    return this.#entries.filter(({ state }) => state === 'processing').map(({ key }) => key);
   }
 
   get depth(): number {
@@ -101,44 +101,44 @@ const step = fc.oneof(
   }),
 );
 
-test('does what its specification says, whatever is asked of it', () => {
+test('the queue behaves like the reference model under random operations', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const clock = new VirtualClock();
       const queue = new WorkQueue({ clock });
-      const specification = new Specification();
-      specification.time = clock.monotonic();
+      const reference = new ReferenceQueue();
+      reference.time = clock.monotonic();
       for (const each of steps) {
         switch (each.do) {
           case 'add':
             queue.add(each.key, { priority: each.priority, afterMs: each.delay });
-            specification.add(each.key, each.priority, specification.time + each.delay);
+            reference.add(each.key, each.priority, reference.time + each.delay);
             break;
           case 'advance':
             clock.advance(each.ms);
-            specification.advance(each.ms);
+            reference.advance(each.ms);
             break;
           case 'take': {
             const item = queue.tryTake();
-            expect(item && { key: item.key, priority: item.priority }).toEqual(specification.take());
+            expect(item && { key: item.key, priority: item.priority }).toEqual(reference.take());
             break;
           }
           case 'done': {
-            const { taken } = specification;
-            const finished = taken[each.which % taken.length];
+            const { processing } = reference;
+            const finished = processing[each.which % processing.length];
             if (finished === undefined) break;
             if (each.outcome === 'failed') {
               queue.retry(finished);
-              specification.retry(finished, NORMAL);
+              reference.retry(finished, NORMAL);
             } else if (each.outcome === 'forgotten') {
               queue.forget(finished);
-              specification.forget(finished);
+              reference.forget(finished);
             }
             queue.done(finished);
-            specification.done(finished);
+            reference.done(finished);
           }
         }
-        expect(queue.depth).toBe(specification.depth);
+        expect(queue.depth).toBe(reference.depth);
       }
     }),
     { numRuns: 3_000 },
@@ -151,7 +151,7 @@ describe('the queue', () => {
     return { clock, queue: new WorkQueue({ clock }) };
   };
 
-  test('hands a key to one who waits for it, in the order they came', async () => {
+  test('serves waiting workers in FIFO order', async () => {
     const { queue } = start();
     const [first, second] = [queue.take(), queue.take()];
     queue.add('a');
@@ -159,7 +159,7 @@ describe('the queue', () => {
     expect([(await first)?.key, (await second)?.key]).toEqual(['a', 'b']);
   });
 
-  test('lets a new change pass the flood of the first list', () => {
+  test('returns a change before the low-priority keys of the initial list', () => {
     const { queue } = start();
     for (let i = 0; i < 10_000; i++) queue.add(`old-${i}`, { priority: LOW });
     queue.add('new');
@@ -168,7 +168,7 @@ describe('the queue', () => {
     expect(queue.tryTake()?.key).toBe('old-5000');
   });
 
-  test("lets nobody's events but its own failures grow a key's delay", () => {
+  test('does not increase the back-off of a key that fails before its scheduled retry', () => {
     const { clock, queue } = start();
     const fail = () => {
       queue.tryTake();
@@ -176,21 +176,21 @@ describe('the queue', () => {
       queue.done('a');
     };
     queue.add('a');
-    fail(); // tries again in 5 ms
+    fail(); // retry in 5 ms
     for (let i = 0; i < 20; i++) {
-      queue.add('a'); // an event of somebody else wakes it at once
+      queue.add('a'); // an unrelated event makes it ready immediately
       fail();
     }
     expect(queue.failures('a')).toBe(1);
     clock.advance(5);
-    fail(); // tries again in 10 ms
+    fail(); // retry in 10 ms
     clock.advance(9);
     expect(queue.depth).toBe(0);
     clock.advance(1);
     expect(queue.depth).toBe(1);
   });
 
-  test('closed, hands out nothing, refuses what comes and waits for what is under way', async () => {
+  test('returns and accepts no keys once closed, and waits for keys in progress', async () => {
     const { clock, queue } = start();
     queue.add('a');
     queue.add('b');
@@ -212,14 +212,14 @@ describe('the queue', () => {
     await closing;
 
     queue.open();
-    expect(queue.tryTake()).toBeUndefined(); // what waited when it was closed is forgotten
+    expect(queue.tryTake()).toBeUndefined(); // closing dropped the queued keys
     queue.add('c');
     expect(queue.tryTake()?.key).toBe('c');
   });
 
-  test('refuses `done` for a key that nobody works on', () => {
+  test('rejects `done` for a key that is not processed', () => {
     const { queue } = start();
     queue.add('a');
-    expect(() => queue.done('a')).toThrow('a is not being worked on');
+    expect(() => queue.done('a')).toThrow('a is not being processed');
   });
 });

@@ -1,33 +1,33 @@
 import type { BackoffOptions, Clock, Timer } from '@vmwright/core';
 import { Backoff } from './backoff.ts';
-import { Deadlines, type Waiting } from './deadlines.ts';
+import { type Delayed, DelayHeap } from './delay-heap.ts';
 
-/** Of a change that somebody waits for. */
+/** Default priority, used for changes. */
 export const NORMAL = 0;
-/** Of the first list and of resyncs: a new change never waits behind them. As in controller-runtime. */
+/** Priority of the initial list and of resyncs, so that changes never wait behind them. The value is controller-runtime's. */
 export const LOW = -100;
 
 export interface AddOptions {
-  /** Higher goes first. @default NORMAL */
+  /** Keys with a higher priority are processed first. @default NORMAL */
   readonly priority?: number;
-  /** Not before so many milliseconds from now. @default 0 */
+  /** Minimum delay before the key becomes ready, in milliseconds. @default 0 */
   readonly afterMs?: number;
 }
 
 export interface RetryOptions {
   /** @default NORMAL */
   readonly priority?: number;
-  /** As a server has asked for. @default 0 */
+  /** Minimum delay in milliseconds, for example from a Retry-After header. @default 0 */
   readonly atLeastMs?: number | undefined;
 }
 
-/** A key whose turn it is. It is nobody else's until `done`. */
+/** Key that was handed to a worker. No other worker gets it until `done` is called. */
 export interface Item {
   readonly key: string;
   readonly priority: number;
 }
 
-/** Told of what happens, for metrics. */
+/** Receives queue events, for metrics. */
 export interface QueueObserver {
   added(): void;
   taken(waitedMs: number): void;
@@ -41,18 +41,18 @@ export interface WorkQueueOptions {
   readonly observer?: QueueObserver;
 }
 
-interface Entry extends Item, Waiting {
-  state: 'waiting' | 'ready' | 'taken';
+interface Entry extends Item, Delayed {
+  state: 'waiting' | 'ready' | 'processing';
   priority: number;
-  /** When it became ready, or was taken. */
+  /** Time at which the key entered its current state. */
   since: number;
-  /** Added again while taken: where it goes when it is done. */
-  again: { priority: number; readyAt: number } | undefined;
+  /** Set if the key was added again while it was processed: its next priority and ready time. */
+  requeue: { priority: number; readyAt: number } | undefined;
   next: Entry | undefined;
   previous: Entry | undefined;
 }
 
-/** Ready entries of one priority, in order: a doubly linked list through the entries, so that one can leave the middle. */
+/** FIFO list of ready entries of one priority. Doubly linked, so that an entry can be removed from the middle. */
 interface Level {
   readonly priority: number;
   head: Entry | undefined;
@@ -60,13 +60,14 @@ interface Level {
 }
 
 /**
- * The keys that wait to be reconciled.
+ * Deduplicating priority queue of keys to reconcile, like client-go's workqueue.
  *
  * Guarantees:
- * - one entry a key: adding a key that waits changes nothing but to bring it forward (earlier time, higher priority)
- * - a key is with one worker at a time; added meanwhile, it comes again after `done`: no change is lost
- * - among ready keys the highest priority goes first, and within it who became ready first
- * - a key's delay after failures grows with its own failures alone (see `Backoff`)
+ * - There is one entry per key. Adding a queued key can only bring it forward (earlier time, higher priority).
+ * - One worker at a time processes a key. A key added while it is processed is queued again after `done`, so no change
+ *   is lost.
+ * - The ready key with the highest priority is processed first; keys of the same priority are processed in FIFO order.
+ * - The retry delay of a key grows only with its own failures (see `Backoff`).
  */
 export class WorkQueue {
   readonly #clock: Clock;
@@ -74,13 +75,13 @@ export class WorkQueue {
   readonly #observer: QueueObserver | undefined;
   readonly #entries = new Map<string, Entry>();
   readonly #levels: Level[] = [];
-  readonly #deadlines = new Deadlines<Entry>();
-  readonly #takers: ((item: Item | undefined) => void)[] = [];
-  readonly #idle: (() => void)[] = [];
+  readonly #delayed = new DelayHeap<Entry>();
+  readonly #waitingWorkers: ((item: Item | undefined) => void)[] = [];
+  readonly #onIdle: (() => void)[] = [];
   #timer: { readonly at: number; readonly timer: Timer } | undefined;
   #order = 0;
   #ready = 0;
-  #taken = 0;
+  #processing = 0;
   #closed = false;
 
   constructor({ clock, backoff, observer }: WorkQueueOptions) {
@@ -89,42 +90,43 @@ export class WorkQueue {
     this.#observer = observer;
   }
 
-  /** How many keys are ready and not with a worker. */
+  /** Number of keys that are ready and wait for a worker. */
   get depth(): number {
     return this.#ready;
   }
 
-  /** How long each key that is with a worker has been there, in milliseconds. */
+  /** Processing time of each key in progress so far, in milliseconds. */
   get working(): number[] {
     const now = this.#clock.monotonic();
     return [...this.#entries.values()].flatMap((entry) =>
-      entry.state === 'taken' ? [now - entry.since] : [],
+      entry.state === 'processing' ? [now - entry.since] : [],
     );
   }
 
+  /** Enqueues a key. Does nothing if the queue is closed. */
   add(key: string, { priority = NORMAL, afterMs = 0 }: AddOptions = {}): void {
     const now = this.#clock.monotonic();
     this.#add(key, priority, afterMs > 0 ? now + afterMs : 0, now);
   }
 
-  /** For a key that failed: comes again after its back-off, or later where somebody asks for that. Before `done`. */
+  /** Enqueues a failed key after its back-off, or after `atLeastMs` if that is longer. Call it before `done`. */
   retry(key: string, { priority = NORMAL, atLeastMs = 0 }: RetryOptions = {}): void {
     this.#observer?.retried();
     const now = this.#clock.monotonic();
     this.#add(key, priority, Math.max(this.#backoff.failed(key, now), now + atLeastMs), now);
   }
 
-  /** For a key that succeeded: its next failure is its first. */
+  /** Resets the back-off of a key after a success. */
   forget(key: string): void {
     this.#backoff.succeeded(key);
   }
 
-  /** How often the key has failed in a row. */
+  /** Returns the number of consecutive failures of a key. */
   failures(key: string): number {
     return this.#backoff.failures(key);
   }
 
-  /** The next key, if one is ready. */
+  /** Returns the next ready key; undefined if there is none. */
   tryTake(): Item | undefined {
     if (this.#closed) return undefined;
     for (const level of this.#levels) {
@@ -133,58 +135,59 @@ export class WorkQueue {
       this.#unlink(entry, level);
       const now = this.#clock.monotonic();
       this.#observer?.taken(now - entry.since);
-      entry.state = 'taken';
+      entry.state = 'processing';
       entry.since = now;
-      this.#taken += 1;
+      this.#processing += 1;
       return entry;
     }
     return undefined;
   }
 
-  /** The next key, as soon as one is ready; undefined once the queue is closed. */
+  /** Waits for the next ready key and returns it; undefined when the queue is closed. */
   take(): Promise<Item | undefined> {
     const item = this.tryTake();
     if (item !== undefined || this.#closed) return Promise.resolve(item);
-    return new Promise((resolve) => this.#takers.push(resolve));
+    return new Promise((resolve) => this.#waitingWorkers.push(resolve));
   }
 
+  /** Ends the processing of a key. Queues it again if it was added in the meantime. @throws Error if it is not processed */
   done(key: string): void {
     const entry = this.#entries.get(key);
-    if (entry?.state !== 'taken') throw new Error(`${key} is not being worked on`);
-    this.#taken -= 1;
+    if (entry?.state !== 'processing') throw new Error(`${key} is not being processed`);
+    this.#processing -= 1;
     const now = this.#clock.monotonic();
     this.#observer?.finished(now - entry.since);
-    const { again } = entry;
-    if (again === undefined || this.#closed) {
+    const { requeue } = entry;
+    if (requeue === undefined || this.#closed) {
       this.#entries.delete(key);
     } else {
-      entry.again = undefined;
-      entry.priority = again.priority;
-      this.#place(entry, again.readyAt, now);
+      entry.requeue = undefined;
+      entry.priority = requeue.priority;
+      this.#place(entry, requeue.readyAt, now);
     }
-    if (this.#closed && this.#taken === 0) for (const idle of this.#idle.splice(0)) idle();
+    if (this.#closed && this.#processing === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
-  /** Hands out nothing more and forgets what waits; resolves when all that was handed out is done. */
+  /** Drops all queued keys and rejects new ones. Resolves when no key is processed any more. */
   close(): Promise<void> {
     this.#closed = true;
     this.#timer?.timer.cancel();
     this.#timer = undefined;
     for (const entry of this.#entries.values()) {
-      if (entry.state === 'waiting') this.#deadlines.remove(entry);
+      if (entry.state === 'waiting') this.#delayed.remove(entry);
       if (entry.state === 'ready') this.#unlink(entry, this.#level(entry.priority));
-      if (entry.state !== 'taken') this.#entries.delete(entry.key);
+      if (entry.state !== 'processing') this.#entries.delete(entry.key);
     }
-    for (const taker of this.#takers.splice(0)) taker(undefined);
-    return this.#taken === 0 ? Promise.resolve() : new Promise((resolve) => this.#idle.push(resolve));
+    for (const resolve of this.#waitingWorkers.splice(0)) resolve(undefined);
+    return this.#processing === 0 ? Promise.resolve() : new Promise((resolve) => this.#onIdle.push(resolve));
   }
 
-  /** Takes and hands out keys again, once it is closed. */
+  /** Reopens a closed queue. */
   open(): void {
     this.#closed = false;
   }
 
-  /** @param readyAt 0 for at once */
+  /** @param readyAt time at which the key becomes ready; 0 for immediately */
   #add(key: string, priority: number, readyAt: number, now: number): void {
     if (this.#closed) return;
     const entry = this.#entries.get(key);
@@ -195,13 +198,13 @@ export class WorkQueue {
       return;
     }
     switch (entry.state) {
-      case 'taken':
-        entry.again =
-          entry.again === undefined
+      case 'processing':
+        entry.requeue =
+          entry.requeue === undefined
             ? { priority, readyAt }
             : {
-                priority: Math.max(entry.again.priority, priority),
-                readyAt: Math.min(entry.again.readyAt, readyAt),
+                priority: Math.max(entry.requeue.priority, priority),
+                readyAt: Math.min(entry.requeue.readyAt, readyAt),
               };
         break;
       case 'waiting':
@@ -209,10 +212,10 @@ export class WorkQueue {
         if (readyAt >= entry.readyAt) break;
         if (readyAt > now) {
           entry.readyAt = readyAt;
-          this.#deadlines.sooner(entry);
-          this.#arm();
+          this.#delayed.bringForward(entry);
+          this.#armTimer();
         } else {
-          this.#deadlines.remove(entry);
+          this.#delayed.remove(entry);
           this.#makeReady(entry, now);
         }
         break;
@@ -234,15 +237,15 @@ export class WorkQueue {
     entry.state = 'waiting';
     entry.readyAt = readyAt;
     entry.order = this.#order++;
-    this.#deadlines.add(entry);
-    this.#arm();
+    this.#delayed.add(entry);
+    this.#armTimer();
   }
 
   #makeReady(entry: Entry, now: number): void {
     entry.state = 'ready';
     entry.since = now;
     this.#link(entry);
-    this.#takers.shift()?.(this.tryTake());
+    this.#waitingWorkers.shift()?.(this.tryTake());
   }
 
   #link(entry: Entry): void {
@@ -265,7 +268,7 @@ export class WorkQueue {
     this.#ready -= 1;
   }
 
-  /** There are a handful of priorities, so a walk is the fastest look-up. */
+  /** Returns the list of a priority. A linear search is the fastest lookup for the few priorities in use. */
   #level(priority: number): Level {
     let at = 0;
     for (const level of this.#levels) {
@@ -278,27 +281,28 @@ export class WorkQueue {
     return level;
   }
 
-  /** One timer, for the earliest of those that wait. */
-  #arm(): void {
-    const { first } = this.#deadlines;
+  /** Sets the only timer to the earliest waiting entry. */
+  #armTimer(): void {
+    const { first } = this.#delayed;
     if (first === undefined || (this.#timer !== undefined && this.#timer.at <= first.readyAt)) return;
     this.#timer?.timer.cancel();
-    const timer = this.#clock.after(first.readyAt - this.#clock.monotonic(), () => this.#ring());
+    const timer = this.#clock.after(first.readyAt - this.#clock.monotonic(), () => this.#onTimer());
     this.#timer = { at: first.readyAt, timer };
   }
 
-  #ring(): void {
+  /** Makes all due entries ready. */
+  #onTimer(): void {
     this.#timer = undefined;
     const now = this.#clock.monotonic();
     for (
-      let entry = this.#deadlines.first;
+      let entry = this.#delayed.first;
       entry !== undefined && entry.readyAt <= now;
-      entry = this.#deadlines.first
+      entry = this.#delayed.first
     ) {
-      this.#deadlines.remove(entry);
+      this.#delayed.remove(entry);
       this.#makeReady(entry, now);
     }
-    this.#arm();
+    this.#armTimer();
   }
 }
 
@@ -308,7 +312,7 @@ function newEntry(key: string, priority: number): Entry {
     priority,
     state: 'ready',
     since: 0,
-    again: undefined,
+    requeue: undefined,
     readyAt: 0,
     order: 0,
     slot: 0,

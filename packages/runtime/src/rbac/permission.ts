@@ -2,17 +2,17 @@ import type { Kind } from '../kind/kind.ts';
 
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'patch' | 'update' | 'delete' | 'deletecollection';
 
-/** Something that a program does to objects of a kind. */
+/** Permission for objects of one kind. */
 export interface Permission {
   readonly kind: Kind;
   readonly verbs: readonly Verb[];
-  /** `status`, `scale`, … @default the objects themselves */
+  /** Subresource, such as `status` or `scale`. @default the main resource */
   readonly subresource?: string;
-  /** Only objects of these names; not for `create` and `list`, which have none. @default all */
+  /** Restricts the rule to these object names. RBAC ignores names for `create` and `list`. @default all objects */
   readonly names?: readonly string[];
 }
 
-/** As a Role has it. */
+/** Rule of a Role or ClusterRole. */
 export interface PolicyRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -20,16 +20,16 @@ export interface PolicyRule {
   readonly verbs: readonly string[];
 }
 
-/** As a ClusterRole has it for paths of a server that are no objects. */
+/** Rule of a ClusterRole for non-resource URLs. */
 export interface PathRule {
   readonly nonResourceURLs: readonly string[];
   readonly verbs: readonly string[];
 }
 
-/** One rule for each resource (and names of it), with all that anybody needs of it; always in the same order. */
-export function rulesFor(needs: Iterable<Permission>): PolicyRule[] {
+/** Merges permissions into one rule per resource and set of names, in a stable order. */
+export function rulesFor(permissions: Iterable<Permission>): PolicyRule[] {
   const rules = new Map<string, { rule: PolicyRule; verbs: Set<string> }>();
-  for (const { kind, verbs, subresource, names } of needs) {
+  for (const { kind, verbs, subresource, names } of permissions) {
     const resource = subresource === undefined ? kind.plural : `${kind.plural}/${subresource}`;
     const resourceNames = names?.toSorted();
     const key = [kind.group, resource, ...(resourceNames ?? [])].join(' ');

@@ -35,24 +35,24 @@ const notes = {
 };
 
 describe('rules', () => {
-  test('say each resource once, with all that is needed of it, in the same order', () => {
-    const needs: Permission[] = [
+  test('merge all verbs of a resource, in a stable order', () => {
+    const permissions: Permission[] = [
       { kind: Secret, verbs: ['list'] },
       { kind: ConfigMap, verbs: ['watch', 'list'] },
       { kind: Secret, verbs: ['get'], names: ['b', 'a'] },
       { kind: ConfigMap, verbs: ['list', 'create'] },
       { kind: Note, verbs: ['patch'], subresource: 'status' },
     ];
-    expect(rulesFor(needs)).toEqual([
+    expect(rulesFor(permissions)).toEqual([
       { apiGroups: [''], resources: ['configmaps'], verbs: ['create', 'list', 'watch'] },
       { apiGroups: [''], resources: ['secrets'], verbs: ['list'] },
       { apiGroups: [''], resources: ['secrets'], resourceNames: ['a', 'b'], verbs: ['get'] },
       { apiGroups: ['rbac.vmwright.dev'], resources: ['notes/status'], verbs: ['patch'] },
     ]);
-    expect(rulesFor(needs.toReversed())).toEqual(rulesFor(needs));
+    expect(rulesFor(permissions.toReversed())).toEqual(rulesFor(permissions));
   });
 
-  test('of a program that looks at some namespaces are bound in those alone', () => {
+  test('of a program limited to some namespaces are bound only in those', () => {
     const objects = rbacOf({
       name: 'noter',
       namespace: 'system',
@@ -66,12 +66,12 @@ describe('rules', () => {
       'ClusterRoleBinding * noter-cluster',
       'RoleBinding a noter',
       'RoleBinding b noter',
-      // Where events about nodes are kept.
+      // For events about nodes.
       'RoleBinding default noter-own',
     ]);
   });
 
-  test('follow leases, certificates and configurations to where they are kept', () => {
+  test('for Leases, certificates and webhook configurations apply where those are stored', () => {
     const objects = rbacOf({
       name: 'noter',
       namespace: 'system',
@@ -108,7 +108,7 @@ describe('rules', () => {
 });
 
 onCluster(
-  'a program does its work under the roles made from its declarations, and can do no more',
+  'the generated roles allow what a program declares and nothing else',
   async ({ cluster, namespace }) => {
     const program: ProgramPermissions = {
       name: `noter-${namespace}`,
@@ -132,7 +132,7 @@ onCluster(
             const ownerReferences = [{ ...owner, controller: true, blockOwnerDeletion: true }];
             const metadata = { namespace, name, ownerReferences };
             await client.apply(ConfigMap, { metadata, data: { text: note.spec.text } });
-            event(note, { type: 'Normal', reason: 'Written', action: 'Write', note: 'it is written' });
+            event(note, { type: 'Normal', reason: 'Written', action: 'Write', note: 'the text was written' });
             await setStatus(note, { written: note.spec.text });
           },
         });
@@ -141,8 +141,7 @@ onCluster(
       await waitFor(admin, Note, ref, (note) => note?.status?.written === 'hello');
       expect((await admin.get(ConfigMap, ref)).data).toEqual({ text: 'hello' });
       const { items } = await admin.list(Event, { namespace });
-      const told = items.length > 0 ? items : undefined;
-      if (told === undefined) {
+      if (items.length === 0) {
         for await (const event of admin.watch(Event, { namespace })) if (event.type === 'ADDED') break;
       }
       await admin.delete(Note, ref);
@@ -150,12 +149,12 @@ onCluster(
       expect(running.log.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
     }
     await using client = await connect(limited.kubeconfig);
-    for (const refused of [
+    for (const forbidden of [
       () => client.delete(ConfigMap, ref),
       () => client.get(Secret, { namespace, name: 'any' }),
       () => client.create(Note, { metadata: { namespace, name: 'other' }, spec: { text: '' } }),
       () => client.list(Node),
     ])
-      await expect(refused()).rejects.toThrow(ForbiddenError);
+      await expect(forbidden()).rejects.toThrow(ForbiddenError);
   },
 );

@@ -6,12 +6,12 @@ import { Secret } from '../kind/builtin/secret.ts';
 import type { DeclaredKind } from '../kind/define.ts';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
-import { placesOf } from '../webhook/certificates/trust.ts';
+import { trustTargetsOf } from '../webhook/certificates/trust.ts';
 import type { Webhook } from '../webhook/endpoints.ts';
 import type { WebhookOptions } from '../webhook/webhooks.ts';
 import { type PathRule, type Permission, type PolicyRule, rulesFor } from './permission.ts';
 
-/** As much of a controller as tells what it may do; its options are one. */
+/** Parts of a controller's options from which its permissions follow. */
 export interface ControllerPermissions {
   readonly for: Kind;
   readonly owns?: readonly Kind[];
@@ -21,33 +21,34 @@ export interface ControllerPermissions {
   readonly permissions?: readonly Permission[];
 }
 
-/** The same of a job. */
+/** Parts of a job's options from which its permissions follow. */
 export type JobPermissions = Pick<ControllerPermissions, 'reads' | 'permissions'>;
 
-/** A program, by what its manager is given. */
+/** Parts of a program from which its permissions follow. */
 export interface ProgramPermissions {
-  /** Of the program, its service account and its roles. */
+  /** Name of the program, its service account and its roles. */
   readonly name: string;
-  /** In which it runs. */
+  /** Namespace in which the program runs. */
   readonly namespace: string;
   readonly controllers: readonly ControllerPermissions[];
   readonly jobs?: readonly JobPermissions[];
-  /** Those it looks at; in others it may do nothing. @default all */
+  /** Namespaces that the program watches; it gets no permissions in others. @default all */
   readonly namespaces?: readonly string[];
-  /** Of the Lease, or of the Leases of the shards; in the program's namespace unless they say another. */
+  /** Lease for leader election. Its namespace defaults to the program's. */
   readonly election?: { readonly name: string; readonly namespace?: string };
+  /** Leases for sharding. Their namespace defaults to the program's. */
   readonly sharding?: { readonly name: string; readonly namespace?: string };
   readonly webhooks?: Pick<WebhookOptions, 'secret' | 'namespace' | 'configuration'> & {
     readonly webhooks: readonly Webhook[];
   };
   /**
-   * Whether it serves `/metrics` over HTTPS to clients with a token (`status.secure`): it may then ask the API server about
-   * tokens, and there is a ClusterRole for those who read the metrics. @default false
+   * Whether the program serves `/metrics` over HTTPS with token authentication (`status.secure`). Adds the permission to
+   * create TokenReviews and SubjectAccessReviews, and a ClusterRole for clients that read the metrics. @default false
    */
   readonly secureStatus?: boolean;
-  /** What it does besides, in any namespace. */
+  /** Additional permissions in all watched namespaces. */
   readonly permissions?: readonly Permission[];
-  /** What it does besides, in its own namespace. */
+  /** Additional permissions in the program's own namespace. */
   readonly ownPermissions?: readonly Permission[];
 }
 
@@ -63,29 +64,33 @@ export interface BindingManifest extends KubeObject {
 const RBAC = 'rbac.authorization.k8s.io';
 
 /**
- * A service account and the roles with which the program can do what it declares, and nothing else: a ClusterRole for
- * what it watches and writes, and a Role for what it keeps in its own namespace.
+ * Returns the manifests of a service account with exactly the permissions that the program declares: a ClusterRole for
+ * the objects that it watches and writes, a Role for its own Leases and Secrets, and their bindings.
  */
 export function rbacOf(program: ProgramPermissions): (KubeObject | RoleManifest | BindingManifest)[] {
   const { name, namespace, namespaces } = program;
   const everywhere = [
     ...program.controllers.flatMap(permissionsOf),
     ...(program.jobs ?? []).flatMap(({ reads = [], permissions = [] }) => [
-      ...reads.map(following),
-      TELLING,
+      ...reads.map(watching),
+      RECORD_EVENTS,
       ...permissions,
     ]),
     ...webhookPermissions(program),
     ...(program.secureStatus ? TOKEN_REVIEWS : []),
     ...(program.permissions ?? []),
   ];
-  const ofCluster = everywhere.filter(({ kind }) => kind.scope === 'Cluster');
-  const inNamespaces = everywhere.filter(({ kind }) => kind.scope === 'Namespaced');
+  const clusterScoped = everywhere.filter(({ kind }) => kind.scope === 'Cluster');
+  const namespaced = everywhere.filter(({ kind }) => kind.scope === 'Namespaced');
   const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } };
-  const bound = (needs: readonly Permission[], role: string, where: readonly string[] | undefined) => {
-    const rules = rulesFor(needs);
+  const bound = (
+    permissions: readonly Permission[],
+    role: string,
+    boundIn: readonly string[] | undefined,
+  ) => {
+    const rules = rulesFor(permissions);
     if (rules.length === 0) return [];
-    const bindings = where?.map((each) => binding('RoleBinding', 'ClusterRole', role, program, each));
+    const bindings = boundIn?.map((each) => binding('RoleBinding', 'ClusterRole', role, program, each));
     return [
       roleManifest('ClusterRole', { name: role }, rules),
       ...(bindings ?? [binding('ClusterRoleBinding', 'ClusterRole', role, program)]),
@@ -95,60 +100,60 @@ export function rbacOf(program: ProgramPermissions): (KubeObject | RoleManifest 
     account,
     ...(namespaces === undefined
       ? bound(everywhere, name, undefined)
-      : [...bound(ofCluster, `${name}-cluster`, undefined), ...bound(inNamespaces, name, namespaces)]),
-    ...[...ownPermissionsOf(program)].flatMap(([where, needs]) => [
-      roleManifest('Role', { name: `${name}-own`, namespace: where }, rulesFor(needs)),
-      binding('RoleBinding', 'Role', `${name}-own`, program, where),
+      : [...bound(clusterScoped, `${name}-cluster`, undefined), ...bound(namespaced, name, namespaces)]),
+    ...[...ownPermissionsOf(program)].flatMap(([each, permissions]) => [
+      roleManifest('Role', { name: `${name}-own`, namespace: each }, rulesFor(permissions)),
+      binding('RoleBinding', 'Role', `${name}-own`, program, each),
     ]),
-    // Bound to nobody: for whoever runs Prometheus.
+    // Not bound here: the administrator binds it to the service account of Prometheus.
     ...(program.secureStatus
       ? [roleManifest('ClusterRole', { name: `${name}-metrics-reader` }, [METRICS_READER])]
       : []),
   ];
 }
 
-function following(kind: Kind): Permission {
+function watching(kind: Kind): Permission {
   return { kind, verbs: ['list', 'watch'] };
 }
 
-/** By what the runtime does for a controller, and what the controller says that it does itself. */
+/** Returns the permissions that the runtime needs on behalf of a controller, and those that the controller declares. */
 function permissionsOf(controller: ControllerPermissions): Permission[] {
   const { for: kind, owns = [], watches = [], reads = [], finalizer, permissions = [] } = controller;
-  const followed = [kind, ...owns, ...watches.map((watched) => watched.kind), ...reads];
+  const watched = [kind, ...owns, ...watches.map((each) => each.kind), ...reads];
   return [
-    ...followed.map(following),
+    ...watched.map(watching),
     ...(hasStatus(kind) ? [{ kind, verbs: ['patch'], subresource: 'status' } satisfies Permission] : []),
     ...(finalizer === undefined ? [] : [{ kind, verbs: ['patch'] } satisfies Permission]),
-    // Where the cluster asks for it: who makes an object the owner of another could thereby keep it from being deleted.
+    // The admission plugin OwnerReferencesPermissionEnforcement requires it for `blockOwnerDeletion`.
     ...(owns.length === 0
       ? []
       : [{ kind, verbs: ['update'], subresource: 'finalizers' } satisfies Permission]),
-    TELLING,
+    RECORD_EVENTS,
     ...permissions,
   ];
 }
 
 function webhookPermissions({ name, webhooks }: ProgramPermissions): Permission[] {
   if (webhooks === undefined) return [];
-  const places = placesOf(webhooks.configuration ?? name, webhooks.webhooks);
+  const places = trustTargetsOf(webhooks.configuration ?? name, webhooks.webhooks);
   return places.map(
     (place): Permission => ({ kind: place.kind, names: [place.name], verbs: ['get', 'patch'] }),
   );
 }
 
-/** What it keeps for itself, by namespace. */
+/** Returns the permissions for the program's own Leases, Secrets and events, by namespace. */
 function ownPermissionsOf(program: ProgramPermissions): ReadonlyMap<string, readonly Permission[]> {
   const { name, namespace, election, sharding, webhooks } = program;
   const byNamespace = new Map<string, Permission[]>();
-  const add = (where: string, ...needs: readonly Permission[]) => {
-    const known = byNamespace.get(where);
-    if (known === undefined) byNamespace.set(where, [...needs]);
-    else known.push(...needs);
+  const add = (target: string, ...permissions: readonly Permission[]) => {
+    const known = byNamespace.get(target);
+    if (known === undefined) byNamespace.set(target, [...permissions]);
+    else known.push(...permissions);
   };
   if (election !== undefined)
     add(
       election.namespace ?? namespace,
-      { kind: Lease, verbs: ['create'] }, // which has no name yet
+      { kind: Lease, verbs: ['create'] }, // RBAC cannot restrict create by name
       { kind: Lease, verbs: ['get', 'patch'], names: [election.name] },
     );
   if (sharding !== undefined)
@@ -162,10 +167,10 @@ function ownPermissionsOf(program: ProgramPermissions): ReadonlyMap<string, read
       { kind: Secret, verbs: ['create'] },
       { kind: Secret, verbs: ['get', 'patch'], names: [webhooks.secret ?? `${name}-webhook-certificate`] },
     );
-  // Where events about cluster-wide objects are kept.
+  // Events about cluster-scoped objects are stored in the namespace default.
   if (program.namespaces !== undefined && program.controllers.some((each) => each.for.scope === 'Cluster'))
-    add('default', TELLING);
-  for (const need of program.ownPermissions ?? []) add(namespace, need);
+    add('default', RECORD_EVENTS);
+  for (const permission of program.ownPermissions ?? []) add(namespace, permission);
   return byNamespace;
 }
 
@@ -176,7 +181,7 @@ const TOKEN_REVIEWS: readonly Permission[] = [
 
 const METRICS_READER: PathRule = { nonResourceURLs: ['/metrics'], verbs: ['get'] };
 
-const TELLING: Permission = { kind: Event, verbs: ['create', 'patch'] };
+const RECORD_EVENTS: Permission = { kind: Event, verbs: ['create', 'patch'] };
 
 function hasStatus(kind: Kind): boolean {
   return isDeclared(kind) && kind.declaration.versions.some(({ status }) => status !== undefined);
@@ -196,16 +201,16 @@ function roleManifest(
 
 function binding(
   kind: 'RoleBinding' | 'ClusterRoleBinding',
-  of: 'Role' | 'ClusterRole',
+  roleKind: 'Role' | 'ClusterRole',
   role: string,
   { name, namespace }: ProgramPermissions,
-  where?: string,
+  boundIn?: string,
 ): BindingManifest {
   return {
     apiVersion: `${RBAC}/v1`,
     kind,
-    metadata: { name: role, ...(where !== undefined && { namespace: where }) },
-    roleRef: { apiGroup: RBAC, kind: of, name: role },
+    metadata: { name: role, ...(boundIn !== undefined && { namespace: boundIn }) },
+    roleRef: { apiGroup: RBAC, kind: roleKind, name: role },
     subjects: [{ kind: 'ServiceAccount', name, namespace }],
   };
 }

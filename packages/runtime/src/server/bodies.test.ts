@@ -2,11 +2,11 @@ import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { RequestError } from './answer.ts';
 import { type Body, RequestBodies } from './bodies.ts';
+import { RequestError } from './http-response.ts';
 
-/** A request that a test sends piece by piece. */
-function sent(declared?: number) {
+/** Returns a request to which a test writes chunks. */
+function newRequest(declared?: number) {
   const stream = new PassThrough();
   const headers = declared === undefined ? {} : { 'content-length': String(declared) };
   return Object.assign(stream, { headers }) as unknown as IncomingMessage & PassThrough;
@@ -21,12 +21,12 @@ async function outcome(read: Promise<Body>): Promise<number | Body> {
   }
 }
 
-/** Lets the stream deliver what was written. */
+/** Waits until the stream has delivered the written chunks. */
 const delivered = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('a body is read as text and counts until it is disposed of', async () => {
+test('a body is read as text and counts until it is disposed', async () => {
   const bodies = new RequestBodies(100);
-  const request = sent();
+  const request = newRequest();
   const read = bodies.read(request, { maxBytes: 10 });
   request.write('grü');
   await delivered();
@@ -40,11 +40,11 @@ test('a body is read as text and counts until it is disposed of', async () => {
   expect(bodies.heldBytes).toBe(0);
 });
 
-describe('a body holds nothing any more', () => {
-  test('when it is larger than declared or allowed', async () => {
+describe('a body releases its memory', () => {
+  test('when it exceeds the limit by its Content-Length or its content', async () => {
     const bodies = new RequestBodies(100);
-    expect(await outcome(bodies.read(sent(11), { maxBytes: 10 }))).toBe(413);
-    const request = sent();
+    expect(await outcome(bodies.read(newRequest(11), { maxBytes: 10 }))).toBe(413);
+    const request = newRequest();
     const read = outcome(bodies.read(request, { maxBytes: 10 }));
     request.write('12345');
     request.write('67890a');
@@ -52,33 +52,33 @@ describe('a body holds nothing any more', () => {
     expect(bodies.heldBytes).toBe(0);
   });
 
-  test('when the client goes away or time is up', async () => {
+  test('when the client disconnects or the signal aborts', async () => {
     const bodies = new RequestBodies(100);
-    const [gone, late] = [sent(), sent()];
+    const [disconnected, aborted] = [newRequest(), newRequest()];
     const stop = new AbortController();
     const reads = [
-      outcome(bodies.read(gone, { maxBytes: 10 })),
-      outcome(bodies.read(late, { maxBytes: 10, signal: stop.signal })),
+      outcome(bodies.read(disconnected, { maxBytes: 10 })),
+      outcome(bodies.read(aborted, { maxBytes: 10, signal: stop.signal })),
     ];
-    gone.write('123');
-    late.write('123');
+    disconnected.write('123');
+    aborted.write('123');
     await delivered();
     expect(bodies.heldBytes).toBe(6);
-    gone.destroy(new Error('ECONNRESET'));
+    disconnected.destroy(new Error('ECONNRESET'));
     stop.abort(new RequestError(408, 'late'));
     expect(await Promise.all(reads)).toEqual([400, 408]);
     expect(bodies.heldBytes).toBe(0);
   });
 });
 
-test('when there is no room, the largest body that is still arriving goes, and small ones get through', async () => {
+test('at the total limit the largest incoming body is dropped and small ones succeed', async () => {
   const bodies = new RequestBodies(100);
-  const large = Array.from({ length: 5 }, () => sent());
+  const large = Array.from({ length: 5 }, () => newRequest());
   const reads = large.map((request) => outcome(bodies.read(request, { maxBytes: 90 })));
   for (const [index, request] of large.entries()) request.write('x'.repeat(index === 2 ? 20 : 18));
   await delivered();
   expect(bodies.heldBytes).toBe(92);
-  const small = sent();
+  const small = newRequest();
   const read = outcome(bodies.read(small, { maxBytes: 90 }));
   small.end('y'.repeat(10));
   expect(await read).toMatchObject({ text: 'y'.repeat(10) });
@@ -86,27 +86,27 @@ test('when there is no room, the largest body that is still arriving goes, and s
   expect(bodies.heldBytes).toBe(82);
 });
 
-test('a body that has arrived completely is never dropped', async () => {
+test('a completely received body is never dropped', async () => {
   const bodies = new RequestBodies(100);
-  const whole = sent();
+  const whole = newRequest();
   const read = bodies.read(whole, { maxBytes: 100 });
   whole.end('x'.repeat(100));
   using body = await read;
-  const other = sent();
+  const other = newRequest();
   const rejected = outcome(bodies.read(other, { maxBytes: 100 }));
   other.write('y');
   expect(await rejected).toBe(503);
   expect(body.text).toHaveLength(100);
 });
 
-test('whatever arrives in whatever order, no more than the limit is held', async () => {
+test('the total limit holds for any order of chunks', async () => {
   const step = fc.record({ request: fc.nat(7), bytes: fc.integer({ min: 1, max: 60 }), end: fc.boolean() });
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
       const bodies = new RequestBodies(100);
       const kept: Body[] = [];
       const requests = Array.from({ length: 8 }, () => {
-        const request = sent();
+        const request = newRequest();
         const read = outcome(bodies.read(request, { maxBytes: 80 })).then((result) => {
           if (typeof result === 'object') kept.push(result);
         });

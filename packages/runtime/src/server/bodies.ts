@@ -1,38 +1,37 @@
 import type { IncomingMessage } from 'node:http';
-import { RequestError } from './answer.ts';
+import { RequestError } from './http-response.ts';
 
 export interface ReadOptions {
   /** Maximum size of this body in bytes; a larger one is rejected with 413. */
   readonly maxBytes: number;
-  /** Ends the read: the promise rejects with the signal's reason. */
+  /** Aborts the read: the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The body of a request. It counts against the server's limit until it is disposed of. */
+/** Body of a request. It counts against the server's limit until it is disposed. */
 export interface Body extends Disposable {
   readonly text: string;
 }
 
-/** A body that is still arriving. */
-interface Arriving {
+/** Body that is still being received. */
+interface IncomingBody {
   readonly size: number;
-  /** Drops what has arrived, at once, and rejects the read. */
+  /** Drops the received bytes immediately and rejects the read. */
   fail(error: unknown): void;
 }
 
 /**
- * Reads request bodies and limits the memory that all of them hold together.
+ * Reads request bodies and limits their total memory.
  *
- * Guarantees: `heldBytes` never exceeds the limit, however many clients send however much. When it would, the largest
- * body that is still arriving is rejected with 503: a client that sends a lot does not keep small requests out. A body
- * that has arrived completely is never dropped.
+ * Guarantees: `heldBytes` never exceeds the limit. When it would, the largest body that is still being received is
+ * rejected with 503, so that large requests do not block small ones. A completely received body is never dropped.
  */
 export class RequestBodies {
   readonly #maxTotalBytes: number;
-  readonly #arriving = new Set<Arriving>();
+  readonly #incoming = new Set<IncomingBody>();
   #heldBytes = 0;
 
-  /** @param maxTotalBytes of all bodies that are arriving or being worked on */
+  /** @param maxTotalBytes limit for all bodies that are being received or processed */
   constructor(maxTotalBytes: number) {
     this.#maxTotalBytes = maxTotalBytes;
   }
@@ -41,7 +40,7 @@ export class RequestBodies {
     return this.#heldBytes;
   }
 
-  /** @throws RequestError when it is too large, there is no memory for it, or it does not arrive completely */
+  /** Reads the body of a request. @throws RequestError if it is too large, exceeds the total limit, or is incomplete */
   read(request: IncomingMessage, { maxBytes, signal }: ReadOptions): Promise<Body> {
     return new Promise((resolve, reject) => {
       const declared = Number(request.headers['content-length'] ?? 0);
@@ -53,12 +52,12 @@ export class RequestBodies {
         size = 0;
       };
       const stop = () => {
-        this.#arriving.delete(body);
+        this.#incoming.delete(body);
         signal?.removeEventListener('abort', onAbort);
-        // Paused, not destroyed: destroying would end the connection before the answer is on it.
+        // Pause instead of destroy: destroying would close the connection before the response is sent.
         request.off('data', onData).off('end', onEnd).off('close', onClose).pause();
       };
-      const body: Arriving = {
+      const body: IncomingBody = {
         get size() {
           return size;
         },
@@ -72,7 +71,7 @@ export class RequestBodies {
       const onData = (chunk: Buffer) => {
         if (size + chunk.length > maxBytes) return body.fail(tooLarge(maxBytes));
         this.#makeRoom(chunk.length, body);
-        if (!this.#arriving.has(body)) return;
+        if (!this.#incoming.has(body)) return;
         chunks.push(chunk);
         size += chunk.length;
         this.#heldBytes += chunk.length;
@@ -82,24 +81,24 @@ export class RequestBodies {
         resolve({ text: Buffer.concat(chunks).toString(), [Symbol.dispose]: release });
       };
       const onAbort = () => body.fail(signal?.reason);
-      const onClose = () => body.fail(new RequestError(400, 'the request did not arrive completely\n'));
-      this.#arriving.add(body);
+      const onClose = () => body.fail(new RequestError(400, 'the request body is incomplete\n'));
+      this.#incoming.add(body);
       signal?.addEventListener('abort', onAbort, { once: true });
       request.on('data', onData).on('end', onEnd).on('close', onClose);
       request.on('error', () => undefined); // `close` follows
     });
   }
 
-  /** Drops the largest bodies that are arriving until there is room for this chunk of one of them. */
-  #makeRoom(bytes: number, of: Arriving): void {
-    while (this.#heldBytes + bytes > this.#maxTotalBytes && this.#arriving.size > 0) {
-      const sizeOf = (body: Arriving) => body.size + (body === of ? bytes : 0);
-      const [largest] = [...this.#arriving].sort((a, b) => sizeOf(b) - sizeOf(a));
-      largest?.fail(new RequestError(503, 'the server holds too many large requests; try again\n'));
+  /** Drops the largest incoming bodies until a chunk of `bytes` bytes fits. @param receiver body that the chunk belongs to */
+  #makeRoom(bytes: number, receiver: IncomingBody): void {
+    while (this.#heldBytes + bytes > this.#maxTotalBytes && this.#incoming.size > 0) {
+      const sizeOf = (body: IncomingBody) => body.size + (body === receiver ? bytes : 0);
+      const [largest] = [...this.#incoming].sort((a, b) => sizeOf(b) - sizeOf(a));
+      largest?.fail(new RequestError(503, 'too many large requests at the same time; try again\n'));
     }
   }
 }
 
 function tooLarge(maxBytes: number): RequestError {
-  return new RequestError(413, `more than ${maxBytes} bytes are not taken here\n`);
+  return new RequestError(413, `the request body exceeds ${maxBytes} bytes\n`);
 }

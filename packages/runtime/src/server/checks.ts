@@ -1,6 +1,6 @@
 import { type Clock, type Logger, messageOf } from '@vmwright/core';
 
-/** Returns, or resolves, when all is well, if it likes with a remark for who asks verbosely; throws what is not. */
+/** Health check. It passes unless it throws; a returned remark is shown in verbose reports. */
 export type Check = () => Remark | Promise<Remark>;
 
 export type Remark = string | undefined | void;
@@ -15,16 +15,16 @@ export interface Report {
   readonly text: string;
 }
 
-/** A check that takes longer has failed: a probe does not wait for it either. */
-const LONGEST_MS = 5_000;
+/** Timeout of a check, after which it counts as failed. */
+const TIMEOUT_MS = 5_000;
 
-/** Named checks, and their report as Kubernetes' own components write it. */
+/** Named health checks, reported in the format of Kubernetes components. */
 export class Checks {
   readonly #name: string;
   readonly #options: ChecksOptions;
   readonly #checks = new Map<string, Check>();
 
-  /** @param name under which they are asked: `healthz`, `readyz` */
+  /** @param name endpoint of the checks: `healthz` or `readyz` */
   constructor(name: string, options: ChecksOptions) {
     this.#name = name;
     this.#options = options;
@@ -39,15 +39,15 @@ export class Checks {
   }
 
   /**
-   * All of them but those excluded: `ok`, or a line each if something has failed or `verbose` is wanted. The reason of
-   * a failure goes to the log and not into the answer, which anybody may ask for.
+   * Runs all checks except the excluded ones. The report is `ok`, or one line per check if one failed or `verbose` is set.
+   * The reason of a failure is logged but not reported, because the endpoint needs no authentication.
    */
   async report(excluded: ReadonlySet<string>, verbose: boolean): Promise<Report> {
     const all = [...this.#all()].sort(([a], [b]) => (a < b ? -1 : 1));
     const lines = await Promise.all(
       all.map(async ([name, check]) => {
         if (excluded.has(name)) return { line: `[+]${name} excluded: ok`, passed: true };
-        const { passed, remark } = await this.#ask(name, check);
+        const { passed, remark } = await this.#run(name, check);
         const ok = remark === undefined ? 'ok' : `ok: ${remark}`;
         return { line: passed ? `[+]${name} ${ok}` : `[-]${name} failed: reason withheld`, passed };
       }),
@@ -64,24 +64,24 @@ export class Checks {
     return { healthy, text: `${text.join('\n')}\n` };
   }
 
-  /** One of them alone. */
+  /** Runs a single check. */
   async reportOne(name: string): Promise<Report> {
     const check = this.#all().get(name);
-    const healthy = check !== undefined && (await this.#ask(name, check)).passed;
+    const healthy = check !== undefined && (await this.#run(name, check)).passed;
     return { healthy, text: healthy ? 'ok' : `${name} failed: reason withheld\n` };
   }
 
-  /** Without any, that we answer is what there is to know. */
+  /** Returns the added checks or, if there are none, a check that always passes. */
   #all(): ReadonlyMap<string, Check> {
     return this.#checks.size > 0 ? this.#checks : PING;
   }
 
-  async #ask(name: string, check: Check): Promise<{ passed: boolean; remark?: string | undefined }> {
+  async #run(name: string, check: Check): Promise<{ passed: boolean; remark?: string | undefined }> {
     const { clock, logger } = this.#options;
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = clock.after(LONGEST_MS, () => reject(new Error(`no result within ${LONGEST_MS / 1000} s`)));
+    const { promise: timeout, reject } = Promise.withResolvers<never>();
+    const timer = clock.after(TIMEOUT_MS, () => reject(new Error(`no result within ${TIMEOUT_MS / 1000} s`)));
     try {
-      const remark = await Promise.race([late, (async () => check())()]);
+      const remark = await Promise.race([timeout, (async () => check())()]);
       return { passed: true, remark: remark ?? undefined };
     } catch (error) {
       logger.info({ check: name, reason: messageOf(error) }, `${this.#name} check failed`);

@@ -4,21 +4,21 @@ import { connect, type Socket } from 'node:net';
 import { collectingLogger } from '@vmwright/core';
 import { expect, test } from 'vitest';
 import { VirtualClock } from '../../test/virtual-clock.ts';
-import { answering, Listener } from './listener.ts';
+import { Listener, requestListener } from './listener.ts';
 
 const MAX_CONNECTIONS = 3;
 
-/** A server that answers when it is told to. */
+/** Starts a server that answers `/slow` when `released` resolves, and other paths immediately. */
 async function start(timeouts: object = {}) {
   const { logger } = collectingLogger();
-  const go = Promise.withResolvers<void>();
-  const answer = async (url = '') => {
-    if (url === '/slow') await go.promise;
+  const released = Promise.withResolvers<void>();
+  const respond = async (url = '') => {
+    if (url === '/slow') await released.promise;
     return { status: 200, text: 'ok' };
   };
   const server = createServer(
     timeouts,
-    answering(logger, ({ url }) => answer(url)),
+    requestListener(logger, ({ url }) => respond(url)),
   );
   const options = { logger, serves: 'x', port: 0, host: '127.0.0.1', maxConnections: MAX_CONNECTIONS };
   const listener = new Listener(server, { clock: new VirtualClock(), ...options });
@@ -35,7 +35,7 @@ async function start(timeouts: object = {}) {
     return socket;
   };
   return {
-    ...{ server, go, dial },
+    ...{ server, released, dial },
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy();
       await listener.close();
@@ -45,56 +45,56 @@ async function start(timeouts: object = {}) {
 
 const head = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nhost: x\r\n${more}\r\n`;
 
-async function answerOver(socket: Socket, path = '/'): Promise<string> {
+async function statusLineOver(socket: Socket, path = '/'): Promise<string> {
   socket.write(head(path));
   const [data] = await once(socket, 'data');
   return String(data).split('\r\n')[0] ?? '';
 }
 
-test('one connection too many closes the one that has been without a request for the longest', async () => {
+test('a connection over the limit closes the least recently used connection without a request', async () => {
   await using env = await start();
   const used = await env.dial();
   const silent = await env.dial();
   const other = await env.dial();
-  expect(await answerOver(used)).toBe('HTTP/1.1 200 OK');
+  expect(await statusLineOver(used)).toBe('HTTP/1.1 200 OK');
   const closed = once(silent.resume(), 'close');
   const late = await env.dial();
   await closed;
-  for (const socket of [late, used, other]) expect(await answerOver(socket)).toBe('HTTP/1.1 200 OK');
+  for (const socket of [late, used, other]) expect(await statusLineOver(socket)).toBe('HTTP/1.1 200 OK');
 });
 
-test('connections with half-sent requests give way; those that wait for an answer do not', async () => {
+test('connections with incomplete requests are closed at the limit; those with a pending response are not', async () => {
   await using env = await start();
-  const asked = once(env.server, 'request');
+  const requested = once(env.server, 'request');
   const waiting = await env.dial(head('/slow'));
-  await asked;
-  const halves = once(env.server, 'request');
+  await requested;
+  const incomplete = once(env.server, 'request');
   const half = await env.dial(
     'POST /slow HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\nthe beginning',
   );
-  await halves;
+  await incomplete;
   await env.dial();
   const closed = once(half.resume(), 'close');
   const late = await env.dial();
   await closed;
-  expect(await answerOver(late)).toBe('HTTP/1.1 200 OK');
+  expect(await statusLineOver(late)).toBe('HTTP/1.1 200 OK');
   const answered = once(waiting, 'data');
-  env.go.resolve();
+  env.released.resolve();
   expect(String((await answered)[0])).toContain('200 OK');
 });
 
-test('when all connections wait for an answer, a new one is closed', async () => {
+test('when all connections have a pending response, a new connection is closed', async () => {
   await using env = await start();
   for (let count = 0; count < MAX_CONNECTIONS; count += 1) {
-    const asked = once(env.server, 'request');
+    const requested = once(env.server, 'request');
     await env.dial(head('/slow'));
-    await asked;
+    await requested;
   }
   const extra = await env.dial();
   await once(extra.resume(), 'close');
 });
 
-test('a request whose head does not come to its end is answered 408', async () => {
+test('a request with incomplete headers is answered with 408', async () => {
   await using env = await start({ headersTimeout: 1, requestTimeout: 1, connectionsCheckingInterval: 1 });
   const slow = await env.dial('GET / HTTP/1.1\r\nhost: x\r\n');
   expect((await slow.toArray()).join('')).toContain('408 Request Timeout');

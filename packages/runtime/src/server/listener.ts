@@ -3,9 +3,9 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { type Clock, type Logger, messageOf } from '@vmwright/core';
-import { type Answer, RequestError, send } from './answer.ts';
+import { type HttpResponse, RequestError, send } from './http-response.ts';
 
-/** Something about the server itself: its port is taken. */
+/** Thrown when a server cannot listen, for example because its port is in use. */
 export class ServerError extends Error {
   readonly code = 'SERVER';
 
@@ -18,51 +18,51 @@ export class ServerError extends Error {
 export interface ListenerOptions {
   readonly clock: Pick<Clock, 'after'>;
   readonly logger: Logger;
-  /** What it is for, in the sentence about a port that is taken: `metrics and health`. */
+  /** Purpose of the server, for the error when its port is in use: `metrics and health`. */
   readonly serves: string;
-  /** 0 for any that is free. */
+  /** Port to listen on; 0 selects a free one. */
   readonly port: number;
-  /** @default all addresses of this machine */
+  /** Address to listen on. @default all addresses */
   readonly host?: string | undefined;
-  /** How long `close` waits for answers under way. @default 5_000 */
+  /** Time that `close` waits for pending responses, in milliseconds. @default 5_000 */
   readonly graceMs?: number | undefined;
   /**
-   * Maximum number of connections. One more closes the connection that has been without a complete request for the
-   * longest; if there is none, the new one is closed.
+   * Maximum number of connections. A further one replaces the least recently used connection without a complete request;
+   * if there is none, the new connection is closed.
    */
   readonly maxConnections: number;
 }
 
 /**
- * How long clients may take, for `createServer`. Node checks them itself, on real time; a request that takes longer is
- * answered 408 and its connection closed.
+ * Client timeouts, for `createServer`. Node enforces them in real time: it answers a slower request with 408 and closes
+ * the connection.
  */
 export const SERVER_TIMEOUTS = {
-  /** For the head of a request, counted from its first byte or from the connection. */
+  /** For the headers of a request, from its first byte or from the start of the connection. */
   headersTimeout: 10_000,
-  /** For the head and the body. */
+  /** For the whole request. */
   requestTimeout: 20_000,
   connectionsCheckingInterval: 2_000,
 } as const;
 
-/** For the TLS handshake, beside `SERVER_TIMEOUTS`. */
+/** Timeout of the TLS handshake, in addition to `SERVER_TIMEOUTS`. */
 export const HANDSHAKE_TIMEOUT_MS = 10_000;
 
-/** For a request to come over a connection that was just made when the server closes. */
+/** When the server closes, connections without a request so far are kept open for this time. */
 const UNUSED_MS = 500;
 
 /**
- * An HTTP or HTTPS server from its first to its last request.
+ * Manages the connections of an HTTP or HTTPS server.
  *
- * Guarantees: no request ends the process; there are at most `maxConnections`, and clients that open connections without
- * sending requests do not keep others out; `close` lets answers under way end.
+ * Guarantees: there are at most `maxConnections` connections, and clients that open connections without sending requests
+ * cannot block others; `close` waits for pending responses.
  */
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #server: Server;
-  /** Connections over which no request has come yet; Node does not count them as idle. */
+  /** Connections without a request so far, which Node does not count as idle. */
   readonly #unused = new Set<Socket>();
-  /** All connections, also those still in their TLS handshake; the one used longest ago comes first. */
+  /** All connections, including those in the TLS handshake, in least recently used order. */
   readonly #connections = new Map<string, Connection>();
   #closing: Promise<void> | undefined;
 
@@ -85,8 +85,8 @@ export class Listener {
     });
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       this.#unused.delete(request.socket);
-      this.#used(request, response);
-      // Its connection is idle from then on, and would hold up the end for as long as idle ones are kept.
+      this.#touch(request, response);
+      // The connection becomes idle and would delay `close` until its keep-alive timeout.
       response.once('close', () => this.#closing && server.closeIdleConnections());
     });
   }
@@ -97,8 +97,8 @@ export class Listener {
     try {
       await once(this.#server, 'listening');
     } catch (error) {
-      const where = `${host ?? '*'}:${port}`;
-      throw new ServerError(`cannot serve ${serves} on ${where}: ${messageOf(error)}`, { cause: error });
+      const address = `${host ?? '*'}:${port}`;
+      throw new ServerError(`cannot serve ${serves} on ${address}: ${messageOf(error)}`, { cause: error });
     }
   }
 
@@ -108,12 +108,12 @@ export class Listener {
     return address.port;
   }
 
-  /** Takes no more requests; resolves when those there are have been answered, or have had their time. */
+  /** Accepts no new connections. Resolves when all requests are answered or `graceMs` has passed. */
   close(): Promise<void> {
     this.#closing ??= new Promise((resolve) => {
       const { clock, graceMs = 5_000 } = this.#options;
       const timers = [
-        // Clients open some in advance, and may never use them.
+        // Clients open connections in advance and may never use them.
         clock.after(UNUSED_MS, () => this.#unused.forEach((socket) => void socket.destroy())),
         clock.after(graceMs, () => this.#connections.forEach(({ socket }) => void socket.destroy())),
       ];
@@ -128,7 +128,7 @@ export class Listener {
   #makeRoom({ socket }: Connection): void {
     if (this.#connections.size < this.#options.maxConnections) return;
     for (const [id, { socket: other, request }] of this.#connections) {
-      // Half-sent requests do not protect a connection: sending them costs a client nothing.
+      // An incomplete request does not protect a connection, because it costs the client nothing.
       if (request?.complete) continue;
       this.#connections.delete(id);
       other.destroy();
@@ -137,7 +137,8 @@ export class Listener {
     socket.destroy();
   }
 
-  #used(request: IncomingMessage, response: ServerResponse): void {
+  /** Marks the connection as most recently used, and as busy until the response is sent. */
+  #touch(request: IncomingMessage, response: ServerResponse): void {
     const id = idOf(request.socket);
     const connection = this.#connections.get(id);
     if (connection === undefined) return;
@@ -152,22 +153,22 @@ export class Listener {
 
 interface Connection {
   readonly socket: Socket;
-  /** The one that is being received or answered. */
+  /** Request that is being received or answered. */
   request: IncomingMessage | undefined;
 }
 
-/** The same for a connection and for the TLS connection over it. */
+/** Identifies a connection; a TCP socket and the TLS socket over it have the same id. */
 function idOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** Sends what is answered; a request that makes no sense gets its sentence, and a failure of ours 500. */
-export function answering(logger: Logger, answer: (request: IncomingMessage) => Promise<Answer>) {
+/** Returns a request listener that sends the handler's response. A RequestError becomes its status, other errors 500. */
+export function requestListener(logger: Logger, handle: (request: IncomingMessage) => Promise<HttpResponse>) {
   return (request: IncomingMessage, response: ServerResponse): void => {
-    // A client that leaves early is no error of ours.
+    // Ignore clients that disconnect early.
     response.on('error', () => undefined);
-    answer(request).then(
-      (given) => send(response, given),
+    handle(request).then(
+      (content) => send(response, content),
       (error) => {
         if (error instanceof RequestError) {
           send(response, {
@@ -177,18 +178,18 @@ export function answering(logger: Logger, answer: (request: IncomingMessage) => 
           });
           return;
         }
-        logger.error({ path: request.url, error }, 'could not answer a request');
+        logger.error({ path: request.url, error }, 'Request failed');
         send(response, { status: 500, text: 'internal error; see the log\n' });
       },
     );
   };
 }
 
-/** What is left of a body that was not read would be taken for the next request. */
+/** The connection must close, because the unread rest of the body would be parsed as the next request. */
 const CLOSE = { connection: 'close' };
 
-export function addressOf({ url = '' }: IncomingMessage): URL {
+export function urlOf({ url = '' }: IncomingMessage): URL {
   const address = url.startsWith('/') ? `http://server${url}` : url;
-  if (!URL.canParse(address)) throw new RequestError(400, 'the address makes no sense\n');
+  if (!URL.canParse(address)) throw new RequestError(400, 'the request URL is invalid\n');
   return new URL(address);
 }

@@ -6,7 +6,7 @@ import { collectingLogger, type LogLevel, Registry } from '@vmwright/core';
 import { parseExposition } from '@vmwright/core/testing';
 import { describe, expect, test } from 'vitest';
 import { VirtualClock } from '../../test/virtual-clock.ts';
-import { RequestError } from './answer.ts';
+import { RequestError } from './http-response.ts';
 import { Listener, ServerError } from './listener.ts';
 import { isLoopback, StatusServer, type StatusServerOptions } from './server.ts';
 
@@ -17,13 +17,18 @@ async function start(options: Partial<StatusServerOptions> = {}) {
   return { server, clock, lines, [Symbol.asyncDispose]: () => server.close() };
 }
 
-interface Asked {
+interface ReceivedResponse {
   readonly status: number | undefined;
   readonly type: string | undefined;
   readonly text: string;
 }
 
-async function ask(server: StatusServer, path: string, method = 'GET', body = ''): Promise<Asked> {
+async function send(
+  server: StatusServer,
+  path: string,
+  method = 'GET',
+  body = '',
+): Promise<ReceivedResponse> {
   const sent = request({ host: '127.0.0.1', port: server.port, path, method, agent: false });
   sent.end(body);
   const [response] = await once(sent, 'response');
@@ -31,7 +36,7 @@ async function ask(server: StatusServer, path: string, method = 'GET', body = ''
   return { status: response.statusCode, type: response.headers['content-type'], text };
 }
 
-/** Sends bytes as they are, and gives all that comes back until the server closes. */
+/** Sends raw bytes and returns everything that the server sends until it closes the connection. */
 async function sendRaw(server: StatusServer, bytes: string): Promise<string> {
   const socket = connect(server.port, '127.0.0.1').setEncoding('utf8');
   socket.write(bytes);
@@ -39,66 +44,66 @@ async function sendRaw(server: StatusServer, bytes: string): Promise<string> {
 }
 
 describe('health', () => {
-  test('without checks is that there is an answer', async () => {
-    await using all = await start();
-    const { server } = all;
-    expect(await ask(server, '/healthz')).toEqual({
+  test('without checks is always ok', async () => {
+    await using env = await start();
+    const { server } = env;
+    expect(await send(server, '/healthz')).toEqual({
       status: 200,
       type: 'text/plain; charset=utf-8',
       text: 'ok',
     });
-    expect((await ask(server, '/readyz/?verbose')).text).toBe('[+]ping ok\nreadyz check passed\n');
-    expect(await ask(server, '/healthz/ping')).toMatchObject({ status: 200, text: 'ok' });
+    expect((await send(server, '/readyz/?verbose')).text).toBe('[+]ping ok\nreadyz check passed\n');
+    expect(await send(server, '/healthz/ping')).toMatchObject({ status: 200, text: 'ok' });
   });
 
-  test('is all checks by name, in order, and 500 with the list as soon as one fails', async () => {
-    await using all = await start();
-    const { server, lines } = all;
+  test('responds with 500 and all checks in order of their names if one fails', async () => {
+    await using env = await start();
+    const { server, lines } = env;
     let synced = false;
     server.ready.add('webhook', () => undefined);
     server.ready.add('caches', async () => {
       if (!synced) throw new Error('vms are not listed yet');
     });
     const text = '[-]caches failed: reason withheld\n[+]webhook ok\nreadyz check failed\n';
-    expect(await ask(server, '/readyz')).toMatchObject({ status: 500, text });
-    // The reason is for those who may read the log.
+    expect(await send(server, '/readyz')).toMatchObject({ status: 500, text });
+    // The reason appears only in the log.
     expect(lines).toMatchObject([
       { msg: 'readyz check failed', check: 'caches', reason: 'vms are not listed yet' },
     ]);
-    expect((await ask(server, '/healthz')).status).toBe(200);
+    expect((await send(server, '/healthz')).status).toBe(200);
 
     synced = true;
-    expect(await ask(server, '/readyz')).toMatchObject({ status: 200, text: 'ok' });
-    expect((await ask(server, '/readyz?verbose')).text).toBe(
+    expect(await send(server, '/readyz')).toMatchObject({ status: 200, text: 'ok' });
+    expect((await send(server, '/readyz?verbose')).text).toBe(
       '[+]caches ok\n[+]webhook ok\nreadyz check passed\n',
     );
   });
 
-  test('that has a remark is ok, and tells it to who asks verbosely', async () => {
-    await using all = await start();
-    const { server } = all;
+  test('shows the remark of a check in the verbose report', async () => {
+    await using env = await start();
+    const { server } = env;
     server.ready.add('caches', async () => 'without vms in b');
-    expect(await ask(server, '/readyz')).toMatchObject({ status: 200, text: 'ok' });
-    expect((await ask(server, '/readyz?verbose')).text).toBe(
+    expect(await send(server, '/readyz')).toMatchObject({ status: 200, text: 'ok' });
+    expect((await send(server, '/readyz?verbose')).text).toBe(
       '[+]caches ok: without vms in b\nreadyz check passed\n',
     );
-    expect(await ask(server, '/readyz/caches')).toMatchObject({ status: 200, text: 'ok' });
+    expect(await send(server, '/readyz/caches')).toMatchObject({ status: 200, text: 'ok' });
   });
 
-  test('can be asked for one check, or without some', async () => {
-    await using all = await start();
-    const { server } = all;
+  test('can be requested for one check, or with checks excluded', async () => {
+    await using env = await start();
+    const { server } = env;
     server.health.add('bad', () => {
       throw new Error('s3cret');
     });
     server.health.add('good', () => undefined);
-    expect((await ask(server, '/healthz/good')).status).toBe(200);
-    expect(await ask(server, '/healthz/bad')).toMatchObject({
+    expect((await send(server, '/healthz/good')).status).toBe(200);
+    expect(await send(server, '/healthz/bad')).toMatchObject({
       status: 500,
       text: 'bad failed: reason withheld\n',
     });
-    expect((await ask(server, '/healthz/other')).status).toBe(404);
-    expect(await ask(server, '/healthz?verbose&exclude=bad&exclude=gone')).toMatchObject({
+    expect((await send(server, '/healthz/other')).status).toBe(404);
+    expect(await send(server, '/healthz?verbose&exclude=bad&exclude=gone')).toMatchObject({
       status: 200,
       text:
         '[+]bad excluded: ok\n[+]good ok\n' +
@@ -106,90 +111,90 @@ describe('health', () => {
     });
   });
 
-  test('does not wait for a check that hangs', async () => {
-    await using all = await start();
-    const { server, clock, lines } = all;
-    const begun = Promise.withResolvers<void>();
+  test('fails a check that exceeds its timeout', async () => {
+    await using env = await start();
+    const { server, clock, lines } = env;
+    const started = Promise.withResolvers<void>();
     server.health.add('hangs', () => {
-      begun.resolve();
+      started.resolve();
       return new Promise(() => undefined);
     });
-    const asked = ask(server, '/healthz');
-    await begun.promise;
+    const pending = send(server, '/healthz');
+    await started.promise;
     clock.advance(5_000);
-    expect((await asked).status).toBe(500);
+    expect((await pending).status).toBe(500);
     expect(lines[0]?.reason).toBe('no result within 5 s');
   });
 });
 
 describe('metrics', () => {
-  test('are served as Prometheus reads them', async () => {
+  test('are served in the Prometheus text format', async () => {
     const metrics = new Registry();
     metrics.counter({ name: 'x_total', help: 'x' });
-    await using all = await start({ metrics });
-    const { text, type, status } = await ask(all.server, '/metrics');
+    await using env = await start({ metrics });
+    const { text, type, status } = await send(env.server, '/metrics');
     expect([status, type]).toEqual([200, Registry.contentType]);
     expect(parseExposition(text).has('x_total')).toBe(true);
-    expect(await ask(all.server, '/metrics', 'HEAD')).toMatchObject({ status: 200, text: '' });
+    expect(await send(env.server, '/metrics', 'HEAD')).toMatchObject({ status: 200, text: '' });
   });
 
-  test('that cannot be had answer 500 without the reason, and the next request is served', async () => {
+  test('that throw respond with 500 without the reason, and the next request succeeds', async () => {
     const metrics = {
       text: () => {
         throw new Error('s3cret');
       },
     };
-    await using all = await start({ metrics });
-    const { server, lines } = all;
-    expect(await ask(server, '/metrics')).toMatchObject({
+    await using env = await start({ metrics });
+    const { server, lines } = env;
+    expect(await send(server, '/metrics')).toMatchObject({
       status: 500,
       text: 'internal error; see the log\n',
     });
     expect(lines[0]).toMatchObject({ level: 'error', path: '/metrics', error: { message: 's3cret' } });
-    expect((await ask(server, '/healthz')).status).toBe(200);
+    expect((await send(server, '/healthz')).status).toBe(200);
   });
 });
 
 describe('the log level', () => {
-  test('is shown and set', async () => {
+  test('can be read and set', async () => {
     const { logger, lines } = collectingLogger('info');
     const child = logger.child({ controller: 'vm' });
-    await using all = await start({ logLevel: logger });
-    const { server } = all;
-    expect(await ask(server, '/debug/loglevel')).toMatchObject({ status: 200, text: 'info\n' });
-    child.debug({}, 'unheard');
-    expect(await ask(server, '/debug/loglevel', 'PUT', 'debug\n')).toMatchObject({
+    await using env = await start({ logLevel: logger });
+    const { server } = env;
+    expect(await send(server, '/debug/loglevel')).toMatchObject({ status: 200, text: 'info\n' });
+    child.debug({}, 'dropped');
+    expect(await send(server, '/debug/loglevel', 'PUT', 'debug\n')).toMatchObject({
       status: 200,
       text: 'debug\n',
     });
-    child.debug({}, 'heard');
-    expect(lines.map(({ msg }) => msg)).toEqual(['heard']);
+    child.debug({}, 'logged');
+    expect(lines.map(({ msg }) => msg)).toEqual(['logged']);
   });
 
-  test('stays as it is when the new one makes no sense', async () => {
+  test('is unchanged by an invalid value', async () => {
     const { logger } = collectingLogger('warn');
-    await using all = await start({ logLevel: logger });
-    const put = (body: string) => ask(all.server, '/debug/loglevel', 'PUT', body);
+    await using env = await start({ logLevel: logger });
+    const put = (body: string) => send(env.server, '/debug/loglevel', 'PUT', body);
     expect(await put('loud')).toMatchObject({
       status: 400,
       text: 'the level must be one of debug, info, warn, error\n',
     });
     expect((await put('')).status).toBe(400);
     expect((await put('debug'.repeat(20))).status).toBe(413);
-    expect((await ask(all.server, '/debug/loglevel', 'POST', 'debug')).status).toBe(405);
+    expect((await send(env.server, '/debug/loglevel', 'POST', 'debug')).status).toBe(405);
     expect(logger.level).toBe('warn');
   });
 
-  test('is not there unless wanted', async () => {
-    await using all = await start();
-    expect((await ask(all.server, '/debug/loglevel')).status).toBe(404);
-    expect((await ask(all.server, '/debug/loglevel', 'PUT', 'debug')).status).toBe(404);
+  test('is not served by default', async () => {
+    await using env = await start();
+    expect((await send(env.server, '/debug/loglevel')).status).toBe(404);
+    expect((await send(env.server, '/debug/loglevel', 'PUT', 'debug')).status).toBe(404);
   });
 });
 
-test('requests that make no sense are answered or dropped, and the server serves on', async () => {
-  await using all = await start({ metrics: new Registry() });
-  const { server } = all;
+test('invalid requests get an error response, and the server continues', async () => {
+  await using env = await start({ metrics: new Registry() });
+  const { server } = env;
   for (const path of [
     '/',
     '/nothing',
@@ -199,9 +204,9 @@ test('requests that make no sense are answered or dropped, and the server serves
     '/toString/x',
     '/healthz/%zz',
   ])
-    expect((await ask(server, path)).status, path).toBe(404);
+    expect((await send(server, path)).status, path).toBe(404);
   for (const path of ['/metrics', '/healthz', '/readyz/ping'])
-    expect((await ask(server, path, 'POST', 'x')).status, path).toBe(405);
+    expect((await send(server, path, 'POST', 'x')).status, path).toBe(405);
   expect(await sendRaw(server, 'GET //[ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).toMatch(
     /^HTTP\/1.1 40[04]/,
   );
@@ -212,50 +217,50 @@ test('requests that make no sense are answered or dropped, and the server serves
   expect(
     await sendRaw(server, `GET /${'x'.repeat(100_000)} HTTP/1.1\r\n\r\n`).catch(() => 'HTTP/1.1 431'),
   ).toMatch(/^HTTP\/1.1 4/);
-  const leaver = connect(server.port, '127.0.0.1');
-  leaver.write('PUT /debug/loglevel HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc');
-  leaver.destroy();
-  await once(leaver, 'close');
-  expect((await ask(server, '/healthz')).status).toBe(200);
+  const disconnecting = connect(server.port, '127.0.0.1');
+  disconnecting.write('PUT /debug/loglevel HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc');
+  disconnecting.destroy();
+  await once(disconnecting, 'close');
+  expect((await send(server, '/healthz')).status).toBe(200);
 });
 
 describe('closing', () => {
-  test('lets an answer under way end, and takes no more', async () => {
-    await using all = await start();
-    const { server } = all;
-    const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  test('waits for a pending response and accepts no new connections', async () => {
+    await using env = await start();
+    const { server } = env;
+    const [started, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     server.health.add('slow', () => {
-      begun.resolve();
-      return go.promise;
+      started.resolve();
+      return released.promise;
     });
     const { port } = server;
-    const asked = ask(server, '/healthz');
-    await begun.promise;
+    const pending = send(server, '/healthz');
+    await started.promise;
     const closed = server.close();
     const refused = connect(port, '127.0.0.1');
     await expect(once(refused, 'connect')).rejects.toThrow('ECONNREFUSED');
-    go.resolve();
-    expect((await asked).text).toBe('ok');
+    released.resolve();
+    expect((await pending).text).toBe('ok');
     await closed;
   });
 
-  test('does not wait longer than its time', async () => {
-    await using all = await start({ graceMs: 1_000 });
-    const { server, clock } = all;
-    const begun = Promise.withResolvers<void>();
+  test('does not wait longer than the grace period', async () => {
+    await using env = await start({ graceMs: 1_000 });
+    const { server, clock } = env;
+    const started = Promise.withResolvers<void>();
     server.health.add('hangs', () => {
-      begun.resolve();
+      started.resolve();
       return new Promise(() => undefined);
     });
-    const asked = expect(ask(server, '/healthz')).rejects.toThrow();
-    await begun.promise;
+    const failed = expect(send(server, '/healthz')).rejects.toThrow();
+    await started.promise;
     const closed = server.close();
     clock.advance(1_000);
     await closed;
-    await asked;
+    await failed;
   });
 
-  test('does not wait for one that never came to speaking TLS', async () => {
+  test('does not wait longer than the grace period for a TLS handshake', async () => {
     const clock = new VirtualClock();
     const { logger } = collectingLogger();
     const listener = new Listener(createTlsServer(), {
@@ -271,9 +276,9 @@ describe('closing', () => {
     silent.destroy();
   });
 
-  test('twice is closing once; an idle connection does not hold it up', async () => {
-    await using all = await start();
-    const { server } = all;
+  test('is idempotent and does not wait for idle connections', async () => {
+    await using env = await start();
+    const { server } = env;
     const idle = connect(server.port, '127.0.0.1');
     await once(idle, 'connect');
     idle.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -284,49 +289,49 @@ describe('closing', () => {
   });
 });
 
-describe('on an address that others reach', () => {
+describe('on a non-loopback address', () => {
   const everything = () => {
     const metrics = new Registry();
     metrics.counter({ name: 'x_total', help: 'x' });
     return { host: '0.0.0.0', metrics, logLevel: { level: 'info' } as LogLevel };
   };
 
-  test('health is open; metrics and the log level are not', async () => {
+  test('health needs no authorization; metrics and the log level are forbidden', async () => {
     const options = everything();
-    await using all = await start(options);
-    expect((await ask(all.server, '/healthz')).status).toBe(200);
-    expect((await ask(all.server, '/readyz?verbose')).status).toBe(200);
-    expect(await ask(all.server, '/metrics')).toMatchObject({
+    await using env = await start(options);
+    expect((await send(env.server, '/healthz')).status).toBe(200);
+    expect((await send(env.server, '/readyz?verbose')).status).toBe(200);
+    expect(await send(env.server, '/metrics')).toMatchObject({
       status: 403,
       text: '/metrics is not open on this port\n',
     });
-    expect((await ask(all.server, '/debug/loglevel', 'PUT', 'debug')).status).toBe(403);
-    expect((await ask(all.server, '/debug/loglevel')).status).toBe(403);
+    expect((await send(env.server, '/debug/loglevel', 'PUT', 'debug')).status).toBe(403);
+    expect((await send(env.server, '/debug/loglevel')).status).toBe(403);
     expect(options.logLevel.level).toBe('info');
   });
 
-  test('metrics can be opened, and the log level stays closed', async () => {
-    await using all = await start({ ...everything(), openMetrics: true });
-    expect((await ask(all.server, '/metrics')).status).toBe(200);
-    expect((await ask(all.server, '/debug/loglevel', 'PUT', 'debug')).status).toBe(403);
+  test('openMetrics opens the metrics but not the log level', async () => {
+    await using env = await start({ ...everything(), openMetrics: true });
+    expect((await send(env.server, '/metrics')).status).toBe(200);
+    expect((await send(env.server, '/debug/loglevel', 'PUT', 'debug')).status).toBe(403);
   });
 
-  test('who is authorized reads the metrics and sets the level', async () => {
+  test('the authorize callback decides about metrics and log level', async () => {
     const options = everything();
     const authorize = async ({ method }: IncomingMessage, path: string) => {
       if (method === 'PUT')
         throw new RequestError(401, `no token for ${path}\n`, { 'www-authenticate': 'Bearer' });
     };
-    await using all = await start({ ...options, authorize });
-    expect((await ask(all.server, '/metrics')).status).toBe(200);
-    expect(await ask(all.server, '/debug/loglevel', 'PUT', 'debug')).toMatchObject({
+    await using env = await start({ ...options, authorize });
+    expect((await send(env.server, '/metrics')).status).toBe(200);
+    expect(await send(env.server, '/debug/loglevel', 'PUT', 'debug')).toMatchObject({
       status: 401,
       text: 'no token for /debug/loglevel\n',
     });
-    expect(await sendRaw(all.server, 'PUT /debug/loglevel HTTP/1.1\r\nhost: x\r\n\r\n')).toContain(
+    expect(await sendRaw(env.server, 'PUT /debug/loglevel HTTP/1.1\r\nhost: x\r\n\r\n')).toContain(
       'www-authenticate: Bearer',
     );
-    expect((await ask(all.server, '/healthz')).status).toBe(200);
+    expect((await send(env.server, '/healthz')).status).toBe(200);
     expect(options.logLevel.level).toBe('info');
   });
 
@@ -340,14 +345,14 @@ describe('on an address that others reach', () => {
     ['::', false],
     ['10.0.0.1', false],
     ['127.0.0.1.example.com', false],
-  ] as const)('%j is a loopback address: %s', ([host, is]) => {
-    expect(isLoopback(host)).toBe(is);
+  ] as const)('isLoopback of %j is %s', ([host, expected]) => {
+    expect(isLoopback(host)).toBe(expected);
   });
 });
 
-test('a port that is taken is said in a sentence', async () => {
-  await using all = await start();
-  const again = start({ port: all.server.port });
-  await expect(again).rejects.toThrow(ServerError);
-  await expect(again).rejects.toThrow(/^cannot serve metrics and health on 127.0.0.1:\d+: .*EADDRINUSE/);
+test('a port in use gives an error with the address', async () => {
+  await using env = await start();
+  const second = start({ port: env.server.port });
+  await expect(second).rejects.toThrow(ServerError);
+  await expect(second).rejects.toThrow(/^cannot serve metrics and health on 127.0.0.1:\d+: .*EADDRINUSE/);
 });

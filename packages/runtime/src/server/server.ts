@@ -3,56 +3,55 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { type Clock, isLevel, LEVELS, type Logger, type LogLevel, Registry } from '@vmwright/core';
 import type { Issued } from '../pki/certificate.ts';
-import { type Answer, NOT_FOUND, notAllowed, RequestError } from './answer.ts';
 import { RequestBodies } from './bodies.ts';
 import { Checks } from './checks.ts';
-import { addressOf, answering, HANDSHAKE_TIMEOUT_MS, Listener, SERVER_TIMEOUTS } from './listener.ts';
+import { type HttpResponse, methodNotAllowed, NOT_FOUND, RequestError } from './http-response.ts';
+import { HANDSHAKE_TIMEOUT_MS, Listener, requestListener, SERVER_TIMEOUTS, urlOf } from './listener.ts';
 
-// Not by `import`: as an ES module `node:http` loads Node's whole fetch, for the sake of a name that it passes on. That
-// is 10 MB and 24 ms of each start.
+// Not imported as ES modules: that way `node:http` loads Node's fetch, which costs 10 MB and 24 ms at each start.
 const { createServer } = process.getBuiltinModule('node:http');
 const { createServer: createTlsServer } = process.getBuiltinModule('node:https');
 
 export interface StatusServerOptions {
   readonly clock: Pick<Clock, 'after'>;
   readonly logger: Logger;
-  /** 0 for any that is free. */
+  /** Port to listen on; 0 selects a free one. */
   readonly port: number;
-  /** @default all addresses of this machine */
+  /** Address to listen on. @default all addresses */
   readonly host?: string;
-  /** What `/metrics` answers; without it there is none. */
+  /** Metrics to serve at `/metrics`. @default the path is not served */
   readonly metrics?: Pick<Registry, 'text'> | undefined;
-  /** The level that `/debug/loglevel` shows and sets; without it there is none. */
+  /** Log level that `/debug/loglevel` shows and sets. @default the path is not served */
   readonly logLevel?: LogLevel | undefined;
-  /** Serves HTTPS with this certificate, for a start. @default HTTP */
+  /** Initial certificate for HTTPS. @default serves HTTP */
   readonly certificate?: Issued | undefined;
   /**
-   * Lets clients in to `/metrics` and `/debug/loglevel`; throws a RequestError for others. @default on a loopback address
-   * everybody, on others nobody
+   * Checks access to `/metrics` and `/debug/loglevel`, and throws a RequestError to reject a request. @default allows all
+   * requests on a loopback address, and none on others
    */
   readonly authorize?: ((request: IncomingMessage, path: string) => Promise<void>) | undefined;
-  /** Serves `/metrics` to everybody who reaches the port. @default false */
+  /** Whether to serve `/metrics` without authentication. @default false */
   readonly openMetrics?: boolean | undefined;
-  /** How long `close` waits for answers under way. @default 5_000 */
+  /** Time that `close` waits for pending responses, in milliseconds. @default 5_000 */
   readonly graceMs?: number;
 }
 
-/** Maximum size of a body in bytes: the name of a log level. */
+/** Maximum size of a request body in bytes; it contains only a log level. */
 const MAX_LEVEL_BYTES = 64;
-/** Maximum number of connections at a time: probes, a few scrapers. */
+/** Maximum number of connections; enough for probes and a few scrapers. */
 const MAX_CONNECTIONS = 100;
 
 /**
- * Serves metrics, health and the log level over HTTP: `/metrics`, `/healthz`, `/readyz` (`?verbose`, `?exclude=name`, `/healthz/name`)
- * and, if wanted, `/debug/loglevel` (GET, PUT with the level as body).
+ * HTTP or HTTPS server for `/healthz`, `/readyz` (with `?verbose`, `?exclude=name`, `/healthz/name`), `/metrics` and
+ * `/debug/loglevel` (GET, PUT with the level as body).
  *
- * Guarantees: no request ends the process; a failing check answers 500, as in Kubernetes itself; `close` lets answers
- * under way end. Only health and readiness are open to everybody who reaches the port, unless it is a loopback address.
+ * Guarantees: no request crashes the process; a failed check responds with 500, as in Kubernetes components; `close`
+ * waits for pending responses. Except on a loopback address, only health and readiness need no authorization.
  */
 export class StatusServer implements AsyncDisposable {
-  /** Whether the process is to live on; add checks at any time. */
+  /** Liveness checks. Checks can be added at any time. */
   readonly health: Checks;
-  /** Whether it is ready to do its work. */
+  /** Readiness checks. Checks can be added at any time. */
   readonly ready: Checks;
   readonly #options: StatusServerOptions;
   readonly #server: Server;
@@ -63,14 +62,14 @@ export class StatusServer implements AsyncDisposable {
     this.#options = options;
     this.health = new Checks('healthz', options);
     this.ready = new Checks('readyz', options);
-    const answer = answering(options.logger, (request) => this.#route(request));
+    const listener = requestListener(options.logger, (request) => this.#route(request));
     const { certificate } = options;
     this.#server =
       certificate === undefined
-        ? createServer(SERVER_TIMEOUTS, answer)
+        ? createServer(SERVER_TIMEOUTS, listener)
         : createTlsServer(
             { ...SERVER_TIMEOUTS, handshakeTimeout: HANDSHAKE_TIMEOUT_MS, ...tlsOf(certificate) },
-            answer,
+            listener,
           );
     this.#listener = new Listener(this.#server, {
       ...options,
@@ -89,12 +88,12 @@ export class StatusServer implements AsyncDisposable {
     return this.#listener.port;
   }
 
-  /** Serves another certificate from now on, on new connections; only where it serves HTTPS. */
+  /** Replaces the certificate for new connections. Does nothing if the server uses HTTP. */
   use(certificate: Issued): void {
     if (this.#server instanceof TlsServer) this.#server.setSecureContext(tlsOf(certificate));
   }
 
-  /** Takes no more requests; resolves when those there are have been answered, or have had their time. */
+  /** Accepts no new connections. Resolves when all requests are answered or `graceMs` has passed. */
   close(): Promise<void> {
     return this.#listener.close();
   }
@@ -103,19 +102,19 @@ export class StatusServer implements AsyncDisposable {
     await this.close();
   }
 
-  async #route(request: IncomingMessage): Promise<Answer> {
+  async #route(request: IncomingMessage): Promise<HttpResponse> {
     const { metrics, logLevel } = this.#options;
-    const { pathname, searchParams } = addressOf(request);
+    const { pathname, searchParams } = urlOf(request);
     const [, first = '', second = '', ...more] = pathname.split('/');
     if (pathname === '/debug/loglevel' && logLevel !== undefined) {
       await this.#authorize(request, pathname);
       return this.#logLevel(request, logLevel);
     }
-    const read = request.method === 'GET' || request.method === 'HEAD';
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
     const checks = first === 'healthz' ? this.health : first === 'readyz' ? this.ready : undefined;
     if (checks !== undefined && more.length === 0) {
       if (second !== '' && !checks.has(second)) return NOT_FOUND;
-      if (!read) return notAllowed('GET, HEAD');
+      if (!isRead) return methodNotAllowed('GET, HEAD');
       const { healthy, text } =
         second === ''
           ? await checks.report(new Set(searchParams.getAll('exclude')), searchParams.has('verbose'))
@@ -124,25 +123,26 @@ export class StatusServer implements AsyncDisposable {
     }
     if (pathname !== '/metrics' || metrics === undefined) return NOT_FOUND;
     if (!this.#options.openMetrics) await this.#authorize(request, pathname);
-    return read
+    return isRead
       ? { status: 200, text: metrics.text(), contentType: Registry.contentType }
-      : notAllowed('GET, HEAD');
+      : methodNotAllowed('GET, HEAD');
   }
 
   async #authorize(request: IncomingMessage, path: string): Promise<void> {
     const { authorize, host = '' } = this.#options;
     if (authorize !== undefined) return authorize(request, path);
-    // Not 401: that would invite clients to send a token unencrypted.
+    // Not 401, which would make clients send a token over an unencrypted connection.
     if (!isLoopback(host)) throw new RequestError(403, `${path} is not open on this port\n`);
   }
 
-  async #logLevel(request: IncomingMessage, logLevel: LogLevel): Promise<Answer> {
+  async #logLevel(request: IncomingMessage, logLevel: LogLevel): Promise<HttpResponse> {
     if (request.method === 'PUT') {
       using body = await this.#bodies.read(request, { maxBytes: MAX_LEVEL_BYTES });
       const level = body.text.trim();
       if (!isLevel(level)) throw new RequestError(400, `the level must be one of ${LEVELS.join(', ')}\n`);
       logLevel.level = level;
-    } else if (request.method !== 'GET' && request.method !== 'HEAD') return notAllowed('GET, HEAD, PUT');
+    } else if (request.method !== 'GET' && request.method !== 'HEAD')
+      return methodNotAllowed('GET, HEAD, PUT');
     return { status: 200, text: `${logLevel.level}\n` };
   }
 }
@@ -151,7 +151,7 @@ function tlsOf({ certificate, key }: Issued) {
   return { cert: certificate, key, minVersion: 'TLSv1.2' } as const;
 }
 
-/** Whether only this machine reaches a server that listens there. */
+/** Returns whether a server that listens on `host` can be reached only from this machine. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || (isIP(host) !== 0 && LOOPBACK.check(host, isIPv6(host) ? 'ipv6' : 'ipv4'));
 }

@@ -4,7 +4,7 @@ import { type Clock, type Logger, messageOf } from '@vmwright/core';
 import type { Client } from '../client/client.ts';
 import { isRecord } from '../client/record.ts';
 import { SubjectAccessReview, TokenReview } from '../kind/builtin/reviews.ts';
-import { RequestError } from './answer.ts';
+import { RequestError } from './http-response.ts';
 
 export interface TokenAccessOptions {
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -12,51 +12,51 @@ export interface TokenAccessOptions {
   readonly logger: Logger;
 }
 
-/** What the API server has said about a token and a path; undefined: access is granted. */
+/** Result of the reviews of a token and a path; undefined if access is granted. */
 type Verdict = RequestError | undefined;
 
-interface Known {
+interface CachedVerdict {
   readonly verdict: Promise<Verdict>;
-  /** By the monotonic clock; undefined while the API server is being asked. */
+  /** Expiry by the monotonic clock; undefined while the review is pending. */
   until: number | undefined;
 }
 
-/** How long a granted verdict is cached. A revoked token or role works for up to this long. */
+/** Time for which a granted verdict is cached. A revoked token or role works for up to this long. */
 const GRANTED_MS = 60_000;
-/** How long a denial is cached. */
+/** Time for which a denial is cached. */
 const DENIED_MS = 10_000;
-/** For both questions to the API server. */
+/** Timeout of each review request. */
 const REVIEW_TIMEOUT_MS = 10_000;
-/** Maximum number of verdicts that are remembered. */
-const MAX_KNOWN = 1_000;
+/** Maximum number of cached verdicts. */
+const MAX_CACHED = 1_000;
 /**
- * Maximum number of tokens that are checked at a time. Half of the client's connections: anonymous clients with made-up
- * tokens must not hold up the requests of reconciles, which use the same ones.
+ * Maximum number of concurrent reviews. Half of the client's connections, so that anonymous clients with invalid tokens
+ * cannot block the requests of reconciles, which share the connections.
  */
 const MAX_REVIEWS = 4;
-/** Longer ones are no tokens: a service account's has about 1 KB. */
+/** Longer values are rejected without a review; a service account token has about 1 KB. */
 const MAX_TOKEN_LENGTH = 8_192;
 
 const CHALLENGE = { 'www-authenticate': 'Bearer' };
 
 /**
- * Lets clients in by a Kubernetes bearer token, as controller-runtime's secure metrics do.
+ * Authenticates and authorizes requests by a Kubernetes bearer token, like controller-runtime's secure metrics.
  *
- * Flow: TokenReview says whose token it is → SubjectAccessReview says whether that user may `get` or `put` the path (RBAC:
- * `nonResourceURLs`). A verdict is remembered for a minute if access is granted, and for ten seconds if not.
+ * Flow: a TokenReview returns the user of the token, then a SubjectAccessReview checks whether that user may `get` or
+ * `put` the path (RBAC: `nonResourceURLs`). A granted verdict is cached for a minute, a denial for ten seconds.
  *
- * Guarantees: without a verdict of the API server nobody is let in; tokens are neither kept (only their hash) nor logged.
+ * Guarantees: access requires a verdict of the API server; tokens are never logged, and only their hashes are stored.
  */
 export class TokenAccess {
   readonly #options: TokenAccessOptions;
-  readonly #known = new Map<string, Known>();
+  readonly #cache = new Map<string, CachedVerdict>();
   #reviews = 0;
 
   constructor(options: TokenAccessOptions) {
     this.#options = options;
   }
 
-  /** @throws RequestError 401 if the token is missing or invalid, 403 if RBAC denies, 503 if the API server cannot be asked */
+  /** @throws RequestError 401 if the token is missing or invalid, 403 if RBAC denies access, 503 if the review fails */
   async assert(request: IncomingMessage, path: string): Promise<void> {
     const [, token] = /^bearer +([\x21-\x7e]+) *$/i.exec(request.headers.authorization ?? '') ?? [];
     if (token === undefined || token.length > MAX_TOKEN_LENGTH)
@@ -69,35 +69,35 @@ export class TokenAccess {
 
   #verdict(token: string, verb: string, path: string): Promise<Verdict> {
     const key = [createHash('sha256').update(token).digest('hex'), verb, path].join(' ');
-    const known = this.#known.get(key);
+    const cached = this.#cache.get(key);
     const now = this.#options.clock.monotonic();
-    if (known !== undefined && (known.until === undefined || now < known.until)) return known.verdict;
+    if (cached !== undefined && (cached.until === undefined || now < cached.until)) return cached.verdict;
     if (this.#reviews >= MAX_REVIEWS)
       throw new RequestError(503, 'too many tokens are being checked; try again\n');
-    const asked: Known = { verdict: this.#ask(token, verb, path), until: undefined };
-    this.#remember(key, asked);
-    asked.verdict.then(
+    const pending: CachedVerdict = { verdict: this.#review(token, verb, path), until: undefined };
+    this.#store(key, pending);
+    pending.verdict.then(
       (verdict) => {
         const ms = verdict === undefined ? GRANTED_MS : DENIED_MS;
-        asked.until = this.#options.clock.monotonic() + ms;
+        pending.until = this.#options.clock.monotonic() + ms;
       },
       () => {
-        if (this.#known.get(key) === asked) this.#known.delete(key);
+        if (this.#cache.get(key) === pending) this.#cache.delete(key);
       },
     );
-    return asked.verdict;
+    return pending.verdict;
   }
 
-  #remember(key: string, known: Known): void {
-    this.#known.delete(key);
-    this.#known.set(key, known);
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= MAX_KNOWN) return;
-      this.#known.delete(oldest);
+  #store(key: string, verdict: CachedVerdict): void {
+    this.#cache.delete(key);
+    this.#cache.set(key, verdict);
+    for (const oldest of this.#cache.keys()) {
+      if (this.#cache.size <= MAX_CACHED) return;
+      this.#cache.delete(oldest);
     }
   }
 
-  async #ask(token: string, verb: string, path: string): Promise<Verdict> {
+  async #review(token: string, verb: string, path: string): Promise<Verdict> {
     const { client, logger } = this.#options;
     this.#reviews += 1;
     try {
@@ -118,7 +118,7 @@ export class TokenAccess {
       );
     } catch (error) {
       logger.warn({ path, error: messageOf(error) }, 'Checking a token with the API server failed');
-      throw new RequestError(503, 'the API server could not be asked about the token; try again\n');
+      throw new RequestError(503, 'the token could not be checked with the API server; try again\n');
     } finally {
       this.#reviews -= 1;
     }

@@ -8,26 +8,26 @@ const names = fc.uniqueArray(
   { minLength: 1, maxLength: 12 },
 );
 
-function shares(owners: readonly (string | undefined)[]): Map<string | undefined, number> {
+function countByOwner(owners: readonly (string | undefined)[]): Map<string | undefined, number> {
   const counts = new Map<string | undefined, number>();
   for (const owner of owners) counts.set(owner, (counts.get(owner) ?? 0) + 1);
   return counts;
 }
 
-test('every member gets about its share', () => {
+test('every member gets about the same number of shards', () => {
   fc.assert(
     fc.property(names, (members) => {
-      const counts = shares(assign(SHARDS, members));
+      const counts = countByOwner(assign(SHARDS, members));
       const fair = SHARDS / members.length;
-      // Six times the deviation that chance has.
-      const most = 6 * Math.sqrt(fair * (1 - 1 / members.length));
+      // Six standard deviations of a random assignment.
+      const maxDeviation = 6 * Math.sqrt(fair * (1 - 1 / members.length));
       for (const member of members)
-        expect(Math.abs((counts.get(member) ?? 0) - fair)).toBeLessThanOrEqual(most);
+        expect(Math.abs((counts.get(member) ?? 0) - fair)).toBeLessThanOrEqual(maxDeviation);
     }),
   );
 });
 
-test('all come to the same result, in whatever order they see the members', () => {
+test('the assignment does not depend on the order of the members', () => {
   fc.assert(
     fc.property(names, (members) => {
       expect(assign(SHARDS, members.toReversed())).toEqual(assign(SHARDS, members));
@@ -36,7 +36,7 @@ test('all come to the same result, in whatever order they see the members', () =
   );
 });
 
-test('a member that joins or leaves moves its own share, and nothing else', () => {
+test('a member that joins or leaves moves only its own shards', () => {
   fc.assert(
     fc.property(names, fc.uuid(), (members, another) => {
       const before = assign(SHARDS, members);
@@ -46,11 +46,11 @@ test('a member that joins or leaves moves its own share, and nothing else', () =
   );
 });
 
-test('without members nobody owns anything', () => {
+test('without members no shard has an owner', () => {
   expect(assign(3, [])).toEqual([undefined, undefined, undefined]);
 });
 
-test('namespaces spread over the shards', () => {
+test('namespaces are spread evenly over the shards', () => {
   const counts = new Array<number>(16).fill(0);
   for (let at = 0; at < 1_600; at++) {
     const shard = shardOf(`team-${at}`, 16);
@@ -62,8 +62,8 @@ test('namespaces spread over the shards', () => {
   }
 });
 
-test('nothing of it changes from one version of the program to the next', () => {
-  // Two versions that disagree would both act on a namespace.
+test('the results are the same in every version of the program', () => {
+  // Replicas of two versions that disagree would act on the same namespace.
   expect(['', 'default', 'kube-system', 'team-a'].map((name) => shardOf(name, 256))).toMatchInlineSnapshot(`
     [
       11,

@@ -1,42 +1,42 @@
 /*
- * Which shard a namespace is in, and which member should own a shard. All replicas must agree on both, also those of
- * another version of the program: nothing here may ever change its results.
+ * Maps namespaces to shards and shards to members. All replicas must compute the same result, including replicas of
+ * other versions of the program: the results of these functions must never change.
  */
 
-/** @param namespace '' for objects that are in none */
+/** Returns the shard of a namespace. @param namespace '' for cluster-scoped objects */
 export function shardOf(namespace: string, shards: number): number {
   return hashOf(namespace) % shards;
 }
 
 /**
- * Rendezvous hashing: each shard goes to the member with the highest draw for it. A member that joins takes its share
- * evenly from all others, one that leaves gives its share evenly to them, and no other shard moves.
+ * Assigns each shard to the member with the highest score for it (rendezvous hashing). A member that joins takes shards
+ * evenly from all others, a member that leaves gives its shards evenly to them, and no other shard moves.
  * @returns the member of each shard
  */
 export function assign(shards: number, members: Iterable<string>): readonly (string | undefined)[] {
-  const draws = Array.from(members, (name) => ({ name, seed: hashOf(name) }));
+  const candidates = Array.from(members, (name) => ({ name, seed: hashOf(name) }));
   return Array.from({ length: shards }, (_, shard) => {
     let best: string | undefined;
     let highest = -1;
-    for (const { name, seed } of draws) {
-      const draw = mixed(seed ^ Math.imul(shard + 1, 0x9e3779b1));
-      // Of equal draws the same one must win everywhere, whatever order the members come in.
-      if (draw < highest || (draw === highest && best !== undefined && name > best)) continue;
+    for (const { name, seed } of candidates) {
+      const score = mixed(seed ^ Math.imul(shard + 1, 0x9e3779b1));
+      // Ties must not depend on the order of the members.
+      if (score < highest || (score === highest && best !== undefined && name > best)) continue;
       best = name;
-      highest = draw;
+      highest = score;
     }
     return best;
   });
 }
 
-/** 32 bits of a text: FNV-1a, whose high bits are poor for short texts, and a mixer. */
+/** Returns a 32-bit hash: FNV-1a followed by a mixer, because FNV-1a distributes the high bits of short texts poorly. */
 export function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return mixed(hash);
 }
 
-/** Lets every bit have its part in every other; no two numbers become the same. */
+/** Finalizer of MurmurHash3: every input bit affects every output bit, and distinct inputs give distinct outputs. */
 function mixed(bits: number): number {
   let mix = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
   mix = Math.imul(mix ^ (mix >>> 13), 0xc2b2ae35);

@@ -1,30 +1,30 @@
-/** One acts on an object in a shard that is another's, or nobody's at the moment. */
+/** Thrown when a replica acts on an object in a shard that it does not own. */
 export class NotOwningError extends Error {
   readonly code = 'NOT_OWNING';
 
   constructor(key: string, sharding: string) {
-    super(`${key} is not this replica's by sharding ${sharding}: another may act on it by now`);
+    super(`this replica does not own ${key} in sharding ${sharding}: another replica may act on it`);
     this.name = 'NotOwningError';
   }
 }
 
-/** Why work on a shard was asked to end: another replica should have it. */
+/** Abort reason of work on a shard that is being handed over to another replica. */
 export class ShardLeavingError extends Error {
   readonly code = 'SHARD_LEAVING';
 
   constructor(shard: number, sharding: string) {
-    super(`shard ${shard} of sharding ${sharding} goes to another replica`);
+    super(`shard ${shard} of sharding ${sharding} is being handed over to another replica`);
     this.name = 'ShardLeavingError';
   }
 }
 
-/** Why work on all shards was asked to end, where nobody asked the program to stop. */
+/** Abort reason of work on all shards when the membership is lost, as opposed to a requested stop. */
 export class ShardsLostError extends Error {
   readonly code = 'SHARDS_LOST';
 
   constructor(sharding: string, options: { readonly cause: unknown }) {
-    const why = options.cause instanceof Error ? options.cause.message : String(options.cause);
-    super(`all shards of sharding ${sharding} are lost: ${why}`, options);
+    const reason = options.cause instanceof Error ? options.cause.message : String(options.cause);
+    super(`all shards of sharding ${sharding} are lost: ${reason}`, options);
     this.name = 'ShardsLostError';
   }
 }

@@ -1,30 +1,31 @@
 import type { Fence } from '@vmwright/core';
 
-interface Shard {
-  /** Open from the moment at which the shard is held until it is let go. */
+interface HeldShard {
+  /** Open while the shard is held. */
   readonly fence: Fence;
-  readonly leaving: AbortController;
-  /** Pieces of work under way. */
-  working: number;
-  /** Called when the last has ended. */
-  drained: (() => void) | undefined;
+  /** Aborts when the shard is to be released. */
+  readonly releasing: AbortController;
+  /** Number of reconciles in progress. */
+  inProgress: number;
+  /** Called when the last one has ended. */
+  onDrained: (() => void) | undefined;
 }
 
-/** A piece of work on one shard. */
+/** Work on one shard, such as a reconcile. */
 export interface Work {
-  /** Aborts when the shard is to be given to another, or is lost. */
+  /** Aborts when the shard is to be handed over to another replica, or is lost. */
   readonly signal: AbortSignal;
-  /** To be called when nothing of it is under way any more: only then may the shard go. */
+  /** Must be called when the work has ended completely: only then can the shard be released. */
   end(): void;
 }
 
-/** The shards that a member holds, and what is under way on each. */
+/** Shards that a member holds, with the work in progress on each. */
 export class HeldShards {
-  readonly #shards = new Map<number, Shard>();
+  readonly #shards = new Map<number, HeldShard>();
   readonly #fenceOf: (shard: number) => Fence;
-  #over: { readonly reason: unknown } | undefined;
+  #stopped: { readonly reason: unknown } | undefined;
 
-  /** @param fenceOf a new fence for a shard that is gained */
+  /** @param fenceOf creates the fence of a gained shard */
   constructor(fenceOf: (shard: number) => Fence) {
     this.#fenceOf = fenceOf;
   }
@@ -41,61 +42,66 @@ export class HeldShards {
     return this.#shards.has(shard);
   }
 
-  /** The fence of the time for which the shard is held; undefined where it is not. */
+  /** Returns the fence of a held shard; undefined if the shard is not held. */
   fence(shard: number): Fence | undefined {
     return this.#shards.get(shard)?.fence;
   }
 
-  /** Whether new work may begin on it. */
+  /** Returns whether new work on the shard may begin. */
   isOpen(shard: number): boolean {
     const entry = this.#shards.get(shard);
-    return entry !== undefined && !entry.leaving.signal.aborted;
+    return entry !== undefined && !entry.releasing.signal.aborted;
   }
 
   gain(shards: Iterable<number>): void {
     for (const shard of shards) {
-      const leaving = new AbortController();
-      if (this.#over !== undefined) leaving.abort(this.#over.reason);
-      this.#shards.set(shard, { fence: this.#fenceOf(shard), leaving, working: 0, drained: undefined });
+      const releasing = new AbortController();
+      if (this.#stopped !== undefined) releasing.abort(this.#stopped.reason);
+      this.#shards.set(shard, {
+        ...{ fence: this.#fenceOf(shard), releasing },
+        inProgress: 0,
+        onDrained: undefined,
+      });
     }
   }
 
+  /** Begins work on a shard; returns undefined if it is not held or is being released. */
   begin(shard: number): Work | undefined {
     const entry = this.#shards.get(shard);
-    if (entry === undefined || entry.leaving.signal.aborted) return undefined;
-    entry.working += 1;
+    if (entry === undefined || entry.releasing.signal.aborted) return undefined;
+    entry.inProgress += 1;
     let ended = false;
     return {
-      signal: entry.leaving.signal,
+      signal: entry.releasing.signal,
       end: () => {
-        if (ended) return; // to count it twice would let the shard go while something else is under way
+        if (ended) return; // counting it twice would release the shard while other work is in progress
         ended = true;
-        entry.working -= 1;
-        if (entry.working === 0) entry.drained?.();
+        entry.inProgress -= 1;
+        if (entry.inProgress === 0) entry.onDrained?.();
       },
     };
   }
 
   /**
-   * Begins no new work on a shard, asks what is under way to end, and lets go of it then.
-   * @param gone called when it is no longer held
+   * Begins no new work on a shard, aborts the work in progress, and releases the shard when that has ended.
+   * @param onReleased called when the shard is no longer held
    */
-  leave(shard: number, reason: unknown, gone: () => void): void {
+  release(shard: number, reason: unknown, onReleased: () => void): void {
     const entry = this.#shards.get(shard);
-    if (entry === undefined || entry.leaving.signal.aborted) return;
+    if (entry === undefined || entry.releasing.signal.aborted) return;
     const drained = () => {
       this.#shards.delete(shard);
       entry.fence.close();
-      gone();
+      onReleased();
     };
-    entry.drained = drained;
-    entry.leaving.abort(reason);
-    if (entry.working === 0) drained();
+    entry.onDrained = drained;
+    entry.releasing.abort(reason);
+    if (entry.inProgress === 0) drained();
   }
 
-  /** Begins no new work on any shard and asks all that is under way to end; none is let go of. */
+  /** Begins no new work on any shard and aborts all work in progress. The shards stay held. */
   stop(reason: unknown): void {
-    this.#over ??= { reason };
-    for (const { leaving } of this.#shards.values()) leaving.abort(reason);
+    this.#stopped ??= { reason };
+    for (const { releasing } of this.#shards.values()) releasing.abort(reason);
   }
 }

@@ -8,12 +8,12 @@ import { withTimeout } from '../election/with-timeout.ts';
 import { Lease } from '../kind/builtin/lease.ts';
 import type { Kind } from '../kind/kind.ts';
 import { keyOf, type ObjectRef } from '../kind/object.ts';
-import { LEDGER, type Ledger, ledgerOf, ledgerText, type Owners } from './ledger.ts';
+import { type Owners, SHARD_MAP_ANNOTATION, type ShardMap, shardMapOf, shardMapText } from './shard-map.ts';
 
-/** Which sharding a lease is part of. */
+/** Label of all Leases of a sharding, with its name as value. */
 export const LABEL = 'runtime.vmwright.dev/sharding';
 
-/** What sharding needs of a client. */
+/** Client methods that sharding needs. */
 export interface ShardingClient extends LeaseClient {
   list(kind: Kind<Lease>, options: ListOptions): Promise<Page<Lease>>;
   delete(kind: Kind, ref: ObjectRef, options: DeleteOptions): Promise<void>;
@@ -27,16 +27,16 @@ export interface LeaseStoreOptions {
   readonly callMs: number;
 }
 
-/** All leases of a sharding as they were at one moment. */
-export interface Look {
-  readonly ledger: Ledger;
-  /** That keeps the ledger. */
+/** All Leases of a sharding at one moment. */
+export interface Snapshot {
+  readonly shardMap: ShardMap;
+  /** Lease that stores the shard map. */
   readonly lease: Lease | undefined;
-  /** By name. */
+  /** Leases of the members by name. */
   readonly members: ReadonlyMap<string, Lease>;
 }
 
-/** The leases of a sharding in the API server: one for each member, and one with the ledger. */
+/** Leases of a sharding in the API server: one per member, and one with the shard map. */
 export class LeaseStore {
   readonly labels: Readonly<Record<string, string>>;
   readonly #options: LeaseStoreOptions;
@@ -49,15 +49,15 @@ export class LeaseStore {
     this.labels = { [LABEL]: name };
   }
 
-  get ledgerName(): string {
+  get shardMapName(): string {
     return keyOf(this.#ref);
   }
 
   /**
-   * One list, which the server answers with what is stored and not from a cache that lags behind: who is a member and
-   * who owns what are of the same moment, and that is after the request was sent.
+   * Reads all Leases with one list request. It sets no resourceVersion, so the API server reads from etcd and not from
+   * its watch cache: members and shard map are consistent, and not older than the request.
    */
-  async look(signal?: AbortSignal): Promise<Look> {
+  async read(signal?: AbortSignal): Promise<Snapshot> {
     const { client, namespace, name } = this.#options;
     const labelSelector = `${LABEL}=${name}`;
     const { items } = await this.#call(signal, (options) =>
@@ -66,26 +66,27 @@ export class LeaseStore {
     const members = new Map(items.map((lease) => [lease.metadata.name, lease]));
     const lease = members.get(this.#ref.name);
     members.delete(this.#ref.name);
-    return { ledger: ledgerOf(lease), lease, members };
+    return { shardMap: shardMapOf(lease), lease, members };
   }
 
   /**
-   * Writes the ledger over the one seen, and never over another.
-   * @returns false when it has changed since: nothing was written
-   * @throws what went wrong; whether it was written, or will be, is unknown
+   * Writes the shard map if it has not changed since it was read.
+   * @returns false if it has changed: nothing was written
+   * @throws if the request fails; whether the server has processed it, or still will, is unknown
    */
-  async write(seen: Lease | undefined, ledger: Owners | 'blank', signal?: AbortSignal): Promise<boolean> {
+  async write(seen: Lease | undefined, shardMap: Owners | 'blank', signal?: AbortSignal): Promise<boolean> {
     const { clock, client } = this.#options;
-    // Never as before: else the write might leave the version as it is, and an earlier one that is late would fit it.
+    // Always a new renewTime: a write without a change would keep the resourceVersion, and a delayed earlier write with
+    // that version would then still succeed.
     const renewTime = renewalAt(clock.now(), seen?.spec?.renewTime);
-    const text = ledger === 'blank' ? null : ledgerText(ledger, renewTime);
+    const text = shardMap === 'blank' ? null : shardMapText(shardMap, renewTime);
     const spec = { renewTime };
     try {
       await this.#call(signal, (options) => {
         if (seen === undefined)
           return client.create(Lease, { metadata: { ...this.#ref, labels: this.labels }, spec }, options);
         const { uid, resourceVersion } = seen.metadata;
-        const metadata = { uid, resourceVersion, annotations: { [LEDGER]: text } };
+        const metadata = { uid, resourceVersion, annotations: { [SHARD_MAP_ANNOTATION]: text } };
         return client.mergePatch(Lease, this.#ref, { metadata, spec }, options);
       });
       return true;
@@ -96,7 +97,7 @@ export class LeaseStore {
     }
   }
 
-  /** Removes the lease of a member that is gone, unless it has changed since. */
+  /** Deletes the Lease of a member that is gone, unless it has changed since it was read. */
   async remove({ metadata }: Lease, signal?: AbortSignal): Promise<void> {
     const { uid, resourceVersion } = metadata;
     try {
@@ -104,13 +105,13 @@ export class LeaseStore {
         this.#options.client.delete(Lease, metadata, { ...options, uid, resourceVersion }),
       );
     } catch (error) {
-      // Another was faster, or the member is back.
+      // Another member has deleted it, or its owner has renewed it.
       if (!(error instanceof NotFoundError || error instanceof ConflictError)) throw error;
     }
   }
 
   #call<T>(signal: AbortSignal | undefined, call: (options: CallOptions) => Promise<T>): Promise<T> {
     const { clock, callMs } = this.#options;
-    return withTimeout({ clock, lease: this.ledgerName, callMs }, signal, call);
+    return withTimeout({ clock, lease: this.shardMapName, callMs }, signal, call);
   }
 }

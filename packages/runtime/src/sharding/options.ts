@@ -3,38 +3,38 @@ import type { LeaderElectionOptions } from '../election/options.ts';
 import type { Work } from './held-shards.ts';
 import type { ShardingClient } from './lease-store.ts';
 
-/** Told of what happens, for metrics and logs. */
+/** Receives sharding events, for metrics and logs. */
 export interface ShardingObserver {
-  /** How many of all shards this member holds. Told at each change; all 0 while it is no member. */
+  /** Called when the number of held shards, of all shards or of members changes. All are 0 while it is not a member. */
   owns(held: number, shards: number, members: number): void;
-  /** A look at the leases, or a write, has failed; there will be others. */
+  /** Called when reading or writing the Leases fails. It is retried. */
   failed?(error: unknown): void;
 }
 
 export interface ShardingOptions extends Pick<LeaderElectionOptions, 'leaseMs' | 'renewMs' | 'retryMs'> {
   readonly world: Pick<World, 'now' | 'monotonic' | 'after' | 'random' | 'uuid'>;
-  /** Needs the verbs get, list, create, patch and delete on leases in the namespace. */
+  /** Client that may get, list, create, patch and delete Leases in the namespace. */
   readonly client: ShardingClient;
-  /** Of the leases. */
+  /** Namespace of the Leases. */
   readonly namespace: string;
-  /** What the names of the leases begin with; the same for all replicas. */
+  /** Prefix of the names of the Leases. It must be the same for all replicas. */
   readonly name: string;
-  /** Who this is, for people: the pod's name. */
+  /** Human-readable name of this replica, such as the pod name. */
   readonly identity: string;
   /**
-   * Into how many parts the namespaces are divided: several times the number of replicas. A change takes effect when
-   * all replicas have been stopped at the same time. @default 256
+   * Number of shards into which the namespaces are divided; it should be several times the number of replicas. A change
+   * takes effect only after all replicas were stopped at the same time. @default 256
    */
   readonly shards?: number;
   readonly observer?: ShardingObserver;
 }
 
-/** What a controller needs to know of sharding. Keys are those of queues: `namespace/name`. */
+/** Decides which objects this replica may act on. Keys are queue keys: `namespace/name`. */
 export interface ShardOwnership {
-  /** Whether work on this object may begin here. */
+  /** Returns whether work on an object may begin on this replica. */
   owns(key: string): boolean;
-  /** Begins work on an object; undefined when it is not ours. */
+  /** Begins work on an object; returns undefined if this replica does not own it. */
   begin(key: string): Work | undefined;
-  /** Tells when objects have become ours. */
+  /** Calls the listener whenever this replica gains shards, with a predicate for the gained objects. */
   onGained(listener: (isGained: (key: string) => boolean) => void): void;
 }

@@ -1,91 +1,95 @@
 import { describe, expect, test } from 'vitest';
 import { assign } from './assignment.ts';
-import type { Owners } from './ledger.ts';
-import { planOf, type Situation } from './plan.ts';
+import { type PlanInput, planOf } from './plan.ts';
+import type { Owners } from './shard-map.ts';
 
 const SHARDS = 8;
-const ME = 'x-a';
+const SELF = 'x-a';
 const OTHER = 'x-b';
-const wanted = assign(SHARDS, [ME, OTHER]);
-const mine = [...wanted.keys()].filter((shard) => wanted[shard] === ME);
-const theirs = [...wanted.keys()].filter((shard) => wanted[shard] === OTHER);
-const nobody: Owners = new Array(SHARDS).fill(undefined);
-const onlyMine: Owners = wanted.map((owner) => (owner === ME ? ME : undefined));
+const desired = assign(SHARDS, [SELF, OTHER]);
+const mine = [...desired.keys()].filter((shard) => desired[shard] === SELF);
+const theirs = [...desired.keys()].filter((shard) => desired[shard] === OTHER);
+const unowned: Owners = new Array(SHARDS).fill(undefined);
+const onlyMine: Owners = desired.map((owner) => (owner === SELF ? SELF : undefined));
 
-function plan(situation: Partial<Situation>) {
+function plan(input: Partial<PlanInput>) {
   return planOf({
-    me: ME,
-    ledger: wanted,
-    live: [ME, OTHER],
+    self: SELF,
+    shardMap: desired,
+    live: [SELF, OTHER],
     isGone: () => false,
     blankIsSafe: false,
     held: new Set(),
     shards: SHARDS,
-    ...situation,
+    ...input,
   });
 }
 
-const NOTHING = { write: undefined, claims: [], leave: [] };
+const NOTHING = { write: undefined, claims: [], release: [] };
 
-test('both have shards in these tests', () => {
+test('both members of these tests have shards', () => {
   expect(mine.length).toBeGreaterThan(1);
   expect(theirs.length).toBeGreaterThan(1);
 });
 
-test('at rest there is nothing to do', () => {
+test('a member that holds its shards has nothing to do', () => {
   expect(plan({ held: new Set(mine) })).toEqual(NOTHING);
 });
 
-test('what is free is claimed by the one who should own it, and by nobody else', () => {
-  expect(plan({ ledger: nobody })).toEqual({ write: onlyMine, claims: mine, leave: [] });
+test('a free shard is claimed only by the member that should own it', () => {
+  expect(plan({ shardMap: unowned })).toEqual({ write: onlyMine, claims: mine, release: [] });
 });
 
-test('what another owns is left alone until he is gone, whoever should own it', () => {
-  const ledger = new Array(SHARDS).fill(OTHER);
-  expect(plan({ ledger })).toEqual(NOTHING);
-  const claimed = wanted.map((owner) => (owner === ME ? ME : OTHER));
-  expect(plan({ ledger, isGone: () => true }).write).toEqual(claimed);
+test('a shard of another member is not claimed until that member is gone', () => {
+  const shardMap = new Array(SHARDS).fill(OTHER);
+  expect(plan({ shardMap })).toEqual(NOTHING);
+  const claimed = desired.map((owner) => (owner === SELF ? SELF : OTHER));
+  expect(plan({ shardMap, isGone: () => true }).write).toEqual(claimed);
 });
 
-test('what another should own is left first, and given away when it is no longer held', () => {
-  const ledger = new Array(SHARDS).fill(ME);
-  const all = new Set(nobody.keys());
-  expect(plan({ ledger, held: all })).toEqual({ write: undefined, claims: [], leave: theirs });
-  expect(plan({ ledger, held: new Set(mine) })).toEqual({ write: onlyMine, claims: [], leave: [] });
+test('a shard that another member should own is released first, and given away when it is no longer held', () => {
+  const shardMap = new Array(SHARDS).fill(SELF);
+  const all = new Set(unowned.keys());
+  expect(plan({ shardMap, held: all })).toEqual({ write: undefined, claims: [], release: theirs });
+  expect(plan({ shardMap, held: new Set(mine) })).toEqual({ write: onlyMine, claims: [], release: [] });
 });
 
-test('what is ours by the ledger but not held is written once more before it is held', () => {
-  expect(plan({})).toEqual({ write: wanted, claims: mine, leave: [] });
+test('a shard that the map assigns to this member but that is not held is written again before it is held', () => {
+  expect(plan({})).toEqual({ write: desired, claims: mine, release: [] });
 });
 
-describe('who owns what is unknown', () => {
-  test.for(['absent', 'damaged'] as const)('a ledger that is %s is made blank, for all to see', (ledger) => {
-    expect(plan({ ledger, blankIsSafe: true })).toEqual({ write: 'blank', claims: [], leave: [] });
+describe('with unknown owners', () => {
+  test.for(['absent', 'damaged'] as const)(
+    'a shard map that is %s is replaced by a blank one',
+    (shardMap) => {
+      expect(plan({ shardMap, blankIsSafe: true })).toEqual({ write: 'blank', claims: [], release: [] });
+    },
+  );
+
+  test('a blank shard map is filled when no member can act by an older one', () => {
+    expect(plan({ shardMap: 'blank' })).toEqual(NOTHING);
+    expect(plan({ shardMap: 'blank', blankIsSafe: true }).write).toEqual(onlyMine);
   });
 
-  test('a blank ledger is filled when nobody can act by an older one', () => {
-    expect(plan({ ledger: 'blank' })).toEqual(NOTHING);
-    expect(plan({ ledger: 'blank', blankIsSafe: true }).write).toEqual(onlyMine);
-  });
-
-  test('one that is no member yet prepares the ledger, and claims nothing', () => {
-    expect(plan({ me: undefined, live: [], ledger: 'blank', blankIsSafe: true }).write).toEqual(nobody);
-    expect(plan({ me: undefined, live: [], ledger: nobody })).toEqual(NOTHING);
+  test('a replica that is not a member yet creates the shard map and claims nothing', () => {
+    const input = { self: undefined, live: [] };
+    expect(plan({ ...input, shardMap: 'blank', blankIsSafe: true }).write).toEqual(unowned);
+    expect(plan({ ...input, shardMap: unowned })).toEqual(NOTHING);
   });
 });
 
-describe('another version of the program divides into another number of shards', () => {
+describe('a member configured with another number of shards', () => {
   const other: Owners = new Array(3).fill(OTHER);
 
-  test('it follows the ledger while somebody acts by it', () => {
-    expect(plan({ ledger: other })).toEqual(NOTHING);
-    expect(plan({ ledger: [...other, undefined], live: [ME] }).claims).toEqual([3]);
+  test('uses the number of the shard map while another member acts by it', () => {
+    expect(plan({ shardMap: other })).toEqual(NOTHING);
+    expect(plan({ shardMap: [...other, undefined], live: [SELF] }).claims).toEqual([3]);
   });
 
-  test('it divides anew when nobody does, also if nothing of that is for itself', () => {
-    expect(plan({ ledger: other, isGone: () => true }).write).toEqual(onlyMine);
+  test('writes its own number when no member acts, even if it claims no shard', () => {
+    expect(plan({ shardMap: other, isGone: () => true }).write).toEqual(onlyMine);
     const shards = 1;
-    const only = [ME, OTHER].find((name) => assign(shards, [ME, OTHER])[0] !== name) ?? '';
-    expect(plan({ me: only, ledger: new Array(3).fill(only), shards }).write).toEqual([undefined]);
+    const only = [SELF, OTHER].find((name) => assign(shards, [SELF, OTHER])[0] !== name) ?? '';
+    expect(plan({ self: only, shardMap: new Array(3).fill(only), shards }).write).toEqual([undefined]);
   });
 });

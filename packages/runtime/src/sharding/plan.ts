@@ -1,76 +1,78 @@
 import { assign } from './assignment.ts';
-import type { Ledger, Owners } from './ledger.ts';
+import type { Owners, ShardMap } from './shard-map.ts';
 
-/** All that a member decides by. */
-export interface Situation {
-  /** Undefined for one that is not a member yet. */
-  readonly me: string | undefined;
-  readonly ledger: Ledger;
-  /** Members that may be alive, this one among them. */
+/** State from which a member plans. */
+export interface PlanInput {
+  /** Name of this member; undefined before it is one. */
+  readonly self: string | undefined;
+  readonly shardMap: ShardMap;
+  /** Members that may be alive, including this one. */
   readonly live: readonly string[];
-  /** Whether a member certainly acts on nothing. */
+  /** Returns whether a member certainly does not act. */
   isGone(member: string): boolean;
-  /** Whether certainly nobody acts by what was in a ledger that is blank by now. */
+  /** Whether certainly no member acts by the shard map that preceded the blank one. */
   readonly blankIsSafe: boolean;
-  /** The shards that this member acts on, or has not yet ended to act on. */
+  /** Shards that this member holds, including those that it is releasing. */
   readonly held: ReadonlySet<number>;
-  /** Into how many shards this member would divide the namespaces. */
+  /** Number of shards that this member is configured with. */
   readonly shards: number;
 }
 
 export interface Plan {
-  /** What to write over the ledger seen; undefined for nothing. */
+  /** New shard map to write; undefined if it does not change. */
   readonly write: Owners | 'blank' | undefined;
-  /** Shards that are this member's once that is written. */
+  /** Shards that this member owns after the write. */
   readonly claims: readonly number[];
-  /** Shards to stop acting on, so that they can be given to those who should own them. */
-  readonly leave: readonly number[];
+  /** Shards to release, because another member should own them. */
+  readonly release: readonly number[];
 }
+
+const NOTHING: Plan = { write: undefined, claims: [], release: [] };
 
 /**
- * What to do about the ledger.
+ * Plans the next change of the shard map.
  *
- * A ledger that is missing or damaged tells nothing about who acts on what. It is made blank first, which every owner
- * sees at his next look and stops at; only when all must have seen it are shards given out anew.
+ * A missing or damaged shard map does not show which member acts on which shard. It is replaced by a blank one first,
+ * which makes every owner stop when it reads it. Shards are assigned again only after all owners must have read it.
  */
-export function planOf(situation: Situation): Plan {
-  const { ledger, blankIsSafe } = situation;
-  if (ledger === 'absent' || ledger === 'damaged') return { write: 'blank', claims: [], leave: [] };
-  if (ledger === 'blank' && !blankIsSafe) return { write: undefined, claims: [], leave: [] };
-  const owners = ledger === 'blank' || divideAnew(situation, ledger) ? unowned(situation.shards) : ledger;
-  const plan = share(situation, owners);
-  // Also if none of them is for us: the others wait for it.
-  return owners === ledger ? plan : { ...plan, write: plan.write ?? owners };
+export function planOf(input: PlanInput): Plan {
+  const { shardMap, blankIsSafe } = input;
+  if (shardMap === 'absent' || shardMap === 'damaged') return { ...NOTHING, write: 'blank' };
+  if (shardMap === 'blank' && !blankIsSafe) return NOTHING;
+  const owners = shardMap === 'blank' || shouldReshard(input, shardMap) ? unowned(input.shards) : shardMap;
+  const plan = planShards(input, owners);
+  // A new division is written even if this member claims none of its shards, because the other members wait for it.
+  return owners === shardMap ? plan : { ...plan, write: plan.write ?? owners };
 }
 
-/** The ledger's division goes before our own as long as somebody may act by it. */
-function divideAnew({ held, me, shards, isGone }: Situation, owners: Owners): boolean {
-  if (owners.length === shards || held.size > 0 || me === undefined) return false;
-  return owners.every((owner) => owner === undefined || owner === me || isGone(owner));
+/** Returns whether to change the number of shards, which is safe only when no member acts by the current shard map. */
+function shouldReshard({ held, self, shards, isGone }: PlanInput, owners: Owners): boolean {
+  if (owners.length === shards || held.size > 0 || self === undefined) return false;
+  return owners.every((owner) => owner === undefined || owner === self || isGone(owner));
 }
 
-function share({ me, live, held, isGone }: Situation, owners: Owners): Plan {
-  if (me === undefined) return { write: undefined, claims: [], leave: [] };
-  const wanted = assign(owners.length, live);
-  const after = [...owners];
+function planShards({ self, live, held, isGone }: PlanInput, owners: Owners): Plan {
+  if (self === undefined) return NOTHING;
+  const desired = assign(owners.length, live);
+  const next = [...owners];
   const claims: number[] = [];
-  const leave: number[] = [];
+  const release: number[] = [];
   let changed = false;
   for (const [shard, owner] of owners.entries()) {
-    const mine = wanted[shard] === me;
+    const mine = desired[shard] === self;
     if (held.has(shard)) {
-      if (!mine) leave.push(shard);
+      if (!mine) release.push(shard);
       continue;
     }
-    // In the ledger as ours but not held: from before this membership, or given back by a write without an answer. It
-    // has to be written once more, so that whatever was decided by the ledger as it is fails.
-    const free = owner === undefined || owner === me || isGone(owner);
-    if (!free || (!mine && owner !== me)) continue;
-    after[shard] = mine ? me : undefined;
+    // A shard that the map assigns to this member but that it does not hold is from an earlier membership, or from a
+    // write without a response. It must be written again, so that writes based on the current version fail.
+    const free = owner === undefined || owner === self || isGone(owner);
+    if (!free || (!mine && owner !== self)) continue;
+    next[shard] = mine ? self : undefined;
     if (mine) claims.push(shard);
     changed = true;
   }
-  return { write: changed ? after : undefined, claims, leave };
+  return { write: changed ? next : undefined, claims, release };
 }
 
 function unowned(shards: number): Owners {

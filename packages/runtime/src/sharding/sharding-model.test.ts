@@ -1,20 +1,27 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { SeededRandom, Timeline } from '../../test/election-model.ts';
-import { annotate, LeaseTable, MEDDLING, NAMESPACES, Replica, SHARDS } from '../../test/sharding-model.ts';
+import {
+  annotate,
+  LeaseTable,
+  MANUAL_EDITS,
+  NAMESPACES,
+  Replica,
+  SHARDS,
+} from '../../test/sharding-model.ts';
 import { assign, shardOf } from './assignment.ts';
-import { ledgerOf, ledgerText } from './ledger.ts';
 import type { ShardingOptions } from './options.ts';
+import { shardMapOf, shardMapText } from './shard-map.ts';
 
 /*
- * Invariant: at no instant of true time may two replicas act in the same namespace, whatever happens to them, their clocks,
- * the network and the leases. And when nothing more happens: every shard is one's, as the assignment says, nothing but
- * renewals is written, and no lease of the dead is left.
+ * Invariants: two replicas never act in the same namespace at the same time, whatever happens to the replicas, their
+ * clocks, the network and the Leases. When the faults end, every shard has the assigned owner, only renewals are written,
+ * and no Lease of a stopped replica is left.
  */
 
 const REPLICAS = 4;
 const replica = fc.nat(REPLICAS - 1);
-/** Around the times that matter: retries, the time one may act for, the lease. */
+/** Durations around the retry interval, the renew deadline and the lease duration. */
 const span = fc.oneof(fc.integer({ min: 1, max: 4_000 }), fc.integer({ min: 4_000, max: 40_000 }));
 const step = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: span }) },
@@ -33,24 +40,22 @@ const step = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('network' as const),
       replica,
-      is: fc.constantFrom('good' as const, 'slow' as const, 'lossy' as const, 'down' as const),
+      state: fc.constantFrom('good' as const, 'slow' as const, 'lossy' as const, 'down' as const),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('stop' as const), replica }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('kill' as const), replica }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('start' as const), replica }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('unseat' as const), replica }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('blind' as const), replica, is: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('deleteLease' as const), replica }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('failReads' as const), replica, fails: fc.boolean() }),
+  },
   {
     weight: 1,
     arbitrary: fc.record({
-      do: fc.constant('meddle' as const),
-      how: fc.constantFrom(
-        'deleteLedger' as const,
-        'blankLedger' as const,
-        'scribble' as const,
-        'swapOwners' as const,
-      ),
+      do: fc.constant('editShardMap' as const),
+      edit: fc.constantFrom('delete' as const, 'blank' as const, 'corrupt' as const, 'swapOwners' as const),
     }),
   },
 );
@@ -58,39 +63,45 @@ const step = fc.oneof(
 const clocks = fc.record({
   speed: fc.double({ min: 0.9, max: 1.1, noNaN: true }),
   wallOffsetMs: fc.integer({ min: -86_400_000, max: 86_400_000 }),
-  /** The wall clock of a machine that sleeps is not set meanwhile (see the election's assumptions). */
+  /** Whether the machine can sleep. The wall clock of such a machine does not jump (see the election's assumptions). */
   sleeps: fc.boolean(),
-  /** Not all replicas are of the same version. */
+  /** Some replicas have a different configuration. */
   shards: fc.constantFrom(SHARDS, SHARDS, SHARDS, 4),
 });
 
-const story = fc.record({
+const history = fc.record({
   seed: fc.integer(),
   machines: fc.array(clocks, { minLength: REPLICAS, maxLength: REPLICAS }),
   steps: fc.array(step, { minLength: 1, maxLength: 50, size: 'max' }),
 });
 
-interface Told {
-  readonly plant?: (options: ShardingOptions) => ShardingOptions;
+/** Mutations of the model or of the code under test. */
+interface Mutation {
+  readonly mutate?: (options: ShardingOptions) => ShardingOptions;
   readonly endsEarly?: boolean;
   readonly acts?: (replica: Replica, at: number) => boolean;
-  readonly meddling?: Partial<Record<keyof typeof MEDDLING, (server: LeaseTable) => void>>;
+  readonly edits?: Partial<Record<keyof typeof MANUAL_EDITS, (server: LeaseTable) => void>>;
 }
 
 const counts = {
   histories: 0,
-  lives: 0,
-  lostLives: 0,
+  memberships: 0,
+  lostMemberships: 0,
   gained: 0,
   work: 0,
-  askedToEnd: 0,
+  aborted: 0,
   lostRequests: 0,
-  lostAnswers: 0,
-  meddled: 0,
+  lostResponses: 0,
+  edits: 0,
 };
 
-function told({ plant, endsEarly = false, acts = (each, at) => each.acts(at), meddling = {} }: Told = {}) {
-  return fc.asyncProperty(story, async ({ seed, machines, steps }) => {
+function property({
+  mutate,
+  endsEarly = false,
+  acts = (each, at) => each.acts(at),
+  edits = {},
+}: Mutation = {}) {
+  return fc.asyncProperty(history, async ({ seed, machines, steps }) => {
     const timeline = new Timeline();
     const server = new LeaseTable();
     const random = new SeededRandom(seed);
@@ -105,17 +116,17 @@ function told({ plant, endsEarly = false, acts = (each, at) => each.acts(at), me
           shards,
           wallOffsetMs,
           endsEarly,
-          ...(plant && { plant }),
+          ...(mutate && { mutate }),
         }),
     );
     const check = () => {
       for (const [at, namespace] of NAMESPACES.entries()) {
         let acting = 0;
         for (const each of replicas) if (acts(each, at)) acting += 1;
-        if (acting > 1) throw new Error(`${acting} act in ${namespace} at ${timeline.now}`);
+        if (acting > 1) throw new Error(`${acting} replicas act in ${namespace} at ${timeline.now}`);
       }
     };
-    const meddledAt = { ledger: -Infinity, members: -Infinity };
+    const editedAt = { shardMap: -Infinity, members: -Infinity };
     for (const each of replicas.slice(0, 3)) each.start();
 
     for (const each of steps) {
@@ -123,12 +134,12 @@ function told({ plant, endsEarly = false, acts = (each, at) => each.acts(at), me
         await timeline.run(timeline.now + each.ms, check);
         continue;
       }
-      if (each.do === 'meddle') {
-        // Not both at a time: see the assumptions.
-        if (timeline.now - meddledAt.members < 40_000) continue;
-        meddledAt.ledger = timeline.now;
-        counts.meddled += 1;
-        (meddling[each.how] ?? MEDDLING[each.how])(server);
+      if (each.do === 'editShardMap') {
+        // Not together with the deletion of a member's Lease: see the assumptions.
+        if (timeline.now - editedAt.members < 40_000) continue;
+        editedAt.shardMap = timeline.now;
+        counts.edits += 1;
+        (edits[each.edit] ?? MANUAL_EDITS[each.edit])(server);
         continue;
       }
       const target = replicas[each.replica];
@@ -145,10 +156,10 @@ function told({ plant, endsEarly = false, acts = (each, at) => each.acts(at), me
           if (!sleeps) target.host.jumpWallClock(each.ms);
           break;
         case 'network':
-          target.host.network = each.is;
+          target.host.network = each.state;
           break;
-        case 'blind':
-          target.blind = each.is;
+        case 'failReads':
+          target.failsReads = each.fails;
           break;
         case 'stop':
           target.stop();
@@ -159,11 +170,11 @@ function told({ plant, endsEarly = false, acts = (each, at) => each.acts(at), me
         case 'start':
           if (!target.runs) target.start();
           break;
-        case 'unseat': {
+        case 'deleteLease': {
           const lease = target.sharding?.member ?? '';
-          if (!server.leases.has(lease) || timeline.now - meddledAt.ledger < 40_000) break;
-          meddledAt.members = timeline.now;
-          counts.meddled += 1;
+          if (!server.leases.has(lease) || timeline.now - editedAt.shardMap < 40_000) break;
+          editedAt.members = timeline.now;
+          counts.edits += 1;
           server.leases.delete(lease);
           break;
         }
@@ -171,20 +182,20 @@ function told({ plant, endsEarly = false, acts = (each, at) => each.acts(at), me
       check();
     }
 
-    // From here on all is well: late requests arrive, all wake up, the last lease is waited out.
+    // The faults end. Wait until delayed requests have arrived, all replicas have resumed and the last Lease has expired.
     for (const each of replicas) {
       each.host.network = 'good';
-      each.blind = false;
+      each.failsReads = false;
     }
     await timeline.run(timeline.now + 60_000, check);
     for (const each of replicas) if (!each.runs) each.start();
     await timeline.run(timeline.now + 120_000, check);
     const members = replicas.map(({ sharding }) => sharding?.member ?? '');
-    const { length } = ledgerOf(server.ledger);
-    const wanted = assign(length, members);
+    const { length } = shardMapOf(server.shardMap);
+    const desired = assign(length, members);
     for (const [at, namespace] of NAMESPACES.entries())
       expect(replicas.filter((each) => acts(each, at)).map(({ sharding }) => sharding?.member)).toEqual([
-        wanted[shardOf(namespace, length)],
+        desired[shardOf(namespace, length)],
       ]);
     expect([...server.leases.keys()].sort()).toEqual([...members, 'x-shards'].sort());
     const before = { other: server.otherWrites, all: server.writes };
@@ -194,43 +205,46 @@ function told({ plant, endsEarly = false, acts = (each, at) => each.acts(at), me
 
     counts.histories += 1;
     for (const each of replicas) {
-      for (const key of ['lives', 'lostLives', 'gained', 'work', 'askedToEnd'] as const)
+      for (const key of ['memberships', 'lostMemberships', 'gained', 'work', 'aborted'] as const)
         counts[key] += each.counts[key];
-      for (const key of ['lostRequests', 'lostAnswers'] as const) counts[key] += each.host.counts[key];
+      for (const key of ['lostRequests', 'lostResponses'] as const) counts[key] += each.host.counts[key];
     }
   });
 }
 
-/** More of them, or the same again: SHARDING_HISTORIES, SHARDING_SEED. */
+/** SHARDING_HISTORIES sets the number of histories, SHARDING_SEED replays a seed. */
 const HISTORIES = Number(process.env.SHARDING_HISTORIES ?? 300);
 const SEED = process.env.SHARDING_SEED;
 
-test('never do two act in one namespace at the same instant, and in the end one does in each', async () => {
-  await fc.assert(told(), {
+test('two replicas never act in one namespace at the same time, and finally one acts in each', async () => {
+  await fc.assert(property(), {
     numRuns: HISTORIES,
-    // Shrinking a failure takes long; what there is by then is told.
+    // Shrinking takes long; after the limit the smallest failure so far is reported.
     interruptAfterTimeLimit: Math.max(80_000, HISTORIES * 160),
     ...(SEED !== undefined && { seed: Number(SEED) }),
   });
-  // It was about something.
-  const often = (atLeast: number) => (atLeast * counts.histories) / 500;
-  expect(counts.lives).toBeGreaterThan(often(2_000));
-  expect(counts.lostLives).toBeGreaterThan(often(400));
-  expect(counts.gained).toBeGreaterThan(often(4_000));
-  expect(counts.askedToEnd).toBeGreaterThan(often(800));
-  expect(counts.lostRequests).toBeGreaterThan(often(2_000));
-  expect(counts.lostAnswers).toBeGreaterThan(often(400));
-  expect(counts.meddled).toBeGreaterThan(often(200));
+  // The histories must have covered all of these events.
+  const scaled = (per500: number) => (per500 * counts.histories) / 500;
+  expect(counts.memberships).toBeGreaterThan(scaled(2_000));
+  expect(counts.lostMemberships).toBeGreaterThan(scaled(400));
+  expect(counts.gained).toBeGreaterThan(scaled(4_000));
+  expect(counts.aborted).toBeGreaterThan(scaled(800));
+  expect(counts.lostRequests).toBeGreaterThan(scaled(2_000));
+  expect(counts.lostResponses).toBeGreaterThan(scaled(400));
+  expect(counts.edits).toBeGreaterThan(scaled(200));
 }, 3_600_000);
 
-describe('the model finds it when', () => {
-  async function found(planted: Told): Promise<string> {
-    const { failed, errorInstance } = await fc.check(told(planted), { numRuns: 3_000, endOnFailure: true });
+describe('the model detects that', () => {
+  async function failureOf(mutation: Mutation): Promise<string> {
+    const { failed, errorInstance } = await fc.check(property(mutation), {
+      numRuns: 3_000,
+      endOnFailure: true,
+    });
     expect(failed).toBe(true);
     return String(errorInstance);
   }
 
-  test('a member does not wait for the lease of another to run out', async () => {
+  test("a member does not wait for another member's Lease to expire", async () => {
     const hasty = (options: ShardingOptions): ShardingOptions => ({
       ...options,
       client: {
@@ -246,19 +260,19 @@ describe('the model finds it when', () => {
         },
       },
     });
-    expect(await found({ plant: hasty })).toContain('2 act');
+    expect(await failureOf({ mutate: hasty })).toContain('2 replicas act');
   });
 
-  test('a shard is given away before what is under way on it has ended', async () => {
-    expect(await found({ endsEarly: true })).toContain('2 act');
+  test('a shard is given away before its work has ended', async () => {
+    expect(await failureOf({ endsEarly: true })).toContain('2 replicas act');
   });
 
-  test('a member acts on after its time, trusting its timer alone', async () => {
-    expect(await found({ acts: (each, at) => each.actsBySignal(at) })).toContain('2 act');
+  test('a member relies only on its abort signal and acts after its deadline', async () => {
+    expect(await failureOf({ acts: (each, at) => each.actsBySignal(at) })).toContain('2 replicas act');
   });
 
-  test('the ledger is written over a version that its writer has not seen', async () => {
-    const blind = (options: ShardingOptions): ShardingOptions => ({
+  test('the shard map is written without a resourceVersion precondition', async () => {
+    const unconditional = (options: ShardingOptions): ShardingOptions => ({
       ...options,
       client: {
         ...options.client,
@@ -274,37 +288,37 @@ describe('the model finds it when', () => {
         },
       },
     });
-    expect(await found({ plant: blind })).toContain('2 act');
+    expect(await failureOf({ mutate: unconditional })).toContain('2 replicas act');
   });
 
-  test('members are looked up in a cache that lags behind', async () => {
+  test('members are read from a stale cache', async () => {
     const stale = (options: ShardingOptions): ShardingOptions => {
       const { client, world } = options;
-      let kept: { readonly at: number; readonly page: Awaited<ReturnType<typeof client.list>> } | undefined;
+      let cached: { readonly at: number; readonly page: Awaited<ReturnType<typeof client.list>> } | undefined;
       return {
         ...options,
         client: {
           ...client,
           list: async (...args) => {
-            // As from a watch whose connection is dead, and not yet known to be.
-            if (kept !== undefined && world.monotonic() - kept.at < 20_000) return kept.page;
-            kept = { at: world.monotonic(), page: await client.list(...args) };
-            return kept.page;
+            // Like a watch on a dead connection that was not detected yet.
+            if (cached !== undefined && world.monotonic() - cached.at < 20_000) return cached.page;
+            cached = { at: world.monotonic(), page: await client.list(...args) };
+            return cached.page;
           },
         },
       };
     };
-    expect(await found({ plant: stale })).toContain('2 act');
+    expect(await failureOf({ mutate: stale })).toContain('2 replicas act');
   });
 
-  test('a ledger edited by hand is believed', async () => {
-    const forged = (server: LeaseTable) => {
-      const owners = ledgerOf(server.ledger);
+  test('a shard map edited by hand is accepted', async () => {
+    const forge = (server: LeaseTable) => {
+      const owners = shardMapOf(server.shardMap);
       if (typeof owners === 'string') return;
-      const nobody = owners.map(() => undefined);
-      annotate(server, ledgerText(nobody, server.ledger?.spec?.renewTime));
+      const unowned = owners.map(() => undefined);
+      annotate(server, shardMapText(unowned, server.shardMap?.spec?.renewTime));
     };
-    const meddling = { deleteLedger: forged, blankLedger: forged, scribble: forged, swapOwners: forged };
-    expect(await found({ meddling })).toContain('2 act');
+    const edits = { delete: forge, blank: forge, corrupt: forge, swapOwners: forge };
+    expect(await failureOf({ edits })).toContain('2 replicas act');
   });
 });

@@ -24,8 +24,8 @@ const RoleBinding = foreignKind({
 
 const NAMESPACES = 12;
 
-/** A service account that may do what a shared manager has to do, and no more. */
-async function restricted(
+/** Creates a service account with the minimal permissions of a sharded manager, and returns its kubeconfig. */
+async function restrictedKubeconfig(
   cluster: Cluster,
   namespace: string,
   namespaces: readonly string[],
@@ -51,7 +51,7 @@ async function restricted(
   return cluster.kubeconfigFor({ namespace, name: 'default' });
 }
 
-test('a namespace goes to a replica that joins only when what is under way in it has ended', async ({
+test('a joining replica gets a namespace only after the reconciles in it have ended', async ({
   cluster,
   namespace,
 }) => {
@@ -62,15 +62,15 @@ test('a namespace goes to a replica that joins only when what is under way in it
     await user.create(Namespace, { metadata: { name } });
     await user.create(ConfigMap, { metadata: { namespace: name, name: 'shared' } });
   }
-  const kubeconfig = await restricted(cluster, namespace, namespaces);
+  const kubeconfig = await restrictedKubeconfig(cluster, namespace, namespaces);
 
   let changed = Promise.withResolvers<void>();
   const change = () => {
     changed.resolve();
     changed = Promise.withResolvers();
   };
-  const until = async (is: () => boolean) => {
-    while (!is()) await changed.promise;
+  const until = async (predicate: () => boolean) => {
+    while (!predicate()) await changed.promise;
   };
   const start = async (
     name: string,
@@ -101,14 +101,14 @@ test('a namespace goes to a replica that joins only when what is under way in it
     return { manager, lines, stop, running };
   };
 
-  // The first has all, and is in the midst of each.
+  // The first replica owns all namespaces and has a running reconcile in each.
   const contexts = new Map<string, ReconcileContext<ConfigMap>>();
-  const asked = new Map<string, unknown>();
+  const aborted = new Map<string, unknown>();
   const gate = Promise.withResolvers<void>();
   const first = await start('first', async (key, context) => {
     contexts.set(key, context);
     context.signal.addEventListener('abort', () => {
-      asked.set(key, context.signal.reason);
+      aborted.set(key, context.signal.reason);
       change();
     });
     change();
@@ -116,26 +116,26 @@ test('a namespace goes to a replica that joins only when what is under way in it
   });
   await until(() => contexts.size === NAMESPACES);
 
-  // The second is to have a part of them.
-  const taken: string[] = [];
+  // The second replica should get some of them.
+  const reconciled: string[] = [];
   const second = await start('second', async (key) => {
-    taken.push(key);
+    reconciled.push(key);
     change();
   });
-  await until(() => asked.size > 0);
-  const moving = [...asked.keys()];
-  for (const reason of asked.values()) expect(reason).toBeInstanceOf(ShardLeavingError);
+  await until(() => aborted.size > 0);
+  const moving = [...aborted.keys()];
+  for (const reason of aborted.values()) expect(reason).toBeInstanceOf(ShardLeavingError);
   for (const key of moving) {
-    // What winds up may still write.
+    // A reconcile that is ending may still write.
     const [each = ''] = key.split('/');
     await contexts
       .get(key)
       ?.client.mergePatch(ConfigMap, { namespace: each, name: 'shared' }, { data: { by: 'first' } });
   }
-  expect(taken).toEqual([]);
+  expect(reconciled).toEqual([]);
   gate.resolve();
-  await until(() => moving.every((key) => taken.includes(key)));
-  expect(taken.filter((key) => !asked.has(key))).toEqual([]);
+  await until(() => moving.every((key) => reconciled.includes(key)));
+  expect(reconciled.filter((key) => !aborted.has(key))).toEqual([]);
   for (const key of moving) {
     const [each = ''] = key.split('/');
     const late = contexts
@@ -145,14 +145,14 @@ test('a namespace goes to a replica that joins only when what is under way in it
   }
   expect(second.manager.registry.text()).toMatch(/^sharding_members\{name="shared"\} 2$/m);
 
-  // It stops, and the other gets the rest at once.
+  // When the first replica stops, the second one gets the rest.
   first.stop.abort();
   await first.running;
-  await until(() => new Set(taken).size === NAMESPACES);
-  expect([...new Set(taken)].sort()).toEqual(keys);
-  const refused = [...first.lines, ...second.lines].filter(({ error }) =>
+  await until(() => new Set(reconciled).size === NAMESPACES);
+  expect([...new Set(reconciled)].sort()).toEqual(keys);
+  const forbidden = [...first.lines, ...second.lines].filter(({ error }) =>
     String(error).includes('forbidden'),
   );
-  expect(refused).toEqual([]);
+  expect(forbidden).toEqual([]);
   for (const name of namespaces) await user.delete(Namespace, { name });
 });

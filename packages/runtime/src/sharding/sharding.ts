@@ -6,63 +6,63 @@ import { refOf } from '../kind/object.ts';
 import { shardOf } from './assignment.ts';
 import { NotOwningError, ShardLeavingError, ShardsLostError } from './errors.ts';
 import { HeldShards, type Work } from './held-shards.ts';
-import { LeaseStore, type Look } from './lease-store.ts';
+import { LeaseStore, type Snapshot } from './lease-store.ts';
 import { MemberObservations } from './member-observations.ts';
 import type { ShardingOptions, ShardOwnership } from './options.ts';
 import { type Plan, planOf } from './plan.ts';
 
-/** One time of being a member. What it holds ends with it. */
-interface Life {
-  readonly holdings: HeldShards;
-  /** While the ledger was seen to say what we hold. */
+/** One period of being a member. Its shards are lost when it ends. */
+interface Membership {
+  readonly heldShards: HeldShards;
+  /** Lasts while the shard map was recently read and agrees with the held shards. */
   readonly term: Term;
-  /** Open while this member may act on what it holds. */
+  /** Open while this member may act on its shards. */
   readonly fence: Fence;
-  /** By the ledger. */
+  /** Number of shards in the shard map. */
   shards: number;
 }
 
-/** As a share of the pause between two looks: before the next after a write that came second. */
+/** Fraction of the usual pause before the next sync if there is more to do, for example after a write conflict. */
 const SOON = 0.1;
 
 /**
- * Divides the namespaces among all replicas, so that each is one's at a time.
+ * Divides the namespaces among all replicas, so that at most one replica acts on a namespace at a time.
  *
- * Flow: each replica holds a lease of its own, like a leader, and is a member while it does. Namespaces fall into a
- * fixed number of shards; who should own a shard follows from who the members are (`assign`), who does own it is in one
- * ledger. At each look (one list) a member begins to leave what another should own, writes into the ledger that it is
- * free once nothing of it is under way, and claims what is free and should be its own. At rest there is one renewal
- * and one look a member every `retryMs`, and no other write.
+ * Flow: each replica is a member while it holds a Lease of its own, like a leader. Namespaces are hashed into a fixed
+ * number of shards. The owner that a shard should have follows from the members (`assign`); its actual owner is stored in
+ * the shard map. At each sync (one list request) a member starts to release the shards that another member should own,
+ * removes itself as the owner of those without work in progress, and claims free shards that it should own. When idle,
+ * each member makes one renewal and one list request per `retryMs` and no other writes.
  *
  * Guarantees:
- * - A shard is held only after an own write into the ledger, over the very version that was seen, was answered.
- * - A shard is claimed from another only when he has said that he has ended (his lease is empty), or when his lease
- *   was seen unchanged for its whole duration on our own monotonic clock.
- * - `owns`, `begin` and `holds` refuse `renewMs` after the start of the last renewal of our lease, or of the last
- *   look that found the ledger as we know it, with or without an API server; and all signals abort.
- * - When the ledger was deleted, or edited by hand, or the lease of a member was deleted: owners stop by themselves, and
- *   shards are given out anew when that time has passed.
- * - On a stop all that is under way ends first, then the lease is emptied: the others go on within about `retryMs`.
+ * - A member holds a shard only after its write of the shard map, based on the version that it read, has succeeded.
+ * - A shard is claimed from another member only after that member has released its Lease, or after the Lease was observed
+ *   unchanged for its whole duration on the local monotonic clock.
+ * - `owns`, `begin` and `holds` return false, and all signals abort, `renewMs` after the start of the last successful
+ *   renewal, or of the last sync that found the expected shard map. This needs no connection to the API server.
+ * - If the shard map is deleted or edited by hand, or the Lease of a member is deleted, the owners stop by themselves, and
+ *   the shards are assigned again after that time.
+ * - On a stop, all work ends before the Lease is released; the other members take over within about `retryMs`.
  *
- * Assumptions: those of `LeaderElection`. Nobody but members writes into the leases of members, brings back an old
- * state of the ledger together with its lease, or deletes both the ledger and a member's lease at the same time.
+ * Assumptions: those of `LeaderElection`. Only members write to the Leases of members. The shard map and its Lease are not
+ * restored together from a backup, and the shard map and the Lease of a member are not deleted at the same time.
  *
  * Errors: as for `LeaderElection`.
  */
 export class Sharding implements ShardOwnership {
-  /** The name of this member's lease, which is what it is called in the ledger. */
+  /** Name of this member's Lease, which also identifies it in the shard map. */
   readonly member: string;
   readonly #options: ShardingOptions;
   readonly #times: ElectionTimings;
-  readonly #book: LeaseStore;
+  readonly #store: LeaseStore;
   readonly #election: LeaderElection;
-  readonly #sightings: MemberObservations;
+  readonly #observations: MemberObservations;
   readonly #listeners: ((isGained: (key: string) => boolean) => void)[] = [];
-  #life: Life | undefined;
-  #awake: (() => void) | undefined;
-  /** There is something to write since the last look. */
-  #nudged = false;
-  #told = '';
+  #membership: Membership | undefined;
+  #endPause: (() => void) | undefined;
+  /** Whether a shard was released since the last read, so that the shard map has to be written. */
+  #syncRequested = false;
+  #lastReport = '';
 
   constructor(options: ShardingOptions) {
     const { world, client, namespace, name, identity, observer, leaseMs, renewMs, retryMs } = options;
@@ -71,50 +71,50 @@ export class Sharding implements ShardOwnership {
     this.#options = options;
     this.#times = timingsOf({ lease, ...times });
     this.member = lease.name;
-    this.#book = new LeaseStore({ clock: world, client, namespace, name, callMs: this.#times.callMs });
-    this.#sightings = new MemberObservations({ me: this.member, leaseMs: this.#times.leaseMs });
+    this.#store = new LeaseStore({ clock: world, client, namespace, name, callMs: this.#times.callMs });
+    this.#observations = new MemberObservations({ self: this.member, leaseMs: this.#times.leaseMs });
     this.#election = new LeaderElection({
       world,
       client,
       lease,
       identity,
       ...times,
-      labels: this.#book.labels,
+      labels: this.#store.labels,
       whenDeleted: 'lose',
       observer: { leading: () => undefined, failed: (error) => observer?.failed?.(error) },
     });
   }
 
-  /** How long what is under way may take to end, from the moment on at which shards are lost. */
+  /** Maximum time that work in progress may take to end after the shards are lost. */
   get slackMs(): number {
     return this.#election.slackMs;
   }
 
-  /** Whether this one may act on anything at this very moment, by the clock. */
+  /** Returns whether this replica may act on its shards at this moment. */
   isMember(): boolean {
-    return this.#acting !== undefined;
+    return this.#current !== undefined;
   }
 
   owns(key: string): boolean {
-    const life = this.#acting;
-    return life?.holdings.isOpen(shardIn(life, key)) ?? false;
+    const membership = this.#current;
+    return membership?.heldShards.isOpen(shardIn(membership, key)) ?? false;
   }
 
   begin(key: string): Work | undefined {
-    const life = this.#acting;
-    return life?.holdings.begin(shardIn(life, key));
+    const membership = this.#current;
+    return membership?.heldShards.begin(shardIn(membership, key));
   }
 
-  /** Whether work on this object may go on, at this very moment; also if it was asked to end. */
+  /** Returns whether work in progress on this object may continue, also while its shard is being released. */
   holds(key: string): boolean {
-    const life = this.#acting;
-    return life?.holdings.holds(shardIn(life, key)) ?? false;
+    const membership = this.#current;
+    return membership?.heldShards.holds(shardIn(membership, key)) ?? false;
   }
 
-  /** The fence of the time for which this member owns the object's shard, closed where it does not. */
+  /** Returns the fence of the current ownership of the object's shard; a closed fence if this member does not own it. */
   fence(key: string): Fence {
-    const life = this.#acting;
-    const held = life?.holdings.fence(shardIn(life, key));
+    const membership = this.#current;
+    const held = membership?.heldShards.fence(shardIn(membership, key));
     if (held !== undefined) return held;
     const fence = new Fence({ error: () => new NotOwningError(key, this.#options.name) });
     fence.close();
@@ -126,206 +126,208 @@ export class Sharding implements ShardOwnership {
   }
 
   /**
-   * Is a member until `signal` aborts. Resolves when nothing is held and the lease is empty, or earlier if `act` ends
-   * by itself.
-   * @param act works on what is owned until its signal aborts; called once for each time of being a member. As for an
-   *   election, `lost` tells of what is lost while it winds up
+   * Takes part in the sharding until `signal` aborts or `act` returns by itself. Resolves when no shard is held and the
+   * Lease is released.
+   * @param act works on the owned objects until its signal aborts; called once per membership. As in an election, its
+   *   second signal aborts when the shards are lost, also while it is stopping
    */
   async run(signal: AbortSignal, act: OnLeading): Promise<void> {
     let ended = false;
     while (!ended && !signal.aborted) {
-      // The first of all replicas makes the ledger, which is without danger as long as nobody is a member.
-      for (let round = 0; round < 2; round++)
-        await this.#attempt(signal, () => this.#round(undefined, signal));
-      await this.#election.run(signal, async (leading, lost) => {
-        ended = await this.#live(leading, lost, act);
+      // The first replica creates the shard map, which is safe while there are no members.
+      for (let attempt = 0; attempt < 2; attempt++)
+        await this.#reportErrors(signal, () => this.#sync(undefined, signal));
+      await this.#election.run(signal, async (leading, leadershipLost) => {
+        ended = await this.#runMembership(leading, leadershipLost, act);
       });
     }
   }
 
-  /** The life in which this member may act at this very moment, by the clock. */
-  get #acting(): Life | undefined {
-    return this.#life?.fence.isOpen ? this.#life : undefined;
+  /** Membership in which this replica may act at this moment. */
+  get #current(): Membership | undefined {
+    return this.#membership?.fence.isOpen ? this.#membership : undefined;
   }
 
-  /** @returns whether `act` has ended unasked */
-  async #live(leading: AbortSignal, out: AbortSignal, act: OnLeading): Promise<boolean> {
-    const { world } = this.#options;
+  /** @returns whether `act` has returned by itself */
+  async #runMembership(leading: AbortSignal, leadershipLost: AbortSignal, act: OnLeading): Promise<boolean> {
+    const { world, name } = this.#options;
     const { renewMs } = this.#times;
-    const term = new Term({ clock: world, lease: this.#book.ledgerName, since: momentOf(world), renewMs });
-    const { name } = this.#options;
+    const term = new Term({ clock: world, lease: this.#store.shardMapName, since: momentOf(world), renewMs });
     const fence = new Fence({ within: this.#election.fence, holds: () => term.holds });
-    const holdings = new HeldShards(
+    const heldShards = new HeldShards(
       (shard) => new Fence({ within: fence, error: () => new NotOwningError(`shard ${shard}`, name) }),
     );
-    const life: Life = { holdings, term, fence, shards: 1 };
+    const membership: Membership = { heldShards, term, fence, shards: 1 };
     const acting = new AbortController();
-    const losing = new AbortController();
+    const shardsLost = new AbortController();
     const stop = (reason: unknown) => {
       acting.abort(reason);
-      life.holdings.stop(reason);
-      this.#tell(undefined);
+      membership.heldShards.stop(reason);
+      this.#report(undefined);
     };
-    const lost = (cause: unknown) => {
+    const lose = (cause: unknown) => {
       const reason = new ShardsLostError(name, { cause });
-      losing.abort(reason);
+      shardsLost.abort(reason);
       fence.close(reason);
       stop(reason);
     };
-    const follow = () => (this.#election.isLeading() ? stop(leading.reason) : lost(leading.reason));
-    const followOut = () => lost(out.reason);
-    leading.addEventListener('abort', follow, { once: true });
-    out.addEventListener('abort', followOut, { once: true });
-    term.leadershipLost.addEventListener('abort', () => lost(term.leadershipLost.reason), { once: true });
-    if (leading.aborted) follow();
-    this.#life = life;
-    const over = new AbortController();
-    const keeping = this.#keep(life, acting.signal, over.signal);
+    const onLeadingAborted = () => (this.#election.isLeading() ? stop(leading.reason) : lose(leading.reason));
+    const onLeadershipLost = () => lose(leadershipLost.reason);
+    leading.addEventListener('abort', onLeadingAborted, { once: true });
+    leadershipLost.addEventListener('abort', onLeadershipLost, { once: true });
+    term.leadershipLost.addEventListener('abort', () => lose(term.leadershipLost.reason), { once: true });
+    if (leading.aborted) onLeadingAborted();
+    this.#membership = membership;
+    const done = new AbortController();
+    const syncing = this.#syncUntil(membership, acting.signal, done.signal);
     try {
-      await act(acting.signal, losing.signal);
+      await act(acting.signal, shardsLost.signal);
       return !acting.signal.aborted;
     } catch (error) {
       if (!acting.signal.aborted || error !== acting.signal.reason) throw error;
       return false;
     } finally {
-      // Looks go on until here: what winds up may have to write.
-      over.abort();
-      await keeping;
-      leading.removeEventListener('abort', follow);
-      out.removeEventListener('abort', followOut);
+      // Syncs continue until here, because work that is ending may still have to write.
+      done.abort();
+      await syncing;
+      leading.removeEventListener('abort', onLeadingAborted);
+      leadershipLost.removeEventListener('abort', onLeadershipLost);
       term.end();
       fence.close();
-      this.#life = undefined;
+      this.#membership = undefined;
     }
   }
 
-  async #keep(life: Life, acting: AbortSignal, over: AbortSignal): Promise<void> {
-    while (!over.aborted) {
-      life.term.check(); // after a stop of the process this may come before the term's own timer
-      const settled = await this.#attempt(over, () => this.#round(life, over, acting));
-      await this.#rest(settled ?? true, over);
+  async #syncUntil(membership: Membership, acting: AbortSignal, done: AbortSignal): Promise<void> {
+    while (!done.aborted) {
+      membership.term.check(); // after a suspension of the process this may run before the term's own timer
+      const settled = await this.#reportErrors(done, () => this.#sync(membership, done, acting));
+      await this.#pause(settled ?? true, done);
     }
   }
 
   /**
-   * One look at the leases, and what follows from it.
-   * @param life undefined for one that is not a member yet
-   * @returns false when there is more to do at once
+   * Reads the Leases, then releases and claims shards.
+   * @param membership undefined if this replica is not a member yet
+   * @returns false if the write conflicted and the next sync should follow soon
    */
-  async #round(life: Life | undefined, over: AbortSignal, acting = over): Promise<boolean> {
+  async #sync(membership: Membership | undefined, done: AbortSignal, acting = done): Promise<boolean> {
     const { world } = this.#options;
-    this.#nudged = false;
+    this.#syncRequested = false;
     const since = momentOf(world);
-    const look = await this.#book.look(over);
-    this.#sightings.see(look, world.monotonic());
-    if (life !== undefined) {
-      if (!this.#agree(life, look)) {
-        life.term.lose('the ledger does not say any more what this member holds');
+    const snapshot = await this.#store.read(done);
+    this.#observations.observe(snapshot, world.monotonic());
+    if (membership !== undefined) {
+      if (!this.#matchesShardMap(membership, snapshot)) {
+        membership.term.lose('the shard map no longer assigns the held shards to this member');
         return true;
       }
-      life.term.extend(since);
+      membership.term.extend(since);
     }
     if (acting.aborted) return true;
-    if (life !== undefined) this.#leave(life, this.#plan(look, life).leave);
-    this.#nudged = false;
-    // Again: what was left without anything under way can be given away in the same write.
-    const { write, claims } = this.#plan(look, life);
+    if (membership !== undefined) this.#release(membership, this.#plan(snapshot, membership).release);
+    this.#syncRequested = false;
+    // Plan again: shards that were released immediately can be given away in the same write.
+    const { write, claims } = this.#plan(snapshot, membership);
     let settled = true;
     if (write !== undefined) {
-      settled = await this.#book.write(look.lease, write, over);
-      if (settled && life !== undefined && write !== 'blank') this.#gain(life, claims, write.length);
+      settled = await this.#store.write(snapshot.lease, write, done);
+      if (settled && membership !== undefined && write !== 'blank')
+        this.#gain(membership, claims, write.length);
     }
-    if (life !== undefined) {
-      if (!acting.aborted) this.#tell(life);
-      await this.#tidy(look, over);
+    if (membership !== undefined) {
+      if (!acting.aborted) this.#report(membership);
+      await this.#removeStaleLeases(snapshot, done);
     }
     return settled;
   }
 
-  #plan({ ledger }: Look, life: Life | undefined): Plan {
-    const { live, blankIsSafe } = this.#sightings;
-    const me = life === undefined ? undefined : this.member;
+  #plan({ shardMap }: Snapshot, membership: Membership | undefined): Plan {
+    const { live, blankIsSafe } = this.#observations;
+    const self = membership === undefined ? undefined : this.member;
     return planOf({
-      me,
-      ledger,
-      live: me === undefined || live.includes(me) ? live : [...live, me],
-      isGone: (member) => this.#sightings.isGone(member),
+      self,
+      shardMap,
+      live: self === undefined || live.includes(self) ? live : [...live, self],
+      isGone: (member) => this.#observations.isGone(member),
       blankIsSafe,
-      held: life?.holdings.held ?? new Set(),
+      held: membership?.heldShards.held ?? new Set(),
       shards: this.#options.shards ?? 256,
     });
   }
 
-  /** Whether the ledger says that all we hold is ours. */
-  #agree({ holdings, shards }: Life, { ledger }: Look): boolean {
-    if (holdings.size === 0) return true;
-    if (typeof ledger === 'string' || ledger.length !== shards) return false;
-    return holdings.held.values().every((shard) => ledger[shard] === this.member);
+  /** Returns whether the shard map assigns all held shards to this member. */
+  #matchesShardMap({ heldShards, shards }: Membership, { shardMap }: Snapshot): boolean {
+    if (heldShards.size === 0) return true;
+    if (typeof shardMap === 'string' || shardMap.length !== shards) return false;
+    return heldShards.held.values().every((shard) => shardMap[shard] === this.member);
   }
 
-  #gain(life: Life, shards: readonly number[], of: number): void {
-    life.shards = of;
-    life.holdings.gain(shards);
-    if (shards.length === 0) return;
-    const gained = new Set(shards);
-    for (const listener of this.#listeners) listener((key) => gained.has(shardIn(life, key)));
+  #gain(membership: Membership, claims: readonly number[], shards: number): void {
+    membership.shards = shards;
+    membership.heldShards.gain(claims);
+    if (claims.length === 0) return;
+    const gained = new Set(claims);
+    for (const listener of this.#listeners) listener((key) => gained.has(shardIn(membership, key)));
   }
 
-  #leave({ holdings }: Life, shards: readonly number[]): void {
+  #release({ heldShards }: Membership, shards: readonly number[]): void {
     for (const shard of shards) {
       const reason = new ShardLeavingError(shard, this.#options.name);
-      holdings.leave(shard, reason, () => this.#nudge());
+      heldShards.release(shard, reason, () => this.#requestSync());
     }
   }
 
-  /** Removes leases that mean nothing any more; one of the members does so for all. */
-  async #tidy({ ledger, members }: Look, signal: AbortSignal): Promise<void> {
-    if (typeof ledger === 'string') return;
-    const { live } = this.#sightings;
+  /** Deletes the Leases of members that are gone and own nothing. Only the live member with the lowest name does so. */
+  async #removeStaleLeases({ shardMap, members }: Snapshot, signal: AbortSignal): Promise<void> {
+    if (typeof shardMap === 'string') return;
+    const { live } = this.#observations;
     if (live.some((name) => name < this.member)) return;
     for (const [name, lease] of members)
-      if (name !== this.member && this.#sightings.isGone(name) && !ledger.includes(name))
-        await this.#book.remove(lease, signal);
+      if (name !== this.member && this.#observations.isGone(name) && !shardMap.includes(name))
+        await this.#store.remove(lease, signal);
   }
 
-  /** Until the next look: sooner when somebody may turn out to be gone, or when nothing of a left shard is under way. */
-  async #rest(settled: boolean, over: AbortSignal): Promise<void> {
+  /** Waits until the next sync: shorter if a Lease may expire earlier, or if a shard was released. */
+  async #pause(settled: boolean, done: AbortSignal): Promise<void> {
     const { world } = this.#options;
-    const pause = jittered(world, this.#times.retryMs, 0.25);
-    const next = Math.ceil(this.#sightings.nextIn ?? pause);
-    const ms = this.#nudged || !settled ? pause * SOON : Math.min(pause, next);
-    const rest = new AbortController();
-    const awake = () => rest.abort();
-    over.addEventListener('abort', awake, { once: true });
-    this.#awake = awake;
-    if (!over.aborted) await wait(world, ms, rest.signal).catch(() => undefined);
-    this.#awake = undefined;
-    over.removeEventListener('abort', awake);
+    const usual = jittered(world, this.#times.retryMs, 0.25);
+    const nextExpiry = Math.ceil(this.#observations.nextExpiryMs ?? usual);
+    const ms = this.#syncRequested || !settled ? usual * SOON : Math.min(usual, nextExpiry);
+    const pause = new AbortController();
+    const endPause = () => pause.abort();
+    done.addEventListener('abort', endPause, { once: true });
+    this.#endPause = endPause;
+    if (!done.aborted) await wait(world, ms, pause.signal).catch(() => undefined);
+    this.#endPause = undefined;
+    done.removeEventListener('abort', endPause);
   }
 
-  #nudge(): void {
-    this.#nudged = true;
-    this.#awake?.();
+  #requestSync(): void {
+    this.#syncRequested = true;
+    this.#endPause?.();
   }
 
-  async #attempt<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T | undefined> {
+  async #reportErrors<T>(signal: AbortSignal, call: () => Promise<T>): Promise<T | undefined> {
     try {
-      return await act();
+      return await call();
     } catch (error) {
       if (!signal.aborted) this.#options.observer?.failed?.(error);
       return undefined;
     }
   }
 
-  #tell(life: Life | undefined): void {
-    const { holdings, shards } = life ?? { holdings: undefined, shards: 0 };
-    const told = [holdings?.size ?? 0, shards, life === undefined ? 0 : this.#sightings.live.length] as const;
-    if (told.join() === this.#told) return;
-    this.#told = told.join();
-    this.#options.observer?.owns(...told);
+  /** Reports the numbers of held shards, all shards and members to the observer if they have changed. */
+  #report(membership: Membership | undefined): void {
+    const { heldShards, shards } = membership ?? { heldShards: undefined, shards: 0 };
+    const members = membership === undefined ? 0 : this.#observations.live.length;
+    const report = [heldShards?.size ?? 0, shards, members] as const;
+    if (report.join() === this.#lastReport) return;
+    this.#lastReport = report.join();
+    this.#options.observer?.owns(...report);
   }
 }
 
-function shardIn({ shards }: Life, key: string): number {
+function shardIn({ shards }: Membership, key: string): number {
   return shardOf(refOf(key).namespace ?? '', shards);
 }

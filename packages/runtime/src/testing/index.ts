@@ -1,4 +1,4 @@
-/** For tests of controllers on a real API server, and for test clusters: `@vmwright/runtime/testing`. */
+/** Helpers for tests of controllers against a real API server: `@vmwright/runtime/testing`. */
 export { CertificateAuthority, type Issued } from '../pki/certificate.ts';
 export type { LeafOptions, Subject, Validity } from '../pki/inputs.ts';
 export { type RunningManager, startManager, type TestManagerOptions } from './manager.ts';

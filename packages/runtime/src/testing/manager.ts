@@ -2,28 +2,28 @@ import { collectingLogger, type LogLine, nodeWorld } from '@vmwright/core';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
 import { Manager, type ManagerOptions } from '../manager/manager.ts';
 
-/** As a manager's own, but for the way to the cluster, which is the test's. */
+/** Manager options without `access` and `log`, which `startManager` provides. */
 export type TestManagerOptions = Without<ManagerOptions, 'access' | 'log'>;
 
-/** `Omit` would make one of the alternatives that a manager has, and allow both at a time. */
+/** Like `Omit`, but distributive: `Omit` would merge the election and sharding alternatives and allow both together. */
 type Without<O, K extends PropertyKey> = O extends unknown ? Partial<Omit<O, K>> : never;
 
-/** A manager that runs until it is disposed of. */
+/** Manager that runs until it is disposed. */
 export interface RunningManager extends AsyncDisposable {
   readonly manager: Manager;
-  /** What it has logged so far. */
+  /** Lines logged so far. */
   readonly log: readonly LogLine[];
 }
 
 /**
- * Starts a program of controllers in this process and waits until its caches are filled:
+ * Starts a manager in this process and waits until its caches have synced:
  *
  *     await using running = await startManager(cluster, { namespaces: [namespace] }, (manager) => {
  *       manager.control({ for: Greeting, reconcile });
  *     });
  *
- * @param cluster where its kubeconfig is: the testbed's `Cluster`, or one limited to the roles that the program ships
- * @throws what `run` throws when the program ends before it is ready
+ * @param cluster path of the kubeconfig: the testbed's `Cluster`, or one that is limited to the roles of the program
+ * @throws the error of `run` if the manager ends before its caches have synced
  */
 export async function startManager(
   cluster: { readonly kubeconfig: string },
@@ -42,7 +42,7 @@ export async function startManager(
     manager,
     log: lines,
     [Symbol.asyncDispose]: async () => {
-      stop.abort(new Error('the test is over'));
+      stop.abort(new Error('the test has finished'));
       await running;
     },
   };

@@ -4,7 +4,7 @@ import { connect } from '../../test/connect.ts';
 import { ConfigMap, Deployment } from '../../test/kinds.ts';
 import { startManager, waitFor, waitForCondition, waitForGone } from './index.ts';
 
-test('a controller runs against the testbed in a few lines', async ({ cluster, namespace }) => {
+test('startManager runs a controller against the testbed', async ({ cluster, namespace }) => {
   await using client = await connect(cluster.kubeconfig);
   await using running = await startManager(cluster, { namespaces: [namespace] }, (manager) => {
     manager.control({
@@ -24,7 +24,10 @@ test('a controller runs against the testbed in a few lines', async ({ cluster, n
   expect(running.log.map(({ msg }) => msg)).toContain('answering');
 });
 
-test('a condition, and the absence of an object, can be waited for', async ({ cluster, namespace }) => {
+test('waitForCondition and waitForGone wait for a condition and for deletion', async ({
+  cluster,
+  namespace,
+}) => {
   await using client = await connect(cluster.kubeconfig);
   const ref = { namespace, name: 'web' };
   const labels = { app: 'web' };
@@ -36,37 +39,42 @@ test('a condition, and the absence of an object, can be waited for', async ({ cl
       template: { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'web' }] } },
     },
   });
-  const there = await waitForCondition(client, Deployment, ref, 'Available');
-  expect(there.metadata.name).toBe('web');
+  const available = await waitForCondition(client, Deployment, ref, 'Available');
+  expect(available.metadata.name).toBe('web');
   const gone = waitForGone(client, Deployment, ref);
   await client.delete(Deployment, ref);
   await gone;
 });
 
-test('what does not come is told with the last state', async ({ cluster, namespace }) => {
+test('waitFor rejects after its timeout with the last state of the object', async ({
+  cluster,
+  namespace,
+}) => {
   await using client = await connect(cluster.kubeconfig);
   const ref = { namespace, name: 'quiet' };
-  const wanted = () => false;
-  await expect(waitFor(client, ConfigMap, ref, wanted, { timeoutMs: 200 })).rejects.toThrow(
-    `configmaps ${namespace}/quiet is not as wanted after 0.2 s: there is none`,
+  const never = () => false;
+  await expect(waitFor(client, ConfigMap, ref, never, { timeoutMs: 200 })).rejects.toThrow(
+    `configmaps ${namespace}/quiet did not reach the expected state within 0.2 s: it does not exist`,
   );
   await client.create(ConfigMap, { metadata: ref, data: { state: 'odd' } });
-  // With more and more time until the object was seen at all: how long that takes depends on the machine.
+  // Double the timeout until the object was observed, because that depends on the speed of the machine.
   const failure = async (timeoutMs: number): Promise<unknown> => {
-    let isSeen = false;
-    const see = () => {
-      isSeen = true;
+    let observed = false;
+    const observe = () => {
+      observed = true;
       return false;
     };
-    const failed = await waitFor(client, ConfigMap, ref, see, { timeoutMs }).catch((error: unknown) => error);
-    return isSeen ? failed : failure(2 * timeoutMs);
+    const error: unknown = await waitFor(client, ConfigMap, ref, observe, { timeoutMs }).catch(
+      (caught: unknown) => caught,
+    );
+    return observed ? error : failure(2 * timeoutMs);
   };
   expect(String(await failure(200))).toContain('"state":"odd"');
 });
 
-test('a manager that cannot start says why', async ({ cluster, namespace }) => {
-  const nobody = { kubeconfig: await cluster.kubeconfigFor({ namespace, name: 'default' }) };
-  const starting = startManager(nobody, { syncTimeoutMs: 500 }, (manager) => {
+test('startManager rejects with the reason if the manager cannot start', async ({ cluster, namespace }) => {
+  const unprivileged = { kubeconfig: await cluster.kubeconfigFor({ namespace, name: 'default' }) };
+  const starting = startManager(unprivileged, { syncTimeoutMs: 500 }, (manager) => {
     manager.control({ for: ConfigMap, reconcile: async () => undefined });
   });
   await expect(starting).rejects.toThrow('no complete list of configmaps');

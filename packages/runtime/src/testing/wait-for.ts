@@ -6,17 +6,21 @@ import { type Kind, resourceOf } from '../kind/kind.ts';
 import { type KubeObject, keyOf, type ObjectRef } from '../kind/object.ts';
 
 export interface WaitOptions {
-  /** @default 30_000 */
+  /** Timeout in milliseconds. @default 30_000 */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
 
-/** Follows an object by a watch, through all that may break, until it is as wanted; undefined while there is none. */
+/**
+ * Watches an object until the predicate returns true, and returns the object. The predicate gets undefined while the object
+ * does not exist. Connection and API errors are retried.
+ * @throws Error with the last state of the object after the timeout
+ */
 export async function waitFor<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,
   ref: ObjectRef,
-  wanted: (object: T | undefined) => boolean,
+  predicate: (object: T | undefined) => boolean,
   { timeoutMs = 30_000, signal }: WaitOptions = {},
 ): Promise<T | undefined> {
   const deadline = new Deadline(nodeWorld, timeoutMs, signal);
@@ -24,19 +28,22 @@ export async function waitFor<T extends KubeObject>(
   try {
     for await (const object of states(client, kind, ref, deadline.signal)) {
       last = object;
-      if (wanted(object)) return object;
+      if (predicate(object)) return object;
     }
   } catch (error) {
     if (!deadline.passed) throw error;
-    const state = last === undefined ? 'there is none' : `it was last ${JSON.stringify(last)}`;
-    const what = `${resourceOf(kind)} ${keyOf(ref)}`;
-    throw new Error(`${what} is not as wanted after ${timeoutMs / 1000} s: ${state}`, { cause: error });
+    const state = last === undefined ? 'it does not exist' : `its last state is ${JSON.stringify(last)}`;
+    const subject = `${resourceOf(kind)} ${keyOf(ref)}`;
+    throw new Error(`${subject} did not reach the expected state within ${timeoutMs / 1000} s: ${state}`, {
+      cause: error,
+    });
   } finally {
     deadline.end();
   }
   throw new Error('unreachable: states never end');
 }
 
+/** Waits until an object is deleted. */
 export async function waitForGone(
   client: Client,
   kind: Kind,
@@ -46,7 +53,7 @@ export async function waitForGone(
   await waitFor(client, kind, ref, (object) => object === undefined, options);
 }
 
-/** @returns the object that has the condition */
+/** Waits until an object has a condition with the given status, and returns the object. */
 export async function waitForCondition<T extends KubeObject & Conditioned>(
   client: Client,
   kind: Kind<T>,
@@ -57,7 +64,7 @@ export async function waitForCondition<T extends KubeObject & Conditioned>(
 ): Promise<T> {
   const has = (object: T | undefined) => conditionOf(object?.status?.conditions, type)?.status === status;
   const object = await waitFor(client, kind, ref, has, options);
-  if (object === undefined) throw new Error('unreachable: an object that is not there has no conditions');
+  if (object === undefined) throw new Error('unreachable: an object that does not exist has no conditions');
   return object;
 }
 
@@ -81,7 +88,7 @@ async function* states<T extends KubeObject>(
       }
     } catch (error) {
       signal.throwIfAborted();
-      // A test may well break the connection, or wait for a kind that is not served yet.
+      // Tests may break the connection, or wait for a kind whose CRD is not served yet.
       if (!(error instanceof ApiError || error instanceof ConnectionError)) throw error;
       if (error instanceof ForbiddenError) throw error;
       await wait(nodeWorld, 100, signal);

@@ -1,19 +1,19 @@
 import { isJsonObject, type JsonObject } from '../kind/schema/json.ts';
-import { RequestError } from '../server/answer.ts';
-import type { About, Denied, Mutation, Operation, User, Verdict } from './verdict.ts';
+import { RequestError } from '../server/http-response.ts';
+import type { Denied, Mutation, Operation, RequestInfo, User, Verdict } from './verdict.ts';
 
 const ADMISSION_API = 'admission.k8s.io/v1';
 
-/** What the API server asks. */
+/** Request of an AdmissionReview. */
 export interface AdmissionReview {
   readonly operation: Operation;
-  readonly about: Omit<About, 'signal'>;
-  /** Of any kind so far. */
+  readonly info: Omit<RequestInfo, 'signal'>;
+  /** Not validated yet: it may be of any kind. */
   readonly object: unknown;
   readonly oldObject: unknown;
 }
 
-/** @throws RequestError that says what is wrong with it */
+/** Parses an AdmissionReview. @throws RequestError if it is invalid */
 export function admissionReviewOf(body: unknown): AdmissionReview {
   const { uid, request } = requestIn(body, ADMISSION_API, 'AdmissionReview');
   const { operation, object, oldObject, dryRun } = request;
@@ -23,7 +23,7 @@ export function admissionReviewOf(body: unknown): AdmissionReview {
     operation,
     object,
     oldObject,
-    about: {
+    info: {
       uid,
       name: textOf(request.name),
       namespace: textOf(request.namespace),
@@ -34,10 +34,10 @@ export function admissionReviewOf(body: unknown): AdmissionReview {
   };
 }
 
-/** The part that both kinds of review have in common. */
+/** Returns the request of an AdmissionReview or ConversionReview. @throws RequestError if it is invalid */
 export function requestIn(body: unknown, api: string, kind: string): { uid: string; request: JsonObject } {
   if (!isJsonObject(body) || body.apiVersion !== api || body.kind !== kind)
-    throw new RequestError(400, `the body must be of kind ${kind} of ${api}\n`);
+    throw new RequestError(400, `the body must have kind ${kind} and apiVersion ${api}\n`);
   const { request } = body;
   if (!isJsonObject(request)) throw new RequestError(400, `the ${kind} has no request\n`);
   if (typeof request.uid !== 'string' || request.uid === '')
@@ -45,21 +45,21 @@ export function requestIn(body: unknown, api: string, kind: string): { uid: stri
   return { uid: request.uid, request };
 }
 
-export function validationAnswer({ about }: AdmissionReview, verdict: Verdict): object {
-  return answer(about.uid, verdict, {});
+export function validationResponse({ info }: AdmissionReview, verdict: Verdict): object {
+  return reviewWith(info.uid, verdict, {});
 }
 
-export function mutationAnswer({ about }: AdmissionReview, mutation: Mutation): object {
+export function mutationResponse({ info }: AdmissionReview, mutation: Mutation): object {
   const patch = mutation.allowed ? mutation.patch : [];
-  // An empty patch with a type is refused, as is a type without a patch.
+  // The API server rejects an empty patch with a patchType, and a patchType without a patch.
   const changes = patch.length > 0 && {
     patchType: 'JSONPatch',
     patch: Buffer.from(JSON.stringify(patch)).toString('base64'),
   };
-  return answer(about.uid, mutation, { ...changes });
+  return reviewWith(info.uid, mutation, { ...changes });
 }
 
-function answer(uid: string, verdict: Verdict, more: object): object {
+function reviewWith(uid: string, verdict: Verdict, more: object): object {
   const { allowed, warnings = [], audit } = verdict;
   return {
     apiVersion: ADMISSION_API,
@@ -75,7 +75,7 @@ function answer(uid: string, verdict: Verdict, more: object): object {
   };
 }
 
-/** Words of Kubernetes, by which its clients tell errors apart. */
+/** Kubernetes status reasons, by which clients distinguish errors. */
 const REASONS: Readonly<Record<number, string>> = {
   400: 'BadRequest',
   401: 'Unauthorized',

@@ -1,7 +1,7 @@
 import { silentLogger } from '@vmwright/core';
 import { expect, expectTypeOf, test } from 'vitest';
 import { ConfigMap } from '../../test/kinds.ts';
-import { applied } from '../../test/webhook-patch.ts';
+import { applyPatch } from '../../test/webhook-patch.ts';
 import { defineKind } from '../kind/define.ts';
 import { integer, object } from '../kind/schema/index.ts';
 import { type AdmissionRules, admission } from './admission.ts';
@@ -16,49 +16,49 @@ const config: ConfigMap = {
   data: { a: '1' },
 };
 
-async function ask(rules: AdmissionRules<ConfigMap>, request: object) {
+async function review(rules: AdmissionRules<ConfigMap>, request: object) {
   const [endpoint] = endpointsOf([admission(ConfigMap, rules)], silentLogger);
   const body = {
     apiVersion: 'admission.k8s.io/v1',
     kind: 'AdmissionReview',
     request: { uid: 'u1', operation: 'CREATE', object: config, ...request },
   };
-  const answer = await endpoint?.answer(body, new AbortController().signal);
-  return JSON.parse(JSON.stringify(answer)).response;
+  const reviewed = await endpoint?.review(body, new AbortController().signal);
+  return JSON.parse(JSON.stringify(reviewed)).response;
 }
 
-test('a mutation answers with the patch to what it returns, and with none for what is the same', async () => {
+test('a mutation responds with a patch to the returned object, and with none if it is equal', async () => {
   const rules: AdmissionRules<ConfigMap> = {
     mutate: (each) => ({ ...each, data: { ...each.data, 'b/~': '2' } }),
   };
-  const { patch, ...rest } = await ask(rules, {});
+  const { patch, ...rest } = await review(rules, {});
   expect(rest).toEqual({ uid: 'u1', allowed: true, patchType: 'JSONPatch' });
   const operations = JSON.parse(Buffer.from(patch, 'base64').toString());
-  expect(applied(config, operations)).toEqual({ ...config, data: { a: '1', 'b/~': '2' } });
-  expect(await ask({ mutate: (each) => ({ ...each }) }, {})).toEqual({ uid: 'u1', allowed: true });
+  expect(applyPatch(config, operations)).toEqual({ ...config, data: { a: '1', 'b/~': '2' } });
+  expect(await review({ mutate: (each) => ({ ...each }) }, {})).toEqual({ uid: 'u1', allowed: true });
 });
 
-test('one that changes what it was given has its way, too; of a deletion none is asked', async () => {
+test('a mutation may modify its argument, and is not called for a deletion', async () => {
   const mutate = (each: ConfigMap) => Object.assign(each, { data: undefined });
-  const { patch } = await ask({ mutate }, {});
+  const { patch } = await review({ mutate }, {});
   expect(JSON.parse(Buffer.from(patch, 'base64').toString())).toEqual([{ op: 'remove', path: '/data' }]);
   const deleted = { operation: 'DELETE', object: null, oldObject: config };
-  expect(await ask({ mutate }, deleted)).toEqual({ uid: 'u1', allowed: true });
+  expect(await review({ mutate }, deleted)).toEqual({ uid: 'u1', allowed: true });
 });
 
-test('a refusal has sentence, code, reason and causes; either verdict has warnings and audit annotations', async () => {
+test('a denial has message, code, reason and causes; both verdicts have warnings and audit annotations', async () => {
   const causes = [{ field: 'data', message: 'too little' }];
   const more = { code: 422, causes, warnings: ['w'], audit: { k: 'v' } };
-  const refused = { status: 'Failure', message: 'no', code: 422, reason: 'Invalid', details: { causes } };
+  const failure = { status: 'Failure', message: 'no', code: 422, reason: 'Invalid', details: { causes } };
   for (const handler of ['validate', 'mutate'])
-    expect(await ask({ [handler]: () => deny('no', more) }, {})).toEqual({
+    expect(await review({ [handler]: () => deny('no', more) }, {})).toEqual({
       uid: 'u1',
       allowed: false,
-      status: refused,
+      status: failure,
       warnings: ['w'],
       auditAnnotations: { k: 'v' },
     });
-  expect(await ask({ validate: () => ({ ...allow('w'), audit: { k: 'v' } }) }, {})).toEqual({
+  expect(await review({ validate: () => ({ ...allow('w'), audit: { k: 'v' } }) }, {})).toEqual({
     uid: 'u1',
     allowed: true,
     warnings: ['w'],
@@ -66,7 +66,7 @@ test('a refusal has sentence, code, reason and causes; either verdict has warnin
   });
 });
 
-test('a handler knows by the operation whether there was something before', async () => {
+test('the request of an UPDATE contains the stored object, the user and the request options', async () => {
   const extra = { 'example.org/scopes': ['a'] };
   const request = {
     operation: 'UPDATE',
@@ -75,7 +75,7 @@ test('a handler knows by the operation whether there was something before', asyn
     subResource: 'status',
   };
   const userInfo = { username: 'jane', uid: '7', groups: ['g'], extra };
-  const response = await ask(
+  const response = await review(
     {
       validate: (each, about) => {
         if (about.operation !== 'UPDATE') return deny('not an update');
@@ -109,19 +109,19 @@ test('a handler knows by the operation whether there was something before', asyn
   ]);
 });
 
-test('rules that make no sense are refused when they are declared', () => {
+test('invalid rules are rejected when they are declared', () => {
   expect(() => admission(ConfigMap, {})).toThrow('the admission of ConfigMap neither validates nor mutates');
   expect(() => admission(ConfigMap, { validate: () => allow(), timeoutSeconds: 31 })).toThrow('from 1 to 30');
   expect(() => admission(ConfigMap, { validate: () => allow(), operations: [] })).toThrow(
-    'no operation at all',
+    'has no operations',
   );
-  const twice = admission(ConfigMap, { validate: () => allow() });
-  expect(() => endpointsOf([twice, twice], silentLogger)).toThrow(
+  const declared = admission(ConfigMap, { validate: () => allow() });
+  expect(() => endpointsOf([declared, declared], silentLogger)).toThrow(
     '/validate--v1-configmap is declared twice',
   );
 });
 
-test('manifests say when to ask, where, and what of', () => {
+test('webhookManifests returns validating and mutating configurations with the declared settings', () => {
   const Vm = defineKind({
     group: 'a.b.dev',
     version: 'v2',

@@ -16,40 +16,40 @@ import type {
   Verdict,
 } from './verdict.ts';
 
-/** When it is asked, as the API server is told. */
+/** Settings of the webhook in the webhook configuration. */
 export interface AdmissionSettings {
-  /** @default CREATE and UPDATE. Deletions are validated, never mutated. */
+  /** Operations to review. Deletions are validated, never mutated. @default CREATE and UPDATE */
   readonly operations?: readonly Operation[];
-  /** Writes of the status too. @default false */
+  /** Whether to review writes of the status subresource too. @default false */
   readonly status?: boolean;
-  /** What happens when no answer comes: the request is refused, or done unasked. @default 'Fail' */
+  /** What the API server does if the webhook fails: reject the request, or accept it without a review. @default 'Fail' */
   readonly failurePolicy?: 'Fail' | 'Ignore';
-  /** How long the API server waits: 1 to 30. @default 10 */
+  /** Time that the API server waits for a response, 1 to 30 seconds. @default 10 */
   readonly timeoutSeconds?: number;
-  /** `NoneOnDryRun` for handlers that change something outside, but not when `dryRun` is set. @default 'None' */
+  /** `NoneOnDryRun` for handlers that change external state unless `dryRun` is set. @default 'None' */
   readonly sideEffects?: 'None' | 'NoneOnDryRun';
   readonly namespaceSelector?: object;
   readonly objectSelector?: object;
-  /** CEL, checked by the API server before it asks. */
+  /** CEL expressions that the API server evaluates before it calls the webhook. */
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
-  /** `IfNeeded`: ask again when another webhook has changed the object since. @default 'Never' */
+  /** `IfNeeded` calls the webhook again when a later one has changed the object. @default 'Never' */
   readonly reinvocationPolicy?: 'Never' | 'IfNeeded';
 }
 
-/** What is asked before objects of a kind are stored or deleted. */
+/** Admission handlers of a kind, with the settings of their webhooks. */
 export interface AdmissionRules<T extends KubeObject> extends AdmissionSettings {
   /**
-   * Whether it may be done. `object` is what is to be stored or, for a DELETE, what is to be deleted. It comes after all
-   * mutations and after the API server has held the object to its schema.
+   * Validates a request. `object` is the object to store or, for a DELETE, the object to delete. The API server calls it
+   * after all mutations and after the schema validation.
    */
   readonly validate?: (
     object: T,
     request: CreateRequest | UpdateRequest<T> | DeleteRequest,
   ) => Verdict | Promise<Verdict>;
   /**
-   * The object as it is wanted, or a refusal. It may be asked again about its own result, which must then stay as it
-   * is. The API server asks before it holds the object to its schema: of a kind of our own, objects that do not fit are
-   * passed over here, and refused there.
+   * Returns the changed object, or a denial. It must be idempotent, because it may be called again with its own result.
+   * The API server calls it before the schema validation: for declared kinds, objects that do not match the schema are
+   * skipped here and rejected by the API server.
    */
   readonly mutate?: (
     object: T,
@@ -57,7 +57,7 @@ export interface AdmissionRules<T extends KubeObject> extends AdmissionSettings 
   ) => T | Denied | Promise<T | Denied>;
 }
 
-/** Rules for a kind, declared: for `manager.admit` and `webhookManifests`. */
+/** Declared admission webhook of a kind, for `manager.admit` and `webhookManifests`. */
 export interface Admission {
   readonly type: 'admission';
   readonly kind: Kind;
@@ -67,7 +67,7 @@ export interface Admission {
   readonly mutate: ((review: AdmissionReview, signal: AbortSignal) => Promise<Mutation>) | undefined;
 }
 
-/** @throws DeclarationError for rules that ask nothing, or what the API server would refuse */
+/** Declares an admission webhook. @throws DeclarationError for rules without a handler, or that the API server would reject */
 export function admission<T extends KubeObject>(
   kind: Kind<T>,
   { validate, mutate, ...settings }: AdmissionRules<T>,
@@ -76,9 +76,10 @@ export function admission<T extends KubeObject>(
   if (validate === undefined && mutate === undefined)
     throw new DeclarationError(`the admission of ${kind.kind} neither validates nor mutates`);
   if (!Number.isInteger(timeoutSeconds) || timeoutSeconds < 1 || timeoutSeconds > 30)
-    throw new DeclarationError(`the admission of ${kind.kind} must take from 1 to 30 whole seconds`);
-  if (operations.length === 0)
-    throw new DeclarationError(`the admission of ${kind.kind} is for no operation at all`);
+    throw new DeclarationError(
+      `the admission of ${kind.kind} must have timeoutSeconds from 1 to 30, as a whole number`,
+    );
+  if (operations.length === 0) throw new DeclarationError(`the admission of ${kind.kind} has no operations`);
   return {
     type: 'admission',
     kind,
@@ -89,7 +90,7 @@ export function admission<T extends KubeObject>(
   };
 }
 
-/** As controller-runtime calls them: `/validate-vm-example-org-v1-vmgroup`. */
+/** Returns the path of a webhook in controller-runtime's form: `/validate-vm-example-org-v1-vmgroup`. */
 export function admissionPath(type: 'validate' | 'mutate', { group, version, kind }: Kind): string {
   return `/${type}-${group.replaceAll('.', '-')}-${version}-${kind.toLowerCase()}`;
 }
@@ -97,48 +98,48 @@ export function admissionPath(type: 'validate' | 'mutate', { group, version, kin
 async function validated<T extends KubeObject>(
   kind: Kind<T>,
   validate: NonNullable<AdmissionRules<T>['validate']>,
-  { operation, object, oldObject, about }: AdmissionReview,
+  { operation, object, oldObject, info }: AdmissionReview,
   signal: AbortSignal,
 ): Promise<Verdict> {
   switch (operation) {
     case 'CREATE':
-      return validate(objectIn(kind, object, 'object'), { ...about, signal, operation });
+      return validate(objectIn(kind, object, 'object'), { ...info, signal, operation });
     case 'UPDATE': {
       const before = objectIn(kind, oldObject, 'oldObject');
-      return validate(objectIn(kind, object, 'object'), { ...about, signal, operation, before });
+      return validate(objectIn(kind, object, 'object'), { ...info, signal, operation, before });
     }
     case 'DELETE':
-      return validate(objectIn(kind, oldObject, 'oldObject'), { ...about, signal, operation });
+      return validate(objectIn(kind, oldObject, 'oldObject'), { ...info, signal, operation });
   }
 }
 
 async function mutated<T extends KubeObject>(
   kind: Kind<T>,
   mutate: NonNullable<AdmissionRules<T>['mutate']>,
-  { operation, object, oldObject, about }: AdmissionReview,
+  { operation, object, oldObject, info }: AdmissionReview,
   signal: AbortSignal,
 ): Promise<Mutation> {
-  // There is nothing to change in what is to go; the API server would refuse a patch.
+  // The API server rejects a patch for a deletion.
   if (operation === 'DELETE') return { allowed: true, patch: [] };
   const before = objectIn(kind, object, 'object');
-  if (!fits(kind, before)) return { allowed: true, patch: [] };
-  // A copy: whoever changes it instead of making another gets his patch all the same.
-  const given = structuredClone(before);
-  const wanted = await (operation === 'CREATE'
-    ? mutate(given, { ...about, signal, operation })
-    : mutate(given, { ...about, signal, operation, before: objectIn(kind, oldObject, 'oldObject') }));
-  if (isDenied(wanted)) return wanted;
-  const after: unknown = JSON.parse(JSON.stringify(wanted) ?? 'null'); // fields that are undefined are not there
-  if (!isJsonObject(after)) throw new TypeError(`the mutation of ${kind.kind} has returned no object`);
+  if (!matchesSchema(kind, before)) return { allowed: true, patch: [] };
+  // Pass a copy, so that a handler may also modify its argument.
+  const copy = structuredClone(before);
+  const result = await (operation === 'CREATE'
+    ? mutate(copy, { ...info, signal, operation })
+    : mutate(copy, { ...info, signal, operation, before: objectIn(kind, oldObject, 'oldObject') }));
+  if (isDenied(result)) return result;
+  const after: unknown = JSON.parse(JSON.stringify(result) ?? 'null'); // drops undefined fields
+  if (!isJsonObject(after)) throw new TypeError(`the mutation of ${kind.kind} did not return an object`);
   return { allowed: true, patch: jsonPatch(before, after) };
 }
 
-function isDenied(wanted: KubeObject | Denied): wanted is Denied {
-  return 'allowed' in wanted && wanted.allowed === false && !('metadata' in wanted);
+function isDenied(result: KubeObject | Denied): result is Denied {
+  return 'allowed' in result && result.allowed === false && !('metadata' in result);
 }
 
-/** Whether it is of the type that the handler expects, as far as that was declared. */
-function fits(kind: Kind & { readonly schema?: Schema }, object: KubeObject): boolean {
+/** Returns whether an object matches the schema of a declared kind; true for other kinds. */
+function matchesSchema(kind: Kind & { readonly schema?: Schema }, object: KubeObject): boolean {
   if (kind.schema === undefined) return true;
   const { apiVersion: _apiVersion, kind: _kind, metadata: _metadata, ...content } = object;
   return validate(kind.schema, content).length === 0;

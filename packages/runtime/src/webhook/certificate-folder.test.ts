@@ -3,11 +3,12 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as dial } from 'node:tls';
+import { freePort } from '@vmwright/testbed';
 import { test as base } from '@vmwright/testbed/vitest';
 import { expect } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
-import { freePort, listOf, replica, webhookRoles } from '../../test/webhook-manager.ts';
+import { listOf, replica, webhookRoles } from '../../test/webhook-manager.ts';
 import type { Client } from '../client/client.ts';
 import { Secret } from '../kind/builtin/secret.ts';
 import { ValidatingWebhookConfiguration } from '../kind/builtin/webhook-configuration.ts';
@@ -20,7 +21,7 @@ import { allow } from './verdict.ts';
 const validity = { notBefore: new Date('2020-01-01'), notAfter: new Date('2120-01-01') };
 const authority = (commonName: string) => CertificateAuthority.create({ commonName }, validity);
 
-/** A program whose certificate comes from a folder. */
+/** Program whose certificate comes from a directory. */
 const test = base.extend('program', async ({ cluster, namespace, task }, { onCleanup }) => {
   const name = `folder-${task.id.replaceAll(/[^0-9]/g, '')}`;
   const [port, folder] = [await freePort(), await mkdtemp(join(tmpdir(), 'vmwright-folder-'))];
@@ -45,10 +46,10 @@ const test = base.extend('program', async ({ cluster, namespace, task }, { onCle
     port,
     path: `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${name}`,
     put,
-    /** A new certificate of this authority. */
-    issue: async (by: CertificateAuthority) => {
+    /** Writes a new certificate of this CA. */
+    issue: async (ca: CertificateAuthority) => {
       const names = ['127.0.0.1'];
-      const issued = by.issue({ ...validity, subject: { commonName: 'x' }, usage: ['server'], names });
+      const issued = ca.issue({ ...validity, subject: { commonName: 'x' }, usage: ['server'], names });
       await put('tls.key', issued.key);
       await put('tls.crt', issued.certificate);
       return issued;
@@ -72,13 +73,14 @@ function authoritiesIn(object: unknown): string[] {
   return certificatesIn(Buffer.from(bundle, 'base64').toString()).map(({ subject }) => subject);
 }
 
-/** Waits until the API server, which learns of a changed caBundle by a watch, gets an answer from the webhook. */
+/** Waits until the API server, which observes a changed caBundle through a watch, accepts the webhook's certificate. */
 async function admitted(client: Client, namespace: string, name: string): Promise<void> {
   const create = client.create.bind(client, ConfigMap, { metadata: { namespace, name } }, { dryRun: true });
   await expect.poll(() => create().then(() => 'admitted', String), { timeout: 30_000 }).toBe('admitted');
 }
 
-async function shown(port: number): Promise<string> {
+/** Returns the issuer of the certificate that a server presents. */
+async function issuerOf(port: number): Promise<string> {
   const socket = dial({ host: '127.0.0.1', port, rejectUnauthorized: false });
   await once(socket, 'secureConnect');
   const { issuer } = socket.getPeerCertificate();
@@ -86,7 +88,7 @@ async function shown(port: number): Promise<string> {
   return String(issuer.CN);
 }
 
-test('a certificate from files is served and trusted by its ca.crt, through a change of authority', async ({
+test('a certificate from files is served and trusted by its ca.crt, also when the CA changes', async ({
   program,
   cluster,
   namespace,
@@ -101,18 +103,18 @@ test('a certificate from files is served and trusted by its ca.crt, through a ch
   await cluster.waitFor(program.path, (object) => authoritiesIn(object).includes('CN=one'));
   await create('a');
 
-  // The new authority is trusted beside the old one before it issues, as cert-manager's users do it.
+  // The new CA is trusted beside the old one before it issues certificates, as recommended for cert-manager.
   await program.put('ca.crt', `${two.certificate}${one.certificate}`);
   await cluster.waitFor(program.path, (object) => authoritiesIn(object).length === 2);
   await create('b');
   await program.issue(two);
-  await expect.poll(() => shown(program.port)).toBe('two');
+  await expect.poll(() => issuerOf(program.port)).toBe('two');
   await create('c');
   const secret = { namespace, name: `${program.name}-webhook-certificate` };
   await expect(client.get(Secret, secret)).rejects.toThrow('not found');
 });
 
-test('a caBundle that cert-manager injects is left alone', async ({ program, cluster, namespace }) => {
+test('a caBundle that cert-manager injects is not written', async ({ program, cluster, namespace }) => {
   await using client = await connect(cluster.kubeconfig);
   const [ours, injected] = [authority('ours'), authority('injected')];
   await program.issue(ours);
@@ -128,7 +130,7 @@ test('a caBundle that cert-manager injects is left alone', async ({ program, clu
   };
   await inject(injected);
   await using running = await program.start();
-  // The other controller has not caught up with the certificate: that is reported, not repaired.
+  // The injected CA does not match the certificate yet: that is logged, not repaired.
   const { promise: warned, resolve } = Promise.withResolvers<unknown>();
   running.onLine(({ msg, error }) => {
     if (msg === 'The API server may not trust the webhooks, retrying') resolve(error);

@@ -3,7 +3,7 @@ import { type Clock, type Logger, messageOf, wait } from '@vmwright/core';
 import { AccessError } from '../access/access.ts';
 import { certificatesIn } from '../pki/pem.ts';
 
-/** A file with the authorities that issue the certificates of clients. */
+/** PEM file with the CAs of client certificates. */
 export class ClientCaFile {
   readonly #path: string;
   #text: string;
@@ -13,21 +13,21 @@ export class ClientCaFile {
     this.#text = text;
   }
 
-  /** @throws AccessError when it cannot be read or holds no certificate */
+  /** Reads the file. @throws AccessError if it cannot be read or contains no certificate */
   static async read(path: string): Promise<ClientCaFile> {
     return new ClientCaFile(path, await authoritiesIn(path));
   }
 
-  /** As it was read last. */
+  /** Last valid content. */
   get text(): string {
     return this.#text;
   }
 
-  /** Reads it again and again and calls back when it has changed; while it cannot be read, the last content counts. */
-  async follow(
+  /** Polls the file and calls `onChange` with changed content. While it cannot be read, the last content stays in use. */
+  async watch(
     clock: Pick<Clock, 'after'>,
     pollMs: number,
-    changed: (text: string) => void,
+    onChange: (text: string) => void,
     logger: Logger,
     signal: AbortSignal,
   ): Promise<void> {
@@ -38,11 +38,11 @@ export class ClientCaFile {
         const text = await authoritiesIn(this.#path);
         if (text === this.#text) continue;
         this.#text = text;
-        changed(text);
-        logger.info({ file: this.#path }, 'Reloaded the authorities of webhook clients');
+        onChange(text);
+        logger.info({ file: this.#path }, 'Reloaded the client CA file of the webhooks');
       } catch (error) {
         const fields = { file: this.#path, error: messageOf(error) };
-        logger.warn(fields, 'Reading the authorities of webhook clients failed, keeping the last ones');
+        logger.warn(fields, 'Reading the client CA file of the webhooks failed, keeping the last content');
       }
     }
   }
@@ -50,10 +50,10 @@ export class ClientCaFile {
 
 async function authoritiesIn(path: string): Promise<string> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw new AccessError(`cannot read the authorities of webhook clients: ${messageOf(error)}`, {
+    throw new AccessError(`cannot read the client CA file of the webhooks: ${messageOf(error)}`, {
       cause: error,
     });
   });
-  if (certificatesIn(text).length === 0) throw new AccessError(`${path} holds no certificate (PEM)`);
+  if (certificatesIn(text).length === 0) throw new AccessError(`${path} contains no PEM certificate`);
   return text;
 }

@@ -3,47 +3,36 @@ import { mkdtemp, writeFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { condition, startControlPlane } from '@vmwright/testbed';
+import { condition, freePort, startControlPlane } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
-import { freePort, listOf, manifestsFor, replica, waitForTrust } from '../../test/webhook-manager.ts';
-import { defineKind } from '../kind/define.ts';
-import { integer, object, string } from '../kind/schema/index.ts';
+import { defineRope, ropeRules } from '../../test/rope.ts';
+import { listOf, manifestsFor, replica, waitForTrust } from '../../test/webhook-manager.ts';
 import { type AdmissionRules, admission } from './admission.ts';
-import { type ConversionRules, conversion } from './conversion.ts';
+import { conversion } from './conversion.ts';
 import { allow } from './verdict.ts';
 
-const versions = [
-  { name: 'v1', storage: true, spec: object({ meters: integer() }) },
-  { name: 'v1beta1', spec: object({ length: string() }) },
-] as const;
 const GROUP = 'client-certificates.vmwright.dev';
-const Rope = defineKind({ group: GROUP, kind: 'Rope', plural: 'ropes', versions });
-const ropes: ConversionRules<typeof versions> = {
-  v1beta1: {
-    toStored: ({ spec }) => ({ spec: { meters: Number.parseInt(spec.length, 10) } }),
-    fromStored: ({ spec }) => ({ spec: { length: `${spec.meters}m` } }),
-  },
-};
+const Rope = defineRope(GROUP);
 const CRD = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ropes.${GROUP}`;
 const NAME = 'client-certificates';
 
-test('an API server with a client certificate is answered, conversions included; other clients are not', async () => {
+test('the API server with its client certificate is accepted, also for conversions; other clients are rejected', async () => {
   await using controlPlane = await startControlPlane({ webhookClientName: 'kube-apiserver-webhooks' });
   const { cluster, pki } = controlPlane;
   const caFile = join(await mkdtemp(join(tmpdir(), 'vmwright-client-ca-')), 'ca.crt');
   await writeFile(caFile, pki.ca.certificate);
-  const asked: string[] = [];
+  const validated: string[] = [];
   const rules: AdmissionRules<ConfigMap> = {
     matchConditions: [{ name: 'ours', expression: "object.metadata.name.startsWith('ours')" }],
     validate: ({ metadata }) => {
-      asked.push(metadata.name);
+      validated.push(metadata.name);
       return allow();
     },
   };
   const port = await freePort();
-  const webhooks = [admission(ConfigMap, rules), conversion(Rope, ropes)];
+  const webhooks = [admission(ConfigMap, rules), conversion(Rope, ropeRules)];
   await cluster.apply(listOf(manifestsFor(NAME, port, webhooks)));
   await cluster.waitFor(CRD, (crd) => condition(crd, 'Established') === 'True');
   const clients = { caFile, names: ['kube-apiserver-webhooks'] };
@@ -52,21 +41,21 @@ test('an API server with a client certificate is answered, conversions included;
     { name: NAME, namespace: 'default', port, webhooks: { clients } },
     (manager) => {
       manager.admit(ConfigMap, rules);
-      manager.convert(Rope, ropes);
+      manager.convert(Rope, ropeRules);
     },
   );
   const configuration = `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${NAME}`;
   await waitForTrust(cluster, [configuration, CRD]);
   await using client = await connect(cluster.kubeconfig);
   await client.create(ConfigMap, { metadata: { namespace: 'default', name: 'ours-1' } });
-  expect(asked).toEqual(['ours-1']);
+  expect(validated).toEqual(['ours-1']);
   await client.apply(Rope.at('v1beta1'), {
     metadata: { namespace: 'default', name: 'r' },
     spec: { length: '7m' },
   });
   expect((await client.get(Rope, { namespace: 'default', name: 'r' })).spec).toEqual({ meters: 7 });
 
-  const ask = async (certificate?: { certificate: string; key: string }) => {
+  const send = async (certificate?: { certificate: string; key: string }) => {
     const { certificate: cert, key } = certificate ?? {};
     const path = '/validate--v1-configmap';
     const headers = { 'content-type': 'application/json' };
@@ -79,8 +68,8 @@ test('an API server with a client certificate is answered, conversions included;
     response.resume();
     return response.statusCode;
   };
-  expect(await ask()).toBe(401);
-  expect(await ask(pki.client('somebody-else'))).toBe(403);
-  expect(await ask(pki.client('kube-apiserver-webhooks'))).toBe(400); // let in: what it has sent is no review
-  expect(asked).toEqual(['ours-1']);
+  expect(await send()).toBe(401);
+  expect(await send(pki.client('another-name'))).toBe(403);
+  expect(await send(pki.client('kube-apiserver-webhooks'))).toBe(400); // accepted, but the body is not a review
+  expect(validated).toEqual(['ours-1']);
 }, 180_000);

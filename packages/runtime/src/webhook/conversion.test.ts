@@ -39,29 +39,29 @@ function convert(desiredAPIVersion: unknown, objects: unknown) {
     kind: 'ConversionReview',
     request: { uid: 'u1', desiredAPIVersion, objects },
   };
-  const answer = convertReview(body, [conversion(Rope, rules)], logger);
-  return { answer: JSON.parse(JSON.stringify(answer)), lines };
+  const review = convertReview(body, [conversion(Rope, rules)], logger);
+  return { review: JSON.parse(JSON.stringify(review)), lines };
 }
 
 describe('objects of a review', () => {
-  test('are converted one by one, from any version to any other, by way of the stored one', () => {
-    const { answer } = convert('ropes.dev/v1beta1', [
+  test('are converted from any version to any other by way of the storage version', () => {
+    const { review } = convert('ropes.dev/v1beta1', [
       rope('v1', { meters: 6 }),
       rope('v1alpha1', { feet: '3' }),
       rope('v1beta1', { length: '7m' }),
     ]);
-    expect(answer.response.uid).toBe('u1');
-    expect(answer.response.result).toEqual({ status: 'Success' });
-    expect(answer.response.convertedObjects).toMatchObject([
+    expect(review.response.uid).toBe('u1');
+    expect(review.response.result).toEqual({ status: 'Success' });
+    expect(review.response.convertedObjects).toMatchObject([
       { apiVersion: 'ropes.dev/v1beta1', kind: 'Rope', spec: { length: '6m' } },
       { apiVersion: 'ropes.dev/v1beta1', kind: 'Rope', spec: { length: '9m' } },
       { apiVersion: 'ropes.dev/v1beta1', kind: 'Rope', spec: { length: '7m' } },
     ]);
   });
 
-  test('keep their metadata but for labels and annotations that are given', () => {
-    const { answer } = convert('ropes.dev/v1beta1', [rope('v1', { meters: 6 })]);
-    const [{ metadata }] = answer.response.convertedObjects;
+  test('keep their metadata except for returned labels and annotations', () => {
+    const { review } = convert('ropes.dev/v1beta1', [rope('v1', { meters: 6 })]);
+    const [{ metadata }] = review.response.convertedObjects;
     expect(metadata).toEqual({
       name: 'r',
       namespace: 'n',
@@ -70,17 +70,17 @@ describe('objects of a review', () => {
       finalizers: ['f'],
     });
     const back = convert('ropes.dev/v1alpha1', [rope('v1', { meters: 6 })]);
-    expect(back.answer.response.convertedObjects[0].metadata.labels).toEqual({ a: 'b' });
+    expect(back.review.response.convertedObjects[0].metadata.labels).toEqual({ a: 'b' });
   });
 
   test.for([
     [
-      'that a rule refuses',
+      'that a conversion function rejects',
       rope('v1beta1', { length: '6 yards' }, 'bad'),
       'a length ends in m, unlike 6 yards',
     ],
     [
-      'that break a rule',
+      'that make a conversion function throw',
       rope('v1beta1', {}, 'bad'),
       'Rope n/bad cannot be converted from ropes.dev/v1beta1 to ropes.dev/v1: ',
     ],
@@ -88,24 +88,24 @@ describe('objects of a review', () => {
     [
       'of an unknown kind',
       { ...rope('v1', {}), kind: 'Chain' },
-      'objects of kind Chain are not converted here',
+      'no conversion is registered for kind Chain',
     ],
-    ['that are none', null, 'objects of kind undefined are not converted here'],
-  ] as const)('%s give a failure with a sentence and none of the others', ([, object, sentence]) => {
-    const { answer, lines } = convert('ropes.dev/v1', [rope('v1beta1', { length: '6m' }), object]);
-    expect(answer.response).toMatchObject({ uid: 'u1', convertedObjects: [], result: { status: 'Failure' } });
-    expect(answer.response.result.message).toContain(sentence);
+    ['that are null', null, 'no conversion is registered for kind undefined'],
+  ] as const)('%s fail the whole review with a message', ([, object, message]) => {
+    const { review, lines } = convert('ropes.dev/v1', [rope('v1beta1', { length: '6m' }), object]);
+    expect(review.response).toMatchObject({ uid: 'u1', convertedObjects: [], result: { status: 'Failure' } });
+    expect(review.response.result.message).toContain(message);
     expect(lines).toMatchObject([{ level: 'error', to: 'ropes.dev/v1' }]);
   });
 });
 
-test('a review without what it is about is no review', () => {
+test('a review without desiredAPIVersion or objects is rejected', () => {
   expect(() => convert(undefined, [])).toThrow('has no request.desiredAPIVersion');
   expect(() => convert('ropes.dev/v1', 'x')).toThrow('or request.objects');
 });
 
-test('rules must be there for every version', () => {
-  // @ts-expect-error: the compiler says so, too
+test('conversion requires functions for every version', () => {
+  // @ts-expect-error: also a compile-time error
   expect(() => conversion(Rope, { v1beta1: rules.v1beta1 })).toThrow(
     'the conversion of Rope has no rules for v1alpha1',
   );

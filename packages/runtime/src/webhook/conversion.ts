@@ -4,12 +4,12 @@ import { apiVersionOf, type Kind, type ObjectOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { isJsonObject } from '../kind/schema/json.ts';
 import { DeclarationError } from '../kind/schema/schema.ts';
-import { RequestError } from '../server/answer.ts';
+import { RequestError } from '../server/http-response.ts';
 import { objectIn } from './object.ts';
 
 export type Versions = readonly NamedVersion[];
 
-/** The objects of a version: those of a kind that has it alone, and so stores it. */
+/** Object type of a version: that of a kind with only this version. */
 export type ObjectAt<V extends Versions, N extends V[number]['name']> = ObjectOf<
   DeclaredKind<readonly [Extract<V[number], { readonly name: N }> & { readonly storage: true }]>
 >;
@@ -17,8 +17,8 @@ export type ObjectAt<V extends Versions, N extends V[number]['name']> = ObjectOf
 export type StoredName<V extends Versions> = Extract<V[number], { readonly storage: true }>['name'];
 
 /**
- * An object without what stays as it is anyway. Labels and annotations are taken if given, and kept if not; all other
- * metadata the API server keeps by itself.
+ * Content of a converted object. Labels and annotations replace the present ones if they are set; all other metadata stays
+ * unchanged.
  */
 export type Converted<T extends KubeObject> = Omit<T, keyof KubeObject> & {
   readonly metadata?: {
@@ -27,7 +27,7 @@ export type Converted<T extends KubeObject> = Omit<T, keyof KubeObject> & {
   };
 };
 
-/** For each version but the stored one, the way there and back. */
+/** Conversion functions from and to the storage version, for each other version. */
 export type ConversionRules<V extends Versions> = {
   readonly [N in Exclude<V[number]['name'], StoredName<V>>]: {
     readonly toStored: (object: ObjectAt<V, N>) => Converted<ObjectAt<V, StoredName<V>>>;
@@ -35,67 +35,71 @@ export type ConversionRules<V extends Versions> = {
   };
 };
 
-/** The same of any kind. */
-interface AnyWay {
-  // Methods, which may be given functions for objects of one version: `objectIn` sees to it that they get no others.
+/** Untyped form of the conversion functions of one version. */
+interface AnyConversion {
+  // Declared as methods, which are bivariant: they accept functions for one version. `objectIn` checks the version.
   toStored(object: KubeObject): Converted<KubeObject>;
   fromStored(object: KubeObject): Converted<KubeObject>;
 }
 
-/** A kind's conversion, declared: for `manager.convert` and `webhookManifests`. */
+/** Declared conversion webhook of a kind, for `manager.convert` and `webhookManifests`. */
 export interface Conversion {
   readonly type: 'conversion';
   readonly kind: AnyDeclaredKind;
-  /** @throws what the rules throw, or RequestError for what is no object of the kind */
+  /** Converts an object. @throws RequestError if it is not an object of the kind, or the error of a conversion function */
   convert(object: unknown, desiredApiVersion: string): KubeObject;
 }
 
-/** As far as a kind must be known to convert it. */
+/** Kind with declared versions. */
 export type AnyDeclaredKind = Kind & Parameters<typeof crdOf>[0];
 
 /**
- * Objects of any version in any other, by way of the stored one.
+ * Declares a conversion webhook between all versions of a kind. Objects are converted by way of the storage version.
  *
- * Guarantees: kind, name and all other metadata stay; the API server refuses what has another name, namespace or UID and
- * restores the rest but for labels and annotations.
- * Assumptions: there and back again gives the same, or information is lost; what the other version has no field for goes
- * into an annotation.
- * @throws DeclarationError when a version has no rules
+ * Guarantees: kind, name and all metadata except labels and annotations stay unchanged.
+ *
+ * Assumptions: a round trip through any version loses no information. Fields that a version lacks should be kept in an
+ * annotation.
+ * @throws DeclarationError if a version has no conversion functions
  */
 export function conversion<const V extends Versions>(
   kind: DeclaredKind<V>,
   rules: ConversionRules<V>,
 ): Conversion;
-export function conversion(kind: AnyDeclaredKind, rules: Readonly<Record<string, AnyWay>>): Conversion {
+export function conversion(
+  kind: AnyDeclaredKind,
+  rules: Readonly<Record<string, AnyConversion>>,
+): Conversion {
   const stored = apiVersionOf(kind);
   const versions = kind.declaration.versions.map(({ name }) => ({ ...kind, version: name }));
   for (const { version } of versions)
     if (version !== kind.version && rules[version] === undefined)
       throw new DeclarationError(`the conversion of ${kind.kind} has no rules for ${version}`);
-  const wayOf = (apiVersion: unknown) => {
+  const rulesOf = (apiVersion: unknown) => {
     const version = versions.find((each) => apiVersionOf(each) === apiVersion);
-    const way = version && rules[version.version];
-    if (version === undefined || way === undefined)
+    const functions = version && rules[version.version];
+    if (version === undefined || functions === undefined)
       throw new RequestError(400, `${kind.kind} has no version ${apiVersion} to convert\n`);
-    return { version, way };
+    return { version, functions };
   };
   return {
     type: 'conversion',
     kind,
     convert: (object, desired) => {
       const found = isJsonObject(object) ? object.apiVersion : undefined;
-      const from = found === stored ? undefined : wayOf(found);
-      const to = desired === stored ? undefined : wayOf(desired);
-      const given = objectIn(from?.version ?? kind, object, 'objects');
-      if (found === desired) return given;
-      const hub = from === undefined ? given : whole(kind, given, (each) => from.way.toStored(each));
-      return to === undefined ? hub : whole(to.version, hub, (each) => to.way.fromStored(each));
+      const from = found === stored ? undefined : rulesOf(found);
+      const to = desired === stored ? undefined : rulesOf(desired);
+      const original = objectIn(from?.version ?? kind, object, 'objects');
+      if (found === desired) return original;
+      const hub =
+        from === undefined ? original : converted(kind, original, (each) => from.functions.toStored(each));
+      return to === undefined ? hub : converted(to.version, hub, (each) => to.functions.fromStored(each));
     },
   };
 }
 
-/** What the rules make of it, with all that they have no say in. */
-function whole(
+/** Returns the result of a conversion function with the metadata of the original. */
+function converted(
   kind: Kind,
   from: KubeObject,
   convert: (object: KubeObject) => Converted<KubeObject>,

@@ -2,13 +2,13 @@ import type { Logger } from '@vmwright/core';
 import type { Kind } from '../kind/kind.ts';
 import { keyOf } from '../kind/object.ts';
 import { DeclarationError } from '../kind/schema/schema.ts';
-import { RequestError } from '../server/answer.ts';
+import { RequestError } from '../server/http-response.ts';
 import { type Admission, admissionPath } from './admission.ts';
 import {
   type AdmissionReview,
   admissionReviewOf,
-  mutationAnswer,
-  validationAnswer,
+  mutationResponse,
+  validationResponse,
 } from './admission-review.ts';
 import type { Conversion } from './conversion.ts';
 import { convertReview } from './conversion-review.ts';
@@ -16,28 +16,28 @@ import { type Denied, deny } from './verdict.ts';
 
 export type Webhook = Admission | Conversion;
 
-/** A path at which reviews are answered. */
+/** Path that accepts reviews. */
 export interface Endpoint {
   readonly path: string;
   /** Maximum size of a review in bytes. */
   readonly maxBytes: number;
   /**
-   * Whether only clients with an accepted certificate may ask, where the server checks certificates. Not conversions: the
-   * API server sends no certificate with them, and they reveal nothing beyond what they are given.
+   * Whether a client certificate is required, if the server checks them. Not for conversions: the API server sends no
+   * certificate with them, and they reveal nothing but their input.
    */
   readonly authenticated: boolean;
-  /** @throws RequestError for a body that is no review for it */
-  answer(body: unknown, signal: AbortSignal): Promise<object>;
+  /** Handles a review. @throws RequestError if the body is not a valid review */
+  review(body: unknown, signal: AbortSignal): Promise<object>;
 }
 
 export const CONVERT_PATH = '/convert';
 
-/** An admission review holds two objects at most, and the API server limits a request to 3 MiB. */
+/** An AdmissionReview contains at most two objects, and the API server limits a request to 3 MiB. */
 const MAX_ADMISSION_BYTES = 8 * 1024 * 1024;
-/** A conversion review holds all objects of a page. */
+/** A ConversionReview contains all objects of a page. */
 const MAX_CONVERSION_BYTES = 32 * 1024 * 1024;
 
-/** @throws DeclarationError for a kind that is declared twice */
+/** Returns the endpoints of all webhooks. @throws DeclarationError for a kind that is declared twice */
 export function endpointsOf(webhooks: readonly Webhook[], logger: Logger): Endpoint[] {
   const endpoints: Endpoint[] = [];
   const conversions: Conversion[] = [];
@@ -50,14 +50,14 @@ export function endpointsOf(webhooks: readonly Webhook[], logger: Logger): Endpo
       path: CONVERT_PATH,
       maxBytes: MAX_CONVERSION_BYTES,
       authenticated: false,
-      answer: async (body) => convertReview(body, conversions, logger),
+      review: async (body) => convertReview(body, conversions, logger),
     });
   const keys = [
     ...endpoints.map(({ path }) => path),
     ...conversions.map(({ kind: { group, kind } }) => `the conversion of ${kind}.${group}`),
   ];
-  const twice = keys.find((key, index) => keys.indexOf(key) < index);
-  if (twice !== undefined) throw new DeclarationError(`${twice} is declared twice`);
+  const duplicate = keys.find((key, index) => keys.indexOf(key) < index);
+  if (duplicate !== undefined) throw new DeclarationError(`${duplicate} is declared twice`);
   return endpoints;
 }
 
@@ -68,26 +68,29 @@ function* admissionEndpoints({ kind, validate, mutate }: Admission, logger: Logg
     yield {
       path: admissionPath('validate', kind),
       ...ADMISSION,
-      answer: async (body, signal) => {
+      review: async (body, signal) => {
         const review = admissionReviewOf(body);
-        return validationAnswer(review, await decided(kind, review, logger, () => validate(review, signal)));
+        return validationResponse(
+          review,
+          await decided(kind, review, logger, () => validate(review, signal)),
+        );
       },
     };
   if (mutate !== undefined)
     yield {
       path: admissionPath('mutate', kind),
       ...ADMISSION,
-      answer: async (body, signal) => {
+      review: async (body, signal) => {
         const review = admissionReviewOf(body);
-        return mutationAnswer(review, await decided(kind, review, logger, () => mutate(review, signal)));
+        return mutationResponse(review, await decided(kind, review, logger, () => mutate(review, signal)));
       },
     };
 }
 
-/** What a handler throws is for the log: it may hold what the one who asks must not read. */
+/** Logs an error of a handler and denies the request without its message, which may contain confidential data. */
 async function decided<T>(
   kind: Kind,
-  { about, operation }: AdmissionReview,
+  { info, operation }: AdmissionReview,
   logger: Logger,
   decide: () => Promise<T>,
 ): Promise<T | Denied> {
@@ -95,13 +98,13 @@ async function decided<T>(
     return await decide();
   } catch (error) {
     if (error instanceof RequestError) throw error;
-    const object = keyOf(about);
+    const object = keyOf(info);
     logger.error(
-      { kind: kind.kind, object, operation, request: about.uid, error },
-      'the admission of an object has failed',
+      { kind: kind.kind, object, operation, request: info.uid, error },
+      'Admission handler failed',
     );
     return deny(
-      `the admission of ${kind.kind} ${object} has failed; the log of its webhook tells why (request ${about.uid})`,
+      `the admission of ${kind.kind} ${object} failed; see the log of its webhook (request ${info.uid})`,
       { code: 500 },
     );
   }

@@ -3,14 +3,14 @@ import type { JsonPatchOperation } from '../client/options.ts';
 import { isJsonObject, type JsonObject } from '../kind/schema/json.ts';
 
 /**
- * The JSON patch (RFC 6902) that makes `after` of `before`; empty where they are the same. Both are values out of JSON.
- * What lists have in common at their ends stays untouched, so that an item put in or taken out is one operation.
+ * Returns the JSON patch (RFC 6902) from `before` to `after`, which are JSON values; empty if they are equal. Common
+ * prefixes and suffixes of arrays are kept, so that inserting or removing an item is one operation.
  */
 export function jsonPatch(before: unknown, after: unknown): JsonPatchOperation[] {
   return [...differences(before, after, '')];
 }
 
-/** A field's name within a path (RFC 6901). */
+/** Escapes a field name for a JSON pointer (RFC 6901). */
 function pathSegment(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }
@@ -47,7 +47,7 @@ function* inArray(
   const both = Math.min(old.length, wanted.length);
   for (let index = 0; index < both; index += 1)
     yield* differences(old[index], wanted[index], `${path}/${start + index}`);
-  // From the last one down, since each removal moves those behind it.
+  // Remove from the end, because each removal shifts the items behind it.
   for (let index = old.length - 1; index >= both; index -= 1)
     yield { op: 'remove', path: `${path}/${start + index}` };
   for (let index = both; index < wanted.length; index += 1)

@@ -4,13 +4,12 @@ import { connect, type TLSSocket } from 'node:tls';
 import { collectingLogger, Registry } from '@vmwright/core';
 import { describe, expect, test } from 'vitest';
 import { ConfigMap } from '../../test/kinds.ts';
+import { defineRope, ropeRules } from '../../test/rope.ts';
 import { VirtualClock } from '../../test/virtual-clock.ts';
-import { defineKind } from '../kind/define.ts';
-import { integer, object, string } from '../kind/schema/index.ts';
 import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
 import { CertificateAuthority, type Issued } from '../pki/certificate.ts';
 import { admission } from './admission.ts';
-import { type ConversionRules, conversion } from './conversion.ts';
+import { conversion } from './conversion.ts';
 import { endpointsOf } from './endpoints.ts';
 import { WebhookServer, type WebhookServerOptions } from './server.ts';
 import { allow } from './verdict.ts';
@@ -24,27 +23,17 @@ const clients = CertificateAuthority.create({ commonName: 'clients' }, validity)
 const PATH = '/validate--v1-configmap';
 const MIB = 1024 * 1024;
 
-const versions = [
-  { name: 'v1', storage: true, spec: object({ meters: integer() }) },
-  { name: 'v1beta1', spec: object({ length: string() }) },
-] as const;
-const Rope = defineKind({ group: 'limits.vmwright.dev', kind: 'Rope', plural: 'ropes', versions });
-const rules: ConversionRules<typeof versions> = {
-  v1beta1: {
-    toStored: ({ spec }) => ({ spec: { meters: Number.parseInt(spec.length, 10) } }),
-    fromStored: ({ spec }) => ({ spec: { length: `${spec.meters}m` } }),
-  },
-};
-const ropes = conversion(Rope, rules);
+const Rope = defineRope('limits.vmwright.dev');
+const ropes = conversion(Rope, ropeRules);
 
 async function start(options: Partial<WebhookServerOptions> = {}) {
   const { logger } = collectingLogger();
   const clock = new VirtualClock();
   const metrics = new RuntimeMetrics(new Registry());
-  const asked: string[] = [];
+  const validated: string[] = [];
   const rules = {
     validate: ({ metadata }: ConfigMap) => {
-      asked.push(metadata.name);
+      validated.push(metadata.name);
       return allow();
     },
   };
@@ -58,7 +47,7 @@ async function start(options: Partial<WebhookServerOptions> = {}) {
     host: '127.0.0.1',
     ...options,
   });
-  return { server, clock, asked, [Symbol.asyncDispose]: () => server.close() };
+  return { server, clock, validated, [Symbol.asyncDispose]: () => server.close() };
 }
 
 const REVIEW = {
@@ -74,7 +63,7 @@ const REVIEW = {
   },
 };
 
-async function ask(server: WebhookServer, client: Partial<Issued> = {}, path = PATH, body: object = REVIEW) {
+async function send(server: WebhookServer, client: Partial<Issued> = {}, path = PATH, body: object = REVIEW) {
   const sent = request({
     ...{ host: '127.0.0.1', port: server.port, path, method: 'POST', agent: false },
     headers: { 'content-type': 'application/json' },
@@ -87,8 +76,8 @@ async function ask(server: WebhookServer, client: Partial<Issued> = {}, path = P
   return { status: response.statusCode, text: (await response.setEncoding('utf8').toArray()).join('') };
 }
 
-/** Announces a body and sends a part of it. */
-async function halfSent(server: WebhookServer, declared: number, bytes: number): Promise<TLSSocket> {
+/** Sends a request with only a part of its declared body. */
+async function sendPartially(server: WebhookServer, declared: number, bytes: number): Promise<TLSSocket> {
   const socket = connect({ host: '127.0.0.1', port: server.port, ca: authority.certificate });
   socket.on('error', () => undefined);
   await once(socket, 'secureConnect');
@@ -98,23 +87,25 @@ async function halfSent(server: WebhookServer, declared: number, bytes: number):
   return socket;
 }
 
-describe('40 half-sent requests', () => {
-  test('hold no more memory than the limit of all requests together, and keep no review out', async () => {
+describe('40 incomplete requests', () => {
+  test('use no more memory than the total limit and do not block a review', async () => {
     await using env = await start();
     const { server } = env;
-    let most = 0;
-    const sockets = await Promise.all(Array.from({ length: 40 }, () => halfSent(server, 8 * MIB, 4 * MIB)));
-    // 160 MiB are on their way; those that do not fit are answered 503 and closed.
-    const answers = sockets.map(async (socket) => {
+    let maxHeld = 0;
+    const sockets = await Promise.all(
+      Array.from({ length: 40 }, () => sendPartially(server, 8 * MIB, 4 * MIB)),
+    );
+    // They send 160 MiB together; those above the limit get 503 and are closed.
+    const statusLines = sockets.map(async (socket) => {
       const [data] = await once(socket, 'data');
-      most = Math.max(most, server.heldBytes);
+      maxHeld = Math.max(maxHeld, server.heldBytes);
       return String(data).split('\r\n')[0];
     });
-    const first = await Promise.race(answers);
+    const first = await Promise.race(statusLines);
     expect(first).toBe('HTTP/1.1 503 Service Unavailable');
-    expect((await ask(server)).status).toBe(200);
+    expect((await send(server)).status).toBe(200);
     expect(server.heldBytes).toBeLessThanOrEqual(64 * MIB);
-    // Time passes: the rest is given up, and nothing is held.
+    // After the body timeout the rest is closed too, and all memory is released.
     const ended = Promise.all(sockets.map((socket) => (socket.closed ? undefined : once(socket, 'close'))));
     await expect
       .poll(() => {
@@ -122,65 +113,72 @@ describe('40 half-sent requests', () => {
         return server.heldBytes;
       })
       .toBe(0);
-    await Promise.all([...answers, ended]);
-    expect(most).toBeLessThanOrEqual(64 * MIB);
-    expect((await ask(server)).status).toBe(200);
+    await Promise.all([...statusLines, ended]);
+    expect(maxHeld).toBeLessThanOrEqual(64 * MIB);
+    expect((await send(server)).status).toBe(200);
   });
 
-  test('that announce more than a review may have are answered at once', async () => {
+  test('that declare a body over the limit get 413 immediately', async () => {
     await using env = await start();
-    const sockets = await Promise.all(Array.from({ length: 40 }, () => halfSent(env.server, 512 * MIB, 1)));
+    const sockets = await Promise.all(
+      Array.from({ length: 40 }, () => sendPartially(env.server, 512 * MIB, 1)),
+    );
     for (const socket of sockets) expect(String((await once(socket, 'data'))[0])).toContain('413');
     expect(env.server.heldBytes).toBe(0);
   });
 });
 
-describe('where client certificates are required', () => {
+describe('with required client certificates', () => {
   const rules = { ca: clients.certificate, names: ['apiserver'] };
   const issue = (commonName: string, usage: 'client' | 'server' = 'client', by = clients) =>
     by.issue({ ...validity, subject: { commonName }, usage: [usage] });
 
-  test('the API server is answered, and its certificate stays good when the server changes its own', async () => {
+  test('the API server is accepted, also after the serving certificate was replaced', async () => {
     await using env = await start({ clients: rules });
-    expect((await ask(env.server, issue('apiserver'))).status).toBe(200);
+    expect((await send(env.server, issue('apiserver'))).status).toBe(200);
     env.server.use(certificate);
-    expect((await ask(env.server, issue('apiserver'))).status).toBe(200);
-    expect((await ask(env.server)).status).toBe(401);
+    expect((await send(env.server, issue('apiserver'))).status).toBe(200);
+    expect((await send(env.server)).status).toBe(401);
   });
 
   test.for([
-    ['none', undefined, 401, 'a client certificate of an accepted authority is required\n'],
-    ['one of another authority', issue('apiserver', 'client', authority), 401, 'is required'],
-    ['one for servers', issue('apiserver', 'server'), 401, 'is required'],
-    ['one of another name', issue('mallory'), 403, 'the name in the client certificate is not accepted\n'],
-  ] as const)('a client with %s is rejected, and no handler is asked', async ([, client, status, text]) => {
+    ['no certificate', undefined, 401, 'a client certificate of an accepted CA is required\n'],
+    ['a certificate of another CA', issue('apiserver', 'client', authority), 401, 'is required'],
+    ['a server certificate', issue('apiserver', 'server'), 401, 'is required'],
+    [
+      'a certificate with another name',
+      issue('mallory'),
+      403,
+      'the name in the client certificate is not accepted\n',
+    ],
+  ] as const)('a client with %s is rejected and no handler is called', async ([, client, status, text]) => {
     await using env = await start({ clients: rules });
-    const answer = await ask(env.server, client);
-    expect(answer.status).toBe(status);
-    expect(answer.text).toContain(text);
-    expect(env.asked).toEqual([]);
+    const response = await send(env.server, client);
+    expect(response.status).toBe(status);
+    expect(response.text).toContain(text);
+    expect(env.validated).toEqual([]);
   });
 
-  test('without names, every certificate of the authority is good', async () => {
+  test('without names every certificate of the CA is accepted', async () => {
     await using env = await start({ clients: { ca: clients.certificate } });
-    expect((await ask(env.server, issue('anybody'))).status).toBe(200);
+    expect((await send(env.server, issue('any-name'))).status).toBe(200);
   });
 
-  test('another authority is taken up, and the old one is not accepted any more', async () => {
+  test('a new client CA replaces the old one', async () => {
     await using env = await start({ clients: rules });
     const next = CertificateAuthority.create({ commonName: 'next' }, validity);
     env.server.useClientCa(next.certificate);
-    expect((await ask(env.server, issue('apiserver', 'client', next))).status).toBe(200);
-    expect((await ask(env.server, issue('apiserver'))).status).toBe(401);
+    expect((await send(env.server, issue('apiserver', 'client', next))).status).toBe(200);
+    expect((await send(env.server, issue('apiserver'))).status).toBe(401);
   });
 
-  test('conversions need no certificate: the API server sends none with them', async () => {
+  test('conversions need no certificate, because the API server sends none with them', async () => {
     await using env = await start({ clients: rules });
     const review = {
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'ConversionReview',
       request: { uid: 'u1', desiredAPIVersion: 'limits.vmwright.dev/v1', objects: [] },
     };
-    expect((await ask(env.server, {}, '/convert', review)).status).toBe(200);
+    expect((await send(env.server, {}, '/convert', review)).status).toBe(200);
   });
 });

@@ -13,21 +13,20 @@ import type { Conversion } from './conversion.ts';
 import { CONVERT_PATH, type Webhook } from './endpoints.ts';
 
 export interface WebhookManifestsOptions {
-  /** Of the configurations: the manager's name, unless its options say otherwise. */
+  /** Name of the webhook configurations: the manager's name, or its option `webhooks.configuration`. */
   readonly name: string;
   readonly webhooks: readonly Webhook[];
   readonly address: WebhookAddress;
   /**
-   * `namespace/name` of the cert-manager Certificate whose authority cert-manager is to write into every `caBundle`: adds
-   * its annotation. @default the running program writes them
+   * `namespace/name` of a cert-manager Certificate. Adds the annotation that makes cert-manager write its CA into every
+   * `caBundle`. @default the running program writes the `caBundle`
    */
   readonly injectCaFrom?: string | undefined;
 }
 
 /**
- * What is to be applied to the cluster for it to ask: at most one validating and one mutating configuration, and the CRD
- * of each kind that is converted. Who they trust (`caBundle`) is left to the running program, so that applying them
- * again changes nothing about it.
+ * Returns the manifests of webhooks: at most one ValidatingWebhookConfiguration and one MutatingWebhookConfiguration, and
+ * the CRD of each converted kind. They contain no `caBundle`, so that applying them again does not overwrite it.
  */
 export function webhookManifests(
   options: WebhookManifestsOptions,
@@ -49,7 +48,7 @@ function injected<T extends KubeObject>(manifest: T, from: string | undefined): 
   return { ...manifest, metadata: { ...metadata, annotations } };
 }
 
-/** Under which users see it: `admission webhook "validate.v1.vms.example.org" denied the request: …`. */
+/** Returns the name of a webhook, which users see in denials: `admission webhook "validate.v1.vms.example.org" denied …`. */
 export function webhookName(type: 'validate' | 'mutate', { version, plural, group }: Kind): string {
   return [type, version, plural, group === '' ? 'core' : group].join('.');
 }
@@ -87,7 +86,7 @@ function admissionWebhook(
           scope: kind.scope,
         },
       ],
-      // Requests for other versions come too, converted to this one.
+      // Also reviews requests for other versions, converted to this one.
       matchPolicy: 'Equivalent',
       sideEffects: settings.sideEffects ?? 'None',
       admissionReviewVersions: ['v1'],

@@ -1,19 +1,19 @@
 import { apiVersionOf, type Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { isJsonObject } from '../kind/schema/json.ts';
-import { RequestError } from '../server/answer.ts';
+import { RequestError } from '../server/http-response.ts';
 
 /**
- * An object of a kind out of a review. That it is one in every field is the API server's to know: it has decoded it.
- * @throws RequestError when it is of another kind, version or no object at all
+ * Returns the object of a review, typed by its kind. Its fields are not checked, because the API server has decoded it.
+ * @throws RequestError if it is of another kind or version, or not an object
  */
 export function objectIn<T extends KubeObject>(kind: Kind<T>, value: unknown, field: string): T {
   if (isObjectOf(kind, value)) return value;
   const { apiVersion, kind: found } = isJsonObject(value) ? value : {};
-  const what = found === undefined ? 'no object' : `a ${found} of ${apiVersion}`;
+  const actual = found === undefined ? 'no object' : `a ${found} of ${apiVersion}`;
   throw new RequestError(
     400,
-    `this is for objects of kind ${kind.kind} of ${apiVersionOf(kind)}, and request.${field} holds ${what}\n`,
+    `request.${field} must be of kind ${kind.kind} (${apiVersionOf(kind)}), but contains ${actual}\n`,
   );
 }
 

@@ -1,30 +1,24 @@
 import { once } from 'node:events';
 import { connect as dial } from 'node:tls';
+import { freePort } from '@vmwright/testbed';
 import { test as base } from '@vmwright/testbed/vitest';
 import { expect } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
-import {
-  freePort,
-  listOf,
-  manifestsFor,
-  replica,
-  waitForTrust,
-  webhookRoles,
-} from '../../test/webhook-manager.ts';
+import { listOf, manifestsFor, replica, waitForTrust, webhookRoles } from '../../test/webhook-manager.ts';
 import { Secret } from '../kind/builtin/secret.ts';
 import { ValidatingWebhookConfiguration } from '../kind/builtin/webhook-configuration.ts';
 import { CertificateAuthority } from '../pki/certificate.ts';
 import { certificatesIn } from '../pki/pem.ts';
 import { type AdmissionRules, admission } from './admission.ts';
-import { dataOf, NOTHING } from './certificates/held.ts';
-import { planned } from './certificates/plan.ts';
+import { planCertificates } from './certificates/plan.ts';
+import { dataOf, EMPTY_STATE } from './certificates/state.ts';
 import { allow } from './verdict.ts';
 
-/** The time to settle is what an API server takes to heed a bundle that it was just given: on a busy machine, seconds. */
+/** `settleMs` covers the time in which an API server observes a changed caBundle: on a busy machine, seconds. */
 const TIMES = { authorityMs: 600_000, servingMs: 60_000, settleMs: 5_000, pollMs: 200 };
 
-/** Programs of their own, each with its configuration, its Secret and its replicas. */
+/** Each test has its own program, with webhook configuration, Secret and replicas. */
 const test = base
   .extend('client', { scope: 'file' }, async ({ cluster }, { onCleanup }) => {
     const client = await connect(cluster.kubeconfig);
@@ -34,7 +28,7 @@ const test = base
   .extend('program', async ({ cluster, namespace, task }, { onCleanup }) => {
     const name = `rotation-${task.id.replaceAll(/[^0-9]/g, '')}`;
     const port = await freePort();
-    // The API server is shared: nobody else's objects must depend on us.
+    // The API server is shared with other tests: their objects must not be reviewed.
     const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
     const rules: AdmissionRules<ConfigMap> = {
       namespaceSelector,
@@ -66,8 +60,8 @@ const test = base
     };
   });
 
-/** The fingerprint of the certificate that a server shows. */
-async function shown(port: number): Promise<string> {
+/** Returns the fingerprint of the certificate that a server presents. */
+async function fingerprintOf(port: number): Promise<string> {
   const socket = dial({ host: '127.0.0.1', port, rejectUnauthorized: false });
   await once(socket, 'secureConnect');
   const { fingerprint256 } = socket.getPeerCertificate();
@@ -80,35 +74,35 @@ function bundle(object: unknown): string {
   return Buffer.from(found, 'base64').toString();
 }
 
-function trustedBy(object: unknown): number {
+function trustedCount(object: unknown): number {
   return certificatesIn(bundle(object)).length;
 }
 
-function seenIn({ data = {} }: Secret): string {
+function fingerprintIn({ data = {} }: Secret): string {
   const [leaf] = certificatesIn(Buffer.from(data['tls.crt'] ?? '', 'base64').toString());
   return leaf?.fingerprint256 ?? '';
 }
 
-/** What was made some time ago. */
+/** Returns the data of a Secret that was created `ageMs` ago. */
 function agedSecret(name: string, ageMs: number) {
-  const plan = planned(NOTHING, {
+  const plan = planCertificates(EMPTY_STATE, {
     now: Date.now() - ageMs,
     lifetimes: TIMES,
     commonName: `${name} webhooks`,
     names: ['127.0.0.1'],
     isSettled: () => false,
   });
-  return dataOf(plan?.next ?? NOTHING);
+  return dataOf(plan?.next ?? EMPTY_STATE);
 }
 
-test('no request fails while certificate and authority are replaced', async ({
+test('no request fails while the certificate and the CA are rotated', async ({
   client,
   program,
   namespace,
   cluster,
 }) => {
   const { name, port, secret, configuration } = program;
-  // Its authority is due in four seconds, its certificate has expired.
+  // The CA is due for rotation in four seconds, and the certificate has expired.
   const data = agedSecret(name, 0.8 * TIMES.authorityMs - 4_000);
   await client.create(Secret, { metadata: secret, type: 'kubernetes.io/tls', data });
   await program.apply();
@@ -118,30 +112,30 @@ test('no request fails while certificate and authority are replaced', async ({
 
   const failures: string[] = [];
   const leaves = new Set<string>();
-  let [asked, more] = [0, 10];
-  while (more > 0) {
-    // Many at a time: the API server keeps few connections open, so some are new, and see the newest certificate.
+  let [requests, remaining] = [0, 10];
+  while (remaining > 0) {
+    // Many concurrent requests, so that the API server opens new connections, which use the newest certificate.
     const burst = Array.from({ length: 40 }, (_, index) =>
       client
         .create(ConfigMap, { metadata: { namespace, name: `${name}-${index}` } }, { dryRun: true })
         .catch((error: unknown) => void failures.push(String(error))),
     );
     await Promise.all(burst);
-    asked += burst.length;
-    leaves.add(await shown(port));
+    requests += burst.length;
+    leaves.add(await fingerprintOf(port));
     const held = await client.get(Secret, secret);
     const [newest] = certificatesIn(Buffer.from(held.data?.['ca.crt'] ?? '', 'base64').toString());
     const [serving] = certificatesIn(Buffer.from(held.data?.['tls.crt'] ?? '', 'base64').toString());
-    const rotated = trustedBy(await cluster.api.get(configuration)) === 2;
+    const rotated = trustedCount(await cluster.api.get(configuration)) === 2;
     if (rotated && newest && serving?.verify(newest.publicKey) && leaves.has(serving.fingerprint256))
-      more -= 1;
+      remaining -= 1;
   }
   expect(failures).toEqual([]);
-  expect(asked).toBeGreaterThan(400);
+  expect(requests).toBeGreaterThan(400);
   expect(leaves.size).toBeGreaterThanOrEqual(3);
 });
 
-test('as long as a new authority cannot be had trusted, all goes on by the old one', async ({
+test('while a new CA cannot be written to the caBundle, the certificate of the old CA stays in use', async ({
   client,
   program,
   namespace,
@@ -154,14 +148,15 @@ test('as long as a new authority cannot be had trusted, all goes on by the old o
   await program.apply();
   const path = '/webhooks/0/clientConfig/caBundle';
   await client.jsonPatch(ValidatingWebhookConfiguration, { name }, [{ op: 'add', path, value: caBundle }]);
-  await cluster.kubectl(['delete', 'clusterrolebinding', name]); // from here on it may not write there
+  await cluster.kubectl(['delete', 'clusterrolebinding', name]); // removes the permission to write the caBundle
   await using replica = await program.start();
   await replica.serving;
 
-  const refusals = () => replica.lines.filter(({ msg }) => msg.startsWith('could not see to it')).length;
+  const failedWrites = () =>
+    replica.lines.filter(({ msg }) => msg.startsWith('The API server may not trust')).length;
   const failures: string[] = [];
-  // For longer than what would be enough, were it trusted.
-  while (refusals() < (2 * TIMES.settleMs) / TIMES.pollMs)
+  // Wait for longer than the rotation would take with the permission.
+  while (failedWrites() < (2 * TIMES.settleMs) / TIMES.pollMs)
     await client
       .create(ConfigMap, { metadata: { namespace, name: `${name}-x` } }, { dryRun: true })
       .catch((error: unknown) => void failures.push(String(error)));
@@ -171,10 +166,10 @@ test('as long as a new authority cannot be had trusted, all goes on by the old o
   const [leaf] = certificatesIn(Buffer.from(held.data?.['tls.crt'] ?? '', 'base64').toString());
   expect(newest && leaf?.verify(newest.publicKey)).toBe(false);
   expect(old && leaf?.verify(old.publicKey)).toBe(true);
-  expect(await shown(program.port)).toBe(leaf?.fingerprint256);
+  expect(await fingerprintOf(program.port)).toBe(leaf?.fingerprint256);
 });
 
-test('two that start at once serve by the same certificate', async ({ client, program, cluster }) => {
+test('two replicas that start together serve the same certificate', async ({ client, program, cluster }) => {
   await program.apply();
   const other = await freePort();
   await using first = await program.start();
@@ -182,11 +177,14 @@ test('two that start at once serve by the same certificate', async ({ client, pr
   await Promise.all([first.serving, second.serving]);
   await waitForTrust(cluster, [program.configuration]);
   const secret = await client.get(Secret, program.secret);
-  expect(await Promise.all([program.port, other].map(shown))).toEqual([seenIn(secret), seenIn(secret)]);
+  expect(await Promise.all([program.port, other].map(fingerprintOf))).toEqual([
+    fingerprintIn(secret),
+    fingerprintIn(secret),
+  ]);
   expect(secret.type).toBe('kubernetes.io/tls');
 });
 
-test('one that died after it had written the Secret is followed by one that has it trusted', async ({
+test('a replica completes the work of one that was killed after it wrote the Secret', async ({
   client,
   program,
   cluster,
@@ -197,20 +195,20 @@ test('one that died after it had written the Secret is followed by one that has 
   await using _ = await program.start();
   const trusted = await cluster.waitFor(program.configuration, (object) => bundle(object) !== '');
   expect(bundle(trusted)).toBe(Buffer.from(data['ca.crt'] ?? '', 'base64').toString());
-  expect(await shown(program.port)).toBe(seenIn(await client.get(Secret, program.secret)));
+  expect(await fingerprintOf(program.port)).toBe(fingerprintIn(await client.get(Secret, program.secret)));
 });
 
-test('a Secret that is deleted or spoilt becomes what it was', async ({ client, program, cluster }) => {
+test('a deleted or damaged Secret is restored', async ({ client, program, cluster }) => {
   await program.apply();
   await using _ = await program.start();
   await waitForTrust(cluster, [program.configuration]);
   const before = await client.get(Secret, program.secret);
   await client.delete(Secret, program.secret);
-  const again = await cluster.waitFor(
+  const restored = await cluster.waitFor(
     program.secretPath,
     ({ metadata }) => metadata.uid !== before.metadata.uid,
   );
-  expect(again).toMatchObject({ data: before.data });
+  expect(restored).toMatchObject({ data: before.data });
   for (const key of ['tls.crt', 'tls.key', 'ca.crt', 'ca.key']) {
     await client.mergePatch(Secret, program.secret, { data: { [key]: 'c3BvaWx0' } });
     await cluster.waitFor(program.secretPath, (object) =>
@@ -218,10 +216,10 @@ test('a Secret that is deleted or spoilt becomes what it was', async ({ client, 
     );
   }
   expect((await client.get(Secret, program.secret)).data).toEqual(before.data);
-  expect(await shown(program.port)).toBe(seenIn(before));
+  expect(await fingerprintOf(program.port)).toBe(fingerprintIn(before));
 });
 
-test('whom to trust is put right when someone empties or changes it, and others are left alone', async ({
+test('a removed or changed caBundle is repaired, and the caBundle of foreign webhooks is not touched', async ({
   client,
   program,
   cluster,
@@ -232,8 +230,8 @@ test('whom to trust is put right when someone empties or changes it, and others 
   const { name, configuration } = program;
   const before = bundle(await cluster.api.get(configuration));
   const validity = { notBefore: new Date(0), notAfter: new Date('2100-01-01') };
-  const stranger = CertificateAuthority.create({ commonName: 'stranger' }, validity).certificate;
-  const value = Buffer.from(stranger).toString('base64');
+  const foreignCa = CertificateAuthority.create({ commonName: 'foreign' }, validity).certificate;
+  const value = Buffer.from(foreignCa).toString('base64');
   const path = '/webhooks/0/clientConfig/caBundle';
   for (const change of [
     { op: 'remove', path },
@@ -243,19 +241,19 @@ test('whom to trust is put right when someone empties or changes it, and others 
     expect(bundle(await cluster.waitFor(configuration, (object) => bundle(object) === before))).toBe(before);
   }
 
-  // Deleted, and created again beside the webhook of someone else.
+  // The configuration is deleted, and created again with an additional foreign webhook.
   const { webhooks: ours = [] } = await client.get(ValidatingWebhookConfiguration, { name });
-  const untold = ours.map((each) => ({ ...each, clientConfig: { url: each.clientConfig.url } }));
+  const withoutBundle = ours.map((each) => ({ ...each, clientConfig: { url: each.clientConfig.url } }));
   await cluster.kubectl(['delete', 'validatingwebhookconfiguration', name]);
-  const theirs = {
-    name: 'theirs.rotation-test.vmwright.dev',
+  const foreign = {
+    name: 'foreign.rotation-test.vmwright.dev',
     clientConfig: { url: 'https://127.0.0.1:1', caBundle: value },
     failurePolicy: 'Ignore',
     sideEffects: 'None',
     admissionReviewVersions: ['v1'],
     rules: [],
   };
-  await cluster.apply(listOf([{ ...program.manifest, webhooks: [theirs, ...untold] }]));
+  await cluster.apply(listOf([{ ...program.manifest, webhooks: [foreign, ...withoutBundle] }]));
   await waitForTrust(cluster, [configuration]);
   const { webhooks = [] } = await client.get(ValidatingWebhookConfiguration, { name });
   expect(webhooks.map(({ clientConfig }) => clientConfig.caBundle)).toEqual([

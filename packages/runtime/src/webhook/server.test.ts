@@ -40,13 +40,13 @@ async function start(rules: Partial<AdmissionRules<ConfigMap>> = {}) {
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-async function ask(
+async function send(
   server: WebhookServer,
   body: unknown,
   { path = PATH, method = 'POST', headers = JSON_TYPE as Record<string, string> } = {},
 ) {
   const sent = request({ host: '127.0.0.1', port: server.port, path, method, headers, ca, agent: false });
-  sent.on('error', () => undefined); // of a body that nobody reads any more
+  sent.on('error', () => undefined); // the server may stop reading the body
   sent.end(typeof body === 'string' || body instanceof Buffer ? body : JSON.stringify(body));
   const [response] = await once(sent, 'response');
   const text = (await response.setEncoding('utf8').toArray()).join('');
@@ -55,7 +55,7 @@ async function ask(
 
 function review(more: object = {}): object {
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x', namespace: 'y' } };
-  const asked = {
+  const request = {
     uid: 'u1',
     operation: 'CREATE',
     name: 'x',
@@ -63,12 +63,12 @@ function review(more: object = {}): object {
     object,
     userInfo: { username: 'jane' },
   };
-  return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: { ...asked, ...more } };
+  return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: { ...request, ...more } };
 }
 
-test('a review is answered under its uid', async () => {
-  await using all = await start();
-  const { status, text } = await ask(all.server, review());
+test('the response to a review has its uid', async () => {
+  await using env = await start();
+  const { status, text } = await send(env.server, review());
   expect(status).toBe(200);
   expect(JSON.parse(text)).toEqual({
     apiVersion: 'admission.k8s.io/v1',
@@ -77,100 +77,115 @@ test('a review is answered under its uid', async () => {
   });
 });
 
-describe('what is no review', () => {
-  const wrong: [string, unknown, number, string][] = [
-    ['no JSON', 'x{', 400, 'the body is no JSON\n'],
-    ['nothing', '', 400, 'the body is no JSON\n'],
-    ['a number', 1, 400, 'the body must be of kind AdmissionReview of admission.k8s.io/v1\n'],
+describe('an invalid review', () => {
+  const invalid: [string, unknown, number, string][] = [
+    ['malformed JSON', 'x{', 400, 'the body is not valid JSON\n'],
+    ['an empty body', '', 400, 'the body is not valid JSON\n'],
+    ['a number', 1, 400, 'the body must have kind AdmissionReview and apiVersion admission.k8s.io/v1\n'],
     [
       'an older version',
       { apiVersion: 'admission.k8s.io/v1beta1', kind: 'AdmissionReview' },
       400,
-      'the body must be',
+      'the body must have kind AdmissionReview',
     ],
-    ['another kind', { apiVersion: 'admission.k8s.io/v1', kind: 'Pod' }, 400, 'the body must be'],
+    [
+      'another kind',
+      { apiVersion: 'admission.k8s.io/v1', kind: 'Pod' },
+      400,
+      'the body must have kind AdmissionReview',
+    ],
     ['no request', { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview' }, 400, 'has no request\n'],
     ['no uid', review({ uid: undefined }), 400, 'has no request.uid\n'],
     [
-      'an operation not asked for',
+      'an unsupported operation',
       review({ operation: 'CONNECT' }),
       400,
       'must be CREATE, UPDATE or DELETE, not CONNECT',
     ],
-    ['no object', review({ object: null }), 400, 'request.object holds no object'],
+    [
+      'no object',
+      review({ object: null }),
+      400,
+      'request.object must be of kind ConfigMap (v1), but contains no object',
+    ],
     [
       'another object',
       review({ object: { apiVersion: 'v1', kind: 'Pod', metadata: {} } }),
       400,
-      'holds a Pod of v1',
+      'contains a Pod of v1',
     ],
-    ['no old object', review({ operation: 'DELETE' }), 400, 'request.oldObject holds no object'],
+    [
+      'no old object',
+      review({ operation: 'DELETE' }),
+      400,
+      'request.oldObject must be of kind ConfigMap (v1), but contains no object',
+    ],
   ];
-  test.for(wrong)('%s is answered with a sentence', async ([, body, status, sentence]) => {
-    await using all = await start();
-    const answer = await ask(all.server, body);
-    expect(answer.status).toBe(status);
-    expect(answer.text).toContain(sentence);
-    expect((await ask(all.server, review())).status).toBe(200);
+  test.for(invalid)('with %s gets an explanation', async ([, body, status, message]) => {
+    await using env = await start();
+    const response = await send(env.server, body);
+    expect(response.status).toBe(status);
+    expect(response.text).toContain(message);
+    expect((await send(env.server, review())).status).toBe(200);
   });
 
-  test('what is too large, of another type, asked otherwise or elsewhere is refused as such', async () => {
-    await using all = await start();
-    const { server } = all;
-    expect(await ask(server, Buffer.alloc(9 * 1024 * 1024, ' '))).toEqual({
+  test('that is too large, or with a wrong content type, method or path gets the matching status', async () => {
+    await using env = await start();
+    const { server } = env;
+    expect(await send(server, Buffer.alloc(9 * 1024 * 1024, ' '))).toEqual({
       status: 413,
-      text: 'more than 8388608 bytes are not taken here\n',
+      text: 'the request body exceeds 8388608 bytes\n',
     });
     const chunked = { ...JSON_TYPE, 'transfer-encoding': 'chunked' };
-    expect((await ask(server, Buffer.alloc(9 * 1024 * 1024, ' '), { headers: chunked })).status).toBe(413);
-    expect((await ask(server, review(), { headers: { 'content-type': 'text/plain' } })).status).toBe(415);
-    expect((await ask(server, '', { method: 'GET' })).status).toBe(405);
-    expect((await ask(server, review(), { path: '/validate--v1-pod' })).status).toBe(404);
-    expect((await ask(server, review())).status).toBe(200);
+    expect((await send(server, Buffer.alloc(9 * 1024 * 1024, ' '), { headers: chunked })).status).toBe(413);
+    expect((await send(server, review(), { headers: { 'content-type': 'text/plain' } })).status).toBe(415);
+    expect((await send(server, '', { method: 'GET' })).status).toBe(405);
+    expect((await send(server, review(), { path: '/validate--v1-pod' })).status).toBe(404);
+    expect((await send(server, review())).status).toBe(200);
   });
 });
 
-test('a handler that hangs is given up a little before the API server does', async () => {
-  const begun = Promise.withResolvers<AbortSignal>();
-  await using all = await start({
+test('a hanging handler times out shortly before the API server does', async () => {
+  const started = Promise.withResolvers<AbortSignal>();
+  await using env = await start({
     validate: (_, { signal }) => {
-      begun.resolve(signal);
+      started.resolve(signal);
       return new Promise(() => undefined);
     },
   });
-  const { server, clock } = all;
-  const asked = ask(server, review(), { path: `${PATH}?timeout=10.5s` });
-  const signal = await begun.promise;
+  const { server, clock } = env;
+  const pending = send(server, review(), { path: `${PATH}?timeout=10.5s` });
+  const signal = await started.promise;
   clock.advance(9_900);
   expect(signal.aborted).toBe(false);
   clock.advance(100);
-  expect(await asked).toEqual({ status: 500, text: `${PATH} has found no answer in time\n` });
+  expect(await pending).toEqual({ status: 500, text: `${PATH} timed out\n` });
   expect(signal.aborted).toBe(true);
 });
 
-test('a time-out longer than the 30 s that the API server allows counts as 30 s', async () => {
-  const begun = Promise.withResolvers<AbortSignal>();
-  await using all = await start({
+test('a timeout above the 30 s that the API server allows is limited to 30 s', async () => {
+  const started = Promise.withResolvers<AbortSignal>();
+  await using env = await start({
     validate: (_, { signal }) => {
-      begun.resolve(signal);
+      started.resolve(signal);
       return new Promise(() => undefined);
     },
   });
-  const asked = ask(all.server, review(), { path: `${PATH}?timeout=1000h` });
-  const signal = await begun.promise;
-  all.clock.advance(28_400);
+  const pending = send(env.server, review(), { path: `${PATH}?timeout=1000h` });
+  const signal = await started.promise;
+  env.clock.advance(28_400);
   expect(signal.aborted).toBe(false);
-  all.clock.advance(100);
-  expect((await asked).status).toBe(500);
+  env.clock.advance(100);
+  expect((await pending).status).toBe(500);
 });
 
-test('a handler that throws refuses with 500 and no details; the log has the object', async () => {
-  await using all = await start({
+test('a throwing handler denies with 500 and no details; the error is logged with the object', async () => {
+  await using env = await start({
     validate: () => {
       throw new Error('the password is hunter2');
     },
   });
-  const { status, text } = await ask(all.server, review());
+  const { status, text } = await send(env.server, review());
   expect(status).toBe(200);
   expect(JSON.parse(text).response).toEqual({
     uid: 'u1',
@@ -179,10 +194,10 @@ test('a handler that throws refuses with 500 and no details; the log has the obj
       status: 'Failure',
       code: 500,
       reason: 'InternalError',
-      message: 'the admission of ConfigMap y/x has failed; the log of its webhook tells why (request u1)',
+      message: 'the admission of ConfigMap y/x failed; see the log of its webhook (request u1)',
     },
   });
-  expect(all.lines).toMatchObject([{ level: 'error', object: 'y/x', kind: 'ConfigMap', request: 'u1' }]);
+  expect(env.lines).toMatchObject([{ level: 'error', object: 'y/x', kind: 'ConfigMap', request: 'u1' }]);
 });
 
 async function dial(server: WebhookServer, options: ConnectionOptions = {}): Promise<TLSSocket> {
@@ -191,7 +206,7 @@ async function dial(server: WebhookServer, options: ConnectionOptions = {}): Pro
   return socket;
 }
 
-async function over(socket: TLSSocket): Promise<string> {
+async function statusLineOver(socket: TLSSocket): Promise<string> {
   const body = JSON.stringify(review());
   const type = 'content-type: application/json';
   socket.write(
@@ -201,53 +216,53 @@ async function over(socket: TLSSocket): Promise<string> {
   return String(data).split('\r\n')[0] ?? '';
 }
 
-test('another certificate is for connections to come, and cuts none that there is', async () => {
-  await using all = await start();
-  const { server } = all;
+test('a new certificate applies to new connections and does not interrupt existing ones', async () => {
+  await using env = await start();
+  const { server } = env;
   const before = await dial(server);
-  expect(await over(before)).toBe('HTTP/1.1 200 OK');
+  expect(await statusLineOver(before)).toBe('HTTP/1.1 200 OK');
   server.use(two);
-  expect(await over(before)).toBe('HTTP/1.1 200 OK');
+  expect(await statusLineOver(before)).toBe('HTTP/1.1 200 OK');
   const after = await dial(server);
   expect(before.getPeerCertificate().fingerprint256).not.toBe(after.getPeerCertificate().fingerprint256);
-  expect(await over(after)).toBe('HTTP/1.1 200 OK');
+  expect(await statusLineOver(after)).toBe('HTTP/1.1 200 OK');
   before.destroy();
   after.destroy();
 });
 
-test('what is older than TLS 1.2 is not spoken', async () => {
-  await using all = await start();
-  await expect(dial(all.server, { maxVersion: 'TLSv1.1', minVersion: 'TLSv1' })).rejects.toThrow();
-  const socket = await dial(all.server, { maxVersion: 'TLSv1.2' });
+test('TLS versions before 1.2 are rejected', async () => {
+  await using env = await start();
+  await expect(dial(env.server, { maxVersion: 'TLSv1.1', minVersion: 'TLSv1' })).rejects.toThrow();
+  const socket = await dial(env.server, { maxVersion: 'TLSv1.2' });
   expect(socket.getProtocol()).toBe('TLSv1.2');
   socket.destroy();
 });
 
-test('closing lets an answer under way end', async () => {
-  const [begun, go] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  await using all = await start({
+test('close waits for a pending review', async () => {
+  const [started, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await using env = await start({
     validate: async () => {
-      begun.resolve();
-      await go.promise;
+      started.resolve();
+      await released.promise;
       return allow();
     },
   });
-  const asked = ask(all.server, review());
-  await begun.promise;
-  const closed = all.server.close();
-  go.resolve();
-  expect((await asked).status).toBe(200);
+  const pending = send(env.server, review());
+  await started.promise;
+  const closed = env.server.close();
+  released.resolve();
+  expect((await pending).status).toBe(200);
   await closed;
 });
 
-test('connections that clients keep, or made in advance, do not hold up the end', async () => {
-  await using all = await start();
-  const used = await dial(all.server);
-  await over(used);
-  const unused = await dial(all.server);
-  const closed = all.server.close();
+test('idle connections, and connections that were never used, do not delay close', async () => {
+  await using env = await start();
+  const used = await dial(env.server);
+  await statusLineOver(used);
+  const unused = await dial(env.server);
+  const closed = env.server.close();
   await once(used.resume(), 'close');
-  all.clock.advance(500);
+  env.clock.advance(500);
   await once(unused.resume(), 'close');
   await closed;
 });

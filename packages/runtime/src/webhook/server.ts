@@ -3,43 +3,49 @@ import { createServer, type Server } from 'node:https';
 import { type Clock, Deadline, type Logger } from '@vmwright/core';
 import type { WebhookMetrics } from '../metrics/runtime-metrics.ts';
 import type { Issued } from '../pki/certificate.ts';
-import { type Answer, NOT_FOUND, notAllowed, RequestError } from '../server/answer.ts';
 import { type Body, RequestBodies } from '../server/bodies.ts';
-import { addressOf, answering, HANDSHAKE_TIMEOUT_MS, Listener, SERVER_TIMEOUTS } from '../server/listener.ts';
-import { assertClient, type ClientRules } from './clients.ts';
-import { deadlineOf } from './deadline.ts';
+import { type HttpResponse, methodNotAllowed, NOT_FOUND, RequestError } from '../server/http-response.ts';
+import {
+  HANDSHAKE_TIMEOUT_MS,
+  Listener,
+  requestListener,
+  SERVER_TIMEOUTS,
+  urlOf,
+} from '../server/listener.ts';
+import { assertClient, type ClientRules } from './client-rules.ts';
 import type { Endpoint } from './endpoints.ts';
+import { timeoutOf } from './timeout.ts';
 
 export interface WebhookServerOptions {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly logger: Logger;
   readonly endpoints: readonly Endpoint[];
   readonly metrics: (path: string) => WebhookMetrics;
-  /** The first certificate to serve. */
+  /** Initial certificate. */
   readonly certificate: Issued;
-  /** Rejects admission requests of clients without a certificate of these authorities. @default asks for none */
+  /** Client certificates that are required for admission requests. @default none is required */
   readonly clients?: ClientRules | undefined;
-  /** 0 for any that is free. */
+  /** Port to listen on; 0 selects a free one. */
   readonly port: number;
-  /** @default all addresses of this machine */
+  /** Address to listen on. @default all addresses */
   readonly host?: string | undefined;
-  /** How long `close` waits for answers under way. @default 30_000, the longest that the API server waits for one */
+  /** Time that `close` waits for pending reviews, in milliseconds. @default 30_000, the API server's maximum timeout */
   readonly graceMs?: number;
 }
 
-/** Maximum number of bytes that all requests hold together, arriving and being answered. */
+/** Maximum memory of all request bodies together, in bytes. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
-/** Maximum number of connections. An API server has one for each request that it has under way, 200 writes by default. */
+/** Maximum number of connections. An API server uses one per concurrent request, by default at most 200 for writes. */
 const MAX_CONNECTIONS = 500;
-/** For a body to arrive. The API server sends it at once. */
+/** Timeout for receiving a body. The API server sends it immediately. */
 const BODY_TIMEOUT_MS = 10_000;
 
 /**
- * Answers the API server's reviews over HTTPS.
+ * HTTPS server for AdmissionReviews and ConversionReviews of the API server.
  *
- * Guarantees: a body that is no review gets a status from 400 on and a sentence; no request ends the process; a handler
- * that hangs is given up while the API server still waits; another certificate is for connections to come, and cuts
- * none that there is; memory, connections and time that clients can take are limited, whatever they send.
+ * Guarantees: an invalid review gets a 4xx status with an explanation; no request crashes the process; a review that takes
+ * too long fails while the API server still waits; a new certificate does not interrupt existing connections; the memory,
+ * connections and time that clients can use are limited.
  */
 export class WebhookServer {
   readonly #options: WebhookServerOptions;
@@ -63,10 +69,10 @@ export class WebhookServer {
         ...tlsOf(certificate, clients),
         ...SERVER_TIMEOUTS,
         handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-        // Not rejected in the handshake: the client would get no reason, and conversions come without a certificate.
+        // Not rejected in the handshake, because conversions have no certificate, and clients would get no explanation.
         ...(clients && { requestCert: true, rejectUnauthorized: false }),
       },
-      answering(logger, (request) => this.#answer(request)),
+      requestListener(logger, (request) => this.#handle(request)),
     );
     this.#listener = new Listener(this.#server, {
       ...options,
@@ -86,18 +92,18 @@ export class WebhookServer {
     return this.#listener.port;
   }
 
-  /** Bytes that requests hold now, arriving and being answered. */
+  /** Current memory of all request bodies, in bytes. */
   get heldBytes(): number {
     return this.#bodies.heldBytes;
   }
 
-  /** Serves another certificate from now on, on new connections. */
+  /** Replaces the certificate for new connections. */
   use(certificate: Issued): void {
     this.#certificate = certificate;
     this.#server.setSecureContext(tlsOf(certificate, this.#clients));
   }
 
-  /** Accepts certificates of these authorities from now on, on new connections; only where it asks for certificates. */
+  /** Replaces the client CAs for new connections. Does nothing if client certificates are not required. */
   useClientCa(ca: string): void {
     if (this.#clients === undefined) return;
     this.#clients = { ...this.#clients, ca };
@@ -108,45 +114,44 @@ export class WebhookServer {
     return this.#listener.close();
   }
 
-  async #answer(request: IncomingMessage): Promise<Answer> {
-    const { pathname, searchParams } = addressOf(request);
+  async #handle(request: IncomingMessage): Promise<HttpResponse> {
+    const { pathname, searchParams } = urlOf(request);
     const route = this.#routes.get(pathname);
     if (route === undefined) return NOT_FOUND;
     const { clock } = this.#options;
-    const began = clock.monotonic();
+    const startedAt = clock.monotonic();
     const finished = route.metrics.started();
     let status = 500;
     try {
-      const answer = await this.#review(route.endpoint, request, searchParams.get('timeout'));
-      status = answer.status;
-      return answer;
+      const response = await this.#review(route.endpoint, request, searchParams.get('timeout'));
+      status = response.status;
+      return response;
     } catch (error) {
       if (error instanceof RequestError) status = error.status;
       throw error;
     } finally {
-      finished(status, clock.monotonic() - began);
+      finished(status, clock.monotonic() - startedAt);
     }
   }
 
-  async #review(endpoint: Endpoint, request: IncomingMessage, timeout: string | null): Promise<Answer> {
+  async #review(endpoint: Endpoint, request: IncomingMessage, timeout: string | null): Promise<HttpResponse> {
     const { clock } = this.#options;
     if (endpoint.authenticated) assertClient(request.socket, this.#clients);
-    if (request.method !== 'POST') return notAllowed('POST');
+    if (request.method !== 'POST') return methodNotAllowed('POST');
     const [type = ''] = (request.headers['content-type'] ?? '').split(';');
     if (type.trim().toLowerCase() !== 'application/json')
       throw new RequestError(415, 'the content type must be application/json\n');
-    const timeoutMs = deadlineOf(timeout);
+    const timeoutMs = timeoutOf(timeout);
     const deadline = new Deadline(clock, timeoutMs, undefined);
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    late.catch(() => undefined); // the body may arrive too late for anything to wait for it
-    // Not 504, for which the API server has words of its own; it shows the text of a 500. No denial either: its policy
-    // for webhooks that fail is to decide.
+    const { promise: timedOut, reject } = Promise.withResolvers<never>();
+    timedOut.catch(() => undefined); // unobserved if the timeout expires while the body is being received
+    // 500, because the API server shows its text but replaces that of a 504. Not a denial, so that the failurePolicy applies.
     deadline.signal.addEventListener('abort', () =>
-      reject(new RequestError(500, `${endpoint.path} has found no answer in time\n`)),
+      reject(new RequestError(500, `${endpoint.path} timed out\n`)),
     );
     try {
       using body = await this.#read(request, endpoint.maxBytes, Math.min(timeoutMs, BODY_TIMEOUT_MS));
-      const review = await Promise.race([endpoint.answer(jsonOf(body.text), deadline.signal), late]);
+      const review = await Promise.race([endpoint.review(jsonOf(body.text), deadline.signal), timedOut]);
       return { status: 200, text: JSON.stringify(review), contentType: 'application/json' };
     } finally {
       deadline.end();
@@ -155,12 +160,12 @@ export class WebhookServer {
 
   async #read(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Body> {
     const { clock } = this.#options;
-    const late = new AbortController();
+    const timeout = new AbortController();
     const timer = clock.after(timeoutMs, () =>
-      late.abort(new RequestError(408, `the body did not arrive within ${timeoutMs / 1000} s\n`)),
+      timeout.abort(new RequestError(408, `the body was not received within ${timeoutMs / 1000} s\n`)),
     );
     try {
-      return await this.#bodies.read(request, { maxBytes, signal: late.signal });
+      return await this.#bodies.read(request, { maxBytes, signal: timeout.signal });
     } finally {
       timer.cancel();
     }
@@ -175,6 +180,6 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new RequestError(400, 'the body is no JSON\n');
+    throw new RequestError(400, 'the body is not valid JSON\n');
   }
 }

@@ -1,37 +1,26 @@
-import { condition } from '@vmwright/testbed';
+import { condition, freePort } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { expect } from 'vitest';
 import { connect } from '../../test/connect.ts';
-import { freePort, listOf, manifestsFor, replica, waitForTrust } from '../../test/webhook-manager.ts';
+import { defineRope, ropeRules } from '../../test/rope.ts';
+import { listOf, manifestsFor, replica, waitForTrust } from '../../test/webhook-manager.ts';
 import { Lease } from '../kind/builtin/lease.ts';
-import { defineKind } from '../kind/define.ts';
-import { integer, object, string } from '../kind/schema/index.ts';
 import { microTime } from '../kind/time.ts';
-import { type ConversionRules, conversion } from './conversion.ts';
+import { conversion } from './conversion.ts';
 
-const versions = [
-  { name: 'v1', storage: true, spec: object({ meters: integer() }) },
-  { name: 'v1beta1', spec: object({ length: string() }) },
-] as const;
 const GROUP = 'webhook-start-test.vmwright.dev';
-const Rope = defineKind({ group: GROUP, kind: 'Rope', plural: 'ropes', versions });
+const Rope = defineRope(GROUP);
 const OldRope = Rope.at('v1beta1');
-const rules: ConversionRules<typeof versions> = {
-  v1beta1: {
-    toStored: ({ spec }) => ({ spec: { meters: Number.parseInt(spec.length, 10) } }),
-    fromStored: ({ spec }) => ({ spec: { length: `${spec.meters}m` } }),
-  },
-};
 const NAME = 'webhook-start-test';
 const CRD = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ropes.${GROUP}`;
 
-test('webhooks answer on a replica that does not lead, and before the first list that needs them', async ({
+test('webhooks run on a standby replica, and start before the initial list that needs conversion', async ({
   cluster,
   namespace,
 }) => {
   await using client = await connect(cluster.kubeconfig);
   const port = await freePort();
-  await cluster.apply(listOf(manifestsFor(NAME, port, [conversion(Rope, rules)])));
+  await cluster.apply(listOf(manifestsFor(NAME, port, [conversion(Rope, ropeRules)])));
   await using _ = { [Symbol.asyncDispose]: () => cluster.api.delete(CRD) };
   await cluster.waitFor(CRD, (crd) => condition(crd, 'Established') === 'True');
   const now = microTime(Date.now());
@@ -44,23 +33,23 @@ test('webhooks answer on a replica that does not lead, and before the first list
     await using standby = await replica(
       cluster.kubeconfig,
       { name: NAME, namespace, port, election },
-      (manager) => manager.convert(Rope, rules),
+      (manager) => manager.convert(Rope, ropeRules),
     );
     await standby.serving;
     await waitForTrust(cluster, [CRD]);
-    // Applied, which is tried again: right after a change of the CRD the API server answers some requests with 503.
+    // Apply is retried: right after a change of the CRD the API server responds to some requests with 503.
     await client.apply(OldRope, { metadata: { namespace, name: 'r' }, spec: { length: '7m' } });
     expect((await client.get(Rope, { namespace, name: 'r' })).spec).toEqual({ meters: 7 });
-    expect(standby.lines).not.toContainEqual(expect.objectContaining({ msg: 'this replica leads' }));
+    expect(standby.lines).not.toContainEqual(expect.objectContaining({ msg: 'Became leader' }));
   }
 
-  // Nobody converts now. One that lists the old version gets it only if it answers before it lists.
+  // No conversion webhook runs now. A replica can list the old version only if its own webhook starts first.
   const reconciled = Promise.withResolvers<string>();
   await using _acting = await replica(
     cluster.kubeconfig,
     { name: NAME, namespace, port, namespaces: [namespace] },
     (manager) => {
-      manager.convert(Rope, rules);
+      manager.convert(Rope, ropeRules);
       manager.control({ for: OldRope, reconcile: async ({ spec }) => reconciled.resolve(spec.length) });
     },
   );

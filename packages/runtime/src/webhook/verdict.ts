@@ -3,7 +3,7 @@ import type { JsonPatchOperation } from '../client/options.ts';
 
 export type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
 
-/** Who asks, as the API server has authenticated him. */
+/** User that made the request, as authenticated by the API server. */
 export interface User {
   readonly username: string;
   readonly uid?: string;
@@ -11,46 +11,46 @@ export interface User {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** What is known of a request beside the object that it is about. */
-export interface About {
-  /** Of this request, as it is found in the API server's audit log. */
+/** Information about an admission request. */
+export interface RequestInfo {
+  /** UID of the review. */
   readonly uid: string;
-  /** Empty when the name is still to be generated. */
+  /** Name of the object; empty if it will be generated. */
   readonly name: string;
-  /** Empty for kinds without namespaces. */
+  /** Namespace of the object; empty for cluster-scoped kinds. */
   readonly namespace: string;
-  /** `status` where that is written; else empty. */
+  /** Subresource of the request, such as `status`; empty for the object itself. */
   readonly subresource: string;
   readonly user: User;
-  /** Nothing will be stored: do nothing outside either. */
+  /** Whether nothing will be stored: handlers must not change external state then. */
   readonly dryRun: boolean;
-  /** Aborts when the API server waits no longer. */
+  /** Aborts when the API server no longer waits for the response. */
   readonly signal: AbortSignal;
 }
 
-export type CreateRequest = About & { readonly operation: 'CREATE'; readonly before?: undefined };
-export type UpdateRequest<T> = About & {
+export type CreateRequest = RequestInfo & { readonly operation: 'CREATE'; readonly before?: undefined };
+export type UpdateRequest<T> = RequestInfo & {
   readonly operation: 'UPDATE';
-  /** As it is stored. */
+  /** Stored object before the update. */
   readonly before: T;
 };
-export type DeleteRequest = About & { readonly operation: 'DELETE'; readonly before?: undefined };
+export type DeleteRequest = RequestInfo & { readonly operation: 'DELETE'; readonly before?: undefined };
 
 export type Allowed = {
   readonly allowed: true;
-  /** Shown to the one who asks. The API server cuts them short from 4,096 characters in all on. */
+  /** Warnings that kubectl shows. The API server truncates them above 4,096 characters in total. */
   readonly warnings?: readonly string[];
-  /** For the API server's audit log. */
+  /** Annotations for the API server's audit log. */
   readonly audit?: Readonly<Record<string, string>>;
 };
 
 export type Denied = {
   readonly allowed: false;
-  /** A sentence for the one who asks: what is wrong, and what to do. */
+  /** Message for the user: what is wrong, and how to fix it. */
   readonly message: string;
   /** HTTP status. @default 403 */
   readonly code?: number;
-  /** Which fields are to blame. */
+  /** Invalid fields. */
   readonly causes?: readonly Cause[];
   readonly warnings?: readonly string[];
   readonly audit?: Readonly<Record<string, string>>;
@@ -58,13 +58,15 @@ export type Denied = {
 
 export type Verdict = Allowed | Denied;
 
-/** What a mutation comes to. */
+/** Result of a mutation. */
 export type Mutation = Denied | { readonly allowed: true; readonly patch: readonly JsonPatchOperation[] };
 
+/** Allows a request. @param warnings warnings for the user */
 export function allow(...warnings: readonly string[]): Allowed {
   return { allowed: true, ...(warnings.length > 0 && { warnings }) };
 }
 
+/** Denies a request. @param message what is wrong, and how to fix it */
 export function deny(message: string, more: Omit<Denied, 'allowed' | 'message'> = {}): Denied {
   return { allowed: false, message, ...more };
 }

@@ -4,108 +4,110 @@ import type { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
 import type { Issued } from '../pki/certificate.ts';
 import { namesOf, type WebhookAddress } from './address.ts';
 import { CertificateFiles } from './certificates/files.ts';
-import { CertificateKeeper, type CertificateOptions } from './certificates/keeper.ts';
-import type { CertificateSource } from './certificates/source.ts';
-import { placesOf } from './certificates/trust.ts';
+import { CertificateIssuer, type CertificateOptions } from './certificates/issuer.ts';
+import { type CertificateSource, pollCertificate } from './certificates/source.ts';
+import { trustTargetsOf } from './certificates/trust.ts';
 import { ClientCaFile } from './client-ca.ts';
 import { endpointsOf, type Webhook } from './endpoints.ts';
 import { WebhookServer } from './server.ts';
 
+/** Webhook server of a manager. */
 export interface WebhookOptions {
-  /** Where the API server finds them; the same as in the manifests. */
+  /** Address at which the API server reaches the webhooks; the same as in the manifests. */
   readonly address: WebhookAddress;
-  /** On which they are served; 0 for any that is free. @default 9443 */
+  /** Port to listen on; 0 selects a free one. @default 9443 */
   readonly port?: number;
-  /** @default all addresses of this machine */
+  /** Address to listen on. @default all addresses */
   readonly host?: string;
-  /** Of the Secret that replicas share. @default the program's name and `-webhook-certificate` */
+  /** Name of the Secret with the certificate that all replicas share. @default `<program>-webhook-certificate` */
   readonly secret?: string;
-  /** Of the Secret. @default the one that the access names */
+  /** Namespace of the Secret. @default the namespace of `access` */
   readonly namespace?: string;
-  /** Of the webhook configurations. @default the program's name */
+  /** Name of the webhook configurations. @default the program's name */
   readonly configuration?: string;
   readonly certificates?: CertificateOptions;
   /**
-   * Folder with `tls.crt`, `tls.key` and, optionally, `ca.crt`, as a mounted Secret has them; read again when they change.
-   * The program then issues no certificate. @default the program issues its own
+   * Directory with `tls.crt`, `tls.key` and, optionally, `ca.crt`, such as a mounted Secret. Changes are picked up. The
+   * program then issues no certificate itself. @default the program issues its own certificate
    */
   readonly certificateFolder?: string | undefined;
-  /** Requires client certificates for admission requests. @default no certificate is asked for */
+  /** Requires client certificates for admission requests. @default no client certificate is required */
   readonly clients?: WebhookClientOptions | undefined;
-  /** More names for the certificate that the program issues. */
+  /** Additional names for the certificate that the program issues. */
   readonly names?: readonly string[];
 }
 
+/** Client certificates that the webhook server accepts. */
 export interface WebhookClientOptions {
-  /** File with the authorities that issue the certificates (PEM); read again when it changes. */
+  /** PEM file with the CAs of the client certificates. Changes are picked up. */
   readonly caFile: string;
-  /** Common names that are accepted. @default all */
+  /** Accepted common names. @default all */
   readonly names?: readonly string[] | undefined;
 }
 
-export interface WebhooksParts {
+export interface WebhookDependencies {
   readonly world: World;
   readonly client: Client;
   readonly logger: Logger;
   readonly metrics: RuntimeMetrics;
-  /** Of the program. */
+  /** Name of the program. */
   readonly name: string;
   readonly namespace: string;
 }
 
-/** Before the next attempt at a first certificate. */
+/** Pause between attempts to obtain the first certificate. */
 const RETRY_MS = 1_000;
-/** Between two reads of the authorities of clients. */
+/** Interval between two reads of the client CA file. */
 const CLIENT_CA_POLL_MS = 10_000;
 
 /**
- * The webhooks of a program: its certificate, its server, and that it is trusted.
+ * Webhooks of a program, with their certificate and server. They run on all replicas, independent of leader election.
  *
- * Flow: `start` resolves when a certificate is there, the server answers, and the API server was told whom to trust (or
- * could not be: that is tried again). It needs no lead: all replicas answer.
+ * Flow: `start` resolves when a certificate was obtained, the server listens, and an attempt was made to write the CA to
+ * all `caBundle` fields. Failed writes are retried.
  */
 export class Webhooks {
   readonly #options: WebhookOptions;
-  readonly #parts: WebhooksParts;
+  readonly #dependencies: WebhookDependencies;
   readonly #webhooks: Webhook[] = [];
   readonly #stop = new AbortController();
   readonly #onCertificate: ((certificate: Issued) => void)[] = [];
   #source: CertificateSource | undefined;
   #server: WebhookServer | undefined;
-  #keeping: Promise<unknown> | undefined;
+  #polling: Promise<unknown> | undefined;
 
-  constructor(options: WebhookOptions, parts: WebhooksParts) {
+  constructor(options: WebhookOptions, dependencies: WebhookDependencies) {
     this.#options = options;
-    this.#parts = parts;
+    this.#dependencies = dependencies;
   }
 
-  /** Before `start`. @throws DeclarationError for what is there already */
+  /** Adds a webhook. Must be called before `start`. @throws DeclarationError for a duplicate */
   add(webhook: Webhook): void {
-    endpointsOf([...this.#webhooks, webhook], this.#parts.logger);
+    endpointsOf([...this.#webhooks, webhook], this.#dependencies.logger);
     this.#webhooks.push(webhook);
   }
 
-  /** @throws Error that says what is missing until they can be asked */
+  /** Readiness check. @throws Error until the webhooks are served and trusted */
   check(): void {
-    if (this.#server === undefined) throw new Error('the webhooks are not served yet');
-    if (!this.#source?.trusted) throw new Error('the API server was not told yet to trust the webhooks');
+    if (this.#server === undefined) throw new Error('the webhook server is not started yet');
+    if (!this.#source?.trusted) throw new Error('the CA is not written to all webhook configurations yet');
   }
 
-  /** The certificate that is served; undefined before `start`. */
+  /** Certificate that is served; undefined before `start`. */
   get certificate(): Issued | undefined {
     return this.#source?.serving;
   }
 
-  /** Calls back with each certificate that replaces the one that is served. */
-  onCertificate(use: (certificate: Issued) => void): void {
-    this.#onCertificate.push(use);
+  /** Calls the listener with each certificate that replaces the current one. */
+  onCertificate(listener: (certificate: Issued) => void): void {
+    this.#onCertificate.push(listener);
   }
 
-  /** Gives up when the signal aborts. @throws ServerError when the port is taken, AccessError for an unusable client CA */
+  /** Starts the server. @throws ServerError if the port is in use, AccessError if the client CA file is not usable */
   async start(signal: AbortSignal): Promise<void> {
-    const { world, logger, metrics } = this.#parts;
+    const { world, logger, metrics } = this.#dependencies;
     const clientCa = this.#options.clients && (await ClientCaFile.read(this.#options.clients.caFile));
-    const source = this.#certificates();
+    const source = this.#certificateSource();
     this.#source = source;
     await source.obtain(signal);
     while (source.serving === undefined && !signal.aborted) {
@@ -124,49 +126,44 @@ export class Webhooks {
       host: this.#options.host,
     });
     this.#server = server;
-    logger.info({ port: server.port }, 'serving webhooks');
+    logger.info({ port: server.port }, 'Serving webhooks');
     await source.trust(signal);
     const stop = this.#stop.signal;
-    this.#keeping = Promise.all([
-      source.run(stop),
-      clientCa?.follow(world, CLIENT_CA_POLL_MS, (ca) => server.useClientCa(ca), logger, stop),
+    this.#polling = Promise.all([
+      pollCertificate(source, world, stop, this.#options.certificates?.pollMs),
+      clientCa?.watch(world, CLIENT_CA_POLL_MS, (ca) => server.useClientCa(ca), logger, stop),
     ]);
   }
 
-  #certificates(): CertificateSource {
-    const { world, client, logger, metrics, name } = this.#parts;
+  #certificateSource(): CertificateSource {
+    const { world, client, logger, metrics, name } = this.#dependencies;
     const { address, certificates, certificateFolder, configuration = name, names = [] } = this.#options;
     const common = {
-      ...{ world, client, logger, metrics: metrics.certificates() },
-      trustedIn: placesOf(configuration, this.#webhooks),
+      ...{ client, logger, metrics: metrics.certificates() },
+      trustTargets: trustTargetsOf(configuration, this.#webhooks),
       serve: (certificate: Issued) => {
         this.#server?.use(certificate);
-        for (const use of this.#onCertificate) use(certificate);
+        for (const listener of this.#onCertificate) listener(certificate);
       },
     };
     if (certificateFolder !== undefined)
-      return new CertificateFiles({
-        ...common,
-        folder: certificateFolder,
-        names: namesOf(address),
-        ...(certificates?.pollMs !== undefined && { pollMs: certificates.pollMs }),
-      });
-    return new CertificateKeeper({
+      return new CertificateFiles({ ...common, folder: certificateFolder, names: namesOf(address) });
+    return new CertificateIssuer({
       ...certificates,
       ...common,
-      name,
+      ...{ world, name },
       secret: {
-        namespace: this.#options.namespace ?? this.#parts.namespace,
+        namespace: this.#options.namespace ?? this.#dependencies.namespace,
         name: this.#options.secret ?? `${name}-webhook-certificate`,
       },
       names: [...namesOf(address), ...names],
     });
   }
 
-  /** Answers what is under way, and ends. */
+  /** Stops the server after pending reviews are answered. */
   async close(): Promise<void> {
     await this.#server?.close();
     this.#stop.abort();
-    await this.#keeping;
+    await this.#polling;
   }
 }

@@ -8,20 +8,20 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'work queue hands out a key that is already being processed',
     file: `${SRC}/queue/work-queue.ts`,
-    find: `      case 'taken':
-        entry.again =`,
-    replace: `      case 'taken':
-        this.#taken += 1;
+    find: `      case 'processing':
+        entry.requeue =`,
+    replace: `      case 'processing':
+        this.#processing += 1;
         this.#makeReady(entry, now);
         break;
-        entry.again =`,
+        entry.requeue =`,
     why: 'one worker processes a key at a time',
     scenario,
   },
   {
     name: 'work queue drops a key that is added while it is being processed',
     file: `${SRC}/queue/work-queue.ts`,
-    find: 'if (again === undefined || this.#closed) {',
+    find: 'if (requeue === undefined || this.#closed) {',
     replace: 'if (true) {',
     why: 'a change during a reconcile triggers another reconcile',
     scenario,

@@ -6,7 +6,7 @@ import type { Invariant, Truth } from '../invariants/invariant.ts';
 import { Holder } from '../invariants/leaders.ts';
 import { LEASE } from '../scenario/observed-manager.ts';
 import type { Replicas } from '../scenario/replicas.ts';
-import { conditionsOf, onVmChange } from './objects.ts';
+import { conditionsOf, isCloudAvailable, onVmChange } from './objects.ts';
 import { UNKNOWN_AFTER_MS } from './program.ts';
 
 /*
@@ -120,8 +120,12 @@ export class LateFaults {
         for (const object of truth.server.objects(VM)) {
           const bound =
             Math.max(since, createdAt.get(object.metadata.uid ?? '') ?? 0) + UNKNOWN_AFTER_MS + SLACK_MS;
-          if (schedule.now > bound && isReady(object))
-            violated(`${object.metadata.name} is Ready ${schedule.now - since} ms after the last response`);
+          if (schedule.now <= bound) continue;
+          const { name } = object.metadata;
+          if (isReady(object))
+            violated(`${name} is Ready ${schedule.now - since} ms after the last response`);
+          if (isCloudAvailable(object))
+            violated(`${name} has CloudAvailable ${schedule.now - since} ms after the last response`);
         }
       });
     },

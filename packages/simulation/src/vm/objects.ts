@@ -95,6 +95,11 @@ export function conditionsOf({ status }: StoredObject): ReadonlyMap<string, Cond
   return found;
 }
 
+/** Whether the status says that the cloud answers. */
+export function isCloudAvailable(object: StoredObject): boolean {
+  return conditionsOf(object).get('CloudAvailable')?.status === 'True';
+}
+
 export const PAUSED = 'vmwright.dev/paused';
 export const RECREATE = 'vmwright.dev/recreate';
 const DELETION_POLICY = 'vmwright.dev/deletion-policy';

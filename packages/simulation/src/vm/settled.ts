@@ -3,7 +3,16 @@ import type { StoredObject } from '../apiserver/object.ts';
 import type { Cloud } from '../cloud/cloud.ts';
 import type { CloudServer } from '../cloud/server.ts';
 import { isLabelledFor, ownerIn, serversOf } from './external-resources.ts';
-import { conditionsOf, isPaused, mayRecreate, msgOf, opStatusOf, vmIdOf, vmnameOf } from './objects.ts';
+import {
+  conditionsOf,
+  isCloudAvailable,
+  isPaused,
+  mayRecreate,
+  msgOf,
+  opStatusOf,
+  vmIdOf,
+  vmnameOf,
+} from './objects.ts';
 
 /** Describes what is wrong with a VM after convergence; undefined if nothing is. */
 export function problemOf(object: StoredObject, cloud: Cloud): string | undefined {
@@ -22,6 +31,7 @@ function withMachine(object: StoredObject, machine: CloudServer, cloud: Cloud): 
   const { cpuUtilization, state } = cloud.representation(machine);
   const ready = conditionsOf(object).get('Ready');
   if (conditionsOf(object).has('VmLost')) return 'its machine is not lost';
+  if (!isCloudAvailable(object)) return 'the cloud answers';
   switch (state) {
     case 'running': {
       const isReported = opStatusOf(object) === 'Running' && ready?.status === 'True';

@@ -12,7 +12,7 @@ import { isClone, requestedOwner } from './requests.ts';
 /** Critical moments that are counted here and in the model, and must occur over many seeds. */
 export const CRITICAL_MOMENTS = [
   'a task failed',
-  'an update was reported late',
+  'an update was late',
   'an answer was repeated',
   'a version was forgotten',
   'a clone completed after its group was gone',

@@ -2,23 +2,23 @@ import { ResponseTooLargeError } from '../response-too-large.ts';
 import type { TransportResponse } from '../world.ts';
 import { ByteList } from './byte-list.ts';
 
-/** The connection, as far as the reader of its body controls it. */
+/** Flow control of the connection that a response body is read from. */
 interface Flow {
   readonly paused: boolean;
   pause(): void;
   resume(): void;
-  /** Ends the exchange and, where nothing else uses it, the connection. */
+  /** Aborts the exchange, and closes the connection if nothing else uses it. */
   abort(reason: Error): void;
 }
 
-/** Bytes that may wait for their reader before the server is asked to pause. */
+/** Number of unread bytes above which the connection is paused. */
 const HIGH_WATER = 1 << 20;
-/** Limit of requests that set none. */
+/** Limit for requests that set none. */
 const DEFAULT_MAX_BYTES = 64 << 20;
-/** Limit of answers that report an error, whatever the request allows: they are quoted and not processed. */
+/** Limit for error responses, regardless of the request's own limit: they are only quoted in messages. */
 const MAX_ERROR_BYTES = 1 << 20;
 
-/** The body of one response. It has one reader, which wants either the whole text or lines as they come. */
+/** Body of one response. Its only reader reads either the whole text or the lines as they arrive. */
 export class Body {
   readonly #flow: Flow;
   readonly #maxBytes: number;
@@ -26,16 +26,16 @@ export class Body {
   #ended = false;
   #error: Error | undefined;
   #wake: (() => void) | undefined;
-  /** The reader wants the whole text: waiting for it must not pause the connection. */
-  #isWhole = false;
+  /** Whether the reader reads the whole text, in which case the connection must not pause. */
+  #readsText = false;
 
-  /** @param maxBytes limit of the whole text, or of one line */
+  /** @param maxBytes limit for the whole text or, when read by lines, for one line */
   constructor(flow: Flow, status: number, maxBytes = DEFAULT_MAX_BYTES) {
     this.#flow = flow;
     this.#maxBytes = status >= 400 ? Math.min(maxBytes, MAX_ERROR_BYTES) : maxBytes;
   }
 
-  /** As the sender of the request sees it. */
+  /** Returns the response that the sender of the request gets. */
   response(
     status: number,
     headers: Readonly<Record<string, string | number | string[] | undefined>>,
@@ -51,10 +51,10 @@ export class Body {
   push(chunk: Buffer): void {
     if (this.#error !== undefined) return;
     this.#bytes.push(chunk);
-    if (!this.#isWhole) {
+    if (!this.#readsText) {
       if (this.#bytes.size > HIGH_WATER) this.#flow.pause();
       this.#notify();
-    } else if (this.#bytes.size > this.#maxBytes) this.#refuse();
+    } else if (this.#bytes.size > this.#maxBytes) this.#abortTooLarge();
   }
 
   end(): void {
@@ -62,7 +62,7 @@ export class Body {
     this.#notify();
   }
 
-  /** Does nothing to a body that has ended. */
+  /** Fails the body. Does nothing if it has already ended. */
   fail(error: Error): void {
     if (this.#ended) return;
     this.#error ??= error;
@@ -70,7 +70,7 @@ export class Body {
   }
 
   text(): Promise<string> {
-    this.#isWhole = true;
+    this.#readsText = true;
     return new Promise((resolve, reject) => {
       const settle = () => {
         if (this.#error !== undefined) reject(this.#error);
@@ -79,10 +79,10 @@ export class Body {
           try {
             resolve(this.#bytes.takeText());
           } catch (error) {
-            reject(error); // longer than a string can be
+            reject(error); // longer than the maximum length of a string
           }
       };
-      if (this.#bytes.size > this.#maxBytes) this.#refuse();
+      if (this.#bytes.size > this.#maxBytes) this.#abortTooLarge();
       else if (this.#flow.paused) this.#flow.resume();
       settle();
     });
@@ -97,29 +97,30 @@ export class Body {
           for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
             line.push(chunk.subarray(start, end));
             start = end + 1;
-            if (line.size > this.#maxBytes) throw this.#refuse('a line of the answer');
+            if (line.size > this.#maxBytes) throw this.#abortTooLarge('a line of the answer');
             const text = line.takeText();
             if (text !== '') yield text;
           }
           if (start < chunk.length) line.push(chunk.subarray(start));
-          if (line.size > this.#maxBytes) throw this.#refuse('a line of the answer');
+          if (line.size > this.#maxBytes) throw this.#abortTooLarge('a line of the answer');
         }
       }
     } finally {
-      if (!this.#ended && this.#error === undefined) this.#flow.abort(new Error('the reader has left'));
+      if (!this.#ended && this.#error === undefined)
+        this.#flow.abort(new Error('the reader stopped reading'));
     }
   }
 
-  /** Ends the exchange: what is still to come is not read, however much it is. */
-  #refuse(what?: string): Error {
-    const error = new ResponseTooLargeError(this.#maxBytes, what);
+  /** Aborts the exchange without reading the rest of the body, and returns the error. */
+  #abortTooLarge(part?: string): Error {
+    const error = new ResponseTooLargeError(this.#maxBytes, part);
     this.fail(error);
     this.#bytes.take();
     this.#flow.abort(error);
     return error;
   }
 
-  /** The bytes since the last call, as soon as there are some; undefined at the end. */
+  /** Waits for bytes that arrived since the last call and returns them; undefined at the end of the body. */
   async #next(): Promise<Buffer[] | undefined> {
     while (this.#bytes.size === 0) {
       if (this.#error !== undefined) throw this.#error;
@@ -142,7 +143,7 @@ export class Body {
 
 const NEWLINE = 0x0a;
 
-/** Several values are one list to HTTP: the API server sends each of its warnings as a header of its own. */
+/** Joins repeated headers into one list, as HTTP defines. The API server sends each warning as a separate header. */
 function joined(value: string | number | readonly string[] | undefined): string | undefined {
   if (typeof value === 'object') return value.join(', ');
   return value?.toString();

@@ -1,9 +1,9 @@
-/** Chunks up to this number are kept as they came; more are joined. */
+/** Number of chunks that are joined into one. */
 const JOIN_AT = 1_024;
 
 /**
- * Bytes in the order in which they arrived. A server may send one byte at a time, and a chunk costs a hundred bytes of
- * memory, so many small chunks are joined into one.
+ * Bytes in order of arrival. A server may send one byte at a time, and each chunk costs about 100 bytes of memory, so
+ * small chunks are joined.
  */
 export class ByteList {
   #joined: Buffer[] = [];
@@ -31,7 +31,7 @@ export class ByteList {
     return all;
   }
 
-  /** Removes all bytes and returns them as text. @throws Error if a string cannot be that long */
+  /** Removes all bytes and returns them as text. @throws Error if they exceed the maximum length of a string */
   takeText(): string {
     const chunks = this.take();
     const [only] = chunks;

@@ -4,20 +4,16 @@ import { createServer as createTcpServer, type Server } from 'node:net';
 import { Pool } from 'undici';
 import PoolByFile from 'undici/lib/dispatcher/pool.js';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../testing/servers.ts';
 import type { TransportRequest } from '../world.ts';
 import { Http1Pool } from './http1.ts';
 
 async function listening(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return `http://127.0.0.1:${address.port}`;
+  return `http://127.0.0.1:${await listen(server, onTestFinished)}`;
 }
 
-async function start(answer: RequestListener, connections?: number) {
-  const server = createHttpServer(answer);
-  onTestFinished(() => void server.close());
+async function start(respond: RequestListener, connections?: number) {
+  const server = createHttpServer(respond);
   let opened = 0;
   server.on('connection', () => {
     opened += 1;
@@ -35,24 +31,24 @@ async function get(pool: Http1Pool, path: string, more: Partial<TransportRequest
   return response.text();
 }
 
-/** A gate that lets requests through one by one. */
+/** Holds back responses until `open` is called. */
 function gate() {
   const held: (() => void)[] = [];
-  let tell = Promise.withResolvers<void>();
+  let changed = Promise.withResolvers<void>();
   return {
-    hold: (go: () => void) => {
-      held.push(go);
-      tell.resolve();
-      tell = Promise.withResolvers();
+    hold: (respond: () => void) => {
+      held.push(respond);
+      changed.resolve();
+      changed = Promise.withResolvers();
     },
-    open: () => held.splice(0).forEach((go) => void go()),
+    open: () => held.splice(0).forEach((respond) => void respond()),
     until: async (count: number) => {
-      while (held.length < count) await tell.promise;
+      while (held.length < count) await changed.promise;
     },
   };
 }
 
-test('a server that takes no more connections answers on those it has, and others fail with the reason', async () => {
+test('a server that stopped listening answers on open connections, and new connections are refused', async () => {
   const held = gate();
   const { pool, server } = await start((request, response) => held.hold(() => response.end(request.url)));
   const first = get(pool, '/first');
@@ -64,7 +60,7 @@ test('a server that takes no more connections answers on those it has, and other
 });
 
 describe('requests', () => {
-  test('share so many connections, and those that wait go in the order in which they came', async () => {
+  test('share the maximum number of connections and wait for them in order', async () => {
     const held = gate();
     const order: string[] = [];
     const { get, opened } = await start((request, response) => {
@@ -85,7 +81,7 @@ describe('requests', () => {
     expect(opened()).toBe(2);
   });
 
-  test('that are given up while they wait leave the others their turn', async () => {
+  test('aborted while they wait do not delay the next request', async () => {
     const held = gate();
     const { get } = await start((request, response) => {
       if (request.url === '/held') held.hold(() => response.end('held'));
@@ -94,15 +90,15 @@ describe('requests', () => {
     const blocking = get('/held');
     await held.until(1);
     const stop = new AbortController();
-    const given = get('/given-up', { signal: stop.signal });
+    const aborted = get('/aborted', { signal: stop.signal });
     const next = get('/next');
     stop.abort(new Error('no longer wanted'));
-    await expect(given).rejects.toThrow('no longer wanted');
+    await expect(aborted).rejects.toThrow('no longer wanted');
     held.open();
     expect(await Promise.all([blocking, next])).toEqual(['held', '/next']);
   });
 
-  test('that are given up under way end with their connection, and the next takes another', async () => {
+  test('aborted after they were sent close their connection, and the next request opens another', async () => {
     const held = gate();
     const { get, opened } = await start((request, response) => {
       if (request.url === '/slow') held.hold(() => undefined);
@@ -117,14 +113,14 @@ describe('requests', () => {
     expect(opened()).toBe(2);
   });
 
-  test('go on after the server has closed an idle connection', async () => {
+  test('succeed after the server has closed an idle connection', async () => {
     const { get, server, opened } = await start((_, response) => response.end('here'));
     expect(await get('/')).toBe('here');
     const gone = new Promise((resolve) => server.once('connection', resolve));
     server.closeAllConnections();
-    // Whether the closing has been seen yet or not, the one after it is answered.
-    const again = () => get('/').catch(() => get('/'));
-    expect(await again()).toBe('here');
+    // The first attempt may fail if the client has not seen the close yet; the second one must succeed.
+    const getWithRetry = () => get('/').catch(() => get('/'));
+    expect(await getWithRetry()).toBe('here');
     await gone;
     expect(opened()).toBe(2);
   });
@@ -135,21 +131,21 @@ describe('requests', () => {
     expect(opened()).toBe(1);
   });
 
-  test('carry bodies of any size and letters both ways', async () => {
+  test('send and receive large bodies with non-ASCII characters', async () => {
     const { get } = await start((request, response) => request.pipe(response));
     const body = 'žluťoučký kůň 🐎 '.repeat(200_000);
     expect(await get('/', { method: 'POST', body })).toBe(body);
   });
 
-  test('with a line break in the path or a header are refused, not sent', async () => {
+  test('with an invalid character in the path or a header are rejected and not sent', async () => {
     const seen: string[] = [];
     const { get } = await start((request, response) => {
       seen.push(request.url ?? '');
       response.end('ok');
     });
-    await expect(get('/a\r\nx: y')).rejects.toThrow('a character that a path cannot have');
-    await expect(get('/a b')).rejects.toThrow('a character');
-    await expect(get('/ž')).rejects.toThrow('a character');
+    await expect(get('/a\r\nx: y')).rejects.toThrow('the path contains an invalid character');
+    await expect(get('/a b')).rejects.toThrow('an invalid character');
+    await expect(get('/ž')).rejects.toThrow('an invalid character');
     await expect(get('/', { headers: { authorization: 'a\nb' } })).rejects.toThrow(
       'invalid authorization header',
     );
@@ -157,7 +153,7 @@ describe('requests', () => {
     expect(seen).toEqual(['/fine']);
   });
 
-  test('to a pool that is closed fail, also those that wait', async () => {
+  test('running, waiting and new ones fail when the pool is closed', async () => {
     const held = gate();
     const { get, pool } = await start((_, response) => held.hold(() => response.end()), 1);
     const both = [get('/1'), get('/2')];
@@ -173,21 +169,20 @@ describe('requests', () => {
 });
 
 test.each([
-  ['breaks off', 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf', 'closed'],
-  ['is no HTTP', 'hello\r\n\r\n', 'does not match the HTTP/1.1 protocol'],
-  ['never comes', '', 'closed'],
-])('an answer that %s is an error', async (_, wire, message) => {
+  ['is truncated', 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf', 'closed'],
+  ['is not HTTP', 'hello\r\n\r\n', 'does not match the HTTP/1.1 protocol'],
+  ['is empty', '', 'closed'],
+])('a response that %s is an error', async (_, wire, message) => {
   const server = createTcpServer((socket) => {
     socket.on('error', () => undefined);
     socket.once('data', () => socket.end(wire));
   });
-  onTestFinished(() => void server.close());
   const pool = new Http1Pool({ server: { origin: await listening(server) } });
   onTestFinished(() => pool.close());
   await expect(get(pool, '/')).rejects.toThrow(message);
 });
 
-test('a server that is not there is an error', async () => {
+test('a request to a closed port fails with ECONNREFUSED', async () => {
   const server = createTcpServer();
   const origin = await listening(server);
   server.close();
@@ -195,31 +190,25 @@ test('a server that is not there is an error', async () => {
   await expect(get(new Http1Pool({ server: { origin } }), '/')).rejects.toThrow('ECONNREFUSED');
 });
 
-test('a request that is given up while its connection opens ends at once, and leaves the others theirs', async () => {
-  const { origin } = await listeningOrigin();
+test('a request aborted while its connection opens rejects immediately, and waiting requests keep the connection', async () => {
+  const origin = `https://127.0.0.1:${await listen(createTcpServer(), onTestFinished)}`;
   const gate = Promise.withResolvers<void>();
   const pool = new Http1Pool({
-    // Certificates that take their time stand for a handshake that does.
+    // Pending TLS options keep the connection opening, like a slow handshake.
     server: { origin, tls: () => gate.promise.then(() => Promise.reject(new Error('no certificate'))) },
     connections: 1,
   });
   onTestFinished(() => pool.close());
   const stop = new AbortController();
-  const given = get(pool, '/given-up', { signal: stop.signal });
-  const waits = get(pool, '/waits');
+  const aborted = get(pool, '/aborted', { signal: stop.signal });
+  const waiting = get(pool, '/waiting');
   stop.abort(new Error('no longer wanted'));
-  await expect(given).rejects.toThrow('no longer wanted');
+  await expect(aborted).rejects.toThrow('no longer wanted');
   gate.resolve();
-  await expect(waits).rejects.toThrow('no certificate');
+  await expect(waiting).rejects.toThrow('no certificate');
 });
 
-async function listeningOrigin(): Promise<{ readonly origin: string }> {
-  const server = createTcpServer();
-  onTestFinished(() => void server.close());
-  return { origin: (await listening(server)).replace('http:', 'https:') };
-}
-
-test('a request that waited for a connection is asked about once more before it is sent', async () => {
+test('beforeSend runs after the wait for a connection and can prevent the request', async () => {
   const held = gate();
   const sent: (string | undefined)[] = [];
   const { pool, get } = await start((request, response) => {
@@ -231,29 +220,29 @@ test('a request that waited for a connection is asked about once more before it 
   await held.until(1);
   let isAllowed = true;
   const beforeSend = () => {
-    if (!isAllowed) throw new Error('another leads by now');
+    if (!isAllowed) throw new Error('another replica is leader');
   };
-  const waits = pool.send({ method: 'DELETE', path: '/late', headers: {}, beforeSend });
+  const waiting = pool.send({ method: 'DELETE', path: '/late', headers: {}, beforeSend });
   isAllowed = false;
   held.open();
   await blocking;
-  await expect(waits).rejects.toThrow('another leads by now');
+  await expect(waiting).rejects.toThrow('another replica is leader');
   expect(await get('/next')).toBe('done'); // the connection is free again
   expect(sent).toEqual(['/held', '/next']);
 });
 
-test('several headers of one name are a list', async () => {
+test('repeated headers are joined into a list', async () => {
   const { pool } = await start((_, response) => {
     response.setHeader('warning', ['299 - "one"', '299 - "two"']);
-    response.setHeader('x-one', 'alone');
+    response.setHeader('x-one', 'single');
     response.end();
   });
   const response = await pool.send({ method: 'GET', path: '/', headers: {} });
   expect(response.header('warning')).toBe('299 - "one", 299 - "two"');
-  expect(response.header('x-one')).toBe('alone');
+  expect(response.header('x-one')).toBe('single');
   expect(response.header('x-none')).toBeUndefined();
 });
 
-test('the pool that is loaded by its file is the one that undici exports', () => {
+test('the pool imported by file is the one that undici exports', () => {
   expect(PoolByFile).toBe(Pool);
 });

@@ -1,28 +1,28 @@
 import type { Dispatcher } from 'undici';
-// The public class by its file: the index also loads fetch, WebSocket, mocks and caches, which take 13 MB.
+// Imported by file because undici's index also loads fetch, WebSocket, mocks and caches, which take 13 MB.
 import Pool from 'undici/lib/dispatcher/pool.js';
 import type { HttpProxy } from '../proxy.ts';
 import type { ServerAddress, TransportRequest, TransportResponse } from '../world.ts';
 import { Body } from './body.ts';
 import { openSocket } from './socket.ts';
 
-/** Idle connections are closed after this time, or earlier if the server's `Keep-Alive: timeout` says so. */
+/** Idle connections are closed after this time, or earlier if the server sends a shorter `Keep-Alive: timeout`. */
 const IDLE_MS = 30_000;
-/** A connection is given up this long before the server would close it, so that no request meets the closing. */
+/** Connections are closed this long before the server would close them, so that no request is sent into the close. */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 const MAX_HEADER_BYTES = 64 << 10;
 
 export interface Http1Options {
   readonly server: ServerAddress;
   readonly proxy?: HttpProxy | undefined;
-  /** Maximum number of connections; more requests wait in order. @default one for each request */
+  /** Maximum number of connections; further requests wait in order. @default one connection per concurrent request */
   readonly connections?: number;
 }
 
-/** Requests over kept connections of HTTP/1.1, one at a time on each, by undici (docs/internals/decisions/016). */
+/** Pool of persistent HTTP/1.1 connections, without pipelining, implemented with undici (docs/internals/decisions/016). */
 export class Http1Pool {
   readonly #pool: InstanceType<typeof Pool>;
-  /** Put before each path: a proxy of plain HTTP expects the whole URL. */
+  /** Prefix of each path: a proxy for plain HTTP expects absolute URLs. */
   readonly #prefix: string;
   readonly #authorization: { readonly 'proxy-authorization': string } | undefined;
   #closed = false;
@@ -36,7 +36,7 @@ export class Http1Pool {
         : { 'proxy-authorization': forwarding.authorization };
     this.#pool = new Pool(server.origin, {
       allowH2: false,
-      // Time-outs come with each request, as its signal.
+      // Each request brings its timeout as an abort signal.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: IDLE_MS,
@@ -57,9 +57,9 @@ export class Http1Pool {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw closedError();
       signal?.throwIfAborted();
-      // undici would send letters beyond ASCII as single bytes.
+      // undici would truncate non-ASCII characters to single bytes.
       if (UNSAFE_IN_PATH.test(path))
-        throw new Error(`${method} ${JSON.stringify(path)} has a character that a path cannot have`);
+        throw new Error(`${method} ${JSON.stringify(path)}: the path contains an invalid character`);
       this.#pool.dispatch(
         {
           method,
@@ -74,7 +74,7 @@ export class Http1Pool {
     });
   }
 
-  /** Accepts nothing new; requests that wait or are under way continue. */
+  /** Rejects new requests; queued and running requests continue. */
   retire(): void {
     this.#pool.close().catch(() => undefined);
   }
@@ -91,7 +91,7 @@ function closedError(): Error {
 
 const UNSAFE_IN_PATH = /[^\x21-\x7e]/;
 
-/** One request and its answer. */
+/** One request and its response. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #request: TransportRequest;
   readonly #resolve: (response: TransportResponse) => void;
@@ -111,7 +111,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     request.signal?.addEventListener('abort', this.#abort, { once: true });
   }
 
-  /** Called when there is a connection, right before the request is written. After an error it is not. */
+  /** Called when a connection is available, right before the request is written. If it throws, nothing is sent. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#request.signal?.throwIfAborted();
     this.#request.beforeSend?.();
@@ -123,11 +123,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: Readonly<Record<string, string | string[] | undefined>>,
   ): void {
-    if (status < 200) return; // the final answer follows
+    if (status < 200) return; // informational; the final response follows
     const coding = headers['transfer-encoding'];
     if (coding !== undefined && !/^chunked$/i.test(String(coding))) {
-      // None was asked for. undici would pass on compressed bytes, or read until the end of the connection.
-      controller.abort(new Error(`the answer has the transfer coding ${JSON.stringify(coding)}`));
+      // The request accepts none. undici would return compressed bytes, or read until the connection closes.
+      controller.abort(
+        new Error(`the response has the unsupported transfer coding ${JSON.stringify(coding)}`),
+      );
       return;
     }
     const body = new Body(controller, status, this.#request.maxBytes);
@@ -153,7 +155,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #onAbort(): void {
     const reason: unknown = this.#request.signal?.reason;
     if (this.#controller === undefined) {
-      // Still without a connection. When there is one, `onRequestStart` leaves it to the next request.
+      // Still queued. When a connection becomes available, `onRequestStart` throws and frees it for the next request.
       this.#release();
       this.#reject(reason);
     } else this.#controller.abort(toError(reason));

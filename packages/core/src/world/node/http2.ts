@@ -12,29 +12,29 @@ import { Body } from './body.ts';
 import { toError } from './http1.ts';
 import { openSocket } from './socket.ts';
 
-/** Go's servers allow 100 to 250; one that allows fewer says so in its settings. */
-const MOST_STREAMS = 100;
-/** Of data that may be under way: the default of 64 KB would make a first list wait for each round trip. */
+/** Maximum number of streams per connection. Go servers allow 100 to 250; lower limits come with the settings frame. */
+const MAX_STREAMS = 100;
+/** Flow-control window: with the default of 64 KB, an initial list would wait for a round trip per window. */
 const STREAM_WINDOW = 1 << 20;
 const SESSION_WINDOW = 1 << 22;
 
 export interface Http2Options {
   readonly server: ServerAddress;
   readonly proxy?: HttpProxy | undefined;
-  /** How often a connection is asked whether its other end is still there. @default 30_000 */
+  /** Interval between health-check pings, in milliseconds. @default 30_000 */
   readonly pingEveryMs?: number;
-  /** How long that may take. @default 15_000 */
+  /** Time within which a ping must be acknowledged, in milliseconds. @default 15_000 */
   readonly pingMs?: number;
 }
 
-/** The server does not speak HTTP/2. */
+/** Thrown when the server does not support HTTP/2. */
 export class NoHttp2Error extends Error {}
 
 /**
- * Many lasting answers over one connection.
+ * HTTP/2 client that multiplexes many long-lived responses over one connection.
  *
- * Guarantees: a connection that does not answer any more (a lost peer sends no reset) is found by pings and fails all
- * that goes over it; one that the server says farewell to (GOAWAY) is not used for anything new.
+ * Guarantees: pings detect a dead connection, for which TCP reports no error, and fail all its streams. After GOAWAY a
+ * connection gets no new streams.
  */
 export class Http2Streams {
   readonly #options: Http2Options;
@@ -49,18 +49,18 @@ export class Http2Streams {
   /** @throws NoHttp2Error */
   async send(request: TransportRequest): Promise<TransportResponse> {
     for (;;) {
-      // Nothing is awaited between the look and the use: of many that wait for a connection only so many may take it.
+      // No await between this check and the send: concurrent requests would exceed the session's stream limit.
       for (const session of this.#sessions) {
         if (!session.hasRoom) continue;
         request.beforeSend?.();
         return session.send(request);
       }
       const session = await unlessAborted(this.#opened(), request.signal);
-      if (!session.lives) throw new Error('the server has ended the connection at once');
+      if (!session.isUsable) throw new Error('the server closed the connection immediately');
     }
   }
 
-  /** Takes nothing new; what is under way goes on. */
+  /** Rejects new streams; existing ones continue. */
   retire(): void {
     for (const session of this.#sessions) session.retire();
   }
@@ -82,7 +82,7 @@ export class Http2Streams {
     const socket = await openSocket(server, { protocols: ['h2', 'http/1.1'], proxy });
     if (!('alpnProtocol' in socket) || socket.alpnProtocol !== 'h2') {
       socket.destroy();
-      throw new NoHttp2Error('the server does not speak HTTP/2');
+      throw new NoHttp2Error('the server does not support HTTP/2');
     }
     const session = new Session(this.#options, socket, () => this.#sessions.delete(session));
     this.#sessions.add(session);
@@ -91,7 +91,7 @@ export class Http2Streams {
   }
 }
 
-/** One connection. */
+/** One HTTP/2 connection. */
 class Session {
   readonly #session: ClientHttp2Session;
   #streams = 0;
@@ -109,11 +109,11 @@ class Session {
     });
     this.#session = session;
     session.once('connect', () => {
-      // It is told a turn later, when the session may be over.
+      // The event fires one turn later, when the session may already be destroyed.
       if (!session.destroyed) session.setLocalWindowSize(SESSION_WINDOW);
     });
     session.on('goaway', () => this.retire());
-    session.on('error', () => undefined); // each stream is told, and the session closes
+    session.on('error', () => undefined); // each stream gets the error too, and the session closes
     this.#pingMs = pingMs;
     const pinging = setInterval(() => this.#ping(), pingEveryMs).unref();
     session.once('close', () => {
@@ -124,12 +124,12 @@ class Session {
 
   get hasRoom(): boolean {
     const { remoteSettings } = this.#session;
-    const most = Math.min(remoteSettings?.maxConcurrentStreams ?? MOST_STREAMS, MOST_STREAMS);
-    return this.lives && this.#streams < most;
+    const limit = Math.min(remoteSettings?.maxConcurrentStreams ?? MAX_STREAMS, MAX_STREAMS);
+    return this.isUsable && this.#streams < limit;
   }
 
-  /** Whether it takes anything new. */
-  get lives(): boolean {
+  /** Whether the session accepts new streams. */
+  get isUsable(): boolean {
     return !this.#retired && !this.#session.closed && !this.#session.destroyed;
   }
 
@@ -142,11 +142,11 @@ class Session {
     this.#streams += 1;
     this.#session.ref();
     if (body !== undefined) stream.end(body);
-    return answerOf(stream, request, () => {
+    return responseOf(stream, request, () => {
       this.#streams -= 1;
       if (this.#streams > 0) return;
       if (this.#retired) this.#session.close();
-      else if (!this.#session.destroyed) this.#session.unref(); // who waits for nothing needs not stay for it
+      else if (!this.#session.destroyed) this.#session.unref(); // an idle session must not keep the process alive
     });
   }
 
@@ -162,21 +162,21 @@ class Session {
   #ping(): void {
     if (this.#session.destroyed) return;
     const late = setTimeout(
-      () => this.#session.destroy(new Error('the other end has gone silent')),
+      () => this.#session.destroy(new Error('the server does not respond to pings')),
       this.#pingMs,
     ).unref();
     const sent = this.#session.ping(() => clearTimeout(late));
-    if (!sent) clearTimeout(late); // it is closing
+    if (!sent) clearTimeout(late); // the session is closing
   }
 }
 
-function answerOf(
+function responseOf(
   stream: ClientHttp2Stream,
   { signal, maxBytes }: TransportRequest,
   onEnd: () => void,
 ): Promise<TransportResponse> {
   return new Promise((resolve, reject) => {
-    let answer: Body | undefined;
+    let responseBody: Body | undefined;
     let error: Error | undefined;
     const abort = (reason: unknown) => {
       error ??= toError(reason);
@@ -195,13 +195,13 @@ function answerOf(
     stream.once('response', (headers) => {
       const status = headers[':status'] ?? 0;
       const body = new Body(flow, status, maxBytes);
-      answer = body;
+      responseBody = body;
       stream.on('data', (chunk: Buffer) => body.push(chunk));
       resolve(body.response(status, headers));
     });
     stream.once('end', () => {
-      // A stream that is reset ends as well, before it says so.
-      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && error === undefined) answer?.end();
+      // A reset stream also emits 'end', before it emits the error.
+      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && error === undefined) responseBody?.end();
     });
     stream.on('error', (reason) => {
       error ??= reason;
@@ -209,9 +209,9 @@ function answerOf(
     stream.once('close', () => {
       signal?.removeEventListener('abort', follow);
       onEnd();
-      const broken = error ?? new Error('the server has cut the answer short');
-      if (answer === undefined) reject(broken);
-      else answer.fail(broken); // nothing to one that has ended
+      const failure = error ?? new Error('the server closed the stream before the end of the response');
+      if (responseBody === undefined) reject(failure);
+      else responseBody.fail(failure); // does nothing if the body has ended
     });
   });
 }

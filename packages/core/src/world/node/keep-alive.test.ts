@@ -1,29 +1,24 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../testing/servers.ts';
 import { connect } from './transport.ts';
 
 test('a connection that the server is about to close gets no further request', async () => {
-  // The announced second is all of our margin, so no connection may be used twice, however fast the server closes it.
+  // The announced timeout equals the client's safety margin, so no connection may be used twice.
   const server = createServer((request, response) => {
     response.setHeader('keep-alive', 'timeout=1');
     request.resume().on('end', () => response.end('done'));
   });
   server.keepAliveTimeout = 0;
   server.on('connection', (socket) => {
-    // Closes in the middle of the second request, which is what a POST cannot survive.
+    // Reset the connection during the second request: a POST must not be retried, so it would fail.
     let requests = 0;
     socket.on('data', () => {
       requests += 1;
       if (requests > 1) socket.resetAndDestroy();
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const transport = connect({ origin: `http://127.0.0.1:${address.port}` });
+  const transport = connect({ origin: `http://127.0.0.1:${await listen(server, onTestFinished)}` });
   onTestFinished(() => transport.close());
   const post = async () => {
     const response = await transport.request({ method: 'POST', path: '/', headers: {}, body: '{}' });
@@ -31,14 +26,14 @@ test('a connection that the server is about to close gets no further request', a
   };
   const outcomes = new Map<string, number>();
   for (let round = 0; round < 50; round++)
-    for (const answer of await Promise.allSettled(Array.from({ length: 4 }, post))) {
-      const outcome = answer.status === 'fulfilled' ? answer.value : String(answer.reason);
+    for (const result of await Promise.allSettled(Array.from({ length: 4 }, post))) {
+      const outcome = result.status === 'fulfilled' ? result.value : String(result.reason);
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     }
   expect(Object.fromEntries(outcomes)).toEqual({ done: 200 });
 });
 
-test('requests one after another share at most two connections', async () => {
+test('sequential requests share at most two connections', async () => {
   let opened = 0;
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.end('done'));
@@ -46,17 +41,12 @@ test('requests one after another share at most two connections', async () => {
   server.on('connection', () => {
     opened += 1;
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const transport = connect({ origin: `http://127.0.0.1:${address.port}` });
+  const transport = connect({ origin: `http://127.0.0.1:${await listen(server, onTestFinished)}` });
   onTestFinished(() => transport.close());
   for (let round = 0; round < 20; round++) {
     const response = await transport.request({ method: 'POST', path: '/', headers: {}, body: '{}' });
     expect(await response.text()).toBe('done');
   }
-  // A connection is free a turn of the event loop after its answer, so the next request may open a second one.
+  // A connection is released one turn of the event loop after its response, so the next request may open a second one.
   expect(opened).toBeLessThanOrEqual(2);
 });

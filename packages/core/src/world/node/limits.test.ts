@@ -1,94 +1,73 @@
-import { once } from 'node:events';
-import { createServer, type RequestListener, type ServerResponse } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { createSecureServer } from 'node:http2';
-import type { Server } from 'node:net';
 import { CertificateAuthority } from '@vmwright/runtime/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { listen, writeEndlessly } from '../../testing/servers.ts';
 import { ResponseTooLargeError } from '../response-too-large.ts';
 import type { Transport } from '../world.ts';
 import { ByteList } from './byte-list.ts';
 import { connect } from './transport.ts';
 
 const MIB = 1 << 20;
-/** What may be under way in the buffers of both ends when the connection is closed. */
+/** Bytes that may be buffered on both ends when the connection is closed. */
 const IN_FLIGHT = 16 * MIB;
 
-async function portOf(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
-async function serving(answer: RequestListener): Promise<Transport> {
-  const transport = connect({ origin: `http://127.0.0.1:${await portOf(createServer(answer))}` });
+async function start(respond: RequestListener): Promise<Transport> {
+  const port = await listen(createServer(respond), onTestFinished);
+  const transport = connect({ origin: `http://127.0.0.1:${port}` });
   onTestFinished(() => transport.close());
   return transport;
 }
 
-/** Writes for as long as it is read. @returns how many bytes, once the other side has closed */
-function writeForEver(response: ServerResponse, piece: Buffer): Promise<number> {
-  let written = 0;
-  const more = () => {
-    do written += piece.length;
-    while (!response.destroyed && response.write(piece));
-  };
-  response.on('drain', more);
-  more();
-  return new Promise((resolve) => response.on('close', () => resolve(written)));
-}
-
-const tooLarge = async (answer: Promise<unknown>) => {
-  const error: unknown = await answer.catch((caught) => caught);
+const tooLarge = async (result: Promise<unknown>) => {
+  const error: unknown = await result.catch((caught) => caught);
   expect(error).toBeInstanceOf(ResponseTooLargeError);
   return String(error);
 };
 
-describe('an answer without an end', () => {
+describe('an endless response', () => {
   test.each([
-    ['with a limit', 200, 3 * MIB, 3],
-    ['without one', 200, undefined, 64],
-    ['to a request that failed', 500, 64 * MIB, 1],
-    ['of a small limit', 200, MIB / 2, 0.5],
-  ])('is cut off at its limit: %s', async (_, status, maxBytes, mib) => {
+    ['limit of the request', 200, 3 * MIB, 3],
+    ['default limit', 200, undefined, 64],
+    ['limit for error responses', 500, 64 * MIB, 1],
+    ['limit below 1 MiB', 200, MIB / 2, 0.5],
+  ])('is cut off at the %s', async (_, status, maxBytes, mib) => {
     const sent = Promise.withResolvers<number>();
-    const transport = await serving((_request, response) => {
+    const transport = await start((_request, response) => {
       response.writeHead(status);
-      writeForEver(response, Buffer.alloc(1 << 16, 'x')).then(sent.resolve);
+      writeEndlessly(response, Buffer.alloc(1 << 16, 'x')).then(sent.resolve);
     });
     const response = await transport.request({ method: 'GET', path: '/', headers: {}, maxBytes });
-    const words = mib < 1 ? '512 KiB' : `${mib} MiB`;
+    const limit = mib < 1 ? '512 KiB' : `${mib} MiB`;
     expect(await tooLarge(response.text())).toBe(
-      `ResponseTooLargeError: the answer is larger than the limit of ${words}`,
+      `ResponseTooLargeError: the answer is larger than the limit of ${limit}`,
     );
     expect(await sent.promise).toBeLessThan(mib * MIB + IN_FLIGHT);
   });
 });
 
 describe('lines', () => {
-  test('may be as many as there are, each within the limit', async () => {
-    const transport = await serving((_, response) => response.end(`${'x'.repeat(1_000)}\n`.repeat(5_000)));
-    const answer = await transport.request({ method: 'GET', path: '/', headers: {}, maxBytes: 1_000 });
+  test('are unlimited in number while each is within the limit', async () => {
+    const transport = await start((_, response) => response.end(`${'x'.repeat(1_000)}\n`.repeat(5_000)));
+    const response = await transport.request({ method: 'GET', path: '/', headers: {}, maxBytes: 1_000 });
     let count = 0;
-    for await (const line of answer.lines()) count += line.length === 1_000 ? 1 : 0;
+    for await (const line of response.lines()) count += line.length === 1_000 ? 1 : 0;
     expect(count).toBe(5_000);
   });
 
   test.each([
-    ['without an end', 'x'],
-    ['a byte too long', `${'x'.repeat(1_001)}\n`],
-  ])('%s end with an error', async (_, piece) => {
+    ['without a newline', 'x'],
+    ['one byte over the limit', `${'x'.repeat(1_001)}\n`],
+  ])('%s fail the response', async (_, piece) => {
     const sent = Promise.withResolvers<number>();
-    const transport = await serving((_request, response) => {
+    const transport = await start((_request, response) => {
       response.write('fine\n');
-      writeForEver(response, Buffer.from(piece.repeat(1_000))).then(sent.resolve);
+      writeEndlessly(response, Buffer.from(piece.repeat(1_000))).then(sent.resolve);
     });
-    const answer = await transport.request({
+    const watch = await transport.request({
       ...{ method: 'GET', path: '/', headers: {}, maxBytes: 1_000, lasting: true },
     });
-    const lines = answer.lines()[Symbol.asyncIterator]();
+    const lines = watch.lines()[Symbol.asyncIterator]();
     expect((await lines.next()).value).toBe('fine');
     expect(await tooLarge(lines.next())).toContain(
       'a line of the answer is larger than the limit of 1000 bytes',
@@ -96,7 +75,7 @@ describe('lines', () => {
     expect(await sent.promise).toBeLessThan(IN_FLIGHT);
   });
 
-  test('of one watch over HTTP/2 that is too long end it alone', async () => {
+  test('over the limit on one HTTP/2 watch do not fail the other watches', async () => {
     const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 60_000) };
     const ca = CertificateAuthority.create({ commonName: 'test' }, validity);
     const names = ['127.0.0.1'];
@@ -104,21 +83,16 @@ describe('lines', () => {
       ...{ subject: { commonName: 'server' }, usage: ['server'], names },
       ...validity,
     });
-    const closed = Promise.withResolvers<void>();
+    const closed = Promise.withResolvers<unknown>();
     const server = createSecureServer({ cert: certificate, key });
     server.on('stream', (stream, headers) => {
       stream.on('error', () => undefined);
       stream.respond({ ':status': 200 });
-      if (headers[':path'] === '/sound') return void stream.write('first\n');
-      stream.on('close', closed.resolve);
-      const more = () => {
-        while (!stream.destroyed && stream.write(Buffer.alloc(1 << 16, 'x')));
-      };
-      stream.on('drain', more);
-      more();
+      if (headers[':path'] === '/healthy') return void stream.write('first\n');
+      writeEndlessly(stream, Buffer.alloc(1 << 16, 'x')).then(closed.resolve);
     });
     const transport = connect({
-      origin: `https://127.0.0.1:${await portOf(server)}`,
+      origin: `https://127.0.0.1:${await listen(server, onTestFinished)}`,
       tls: async () => ({ ca: ca.certificate }),
     });
     onTestFinished(() => transport.close());
@@ -126,14 +100,14 @@ describe('lines', () => {
       const request = { method: 'GET', path, headers: {}, maxBytes: 2 * MIB, lasting: true } as const;
       return (await transport.request(request)).lines()[Symbol.asyncIterator]();
     };
-    const sound = await watch('/sound');
+    const healthy = await watch('/healthy');
     await tooLarge((await watch('/endless')).next());
     await closed.promise;
-    expect((await sound.next()).value).toBe('first');
+    expect((await healthy.next()).value).toBe('first');
   });
 });
 
-test('a million chunks of one byte are kept as a few', () => {
+test('a million one-byte chunks are joined into a few', () => {
   const list = new ByteList();
   const byte = Buffer.from('x');
   for (let i = 0; i < 1_000_000; i++) list.push(byte);

@@ -5,9 +5,9 @@ import { messageOf } from '../../errors/message-of.ts';
 import { type HttpProxy, ProxyError } from '../proxy.ts';
 import type { ServerAddress, TlsOptions } from '../world.ts';
 
-/** For the whole connection: to the proxy, through it, and the handshake. */
+/** Timeout for all steps together: connecting to the proxy, opening the tunnel and the TLS handshake. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** A peer that is gone is noticed by TCP on connections that wait for an answer. */
+/** Idle time after which TCP keep-alive probes detect a dead peer. */
 const KEEP_ALIVE_MS = 30_000;
 
 export interface SocketOptions {
@@ -17,10 +17,10 @@ export interface SocketOptions {
 }
 
 /**
- * A connection to a server, encrypted where its address says so, after the handshake.
+ * Opens a connection to a server and completes the TLS handshake if the address has TLS options.
  *
- * Through a proxy, an encrypted connection is a tunnel to the server (CONNECT). A plain one is a connection to the proxy
- * itself, which expects requests with absolute URLs.
+ * Through a proxy, a TLS connection is a tunnel to the server (CONNECT). A plain connection ends at the proxy, which
+ * expects requests with absolute URLs.
  */
 export async function openSocket(
   server: ServerAddress,
@@ -29,23 +29,23 @@ export async function openSocket(
   const { origin } = server;
   const { hostname, port, protocol } = new URL(origin);
   if (server.tls === undefined && protocol === 'https:')
-    throw new Error(`${origin} is to be asked over TLS, and nobody says whom to trust`);
-  const host = hostname.replace(/^\[|\]$/g, ''); // as IPv6 is written in addresses
+    throw new Error(`${origin} requires TLS, but the server address has no TLS options`);
+  const host = hostname.replace(/^\[|\]$/g, ''); // brackets of an IPv6 address
   const target = { host, port: Number(port || (protocol === 'https:' ? 443 : 80)) };
-  const late = new AbortController();
+  const timeout = new AbortController();
   const timer = setTimeout(
-    () => late.abort(new Error(`no connection within ${CONNECT_TIMEOUT_MS / 1000} s`)),
+    () => timeout.abort(new Error(`no connection within ${CONNECT_TIMEOUT_MS / 1000} s`)),
     CONNECT_TIMEOUT_MS,
   );
   try {
     if (server.tls === undefined)
       return await (proxy === undefined
-        ? plainSocket(target, late.signal)
-        : proxySocket(proxy, undefined, late.signal));
+        ? plainSocket(target, timeout.signal)
+        : proxySocket(proxy, undefined, timeout.signal));
     const tls = await server.tls();
     const authority = `${hostname}:${target.port}`;
-    const tunnel = proxy && (await tunnelThrough(proxy, authority, tls.ca, late.signal));
-    return await secureSocket(target, tls, { protocols, tunnel }, late.signal);
+    const tunnel = proxy && (await tunnelThrough(proxy, authority, tls.ca, timeout.signal));
+    return await secureSocket(target, tls, { protocols, tunnel }, timeout.signal);
   } finally {
     clearTimeout(timer);
   }
@@ -80,24 +80,24 @@ async function secureSocket(
     ...nameFor(target.host, serverName),
   });
   await opened(socket, 'secureConnect', signal);
-  // Before anything is sent over it.
+  // Check the pin before anything is sent.
   const shown = socket.getPeerCertificate().fingerprint256?.replaceAll(':', '').toLowerCase();
   if (thumbprint === undefined || shown === thumbprint) return socket;
   socket.destroy();
-  const words = `the server shows another certificate than the pinned one, with the thumbprint ${shown}`;
-  throw Object.assign(new Error(words), { code: 'CERT_NOT_PINNED' });
+  const message = `the server's certificate does not match the pinned thumbprint; its thumbprint is ${shown}`;
+  throw Object.assign(new Error(message), { code: 'CERT_NOT_PINNED' });
 }
 
 /**
- * The server name to send (SNI), by which servers choose their certificate. Node sends none by itself, and RFC 6066
- * allows no addresses.
+ * Returns the server name to send (SNI), by which servers choose their certificate. Node sends none by default, and
+ * RFC 6066 does not allow IP addresses.
  */
 function nameFor(host: string, serverName: string | undefined): { readonly servername?: string } {
   if (serverName !== undefined) return { servername: serverName };
   return isIP(host) === 0 ? { servername: host.replace(/\.$/, '') } : {};
 }
 
-/** @param ca also trusted for the proxy's own certificate, beside the system's authorities */
+/** Connects to the proxy. @param ca trusted for the proxy's certificate, in addition to the system's CAs */
 function proxySocket(proxy: HttpProxy, ca: string | undefined, signal: AbortSignal): Promise<Socket> {
   const { protocol, host, port } = proxy;
   const connecting =
@@ -116,14 +116,14 @@ function proxySocket(proxy: HttpProxy, ca: string | undefined, signal: AbortSign
   });
 }
 
-/** A connection to `authority` through the proxy. @throws ProxyError */
+/** Opens a tunnel to `authority` through the proxy. @throws ProxyError */
 async function tunnelThrough(
   proxy: HttpProxy,
   authority: string,
   ca: string | undefined,
   signal: AbortSignal,
 ): Promise<Duplex> {
-  const { Client } = await import('undici'); // only with a proxy: it takes 13 MB
+  const { Client } = await import('undici'); // loaded only when a proxy is used: it takes 13 MB
   const client = new Client(`${proxy.protocol}//${nameOf(proxy)}`, {
     allowH2: false,
     connect: (_, done) =>
@@ -142,19 +142,19 @@ async function tunnelThrough(
       },
       signal,
     });
-    socket.on('error', () => undefined); // until the handshake, which reports it as its own, has begun
+    socket.on('error', () => undefined); // the TLS handshake reports errors once it has begun
     if (statusCode === 200) return socket;
     socket.destroy();
-    const hint = statusCode === 407 ? ' (it requires a user and a password, or others)' : '';
+    const hint = statusCode === 407 ? ' (it requires a user and a password, or rejects the given ones)' : '';
     throw new ProxyError(
       `the proxy ${nameOf(proxy)} refused a connection to ${authority} with status ${statusCode}${hint}`,
     );
   } catch (cause) {
-    // Never undici's own error: its pool takes some of them for a reason to connect again without end.
+    // Never rethrow undici's own errors: its pool reconnects forever after some of them.
     if (cause instanceof ProxyError) throw cause;
     throw new ProxyError(`no connection to ${authority} through the proxy: ${messageOf(cause)}`, { cause });
   } finally {
-    client.destroy().catch(() => undefined); // the tunnel is not its own any more
+    client.destroy().catch(() => undefined); // does not close the tunnel, which is detached from the client
   }
 }
 
@@ -162,6 +162,7 @@ function nameOf({ host, port }: HttpProxy): string {
   return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
 
+/** Waits until the socket is connected. Aborting destroys it. */
 function opened<S extends Socket>(
   socket: S,
   event: 'connect' | 'secureConnect',

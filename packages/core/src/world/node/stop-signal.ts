@@ -1,13 +1,13 @@
 /**
- * A signal that aborts when the program is asked to stop (SIGINT, SIGTERM), so that it can end in order; asked a second
- * time, it ends at once.
+ * Returns an abort signal that fires on SIGINT or SIGTERM, for a graceful shutdown. A second signal exits the process
+ * immediately with code 1.
  */
 export function stopSignal(): AbortSignal {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => {
       if (stop.signal.aborted) process.exit(1);
-      stop.abort(new Error(`the program was asked to stop by ${signal}`));
+      stop.abort(new Error(`received ${signal}`));
     });
   }
   return stop.signal;

@@ -1,5 +1,4 @@
 import { X509Certificate } from 'node:crypto';
-import { once } from 'node:events';
 import { createSecureServer, type ServerHttp2Session } from 'node:http2';
 import { createServer } from 'node:https';
 import type { Server, Socket } from 'node:net';
@@ -7,6 +6,7 @@ import { createSecureContext, TLSSocket } from 'node:tls';
 import { CertificateAuthority } from '@vmwright/runtime/testing';
 import { startToxiproxy } from '@vmwright/testbed';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../testing/servers.ts';
 import type { Transport, TransportResponse } from '../world.ts';
 import { Http2Streams } from './http2.ts';
 import { connect } from './transport.ts';
@@ -26,12 +26,7 @@ function authority() {
 }
 
 async function listening(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return `https://127.0.0.1:${address.port}`;
+  return `https://127.0.0.1:${await listen(server, onTestFinished)}`;
 }
 
 function opened(origin: string, ca: string): Transport {
@@ -48,8 +43,8 @@ async function firstLine(response: TransportResponse): Promise<string | undefine
   return undefined;
 }
 
-/** A server of HTTP/2 that begins a line on each stream and leaves it open. */
-async function lastingServer(ids: ReturnType<typeof authority>) {
+/** Starts an HTTP/2 server that sends one line on each stream and leaves the stream open. */
+async function startWatchServer(ids: ReturnType<typeof authority>) {
   const sessions: ServerHttp2Session[] = [];
   const server = createSecureServer({ cert: ids.server.certificate, key: ids.server.key });
   server.on('session', (session) => sessions.push(session));
@@ -64,7 +59,7 @@ async function lastingServer(ids: ReturnType<typeof authority>) {
 describe('watches', () => {
   test('share one connection', async () => {
     const ids = authority();
-    const { origin, sessions } = await lastingServer(ids);
+    const { origin, sessions } = await startWatchServer(ids);
     const transport = opened(origin, ids.ca.certificate);
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => watch(transport, `/${i}`)));
     expect(answers.map((answer) => answer.header('x-path'))).toEqual(answers.map((_, i) => `/${i}`));
@@ -72,9 +67,9 @@ describe('watches', () => {
     expect(sessions).toHaveLength(1);
   });
 
-  test('of which there are more than fit take a second one', async () => {
+  test('over the stream limit open a second connection', async () => {
     const ids = authority();
-    const { origin, sessions } = await lastingServer(ids);
+    const { origin, sessions } = await startWatchServer(ids);
     const transport = opened(origin, ids.ca.certificate);
     await watch(transport);
     const answers = await Promise.all(Array.from({ length: 120 }, () => watch(transport)));
@@ -82,24 +77,24 @@ describe('watches', () => {
     expect(sessions).toHaveLength(2);
   });
 
-  test('go on when the server says farewell, and new ones take another connection', async () => {
+  test('continue after GOAWAY, and new ones open another connection', async () => {
     const ids = authority();
-    const { origin, sessions } = await lastingServer(ids);
+    const { origin, sessions } = await startWatchServer(ids);
     const transport = opened(origin, ids.ca.certificate);
     const before = await watch(transport, '/before');
     const lines = before.lines()[Symbol.asyncIterator]();
     expect(await lines.next()).toEqual({ done: false, value: '/before' });
     sessions[0]?.goaway();
-    // The farewell is under way: until it is here, new streams still go the old way.
+    // Until the client has received GOAWAY, new streams still use the old connection.
     await expect
       .poll(async () => (await firstLine(await watch(transport, '/after'))) && sessions.length)
       .toBe(2);
     await lines.return?.();
   });
 
-  test('end with an error when the connection breaks, and the next is answered', async () => {
+  test('fail when the connection breaks, and the next watch succeeds', async () => {
     const ids = authority();
-    const { origin, sessions } = await lastingServer(ids);
+    const { origin, sessions } = await startWatchServer(ids);
     const transport = opened(origin, ids.ca.certificate);
     const lines = (await watch(transport)).lines()[Symbol.asyncIterator]();
     await lines.next();
@@ -108,9 +103,9 @@ describe('watches', () => {
     expect(await firstLine(await watch(transport, '/again'))).toBe('/again');
   });
 
-  test('that are closed at any moment of their opening end with an error, and the process lives', async () => {
+  test('closed at any moment while the connection opens fail without crashing the process', async () => {
     const ids = authority();
-    const { origin } = await lastingServer(ids);
+    const { origin } = await startWatchServer(ids);
     for (let turns = 0; turns < 40; turns++) {
       const tls = async () => ({ ca: ids.ca.certificate });
       const streams = new Http2Streams({ server: { origin, tls } });
@@ -125,9 +120,9 @@ describe('watches', () => {
     }
   });
 
-  test('that are aborted end alone', async () => {
+  test('aborted by their signal do not affect other watches', async () => {
     const ids = authority();
-    const { origin, sessions } = await lastingServer(ids);
+    const { origin, sessions } = await startWatchServer(ids);
     const transport = opened(origin, ids.ca.certificate);
     const stop = new AbortController();
     const one = (await watch(transport, '/one', stop.signal)).lines()[Symbol.asyncIterator]();
@@ -139,10 +134,10 @@ describe('watches', () => {
     expect(sessions).toHaveLength(1);
   });
 
-  test('whose connection has silently died fail, all of them', async () => {
+  test('on a half-open connection all fail when a ping times out', async () => {
     await using toxiproxy = await startToxiproxy();
     const ids = authority();
-    const { origin } = await lastingServer(ids);
+    const { origin } = await startWatchServer(ids);
     const proxy = await toxiproxy.proxy({ name: 'h2', upstream: new URL(origin).host });
     const tls = async () => ({ ca: ids.ca.certificate });
     const streams = new Http2Streams({
@@ -157,12 +152,12 @@ describe('watches', () => {
     );
     await Promise.all(lines.map((each) => each.next()));
     await proxy.halfOpen();
-    for (const each of lines) await expect(each.next()).rejects.toThrow('silent');
+    for (const each of lines) await expect(each.next()).rejects.toThrow('does not respond to pings');
     await proxy.clear();
     expect(await firstLine(await send())).toBe('/');
   });
 
-  test('have a connection each where the server speaks HTTP/1.1 alone', async () => {
+  test('use one connection each when the server supports only HTTP/1.1', async () => {
     const ids = authority();
     const sockets = new Set<Socket>();
     const server = createServer(
@@ -179,7 +174,7 @@ describe('watches', () => {
   });
 });
 
-test('certificates that were rotated replace those in use, without a request lost', async () => {
+test('rotated client certificates are picked up without failing a request', async () => {
   const ids = authority();
   const client = (name: string) =>
     ids.ca.issue({ subject: { commonName: name }, usage: ['client'], ...ids.validity });
@@ -187,21 +182,21 @@ test('certificates that were rotated replace those in use, without a request los
     { cert: ids.server.certificate, key: ids.server.key, ca: ids.ca.certificate, requestCert: true },
     (request, response) => {
       const { socket } = request;
-      response.end(socket instanceof TLSSocket ? socket.getPeerCertificate().subject.CN : 'nobody');
+      response.end(socket instanceof TLSSocket ? socket.getPeerCertificate().subject.CN : 'anonymous');
     },
   );
   const origin = await listening(server);
   let current = client('before');
   const tls = async () => ({ ca: ids.ca.certificate, ...current });
-  const transport = connect({ origin, tls }, { lookMs: 0 });
+  const transport = connect({ origin, tls }, { tlsCheckMs: 0 });
   onTestFinished(() => transport.close());
-  const ask = async () => (await transport.request({ method: 'GET', path: '/', headers: {} })).text();
-  expect(await ask()).toBe('before');
+  const get = async () => (await transport.request({ method: 'GET', path: '/', headers: {} })).text();
+  expect(await get()).toBe('before');
   current = client('after');
-  await expect.poll(ask).toBe('after');
+  await expect.poll(get).toBe('after');
 });
 
-test('a pinned certificate counts, whoever has signed it, and no other does', async () => {
+test('a certificate with the pinned thumbprint is accepted from any CA, and any other is rejected', async () => {
   const ids = authority();
   const server = createServer({ cert: ids.server.certificate, key: ids.server.key }, (_, response) =>
     response.end('here'),
@@ -215,13 +210,13 @@ test('a pinned certificate counts, whoever has signed it, and no other does', as
   const pinned = new X509Certificate(ids.server.certificate).fingerprint256.replaceAll(':', '').toLowerCase();
   expect(await get(pinned)).toBe('here');
   await expect(get('0'.repeat(64))).rejects.toMatchObject({
-    message: `the server shows another certificate than the pinned one, with the thumbprint ${pinned}`,
-    code: 'CERT_NOT_PINNED', // by which clients tell it from a server that does not answer
+    message: `the server's certificate does not match the pinned thumbprint; its thumbprint is ${pinned}`,
+    code: 'CERT_NOT_PINNED', // distinguishes the error from an unreachable server
   });
 });
 
 describe('the server name (SNI)', () => {
-  /** A server that shows the certificate of the name that it is asked for, and nobody's without a name. */
+  /** Starts a server that selects its certificate by SNI, and uses one for another name without SNI. */
   async function start() {
     const { ca, validity } = authority();
     const identityOf = (name: string) =>
@@ -233,48 +228,48 @@ describe('the server name (SNI)', () => {
       }),
     );
     const other = identityOf('no-name.example.com');
-    const asked: string[] = [];
+    const requested: string[] = [];
     const server = createSecureServer({
       cert: other.certificate,
       key: other.key,
       allowHTTP1: true,
       SNICallback: (name, answer) => {
-        asked.push(name);
+        requested.push(name);
         answer(null, known.get(name));
       },
     });
     server.on('request', (_, response) => response.end('here\n'));
-    const { port } = new URL(await listening(server));
+    const port = await listen(server, onTestFinished);
     const get = async (host: string, lasting: boolean, serverName?: string) => {
       const tls = async () => ({ ca: ca.certificate, ...(serverName !== undefined && { serverName }) });
       const transport = connect({ origin: `https://${host}:${port}`, tls });
       onTestFinished(() => transport.close());
       return (await transport.request({ method: 'GET', path: '/', headers: {}, lasting })).text();
     };
-    return { asked, get };
+    return { requested, get };
   }
 
   test.each([
     ['requests', false],
     ['watches', true],
   ])('is sent with %s', async (_, lasting) => {
-    const { asked, get } = await start();
+    const { requested, get } = await start();
     expect(await get('localhost', lasting)).toBe('here\n');
-    expect(asked).toEqual(['localhost']);
+    expect(requested).toEqual(['localhost']);
   });
 
   test.each([
     ['requests', false],
     ['watches', true],
-  ])('is the one of the kubeconfig where there is one, with %s', async (_, lasting) => {
-    const { asked, get } = await start();
+  ])('is tls-server-name of the kubeconfig if set, with %s', async (_, lasting) => {
+    const { requested, get } = await start();
     expect(await get('127.0.0.1', lasting, 'api.example.com')).toBe('here\n');
-    expect(asked).toEqual(['api.example.com']);
+    expect(requested).toEqual(['api.example.com']);
   });
 
-  test('is not sent for an address', async () => {
-    const { asked, get } = await start();
+  test('is not sent for an IP address', async () => {
+    const { requested, get } = await start();
     await expect(get('127.0.0.1', false)).rejects.toThrow('does not match certificate');
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
   });
 });

@@ -3,45 +3,45 @@ import type { ServerAddress, TlsOptions, Transport, TransportRequest, TransportR
 import { Http1Pool } from './http1.ts';
 import { Http2Streams, NoHttp2Error } from './http2.ts';
 
-/** Requests under way at a time; more than the API server works on at once only costs handshakes and memory. */
-const CONNECTIONS = 8;
+/** Maximum number of concurrent short requests. More only cost handshakes and memory on the API server. */
+const MAX_CONNECTIONS = 8;
 
 export interface TransportOptions {
-  /** How often, at most, certificates are looked at again while there are requests. @default 10_000 */
-  readonly lookMs?: number;
-  /** Where `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` are read. @default no proxies but the server's own */
+  /** Minimum interval between checks for rotated certificates, in milliseconds. Requests trigger them. @default 10_000 */
+  readonly tlsCheckMs?: number;
+  /** Environment with `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. @default only `ServerAddress.proxy` is used */
   readonly env?: ProxyEnv;
 }
 
 /**
- * HTTP over kept connections: a few of HTTP/1.1 for requests, which costs both sides less (docs/internals/decisions/016), and one
- * of HTTP/2 for all watches. Rotated certificates are picked up by new connections, which then replace the old ones: a
- * server checks the expiry of a client's certificate with every request.
- * @throws ProxyError if the settings name a proxy that cannot be used
+ * Returns a transport over persistent connections: a few HTTP/1.1 connections for short requests, which is cheaper for
+ * client and server (docs/internals/decisions/016), and one HTTP/2 connection for all watches. When certificates are rotated, new
+ * connections replace the old ones, because the API server checks the expiry of a client certificate on every request.
+ * @throws ProxyError if the configured proxy is not supported
  */
 export function connect(
   server: ServerAddress,
-  { lookMs = 10_000, env = {} }: TransportOptions = {},
+  { tlsCheckMs = 10_000, env = {} }: TransportOptions = {},
 ): Transport {
   const proxy =
     server.proxy === undefined ? proxyFor(server.origin, env) : proxyFrom(server.proxy, 'proxy-url');
   let connections = new Connections(server, proxy);
   let known: string | undefined;
-  let lookedAt = Number.NEGATIVE_INFINITY;
-  const look = async ({ tls }: ServerAddress) => {
-    if (tls === undefined || performance.now() - lookedAt < lookMs) return;
-    lookedAt = performance.now();
-    const now = fingerprint(await tls());
-    if (known !== undefined && now !== known) {
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  const checkTls = async ({ tls }: ServerAddress) => {
+    if (tls === undefined || performance.now() - checkedAt < tlsCheckMs) return;
+    checkedAt = performance.now();
+    const current = fingerprint(await tls());
+    if (known !== undefined && current !== known) {
       connections.retire();
       connections = new Connections(server, proxy);
     }
-    known = now;
+    known = current;
   };
   return {
     request: (request) => {
-      // Beside the request, not before it: where they cannot be read, those in use may still do.
-      look(server).catch(() => undefined);
+      // Concurrent with the request: when the certificates cannot be read, the existing connections may still work.
+      checkTls(server).catch(() => undefined);
       return connections.send(request);
     },
     close: async () => connections.close(),
@@ -52,40 +52,40 @@ function fingerprint({ ca, certificate, key, serverName, insecure, thumbprint }:
   return JSON.stringify([ca, certificate, key, serverName, insecure, thumbprint]);
 }
 
-/** All that were made with the same certificates. */
+/** All connections that were opened with the same certificates. */
 class Connections {
   readonly #route: { readonly server: ServerAddress; readonly proxy: HttpProxy | undefined };
-  readonly #brief: Http1Pool;
+  readonly #short: Http1Pool;
   #lasting: Http1Pool | Http2Streams;
 
   constructor(server: ServerAddress, proxy: HttpProxy | undefined) {
     const route = { server, proxy };
     this.#route = route;
-    this.#brief = new Http1Pool({ ...route, connections: CONNECTIONS });
+    this.#short = new Http1Pool({ ...route, connections: MAX_CONNECTIONS });
     this.#lasting = server.tls === undefined ? new Http1Pool(route) : new Http2Streams(route);
   }
 
   async send(request: TransportRequest): Promise<TransportResponse> {
-    if (!request.lasting) return this.#brief.send(request);
+    if (!request.lasting) return this.#short.send(request);
     const lasting = this.#lasting;
     try {
       return await lasting.send(request);
     } catch (error) {
       if (!(error instanceof NoHttp2Error)) throw error;
-      // Where the server speaks only HTTP/1.1, each watch has a connection of its own.
+      // With a server that supports only HTTP/1.1, each watch uses its own connection.
       if (this.#lasting === lasting) this.#lasting = new Http1Pool(this.#route);
       return this.#lasting.send(request);
     }
   }
 
-  /** What is under way ends by itself. */
+  /** Rejects new requests; running ones continue. */
   retire(): void {
-    this.#brief.retire();
+    this.#short.retire();
     this.#lasting.retire();
   }
 
   close(): void {
-    this.#brief.close();
+    this.#short.close();
     this.#lasting.close();
   }
 }

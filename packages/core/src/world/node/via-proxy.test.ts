@@ -6,9 +6,10 @@ import {
 } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
-import { connect as connectTcp, type Server } from 'node:net';
+import { connect as connectTcp } from 'node:net';
 import { CertificateAuthority } from '@vmwright/runtime/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../testing/servers.ts';
 import { ProxyError } from '../proxy.ts';
 import type { ServerAddress } from '../world.ts';
 import { connect, type TransportOptions } from './transport.ts';
@@ -27,28 +28,22 @@ function identityOf(...names: string[]) {
   return { cert: identity.certificate, key: identity.key };
 }
 
-async function portOf(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
-interface Seen {
+interface SeenRequest {
   readonly line: string;
   readonly authorization: string | undefined;
 }
 
-/** A proxy that leads every name to this machine, and remembers what it was asked. */
-async function startProxy(protocol: 'http' | 'https', { refuses }: { readonly refuses?: string } = {}) {
-  const seen: Seen[] = [];
+/**
+ * Starts a proxy that resolves every name to 127.0.0.1 and records its requests.
+ * @param status status line of the response to CONNECT, if the proxy rejects it
+ */
+async function startProxy(protocol: 'http' | 'https', { status }: { readonly status?: string } = {}) {
+  const seen: SeenRequest[] = [];
   const server: HttpServer =
     protocol === 'http' ? createHttpServer() : createHttpsServer(identityOf('127.0.0.1'));
   server.on('connect', (request, socket, head) => {
     seen.push({ line: `CONNECT ${request.url}`, authorization: request.headers['proxy-authorization'] });
-    if (refuses !== undefined) return socket.end(`HTTP/1.1 ${refuses}\r\n\r\n`);
+    if (status !== undefined) return socket.end(`HTTP/1.1 ${status}\r\n\r\n`);
     const onward = connectTcp(Number(request.url?.split(':').at(-1)), '127.0.0.1', () => {
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
       onward.write(head);
@@ -64,16 +59,16 @@ async function startProxy(protocol: 'http' | 'https', { refuses }: { readonly re
     });
     const { port, pathname } = new URL(request.url ?? '');
     const options = { host: '127.0.0.1', port, path: pathname, headers: { host: request.headers.host } };
-    requestHttp(options, (answer) => answer.pipe(response)).end();
+    requestHttp(options, (upstream) => upstream.pipe(response)).end();
   });
-  return { url: `${protocol}://127.0.0.1:${await portOf(server)}`, seen };
+  return { url: `${protocol}://127.0.0.1:${await listen(server, onTestFinished)}`, seen };
 }
 
-/** A server that speaks HTTP/2 and HTTP/1.1 under a name that only the proxy knows. */
+/** Starts a server for HTTP/2 and HTTP/1.1 under a name that only the proxy can resolve. */
 async function startServer(): Promise<string> {
   const server = createSecureServer({ ...identityOf('api.example'), allowHTTP1: true });
   server.on('request', (request, response) => response.end(`${request.httpVersion} ${request.url}\n`));
-  return `https://api.example:${await portOf(server)}`;
+  return `https://api.example:${await listen(server, onTestFinished)}`;
 }
 
 function opened(server: ServerAddress, options?: TransportOptions) {
@@ -88,7 +83,7 @@ function opened(server: ServerAddress, options?: TransportOptions) {
 const tls = async () => ({ ca: ca.certificate });
 
 describe.each(['http', 'https'] as const)('through an %s proxy', (protocol) => {
-  test('requests and watches go through a tunnel, and the server is verified', async () => {
+  test('requests and watches use a tunnel, and the server certificate is verified', async () => {
     const origin = await startServer();
     const { url, seen } = await startProxy(protocol);
     const get = opened({ origin, tls, proxy: url });
@@ -102,7 +97,7 @@ describe.each(['http', 'https'] as const)('through an %s proxy', (protocol) => {
     await expect(distrusting('/')).rejects.toThrow(/certificate|cannot be reached/);
   });
 
-  test('the user and the password are sent to the proxy and to no server', async () => {
+  test('the user and the password are sent to the proxy', async () => {
     const origin = await startServer();
     const { url, seen } = await startProxy(protocol);
     await opened({ origin, tls, proxy: url.replace('://', '://user:s3cret@') })('/');
@@ -113,22 +108,22 @@ describe.each(['http', 'https'] as const)('through an %s proxy', (protocol) => {
     ['407 Proxy Authentication Required', 'requires a user and a password'],
     ['403 Forbidden', 'refused a connection'],
     ['502 Bad Gateway', 'with status 502'],
-  ])('a proxy that answers %s is an error that says so, without the password', async (refuses, words) => {
+  ])('a proxy that answers %s gives a ProxyError without the password', async (status, message) => {
     const origin = await startServer();
-    const { url } = await startProxy(protocol, { refuses });
+    const { url } = await startProxy(protocol, { status });
     const get = opened({ origin, tls, proxy: url.replace('://', '://user:s3cret@') });
     for (const lasting of [false, true]) {
       const error: unknown = await get('/', lasting).catch((caught) => caught);
       expect(error).toBeInstanceOf(ProxyError);
-      expect(String(error)).toContain(words);
+      expect(String(error)).toContain(message);
       expect(String(error)).not.toContain('s3cret');
     }
   });
 });
 
-test('a server of plain HTTP is asked for by its whole URL', async () => {
+test('requests to a plain HTTP server use absolute URLs', async () => {
   const server = createHttpServer((request, response) => response.end(`${request.headers.host}`));
-  const origin = `http://cloud.example:${await portOf(server)}`;
+  const origin = `http://cloud.example:${await listen(server, onTestFinished)}`;
   const { url, seen } = await startProxy('http');
   const get = opened({ origin, proxy: url.replace('://', '://user:s3cret@') });
   expect(await get('/servers')).toBe(new URL(origin).host);
@@ -140,10 +135,10 @@ test('a server of plain HTTP is asked for by its whole URL', async () => {
   ]);
 });
 
-test('a proxy that is not there, or breaks off, is an error and no endless search', async () => {
+test('a proxy that is unreachable or closes the connection gives a ProxyError without retries', async () => {
   const origin = await startServer();
   const gone = createHttpServer();
-  const port = await portOf(gone);
+  const port = await listen(gone, onTestFinished);
   gone.close();
   await once(gone, 'close');
   await expect(opened({ origin, tls, proxy: `http://127.0.0.1:${port}` })('/')).rejects.toThrow(
@@ -154,19 +149,19 @@ test('a proxy that is not there, or breaks off, is an error and no endless searc
     connections += 1;
     socket.destroy();
   });
-  await expect(opened({ origin, tls, proxy: `http://127.0.0.1:${await portOf(rude)}` })('/')).rejects.toThrow(
-    ProxyError,
-  );
+  await expect(
+    opened({ origin, tls, proxy: `http://127.0.0.1:${await listen(rude, onTestFinished)}` })('/'),
+  ).rejects.toThrow(ProxyError);
   expect(connections).toBe(1);
 });
 
-test('the environment chooses the proxy, and NO_PROXY and loopback do without', async () => {
+test('the environment selects the proxy; NO_PROXY and loopback addresses bypass it', async () => {
   const origin = await startServer();
   const { url, seen } = await startProxy('http');
   expect(await opened({ origin, tls }, { env: { https_proxy: url } })('/')).toBe('1.1 /\n');
   expect(seen).toHaveLength(1);
   const local = createHttpServer((_, response) => response.end('here'));
-  const near = { origin: `http://127.0.0.1:${await portOf(local)}` };
+  const near = { origin: `http://127.0.0.1:${await listen(local, onTestFinished)}` };
   expect(await opened(near, { env: { HTTP_PROXY: url } })('/')).toBe('here');
   expect(
     await opened(near, { env: { HTTP_PROXY: 'http://127.0.0.1:1', NO_PROXY: '127.0.0.0/8' } })('/'),

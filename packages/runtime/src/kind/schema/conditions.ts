@@ -3,8 +3,11 @@ import { array, object } from './composite.ts';
 import { integer, literals, string } from './scalar.ts';
 import { optional, type Schema } from './schema.ts';
 
-/** Schema of the `conditions` of a status, as `setCondition` writes and `kubectl wait` reads them. */
-export function conditions(): Schema<readonly Condition[]> {
+/**
+ * Schema of the `conditions` of a status, as `setCondition` writes and `kubectl wait` reads them.
+ * @param types the kind's condition types and their meaning, for `kubectl explain`
+ */
+export function conditions(types = ''): Schema<readonly Condition[]> {
   const condition = object({
     type: string({
       description: 'Type of the condition in CamelCase, such as Ready, Reconciling or Stalled.',
@@ -23,7 +26,7 @@ export function conditions(): Schema<readonly Condition[]> {
     }),
   });
   return array(condition, {
-    description: 'Conditions of the object, at most one of each type.',
+    description: `Conditions of the object, at most one of each type. ${types}`.trim(),
     list: 'map',
     keys: ['type'],
   });

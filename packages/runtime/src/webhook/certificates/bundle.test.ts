@@ -5,7 +5,7 @@ import { certificatesIn } from '../../pki/pem.ts';
 import { bundleAdding } from './bundle.ts';
 
 const validity = { notBefore: new Date('2020-01-01'), notAfter: new Date('2120-01-01') };
-const some = (count: number, prefix: string) =>
+const createAuthorities = (count: number, prefix: string) =>
   Array.from({ length: count }, (_, index) => {
     const { certificate } = CertificateAuthority.create({ commonName: `${prefix}${index}` }, validity);
     return new X509Certificate(certificate);
@@ -14,8 +14,8 @@ const bundle = (all: readonly X509Certificate[]) => Buffer.from(all.join('')).to
 const subjects = (caBundle: string | undefined) =>
   certificatesIn(Buffer.from(caBundle ?? '', 'base64').toString()).map(({ subject }) => subject);
 
-test('authorities are added before those that are there, and nothing is written when all are there', () => {
-  const [old, next] = [some(2, 'old'), some(1, 'new')];
+test('bundleAdding puts missing CAs before the present ones and returns undefined if none is missing', () => {
+  const [old, next] = [createAuthorities(2, 'old'), createAuthorities(1, 'new')];
   const added = bundleAdding(bundle(old), next);
   expect(subjects(added)).toEqual(['CN=new0', 'CN=old0', 'CN=old1']);
   expect(bundleAdding(added, next)).toBeUndefined();
@@ -24,8 +24,8 @@ test('authorities are added before those that are there, and nothing is written 
   expect(bundleAdding(undefined, [])).toBeUndefined();
 });
 
-test('all authorities of a large file are written, once, and old ones make room', () => {
-  const [old, large] = [some(6, 'old'), some(12, 'root')];
+test('bundleAdding writes all CAs of a large file once and drops old ones above the limit', () => {
+  const [old, large] = [createAuthorities(6, 'old'), createAuthorities(12, 'root')];
   const added = bundleAdding(bundle(old), large);
   expect(subjects(added)).toEqual(large.map(({ subject }) => subject));
   expect(bundleAdding(added, large)).toBeUndefined();

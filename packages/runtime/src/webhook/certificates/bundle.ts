@@ -1,8 +1,8 @@
 import type { X509Certificate } from 'node:crypto';
 import { certificatesIn } from '../../pki/pem.ts';
-import { MOST_AUTHORITIES, together } from './held.ts';
+import { MAX_AUTHORITIES, mergeAuthorities } from './state.ts';
 
-/** The authorities of ours in a `caBundle`, and whether there is anything else in it. */
+/** Returns the program's own CAs in a `caBundle`, and whether it contains any other certificate. */
 export function bundleOf(caBundle: string | undefined, commonName: string) {
   const all = certificatesIn(Buffer.from(caBundle ?? '', 'base64').toString());
   const ours = all.filter(({ subject }) => subject === `CN=${commonName}`);
@@ -10,8 +10,8 @@ export function bundleOf(caBundle: string | undefined, commonName: string) {
 }
 
 /**
- * The `caBundle` that should be there; undefined when it is good as it is. Those of ours that are in it stay even if they
- * are not asked for: another replica, which knows more or less than we do, may still serve by them.
+ * Returns the `caBundle` to write; undefined if no change is needed. The program's other CAs stay in it, because another
+ * replica may still serve a certificate of theirs.
  */
 export function bundleWith(
   caBundle: string | undefined,
@@ -21,12 +21,12 @@ export function bundleWith(
   const { ours, foreign } = bundleOf(caBundle, commonName);
   const has = new Set(ours.map(({ fingerprint256 }) => fingerprint256));
   if (!foreign && wanted.every(({ fingerprint256 }) => has.has(fingerprint256))) return undefined;
-  return Buffer.from(together(wanted, ours).join('')).toString('base64');
+  return Buffer.from(mergeAuthorities(wanted, ours).join('')).toString('base64');
 }
 
 /**
- * The `caBundle` that has these authorities of somebody else's issuer; undefined when it is good as it is. Those in it
- * stay: another replica may not have read the newest files yet, and would take turns with this one.
+ * Returns the `caBundle` with additional CAs of an external issuer; undefined if no change is needed. The present CAs stay,
+ * because a replica that has not read the newest files yet would otherwise overwrite it again and again.
  */
 export function bundleAdding(
   caBundle: string | undefined,
@@ -35,7 +35,7 @@ export function bundleAdding(
   const present = certificatesIn(Buffer.from(caBundle ?? '', 'base64').toString());
   const has = new Set(present.map(({ fingerprint256 }) => fingerprint256));
   if (wanted.every(({ fingerprint256 }) => has.has(fingerprint256))) return undefined;
-  // All that are wanted, however many: one that is left out would be missing at every look.
-  const all = wanted.length > MOST_AUTHORITIES ? wanted : together(wanted, present);
+  // Never truncate the wanted CAs: a dropped one would be missing at every poll.
+  const all = wanted.length > MAX_AUTHORITIES ? wanted : mergeAuthorities(wanted, present);
   return Buffer.from(all.join('')).toString('base64');
 }

@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { collectingLogger } from '@vmwright/core';
 import { test as base, expect } from 'vitest';
-import { VirtualClock } from '../../../test/virtual-clock.ts';
 import { CertificateAuthority, type Issued } from '../../pki/certificate.ts';
 import { CertificateFiles } from './files.ts';
-import type { TrustedIn } from './trust.ts';
+import type { TrustTarget } from './trust.ts';
 
 const validity = { notBefore: new Date('2020-01-01'), notAfter: new Date('2030-06-01') };
 const [one, two] = ['one', 'two'].map((commonName) => CertificateAuthority.create({ commonName }, validity));
@@ -14,7 +13,7 @@ if (one === undefined || two === undefined) throw new Error('no authorities');
 const leaf = (authority: CertificateAuthority, names = ['a.b.svc']) =>
   authority.issue({ ...validity, subject: { commonName: 'x' }, usage: ['server'], names });
 
-/** A folder as the kubelet mounts a Secret: files are links into a folder that is swapped as a whole. */
+/** Directory like a Secret mounted by the kubelet: files are links into a directory that is replaced atomically. */
 class Mount {
   readonly folder: string;
   #version = 0;
@@ -31,7 +30,7 @@ class Mount {
     await symlink(name, join(this.folder, '..next'));
     await rename(join(this.folder, '..next'), join(this.folder, '..data'));
     for (const file of ['tls.crt', 'tls.key', 'ca.crt'])
-      await symlink(join('..data', file), join(this.folder, file)).catch(() => undefined); // is there already
+      await symlink(join('..data', file), join(this.folder, file)).catch(() => undefined); // exists already
   }
 
   issued({ certificate, key }: Issued, ca?: string): Promise<void> {
@@ -49,27 +48,26 @@ const test = base
     const { logger, lines } = collectingLogger();
     const served: Issued[] = [];
     const expiries: [string, Date][] = [];
-    const reads = { good: 0, failed: 0 };
+    const reads = { succeeded: 0, failed: 0 };
     const files = new CertificateFiles({
-      world: { ...new VirtualClock(), after: () => ({ cancel: () => undefined }), random: () => 0.5 },
       client: { get: () => Promise.reject(), jsonPatch: () => Promise.reject() },
       logger,
       metrics: {
         read: (succeeded) => {
-          reads[succeeded ? 'good' : 'failed'] += 1;
+          reads[succeeded ? 'succeeded' : 'failed'] += 1;
         },
         expires: (certificate, at) => void expiries.push([certificate, at]),
       },
       folder: mount.folder,
       names: ['a.b.svc'],
-      trustedIn: [] satisfies TrustedIn[],
+      trustTargets: [] satisfies TrustTarget[],
       serve: (certificate) => void served.push(certificate),
     });
     return { files, lines, served, expiries, reads };
   });
 const { signal } = new AbortController();
 
-test('a certificate is served when it is there, and again when the mounted Secret changes', async ({
+test('a certificate is served once it exists, and replaced when the mounted Secret changes', async ({
   mount,
   env,
 }) => {
@@ -89,7 +87,7 @@ test('a certificate is served when it is there, and again when the mounted Secre
   await files.obtain(signal);
   expect(served).toEqual([first, second]);
   expect(files.serving).toEqual(second);
-  expect(env.reads).toEqual({ good: 3, failed: 1 });
+  expect(env.reads).toEqual({ succeeded: 3, failed: 1 });
 });
 
 test.for([
@@ -100,15 +98,15 @@ test.for([
   ['no key', (good: Issued) => ({ 'tls.crt': good.certificate })],
   ['an empty certificate', (good: Issued) => ({ 'tls.crt': '', 'tls.key': good.key })],
   [
-    'a spoilt certificate',
+    'a truncated certificate',
     (good: Issued) => ({ 'tls.crt': good.certificate.slice(0, 200), 'tls.key': good.key }),
   ],
-] as const)('with %s the last good certificate stays', async ([, spoil], { mount, env }) => {
+] as const)('with %s the last valid certificate stays in use', async ([, breakFiles], { mount, env }) => {
   const { files, served, lines } = env;
   const good = leaf(one);
   await mount.issued(good);
   await files.obtain(signal);
-  await mount.write(spoil(good));
+  await mount.write(breakFiles(good));
   await files.obtain(signal);
   expect(files.serving).toEqual(good);
   expect(served).toEqual([good]);
@@ -119,7 +117,7 @@ test.for([
   expect(JSON.stringify(lines)).not.toContain('PRIVATE KEY');
 });
 
-test('a certificate that lacks the name of the server is served with a warning', async ({ mount, env }) => {
+test('a certificate without the name of the server is served with a warning', async ({ mount, env }) => {
   await mount.issued(leaf(one, ['other.svc']));
   await env.files.obtain(signal);
   expect(env.served).toHaveLength(1);

@@ -2,38 +2,35 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { jittered, type Logger, messageOf, type World, wait } from '@vmwright/core';
+import { type Logger, messageOf } from '@vmwright/core';
 import type { CertificateMetrics } from '../../metrics/runtime-metrics.ts';
 import type { Issued } from '../../pki/certificate.ts';
 import { certificatesIn, isSignedBy } from '../../pki/pem.ts';
 import { bundleAdding } from './bundle.ts';
 import type { CertificateSource } from './source.ts';
-import { type TrustClient, type TrustedIn, trustIn } from './trust.ts';
+import { type TrustClient, type TrustTarget, trustInAll } from './trust.ts';
 
 export interface CertificateFilesOptions {
-  readonly world: Pick<World, 'after' | 'random'>;
   readonly client: TrustClient;
   readonly logger: Logger;
   readonly metrics?: CertificateMetrics;
-  /** Folder with `tls.crt`, `tls.key` and, optionally, `ca.crt`: a mounted Secret of type kubernetes.io/tls. */
+  /** Directory with `tls.crt`, `tls.key` and, optionally, `ca.crt`: a mounted Secret of type kubernetes.io/tls. */
   readonly folder: string;
-  /** Names under which the server is reached. */
+  /** Names by which the API server reaches the webhooks. */
   readonly names: readonly string[];
-  readonly trustedIn: readonly TrustedIn[];
+  readonly trustTargets: readonly TrustTarget[];
   /** Called with each new certificate. */
   readonly serve: (certificate: Issued) => void;
-  /** Between two reads of the files in milliseconds, give or take a fifth. @default 10_000 */
-  readonly pollMs?: number;
 }
 
 /**
- * Serves a certificate that somebody else issues, from files.
+ * Serves a certificate from files, which an external issuer such as cert-manager maintains.
  *
- * Flow, every ten seconds: read the files → serve what has changed → have `ca.crt` trusted wherever the webhooks are named.
+ * Flow, at every poll: read the files, serve a changed certificate, and write `ca.crt` to the `caBundle` of all webhooks.
  *
- * Guarantees: a certificate is served only with its own key. While the files cannot be read or do not belong together
- * (they are being replaced), the last good certificate stays. Without `ca.crt`, or where cert-manager injects `caBundle`,
- * no `caBundle` is written.
+ * Guarantees: a certificate is served only with a matching key. While the files cannot be read or do not match, because
+ * they are being replaced, the last valid certificate stays in use. No `caBundle` is written without `ca.crt`, or where
+ * cert-manager injects it.
  */
 export class CertificateFiles implements CertificateSource {
   readonly #options: CertificateFilesOptions;
@@ -53,15 +50,6 @@ export class CertificateFiles implements CertificateSource {
     return this.#trusted;
   }
 
-  async run(signal: AbortSignal): Promise<void> {
-    const { world, pollMs = 10_000 } = this.#options;
-    while (!signal.aborted) {
-      await this.obtain(signal);
-      await this.trust(signal);
-      await wait(world, jittered(world, pollMs, 0.2), signal).catch(() => undefined);
-    }
-  }
-
   async obtain(signal: AbortSignal): Promise<void> {
     const { folder, logger, metrics } = this.#options;
     try {
@@ -75,22 +63,10 @@ export class CertificateFiles implements CertificateSource {
   }
 
   async trust(signal: AbortSignal): Promise<void> {
-    const { client, logger, trustedIn } = this.#options;
     if (this.#serving === undefined) return;
-    let reached = true;
-    for (const target of trustedIn) {
-      try {
-        await trustIn(target, (caBundle) => bundleAdding(caBundle, this.#authorities), client, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        reached = false;
-        logger.warn(
-          { kind: target.kind.kind, object: target.name, error: messageOf(error) },
-          'The API server may not trust the webhooks, retrying',
-        );
-      }
-    }
-    this.#trusted ||= reached;
+    const change = (caBundle: string | undefined) => bundleAdding(caBundle, this.#authorities);
+    const result = await trustInAll(this.#options.trustTargets, change, this.#options, signal);
+    this.#trusted ||= result?.complete ?? false;
   }
 
   async #read(): Promise<void> {
@@ -101,9 +77,9 @@ export class CertificateFiles implements CertificateSource {
       readFile(join(folder, 'ca.crt'), 'utf8').catch(unlessMissing),
     ]);
     const x509 = new X509Certificate(certificate);
-    // The two files are replaced one after the other as seen from here, also where a symbolic link is swapped.
+    // The reads of the two files are not atomic, even if a symbolic link is swapped.
     if (!x509.checkPrivateKey(createPrivateKey(key)))
-      throw new Error('tls.key is not the key of tls.crt; the files may be about to be replaced');
+      throw new Error('tls.key does not match tls.crt; the files may be in the middle of a replacement');
     this.#authorities = certificatesIn(ca ?? '');
     const isNew = certificate !== this.#serving?.certificate || key !== this.#serving.key;
     if (!isNew) return;
@@ -111,11 +87,8 @@ export class CertificateFiles implements CertificateSource {
       (name) => (isIP(name) ? x509.checkIP(name) : x509.checkHost(name)) === undefined,
     );
     if (missing.length > 0)
-      logger.warn(
-        { folder, missing },
-        'The webhook certificate lacks names under which the server is reached',
-      );
-    serve({ certificate, key }); // throws where TLS cannot use it: the last one then stays
+      logger.warn({ folder, missing }, 'The webhook certificate lacks names by which the server is reached');
+    serve({ certificate, key }); // throws if TLS cannot use it; the last one then stays in use
     this.#serving = { certificate, key };
     metrics?.expires('serving', x509.validToDate);
     const authority = this.#authorities.find((each) => isSignedBy(x509, each));

@@ -1,81 +1,81 @@
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { CertificateAuthority } from '../../pki/certificate.ts';
-import { type Held, type Leaf, leafOf, together } from './held.ts';
+import { type CertificateState, type Leaf, leafOf, mergeAuthorities } from './state.ts';
 
 const YEAR_MS = 365 * 86_400_000;
 
 export interface Lifetimes {
-  /** Of an authority; the next one is made when a fifth is left. @default ten years */
+  /** Lifetime of a CA in milliseconds. The next one is created when a fifth is left. @default ten years */
   readonly authorityMs: number;
-  /** Of a serving certificate; renewed when a third is left. @default one year */
+  /** Lifetime of a serving certificate in milliseconds. It is renewed when a third is left. @default one year */
   readonly servingMs: number;
 }
 
 export const LIFETIMES: Lifetimes = { authorityMs: 10 * YEAR_MS, servingMs: YEAR_MS };
 
-export interface Circumstances {
+export interface PlanInput {
   readonly now: number;
   readonly lifetimes: Lifetimes;
-  /** Of the authorities, by which they are known as ours. */
+  /** Common name that identifies the program's CAs. */
   readonly commonName: string;
-  /** That the serving certificate must be good for. */
+  /** Names that the serving certificate must contain. */
   readonly names: readonly string[];
-  /** Whether API servers everywhere have trusted this authority for long enough to know it. */
+  /** Returns whether a CA was in every `caBundle` long enough for all API servers to observe it. */
   isSettled(authority: X509Certificate): boolean;
 }
 
 export interface Plan {
-  readonly next: Held;
-  /** For the log. */
-  readonly because: string;
+  readonly next: CertificateState;
+  /** Reason for the change, for the log. */
+  readonly reason: string;
 }
 
 /**
- * What should be held instead; undefined when all is well.
+ * Plans the next state of the certificates; undefined if no change is needed.
  *
- * Guarantees: as long as the serving certificate is good, it is never replaced by one of an authority that is not
- * settled. So a new authority is first only trusted beside the old one, and issues later.
+ * Guarantees: a valid serving certificate is never replaced by one of a CA that is not settled. A new CA is therefore first
+ * only trusted beside the old one, and issues certificates later.
  */
-export function planned(held: Held, circumstances: Circumstances): Plan | undefined {
-  const { now, lifetimes, commonName } = circumstances;
-  const [newest] = held.authorities;
-  const { signer } = held;
+export function planCertificates(state: CertificateState, input: PlanInput): Plan | undefined {
+  const { now, lifetimes, commonName } = input;
+  const [newest] = state.authorities;
+  const { signer } = state;
   if (signer === undefined || newest === undefined || isDue(newest, now, lifetimes.authorityMs / 5)) {
     const created = CertificateAuthority.create({ commonName }, validity(now, lifetimes.authorityMs));
     const x509 = new X509Certificate(created.certificate);
-    const good = usable(held.leaf, now);
-    // The last that the old one issues before its key is gone lasts the longest until the new one is settled.
-    const may = newest && !isDue(newest, now, 0) && (!good || mayReplace(good, newest, circumstances));
-    const last = may && signer ? issued(signer, newest, [], circumstances) : undefined;
-    const leaf = last ?? good ?? issued(created, x509, [], circumstances);
-    const next = { authorities: together([x509], held.authorities), signer: created, leaf };
-    return { next, because: newest ? 'the authority is old or its key is lost' : 'there was no authority' };
+    const valid = usable(state.leaf, now);
+    // A last certificate of the old CA, whose key is dropped now, bridges the time until the new CA is settled.
+    const canIssue = newest && !isDue(newest, now, 0) && (!valid || mayReplace(valid, newest, input));
+    const last = canIssue && signer ? issueLeaf(signer, newest, [], input) : undefined;
+    const leaf = last ?? valid ?? issueLeaf(created, x509, [], input);
+    const next = { authorities: mergeAuthorities([x509], state.authorities), signer: created, leaf };
+    return { next, reason: newest ? 'the CA is old or its key is lost' : 'there was no CA' };
   }
-  const because = reasonToIssue(held.leaf, newest, circumstances);
-  if (because === undefined) return undefined;
-  // The names it has are kept: replicas before and after a change of name would else replace it in turn.
-  const more = held.leaf === undefined ? [] : namesIn(held.leaf.x509);
-  return { next: { ...held, leaf: issued(signer, newest, more, circumstances) }, because };
+  const reason = reasonToIssue(state.leaf, newest, input);
+  if (reason === undefined) return undefined;
+  // Keep the present names: otherwise replicas with different names would replace the certificate again and again.
+  const presentNames = state.leaf === undefined ? [] : namesIn(state.leaf.x509);
+  return { next: { ...state, leaf: issueLeaf(signer, newest, presentNames, input) }, reason };
 }
 
 function reasonToIssue(
   leaf: Leaf | undefined,
   newest: X509Certificate,
-  circumstances: Circumstances,
+  input: PlanInput,
 ): string | undefined {
-  const { now, names, lifetimes } = circumstances;
+  const { now, names, lifetimes } = input;
   if (leaf === undefined) return 'there was no serving certificate';
   if (isDue(leaf.x509, now, 0)) return 'the serving certificate has expired';
-  if (!mayReplace(leaf, newest, circumstances)) return undefined;
-  if (leaf.authority.fingerprint256 !== newest.fingerprint256) return 'the new authority is known everywhere';
+  if (!mayReplace(leaf, newest, input)) return undefined;
+  if (leaf.authority.fingerprint256 !== newest.fingerprint256) return 'the new CA is trusted everywhere';
   if (isDue(leaf.x509, now, lifetimes.servingMs / 3)) return 'the serving certificate is old';
   if (!names.every((name) => isFor(leaf.x509, name))) return 'the serving certificate lacks a name';
   return undefined;
 }
 
-/** Whether a good certificate may be replaced by one of this authority. */
-function mayReplace(leaf: Leaf, authority: X509Certificate, { isSettled }: Circumstances): boolean {
+/** Returns whether a valid certificate may be replaced by one of this CA. */
+function mayReplace(leaf: Leaf, authority: X509Certificate, { isSettled }: PlanInput): boolean {
   return leaf.authority.fingerprint256 === authority.fingerprint256 || isSettled(authority);
 }
 
@@ -83,25 +83,26 @@ function usable(leaf: Leaf | undefined, now: number): Leaf | undefined {
   return leaf !== undefined && isDue(leaf.x509, now, 0) ? undefined : leaf;
 }
 
-function issued(
+function issueLeaf(
   signer: CertificateAuthority,
   authority: X509Certificate,
-  more: readonly string[],
-  { now, lifetimes, commonName, names: wanted }: Circumstances,
+  presentNames: readonly string[],
+  { now, lifetimes, commonName, names: requiredNames }: PlanInput,
 ): Leaf | undefined {
-  const names = [...new Set([...wanted, ...more])];
+  const names = [...new Set([...requiredNames, ...presentNames])];
   const notAfter = new Date(Math.min(now + lifetimes.servingMs, authority.validToDate.getTime()));
-  // As long back as its authority, so that no wrong clock makes it one of the future.
+  // Backdated to the start of its CA, so that it is valid for API servers whose clocks are behind.
   const notBefore = authority.validFromDate;
   const subject = { commonName };
   return leafOf(signer.issue({ subject, usage: ['server'], names, notBefore, notAfter }), [authority]);
 }
 
-/** Back as long as ahead: a replica whose clock is ahead must not make what is not valid yet for others. */
+/** Returns a validity that starts in the past, so that a CA of a replica whose clock is ahead is valid for the others. */
 function validity(now: number, lifetimeMs: number) {
   return { notBefore: new Date(Math.max(now - lifetimeMs, 0)), notAfter: new Date(now + lifetimeMs) };
 }
 
+/** Returns whether at most `leftMs` of a certificate's lifetime are left. */
 export function isDue(certificate: X509Certificate, now: number, leftMs: number): boolean {
   return now >= certificate.validToDate.getTime() - leftMs;
 }

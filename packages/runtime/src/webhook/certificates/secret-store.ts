@@ -2,17 +2,17 @@ import type { Client } from '../../client/client.ts';
 import { AlreadyExistsError, ConflictError, NotFoundError } from '../../client/errors.ts';
 import { Secret } from '../../kind/builtin/secret.ts';
 import type { ObjectRef } from '../../kind/object.ts';
-import { dataOf, type Held, heldIn } from './held.ts';
+import { type CertificateState, dataOf, stateIn } from './state.ts';
 
 export type SecretClient = Pick<Client, 'get' | 'create' | 'mergePatch'>;
 
-/** What was found; both undefined when there is no Secret. */
-export interface Found {
-  readonly held: Held | undefined;
+/** State that was read, with its version. Both are undefined if the Secret does not exist. */
+export interface StoredState {
+  readonly state: CertificateState | undefined;
   readonly resourceVersion: string | undefined;
 }
 
-/** The Secret by which replicas share what they hold. The first to write wins, and the others take what he wrote. */
+/** Secret that stores the certificates shared by all replicas. Of concurrent writes, the first one wins. */
 export class SecretStore {
   readonly #client: SecretClient;
   readonly #ref: ObjectRef;
@@ -22,18 +22,22 @@ export class SecretStore {
     this.#ref = ref;
   }
 
-  async read(signal: AbortSignal): Promise<Found> {
+  async read(signal: AbortSignal): Promise<StoredState> {
     try {
       const { data, metadata } = await this.#client.get(Secret, this.#ref, { signal });
-      return { held: heldIn(data), resourceVersion: metadata.resourceVersion };
+      return { state: stateIn(data), resourceVersion: metadata.resourceVersion };
     } catch (error) {
-      if (error instanceof NotFoundError) return { held: undefined, resourceVersion: undefined };
+      if (error instanceof NotFoundError) return { state: undefined, resourceVersion: undefined };
       throw error;
     }
   }
 
-  /** @returns false when another has written, or deleted it, since it was read */
-  async write(held: Held, { resourceVersion }: Found, signal: AbortSignal): Promise<boolean> {
+  /** Writes the state. @returns false if the Secret was changed or deleted since it was read */
+  async write(
+    held: CertificateState,
+    { resourceVersion }: StoredState,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const data = dataOf(held);
     const { namespace, name } = this.#ref;
     try {
@@ -45,11 +49,11 @@ export class SecretStore {
       }
       return true;
     } catch (error) {
-      const lost =
+      const conflict =
         error instanceof AlreadyExistsError ||
         error instanceof ConflictError ||
         error instanceof NotFoundError;
-      if (lost) return false;
+      if (conflict) return false;
       throw error;
     }
   }

@@ -1,15 +1,31 @@
+import { jittered, type World, wait } from '@vmwright/core';
 import type { Issued } from '../../pki/certificate.ts';
 
-/** Where the certificate of a server comes from, and who has it trusted. */
+/** Source of the webhook server's certificate, which also makes the API server trust it. */
 export interface CertificateSource {
-  /** The certificate to serve now; undefined until there is one. */
+  /** Certificate to serve; undefined until one was obtained. */
   readonly serving: Issued | undefined;
-  /** Whether the API server has been told to trust it. */
+  /** Whether the API server was once configured to trust the certificate. */
   readonly trusted: boolean;
-  /** Looks for a certificate to serve. Logs what fails. */
+  /** Obtains or renews the certificate to serve. Logs failures. */
   obtain(signal: AbortSignal): Promise<void>;
-  /** Has it trusted wherever the webhooks are named. Logs what fails. */
+  /** Writes the CA to the `caBundle` of all webhooks. Logs failures. */
   trust(signal: AbortSignal): Promise<void>;
-  /** Does both again and again, until the signal aborts. */
-  run(signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Obtains the certificate and makes it trusted, periodically until the signal aborts.
+ * @param pollMs interval in milliseconds, ± 20 %
+ */
+export async function pollCertificate(
+  source: Pick<CertificateSource, 'obtain' | 'trust'>,
+  world: Pick<World, 'after' | 'random'>,
+  signal: AbortSignal,
+  pollMs = 10_000,
+): Promise<void> {
+  while (!signal.aborted) {
+    await source.obtain(signal);
+    await source.trust(signal);
+    await wait(world, jittered(world, pollMs, 0.2), signal).catch(() => undefined);
+  }
 }

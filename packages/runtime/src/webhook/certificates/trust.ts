@@ -1,3 +1,4 @@
+import { type Logger, messageOf } from '@vmwright/core';
 import type { Client } from '../../client/client.ts';
 import { NotFoundError } from '../../client/errors.ts';
 import {
@@ -13,21 +14,24 @@ import { webhookName } from '../manifests.ts';
 
 export type TrustClient = Pick<Client, 'get' | 'jsonPatch'>;
 
-/** A `caBundle` in an object. */
-interface Place {
+/** `caBundle` field in an object. */
+interface BundleField {
   readonly path: string;
   readonly caBundle: string | undefined;
 }
 
-/** An object in which the API server is told whom to trust. */
-export interface TrustedIn<T extends KubeObject = KubeObject> {
+/** Object with the `caBundle` of webhooks: a webhook configuration or a CRD. */
+export interface TrustTarget<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>;
   readonly name: string;
-  look(client: TrustClient, signal: AbortSignal): Promise<{ object: KubeObject; places: readonly Place[] }>;
+  read(
+    client: TrustClient,
+    signal: AbortSignal,
+  ): Promise<{ object: KubeObject; places: readonly BundleField[] }>;
 }
 
-/** All objects in which these webhooks are named. */
-export function placesOf(configuration: string, webhooks: readonly Webhook[]): TrustedIn[] {
+/** Returns all objects that contain the `caBundle` of these webhooks. */
+export function trustTargetsOf(configuration: string, webhooks: readonly Webhook[]): TrustTarget[] {
   const inEach = (kind: Kind<WebhookConfiguration>, type: 'validate' | 'mutate') => {
     const ours = webhooks.flatMap((each) =>
       each.type === 'admission' && each[type] !== undefined ? [webhookName(type, each.kind)] : [],
@@ -41,7 +45,7 @@ export function placesOf(configuration: string, webhooks: readonly Webhook[]): T
   ];
 }
 
-/** Annotations by which another controller sets `caBundle`: cert-manager's cainjector, OpenShift's service CA. */
+/** Annotations that make another controller set `caBundle`: cert-manager's cainjector, OpenShift's service CA. */
 const INJECTORS = [
   'cert-manager.io/inject-ca-from',
   'cert-manager.io/inject-ca-from-secret',
@@ -49,34 +53,34 @@ const INJECTORS = [
   'service.beta.openshift.io/inject-cabundle',
 ];
 
-/** The object's `caBundle` belongs to another controller and lacks the authority of the certificate that is served. */
+/** Thrown when another controller manages the `caBundle`, which lacks the CA of the served certificate. */
 class ForeignBundleError extends Error {
   readonly code = 'FOREIGN_BUNDLE';
 
   constructor(annotation: string) {
     super(
-      `its caBundle is set by another controller (annotation ${annotation}) and lacks the authority of the certificate that is served here`,
+      `another controller manages the caBundle (annotation ${annotation}), which lacks the CA of the served certificate`,
     );
     this.name = 'ForeignBundleError';
   }
 }
 
 /**
- * Lets authorities be trusted in an object.
+ * Updates the `caBundle` of the program's webhooks in an object.
  *
- * Guarantees: only the `caBundle` of our own webhooks is written, and only over the version that was read; an object
- * whose `caBundle` another controller sets is not written.
- * @param change gives the `caBundle` to write; undefined when it is good as it is
- * @returns the `caBundle` of each of our webhooks in it as they were before; undefined when it has none of ours
+ * Guarantees: only the `caBundle` of the program's own webhooks is written, with a resourceVersion precondition. It is not
+ * written if another controller manages it.
+ * @param change returns the `caBundle` to write; undefined if no change is needed
+ * @returns the previous `caBundle` of each webhook; undefined if the object does not exist or has no such webhook
  * @throws ForeignBundleError
  */
-export async function trustIn(
-  target: TrustedIn,
+async function trustIn(
+  target: TrustTarget,
   change: (caBundle: string | undefined) => string | undefined,
   client: TrustClient,
   signal: AbortSignal,
 ): Promise<readonly (string | undefined)[] | undefined> {
-  const found = await target.look(client, signal).catch((error: unknown) => {
+  const found = await target.read(client, signal).catch((error: unknown) => {
     if (error instanceof NotFoundError) return undefined;
     throw error;
   });
@@ -96,15 +100,47 @@ export async function trustIn(
   return places.map(({ caBundle }) => caBundle);
 }
 
+/** Result of an update of all targets. */
+export interface TrustResult {
+  /** Whether all targets could be read and written. */
+  readonly complete: boolean;
+  /** The `caBundle` of each webhook before the update. */
+  readonly bundles: readonly (string | undefined)[];
+}
+
+/** Updates the `caBundle` in all targets. Logs failures. @returns undefined if the signal aborted */
+export async function trustInAll(
+  targets: readonly TrustTarget[],
+  change: (caBundle: string | undefined) => string | undefined,
+  { client, logger }: { readonly client: TrustClient; readonly logger: Logger },
+  signal: AbortSignal,
+): Promise<TrustResult | undefined> {
+  const bundles: (string | undefined)[] = [];
+  let complete = true;
+  for (const target of targets) {
+    try {
+      bundles.push(...((await trustIn(target, change, client, signal)) ?? []));
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      complete = false;
+      logger.warn(
+        { kind: target.kind.kind, object: target.name, error: messageOf(error) },
+        'The API server may not trust the webhooks, retrying',
+      );
+    }
+  }
+  return { complete, bundles };
+}
+
 function inConfiguration(
   kind: Kind<WebhookConfiguration>,
   name: string,
   ours: ReadonlySet<string>,
-): TrustedIn<WebhookConfiguration> {
+): TrustTarget<WebhookConfiguration> {
   return {
     kind,
     name,
-    look: async (client, signal) => {
+    read: async (client, signal) => {
       const object = await client.get(kind, { name }, { signal });
       const places = (object.webhooks ?? []).flatMap((webhook, index) =>
         ours.has(webhook.name)
@@ -116,11 +152,11 @@ function inConfiguration(
   };
 }
 
-function inCrd(name: string): TrustedIn<CustomResourceDefinition> {
+function inCrd(name: string): TrustTarget<CustomResourceDefinition> {
   return {
     kind: CustomResourceDefinition,
     name,
-    look: async (client, signal) => {
+    read: async (client, signal) => {
       const object = await client.get(CustomResourceDefinition, { name }, { signal });
       const { conversion } = object.spec;
       if (conversion?.strategy !== 'Webhook') return { object, places: [] };

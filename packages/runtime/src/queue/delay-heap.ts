@@ -1,13 +1,14 @@
-/** Something that waits for a moment; the heap keeps its place in `slot`. */
-export interface Waiting {
+/** Entry of a `DelayHeap`. */
+export interface Delayed {
   readyAt: number;
-  /** Tells entries of the same moment apart, so that they leave in the order they came. */
+  /** Insertion order, which breaks ties between entries with the same `readyAt`. */
   order: number;
+  /** Index in the heap, maintained by the heap. */
   slot: number;
 }
 
-/** A binary heap of what waits, earliest first, from which an entry can be taken out or brought forward. */
-export class Deadlines<T extends Waiting> {
+/** Binary min-heap of entries by ready time. Entries can be removed or brought forward in O(log n). */
+export class DelayHeap<T extends Delayed> {
   readonly #heap: T[] = [];
 
   get size(): number {
@@ -20,23 +21,23 @@ export class Deadlines<T extends Waiting> {
 
   add(entry: T): void {
     this.#heap.push(entry);
-    this.#rise(entry, this.#heap.length - 1);
+    this.#siftUp(entry, this.#heap.length - 1);
   }
 
-  /** To be called after an entry's moment was brought forward. */
-  sooner(entry: T): void {
-    this.#rise(entry, entry.slot);
+  /** Restores the order after `readyAt` of an entry was reduced. */
+  bringForward(entry: T): void {
+    this.#siftUp(entry, entry.slot);
   }
 
   remove(entry: T): void {
     const last = this.#heap.pop();
     if (last === undefined || last === entry) return;
     const { slot } = entry;
-    this.#rise(last, slot);
-    this.#sink(last, last.slot);
+    this.#siftUp(last, slot);
+    this.#siftDown(last, last.slot);
   }
 
-  #rise(entry: T, from: number): void {
+  #siftUp(entry: T, from: number): void {
     let slot = from;
     while (slot > 0) {
       const up = (slot - 1) >> 1;
@@ -48,7 +49,7 @@ export class Deadlines<T extends Waiting> {
     this.#put(entry, slot);
   }
 
-  #sink(entry: T, from: number): void {
+  #siftDown(entry: T, from: number): void {
     let slot = from;
     for (;;) {
       const left = this.#heap[2 * slot + 1];
@@ -68,6 +69,6 @@ export class Deadlines<T extends Waiting> {
   }
 }
 
-function before(a: Waiting, b: Waiting): boolean {
+function before(a: Delayed, b: Delayed): boolean {
   return a.readyAt < b.readyAt || (a.readyAt === b.readyAt && a.order < b.order);
 }

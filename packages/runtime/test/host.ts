@@ -2,47 +2,47 @@ import type { Clock, Timer } from '@vmwright/core';
 import { ConnectionError } from '../src/client/errors.ts';
 import type { SeededRandom, Timeline } from './election-model.ts';
 
-/** How requests fare on the way there, or answers on the way back. */
+/** State of the network, which applies to requests and responses. */
 export type Network = 'good' | 'slow' | 'lossy' | 'down';
 
 export interface HostOptions {
   readonly timeline: Timeline;
   readonly random: SeededRandom;
-  /** How fast its clocks run. */
+  /** Clock rate relative to true time. */
   readonly speed: number;
   readonly wallOffsetMs: number;
 }
 
 /**
- * A machine in a virtual time that the test owns: its clocks are wrong, it can be stopped and put to sleep, and its
- * network loses and delays. What runs on it belongs to a life, and is no more after `crash`.
+ * Simulated machine in the test's virtual time. Its clocks are inaccurate, it can pause, sleep and crash, and its network
+ * loses and delays messages. A crash ends the current incarnation: its timers and responses are dropped.
  */
 export class Host {
   readonly #options: HostOptions;
   #resumesAt = 0;
-  /** While it sleeps, its monotonic clock stands still. */
+  /** Total sleep time, during which the monotonic clock stands still. */
   #sleptMs = 0;
   #sleep: { readonly from: number; readonly until: number } | undefined;
   #wallJumpMs = 0;
-  #life = 0;
+  #incarnation = 0;
   network: Network = 'good';
-  readonly counts = { lostRequests: 0, lostAnswers: 0 };
+  readonly counts = { lostRequests: 0, lostResponses: 0 };
 
   constructor(options: HostOptions) {
     this.#options = options;
   }
 
-  /** What runs on it is gone without a word. */
+  /** Ends the running process without notice. */
   crash(): void {
-    this.#life += 1;
+    this.#incarnation += 1;
   }
 
-  /** What runs on it does nothing for a while; the clocks go on. */
+  /** Suspends the process; the clocks continue. */
   pause(ms: number): void {
     this.#resumesAt = Math.max(this.#resumesAt, this.#options.timeline.now + ms);
   }
 
-  /** The whole machine does nothing for a while, and its monotonic clock stands still. */
+  /** Suspends the whole machine; its monotonic clock stands still. */
   sleep(ms: number): void {
     const from = this.#options.timeline.now;
     if (this.#sleep !== undefined && from < this.#sleep.until) return;
@@ -55,9 +55,9 @@ export class Host {
     this.#wallJumpMs += ms;
   }
 
-  /** For what begins to run now. */
+  /** Returns a clock for the current incarnation. */
   clock(): Clock {
-    const life = this.#life;
+    const incarnation = this.#incarnation;
     const { timeline, speed, wallOffsetMs } = this.#options;
     const monotonic = () => (timeline.now - this.#slept()) * speed;
     return {
@@ -66,13 +66,13 @@ export class Host {
       after: (ms, callback): Timer => {
         const due = monotonic() + Math.max(ms, 0);
         let cancelled = false;
-        const ring = () => {
+        const fire = () => {
           if (cancelled) return;
-          // Sleep has put it off.
+          // The machine has slept, so the timer is not due yet.
           if (monotonic() < due - 1e-6) timeline.at(timeline.now + (due - monotonic()) / speed, whenAwake);
           else callback();
         };
-        const whenAwake = () => this.#whenAwake(life, ring);
+        const whenAwake = () => this.#whenAwake(incarnation, fire);
         timeline.at(timeline.now + Math.max(ms, 0) / speed, whenAwake);
         return {
           cancel: () => {
@@ -83,34 +83,34 @@ export class Host {
     };
   }
 
-  /** For what begins to run now: sends requests. Giving one up calls nothing back: what is on its way arrives. */
+  /** Returns a function that sends requests for the current incarnation. An aborted request still reaches the server. */
   sender(): <T>(signal: AbortSignal | undefined, serve: () => T) => Promise<T> {
-    const life = this.#life;
-    return (signal, serve) => this.#send(life, signal, serve);
+    const incarnation = this.#incarnation;
+    return (signal, serve) => this.#send(incarnation, signal, serve);
   }
 
-  #send<T>(life: number, signal: AbortSignal | undefined, serve: () => T): Promise<T> {
+  #send<T>(incarnation: number, signal: AbortSignal | undefined, serve: () => T): Promise<T> {
     const { timeline } = this.#options;
     return new Promise((resolve, reject) => {
       signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
-      const back = (answer: () => void) => this.#whenAwake(life, answer);
-      const there = this.#delay();
-      if (there === undefined) {
+      const receive = (settle: () => void) => this.#whenAwake(incarnation, settle);
+      const requestDelay = this.#delay();
+      if (requestDelay === undefined) {
         this.counts.lostRequests += 1;
-        timeline.at(timeline.now + 50, () => back(() => reject(new ConnectionError('reset'))));
+        timeline.at(timeline.now + 50, () => receive(() => reject(new ConnectionError('reset'))));
         return;
       }
-      timeline.at(timeline.now + there, () => {
-        let answer: () => void;
+      timeline.at(timeline.now + requestDelay, () => {
+        let settle: () => void;
         try {
           const result = serve();
-          answer = () => resolve(result);
+          settle = () => resolve(result);
         } catch (error) {
-          answer = () => reject(error);
+          settle = () => reject(error);
         }
-        const delay = this.#delay();
-        if (delay !== undefined) timeline.at(timeline.now + delay, () => back(answer));
-        else this.counts.lostAnswers += 1; // silence: the client has to give up by itself
+        const responseDelay = this.#delay();
+        if (responseDelay !== undefined) timeline.at(timeline.now + responseDelay, () => receive(settle));
+        else this.counts.lostResponses += 1; // no error either: the client has to time out
       });
     });
   }
@@ -121,16 +121,16 @@ export class Host {
     return this.#sleptMs + Math.min(this.#options.timeline.now, until) - from;
   }
 
-  /** Now, or when the machine goes on; in what order is chance, as with timers and sockets after a stop. */
-  #whenAwake(life: number, act: () => void): void {
-    if (life !== this.#life) return;
+  /** Calls back now, or after the machine resumes; then in random order, like timers and sockets after a suspension. */
+  #whenAwake(incarnation: number, callback: () => void): void {
+    if (incarnation !== this.#incarnation) return;
     const { timeline, random } = this.#options;
     if (timeline.now < this.#resumesAt)
-      timeline.at(this.#resumesAt + random.next() / 1_000, () => this.#whenAwake(life, act));
-    else act();
+      timeline.at(this.#resumesAt + random.next() / 1_000, () => this.#whenAwake(incarnation, callback));
+    else callback();
   }
 
-  /** Undefined: never arrives. */
+  /** Returns the delay of a message in milliseconds; undefined if it is lost. */
   #delay(): number | undefined {
     const chance = this.#options.random.next();
     switch (this.network) {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 
-/** What a request is answered with. */
-export interface Answer {
+/** Response to a request. */
+export interface HttpResponse {
   readonly status: number;
   readonly text: string;
   /** @default 'text/plain; charset=utf-8' */
@@ -9,7 +9,7 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A request that makes no sense; its message is the answer. */
+/** Thrown when a request is rejected. The message becomes the response body. */
 export class RequestError extends Error {
   readonly code = 'BAD_REQUEST';
   readonly status: number;
@@ -23,13 +23,13 @@ export class RequestError extends Error {
   }
 }
 
-export function notAllowed(methods: string): Answer {
-  return { status: 405, text: `only ${methods} is served here\n`, headers: { allow: methods } };
+export function methodNotAllowed(methods: string): HttpResponse {
+  return { status: 405, text: `method not allowed; use ${methods}\n`, headers: { allow: methods } };
 }
 
-export const NOT_FOUND: Answer = { status: 404, text: 'not found\n' };
+export const NOT_FOUND: HttpResponse = { status: 404, text: 'not found\n' };
 
-export function send(response: ServerResponse, { status, text, contentType, headers }: Answer): void {
+export function send(response: ServerResponse, { status, text, contentType, headers }: HttpResponse): void {
   response.writeHead(status, {
     'content-type': contentType ?? 'text/plain; charset=utf-8',
     'content-length': Buffer.byteLength(text),
@@ -37,5 +37,5 @@ export function send(response: ServerResponse, { status, text, contentType, head
     'x-content-type-options': 'nosniff',
     ...headers,
   });
-  response.end(text); // Node leaves the body out where HEAD was asked
+  response.end(text); // Node omits the body in response to HEAD
 }

@@ -2,29 +2,30 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { CertificateAuthority, type Issued } from '../../pki/certificate.ts';
 import { certificatesIn, isSignedBy } from '../../pki/pem.ts';
 
-/** A certificate to serve with, and by whom it was issued. */
+/** Serving certificate with its CA. */
 export interface Leaf extends Issued {
   readonly x509: X509Certificate;
   readonly authority: X509Certificate;
 }
 
-/** What the replicas share by their Secret. Parts that are missing or make no sense are undefined. */
-export interface Held {
-  /** All that are to be trusted, the newest first. */
+/** Certificates that the replicas share in a Secret. Missing or invalid parts are undefined. */
+export interface CertificateState {
+  /** All CAs to trust, the newest first. */
   readonly authorities: readonly X509Certificate[];
-  /** The newest, with its key. Older keys are gone. */
+  /** Newest CA with its key. The keys of older CAs are not kept. */
   readonly signer: CertificateAuthority | undefined;
   readonly leaf: Leaf | undefined;
 }
 
-export const NOTHING: Held = { authorities: [], signer: undefined, leaf: undefined };
+export const EMPTY_STATE: CertificateState = { authorities: [], signer: undefined, leaf: undefined };
 
-/** The largest number of authorities trusted at a time. None is dropped for its age: clocks may be wrong. */
-export const MOST_AUTHORITIES = 8;
+/** Maximum number of trusted CAs. They are not dropped by age, because clocks may be wrong. */
+export const MAX_AUTHORITIES = 8;
 
 type Data = Readonly<Record<string, string>>;
 
-export function heldIn(data: Data = {}): Held {
+/** Parses the data of the Secret. */
+export function stateIn(data: Data = {}): CertificateState {
   const text = (key: string) => Buffer.from(data[key] ?? '', 'base64').toString();
   const authorities = certificatesIn(text('ca.crt')).filter(({ ca }) => ca);
   return {
@@ -34,7 +35,8 @@ export function heldIn(data: Data = {}): Held {
   };
 }
 
-export function dataOf({ authorities, signer, leaf }: Held): Data {
+/** Returns the data of the Secret. */
+export function dataOf({ authorities, signer, leaf }: CertificateState): Data {
   const base64 = (text = '') => Buffer.from(text).toString('base64');
   return {
     'tls.crt': base64(leaf?.certificate),
@@ -45,25 +47,29 @@ export function dataOf({ authorities, signer, leaf }: Held): Data {
 }
 
 /**
- * What to go on with. A Secret that was deleted or spoilt is restored from memory: what is trusted and served stays.
- * @param memory what it was when last seen
+ * Restores a deleted or damaged state from the last known one, so that the certificates in use stay.
+ * @param known last known state
  */
-export function mended(found: Held | undefined, memory: Held | undefined): Held {
-  if (found === undefined) return memory ?? NOTHING;
-  const whole = found.signer !== undefined && found.leaf !== undefined;
-  if (whole || memory?.signer === undefined || memory.leaf === undefined) return found;
-  return { ...memory, authorities: together(memory.authorities, found.authorities) };
+export function repaired(
+  found: CertificateState | undefined,
+  known: CertificateState | undefined,
+): CertificateState {
+  if (found === undefined) return known ?? EMPTY_STATE;
+  const complete = found.signer !== undefined && found.leaf !== undefined;
+  if (complete || known?.signer === undefined || known.leaf === undefined) return found;
+  return { ...known, authorities: mergeAuthorities(known.authorities, found.authorities) };
 }
 
-/** Without doubles, and not more than are kept; those of the first list first. */
-export function together(
+/** Merges two lists without duplicates, in order, and truncates the result to the maximum number of CAs. */
+export function mergeAuthorities(
   first: readonly X509Certificate[],
   second: readonly X509Certificate[],
 ): X509Certificate[] {
   const byFingerprint = new Map([...first, ...second].map((each) => [each.fingerprint256, each]));
-  return [...byFingerprint.values()].slice(0, MOST_AUTHORITIES);
+  return [...byFingerprint.values()].slice(0, MAX_AUTHORITIES);
 }
 
+/** Returns the certificate with its CA; undefined if it is invalid, or issued by none of these CAs. */
 export function leafOf(issued: Issued, authorities: readonly X509Certificate[]): Leaf | undefined {
   try {
     const x509 = new X509Certificate(issued.certificate);

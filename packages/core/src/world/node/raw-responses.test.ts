@@ -1,22 +1,22 @@
-import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
+import { listen } from '../../testing/servers.ts';
 import type { Transport } from '../world.ts';
 import { connect } from './transport.ts';
 
 /*
- * Answers as bytes, most of them malformed, that any HTTP client has to reject or to read as the standard says. After each,
- * the next requests must get their own answers: a client that reads the rest of one answer as the next one gives a
- * controller the state of another object.
+ * Raw responses, most of them malformed, that an HTTP client has to reject or to parse as the RFC says. After each of
+ * them, the next requests must get their own responses: a client that reads the rest of one response as the next one
+ * would give a controller the state of another object.
  */
 
-/** What the transport makes of it: an error of its own, the end of the request's time, or this very answer. */
-type Outcome = 'error' | 'time is up' | { readonly status: number; readonly body: string };
+/** Expected result of the request: an error, a timeout, or a parsed response. */
+type Outcome = 'error' | 'timeout' | { readonly status: number; readonly body: string };
 
 interface Case {
   readonly wire: string;
   readonly outcome: Outcome;
-  /** The server closes the connection after it. @default false */
+  /** Whether the server closes the connection after the response. @default false */
   readonly closes?: boolean;
 }
 
@@ -26,13 +26,13 @@ const head = (...lines: string[]) => `${['HTTP/1.1 200 OK', ...lines].join('\r\n
 const chunked = (wire: string) => `${head('transfer-encoding: chunked')}${wire}`;
 
 const CASES: Readonly<Record<string, Case>> = {
-  'a sound answer': { wire: `${head('content-length: 2')}ok`, outcome: OK },
-  'a second answer after the body': { wire: `${head('content-length: 2')}ok${SPOOFED}`, outcome: OK },
-  'half an answer after the body, which would make the next 404 a 200': {
+  'a valid response': { wire: `${head('content-length: 2')}ok`, outcome: OK },
+  'a second response after the body': { wire: `${head('content-length: 2')}ok${SPOOFED}`, outcome: OK },
+  'half a response after the body, which would turn the next 404 into a 200': {
     wire: `${head('content-length: 2')}okHTTP/1.1 200 OK\r\nx-swallowed: `,
     outcome: OK,
   },
-  'a second answer after chunks': { wire: `${chunked('2\r\nok\r\n0\r\n\r\n')}${SPOOFED}`, outcome: OK },
+  'a second response after chunks': { wire: `${chunked('2\r\nok\r\n0\r\n\r\n')}${SPOOFED}`, outcome: OK },
   'garbage after the body': { wire: `${head('content-length: 2')}ok\0\xff garbage`, outcome: OK },
   'a chunk size of 0x2': { wire: chunked('0x2\r\nok\r\n0\r\n\r\n'), outcome: 'error' },
   'a chunk size of +2': { wire: chunked('+2\r\nok\r\n0\r\n\r\n'), outcome: 'error' },
@@ -44,8 +44,8 @@ const CASES: Readonly<Record<string, Case>> = {
   'a chunk that ends with LF': { wire: chunked('2\r\nok\n0\r\n\r\n'), outcome: 'error' },
   'a chunk extension': { wire: chunked('2;a=b\r\nok\r\n0\r\n\r\n'), outcome: OK },
   trailers: { wire: chunked('2\r\nok\r\n0\r\nx-checksum: 1\r\n\r\n'), outcome: OK },
-  'chunks that break off': { wire: chunked('2\r\nok\r\n'), outcome: 'error', closes: true },
-  'chunks without an end': { wire: chunked('2\r\nok\r\n'), outcome: 'time is up' },
+  'truncated chunks': { wire: chunked('2\r\nok\r\n'), outcome: 'error', closes: true },
+  'chunks without the last chunk': { wire: chunked('2\r\nok\r\n'), outcome: 'timeout' },
   'the same Content-Length twice': {
     wire: `${head('content-length: 2', 'content-length: 2')}ok`,
     outcome: 'error',
@@ -87,29 +87,32 @@ const CASES: Readonly<Record<string, Case>> = {
     outcome: 'error',
   },
   'a header line without an end': { wire: `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(1 << 20)}`, outcome: 'error' },
-  'half a head': { wire: 'HTTP/1.1 200 OK\r\ncontent-le', outcome: 'time is up' },
-  'half a head, and the end': { wire: 'HTTP/1.1 200 OK\r\ncontent-le', outcome: 'error', closes: true },
+  'half a head': { wire: 'HTTP/1.1 200 OK\r\ncontent-le', outcome: 'timeout' },
+  'half a head, then close': { wire: 'HTTP/1.1 200 OK\r\ncontent-le', outcome: 'error', closes: true },
   'Connection: x, close': { wire: `${head('connection: x, close', 'content-length: 2')}ok`, outcome: OK },
-  'Connection: close with more behind it': {
+  'Connection: close followed by another response': {
     wire: `${head('connection: close', 'content-length: 2')}ok${SPOOFED}`,
     outcome: OK,
   },
-  'a body that breaks off': { wire: `${head('content-length: 10')}half`, outcome: 'error', closes: true },
-  'a body without an end': { wire: `${head('content-length: 10')}half`, outcome: 'time is up' },
-  'a body until the end of the connection': { wire: `${head()}ok`, outcome: OK, closes: true },
-  'an answer of HTTP/1.0': {
+  'a truncated body': { wire: `${head('content-length: 10')}half`, outcome: 'error', closes: true },
+  'an incomplete body on an open connection': {
+    wire: `${head('content-length: 10')}half`,
+    outcome: 'timeout',
+  },
+  'a body delimited by the end of the connection': { wire: `${head()}ok`, outcome: OK, closes: true },
+  'an HTTP/1.0 response': {
     wire: 'HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok',
     outcome: OK,
   },
-  'early hints before the answer': {
+  'early hints before the response': {
     wire: `HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n${head('content-length: 2')}ok`,
     outcome: OK,
   },
-  'a 100 that was not asked for': {
+  'an unexpected 100 Continue': {
     wire: `HTTP/1.1 100 Continue\r\n\r\n${head('content-length: 2')}ok`,
     outcome: 'error',
   },
-  'another protocol': {
+  'an unexpected protocol upgrade': {
     wire: 'HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nok',
     outcome: 'error',
   },
@@ -121,17 +124,20 @@ const CASES: Readonly<Record<string, Case>> = {
     wire: `HTTP/1.1 304 Not Modified\r\ncontent-length: ${SPOOFED.length}\r\n\r\n${SPOOFED}`,
     outcome: { status: 304, body: '' },
   },
-  'a status that is no number': { wire: 'HTTP/1.1 abc OK\r\ncontent-length: 2\r\n\r\nok', outcome: 'error' },
+  'a status that is not a number': {
+    wire: 'HTTP/1.1 abc OK\r\ncontent-length: 2\r\n\r\nok',
+    outcome: 'error',
+  },
   'a status of two digits': { wire: 'HTTP/1.1 20 OK\r\ncontent-length: 2\r\n\r\nok', outcome: 'error' },
   'HTTP/3.7': { wire: 'HTTP/3.7 200 OK\r\ncontent-length: 2\r\n\r\nok', outcome: 'error' },
-  'another protocol altogether': { wire: 'SSH-2.0-OpenSSH_9.9\r\n', outcome: 'error' },
+  'an SSH banner': { wire: 'SSH-2.0-OpenSSH_9.9\r\n', outcome: 'error' },
   'the first bytes of TLS': { wire: '\x15\x03\x01\0\x02\x02\x46', outcome: 'error' },
-  'nothing, and the end': { wire: '', outcome: 'error', closes: true },
-  'nothing at all': { wire: '', outcome: 'time is up' },
+  'an immediate close': { wire: '', outcome: 'error', closes: true },
+  'no response': { wire: '', outcome: 'timeout' },
 };
 
-/** A server that answers `/case` with the bytes, and everything else properly, with a 404 that repeats the path. */
-async function serving({ wire, closes = false }: Case): Promise<Transport> {
+/** Starts a server that answers `/case` with the raw bytes and any other path with a valid 404 that echoes the path. */
+async function start({ wire, closes = false }: Case): Promise<Transport> {
   const server = createServer((socket) => {
     let received = '';
     socket.on('error', () => undefined);
@@ -149,31 +155,26 @@ async function serving({ wire, closes = false }: Case): Promise<Transport> {
     });
     onTestFinished(() => void socket.destroy());
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => void server.close());
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  const transport = connect({ origin: `http://127.0.0.1:${address.port}` });
+  const transport = connect({ origin: `http://127.0.0.1:${await listen(server, onTestFinished)}` });
   onTestFinished(() => transport.close());
   return transport;
 }
 
-class TimeIsUp extends Error {}
+class TestTimeoutError extends Error {}
 
-async function ask(transport: Transport, path: string, lasting: boolean, signal?: AbortSignal) {
+async function get(transport: Transport, path: string, lasting: boolean, signal?: AbortSignal) {
   const response = await transport.request({ method: 'GET', path, headers: {}, lasting, signal });
   return { status: response.status, body: await response.text() };
 }
 
-async function outcomeOf(transport: Transport, lasting: boolean, isEndless: boolean): Promise<Outcome> {
-  const late = new AbortController();
-  // Only where the answer has no end does its length matter: all others end by themselves.
-  const timer = setTimeout(() => late.abort(new TimeIsUp()), isEndless ? 100 : 60_000);
+async function outcomeOf(transport: Transport, lasting: boolean, expectsTimeout: boolean): Promise<Outcome> {
+  const timeout = new AbortController();
+  // A short timeout where one is expected; the other cases end without it.
+  const timer = setTimeout(() => timeout.abort(new TestTimeoutError()), expectsTimeout ? 100 : 60_000);
   try {
-    return await ask(transport, '/case', lasting, late.signal);
+    return await get(transport, '/case', lasting, timeout.signal);
   } catch (error) {
-    return error instanceof TimeIsUp ? 'time is up' : 'error';
+    return error instanceof TestTimeoutError ? 'timeout' : 'error';
   } finally {
     clearTimeout(timer);
   }
@@ -182,15 +183,15 @@ async function outcomeOf(transport: Transport, lasting: boolean, isEndless: bool
 test.for(
   Object.entries(CASES).flatMap(([name, each]) => [
     [name, each, false] as const,
-    [`${name}, to a watch`, each, true] as const,
+    [`${name}, in response to a watch`, each, true] as const,
   ]),
 )('%s', async ([, each, lasting]) => {
-  const transport = await serving(each);
-  expect(await outcomeOf(transport, lasting, each.outcome === 'time is up')).toEqual(each.outcome);
+  const transport = await start(each);
+  expect(await outcomeOf(transport, lasting, each.outcome === 'timeout')).toEqual(each.outcome);
   for (const path of ['/next', '/one-more'])
-    expect(await ask(transport, path, lasting)).toEqual({ status: 404, body: path });
+    expect(await get(transport, path, lasting)).toEqual({ status: 404, body: path });
   const together = Array.from({ length: 10 }, (_, i) => `/${i}`);
-  expect(await Promise.all(together.map((path) => ask(transport, path, lasting)))).toEqual(
+  expect(await Promise.all(together.map((path) => get(transport, path, lasting)))).toEqual(
     together.map((body) => ({ status: 404, body })),
   );
 });

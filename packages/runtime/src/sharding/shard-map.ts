@@ -3,35 +3,37 @@ import type { Lease } from '../kind/builtin/lease.ts';
 import { hashOf } from './assignment.ts';
 
 /*
- * Who owns which shard, as it is written into an annotation of one lease:
+ * Owners of all shards, stored as JSON in an annotation of one Lease:
  * {"shards":4,"owners":{"x-1f":[0,2],"x-8a":[1]},"sum":"9c3e01aa"}
  */
 
-export const LEDGER = 'runtime.vmwright.dev/shards';
+/** Annotation that stores the shard map. */
+export const SHARD_MAP_ANNOTATION = 'runtime.vmwright.dev/shards';
 
-/** The owner of each shard; undefined for nobody. */
+/** Owner of each shard; undefined for a shard without an owner. */
 export type Owners = readonly (string | undefined)[];
 
 /**
- * What a look at the ledger tells.
- * - absent: there is none, or somebody has deleted it
- * - damaged: somebody else than a member has changed it
- * - blank: who owns what is unknown, and all members can see that it is
+ * Content of the shard map.
+ * - absent: its Lease does not exist, or was deleted
+ * - damaged: it was changed by something other than a member
+ * - blank: the owners are unknown, and all members can see that
  */
-export type Ledger = 'absent' | 'damaged' | 'blank' | Owners;
+export type ShardMap = 'absent' | 'damaged' | 'blank' | Owners;
 
-const MOST_SHARDS = 4_096;
+const MAX_SHARDS = 4_096;
 
-export function ledgerOf(lease: Lease | undefined): Ledger {
+/** Reads the shard map from its Lease. */
+export function shardMapOf(lease: Lease | undefined): ShardMap {
   if (lease === undefined) return 'absent';
-  const text = lease.metadata.annotations?.[LEDGER];
+  const text = lease.metadata.annotations?.[SHARD_MAP_ANNOTATION];
   if (text === undefined) return 'blank';
   return parse(text, lease.spec?.renewTime) ?? 'damaged';
 }
 
-/** @param renewTime of the lease it is written into: a text from another time does not count */
-export function ledgerText(owners: Owners, renewTime: string | undefined): string {
-  // Not collected in an object: a replica may be called `constructor`.
+/** Formats the shard map. @param renewTime `renewTime` of the Lease; with any other value the text counts as damaged */
+export function shardMapText(owners: Owners, renewTime: string | undefined): string {
+  // A Map instead of an object, because a member may be named `constructor`.
   const byOwner = new Map<string, number[]>();
   for (const [shard, owner] of owners.entries()) {
     if (owner === undefined) continue;
@@ -47,7 +49,7 @@ function parse(text: string, renewTime: string | undefined): Owners | undefined 
   const { shards, owners: byOwner, sum } = jsonOf(text);
   if (!Number.isInteger(shards) || !isRecord(byOwner)) return undefined;
   const count = Number(shards);
-  if (count < 1 || count > MOST_SHARDS) return undefined;
+  if (count < 1 || count > MAX_SHARDS) return undefined;
   if (sum !== sumOf({ shards: count, owners: byOwner }, renewTime)) return undefined;
   const owners = new Array<string | undefined>(count).fill(undefined);
   for (const [owner, list] of Object.entries(byOwner)) {
@@ -66,7 +68,7 @@ function jsonOf(text: string): Record<string, unknown> {
   }
 }
 
-/** No seal against malice, but whoever edits the ledger by hand does not hit it. */
+/** Returns a checksum that detects manual edits. It does not protect against deliberate forgery. */
 function sumOf(body: { shards: number; owners: object }, renewTime = ''): string {
   return hashOf(`${renewTime} ${JSON.stringify([body.shards, body.owners])}`).toString(16);
 }

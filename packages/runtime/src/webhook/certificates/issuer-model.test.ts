@@ -14,17 +14,17 @@ import {
   TIMES,
 } from '../../../test/webhook-model.ts';
 import { certificatesIn } from '../../pki/pem.ts';
-import { dataOf, NOTHING } from './held.ts';
-import { planned } from './plan.ts';
+import { planCertificates } from './plan.ts';
+import { dataOf, EMPTY_STATE } from './state.ts';
 
 /*
- * Invariant: at every instant, whatever a replica serves by is accepted by every API server, even by one that learns of
- * changes LAG_MS late; whoever dies, whatever is lost on the way, whatever the clocks say. Left out are only moments
- * for which someone else has spoilt what an object says about trust, until it is written again.
+ * Invariant: the certificate that a replica serves is accepted by every API server at any time, even by one whose watch
+ * lags by LAG_MS, whatever replicas are killed, messages are lost and clocks are wrong. The only exception is the time
+ * between a manual edit of a `caBundle` and its repair.
  */
 const LAG_MS = 80_000;
 const REPLICAS = 3;
-/** Wrong by less than what is left of a certificate when it is renewed. */
+/** Clock error below the remaining lifetime of a certificate at its renewal. */
 const clockOffset = fc.integer({ min: -200_000, max: 200_000 });
 const replica = fc.nat(REPLICAS - 1);
 
@@ -40,12 +40,12 @@ const common = [
     arbitrary: fc.record({
       do: fc.constant('network' as const),
       replica,
-      is: fc.constantFrom('good' as const, 'lossy' as const, 'down' as const),
+      state: fc.constantFrom('good' as const, 'lossy' as const, 'down' as const),
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('clock' as const), replica, ms: clockOffset }) },
 ] as const;
-const spoilTrust = [
+const bundleEdits = [
   {
     weight: 1,
     arbitrary: fc.record({ do: fc.constant('empty' as const), path: fc.constantFrom(CONFIGURATION, CRD) }),
@@ -55,25 +55,25 @@ const spoilTrust = [
     arbitrary: fc.record({ do: fc.constant('remove' as const), path: fc.constantFrom(CONFIGURATION, CRD) }),
   },
 ] as const;
-const spoilSecret = [
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('delete secret' as const) }) },
+const secretEdits = [
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('deleteSecret' as const) }) },
   {
     weight: 1,
     arbitrary: fc.record({
-      do: fc.constant('spoil secret' as const),
+      do: fc.constant('damageSecret' as const),
       key: fc.constantFrom('tls.crt', 'tls.key', 'ca.crt', 'ca.key'),
     }),
   },
 ] as const;
 
-const beginnings = {
+const initial = {
   seed: fc.integer(),
-  /** Of the authority, when the story begins: a new one is due at four fifths. */
+  /** Initial age of the CA as a fraction of its lifetime; a new one is due at 0.8. */
   age: fc.option(fc.double({ min: 0.6, max: 0.81, noNaN: true }), { nil: undefined }),
 };
 
 type Step =
-  (typeof common | typeof spoilTrust | typeof spoilSecret)[number]['arbitrary'] extends fc.Arbitrary<infer T>
+  (typeof common | typeof bundleEdits | typeof secretEdits)[number]['arbitrary'] extends fc.Arbitrary<infer T>
     ? T
     : never;
 
@@ -88,45 +88,48 @@ const counts = {
   checks: 0,
 };
 
-interface Story {
+interface History {
   readonly seed: number;
   readonly age: number | undefined;
   readonly steps: readonly Step[];
 }
 
-async function told({ seed, age, steps }: Story, times: Partial<typeof TIMES> = {}): Promise<void> {
+async function run({ seed, age, steps }: History, times: Partial<typeof TIMES> = {}): Promise<void> {
   const timeline = new Timeline();
   const server = new ModelServer(timeline);
   const random = new SeededRandom(seed);
   const replicas = Array.from({ length: REPLICAS }, () => new Replica({ timeline, server, random, times }));
-  const held = age === undefined ? undefined : heldAt(START - age * TIMES.authorityMs);
-  const bundle = held && dataOf(held)['ca.crt'];
+  const state = age === undefined ? undefined : stateAt(START - age * TIMES.authorityMs);
+  const bundle = state && dataOf(state)['ca.crt'];
   server.put(CONFIGURATION, configuration(bundle));
   server.put(CRD, crd(bundle));
-  if (held !== undefined) server.put(SECRET, { metadata: { name: 'certificate' }, data: dataOf(held) });
-  /** Once what the Secret held is lost, a replica that starts cannot but make its own; it is not ready until that is known. */
-  let lost = false;
-  const strangers = new Map<Replica, number>();
-  const lose = () => {
-    lost = true;
-    for (const each of replicas) if (!each.keeper?.trusted) strangers.set(each, Number.POSITIVE_INFINITY);
+  if (state !== undefined) server.put(SECRET, { metadata: { name: 'certificate' }, data: dataOf(state) });
+  /** After the Secret was lost, a starting replica has to create a new CA. It is not checked until that CA is trusted. */
+  let secretLost = false;
+  const uncheckedUntil = new Map<Replica, number>();
+  const loseSecret = () => {
+    secretLost = true;
+    for (const each of replicas)
+      if (!each.issuer?.trusted) uncheckedUntil.set(each, Number.POSITIVE_INFINITY);
   };
   const start = (each: Replica | undefined) => {
-    if (each === undefined || each.keeper !== undefined) return;
-    if (lost) strangers.set(each, Number.POSITIVE_INFINITY);
+    if (each === undefined || each.issuer !== undefined) return;
+    if (secretLost) uncheckedUntil.set(each, Number.POSITIVE_INFINITY);
     each.start();
   };
   const check = () => {
     for (const each of replicas) {
       const { served } = each;
-      if (each.keeper?.trusted && strangers.get(each) === Number.POSITIVE_INFINITY)
-        strangers.set(each, timeline.now + LAG_MS);
-      if (served === undefined || timeline.now < (strangers.get(each) ?? 0)) continue;
+      if (each.issuer?.trusted && uncheckedUntil.get(each) === Number.POSITIVE_INFINITY)
+        uncheckedUntil.set(each, timeline.now + LAG_MS);
+      if (served === undefined || timeline.now < (uncheckedUntil.get(each) ?? 0)) continue;
       for (const path of [CONFIGURATION, CRD])
-        for (const caBundle of server.said(path, LAG_MS)) {
+        for (const caBundle of server.bundlesSeen(path, LAG_MS)) {
           counts.checks += 1;
           if (!accepts(caBundle, served, START + timeline.now))
-            throw new Error(`${replicas.indexOf(each)} is not accepted by ${path} at ${timeline.now}`);
+            throw new Error(
+              `replica ${replicas.indexOf(each)} is not accepted by ${path} at ${timeline.now}`,
+            );
         }
     }
   };
@@ -143,18 +146,18 @@ async function told({ seed, age, steps }: Story, times: Partial<typeof TIMES> = 
         start(replicas[step.replica]);
         break;
       case 'network': {
-        // Cut off for longer than a certificate lasts after it is due, a replica cannot have a good one.
-        const cut = replicas[step.replica];
-        if (cut === undefined) break;
-        cut.network = step.is;
+        // Limited, because a replica without a network for longer than the renewal window cannot have a valid certificate.
+        const affected = replicas[step.replica];
+        if (affected === undefined) break;
+        affected.network = step.state;
         timeline.at(timeline.now + 120_000, () => {
-          cut.network = 'good';
+          affected.network = 'good';
         });
         break;
       }
       case 'clock': {
-        const wrong = replicas[step.replica];
-        if (wrong !== undefined) wrong.clockOffset = step.ms;
+        const affected = replicas[step.replica];
+        if (affected !== undefined) affected.clockOffset = step.ms;
         break;
       }
       case 'empty':
@@ -166,20 +169,20 @@ async function told({ seed, age, steps }: Story, times: Partial<typeof TIMES> = 
           server.put(step.path, step.path === CRD ? crd() : configuration()),
         );
         break;
-      case 'delete secret':
+      case 'deleteSecret':
         server.put(SECRET, undefined);
-        lose();
+        loseSecret();
         break;
-      case 'spoil secret': {
+      case 'damageSecret': {
         const secret = server.get(SECRET);
         if (secret === undefined) break;
         server.put(SECRET, { ...secret, data: { ...Object(secret.data), [step.key]: 'c3BvaWx0' } });
-        lose();
+        loseSecret();
         break;
       }
     }
   }
-  // When nothing more happens, all serve by what the Secret holds, and it is trusted; and then nothing is written.
+  // After the faults end, all replicas serve the certificate of the Secret, and it is trusted.
   for (const each of replicas) {
     each.network = 'good';
     start(each);
@@ -187,13 +190,14 @@ async function told({ seed, age, steps }: Story, times: Partial<typeof TIMES> = 
   await timeline.run(timeline.now + 400_000, check);
   const shared = () => Buffer.from(Object(server.get(SECRET)).data['tls.crt'], 'base64').toString();
   const agree = () => replicas.every(({ served }) => served?.certificate === shared());
-  // One may have been renewed just now.
-  for (let rounds = 0; rounds < 3 && !agree(); rounds += 1) await timeline.run(timeline.now + 40_000, check);
+  // The certificate may have been renewed just now.
+  for (let attempt = 0; attempt < 3 && !agree(); attempt += 1)
+    await timeline.run(timeline.now + 40_000, check);
   for (const each of replicas) {
     expect(each.served?.certificate).toBe(shared());
-    expect(each.keeper?.trusted).toBe(true);
+    expect(each.issuer?.trusted).toBe(true);
     for (const path of [CONFIGURATION, CRD])
-      for (const caBundle of server.said(path, 0))
+      for (const caBundle of server.bundlesSeen(path, 0))
         expect(each.served && accepts(caBundle, each.served, START + timeline.now)).toBe(true);
     counts.swaps += each.counts.swaps;
     counts.lost += each.counts.lost;
@@ -209,8 +213,8 @@ function authorities(server: ModelServer): number {
   return certificatesIn(Buffer.from(data['ca.crt'], 'base64').toString()).length;
 }
 
-function heldAt(time: number) {
-  const plan = planned(NOTHING, {
+function stateAt(time: number) {
+  const plan = planCertificates(EMPTY_STATE, {
     now: time,
     lifetimes: TIMES,
     commonName: 'model webhooks',
@@ -226,35 +230,35 @@ const RUNS = {
   endOnFailure: true,
 };
 
-function stories(...more: readonly (typeof spoilTrust | typeof spoilSecret)[number][]) {
+function histories(...more: readonly (typeof bundleEdits | typeof secretEdits)[number][]) {
   const steps = fc.array(fc.oneof(...common, ...more), { minLength: 1, maxLength: 30, size: 'max' });
-  return fc.record({ ...beginnings, steps });
+  return fc.record({ ...initial, steps });
 }
 
-describe('what is served is accepted at every instant', () => {
-  test('through renewals, deaths, losses, wrong clocks, and when others spoil whom to trust', async () => {
+describe('the served certificate is accepted at any time', () => {
+  test('through renewals, kills, lost messages, wrong clocks and edits of the caBundle', async () => {
     await fc.assert(
-      fc.asyncProperty(stories(...spoilTrust), (story) => told(story)),
+      fc.asyncProperty(histories(...bundleEdits), (history) => run(history)),
       RUNS,
     );
   });
 
-  test('by replicas that live when the Secret is deleted or spoilt', async () => {
+  test('from running replicas while the Secret is deleted or damaged', async () => {
     await fc.assert(
-      fc.asyncProperty(stories(...spoilSecret), (story) => told(story)),
+      fc.asyncProperty(histories(...secretEdits), (history) => run(history)),
       RUNS,
     );
   });
 
-  test('or this test would tell: a certificate of a new authority that is served at once is found', async () => {
-    const hasty = fc.asyncProperty(stories(), (story) => told(story, { settleMs: 0 }));
+  test('and the model detects a certificate of a new CA that is served too early', async () => {
+    const hasty = fc.asyncProperty(histories(), (history) => run(history, { settleMs: 0 }));
     await expect(fc.assert(hasty, RUNS)).rejects.toHaveProperty(
       'cause.message',
       expect.stringContaining('is not accepted by'),
     );
   });
 
-  test('and all of it has really happened in these stories', () => {
-    for (const [what, count] of Object.entries(counts)) expect(count, what).toBeGreaterThan(20);
+  test('and the histories covered all kinds of events', () => {
+    for (const [event, count] of Object.entries(counts)) expect(count, event).toBeGreaterThan(20);
   });
 });

@@ -1,0 +1,116 @@
+import {
+  CloudError,
+  ConnectionError,
+  InvalidRequestError,
+  NameTakenError,
+  NotFoundError,
+  TooManyRequestsError,
+  UnauthorizedError,
+  UnavailableError,
+} from '@vmwright/cloud';
+import { BackendUnavailableError } from '@vmwright/runtime';
+import { SettingsError } from '../settings/values.ts';
+
+/** Name of the private cloud in log lines and errors. */
+export const BACKEND = 'cloud';
+
+/**
+ * A failed cloud request as conditions report it. The message is the same on every retry, so that nothing is written
+ * again, and names no setting, file or address of the operator: users of the cluster read it.
+ */
+export interface ConditionError {
+  readonly reason:
+    | 'CloudUnreachable'
+    | 'CloudFailing'
+    | 'CloudBusy'
+    | 'CloudUnauthorized'
+    | 'CloudUnexpectedAnswer'
+    | 'CloudRefused';
+  readonly message: string;
+  /** Whether the cloud did not serve the request, so that the state of the machine is unknown. False: it rejected the request. */
+  readonly isOutage: boolean;
+  /** Whether retries can succeed without an administrator. */
+  readonly isTransient: boolean;
+}
+
+const TRANSIENT = { isOutage: true, isTransient: true } as const;
+const NEEDS_ADMINISTRATOR = { isOutage: true, isTransient: false } as const;
+const REJECTED = { isOutage: false, isTransient: false } as const;
+
+/** Returns what conditions report about an error of a cloud request; undefined for errors that are not the cloud's. */
+export function toCondition(error: unknown): ConditionError | undefined {
+  if (error instanceof BackendUnavailableError) return toCondition(error.cause);
+  if (error instanceof UnauthorizedError)
+    return {
+      reason: 'CloudUnauthorized',
+      message: "The cloud rejects the operator's API key. An administrator of the operator has to replace it",
+      ...NEEDS_ADMINISTRATOR,
+    };
+  // The key is read for each request: its file may be replaced or removed at any time.
+  if (error instanceof SettingsError)
+    return {
+      reason: 'CloudUnauthorized',
+      message: 'The operator cannot read its API key. An administrator of the operator has to restore it',
+      ...NEEDS_ADMINISTRATOR,
+    };
+  if (error instanceof NameTakenError) return undefined; // the other server is gone: the next try finds the name free
+  if (asksToBackOff(error))
+    return {
+      reason: 'CloudBusy',
+      message: 'The cloud asked to back off (Retry-After); retrying automatically',
+      ...TRANSIENT,
+    };
+  if (error instanceof InvalidRequestError)
+    return {
+      reason: 'CloudRefused',
+      message: `The cloud rejected the request: ${error.detail}`,
+      ...REJECTED,
+    };
+  if (error instanceof UnavailableError)
+    return {
+      reason: 'CloudFailing',
+      message: 'The cloud answers with a server error (HTTP 5xx); retrying automatically',
+      ...TRANSIENT,
+    };
+  if (error instanceof ConnectionError)
+    return {
+      reason: 'CloudUnreachable',
+      message: 'The cloud does not answer; retrying automatically',
+      ...TRANSIENT,
+    };
+  if (error instanceof CloudError)
+    return {
+      reason: 'CloudUnexpectedAnswer',
+      message: `Another program answers at the cloud's address (HTTP ${error.status}). An administrator of the operator has to check the address and proxies`,
+      ...NEEDS_ADMINISTRATOR,
+    };
+  return undefined;
+}
+
+/**
+ * Returns the error to fail a reconcile with: BackendUnavailableError during an outage of the cloud, so that the
+ * controller does not log the outage once per object.
+ */
+export function toReconcileError(error: unknown): unknown {
+  if (error instanceof BackendUnavailableError || !toCondition(error)?.isOutage) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  const unavailable = new BackendUnavailableError(BACKEND, message, { cause: error });
+  const retryAfterMs = error instanceof Error && 'retryAfterMs' in error ? error.retryAfterMs : undefined;
+  return Object.assign(unavailable, { retryAfterMs });
+}
+
+/** Resolves to undefined instead of failing if the cloud has no such server. */
+export async function ignoreNotFound<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+}
+
+/** Whether the error is a 429 or a 503 with Retry-After. Until then the client fails requests itself, with 429. */
+function asksToBackOff(error: unknown): boolean {
+  if (error instanceof TooManyRequestsError) return true;
+  return error instanceof UnavailableError && (error.retryAfterMs ?? 0) > 0;
+}

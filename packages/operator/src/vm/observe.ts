@@ -1,0 +1,118 @@
+import {
+  type CloudClient,
+  type CloudError,
+  GoneError,
+  NameTakenError,
+  ProhibitedNameError,
+  type Server,
+} from '@vmwright/cloud';
+import { ignoreNotFound } from './errors.ts';
+import { isOwnedBy, ownerIn, ownerLabels } from './identity.ts';
+import { hasVmId, type VM } from './resource.ts';
+
+/** What a reconcile has observed so far. */
+export interface Observed {
+  /** Id of this cluster in the ownership labels. */
+  readonly cluster: string;
+  /** The server of the VM, or that the cloud does not have it any more; undefined before it was requested. */
+  readonly server?: Server | Gone;
+  /** Another server with the VM's UID label. Searched for if `status.vmId` does not name a server of this VM. */
+  readonly owned?: Server | 'none';
+  /** What the cloud says about the name. */
+  readonly name?: 'accepted' | NameRejection;
+  /** Whether this reconcile has deleted the server. */
+  readonly isDeleted?: boolean;
+}
+
+/** The cloud has no such server any more. */
+export interface Gone {
+  /** Id of the server, if it is known. */
+  readonly gone: string | undefined;
+}
+
+/** Why the cloud rejects a name. */
+export interface NameRejection {
+  readonly reason: 'Prohibited' | 'Taken';
+  readonly message: string;
+}
+
+/**
+ * Sends a request about a VM's name (a check, or a create) and returns what the answer says. A name that is taken may
+ * be taken by the VM's own server: the answer to the create was lost, or its id was not stored.
+ */
+export async function observeAnswer(
+  cloud: CloudClient,
+  cluster: string,
+  vm: VM,
+  send: () => Promise<Server | void>,
+): Promise<Observed> {
+  try {
+    const server = await send();
+    return server === undefined ? { cluster, name: 'accepted' } : { cluster, server };
+  } catch (error) {
+    if (error instanceof GoneError) return { cluster, server: { gone: error.serverId } };
+    if (error instanceof ProhibitedNameError) {
+      // The server may be older than the prohibition, with an id that was not stored or was removed from the status.
+      const [server] = await serversOf(cloud, vm);
+      return server === undefined ? { cluster, name: prohibited(error) } : { cluster, server };
+    }
+    if (!(error instanceof NameTakenError)) throw error;
+    const server = error.serverId === undefined ? undefined : await ignoreNotFound(cloud.get(error.serverId));
+    if (server === undefined) throw error; // the name is free again: the next try finds it so
+    return isOwnedBy(vm, server) ? { cluster, server } : { cluster, name: taken(cluster, vm, server) };
+  }
+}
+
+/** Returns all servers with the VM's UID label, also one with an id that was never stored. The list may be old. */
+async function serversOf(cloud: CloudClient, { metadata }: VM): Promise<readonly Server[]> {
+  const { uid = '' } = metadata;
+  const servers: Server[] = [];
+  for await (const page of cloud.list({ labels: ownerLabels(uid) })) servers.push(...page);
+  return servers;
+}
+
+/**
+ * Returns the servers of a VM that is being deleted.
+ * @param all false: returns only the server that `status.vmId` names while it exists, which takes one request instead of
+ * a list. The next reconcile finds the others
+ */
+export async function remainingServers(cloud: CloudClient, vm: VM, all: boolean): Promise<readonly Server[]> {
+  const { status = {} } = vm;
+  const found = hasVmId(status) ? await ignoreNotFound(cloud.get(status.vmId)) : undefined;
+  const known = found !== undefined && isOwnedBy(vm, found) ? [found] : [];
+  if (!all && known.length > 0) return known;
+  const listed = await serversOf(cloud, vm);
+  return [...known, ...listed.filter(({ id }) => id !== status.vmId)];
+}
+
+/**
+ * Returns a server with the VM's UID label other than the one that `status.vmId` names. The list may be old, so each
+ * candidate is requested.
+ */
+export async function findOwned(cloud: CloudClient, vm: VM, vmId: string): Promise<Server | undefined> {
+  for (const { id } of await serversOf(cloud, vm)) {
+    const server = id === vmId ? undefined : await ignoreNotFound(cloud.get(id));
+    if (server !== undefined && server.state !== 'deleting' && isOwnedBy(vm, server)) return server;
+  }
+  return undefined;
+}
+
+function prohibited({ detail }: CloudError): NameRejection {
+  return { reason: 'Prohibited', message: detail };
+}
+
+/**
+ * Returns the rejection of a name that another server uses. Users know VMs, not servers, so the message names the VM of
+ * that server, unless it is in another namespace, which the user may not be allowed to see.
+ */
+export function taken(cluster: string, { metadata, spec }: VM, server: Server): NameRejection {
+  const owner = ownerIn(server, cluster);
+  const { namespace = '' } = metadata;
+  const by =
+    owner === undefined
+      ? 'a server that this operator does not manage. Choose another vmname, or ask an administrator of the cloud'
+      : owner.namespace === namespace
+        ? `the VM "${owner.name}" in this namespace. Choose another vmname, or delete that VM`
+        : 'a VM in another namespace. Choose another vmname';
+  return { reason: 'Taken', message: `The name "${spec.vmname}" is already used by ${by}` };
+}
