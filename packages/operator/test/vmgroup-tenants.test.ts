@@ -1,7 +1,15 @@
 import { mkdir, mkdtemp, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { field, freePort, type KubeObject, startToxiproxy, startVcsim, type Vcsim } from '@vmwright/testbed';
+import {
+  condition,
+  field,
+  freePort,
+  type KubeObject,
+  startToxiproxy,
+  startVcsim,
+  type Vcsim,
+} from '@vmwright/testbed';
 import { isRef, type Ref, type VcenterClient } from '@vmwright/vsphere';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { install, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
@@ -165,12 +173,20 @@ test('a 503 at run time is reported with its status, by a new group at once', as
   const text = "vCenter 'default' responds with HTTP 503 (service unavailable); retrying automatically";
   const unavailable = await env.until('outage', (group) => message(group) === text);
   expect(field(ready(unavailable), 'reason')).toBe('VcenterUnreachable');
+  expect(condition(unavailable, 'VCenterAvailable')).toBe('False');
   // A new group reports the known cause at once, before its own calls fail.
   await env.group('late', { replicas: 0 });
   expect(message(await env.until('late', (group) => message(group) !== undefined))).toBe(text);
+  await env.group('misplaced', { replicas: 0, placement: { datacenter: 'DC9' } });
+  const down = await env.until('misplaced', hasReason('VcenterUnreachable'));
+  expect(condition(down, 'VCenterAvailable')).toBe('False');
   await env.vcsim.control.clearStatus();
-  await env.running('outage', 1);
   await env.running('late', 0);
+  const up = await env.running('outage', 1);
+  expect(condition(up, 'VCenterAvailable')).toBe('True');
+  const misplaced = await env.until('misplaced', hasReason('NotFound'));
+  expect(condition(misplaced, 'VCenterAvailable')).toBe(undefined);
+  await env.kubectl('delete', 'vmgroup', 'misplaced');
 });
 
 test('an address that leads to another vCenter at run time is reported, and nothing is sent there', async () => {
