@@ -71,7 +71,7 @@ function until(
 }
 
 const running = (group: KubeObject) => isRunning(group, 2);
-const because = (reason: string) => (group: KubeObject) => field(ready(group), 'reason') === reason;
+const hasReason = (reason: string) => (group: KubeObject) => field(ready(group), 'reason') === reason;
 
 test('a group uses the vCenter of its namespace or, by name or without one, the vCenter for all; others are unavailable', async () => {
   await create('team-east', 'web');
@@ -82,7 +82,7 @@ test('a group uses the vCenter of its namespace or, by name or without one, the 
   expect(await until('default', 'web', running)).toMatchObject({ status: { vcenter: 'default' } });
   expect(await until('team-east', 'elsewhere', running)).toMatchObject({ status: { vcenter: 'default' } });
   // The same text as for an unknown vCenter, without the names of other namespaces' vCenters.
-  const foreign = await until('default', 'foreign', because('UnknownVcenter'));
+  const foreign = await until('default', 'foreign', hasReason('UnknownVcenter'));
   expect(field(foreign, 'status', 'lastMessage')).toBe(
     "no vCenter 'east' is available to the namespace 'default' (available: default); correct spec.placement.vcenter",
   );
@@ -91,7 +91,7 @@ test('a group uses the vCenter of its namespace or, by name or without one, the 
 
 test('an unknown vCenter is reported, and a changed placement is rejected', async () => {
   await create('default', 'lost', { vcenter: 'north' });
-  const lost = await until('default', 'lost', because('UnknownVcenter'));
+  const lost = await until('default', 'lost', hasReason('UnknownVcenter'));
   expect(field(lost, 'status', 'lastMessage')).toBe(
     "no vCenter 'north' is available to the namespace 'default' (available: default); correct spec.placement.vcenter",
   );
@@ -115,7 +115,7 @@ test('a datacenter can be written as a path, and a missing one is reported altho
 
   await env.vcsim.control.delay({ methods: { RetrievePropertiesEx: 1_500 } });
   await create('default', 'mistyped', { datacenter: 'DC7' });
-  const missing = await until('default', 'mistyped', because('NotFound'));
+  const missing = await until('default', 'mistyped', hasReason('NotFound'));
   expect(field(missing, 'status', 'lastMessage')).toContain("datacenter 'DC7' not found");
   await env.vcsim.control.clearDelays();
   await env.kubectl('delete', 'vmgroup', 'mistyped');
@@ -123,7 +123,7 @@ test('a datacenter can be written as a path, and a missing one is reported altho
 
 test('a rejected password is reported, a new one in its file is used, and no log, object or metric contains either', async () => {
   await create('team-west', 'web');
-  const waiting = await until('team-west', 'web', because('VcenterUnauthorized'));
+  const waiting = await until('team-west', 'web', hasReason('VcenterUnauthorized'));
   expect(field(waiting, 'status', 'lastMessage')).toBe(
     "vCenter 'west' rejects the user name or the password; correct its credentials",
   );
@@ -141,7 +141,7 @@ test('a rejected password is reported, a new one in its file is used, and no log
 
 test('a vCenter that is down is reported by its groups until it is back, and does not affect other vCenters', async () => {
   await east.part.kill();
-  await until('team-east', 'web', because('VcenterUnreachable'));
+  await until('team-east', 'web', hasReason('VcenterUnreachable'));
   await create('default', 'unaffected');
   await until('default', 'unaffected', running);
   await east.part.start(); // with its initial inventory: the operator clones the lost machines again
@@ -153,7 +153,7 @@ test('a vCenter that hangs does not delay groups on other vCenters, however many
   west.part.pause();
   const names = Array.from({ length: 12 }, (_, i) => `hanging-${i}`);
   for (const name of names) await create('team-west', name, { folder: `groups/${name}` });
-  await until('team-west', 'hanging-11', because('VcenterUnreachable'));
+  await until('team-west', 'hanging-11', hasReason('VcenterUnreachable'));
   await create('default', 'in-time');
   await until('default', 'in-time', running);
   west.part.resume();

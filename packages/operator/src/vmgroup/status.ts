@@ -120,8 +120,8 @@ export function failedStatus(group: VmGroup, error: ConditionError, now: number)
 /** Returns the status of a group that is being deleted. */
 export function deletingStatus(group: VmGroup, message: string, now: number): PlannedStatus {
   const text = isPaused(group) ? `the deletion is paused; ${message}` : message;
-  return orWaiting(text, (said) =>
-    reported(group, now, 'PENDING', { state: 'progressing', reason: 'Deleting', message: said }),
+  return orWaiting(text, (shown) =>
+    reported(group, now, 'PENDING', { state: 'progressing', reason: 'Deleting', message: shown }),
   );
 }
 
