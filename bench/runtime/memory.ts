@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ConfigMap } from '@vmwright/runtime';
 import type { Row } from '../bar.ts';
 import { connect, createAll, NAMESPACE } from './objects.ts';
 import type { Bench, Side } from './programs.ts';
-import { ConfigMap } from './sample.ts';
 
 const CACHED = Number(process.env.CACHED ?? 50_000);
 const SETTLE_MS = 10_000;
