@@ -27,12 +27,12 @@ export async function* memory({ cluster, programs }: Bench): AsyncGenerator<Row>
     name: `${what}, their default cache (MB)`,
     ours,
     theirs: await hold('theirs', 'hold'),
-    bar: { atMost: 0.5 },
+    bar: { atMost: 0.45 },
   };
   yield {
     name: `${what}, their typed cache (MB)`,
     ours,
     theirs: await hold('theirs', 'hold-typed'),
-    bar: { atMost: 1 },
+    bar: { atMost: 0.8 },
   };
 }
