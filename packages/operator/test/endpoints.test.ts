@@ -21,7 +21,7 @@ const value = (text: string, series: string) =>
     .split('\n')
     .flatMap((line) => (line.startsWith(`${series} `) ? [line.slice(series.length + 1)] : []))[0];
 
-test('objects by phase, certificate expiry and build are in the metrics', async () => {
+test('the metrics contain objects by phase, certificate expiry and build', async () => {
   const { version } = JSON.parse(
     await readFile(fileURLToPath(new URL('../package.json', import.meta.url)), 'utf8'),
   );
@@ -39,7 +39,7 @@ test('objects by phase, certificate expiry and build are in the metrics', async 
   await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'other');
   await expect.poll(phases).toEqual(['0', '1', '0', '0', '0', '0']);
   const text = await metrics();
-  // Its controller does not run.
+  // The VmGroup controller does not run.
   expect(text).not.toContain('kind="VmGroup"');
   expect(
     value(
@@ -53,9 +53,9 @@ test('objects by phase, certificate expiry and build are in the metrics', async 
   }
 });
 
-test('metrics are read over HTTPS with the shipped metrics-reader role, and not without', async () => {
+test('metrics over HTTPS need a token with the shipped metrics-reader role', async () => {
   const { cluster } = env.controlPlane;
-  for (const account of ['prometheus', 'stranger'])
+  for (const account of ['prometheus', 'unauthorized'])
     await env.kubectl('create', 'serviceaccount', account, '-n', SYSTEM);
   await env.kubectl(
     ...['create', 'clusterrolebinding', 'prometheus', '--clusterrole=vmwright-metrics-reader'],
@@ -63,9 +63,9 @@ test('metrics are read over HTTPS with the shipped metrics-reader role, and not 
   );
   const secret = await cluster.api.get(`/api/v1/namespaces/${SYSTEM}/secrets/vmwright-webhook-certificate`);
   const ca = Buffer.from(String(field(secret, 'data', 'ca.crt')), 'base64').toString();
-  const ask = async (token?: string) => {
+  const statusFor = async (token?: string) => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    // The name under which a Service leads to it.
+    // The DNS name of the metrics Service.
     const servername = `vmwright-metrics.${SYSTEM}.svc`;
     const sent = request({
       host: '127.0.0.1',
@@ -81,9 +81,9 @@ test('metrics are read over HTTPS with the shipped metrics-reader role, and not 
     response.resume();
     return response.statusCode;
   };
-  expect(await ask(await cluster.api.token(SYSTEM, 'prometheus'))).toBe(200);
-  expect(await ask(await cluster.api.token(SYSTEM, 'stranger'))).toBe(403);
-  expect(await ask()).toBe(401);
+  expect(await statusFor(await cluster.api.token(SYSTEM, 'prometheus'))).toBe(200);
+  expect(await statusFor(await cluster.api.token(SYSTEM, 'unauthorized'))).toBe(403);
+  expect(await statusFor()).toBe(401);
 });
 
 test('the shipped network policy is accepted', async () => {

@@ -12,27 +12,30 @@ import {
 
 export const SYSTEM = 'vmwright-system';
 
-/** A cluster with the operator's kinds, roles and webhooks, and the operator. */
+/** A control plane with the operator's CRDs, roles and webhooks, and a running operator. */
 export interface Installed {
   readonly controlPlane: ControlPlane;
   readonly operator: Part;
-  /** Whether this one leads, by its own metrics. */
+  /** Returns whether a replica leads, by its own metrics. */
   leads(replica: Part): Promise<boolean>;
-  /** What it measures. */
+  /** Returns the metrics of a replica. */
   metrics(replica: Part): Promise<string>;
-  /** What `vmwright orphans` prints. */
+  /** Returns the output of `vmwright orphans`. */
   orphans(): Promise<string>;
-  /** Another replica; the webhooks are served by the first. */
+  /** Starts another replica. Webhook requests go to the first one. */
   replica(): Promise<Part>;
   kubectl(...args: readonly string[]): Promise<string>;
-  /** What `kubectl` says when it refuses. */
+  /** Applies a manifest that must be rejected, and returns the error. */
   refused(manifest: string): Promise<string>;
 }
 
-/** @param outside what it works with, and how it is told; made by who disposes of it */
+/**
+ * Starts a control plane, installs the operator and starts it. The stack disposes of all of them.
+ * @param options backends, flags and variables of the operator; the caller disposes of the backends
+ */
 export async function installed(
   stack: AsyncDisposableStack,
-  outside: Pick<OperatorOptions, 'cloud' | 'vcsim' | 'args' | 'env'>,
+  options: Pick<OperatorOptions, 'cloud' | 'vcsim' | 'args' | 'env'>,
 ): Promise<Installed> {
   const replicas = new AsyncDisposableStack();
   const controlPlane = stack.use(await startControlPlane());
@@ -40,8 +43,8 @@ export async function installed(
   const webhookPort = await freePort();
   await cluster.kubectl(['create', 'namespace', SYSTEM]);
   await installOperator(cluster, SYSTEM, webhookPort);
-  const start = (more: object) => startOperator({ cluster, namespace: SYSTEM, ...outside, ...more });
-  stack.use(replicas); // goes before the cluster
+  const start = (more: object) => startOperator({ cluster, namespace: SYSTEM, ...options, ...more });
+  stack.use(replicas); // disposed of before the control plane
   const operator = replicas.use(await start({ webhookPort }));
   const metrics = async (replica: Part) => {
     const port = /"msg":"serving metrics, health[^\n]*"port":(\d+)/i.exec(
@@ -55,12 +58,12 @@ export async function installed(
     metrics,
     leads: async (replica) =>
       /^leader_election_master_status\{name="vmwright"\} 1$/m.test(await metrics(replica)),
-    orphans: () => operatorSays({ cluster, namespace: SYSTEM, ...outside }, 'orphans'),
+    orphans: () => operatorSays({ cluster, namespace: SYSTEM, ...options }, 'orphans'),
     replica: async () => replicas.use(await start({})),
     kubectl: async (...args) => (await cluster.kubectl(args)).stdout,
     refused: (manifest) =>
       cluster.apply(manifest).then(
-        () => 'it was accepted',
+        () => 'accepted',
         (error: unknown) => String(error),
       ),
   };

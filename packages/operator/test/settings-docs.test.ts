@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { OPTIONS } from '../src/settings/flags.ts';
-import { page } from './played.ts';
+import { page } from './doc-commands.ts';
 
 test('configuration.md, vm.md and vmgroup.md document every flag once, with its default', () => {
   const text = ['configuration.md', 'vm.md', 'vmgroup.md'].map(page).join('\n');

@@ -13,8 +13,8 @@ import {
   startOperator,
 } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { page } from './doc-commands.ts';
 import { SYSTEM } from './installed.ts';
-import { page } from './played.ts';
 import { install, type WithCloud } from './with-cloud.ts';
 
 const QUICK = ['--vm-refresh=1s', '--vm-sweep=1s', '--cloud-timeout=2s'];

@@ -6,7 +6,7 @@ import { GROUPS, install, TEMPLATE } from './with-vcenter.ts';
 
 const ROUNDS = budget(30, 100);
 const SEED = Number(process.env.CHAOS_SEED ?? 20261117);
-/** So often all heals, and is held to what vCenter itself has. */
+/** Number of rounds after which all faults are cleared and the state is checked. */
 const CHECK_EVERY = 10;
 const NAMES = ['one', 'two', 'three', 'four'];
 const TEMPLATES = [TEMPLATE, 'other-template'];
@@ -18,11 +18,11 @@ interface Fault {
 
 /**
  * Users create, scale, change and delete groups while operators are killed and vCenter loses sessions, connections and
- * tasks. An auditor watches vCenter itself, past the operator.
+ * tasks. An auditor watches vCenter directly.
  */
-test(`no machine is doubled, lost or left behind, whatever fails (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
+test(`no machine is duplicated, lost or left behind, whatever fails (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
-  await using it = await install({
+  await using env = await install({
     vcsim: { templates: TEMPLATES },
     args: [
       '--vmgroup-sweep=1s',
@@ -32,38 +32,38 @@ test(`no machine is doubled, lost or left behind, whatever fails (seed ${SEED}, 
       '--leader-elect-retry-period=300ms',
     ],
   });
-  const { api } = it.controlPlane.cluster;
-  const { control } = it.vcsim;
-  const second = await it.replica();
+  const { api } = env.controlPlane.cluster;
+  const { control } = env.vcsim;
+  const second = await env.replica();
   const foreign = await makeForeign();
-  const doubled = auditing();
+  const audit = auditDuplicates();
   const count: Record<string, number> = {};
 
-  const restarted = async (part: Part) => {
+  const restart = async (part: Part) => {
     await part.kill();
-    await sleep(random.below(200)); // how long it is away, not something that is waited for
+    await sleep(random.below(200)); // duration of the outage
     await part.start();
   };
   const faults: readonly [Fault, ...Fault[]] = [
-    { name: 'the first operator is killed', strike: () => restarted(it.operator) },
-    { name: 'the second operator is killed', strike: () => restarted(second) },
+    { name: 'the first operator is killed', strike: () => restart(env.operator) },
+    { name: 'the second operator is killed', strike: () => restart(second) },
     {
       name: 'both operators are killed',
-      strike: () => Promise.all([restarted(it.operator), restarted(second)]),
+      strike: () => Promise.all([restart(env.operator), restart(second)]),
     },
     {
-      name: 'an operator sleeps longer than its lease',
+      name: 'an operator is suspended for longer than its lease',
       strike: async () => {
-        it.operator.pause();
+        env.operator.pause();
         await sleep(2_500);
-        it.operator.resume();
+        env.operator.resume();
       },
     },
     { name: 'sessions are killed', strike: () => control.expireSessions() },
     { name: 'connections are reset', strike: () => control.drop() },
-    { name: 'vCenter answers 503', strike: () => control.status(503, 1 + random.below(20)) },
+    { name: 'vCenter responds with 503', strike: () => control.status(503, 1 + random.below(20)) },
     {
-      name: 'calls are refused',
+      name: 'calls are rejected',
       strike: () =>
         control.fault({ method: 'CloneVM_Task', fault: 'NoPermission', max: 1 + random.below(4) }),
     },
@@ -76,7 +76,7 @@ test(`no machine is doubled, lost or left behind, whatever fails (seed ${SEED}, 
       strike: () => control.fault({ task: 'Destroy', fault: 'ResourceInUse', max: 1 + random.below(3) }),
     },
     {
-      name: 'answers to clones come too late',
+      name: 'responses to clone requests are late',
       strike: async () => {
         await control.delay({ methods: { CloneVM_Task: 2_500 } });
         await sleep(random.below(1_000));
@@ -84,22 +84,21 @@ test(`no machine is doubled, lost or left behind, whatever fails (seed ${SEED}, 
       },
     },
     {
-      name: 'a machine is taken away',
+      name: 'a machine is deleted',
       strike: async () => {
-        const [machine] = await it.machines().catch(() => []); // vCenter may not be up to it
+        const [machine] = await env.machines().catch(() => []); // vCenter may be unavailable
         if (machine === undefined) return;
         const vm = { type: 'VirtualMachine', value: machine.id } as const;
-        const { machines, tasks } = it.vcenter;
-        // The operator may be faster.
-        const gone = () => undefined;
+        const { machines, tasks } = env.vcenter;
+        const ignore = () => undefined; // the operator may have removed it already
         await machines
           .powerOff(vm)
           .then((task) => tasks.follow(task))
-          .catch(gone);
+          .catch(ignore);
         await machines
           .destroy(vm)
           .then((task) => tasks.follow(task))
-          .catch(gone);
+          .catch(ignore);
       },
     },
   ];
@@ -108,7 +107,7 @@ test(`no machine is doubled, lost or left behind, whatever fails (seed ${SEED}, 
     const path = `${GROUPS}/${random.pick(NAMES)}`;
     const chance = random.next();
     const spec = { replicas: random.below(5), template: random.pick(TEMPLATES), cpu: 1 + random.below(2) };
-    if (chance < 0.4) await ignoring(it.group(path.slice(GROUPS.length + 1), spec), 409);
+    if (chance < 0.4) await ignoring(env.group(path.slice(GROUPS.length + 1), spec), 409);
     else if (chance < 0.85) await ignoring(api.merge(path, { spec }), 404);
     else await ignoring(api.delete(path), 404);
   };
@@ -123,41 +122,41 @@ test(`no machine is doubled, lost or left behind, whatever fails (seed ${SEED}, 
     if (round % CHECK_EVERY !== 0) continue;
 
     await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
-    const story = `after round ${round} of seed ${SEED}, last fault: ${fault}`;
-    await expect.poll(() => problems(), { message: story, timeout: 120_000, interval: 300 }).toEqual([]);
-    expect(doubled.found, story).toEqual([]);
-    expect(await secondSessions(), story).toEqual([]);
+    const message = `after round ${round} of seed ${SEED}, last fault: ${fault}`;
+    await expect.poll(() => problems(), { message, timeout: 120_000, interval: 300 }).toEqual([]);
+    expect(audit.duplicates, message).toEqual([]);
+    expect(await duplicateSessions(), message).toEqual([]);
   }
   for (const { name } of faults) expect(count[name], `rounds in which ${name}`).toBeGreaterThan(0);
-  expect(doubled.seen).toBeGreaterThan(ROUNDS / 2); // that it bites: machines were made
+  expect(audit.seen).toBeGreaterThan(ROUNDS / 2); // the auditor has observed machines
 
   for (const { metadata } of await api.list(GROUPS))
     await ignoring(api.delete(`${GROUPS}/${metadata.name}`), 404);
   await expect.poll(async () => (await api.list(GROUPS)).length, { timeout: 120_000 }).toBe(0);
   await expect
-    .poll(async () => [await it.machines(), await it.folders()], { timeout: 60_000 })
+    .poll(async () => [await env.machines(), await env.folders()], { timeout: 60_000 })
     .toEqual([[], ['default-foreign']]);
-  expect((await it.machines('default-foreign')).map(({ id }) => id)).toEqual([foreign]);
+  expect((await env.machines('default-foreign')).map(({ id }) => id)).toEqual([foreign]);
 
-  /** What is not yet as it should be, by the API server and vCenter themselves. */
+  /** Returns the differences between the groups in the API server and the machines in vCenter. */
   async function problems(): Promise<readonly string[]> {
     const groups = await api.list(GROUPS);
-    const machines = await it.machines();
+    const machines = await env.machines();
     const folders = new Set(groups.map(({ metadata }) => `default-${metadata.name}`));
-    const strays = machines.filter(({ folder }) => !folders.has(folder ?? ''));
+    const orphans = machines.filter(({ folder }) => !folders.has(folder ?? ''));
     const wrong = groups.filter((group) => !isDone(group, machines));
     return [
-      ...strays.map(({ name }) => `machine ${name} is nobody's`),
-      ...(await it.folders())
+      ...orphans.map(({ name }) => `machine ${name} belongs to no group`),
+      ...(await env.folders())
         .filter((name) => !folders.has(name) && name !== 'default-foreign')
-        .map((name) => `folder ${name} is nobody's`),
+        .map((name) => `folder ${name} belongs to no group`),
       ...wrong.map((group) => JSON.stringify(field(group, 'status'))),
     ];
   }
 
-  function isDone(group: KubeObject, machines: Awaited<ReturnType<typeof it.machines>>): boolean {
+  function isDone(group: KubeObject, machines: Awaited<ReturnType<typeof env.machines>>): boolean {
     const own = machines.filter(({ folder }) => folder === `default-${group.metadata.name}`);
-    const isRight = own.every(
+    const matchesSpec = own.every(
       ({ power, cpus }) => power === 'poweredOn' && cpus === field(group, 'spec', 'cpu'),
     );
     return (
@@ -165,16 +164,16 @@ test(`no machine is doubled, lost or left behind, whatever fails (seed ${SEED}, 
       field(group, 'status', 'phase') === 'RUNNING' &&
       field(group, 'status', 'updatedReplicas') === field(group, 'spec', 'replicas') &&
       own.length === field(group, 'spec', 'replicas') &&
-      isRight
+      matchesSpec
     );
   }
 
-  /** Two machines with one UUID at the same time, at any moment. */
-  function auditing(): { readonly found: readonly string[]; readonly seen: number } {
+  /** Records machines that exist at the same time with the same UUID. */
+  function auditDuplicates(): { readonly duplicates: readonly string[]; readonly seen: number } {
     const live = new Map<string, Ref<'VirtualMachine'>>();
-    const found: string[] = [];
+    const duplicates: string[] = [];
     const ids = new Set<string>();
-    const inventory = it.vcenter.inventory({ properties: { VirtualMachine: ['config.instanceUuid'] } });
+    const inventory = env.vcenter.inventory({ properties: { VirtualMachine: ['config.instanceUuid'] } });
     inventory.onChange(({ kind, object: { ref, properties } }) => {
       if (!isRef(ref, 'VirtualMachine')) return;
       const uuid = String(properties['config.instanceUuid']);
@@ -186,44 +185,45 @@ test(`no machine is doubled, lost or left behind, whatever fails (seed ${SEED}, 
       ids.add(ref.value);
       live.set(uuid, ref);
       if (other === undefined || other.value === ref.value) return;
-      // After a lost session what is new is told before what is gone; so the other is asked for.
-      const isThere = () => found.push(`${uuid}: ${other.value}, ${ref.value}`);
-      it.vcenter.read(other, ['name']).then(isThere, () => undefined);
+      // After a lost session the inventory reports new machines before removed ones, so the other one is read.
+      const exists = () => duplicates.push(`${uuid}: ${other.value}, ${ref.value}`);
+      env.vcenter.read(other, ['name']).then(exists, () => undefined);
     });
     return {
-      found,
+      duplicates,
       get seen() {
         return ids.size;
       },
     };
   }
 
-  /** Each process has a name of its own, and so a session. */
-  async function secondSessions(): Promise<readonly string[]> {
+  /** Returns the user agents with more than one session. Each process has its own agent and must have one session. */
+  async function duplicateSessions(): Promise<readonly string[]> {
     const agents = (await control.sessions()).map(({ agent }) => agent);
     return agents.filter((agent, index) => agents.indexOf(agent) < index);
   }
 
   async function makeForeign(): Promise<string> {
-    const { lookup, machines, tasks } = it.vcenter;
-    await it.group('foreign', { replicas: 1 });
-    await it.running('foreign', 1);
+    const { lookup, machines, tasks } = env.vcenter;
+    await env.group('foreign', { replicas: 1 });
+    await env.running('foreign', 1);
     const datacenter = await lookup.datacenter();
-    const made = await tasks.follow(
+    const cloned = await tasks.follow(
       await machines.clone({
         ...{ name: 'not-ours', template: await lookup.template(datacenter, TEMPLATE) },
         folder: await lookup.folder(datacenter, 'vm-operator/default-foreign'),
         resourcePool: await lookup.resourcePool(datacenter),
       }),
     );
-    await it.kubectl('delete', 'vmgroup', 'foreign');
-    if (!isRef(made, 'VirtualMachine')) throw new Error('no machine was made');
-    return made.value;
+    await env.kubectl('delete', 'vmgroup', 'foreign');
+    if (!isRef(cloned, 'VirtualMachine')) throw new Error('the clone task returned no machine');
+    return cloned.value;
   }
 }, 1_200_000);
 
-async function ignoring(asked: Promise<unknown>, status: number): Promise<void> {
-  await asked.catch((error: unknown) => {
+/** Ignores an API error with this status. */
+async function ignoring(request: Promise<unknown>, status: number): Promise<void> {
+  await request.catch((error: unknown) => {
     if (!(error instanceof ApiError && error.status === status)) throw error;
   });
 }

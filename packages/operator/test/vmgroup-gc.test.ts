@@ -9,10 +9,10 @@ test('garbage collection deletes a machine that was created after its group was 
   await using env = await install({ args: ARGS });
   await lateCreate(env, 'web');
   await expect.poll(() => env.machines(), { timeout: 60_000 }).toEqual([]);
-  await gauge(env, 0);
+  await orphanCount(env, 0);
 }, 180_000);
 
-test('a machine that was created late is deleted also where foreign machines keep the folder and no group is left', async () => {
+test('garbage collection deletes a late machine also in a folder that foreign machines keep, without any group', async () => {
   await using env = await install({ args: ARGS });
   const folder = 'teams/blue/default-web';
   const group = await running(env, 'web', { replicas: 1, placement: { folder: 'teams/blue' } });
@@ -24,19 +24,19 @@ test('a machine that was created late is deleted also where foreign machines kee
   await expect.poll(ids, { timeout: 60_000 }).toEqual([foreign]);
 }, 180_000);
 
-test('after a restart, machines where no group is left are kept and reported', async () => {
+test('after a restart, machines without a group are kept and reported', async () => {
   await using env = await install({ args: ARGS });
   await running(env, 'usual', { replicas: 1 });
   await running(env, 'unusual', { replicas: 1, placement: { folder: 'teams/blue' } });
   const before = await env.machines();
   expect(before).toHaveLength(2);
   await env.operator.stop();
-  for (const name of ['usual', 'unusual']) await forget(env, name);
+  for (const name of ['usual', 'unusual']) await deleteUnseen(env, name);
   await env.operator.start();
-  await gauge(env, 4); // two machines, each in a folder of its group
+  await orphanCount(env, 4); // two machines and their folders
   await lateCreate(env, 'marker');
-  await gauge(env, 5);
-  await gauge(env, 4); // the one that may be deleted was: by then all would have been
+  await orphanCount(env, 5);
+  await orphanCount(env, 4); // the late machine is deleted, so garbage collection has seen all others
   expect(await env.machines()).toEqual(before);
   const events = await env.kubectl('get', 'events', '--field-selector=reason=Orphaned', '-o', 'name');
   expect(events.trim().split('\n')).toHaveLength(4);
@@ -55,15 +55,15 @@ test('garbage collection keeps and reports the machines of a group that is missi
   await restore();
   expect(await env.kubectl('get', 'vmgroups', '-o', 'name')).toBe('vmgroup.vm.codeconnect.vmworld.com/old\n');
   await env.operator.restart();
-  await gauge(env, 3);
+  await orphanCount(env, 3);
   await lateCreate(env, 'marker');
-  await gauge(env, 4);
-  await gauge(env, 3);
+  await orphanCount(env, 4);
+  await orphanCount(env, 3);
   expect(await env.machines()).toEqual(before);
 }, 240_000);
 
-/** Waits until so many machines and folders are without a group, by the operator's own metrics. */
-async function gauge(env: WithVcenter, orphans: number): Promise<void> {
+/** Waits until the operator's metrics report this number of machines and folders without a group. */
+async function orphanCount(env: WithVcenter, orphans: number): Promise<void> {
   const read = async () => /^vmwright_vmgroup_orphans (\d+)$/m.exec(await env.metrics(env.operator))?.[1];
   await expect.poll(read, { timeout: 60_000 }).toBe(String(orphans));
 }
@@ -73,24 +73,24 @@ async function running(env: WithVcenter, name: string, spec: Spec & { readonly r
   return env.running(name, spec.replicas);
 }
 
-/** Takes a group away past the operator, as if it had never been in this cluster. */
-async function forget(env: WithVcenter, name: string): Promise<void> {
+/** Deletes a group without its finalizer, so that the operator does not witness the deletion. */
+async function deleteUnseen(env: WithVcenter, name: string): Promise<void> {
   const { api } = env.controlPlane.cluster;
   await api.merge(`${GROUPS}/${name}`, { metadata: { finalizers: [] } });
   await api.delete(`${GROUPS}/${name}`);
 }
 
-/** Makes a machine for a group that is deleted, as a request that was on its way does. */
+/** Creates a machine for a deleted group, like a clone request that was delayed in the network. */
 async function lateCreate(env: WithVcenter, name: string): Promise<void> {
   const group = await running(env, name, { replicas: 1 });
   await env.kubectl('delete', 'vmgroup', name);
   const { lookup, machines } = env.vcenter;
   const root = await lookup.folder(await lookup.datacenter(), 'vm-operator');
-  await machines.createFolder(root, `default-${name}`); // as one that people made, which stays
+  await machines.createFolder(root, `default-${name}`); // without an owner, so it stays
   await lateClone(env, group, `vm-operator/default-${name}`);
 }
 
-/** @returns its id */
+/** Clones a machine with the identity of the group's first replica. @returns its id */
 function lateClone(env: WithVcenter, { metadata, ...group }: KubeObject, folder: string): Promise<string> {
   const [replica] = [field(group, 'status', 'replicas') ?? []].flat();
   return env.clone(folder, {

@@ -1,18 +1,18 @@
 import { field, type KubeObject } from '@vmwright/testbed';
 import { isRef, type Ref } from '@vmwright/vsphere';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Person } from './person.ts';
+import { VcenterUser } from './vcenter-user.ts';
 import { install, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 
 /* What people do to the machines of a group with vCenter's own tools, beside the running operator. */
 
 let env: WithVcenter;
-let person: Person;
+let user: VcenterUser;
 let elsewhere: string;
 
 beforeAll(async () => {
   env = await install({ vcsim: { templates: [TEMPLATE] }, args: ['--vmgroup-sweep=1s'] });
-  person = new Person(env.vcsim);
+  user = new VcenterUser(env.vcsim);
   const { lookup, machines } = env.vcenter;
   const { vmFolder } = await lookup.datacenter();
   elsewhere = (await machines.createFolder(vmFolder, 'elsewhere')).value;
@@ -22,12 +22,12 @@ afterAll(() => env[Symbol.asyncDispose]());
 const lastMessage = (group: KubeObject) => field(group, 'status', 'lastMessage');
 const reason = (group: KubeObject) => field(ready(group), 'reason');
 const replicas = (group: KubeObject): readonly unknown[] => [field(group, 'status', 'replicas') ?? []].flat();
-const isLeaving = (replica: unknown) => field(replica, 'terminating') === true;
+const isTerminating = (replica: unknown) => field(replica, 'terminating') === true;
 const ref = (value: string): Ref<'VirtualMachine'> => ({ type: 'VirtualMachine', value });
 
 /**
- * vcsim's views keep showing what people moved away, and do not report a machine that became a template. vCenter's do:
- * new sessions have new views, which are right.
+ * Makes the operator create new views. Unlike vCenter's, the views of vcsim keep showing machines that were moved away, and
+ * do not report machines that became templates.
  */
 async function refreshViews(): Promise<void> {
   await env.vcsim.control.expireSessions();
@@ -50,19 +50,19 @@ describe('a machine that people moved out of the watched folder', () => {
     await env.group('moved', { replicas: 3 });
     await env.running('moved', 3);
     const [away] = await machinesOf('moved');
-    if (away === undefined) throw new Error('the machines are missing');
-    await person.move(away.id, elsewhere);
+    if (away === undefined) throw new Error('the group has no machine');
+    await user.move(away.id, elsewhere);
     await refreshViews();
     await env.until('moved', (group) => field(group, 'status', 'currentReplicas') === 2);
-    const told = await env.until('moved', (group) => reason(group) === 'Moved');
+    const reported = await env.until('moved', (group) => reason(group) === 'Moved');
     const message = `machine '${away.name}' is no longer in the group's folder; move it back, or delete it`;
-    expect(lastMessage(told)).toBe(message);
+    expect(lastMessage(reported)).toBe(message);
     await env.change('moved', { replicas: 2 });
     const scaled = await env.until(
       'moved',
-      (group) => field(group, 'status', 'currentReplicas') === 2 && replicas(group).some(isLeaving),
+      (group) => field(group, 'status', 'currentReplicas') === 2 && replicas(group).some(isTerminating),
     );
-    expect(replicas(scaled).filter(isLeaving)).toMatchObject([{ name: away.name }]);
+    expect(replicas(scaled).filter(isTerminating)).toMatchObject([{ name: away.name }]);
     const blocked = await env.until(
       'moved',
       (group) => reason(group) === 'Moved' && field(group, 'status', 'desiredReplicas') === 2,
@@ -82,15 +82,15 @@ describe('a machine that people moved out of the watched folder', () => {
     await env.running('back', 2);
     const [away] = await machinesOf('back');
     const folder = (await env.vcenter.read(ref(away?.id ?? ''), ['parent'])).parent?.value ?? '';
-    await person.move(away?.id ?? '', elsewhere);
+    await user.move(away?.id ?? '', elsewhere);
     await refreshViews();
     await env.until(
       'back',
       (group) => reason(group) === 'Moved' && field(group, 'status', 'currentReplicas') === 1,
     );
     await env.change('back', { replicas: 1 });
-    await env.until('back', (group) => replicas(group).some(isLeaving));
-    await person.move(away?.id ?? '', folder);
+    await env.until('back', (group) => replicas(group).some(isTerminating));
+    await user.move(away?.id ?? '', folder);
     await env.running('back', 1);
     expect(await machinesOf('back')).toHaveLength(1);
   });
@@ -101,8 +101,8 @@ describe('a machine that people moved out of the watched folder', () => {
     const [one, two] = replicas(group);
     const all = await machinesOf('many');
     const idOf = (replica: unknown) => all.find(({ name }) => name === field(replica, 'name'))?.id ?? '';
-    await person.move(idOf(two), elsewhere);
-    await person.move(idOf(one), elsewhere);
+    await user.move(idOf(two), elsewhere);
+    await user.move(idOf(one), elsewhere);
     await refreshViews();
     const message = `machines '${field(one, 'name')}', '${field(two, 'name')}' are no longer in the group's folder; move them back, or delete them`;
     await env.until(
@@ -132,22 +132,22 @@ test('a machine that people moved below the watched folder is reported, and runs
   const folder = (await env.vcenter.read(ref(machine?.id ?? ''), ['parent'])).parent;
   if (folder?.type !== 'Folder') throw new Error('the folder is missing');
   const inner = await env.vcenter.machines.createFolder({ type: 'Folder', value: folder.value }, 'inner');
-  await person.move(machine?.id ?? '', inner.value);
+  await user.move(machine?.id ?? '', inner.value);
   const moved = await env.until('below', (group) => reason(group) === 'Moved');
   expect(moved).toMatchObject({ status: { currentReplicas: 1, readyReplicas: 1 } });
   await env.change('below', { replicas: 0 });
-  await env.until('below', (group) => replicas(group).some(isLeaving) && reason(group) === 'Moved');
+  await env.until('below', (group) => replicas(group).some(isTerminating) && reason(group) === 'Moved');
   expect(await machinesOf('below')).toMatchObject([{ id: machine?.id, power: 'poweredOn' }]);
-  await person.move(machine?.id ?? '', folder.value);
+  await user.move(machine?.id ?? '', folder.value);
   await env.running('below', 0);
   expect(await machinesOf('below')).toEqual([]);
 });
 
-test('a renamed machine shows its present name, and stays the same machine', async () => {
+test('a renamed machine is shown with its current name, and stays the same machine', async () => {
   await env.group('named', { replicas: 2 });
   await env.running('named', 2);
   const [machine] = await machinesOf('named');
-  await person.rename('VirtualMachine', machine?.id ?? '', 'named-replica-database');
+  await user.rename('VirtualMachine', machine?.id ?? '', 'named-replica-database');
   const renamed = await env.until('named', (group) =>
     replicas(group).some((each) => field(each, 'name') === 'named-replica-database'),
   );
@@ -163,42 +163,42 @@ test('a machine that people turned into a template is reported, and not destroye
   const id = machine?.id ?? '';
   await env.kubectl('annotate', 'vmgroup', 'golden', 'vmwright.dev/paused=true');
   await powerOff(id);
-  await person.markAsTemplate(id);
+  await user.markAsTemplate(id);
   await refreshViews();
   await env.kubectl('annotate', 'vmgroup', 'golden', 'vmwright.dev/paused-');
-  const told = await env.until('golden', (group) => reason(group) === 'IsTemplate');
+  const reported = await env.until('golden', (group) => reason(group) === 'IsTemplate');
   const message = `machine '${machine?.name}' was turned into a template; convert it back to a virtual machine, or delete it`;
-  expect(lastMessage(told)).toBe(message);
+  expect(lastMessage(reported)).toBe(message);
   await env.change('golden', { replicas: 0 });
-  await env.until('golden', (group) => replicas(group).some(isLeaving) && reason(group) === 'IsTemplate');
+  await env.until('golden', (group) => replicas(group).some(isTerminating) && reason(group) === 'IsTemplate');
   expect(await machinesOf('golden')).toHaveLength(1);
   const { lookup } = env.vcenter;
   const pool = await lookup.resourcePool(await lookup.datacenter());
-  await person.markAsMachine(id, pool.value);
+  await user.markAsMachine(id, pool.value);
   await refreshViews();
   await env.running('golden', 0);
   expect(await machinesOf('golden')).toEqual([]);
 });
 
-test('a machine is replaced once at a person’s request, with the annotation vmwright.dev/replace', async () => {
+test('the annotation vmwright.dev/replace replaces a machine once', async () => {
   await env.group('swapped', { replicas: 2 });
   await env.running('swapped', 2);
   const [machine, other] = await machinesOf('swapped');
   const idsOf = async () => (await machinesOf('swapped')).map(({ id }) => id);
   await env.kubectl('annotate', 'vmgroup', 'swapped', `vmwright.dev/replace=${machine?.name}`);
-  await env.until('swapped', (group) => replicas(group).some(isLeaving));
+  await env.until('swapped', (group) => replicas(group).some(isTerminating));
   const after = await env.running('swapped', 2);
   const ids = await idsOf();
   expect(ids).not.toContain(machine?.id);
   expect(ids).toContain(other?.id);
   expect(field(after, 'status', 'replacing')).toEqual({ request: machine?.name, slots: [] });
-  // The same request is not carried out again.
+  // The same request is not executed again.
   await env.change('swapped', { cpu: 3 });
   await env.running('swapped', 2);
   expect(await idsOf()).toEqual(ids);
 });
 
-test('with OnDelete a machine that an administrator powers off can be deleted, and is made again', async () => {
+test('with OnDelete, a machine that an administrator powers off and deletes is cloned again', async () => {
   await env.group('ondelete', { replicas: 2, update: { strategy: 'OnDelete' } });
   await env.running('ondelete', 2);
   const [machine] = await machinesOf('ondelete');
@@ -209,7 +209,7 @@ test('with OnDelete a machine that an administrator powers off can be deleted, a
   await env.running('ondelete', 2);
 });
 
-test('a folder that stays because of a foreign machine is mentioned, and removed once it is empty', async () => {
+test('a folder that stays because of a foreign machine is reported in an event, and removed once it is empty', async () => {
   await env.group('shared', { replicas: 1 });
   await env.running('shared', 1);
   const { lookup, machines, tasks } = env.vcenter;
@@ -227,7 +227,7 @@ test('a folder that stays because of a foreign machine is mentioned, and removed
     env.kubectl('get', 'events.events.k8s.io', '-o', 'jsonpath={.items[?(@.reason=="FolderKept")].note}');
   await expect.poll(events).toContain("the folder 'default-shared' stays");
   expect(await env.folders()).toContain('default-shared');
-  if (!isRef(foreign, 'VirtualMachine')) throw new Error('no machine was made');
+  if (!isRef(foreign, 'VirtualMachine')) throw new Error('the clone task returned no machine');
   await tasks.follow(await machines.destroy(foreign));
   await expect.poll(() => env.folders(), { timeout: 30_000 }).not.toContain('default-shared');
 });
@@ -237,7 +237,7 @@ test('machines below a watched folder that people renamed are not moved, also af
   const group = await env.running('kept', 1);
   const { lookup } = env.vcenter;
   const folderId = String(field(group, 'status', 'folderId'));
-  await person.rename('Folder', folderId, 'after');
+  await user.rename('Folder', folderId, 'after');
   await env.operator.restart();
   await env.change('kept', { replicas: 2 });
   await env.running('kept', 2);

@@ -3,49 +3,49 @@ import type { Ref } from '@vmwright/vsphere';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { install, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 
-const WHERE = { cluster: 'DC0_C0' };
+const CLUSTER = { cluster: 'DC0_C0' };
 
-let it: WithVcenter;
+let env: WithVcenter;
 
 beforeAll(async () => {
   const inventory = { standaloneHosts: 0, clusters: 2, pools: 1, datastores: 2 };
-  it = await install({ vcsim: { inventory } });
+  env = await install({ vcsim: { inventory } });
 });
-afterAll(() => it[Symbol.asyncDispose]());
-beforeEach(() => it.vcsim.control.clearFaults());
+afterAll(() => env[Symbol.asyncDispose]());
+beforeEach(() => env.vcsim.control.clearFaults());
 
-/** Waits until the group has trouble of this kind, and gives its words. */
-async function told(name: string, reason: string): Promise<unknown> {
-  const group = await it.until(name, (found) => field(ready(found), 'reason') === reason);
+/** Waits until Ready has this reason, and returns its message. */
+async function messageFor(name: string, reason: string): Promise<unknown> {
+  const group = await env.until(name, (found) => field(ready(found), 'reason') === reason);
   return field(group, 'status', 'lastMessage');
 }
 
-/** Where vCenter has the group's machines. */
+/** Returns the pools and datastores of the group's machines in vCenter. */
 async function machinesOf(name: string) {
-  const ids = new Set((await it.machines(`default-${name}`)).map(({ id }) => id));
-  const all = await it.vcenter.list('VirtualMachine', ['resourcePool', 'datastore']);
+  const ids = new Set((await env.machines(`default-${name}`)).map(({ id }) => id));
+  const all = await env.vcenter.list('VirtualMachine', ['resourcePool', 'datastore']);
   return all.filter(({ ref }) => ids.has(ref.value));
 }
 
 async function templateNamed(name: string): Promise<Ref<'VirtualMachine'>> {
-  const { lookup } = it.vcenter;
+  const { lookup } = env.vcenter;
   return lookup.template(await lookup.datacenter(), name);
 }
 
-test('of several clusters one has to be said, and which there are is told', async () => {
-  await it.group('anywhere', { replicas: 1 });
-  expect(await told('anywhere', 'Ambiguous')).toMatch(
+test('without a cluster in the placement, several clusters are reported as ambiguous with their names', async () => {
+  await env.group('anywhere', { replicas: 1 });
+  expect(await messageFor('anywhere', 'Ambiguous')).toMatch(
     /specify one by its path \(available: .*DC0_C0.*DC0_C1/,
   );
-  await it.change('anywhere', { placement: { cluster: 'DC0_C1' } });
-  await it.running('anywhere', 1);
+  await env.change('anywhere', { placement: { cluster: 'DC0_C1' } });
+  await env.running('anywhere', 1);
 });
 
-test('machines go to the pool of the cluster, and to the datastore, that are said', async () => {
+test('machines are placed in the resource pool and on the datastore of the placement', async () => {
   const placement = { cluster: 'DC0_C1', resourcePool: 'DC0_C1_RP1', datastore: 'LocalDS_1' };
-  await it.group('placed', { replicas: 2, placement });
-  await it.running('placed', 2);
-  const { lookup } = it.vcenter;
+  await env.group('placed', { replicas: 2, placement });
+  await env.running('placed', 2);
+  const { lookup } = env.vcenter;
   const datacenter = await lookup.datacenter();
   const pool = await lookup.resourcePool(datacenter, 'DC0_C1/Resources/DC0_C1_RP1');
   const datastore = await lookup.datastore(datacenter, 'LocalDS_1');
@@ -60,48 +60,48 @@ test('machines go to the pool of the cluster, and to the datastore, that are sai
 test.each([
   ['cluster', 'DC0_C9', "resource pool 'DC0_C9' not found in datacenter 'DC0'"],
   ['datastore', 'LocalDS_9', "datastore 'LocalDS_9' not found in datacenter 'DC0'"],
-])('a %s that is not there is told, and waited for', async (what, name, message) => {
+])('a missing %s is reported until the placement is corrected', async (what, name, message) => {
   const group = `no-${what}`;
-  await it.group(group, { replicas: 1, placement: { ...WHERE, [what]: name } });
-  expect(await told(group, 'NotFound')).toBe(message);
-  await it.change(group, { placement: { ...WHERE, [what]: what === 'cluster' ? 'DC0_C0' : 'LocalDS_0' } });
-  await it.running(group, 1);
+  await env.group(group, { replicas: 1, placement: { ...CLUSTER, [what]: name } });
+  expect(await messageFor(group, 'NotFound')).toBe(message);
+  await env.change(group, { placement: { ...CLUSTER, [what]: what === 'cluster' ? 'DC0_C0' : 'LocalDS_0' } });
+  await env.running(group, 1);
 });
 
-test('linked clones build on a snapshot: without one it is told, and with one they do', async () => {
-  await it.group('linked', { replicas: 1, linked: true, placement: WHERE });
-  expect(await told('linked', 'NoSnapshot')).toBe(
+test('linked clones need a snapshot of the template, and are created once it exists', async () => {
+  await env.group('linked', { replicas: 1, linked: true, placement: CLUSTER });
+  expect(await messageFor('linked', 'NoSnapshot')).toBe(
     `template '${TEMPLATE}' has no snapshot for linked clones; take one, or set linked: false`,
   );
-  const { machines, tasks } = it.vcenter;
+  const { machines, tasks } = env.vcenter;
   await tasks.follow(await machines.snapshot(await templateNamed(TEMPLATE), 'base'));
-  await it.running('linked', 1);
+  await env.running('linked', 1);
 });
 
-test('what can be added to a running machine is added while it runs', async () => {
-  await it.group('growing', { replicas: 2, placement: WHERE });
-  await it.running('growing', 2);
-  const { machines, tasks } = it.vcenter;
-  const config = { cpuHotAddEnabled: true, memoryHotAddEnabled: true }; // a template's would do, which vcsim keeps as they are
+test('cpu and memory are hot-added, and removed with a restart', async () => {
+  await env.group('growing', { replicas: 2, placement: CLUSTER });
+  await env.running('growing', 2);
+  const { machines, tasks } = env.vcenter;
+  const config = { cpuHotAddEnabled: true, memoryHotAddEnabled: true }; // set on each machine: vcsim cannot reconfigure templates
   for (const { ref } of await machinesOf('growing'))
     await tasks.follow(await machines.reconfigure(ref, { config }));
-  const [last] = (await it.machines('default-growing')).slice(-1);
-  await it.vcsim.control.vm(last?.name ?? '', { ip: '10.0.0.7' });
-  // Who has seen this has seen what was before it.
-  await it.until('growing', (group) =>
+  const [last] = (await env.machines('default-growing')).slice(-1);
+  await env.vcsim.control.vm(last?.name ?? '', { ip: '10.0.0.7' });
+  // An operator that reports this address has also observed the earlier changes.
+  await env.until('growing', (group) =>
     JSON.stringify(field(group, 'status', 'replicas')).includes('10.0.0.7'),
   );
-  await it.vcsim.control.resetCalls();
-  await it.change('growing', { cpu: 4, memory: 2 });
-  await it.running('growing', 2);
-  for (const machine of await it.machines('default-growing'))
+  await env.vcsim.control.resetCalls();
+  await env.change('growing', { cpu: 4, memory: 2 });
+  await env.running('growing', 2);
+  for (const machine of await env.machines('default-growing'))
     expect(machine).toMatchObject({ cpus: 4, memoryMb: 2048, power: 'poweredOn' });
-  const calls = await it.vcsim.control.calls();
+  const calls = await env.vcsim.control.calls();
   expect([calls.ReconfigVM_Task, calls.PowerOffVM_Task]).toEqual([2, undefined]);
-  // What is to be taken away needs it off.
-  await it.change('growing', { cpu: 2 });
-  await it.running('growing', 2);
-  expect((await it.vcsim.control.calls()).PowerOffVM_Task).toBe(2);
+  // CPUs can be removed only while the machine is off.
+  await env.change('growing', { cpu: 2 });
+  await env.running('growing', 2);
+  expect((await env.vcsim.control.calls()).PowerOffVM_Task).toBe(2);
 });
 
 test.each([
@@ -112,38 +112,41 @@ test.each([
   ['PowerOffVM_Task', { cpu: 4 }],
   ['PowerOnVM_Task', { cpu: 4 }],
   ['Destroy_Task', { replicas: 0 }],
-])('a user who may not %s is told so, and with the privilege it goes on', async (method, change) => {
-  const name = `may-not-${method.replace('_Task', '').toLowerCase()}`;
-  const isLater = Object.keys(change).length > 0;
-  if (isLater) {
-    await it.group(name, { replicas: 1, placement: WHERE });
-    await it.running(name, 1);
-  }
-  await it.vcsim.control.fault({ method, fault: 'NoPermission' });
-  if (isLater) await it.change(name, change);
-  else await it.group(name, { replicas: 1, placement: WHERE });
-  expect(await told(name, 'NoPermission')).toMatch(/: the user lacks a privilege/);
-  await it.vcsim.control.clearFaults();
-  // What a machine was taken down for in vain is not tried soon again.
-  if (method === 'ReconfigVM_Task') await it.change(name, { cpu: 2 });
-  await it.running(name, 'replicas' in change ? 0 : 1);
-});
+])(
+  'a missing privilege for %s is reported, and the operation continues once it is granted',
+  async (method, change) => {
+    const name = `denied-${method.replace('_Task', '').toLowerCase()}`;
+    const isLater = Object.keys(change).length > 0;
+    if (isLater) {
+      await env.group(name, { replicas: 1, placement: CLUSTER });
+      await env.running(name, 1);
+    }
+    await env.vcsim.control.fault({ method, fault: 'NoPermission' });
+    if (isLater) await env.change(name, change);
+    else await env.group(name, { replicas: 1, placement: CLUSTER });
+    expect(await messageFor(name, 'NoPermission')).toMatch(/: the user lacks a privilege/);
+    await env.vcsim.control.clearFaults();
+    // A rejected size is retried after minutes, unless the spec changes.
+    if (method === 'ReconfigVM_Task') await env.change(name, { cpu: 2 });
+    await env.running(name, 'replicas' in change ? 0 : 1);
+  },
+);
 
-test('one that vCenter does not let be what is wanted runs on as it was, until something else is wanted', async () => {
-  const folder = 'default-refused';
-  const machines = async () => (await it.machines(folder)).map(({ power, cpus }) => ({ power, cpus }));
-  await it.group('refused', { replicas: 1, placement: WHERE });
-  await it.running('refused', 1);
-  await it.vcsim.control.fault({ method: 'ReconfigVM_Task', fault: 'NoPermission' });
-  await it.change('refused', { cpu: 4 });
-  await told('refused', 'NoPermission');
+test('a machine with a rejected size keeps its old size and runs, until the size in the spec changes', async () => {
+  const folder = 'default-rejected';
+  const machines = async () => (await env.machines(folder)).map(({ power, cpus }) => ({ power, cpus }));
+  await env.group('rejected', { replicas: 1, placement: CLUSTER });
+  await env.running('rejected', 1);
+  await env.vcsim.control.fault({ method: 'ReconfigVM_Task', fault: 'NoPermission' });
+  await env.change('rejected', { cpu: 4 });
+  await messageFor('rejected', 'NoPermission');
   await expect.poll(machines, { timeout: 30_000 }).toEqual([{ power: 'poweredOn', cpus: 2 }]);
-  const [machine] = await machinesOf('refused');
-  if (machine === undefined) throw new Error('the machine is missing');
-  await it.vcenter.tasks.follow(await it.vcenter.machines.powerOff(machine.ref));
+  const [machine] = await machinesOf('rejected');
+  if (machine === undefined) throw new Error('the group has no machine');
+  await env.vcenter.tasks.follow(await env.vcenter.machines.powerOff(machine.ref));
   await expect.poll(machines, { timeout: 30_000 }).toEqual([{ power: 'poweredOn', cpus: 2 }]);
-  await it.vcsim.control.clearFaults();
-  await it.change('refused', { cpu: 8 });
-  await it.running('refused', 1);
+  await env.vcsim.control.clearFaults();
+  await env.change('rejected', { cpu: 8 });
+  await env.running('rejected', 1);
   expect(await machines()).toEqual([{ power: 'poweredOn', cpus: 8 }]);
 });

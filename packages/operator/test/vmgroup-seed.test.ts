@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { field, shapeOf } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { page, play } from './played.ts';
+import { page, runCommands } from './doc-commands.ts';
 import { install, ready, type WithVcenter } from './with-vcenter.ts';
 
-/* The document that VmGroup comes from, played as a script. */
+/* The tutorial that VmGroup originates from, and the commands of docs/vmgroup.md. */
 
 const MANIFEST = `apiVersion: vm.codeconnect.vmworld.com/v1alpha1
 kind: VmGroup
@@ -21,30 +21,30 @@ spec:
   template: vm-operator-template
 `;
 
-let it: WithVcenter;
+let env: WithVcenter;
 beforeAll(async () => {
-  it = await install();
+  env = await install();
 });
-afterAll(() => it[Symbol.asyncDispose]());
+afterAll(() => env[Symbol.asyncDispose]());
 
 test('the commands of docs/vmgroup.md print the documented output', async () => {
-  expect(await play(page('vmgroup.md'), it.kubectl)).toBe(6);
-  expect(await it.machines()).toEqual([]);
-  await it.kubectl('delete', 'namespace', 'team-a');
+  expect(await runCommands(page('vmgroup.md'), env.kubectl)).toBe(6);
+  expect(await env.machines()).toEqual([]);
+  await env.kubectl('delete', 'namespace', 'team-a');
 });
 
-test('create, get, scale to 5 and to 2, delete: as the document shows it', async () => {
-  const kubectl = async (line: string) => (await it.kubectl(...line.split(' '))).trimEnd().split('\n');
-  const rows = async (...told: readonly string[]) =>
+test('the commands of the tutorial (create, get, scale to 5 and to 2, delete) print what it shows', async () => {
+  const kubectl = async (line: string) => (await env.kubectl(...line.split(' '))).trimEnd().split('\n');
+  const rows = async (...expected: readonly string[]) =>
     expect
       .poll(async () => (await kubectl('get vmgroups -n myoperator-vms')).map(shapeOf), { timeout: 60_000 })
-      .toEqual(['NAME PHASE CURRENT DESIRED CPU MEMORY TEMPLATE LAST_MESSAGE', ...told].map(shapeOf));
+      .toEqual(['NAME PHASE CURRENT DESIRED CPU MEMORY TEMPLATE LAST_MESSAGE', ...expected].map(shapeOf));
   expect((await kubectl('api-resources --api-group=vm.codeconnect.vmworld.com')).map(shapeOf)).toEqual([
     'NAME SHORTNAMES APIVERSION NAMESPACED KIND',
     'vmgroups vg vm.codeconnect.vmworld.com/v1beta1 true VmGroup',
   ]);
   await kubectl('create namespace myoperator-vms');
-  await it.controlPlane.cluster.apply(MANIFEST);
+  await env.controlPlane.cluster.apply(MANIFEST);
   const row = (count: number) =>
     `vmgroup-sample RUNNING ${count} ${count} 2 1 vm-operator-template successfully reconciled VmGroup`;
   await rows(row(3));
@@ -52,32 +52,34 @@ test('create, get, scale to 5 and to 2, delete: as the document shows it', async
     kubectl(`scale --replicas=${count} vmgroup vmgroup-sample -n myoperator-vms`);
   expect(await scale(5)).toEqual(['vmgroup.vm.codeconnect.vmworld.com/vmgroup-sample scaled']);
   await rows(row(5));
-  expect(await it.machines('myoperator-vms-vmgroup-sample')).toHaveLength(5);
+  expect(await env.machines('myoperator-vms-vmgroup-sample')).toHaveLength(5);
   await scale(2);
   await rows(row(2));
-  expect(await it.machines('myoperator-vms-vmgroup-sample')).toHaveLength(2);
+  expect(await env.machines('myoperator-vms-vmgroup-sample')).toHaveLength(2);
   await kubectl('delete vg --all -A');
-  expect(await it.machines()).toEqual([]);
-  expect(await it.folders()).toEqual([]);
-  expect(await it.vcsim.control.sessions()).toHaveLength(2); // the operator's, and ours
+  expect(await env.machines()).toEqual([]);
+  expect(await env.folders()).toEqual([]);
+  expect(await env.vcsim.control.sessions()).toHaveLength(2); // of the operator and of this test
 });
 
-describe('its common errors', () => {
-  test('lack of environment variables: they are named', async () => {
-    expect(await failing({ KUBECONFIG: it.controlPlane.cluster.kubeconfig }, '--controllers=vmgroup')).toBe(
+describe('common errors of the tutorial', () => {
+  test('a missing environment variable is named', async () => {
+    expect(
+      await startError({ KUBECONFIG: env.controlPlane.cluster.kubeconfig }, '--controllers=vmgroup'),
+    ).toBe(
       'vmwright: VC_HOST is not set; set it to the name or address of vCenter, such as vcenter.example.com, or disable VmGroups with --controllers=vm\n',
     );
   });
 
-  test('no cluster: the file that was looked for is named', async () => {
-    const said = await failing(
+  test('a missing kubeconfig is named', async () => {
+    const message = await startError(
       { KUBECONFIG: '/nowhere/config', VC_HOST: 'vc', VC_USER: 'u', VC_PASS: 'p' },
       '--controllers=vmgroup',
     );
-    expect(said).toMatch(/^vmwright: .*\/nowhere\/config/);
+    expect(message).toMatch(/^vmwright: .*\/nowhere\/config/);
   });
 
-  test('a certificate that nobody vouches for: the group says what to do, and -insecure does it', async () => {
+  test('an untrusted certificate is reported with the remedy, and -insecure accepts it', async () => {
     await using other = await install({ env: { VC_CA: '' } });
     await other.group('web', { replicas: 1 });
     const waiting = await other.until('web', (group) => field(ready(group), 'reason') === 'VcenterUntrusted');
@@ -92,14 +94,17 @@ describe('its common errors', () => {
   });
 });
 
-/** What the program says when it does not start. */
-async function failing(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<string> {
+/** Runs the operator, which must fail to start, and returns its error output. */
+async function startError(
+  variables: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+): Promise<string> {
   const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
   const { PATH = '' } = process.env;
   try {
-    await promisify(execFile)(process.execPath, [main, 'run', ...args], { env: { PATH, ...env } });
+    await promisify(execFile)(process.execPath, [main, 'run', ...args], { env: { PATH, ...variables } });
   } catch (error) {
     return String(field(error, 'stderr')).replace(/^\(node:.*\n.*\n/, '');
   }
-  throw new Error('it has started');
+  throw new Error('the operator has started');
 }

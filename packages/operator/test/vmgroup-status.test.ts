@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { kstatusLife, kstatusOf, recordLife } from './kstatus.ts';
 import { GROUPS, install, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 
-/* What a group reports: conditions, events, log lines, and that its status is true. */
+/* Conditions, events and log lines of a group. */
 
 let env: WithVcenter;
 
@@ -27,7 +27,7 @@ async function destroy(id: string): Promise<void> {
   await tasks.follow(await machines.destroy(ref(id)));
 }
 
-/** Warning events about a group: `reason: note`. */
+/** Returns the Warning events about a group as `reason: note`. */
 async function warnings(name: string): Promise<readonly string[]> {
   const list: unknown = JSON.parse(
     await env.kubectl(
@@ -45,20 +45,20 @@ async function warnings(name: string): Promise<readonly string[]> {
     .map((event) => `${field(event, 'reason')}: ${field(event, 'note')}`);
 }
 
-/** How often groups were reconciled. */
+/** Returns how often groups were reconciled. */
 async function reconciles(): Promise<number> {
   const counts = /^controller_runtime_reconcile_total\{.*"vmgroup".*\} (\d+)$/gm;
   const metrics = await env.metrics(env.operator);
   return [...metrics.matchAll(counts)].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-/** The warning that belongs to what a status says. */
+/** Returns a matcher for the Warning event with the reason and message of Ready. */
 function warningOf(group: KubeObject): unknown {
   const text = `${reason(group)}: ${lastMessage(group)}; next retry at `;
   return expect.stringMatching(new RegExp(`^${RegExp.escape(text)}[0-9TZ:-]+$`));
 }
 
-/** Lines of the operator's log about a group. */
+/** Returns the lines of the operator's log about a group. */
 async function logged(name: string): Promise<readonly unknown[]> {
   const lines = (await readFile(env.operator.log, 'utf8')).split('\n');
   return lines
@@ -102,9 +102,9 @@ test('a status that others empty or edit is restored at once', async () => {
   const restored = await env.until('edited', (group) => lastMessage(group) !== 'wrong');
   expect(field(restored, 'status', 'readyReplicas')).toBe(1);
   expect(restored.metadata.uid).toBe(before.metadata.uid);
-  // Emptied while it is deleted, its machines still go.
+  // The machines are removed although the status is emptied during the deletion.
   await api.merge(`${GROUPS}/edited`, {
-    metadata: { finalizers: ['vmwright.dev/vmgroup', 'example.com/held'] },
+    metadata: { finalizers: ['vmwright.dev/vmgroup', 'example.com/block'] },
   });
   await env.kubectl('delete', 'vmgroup', 'edited', '--wait=false');
   await api.merge(`${GROUPS}/edited/status`, { status: null });
@@ -138,7 +138,7 @@ describe('a paused group', () => {
     expect(condition(resumed, 'Paused')).toBe(undefined);
   });
 
-  test('says that its deletion is paused', async () => {
+  test('reports that its deletion is paused', async () => {
     await env.kubectl('annotate', 'vmgroup', 'paused', 'vmwright.dev/paused=true');
     await env.kubectl('delete', 'vmgroup', 'paused', '--wait=false');
     const held = await env.until('paused', (group) => reason(group) === 'Deleting');
@@ -151,7 +151,7 @@ describe('a paused group', () => {
 });
 
 describe('a failure', () => {
-  test('of a clone leads to one event with the time of the retry, and a log line with the task for each try', async () => {
+  test('of a clone leads to one event with the time of the retry, and to a log line with the task for each attempt', async () => {
     await env.vcsim.control.fault({ task: 'CloneVm', fault: 'NoDiskSpace' });
     await env.group('full', { replicas: 1 });
     const failed = await env.until('full', (group) => reason(group) === 'VcenterRefused');
@@ -183,12 +183,12 @@ describe('a failure', () => {
     'that a user has to fix (%s) is a condition, one event and no failed reconcile',
     async (name, spec, expected) => {
       await env.group(name, { replicas: 1, ...spec });
-      const told = await env.until(name, (group) => reason(group) === expected);
-      expect(condition(told, 'Stalled')).toBe('True');
-      // It is retried, and nothing is added.
+      const failed = await env.until(name, (group) => reason(group) === expected);
+      expect(condition(failed, 'Stalled')).toBe('True');
+      // Retries add no events.
       const before = await reconciles();
       await expect.poll(reconciles, { timeout: 30_000 }).toBeGreaterThan(before + 2);
-      expect(await warnings(name)).toEqual([warningOf(told)]);
+      expect(await warnings(name)).toEqual([warningOf(failed)]);
       const lines = await messages(name);
       expect(lines.filter((line) => line === 'Reconcile failed')).toEqual([]);
       expect(lines.filter((line) => line === 'Reconciling VmGroup failed').length).toBeLessThan(2);

@@ -1,7 +1,15 @@
 import { mkdir, mkdtemp, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { field, freePort, type KubeObject, startToxiproxy, startVcsim, type Vcsim } from '@vmwright/testbed';
+import {
+  condition,
+  field,
+  freePort,
+  type KubeObject,
+  startToxiproxy,
+  startVcsim,
+  type Vcsim,
+} from '@vmwright/testbed';
 import { isRef, type Ref, type VcenterClient } from '@vmwright/vsphere';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { install, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
@@ -19,7 +27,7 @@ beforeAll(async () => {
   other = stack.use(await startVcsim({ inventory, templates: [TEMPLATE] }));
   proxy = await toxiproxy.proxy({ name: 'vcenter', upstream: `127.0.0.1:${await freePort()}` });
   credentials = await mkdtemp(join(tmpdir(), 'credentials-'));
-  await login('vmwright');
+  await setPassword('vmwright');
   env = stack.use(
     await install({
       env: { VC_HOST: proxy.address, VC_CREDENTIALS: credentials },
@@ -34,8 +42,8 @@ beforeEach(async () => {
   await Promise.all([control.clearFaults(), control.clearDelays(), control.clearStatus()]);
 });
 
-/** Replaces the operator's password at run time, as kubelet does. */
-async function login(password: string): Promise<void> {
+/** Replaces the operator's password at run time, like the kubelet does for a mounted Secret. */
+async function setPassword(password: string): Promise<void> {
   await mkdir(credentials, { recursive: true });
   for (const [key, value] of Object.entries({ VC_USER: 'administrator@vsphere.local', VC_PASS: password })) {
     await writeFile(join(credentials, `.${key}`), value);
@@ -43,7 +51,7 @@ async function login(password: string): Promise<void> {
   }
 }
 
-const because = (reason: string) => (group: KubeObject) => field(ready(group), 'reason') === reason;
+const hasReason = (reason: string) => (group: KubeObject) => field(ready(group), 'reason') === reason;
 const message = (group: KubeObject) => field(group, 'status', 'lastMessage');
 
 async function called(method: string, times = 1): Promise<void> {
@@ -67,8 +75,8 @@ test.each([
   ['/', 'folder must be a path such as a/b, without empty segments'],
   ['a//b', 'folder must be a path such as a/b, without empty segments'],
   ['a/../b', "folder must not contain the segments '.' and '..'"],
-])('the folder %s is rejected by the API server with a sentence', async (folder, sentence) => {
-  await expect(env.group('rejected', { placement: { folder } })).rejects.toThrow(sentence);
+])('the folder %s is rejected by the API server with a message', async (folder, text) => {
+  await expect(env.group('rejected', { placement: { folder } })).rejects.toThrow(text);
 });
 
 test('a machine that is not a template is not cloned, and no message names it', async () => {
@@ -76,14 +84,14 @@ test('a machine that is not a template is not cloned, and no message names it', 
   const template = all.find(({ properties }) => !properties['config.template'])?.properties.name;
   if (template === undefined) throw new Error('vCenter has no machine that is not a template');
   await env.group('not-a-template', { replicas: 1, template });
-  const told = await env.until('not-a-template', because('NotFound'));
-  expect(message(told)).toBe(
+  const missing = await env.until('not-a-template', hasReason('NotFound'));
+  expect(message(missing)).toBe(
     `template '${template}' not found in datacenter 'DC0'; machines that are not templates are ignored`,
   );
   await env.kubectl('delete', 'vmgroup', 'not-a-template');
 });
 
-test('a foreign machine that comes into a folder between the look and the removal keeps its files', async () => {
+test('a foreign machine that is put into a folder between the check and the removal keeps its files', async () => {
   await env.group('dropped', { replicas: 1 });
   await env.running('dropped', 1);
   const { lookup, machines, tasks } = env.vcenter;
@@ -99,11 +107,11 @@ test('a foreign machine that comes into a folder between the look and the remova
   expect(isRef(await tasks.follow(task), 'VirtualMachine')).toBe(true);
   await env.vcsim.control.clearDelays();
   await env.gone('dropped');
-  // One machine was destroyed, the group's: the folder was not destroyed with what was in it.
+  // Only the group's machine was destroyed: the folder was unregistered, not destroyed with its content.
   expect(await env.vcsim.control.calls()).toMatchObject({ Destroy_Task: 1, UnregisterAndDestroy_Task: 1 });
 });
 
-test('an empty folder that people have made stays when the group is deleted', async () => {
+test('an empty folder that people created stays when the group is deleted', async () => {
   const { lookup, machines } = env.vcenter;
   const root = await lookup.folder(await lookup.datacenter(), 'vm-operator');
   await machines.createFolder(root, 'default-theirs');
@@ -124,7 +132,7 @@ test('a folder that is slow to open does not delay a group elsewhere', async () 
   await env.kubectl('delete', 'vmgroup', 'slow', 'quick');
 });
 
-test("a power-on does not wait behind another group's clone, and a clone that does says so", async () => {
+test("a power-on does not wait behind another group's clone, and a waiting clone is reported", async () => {
   await env.group('small', { replicas: 1 });
   await env.running('small', 1);
   await env.vcsim.control.delay({ tasks: { CloneVm: HOUR } });
@@ -145,51 +153,63 @@ test("a power-on does not wait behind another group's clone, and a clone that do
   await env.kubectl('delete', 'vmgroup', 'small', 'cloning', 'waiting');
 });
 
-test('a password that becomes wrong at run time is reported as such', async () => {
-  await env.group('told', { replicas: 1 });
-  await env.running('told', 1);
-  await login('wrong');
+test('a password that becomes wrong at run time is reported as VcenterUnauthorized', async () => {
+  await env.group('outage', { replicas: 1 });
+  await env.running('outage', 1);
+  await setPassword('wrong');
   await env.vcsim.control.expireSessions();
-  const unauthorized = await env.until('told', because('VcenterUnauthorized'));
+  const unauthorized = await env.until('outage', hasReason('VcenterUnauthorized'));
   expect(message(unauthorized)).toBe(
     "vCenter 'default' rejects the user name or the password; correct its credentials",
   );
-  await login('vmwright');
-  await env.running('told', 1);
+  await setPassword('vmwright');
+  await env.running('outage', 1);
 });
 
-test('a 503 at run time is reported as such, to a new group at once', async () => {
+test('a 503 at run time is reported with its status, by a new group at once', async () => {
   await env.vcsim.control.status(503, 1_000_000);
   await env.vcsim.control.drop();
-  // A call that was under way when the connections were dropped has another cause.
-  const sentence = "vCenter 'default' responds with HTTP 503 (service unavailable); retrying automatically";
-  const unavailable = await env.until('told', (group) => message(group) === sentence);
+  // A call in flight when the connections are dropped fails for another reason first.
+  const text = "vCenter 'default' responds with HTTP 503 (service unavailable); retrying automatically";
+  const unavailable = await env.until('outage', (group) => message(group) === text);
   expect(field(ready(unavailable), 'reason')).toBe('VcenterUnreachable');
-  // While the cause is known, a new group is told at once, and not only when its own calls have failed.
+  expect(condition(unavailable, 'VCenterAvailable')).toBe('False');
+  // A new group reports the known cause at once, before its own calls fail.
   await env.group('late', { replicas: 0 });
-  expect(message(await env.until('late', (group) => message(group) !== undefined))).toBe(sentence);
+  expect(message(await env.until('late', (group) => message(group) !== undefined))).toBe(text);
+  await env.group('misplaced', { replicas: 0, placement: { datacenter: 'DC9' } });
+  const down = await env.until('misplaced', hasReason('VcenterUnreachable'));
+  expect(condition(down, 'VCenterAvailable')).toBe('False');
   await env.vcsim.control.clearStatus();
-  await env.running('told', 1);
   await env.running('late', 0);
+  const up = await env.running('outage', 1);
+  expect(condition(up, 'VCenterAvailable')).toBe('True');
+  const misplaced = await env.until('misplaced', hasReason('NotFound'));
+  expect(condition(misplaced, 'VCenterAvailable')).toBe(undefined);
+  await env.kubectl('delete', 'vmgroup', 'misplaced');
 });
 
 test('an address that leads to another vCenter at run time is reported, and nothing is sent there', async () => {
   await other.control.resetCalls();
   await proxy.redirect(other.host);
-  const changed = await env.until('told', because('VcenterChanged'));
+  const changed = await env.until('outage', hasReason('VcenterChanged'));
   expect(message(changed)).toMatch(/leads to another vCenter .* than before .* nothing is changed there/);
   const calls = await other.control.calls();
   for (const method of ['Login', 'CreateFolder', 'CloneVM_Task']) expect(calls).not.toHaveProperty(method);
   await proxy.redirect(env.vcsim.host);
-  await env.running('told', 1);
-  await env.kubectl('delete', 'vmgroup', 'told', 'late');
+  await env.running('outage', 1);
+  await env.kubectl('delete', 'vmgroup', 'outage', 'late');
 });
 
 test('twelve folders are watched by one collector, with a view and a filter each', async () => {
   const watched = async () => {
     const calls = await env.vcsim.control.calls();
-    const left = (made: string, gone: string) => (calls[made] ?? 0) - (calls[gone] ?? 0);
-    return [left('CreateContainerView', 'DestroyView'), left('CreateFilter', 'DestroyPropertyFilter')];
+    const difference = (created: string, destroyed: string) =>
+      (calls[created] ?? 0) - (calls[destroyed] ?? 0);
+    return [
+      difference('CreateContainerView', 'DestroyView'),
+      difference('CreateFilter', 'DestroyPropertyFilter'),
+    ];
   };
   await env.group('first', { replicas: 0 });
   await env.running('first', 0);
@@ -197,7 +217,7 @@ test('twelve folders are watched by one collector, with a view and a filter each
   const names = Array.from({ length: 12 }, (_, i) => `own-${i}`);
   for (const name of names) await env.group(name, { replicas: 0, placement: { folder: `own/${name}` } });
   for (const name of names) await env.running(name, 0);
-  await expect.poll(watched).toEqual([12, 12]); // garbage collection makes a view now and then, for a moment
+  await expect.poll(watched).toEqual([12, 12]); // polled: garbage collection creates temporary views
   expect(await env.vcsim.control.calls()).not.toHaveProperty('CreatePropertyCollector');
   await env.kubectl('delete', 'vmgroup', 'first', ...names);
 });

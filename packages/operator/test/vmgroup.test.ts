@@ -1,17 +1,17 @@
 import { condition, field, type KubeObject } from '@vmwright/testbed';
 import { isRef, type Ref } from '@vmwright/vsphere';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Person } from './person.ts';
+import { VcenterUser } from './vcenter-user.ts';
 import { GROUPS, install, isRunning, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 
-let it: WithVcenter;
+let env: WithVcenter;
 
 beforeAll(async () => {
-  it = await install({ vcsim: { templates: [TEMPLATE, 'other-template'] } });
+  env = await install({ vcsim: { templates: [TEMPLATE, 'other-template'] } });
 });
-afterAll(() => it[Symbol.asyncDispose]());
+afterAll(() => env[Symbol.asyncDispose]());
 beforeEach(async () => {
-  await Promise.all([it.vcsim.control.clearFaults(), it.vcsim.control.clearDelays()]);
+  await Promise.all([env.vcsim.control.clearFaults(), env.vcsim.control.clearDelays()]);
 });
 
 const lastMessage = (group: KubeObject) => field(group, 'status', 'lastMessage');
@@ -21,10 +21,10 @@ const isObserved = (group: KubeObject) =>
   field(ready(group), 'observedGeneration') === field(group, 'metadata', 'generation');
 const names = (group: KubeObject) => replicas(group).map((replica) => field(replica, 'name'));
 
-test('a group becomes machines in a folder of its own, with cpu, memory and fixed identities', async () => {
-  await it.group('web', { replicas: 3 });
-  const group = await it.running('web', 3);
-  const machines = await it.machines('default-web');
+test('a group creates machines in its own folder, with cpu, memory and stable identities', async () => {
+  await env.group('web', { replicas: 3 });
+  const group = await env.running('web', 3);
+  const machines = await env.machines('default-web');
   expect(machines).toHaveLength(3);
   for (const { name, power, cpus, memoryMb, instanceUuid } of machines) {
     expect(name).toMatch(/^web-replica-[a-z]{8}$/);
@@ -40,152 +40,155 @@ test('a group becomes machines in a folder of its own, with cpu, memory and fixe
   expect(replicas(group)[0]).toMatchObject({ host: expect.stringMatching(/^DC0_C0_H\d$/) });
 });
 
-test('it is scaled out, in, and to nothing; scale tells the true count', async () => {
-  await it.group('scaled', { replicas: 1 });
-  const [first] = names(await it.running('scaled', 1));
-  await it.kubectl('scale', 'vmgroup', 'scaled', '--replicas=4');
-  const four = names(await it.running('scaled', 4));
+test('a group scales out, in and to 0, and the scale subresource reports the machines that exist', async () => {
+  await env.group('scaled', { replicas: 1 });
+  const [first] = names(await env.running('scaled', 1));
+  await env.kubectl('scale', 'vmgroup', 'scaled', '--replicas=4');
+  const four = names(await env.running('scaled', 4));
   expect(four).toContain(first);
-  const scale = JSON.parse(await it.kubectl('get', '--raw', `${GROUPS}/scaled/scale`));
+  const scale = JSON.parse(await env.kubectl('get', '--raw', `${GROUPS}/scaled/scale`));
   expect(scale).toMatchObject({
     spec: { replicas: 4 },
     status: { replicas: 4, selector: 'vmwright.dev/vmgroup=scaled' },
   });
-  await it.kubectl('scale', 'vmgroup', 'scaled', '--replicas=2');
-  const two = names(await it.running('scaled', 2));
+  await env.kubectl('scale', 'vmgroup', 'scaled', '--replicas=2');
+  const two = names(await env.running('scaled', 2));
   expect(four).toEqual(expect.arrayContaining(two));
-  expect(two).toContain(first); // the newest went
-  expect(await it.machines('default-scaled')).toHaveLength(2);
-  await it.kubectl('scale', 'vmgroup', 'scaled', '--replicas=0');
-  await it.running('scaled', 0);
-  expect(await it.machines('default-scaled')).toEqual([]);
+  expect(two).toContain(first); // the newest machines were removed
+  expect(await env.machines('default-scaled')).toHaveLength(2);
+  await env.kubectl('scale', 'vmgroup', 'scaled', '--replicas=0');
+  await env.running('scaled', 0);
+  expect(await env.machines('default-scaled')).toEqual([]);
 });
 
-test('an autoscaler finds out how many there are, and sets how many there shall be', async () => {
-  await it.group('autoscaled', { replicas: 1 });
-  await it.running('autoscaled', 1);
-  const { cluster } = it.controlPlane;
+test('a HorizontalPodAutoscaler reads and sets the number of machines', async () => {
+  await env.group('autoscaled', { replicas: 1 });
+  await env.running('autoscaled', 1);
+  const { cluster } = env.controlPlane;
   const scalers = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers';
-  await it.kubectl('autoscale', 'vmgroup', 'autoscaled', '--min=2', '--max=4', '--cpu=80%');
+  await env.kubectl('autoscale', 'vmgroup', 'autoscaled', '--min=2', '--max=4', '--cpu=80%');
   const scaler = await cluster.waitFor(
     `${scalers}/autoscaled`,
     (found) => field(found, 'status', 'desiredReplicas') === 2,
   );
   expect(condition(scaler, 'AbleToScale')).toBe('True');
-  await it.running('autoscaled', 2);
+  await env.running('autoscaled', 2);
   await cluster.waitFor(`${scalers}/autoscaled`, (found) => field(found, 'status', 'currentReplicas') === 2);
   await cluster.api.delete(`${scalers}/autoscaled`);
 });
 
-test('deleted: machines, then the folder, then the object', async () => {
-  await it.group('leaving', { replicas: 2 });
-  await it.running('leaving', 2);
-  await it.kubectl('delete', 'vmgroup', 'leaving');
-  expect(await it.machines('default-leaving')).toEqual([]);
-  expect(await it.folders()).not.toContain('default-leaving');
+test('deleting a group removes its machines and its folder', async () => {
+  await env.group('deleted', { replicas: 2 });
+  await env.running('deleted', 2);
+  await env.kubectl('delete', 'vmgroup', 'deleted');
+  expect(await env.machines('default-deleted')).toEqual([]);
+  expect(await env.folders()).not.toContain('default-deleted');
 });
 
 describe('drift', () => {
-  test('what is switched off is switched on, what is deleted is made again under its name', async () => {
-    await it.group('drift', { replicas: 2 });
-    await it.running('drift', 2);
-    const [one, two] = await it.machines('default-drift');
-    if (one === undefined || two === undefined) throw new Error('the machines are missing');
-    const { machines, tasks } = it.vcenter;
+  test('a machine that is powered off is powered on, and a deleted one is cloned again under its name', async () => {
+    await env.group('drift', { replicas: 2 });
+    await env.running('drift', 2);
+    const [one, two] = await env.machines('default-drift');
+    if (one === undefined || two === undefined) throw new Error('the group has fewer than two machines');
+    const { machines, tasks } = env.vcenter;
     await tasks.follow(await machines.powerOff(ref(one.id)));
-    await it.until('drift', (group) => field(group, 'status', 'readyReplicas') === 1);
-    await it.running('drift', 2);
+    await env.until('drift', (group) => field(group, 'status', 'readyReplicas') === 1);
+    await env.running('drift', 2);
     await tasks.follow(await machines.powerOff(ref(two.id)));
     await tasks.follow(await machines.destroy(ref(two.id)));
     await expect
-      .poll(async () => (await it.machines('default-drift')).map(({ name, power }) => [name, power]).sort(), {
-        timeout: 30_000,
-      })
+      .poll(
+        async () => (await env.machines('default-drift')).map(({ name, power }) => [name, power]).sort(),
+        {
+          timeout: 30_000,
+        },
+      )
       .toEqual([one, two].map(({ name }) => [name, 'poweredOn']).sort());
-    await it.running('drift', 2);
+    await env.running('drift', 2);
   });
 });
 
 describe('updates', () => {
-  test('cpu and memory reach the machines that there are, which stay the same', async () => {
-    await it.group('sized', { replicas: 2 });
-    await it.running('sized', 2);
-    const before = await it.machines('default-sized');
-    await it.change('sized', { cpu: 4, memory: 2 });
-    await it.running('sized', 2);
-    const after = await it.machines('default-sized');
+  test('a change of cpu and memory resizes the existing machines', async () => {
+    await env.group('sized', { replicas: 2 });
+    await env.running('sized', 2);
+    const before = await env.machines('default-sized');
+    await env.change('sized', { cpu: 4, memory: 2 });
+    await env.running('sized', 2);
+    const after = await env.machines('default-sized');
     expect(after.map(({ id }) => id).sort()).toEqual(before.map(({ id }) => id).sort());
     for (const machine of after)
       expect(machine).toMatchObject({ cpus: 4, memoryMb: 2048, power: 'poweredOn' });
   });
 
-  test('another template replaces them, and never more are away than may be', async () => {
-    await it.group('rolled', { replicas: 3 });
-    await it.running('rolled', 3);
-    const before = await it.machines('default-rolled');
-    await it.change('rolled', { template: 'other-template' });
+  test('a changed template replaces the machines within maxUnavailable', async () => {
+    await env.group('rolled', { replicas: 3 });
+    await env.running('rolled', 3);
+    const before = await env.machines('default-rolled');
+    await env.change('rolled', { template: 'other-template' });
     const seen: unknown[] = [];
-    await it.until('rolled', (group) => {
+    await env.until('rolled', (group) => {
       seen.push(field(group, 'status', 'readyReplicas'));
       return isRunning(group, 3);
     });
     expect(Math.min(...seen.map(Number))).toBe(2);
-    const after = await it.machines('default-rolled');
+    const after = await env.machines('default-rolled');
     expect(after).toHaveLength(3);
     const ids = new Set(before.map(({ id }) => id));
     expect(after.filter(({ id }) => ids.has(id))).toEqual([]);
   });
 });
 
-test('a template that is not there, and another name of the same one, cost no machine', async () => {
-  await it.group('renamed', { replicas: 2 });
-  await it.running('renamed', 2);
-  const before = await it.machines('default-renamed');
-  await it.change('renamed', { template: 'vm-oprator-template' });
-  const missing = await it.until('renamed', (group) => reason(group) === 'NotFound');
+test('a missing template, or another path of the same template, replaces no machine', async () => {
+  await env.group('renamed', { replicas: 2 });
+  await env.running('renamed', 2);
+  const before = await env.machines('default-renamed');
+  await env.change('renamed', { template: 'vm-oprator-template' });
+  const missing = await env.until('renamed', (group) => reason(group) === 'NotFound');
   expect(lastMessage(missing)).toBe(
     "template 'vm-oprator-template' not found in datacenter 'DC0'; machines that are not templates are ignored",
   );
-  await it.change('renamed', { template: `/DC0/vm/${TEMPLATE}` });
-  await it.running('renamed', 2);
-  expect(await it.machines('default-renamed')).toEqual(before);
-  // Where none is replaced, it is still told which are as wanted.
-  await it.change('renamed', { update: { strategy: 'OnDelete' } });
-  const leftAlone = await it.until('renamed', isObserved);
-  expect(leftAlone).toMatchObject({ status: { phase: 'RUNNING', updatedReplicas: 2 } });
-  await it.kubectl('delete', 'vmgroup', 'renamed');
+  await env.change('renamed', { template: `/DC0/vm/${TEMPLATE}` });
+  await env.running('renamed', 2);
+  expect(await env.machines('default-renamed')).toEqual(before);
+  // With OnDelete no machine is replaced, and updatedReplicas is still reported.
+  await env.change('renamed', { update: { strategy: 'OnDelete' } });
+  const unchanged = await env.until('renamed', isObserved);
+  expect(unchanged).toMatchObject({ status: { phase: 'RUNNING', updatedReplicas: 2 } });
+  await env.kubectl('delete', 'vmgroup', 'renamed');
 });
 
-describe('what is not ours', () => {
-  test('a machine in the folder is neither counted nor deleted, and keeps the folder', async () => {
-    await it.group('shared', { replicas: 1 });
-    await it.running('shared', 1);
+describe('foreign machines and folders', () => {
+  test('a foreign machine in the folder is neither counted nor deleted, and the folder stays', async () => {
+    await env.group('shared', { replicas: 1 });
+    await env.running('shared', 1);
     const foreign = await makeForeign('default-shared');
-    await it.change('shared', { replicas: 0 });
-    await it.running('shared', 0);
-    await it.kubectl('delete', 'vmgroup', 'shared');
-    expect((await it.machines('default-shared')).map(({ id }) => id)).toEqual([foreign]);
-    // The next of that name has the folder again.
-    await it.group('shared', { replicas: 1 });
-    await it.running('shared', 1);
-    expect(await it.machines('default-shared')).toHaveLength(2);
+    await env.change('shared', { replicas: 0 });
+    await env.running('shared', 0);
+    await env.kubectl('delete', 'vmgroup', 'shared');
+    expect((await env.machines('default-shared')).map(({ id }) => id)).toEqual([foreign]);
+    // A new group of the same name uses the folder again.
+    await env.group('shared', { replicas: 1 });
+    await env.running('shared', 1);
+    expect(await env.machines('default-shared')).toHaveLength(2);
   });
 
-  test('two groups whose names run together do not share a folder: the second is told', async () => {
-    const { cluster } = it.controlPlane;
-    for (const namespace of ['a-b', 'a']) await it.kubectl('create', 'namespace', namespace);
+  test('two groups with the same folder name do not share the folder, and the second reports FolderTaken', async () => {
+    const { cluster } = env.controlPlane;
+    for (const namespace of ['a-b', 'a']) await env.kubectl('create', 'namespace', namespace);
     await create('a-b', 'c');
-    await it.kubectl('wait', '-n', 'a-b', 'vmgroup/c', '--for=condition=Ready', '--timeout=60s');
+    await env.kubectl('wait', '-n', 'a-b', 'vmgroup/c', '--for=condition=Ready', '--timeout=60s');
     await create('a', 'b-c');
     const path = '/apis/vm.codeconnect.vmworld.com/v1beta1/namespaces/a/vmgroups/b-c';
     const second = await cluster.waitFor(path, (group) => reason(group) === 'FolderTaken');
     expect(lastMessage(second)).toBe(
       "the folder 'a-b-c' belongs to the VmGroup 'c' in the namespace 'a-b'; give this group another name, or another folder in spec.placement.folder",
     );
-    expect(await it.machines('a-b-c')).toHaveLength(1);
-    await it.kubectl('delete', 'vmgroup', '-n', 'a-b', 'c');
-    await it.kubectl('wait', '-n', 'a', 'vmgroup/b-c', '--for=condition=Ready', '--timeout=90s');
-    expect(await it.machines('a-b-c')).toHaveLength(1);
+    expect(await env.machines('a-b-c')).toHaveLength(1);
+    await env.kubectl('delete', 'vmgroup', '-n', 'a-b', 'c');
+    await env.kubectl('wait', '-n', 'a', 'vmgroup/b-c', '--for=condition=Ready', '--timeout=90s');
+    expect(await env.machines('a-b-c')).toHaveLength(1);
 
     function create(namespace: string, name: string) {
       return cluster.api.create(GROUPS.replace('/default/', `/${namespace}/`), {
@@ -198,93 +201,93 @@ describe('what is not ours', () => {
   });
 });
 
-describe('what stands in the way', () => {
-  test('a template that is missing is told, and waited for', async () => {
-    await it.group('early', { replicas: 1, template: 'not-yet' });
-    const waiting = await it.until('early', (group) => field(group, 'status', 'phase') === 'ERROR');
+describe('errors', () => {
+  test('a missing template is reported, and machines are cloned once it exists', async () => {
+    await env.group('early', { replicas: 1, template: 'not-yet' });
+    const waiting = await env.until('early', (group) => field(group, 'status', 'phase') === 'ERROR');
     expect(lastMessage(waiting)).toBe(
       "template 'not-yet' not found in datacenter 'DC0'; machines that are not templates are ignored",
     );
-    const { lookup, machines, tasks } = it.vcenter;
+    const { lookup, machines, tasks } = env.vcenter;
     const datacenter = await lookup.datacenter();
-    const made = await tasks.follow(
+    const cloned = await tasks.follow(
       await machines.clone({
         ...{ name: 'not-yet', template: await lookup.template(datacenter, TEMPLATE) },
         ...{ folder: datacenter.vmFolder, resourcePool: await lookup.resourcePool(datacenter) },
       }),
     );
-    if (!isRef(made, 'VirtualMachine')) throw new Error('no machine was made');
-    await new Person(it.vcsim).markAsTemplate(made.value);
-    await it.running('early', 1);
+    if (!isRef(cloned, 'VirtualMachine')) throw new Error('the clone task returned no machine');
+    await new VcenterUser(env.vcsim).markAsTemplate(cloned.value);
+    await env.running('early', 1);
   });
 
-  test('more machines than there are turns for wait for a template without a rush, and the others go on', async () => {
-    await it.group('waiting', { replicas: 5, template: 'never' });
-    await it.until('waiting', (group) => field(group, 'status', 'phase') === 'ERROR');
+  test('a group that waits for a template, with more machines than permits, backs off and does not delay others', async () => {
+    await env.group('waiting', { replicas: 5, template: 'never' });
+    await env.until('waiting', (group) => field(group, 'status', 'phase') === 'ERROR');
     const before = await reconciles();
-    await it.group('going-on', { replicas: 2 });
-    await it.running('going-on', 2);
-    await it.until('waiting', (group) => field(group, 'status', 'desiredReplicas') === 5);
+    await env.group('other', { replicas: 2 });
+    await env.running('other', 2);
+    await env.until('waiting', (group) => field(group, 'status', 'desiredReplicas') === 5);
     expect((await reconciles()) - before).toBeLessThan(60);
-    await it.change('waiting', { replicas: 0 });
-    await it.running('waiting', 0);
+    await env.change('waiting', { replicas: 0 });
+    await env.running('waiting', 0);
   });
 
-  test('a permission that is missing is told, once, and healed when it is given', async () => {
-    await it.vcsim.control.fault({ method: 'CloneVM_Task', fault: 'NoPermission' });
-    await it.group('denied', { replicas: 2 });
-    const denied = await it.until('denied', (group) => reason(group) === 'NoPermission');
+  test('a missing privilege is reported, and machines are cloned once it is granted', async () => {
+    await env.vcsim.control.fault({ method: 'CloneVM_Task', fault: 'NoPermission' });
+    await env.group('denied', { replicas: 2 });
+    const denied = await env.until('denied', (group) => reason(group) === 'NoPermission');
     expect(lastMessage(denied)).toMatch(
       `cloning machines from template '${TEMPLATE}': the user lacks a privilege`,
     );
-    await it.vcsim.control.clearFaults();
-    await it.running('denied', 2);
+    await env.vcsim.control.clearFaults();
+    await env.running('denied', 2);
   });
 
-  test('tasks that fail are told and tried again', async () => {
-    await it.vcsim.control.fault({ task: 'CloneVm', fault: 'NoDiskSpace', max: 2 });
-    await it.group('unlucky', { replicas: 2 });
-    await it.until('unlucky', (group) => field(group, 'status', 'phase') === 'ERROR');
-    await it.running('unlucky', 2);
-    expect(await it.machines('default-unlucky')).toHaveLength(2);
+  test('failed clone tasks are reported and retried', async () => {
+    await env.vcsim.control.fault({ task: 'CloneVm', fault: 'NoDiskSpace', max: 2 });
+    await env.group('unlucky', { replicas: 2 });
+    await env.until('unlucky', (group) => field(group, 'status', 'phase') === 'ERROR');
+    await env.running('unlucky', 2);
+    expect(await env.machines('default-unlucky')).toHaveLength(2);
   });
 });
 
-test('paused: nothing is done until it goes on; Orphan: the machines stay, and are nobody’s', async () => {
-  await it.group('held', { replicas: 1 }, { 'vmwright.dev/paused': 'true' });
-  await it.group('beside', { replicas: 1 });
-  await it.running('beside', 1);
-  expect(await it.machines('default-held')).toEqual([]);
-  await it.kubectl('annotate', 'vmgroup', 'held', 'vmwright.dev/paused-');
-  await it.running('held', 1);
-  await it.kubectl('annotate', 'vmgroup', 'held', 'vmwright.dev/deletion-policy=Orphan');
-  await it.kubectl('delete', 'vmgroup', 'held');
-  const [kept, ...more] = await it.machines('default-held');
+test('a paused group creates nothing until it is resumed, and deletion with the policy Orphan keeps the machines', async () => {
+  await env.group('held', { replicas: 1 }, { 'vmwright.dev/paused': 'true' });
+  await env.group('unpaused', { replicas: 1 });
+  await env.running('unpaused', 1);
+  expect(await env.machines('default-held')).toEqual([]);
+  await env.kubectl('annotate', 'vmgroup', 'held', 'vmwright.dev/paused-');
+  await env.running('held', 1);
+  await env.kubectl('annotate', 'vmgroup', 'held', 'vmwright.dev/deletion-policy=Orphan');
+  await env.kubectl('delete', 'vmgroup', 'held');
+  const [kept, ...more] = await env.machines('default-held');
   expect(more).toEqual([]);
   expect(kept).toMatchObject({ power: 'poweredOn' });
 });
 
-describe('what people do to machines', () => {
-  test('one whose marks are gone is taken back', async () => {
-    await it.group('stripped', { replicas: 1 });
-    await it.running('stripped', 1);
-    const [before] = await it.machines('default-stripped');
-    const { machines, tasks } = it.vcenter;
-    const marks = { 'vmwright.uid': '', 'vmwright.slot': '' };
-    await tasks.follow(await machines.reconfigure(ref(before?.id ?? ''), { extraConfig: marks }));
-    await it.until('stripped', (group) => field(group, 'status', 'currentReplicas') === 0);
-    await it.running('stripped', 1);
-    expect(await it.machines('default-stripped')).toEqual([before]);
+describe('changes by people in vCenter', () => {
+  test('a machine that lost its ownership labels is adopted again', async () => {
+    await env.group('stripped', { replicas: 1 });
+    await env.running('stripped', 1);
+    const [before] = await env.machines('default-stripped');
+    const { machines, tasks } = env.vcenter;
+    const labels = { 'vmwright.uid': '', 'vmwright.slot': '' };
+    await tasks.follow(await machines.reconfigure(ref(before?.id ?? ''), { extraConfig: labels }));
+    await env.until('stripped', (group) => field(group, 'status', 'currentReplicas') === 0);
+    await env.running('stripped', 1);
+    expect(await env.machines('default-stripped')).toEqual([before]);
   });
 
-  /** A paused group whose machine was moved out of its folder, with all that it carries. */
-  async function moving(name: string) {
-    await it.group(name, { replicas: 1 });
-    const group = await it.running(name, 1);
-    await it.kubectl('annotate', 'vmgroup', name, 'vmwright.dev/paused=true');
-    const [machine] = await it.machines(`default-${name}`);
+  /** Creates a paused group with one machine, which is replaced by an equal machine outside the group's folder. */
+  async function movedMachine(name: string) {
+    await env.group(name, { replicas: 1 });
+    const group = await env.running(name, 1);
+    await env.kubectl('annotate', 'vmgroup', name, 'vmwright.dev/paused=true');
+    const [machine] = await env.machines(`default-${name}`);
     await destroy(machine?.id ?? '');
-    const elsewhere = await it.clone('', {
+    const elsewhere = await env.clone('', {
       name: machine?.name ?? '',
       instanceUuid: String(field(replicas(group)[0], 'instanceUuid')),
       extraConfig: { 'vmwright.uid': String(group.metadata.uid), 'vmwright.slot': '0' },
@@ -292,108 +295,108 @@ describe('what people do to machines', () => {
     return {
       machine,
       elsewhere,
-      goOn: () => it.kubectl('annotate', 'vmgroup', name, 'vmwright.dev/paused-'),
+      resume: () => env.kubectl('annotate', 'vmgroup', name, 'vmwright.dev/paused-'),
     };
   }
 
-  test('one that was moved away is told, and not made twice', async () => {
-    const { machine, elsewhere, goOn } = await moving('moved');
-    await goOn();
-    const told = await it.until('moved', (found) => reason(found) === 'Moved');
-    expect(lastMessage(told)).toBe(
+  test('a machine that was moved away is reported, and not cloned again', async () => {
+    const { machine, elsewhere, resume } = await movedMachine('moved');
+    await resume();
+    const reported = await env.until('moved', (found) => reason(found) === 'Moved');
+    expect(lastMessage(reported)).toBe(
       `machine '${machine?.name}' is no longer in the group's folder; move it back, or delete it`,
     );
-    expect(await it.machines('default-moved')).toEqual([]);
+    expect(await env.machines('default-moved')).toEqual([]);
     await destroy(elsewhere);
-    await it.running('moved', 1);
+    await env.running('moved', 1);
   });
 
-  test('one that was moved away is let go of with the others', async () => {
-    const { elsewhere, goOn } = await moving('freed');
+  test('a machine that was moved away is orphaned with the others', async () => {
+    const { elsewhere, resume } = await movedMachine('orphaned');
     const uidOf = async () => {
-      const { 'config.extraConfig': options = [] } = await it.vcenter.read(ref(elsewhere), [
+      const { 'config.extraConfig': options = [] } = await env.vcenter.read(ref(elsewhere), [
         'config.extraConfig',
       ]);
       return options.find(({ key }) => key === 'vmwright.uid')?.value;
     };
     expect(await uidOf()).toEqual(expect.any(String));
-    await it.kubectl('annotate', 'vmgroup', 'freed', 'vmwright.dev/deletion-policy=Orphan');
-    await it.kubectl('delete', '--wait=false', 'vmgroup', 'freed');
-    await goOn();
-    await it.gone('freed');
+    await env.kubectl('annotate', 'vmgroup', 'orphaned', 'vmwright.dev/deletion-policy=Orphan');
+    await env.kubectl('delete', '--wait=false', 'vmgroup', 'orphaned');
+    await resume();
+    await env.gone('orphaned');
     expect(await uidOf()).toBe(undefined);
     await destroy(elsewhere);
   });
 });
 
-describe('guests that are given time', () => {
-  test('shut themselves down', async () => {
-    await it.group('soft', { replicas: 2, shutdownSeconds: 3600 });
-    await it.running('soft', 2);
-    await it.vcsim.control.resetCalls();
-    await it.change('soft', { replicas: 1 });
-    await it.running('soft', 1);
-    const calls = await it.vcsim.control.calls();
+describe('with shutdownSeconds', () => {
+  test('a guest shuts down by itself, without a power-off', async () => {
+    await env.group('soft', { replicas: 2, shutdownSeconds: 3600 });
+    await env.running('soft', 2);
+    await env.vcsim.control.resetCalls();
+    await env.change('soft', { replicas: 1 });
+    await env.running('soft', 1);
+    const calls = await env.vcsim.control.calls();
     expect([calls.ShutdownGuest, calls.PowerOffVM_Task]).toEqual([1, undefined]);
   });
 
-  test('are switched off where nobody is there to ask', async () => {
-    await it.vcsim.control.fault({ method: 'ShutdownGuest', fault: 'ToolsUnavailable' });
-    await it.kubectl('delete', 'vmgroup', 'soft');
-    expect(await it.machines('default-soft')).toEqual([]);
+  test('a guest without VMware Tools is powered off', async () => {
+    await env.vcsim.control.fault({ method: 'ShutdownGuest', fault: 'ToolsUnavailable' });
+    await env.kubectl('delete', 'vmgroup', 'soft');
+    expect(await env.machines('default-soft')).toEqual([]);
   });
 });
 
-test('a deletion that fails is told, and finishes when it can', async () => {
-  await it.group('stuck', { replicas: 2 });
-  await it.running('stuck', 2);
-  await it.vcsim.control.fault({ method: 'PowerOffVM_Task', fault: 'NoPermission' });
-  await it.kubectl('delete', 'vmgroup', 'stuck', '--wait=false');
-  const stuck = await it.until('stuck', (group) => /lacks a privilege/.test(String(lastMessage(group))));
+test('a failed deletion is reported, and completes once vCenter accepts it', async () => {
+  await env.group('stuck', { replicas: 2 });
+  await env.running('stuck', 2);
+  await env.vcsim.control.fault({ method: 'PowerOffVM_Task', fault: 'NoPermission' });
+  await env.kubectl('delete', 'vmgroup', 'stuck', '--wait=false');
+  const stuck = await env.until('stuck', (group) => /lacks a privilege/.test(String(lastMessage(group))));
   expect(stuck).toMatchObject({ status: { phase: 'PENDING', currentReplicas: 2 } });
-  await it.vcsim.control.clearFaults();
-  await it.gone('stuck');
-  expect(await it.machines('default-stuck')).toEqual([]);
+  await env.vcsim.control.clearFaults();
+  await env.gone('stuck');
+  expect(await env.machines('default-stuck')).toEqual([]);
 });
 
-test('names that vCenter would not take are shortened', async () => {
+test('names longer than 80 characters are shortened', async () => {
   const name = 'long-'.repeat(30).slice(0, -1);
-  await it.group(name, { replicas: 2 });
-  await it.running(name, 2);
-  const machines = (await it.machines()).filter((each) => each.name.startsWith('long-'));
+  await env.group(name, { replicas: 2 });
+  await env.running(name, 2);
+  const machines = (await env.machines()).filter((each) => each.name.startsWith('long-'));
   expect(machines).toHaveLength(2);
   for (const machine of machines) {
     expect(machine.name).toMatch(/^(long-)+\w*-[a-z]{8}-replica-[a-z]{8}$/);
     expect(machine.name).toHaveLength(80);
     expect(machine.folder).toHaveLength(80);
   }
-  await it.kubectl('delete', 'vmgroup', name);
+  await env.kubectl('delete', 'vmgroup', name);
 });
 
-test('both versions are served, and say the same', async () => {
-  await it.group('both', {
+test('both API versions are served with the same content', async () => {
+  await env.group('both', {
     replicas: 0,
     placement: { cluster: 'DC0_C0' },
     update: { maxUnavailable: '50%' },
   });
-  const old = await it.kubectl('get', 'vmgroups.v1alpha1.vm.codeconnect.vmworld.com', 'both', '-o', 'json');
+  const old = await env.kubectl('get', 'vmgroups.v1alpha1.vm.codeconnect.vmworld.com', 'both', '-o', 'json');
   expect(JSON.parse(old)).toMatchObject({
     apiVersion: 'vm.codeconnect.vmworld.com/v1alpha1',
     spec: { replicas: 0, cpu: 2, memory: 1, template: TEMPLATE, cluster: 'DC0_C0', maxUnavailable: '50%' },
   });
-  await it.controlPlane.cluster.apply(old.replace('"DC0_C0"', '"/DC0/host/DC0_C0"'));
-  expect(JSON.parse(await it.kubectl('get', 'vg', 'both', '-o', 'json'))).toMatchObject({
+  await env.controlPlane.cluster.apply(old.replace('"DC0_C0"', '"/DC0/host/DC0_C0"'));
+  expect(JSON.parse(await env.kubectl('get', 'vg', 'both', '-o', 'json'))).toMatchObject({
     apiVersion: 'vm.codeconnect.vmworld.com/v1beta1',
     spec: { placement: { cluster: '/DC0/host/DC0_C0' }, update: { maxUnavailable: '50%' } },
   });
 });
 
-test('sessions that end while nothing happens wake nobody, and the next change works', async () => {
-  await it.group('idle', { replicas: 1 });
-  await it.running('idle', 1);
+test('expired sessions of an idle operator reconcile nothing, and the next change works', async () => {
+  await env.group('idle', { replicas: 1 });
+  await env.running('idle', 1);
   const before = await reconciles();
   expect(before).toBeGreaterThan(0);
-  const { control } = it.vcsim;
+  const { control } = env.vcsim;
   for (let round = 0; round < 5; round++) {
     await control.resetCalls();
     await control.expireSessions();
@@ -403,11 +406,11 @@ test('sessions that end while nothing happens wake nobody, and the next change w
   const agents = (await control.sessions()).map(({ agent }) => agent);
   expect(new Set(agents).size).toBe(agents.length);
   expect((await reconciles()) - before).toBeLessThan(5);
-  await it.change('idle', { replicas: 2 });
-  await it.running('idle', 2);
+  await env.change('idle', { replicas: 2 });
+  await env.running('idle', 2);
 });
 
-describe('kubectl refuses with a sentence', () => {
+describe('the API server rejects an invalid spec with a message', () => {
   test.each([
     ['replicas: -1', /spec\.replicas.*should be greater than or equal to 0/],
     ['cpu: 0', /spec\.cpu.*should be greater than or equal to 1/],
@@ -416,60 +419,60 @@ describe('kubectl refuses with a sentence', () => {
     ['memory: 0', /spec\.memory.*should be greater than or equal to 1/],
     ['template: ""', /spec\.template.*should be at least 1 chars long/],
     ['maxUnavailable: 0%', /maxUnavailable must be a number of at least 1, or a percentage from 1% to 100%/],
-  ])('%s', async (line, sentence) => {
+  ])('%s', async (line, message) => {
     const [key = ''] = line.split(':');
     const spec = { cpu: '2', memory: '1', replicas: '3', template: 'x' };
     const lines = Object.entries(spec).flatMap(([name, value]) =>
       name === key ? [] : `  ${name}: ${value}`,
     );
-    const refusal = await it.refused(
+    const rejection = await env.refused(
       `apiVersion: vm.codeconnect.vmworld.com/v1alpha1\nkind: VmGroup\nmetadata: {name: wrong, namespace: default}\nspec:\n${lines.join('\n')}\n  ${line}\n`,
     );
-    expect(refusal).toMatch(sentence);
+    expect(rejection).toMatch(message);
   });
 });
 
-test('where machines are cannot be changed, in either version; where new ones go can', async () => {
-  await it.group('fixed', { replicas: 0, placement: { datacenter: 'DC0' } });
-  const { cluster } = it.controlPlane;
+test('vcenter, datacenter and folder are immutable in both versions, and cluster is not', async () => {
+  await env.group('fixed', { replicas: 0, placement: { datacenter: 'DC0' } });
+  const { cluster } = env.controlPlane;
   const change = (path: string, spec: object) =>
     cluster.api.merge(path, { spec }).then(
-      () => 'it was accepted',
+      () => 'accepted',
       (error: unknown) => String(error),
     );
   const path = `${GROUPS}/fixed`;
   const old = path.replace('v1beta1', 'v1alpha1');
-  const sentence = (field: string) =>
+  const immutable = (field: string) =>
     `${field} is immutable, because machines do not move; delete the group and create another`;
   expect(await change(path, { placement: { datacenter: 'DC1' } })).toContain(
-    sentence('placement.datacenter'),
+    immutable('placement.datacenter'),
   );
-  expect(await change(path, { placement: { folder: 'elsewhere' } })).toContain(sentence('placement.folder'));
-  expect(await change(path, { placement: null })).toContain(sentence('placement.datacenter'));
-  expect(await change(old, { vcenter: 'west' })).toContain(sentence('vcenter'));
-  expect(await change(old, { cluster: 'DC0_C0' })).toBe('it was accepted');
-  await it.kubectl('delete', 'vmgroup', 'fixed');
+  expect(await change(path, { placement: { folder: 'elsewhere' } })).toContain(immutable('placement.folder'));
+  expect(await change(path, { placement: null })).toContain(immutable('placement.datacenter'));
+  expect(await change(old, { vcenter: 'west' })).toContain(immutable('vcenter'));
+  expect(await change(old, { cluster: 'DC0_C0' })).toBe('accepted');
+  await env.kubectl('delete', 'vmgroup', 'fixed');
 });
 
 function ref(value: string): Ref<'VirtualMachine'> {
   return { type: 'VirtualMachine', value };
 }
 
-/** How often groups were looked at. */
+/** Returns how often groups were reconciled. */
 async function reconciles(): Promise<number> {
   const counts = /^controller_runtime_reconcile_total\{.*"vmgroup".*\} (\d+)$/gm;
-  return [...(await it.metrics(it.operator)).matchAll(counts)].reduce(
+  return [...(await env.metrics(env.operator)).matchAll(counts)].reduce(
     (sum, [, count]) => sum + Number(count),
     0,
   );
 }
 
 async function destroy(id: string): Promise<void> {
-  const { machines, tasks } = it.vcenter;
-  await tasks.follow(await machines.powerOff(ref(id))).catch(() => undefined); // it may be off
+  const { machines, tasks } = env.vcenter;
+  await tasks.follow(await machines.powerOff(ref(id))).catch(() => undefined); // it may be off already
   await tasks.follow(await machines.destroy(ref(id)));
 }
 
 function makeForeign(folderName: string): Promise<string> {
-  return it.clone(`vm-operator/${folderName}`, { name: 'foreign' });
+  return env.clone(`vm-operator/${folderName}`, { name: 'foreign' });
 }

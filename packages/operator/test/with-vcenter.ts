@@ -15,8 +15,8 @@ export interface Spec {
   readonly [more: string]: unknown;
 }
 
-/** A machine, as vCenter has it. */
-export interface Found {
+/** A machine in vCenter. */
+export interface FoundMachine {
   readonly id: string;
   readonly name: string;
   readonly folder: string | undefined;
@@ -26,29 +26,33 @@ export interface Found {
   readonly memoryMb: number | undefined;
 }
 
-/** The operator with a vCenter. */
+/** An installed operator with a vCenter. */
 export interface WithVcenter extends Installed, AsyncDisposable {
   readonly vcsim: Vcsim;
-  /** The way to vCenter past the operator. */
+  /** Client of vCenter that bypasses the operator. */
   readonly vcenter: VcenterClient;
+  /** Creates a group in the namespace default. */
   group(name: string, spec?: Spec, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
+  /** Merges fields into the spec of a group. */
   change(name: string, spec: Spec): Promise<void>;
-  /** Waits until the object is so. */
-  until(name: string, is: (group: KubeObject) => boolean): Promise<KubeObject>;
-  /** Waits until all is as wanted, by its status. */
+  /** Waits until the group satisfies the predicate. */
+  until(name: string, predicate: (group: KubeObject) => boolean): Promise<KubeObject>;
+  /** Waits until the group reports that all its machines run and match the spec. */
   running(name: string, replicas: number): Promise<KubeObject>;
+  /** Waits until the group does not exist. */
   gone(name: string): Promise<void>;
-  /** vCenter's machines in the folder of this name, or below `vm-operator` at all. */
-  machines(folder?: string): Promise<readonly Found[]>;
-  /** The folders in `vm-operator`. */
+  /** Returns the machines in the folder of this name; without a name, the machines of all groups. */
+  machines(folder?: string): Promise<readonly FoundMachine[]>;
+  /** Returns the names of the folders in `vm-operator`. */
   folders(): Promise<readonly string[]>;
-  /** Makes a machine past the operator. @returns its id */
+  /** Clones a machine without the operator. @returns its id */
   clone(
     folder: string,
     options: Pick<CloneOptions, 'name' | 'instanceUuid' | 'extraConfig'>,
   ): Promise<string>;
 }
 
+/** Starts vcsim, a control plane and the operator. */
 export async function install(
   options: {
     readonly vcsim?: VcsimOptions;
@@ -72,8 +76,8 @@ export async function install(
   );
   const { cluster } = base.controlPlane;
   const owned = stack.move();
-  const until = (name: string, is: (group: KubeObject) => boolean) =>
-    cluster.waitFor(`${GROUPS}/${name}`, is);
+  const until = (name: string, predicate: (group: KubeObject) => boolean) =>
+    cluster.waitFor(`${GROUPS}/${name}`, predicate);
   return {
     ...base,
     vcsim,
@@ -123,7 +127,7 @@ export async function install(
     clone: async (folder, options) => {
       const { lookup, machines, tasks } = vcenter;
       const datacenter = await lookup.datacenter();
-      const made = await tasks.follow(
+      const cloned = await tasks.follow(
         await machines.clone({
           ...options,
           template: await lookup.template(datacenter, TEMPLATE),
@@ -131,14 +135,14 @@ export async function install(
           resourcePool: await lookup.resourcePool(datacenter),
         }),
       );
-      if (!isRef(made, 'VirtualMachine')) throw new Error('no machine was made');
-      return made.value;
+      if (!isRef(cloned, 'VirtualMachine')) throw new Error('the clone task returned no machine');
+      return cloned.value;
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 
-/** Whether all is as wanted, by its status, and this is said of what is wanted now. */
+/** Returns whether the status reports this number of running machines for the current spec. */
 export function isRunning(group: KubeObject, replicas: number): boolean {
   return (
     field(group, 'status', 'phase') === 'RUNNING' &&
@@ -148,7 +152,7 @@ export function isRunning(group: KubeObject, replicas: number): boolean {
   );
 }
 
-/** Its condition of this type. */
+/** Returns the condition Ready. */
 export function ready(group: KubeObject): unknown {
   return [field(group, 'status', 'conditions') ?? []].flat().find((each) => field(each, 'type') === 'Ready');
 }

@@ -44,6 +44,7 @@ export function observe(
 export const NOTHING_OBSERVED: Observed = {
   ...{ machines: [], operating: new Map(), backingOff: new Set(), resizeRejected: new Set() },
   ...{ gone: new Set(), movedAway: new Map(), errors: [], areClonesBackingOff: false },
+  isUnplaced: true,
 };
 
 /**

@@ -30,6 +30,8 @@ export interface Machine {
 
 /** What a reconcile has observed in vCenter, and what the operator knows about its own operations. */
 export interface Observed {
+  /** Whether the group was never placed, so that no vCenter was observed. @default false */
+  readonly isUnplaced?: boolean;
   readonly machines: readonly Machine[];
   /** Operations in flight by slot, including those with a result that the inventory does not show yet. */
   readonly operating: ReadonlyMap<number, Operating>;

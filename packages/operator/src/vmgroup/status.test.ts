@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { NOTHING_OBSERVED } from './observe.ts';
-import { plan, planDeletion } from './plan.ts';
+import { observePaused, plan, planDeletion } from './plan.ts';
 import type { VmGroup, VmGroupStatus } from './resource.ts';
 import { failedStatus } from './status.ts';
 
@@ -12,39 +12,48 @@ const group = (status?: VmGroupStatus): VmGroup => ({
   ...(status && { status }),
 });
 
+/** Observation of a group without machines. */
+const EMPTY = { ...NOTHING_OBSERVED, isUnplaced: false };
+
 const conditionsOf = ({ conditions = [] }: VmGroupStatus) =>
   Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
 
 describe('a group that waits for a permit', () => {
   test('says so in its message and in the condition Ready', () => {
-    const { status, waitingStatus } = plan(group(), NOTHING_OBSERVED, NOW);
+    const { status, waitingStatus } = plan(group(), EMPTY, NOW);
     expect(status.lastMessage).toBe('0 of 2 machines exist');
     expect(waitingStatus.lastMessage).toBe('0 of 2 machines exist; waiting for a vCenter task slot');
     const ready = waitingStatus.conditions?.find(({ type }) => type === 'Ready');
     expect(ready?.message).toBe(waitingStatus.lastMessage);
     // A second reconcile does not append the text again.
-    expect(plan(group(waitingStatus), NOTHING_OBSERVED, NOW).waitingStatus).toEqual(waitingStatus);
+    expect(plan(group(waitingStatus), EMPTY, NOW).waitingStatus).toEqual(waitingStatus);
   });
 
   test('says so while it is being deleted', () => {
-    const { waitingStatus } = planDeletion(group(), NOTHING_OBSERVED, 'removing the machines', NOW);
+    const { waitingStatus } = planDeletion(group(), EMPTY, 'removing the machines', NOW);
     expect(waitingStatus.lastMessage).toBe('removing the machines; waiting for a vCenter task slot');
   });
 
   test('keeps the message of a failure', () => {
     const errors = [{ reason: 'NotFound', message: 'no such template' }];
-    const { status, waitingStatus } = plan(group(), { ...NOTHING_OBSERVED, errors }, NOW);
+    const { status, waitingStatus } = plan(group(), { ...EMPTY, errors }, NOW);
     expect(waitingStatus).toEqual(status);
     expect(status.lastMessage).toBe('no such template');
   });
 });
 
 describe('the condition VCenterAvailable', () => {
-  const available = plan(group(), NOTHING_OBSERVED, NOW).status;
+  const available = plan(group(), EMPTY, NOW).status;
+
+  test('is absent for a group that was never placed: no vCenter was observed', () => {
+    expect(conditionsOf(observePaused(group(), NOTHING_OBSERVED, NOW))).not.toHaveProperty(
+      'VCenterAvailable',
+    );
+  });
 
   test('is True for an observed group, and the same on every reconcile', () => {
     expect(conditionsOf(available)).toMatchObject({ VCenterAvailable: 'True Connected' });
-    expect(plan(group(available), NOTHING_OBSERVED, NOW + 60_000).status).toEqual(available);
+    expect(plan(group(available), EMPTY, NOW + 60_000).status).toEqual(available);
   });
 
   test('is False during an outage, with the reason of the outage', () => {
@@ -62,7 +71,16 @@ describe('the condition VCenterAvailable', () => {
     });
   });
 
-  test('does not change for an error that is not an outage', () => {
+  test('is removed after an outage that has ended with another error', () => {
+    const outage = { reason: 'VcenterUnreachable', message: 'no response', isUnknown: true };
+    const down = failedStatus(group(available), outage, NOW);
+    const error = { reason: 'NotFound', message: 'no such datacenter' };
+    const after = conditionsOf(failedStatus(group(down), error, NOW));
+    expect(after).toMatchObject({ Ready: 'False NotFound' });
+    expect(after).not.toHaveProperty('VCenterAvailable');
+  });
+
+  test('stays True for an error that is not an outage', () => {
     const error = { reason: 'PlacementChanged', message: 'moved' };
     expect(conditionsOf(failedStatus(group(available), error, NOW))).toMatchObject({
       Ready: 'False PlacementChanged',

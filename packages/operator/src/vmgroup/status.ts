@@ -1,4 +1,12 @@
-import { type Condition, type Outcome, setCondition, withOutcome, withPaused } from '@vmwright/runtime';
+import {
+  type Condition,
+  conditionOf,
+  type Outcome,
+  removeCondition,
+  setCondition,
+  withOutcome,
+  withPaused,
+} from '@vmwright/runtime';
 import { isPaused, pauseOf } from '../annotations.ts';
 import type { ConditionError } from '../vcenter/errors.ts';
 import { takenOverError } from './errors.ts';
@@ -67,11 +75,11 @@ export function observedStatus(
     slotsUsed: Math.max(group.status?.slotsUsed ?? 0, ...slots.map(({ replica }) => replica.slot + 1)),
   };
   const counted = { ...group, status };
-  const report = (phase: Phase, outcome: Outcome) =>
-    withVcenterAvailable(group, reported(counted, now, phase, outcome), undefined, now);
+  const withAvailable = (next: VmGroupStatus) =>
+    observed.isUnplaced ? next : withVcenterAvailable(group, next, undefined, now);
+  const report = (phase: Phase, outcome: Outcome) => withAvailable(reported(counted, now, phase, outcome));
   if (isDone) return always(report('RUNNING', { state: 'ready', reason: 'Running', message: DONE }));
-  if (error !== undefined)
-    return always(withVcenterAvailable(group, failedStatus(counted, error, now), undefined, now));
+  if (error !== undefined) return always(withAvailable(failedStatus(counted, error, now)));
   const message =
     current !== desired
       ? `${current} of ${desired} machines exist`
@@ -106,14 +114,14 @@ export function failedStatus(group: VmGroup, error: ConditionError, now: number)
   const desired = { ...group.status, desiredReplicas: group.spec.replicas };
   const phase = isProgressing ? 'PENDING' : 'ERROR';
   const status = reported({ ...group, status: desired }, now, phase, { state, reason, message, isUnknown });
-  return isUnknown ? withVcenterAvailable(group, status, error, now) : status;
+  return isUnknown ? withVcenterAvailable(group, status, error, now) : withoutOutage(status);
 }
 
 /** Returns the status of a group that is being deleted. */
 export function deletingStatus(group: VmGroup, message: string, now: number): PlannedStatus {
   const text = isPaused(group) ? `the deletion is paused; ${message}` : message;
-  return orWaiting(text, (said) =>
-    reported(group, now, 'PENDING', { state: 'progressing', reason: 'Deleting', message: said }),
+  return orWaiting(text, (shown) =>
+    reported(group, now, 'PENDING', { state: 'progressing', reason: 'Deleting', message: shown }),
   );
 }
 
@@ -144,6 +152,13 @@ function withVcenterAvailable(
     ...(generation !== undefined && { observedGeneration: generation }),
   };
   return { ...status, conditions: setCondition(status.conditions, condition, now) };
+}
+
+/** Drops an outage that the latest error no longer reports. Whether vCenter is available is then unknown. */
+function withoutOutage(status: VmGroupStatus): VmGroupStatus {
+  const { conditions } = status;
+  if (conditionOf(conditions, VCENTER_AVAILABLE)?.status === 'True') return status;
+  return { ...status, conditions: removeCondition(conditions, VCENTER_AVAILABLE) };
 }
 
 function reported(group: VmGroup, now: number, phase: Phase, outcome: Outcome): VmGroupStatus {

@@ -5,6 +5,7 @@ import { expect } from 'vitest';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
+/** Returns the text of a page in `docs`. */
 export function page(name: string): string {
   return readFileSync(`${ROOT}docs/${name}`, 'utf8');
 }
@@ -13,7 +14,7 @@ export function page(name: string): string {
  * Runs the kubectl commands of a page and compares their output with the documented output.
  * @returns the number of commands
  */
-export async function play(
+export async function runCommands(
   text: string,
   kubectl: (...args: readonly string[]) => Promise<string>,
 ): Promise<number> {

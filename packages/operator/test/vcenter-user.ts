@@ -6,10 +6,10 @@ type Managed = 'VirtualMachine' | 'Folder';
 const NAMESPACES = 'xmlns:e="http://schemas.xmlsoap.org/soap/envelope/" xmlns="urn:vim25"';
 
 /**
- * A person with vCenter's own tools beside the operator: calls that the operator's client does not have. The tasks of the
- * simulator have ended when the call returns, or soon after.
+ * A user of vCenter's own tools: calls that the operator's client does not have. The tasks of vcsim end before the call
+ * returns, or soon after.
  */
-export class Person {
+export class VcenterUser {
   readonly #vcsim: Vcsim;
   #cookie = '';
 
@@ -19,24 +19,29 @@ export class Person {
 
   /** Moves a machine into a folder. */
   async move(vm: string, folder: string): Promise<void> {
-    await this.#do('MoveIntoFolder_Task', 'Folder', folder, `<list type="VirtualMachine">${vm}</list>`);
+    await this.#call('MoveIntoFolder_Task', 'Folder', folder, `<list type="VirtualMachine">${vm}</list>`);
   }
 
   async rename(type: Managed, id: string, name: string): Promise<void> {
-    await this.#do('Rename_Task', type, id, `<newName>${name}</newName>`);
+    await this.#call('Rename_Task', type, id, `<newName>${name}</newName>`);
   }
 
   /** The machine must be off. */
   async markAsTemplate(vm: string): Promise<void> {
-    await this.#do('MarkAsTemplate', 'VirtualMachine', vm);
+    await this.#call('MarkAsTemplate', 'VirtualMachine', vm);
   }
 
   async markAsMachine(vm: string, pool: string): Promise<void> {
-    await this.#do('MarkAsVirtualMachine', 'VirtualMachine', vm, `<pool type="ResourcePool">${pool}</pool>`);
+    await this.#call(
+      'MarkAsVirtualMachine',
+      'VirtualMachine',
+      vm,
+      `<pool type="ResourcePool">${pool}</pool>`,
+    );
   }
 
-  async #do(method: string, type: string, id: string, args = ''): Promise<void> {
-    await this.#logIn(); // each time: tests end all sessions
+  async #call(method: string, type: string, id: string, args = ''): Promise<void> {
+    await this.#logIn(); // each time: tests expire all sessions
     await this.#send(`<${method}><_this type="${type}">${id}</_this>${args}</${method}>`);
   }
 
@@ -49,20 +54,20 @@ export class Person {
     );
   }
 
-  /** @returns the cookie that the answer sets */
+  /** Sends a SOAP request. @returns the cookie that the response sets */
   #send(call: string): Promise<string> {
     const { url, ca } = this.#vcsim;
     const body = `<e:Envelope ${NAMESPACES}><e:Body>${call}</e:Body></e:Envelope>`;
     const headers = { 'content-type': 'text/xml', ...(this.#cookie && { cookie: this.#cookie }) };
     return new Promise((resolve, reject) => {
-      const sent = request(url, { method: 'POST', ca, headers }, (answer) => {
+      const sent = request(url, { method: 'POST', ca, headers }, (response) => {
         const chunks: Buffer[] = [];
-        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
-        answer.on('error', reject);
-        answer.on('end', () => {
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
           const text = Buffer.concat(chunks).toString();
-          if (answer.statusCode !== 200) reject(new Error(`${call}: ${answer.statusCode} ${text}`));
-          else resolve(answer.headers['set-cookie']?.[0]?.split(';')[0] ?? '');
+          if (response.statusCode !== 200) reject(new Error(`${call}: ${response.statusCode} ${text}`));
+          else resolve(response.headers['set-cookie']?.[0]?.split(';')[0] ?? '');
         });
       });
       sent.on('error', reject);
