@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import {
   type CacheEvent,
+  ConfigMap,
   foreignKind,
   generationChanged,
   jsonLogger,
@@ -11,7 +12,7 @@ import {
   type Source,
   stopSignal,
 } from '@vmwright/runtime';
-import { ConfigMap, Sample } from './sample.ts';
+import { Sample } from './sample.ts';
 
 const { values } = parseArgs({
   options: {

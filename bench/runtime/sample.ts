@@ -13,18 +13,6 @@ export const Sample = foreignKind<Sample>({
   scope: 'Namespaced',
 });
 
-export interface ConfigMap extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
-}
-
-export const ConfigMap = foreignKind<ConfigMap>({
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  scope: 'Namespaced',
-});
-
 const text = { type: 'string' };
 
 export const crd = {

@@ -1,11 +1,6 @@
-import type { ServerAddress, Timer, Transport, TransportRequest } from '@vmwright/core';
-import { responseOf } from '@vmwright/core/testing';
+import type { ServerAddress, Transport, TransportRequest } from '@vmwright/core';
+import { responseOf, VirtualClock } from '@vmwright/core/testing';
 import type { CloudWorld } from '../src/client/world.ts';
-
-interface VirtualTimer {
-  readonly at: number;
-  readonly callback: () => void;
-}
 
 /** Response to a request: a response, an Error to throw instead, or `never` for no response until the request is aborted. */
 export type Scripted =
@@ -13,71 +8,23 @@ export type Scripted =
   | Error
   | 'never';
 
-/** A world with a virtual clock, advanced by `advance` and `until`, and a cloud that responds from a script. */
-export class VirtualWorld implements CloudWorld {
+/** A world with a virtual clock and a cloud that responds from a script. */
+export class VirtualWorld extends VirtualClock implements CloudWorld {
   readonly sent: TransportRequest[] = [];
   readonly addresses: ServerAddress[] = [];
   /** Virtual time of each request in `sent`. */
   readonly sentAt: number[] = [];
   closed = 0;
   readonly #script: Scripted[];
-  readonly #timers = new Set<VirtualTimer>();
   readonly #requestListeners = new Set<() => void>();
-  #time = Date.parse('2026-01-01T00:00:00Z');
 
   constructor(...script: Scripted[]) {
+    super(Date.parse('2026-01-01T00:00:00Z'));
     this.#script = script;
-  }
-
-  now(): number {
-    return this.#time;
-  }
-
-  monotonic(): number {
-    return this.#time;
   }
 
   random(): number {
     return 0.5;
-  }
-
-  after(ms: number, callback: () => void): Timer {
-    const timer = { at: this.#time + Math.max(ms, 0), callback };
-    this.#timers.add(timer);
-    return { cancel: () => void this.#timers.delete(timer) };
-  }
-
-  /** Number of pending timers. */
-  get timers(): number {
-    return this.#timers.size;
-  }
-
-  /** Advances the clock and fires the timers that become due, in order. */
-  advance(ms: number): void {
-    const end = this.#time + ms;
-    for (;;) {
-      const next = [...this.#timers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
-      if (next === undefined) break;
-      this.#timers.delete(next);
-      this.#time = Math.max(this.#time, next.at);
-      next.callback();
-    }
-    this.#time = end;
-  }
-
-  /** Advances the clock from timer to timer until the promise settles. */
-  async until<T>(promise: Promise<T>): Promise<T> {
-    let settled = false;
-    const done = () => {
-      settled = true;
-    };
-    promise.then(done, done);
-    while (!settled) {
-      for (let turn = 0; turn < 20 && !settled; turn++) await Promise.resolve();
-      const [first] = [...this.#timers].sort((a, b) => a.at - b.at);
-      if (!settled && first !== undefined) this.advance(first.at - this.#time);
-    }
-    return promise;
   }
 
   /** Resolves when `count` requests have been sent in total. */
@@ -98,7 +45,7 @@ export class VirtualWorld implements CloudWorld {
 
   async #respond(request: TransportRequest): ReturnType<Transport['request']> {
     this.sent.push(request);
-    this.sentAt.push(this.#time);
+    this.sentAt.push(this.now());
     for (const resolve of this.#requestListeners) resolve();
     const next = this.#script.shift() ?? 'never';
     if (next instanceof Error) throw next;

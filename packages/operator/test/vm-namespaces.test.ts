@@ -281,7 +281,7 @@ describe('with --namespaces', () => {
     await operator.start(); // resolves when the operator is ready
     await create('a', 'restarted', 'vmrestarted');
     await until('a', 'restarted', isRunning);
-    const port = /"msg":"serving metrics[^\n]*"port":(\d+)/.exec(await log())?.[1];
+    const port = /"msg":"Serving metrics, health[^\n]*"port":(\d+)/.exec(await log())?.[1];
     const readiness = await (await fetch(`http://127.0.0.1:${port}/readyz?verbose`)).text();
     expect(readiness).toContain('[+]caches ok: without vms.samplecontroller.k8s.io in b\n');
     // The operator cannot know whether VMs of b exist; late creates in a are collected nevertheless.

@@ -59,6 +59,7 @@ export {
 export { type CollectorOptions, collectGarbage } from './gc/collector.ts';
 export type { ExternalResources, Owner } from './gc/external-resources.ts';
 export { type FindOrphansOptions, type FoundOrphans, findOrphans } from './gc/orphans.ts';
+export { ConfigMap } from './kind/builtin/config-map.ts';
 export { Event } from './kind/builtin/event.ts';
 export { Lease, type LeaseSpec } from './kind/builtin/lease.ts';
 export { Secret } from './kind/builtin/secret.ts';

@@ -2,17 +2,7 @@ import type { Condition } from '../src/conditions/conditions.ts';
 import { foreignKind } from '../src/kind/kind.ts';
 import type { KubeObject } from '../src/kind/object.ts';
 
-export interface ConfigMap extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
-}
-
-export const ConfigMap = foreignKind<ConfigMap>({
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  scope: 'Namespaced',
-});
+export { ConfigMap } from '../src/kind/builtin/config-map.ts';
 
 export interface Deployment extends KubeObject {
   readonly spec: { readonly replicas?: number; readonly selector: object; readonly template: object };

@@ -1,11 +1,6 @@
 import type { Transport, TransportRequest } from '@vmwright/core';
-import { responseOf } from '@vmwright/core/testing';
+import { responseOf, VirtualClock } from '@vmwright/core/testing';
 import type { VsphereWorld } from '../src/world.ts';
-
-interface FakeTimer {
-  readonly at: number;
-  readonly callback: () => void;
-}
 
 export interface FakeResponse {
   readonly status?: number;
@@ -14,25 +9,14 @@ export interface FakeResponse {
 }
 
 /** A world with a manual clock and a function as server. */
-export class FakeWorld implements VsphereWorld {
+export class FakeWorld extends VirtualClock implements VsphereWorld {
   readonly requests: TransportRequest[] = [];
   readonly #server: (request: TransportRequest) => Promise<FakeResponse> | FakeResponse;
-  readonly #timers = new Set<FakeTimer>();
-  #time = 0;
   #uuids = 0;
 
   constructor(server: (request: TransportRequest) => Promise<FakeResponse> | FakeResponse) {
+    super(0);
     this.#server = server;
-  }
-
-  monotonic(): number {
-    return this.#time;
-  }
-
-  after(ms: number, callback: () => void) {
-    const timer = { at: this.#time + ms, callback };
-    this.#timers.add(timer);
-    return { cancel: () => void this.#timers.delete(timer) };
   }
 
   random(): number {
@@ -55,36 +39,6 @@ export class FakeWorld implements VsphereWorld {
       },
       close: async () => undefined,
     };
-  }
-
-  /** Advances the clock and runs the due timers in order. */
-  advance(ms: number): void {
-    const end = this.#time + ms;
-    for (;;) {
-      const [next] = [...this.#timers].filter(({ at }) => at <= end).sort((one, other) => one.at - other.at);
-      if (next === undefined) break;
-      this.#timers.delete(next);
-      this.#time = Math.max(this.#time, next.at);
-      next.callback();
-    }
-    this.#time = end;
-  }
-
-  /** Advances the clock from timer to timer until the promise settles. */
-  async runUntilSettled<T>(promise: Promise<T>): Promise<T> {
-    let isSettled = false;
-    const settle = () => {
-      isSettled = true;
-    };
-    promise.then(settle, settle);
-    while (!isSettled) {
-      for (let i = 0; i < 50; i++) await Promise.resolve();
-      if (isSettled) break;
-      const next = Math.min(...[...this.#timers].map(({ at }) => at));
-      if (next === Number.POSITIVE_INFINITY) throw new Error('the promise is pending and no timer is set');
-      this.advance(next - this.#time);
-    }
-    return promise;
   }
 }
 

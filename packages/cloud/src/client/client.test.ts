@@ -45,7 +45,7 @@ function problem(status: number, code: string, more: object = {}): Scripted {
 
 /** Returns the error of a call, advancing the virtual clock as far as needed. */
 async function errorOf(world: VirtualWorld, call: Promise<unknown>): Promise<Error> {
-  const caught = await world.until(
+  const caught = await world.runUntilSettled(
     call.then(
       () => undefined,
       (error) => error,
@@ -229,7 +229,7 @@ describe('a transient failure', () => {
     'is retried with exponential back-off: %s',
     async (name) => {
       const { world, client } = start(lost, problem(503, 'UNAVAILABLE'), lost, { status: 200, body: server });
-      await world.until<unknown>(calls[name](client));
+      await world.runUntilSettled<unknown>(calls[name](client));
       // 100 ms × 2ⁿ × a jitter of 0.5 to 1.5, which is 1 in the virtual world.
       expect(world.sentAt.map((at, index) => at - (world.sentAt[index - 1] ?? at))).toEqual([
         0, 100, 200, 400,
@@ -271,7 +271,7 @@ describe('a transient failure', () => {
     async ([status, after, ms]) => {
       const response = { status, body: 'later', headers: { 'retry-after': after } };
       const { world, client } = start(response, { status: 200, body: server });
-      await world.until(client.get('x'));
+      await world.runUntilSettled(client.get('x'));
       expect((world.sentAt[1] ?? 0) - (world.sentAt[0] ?? 0)).toBe(ms + 100);
     },
   );
@@ -300,7 +300,7 @@ describe('Retry-After', () => {
     await world.requests(1);
     while (requests.length === 0) await Promise.resolve();
     const second = client.get('b');
-    await world.until(Promise.all([first, second]));
+    await world.runUntilSettled(Promise.all([first, second]));
     expect(offsetsOf(world)).toEqual([0, 2_100, 2_100]);
     expect(requests).toHaveLength(3); // requests that were not sent are not observed
   });
@@ -312,7 +312,7 @@ describe('Retry-After', () => {
     expect(error).toBeInstanceOf(TooManyRequestsError);
     expect(error).toMatchObject({ retryAfterMs: 2_000, message: expect.stringMatching(/^GET \/check\/b: /) });
     expect(world.sent).toHaveLength(4);
-    await world.until(client.get('c'));
+    await world.runUntilSettled(client.get('c'));
     expect((world.sentAt[4] ?? 0) - (world.sentAt[3] ?? 0)).toBe(2_100);
   });
 
@@ -323,7 +323,7 @@ describe('Retry-After', () => {
     world.advance(59_999);
     expect(await errorOf(world, client.get('c', { tries: 1 }))).toMatchObject({ retryAfterMs: 1 });
     world.advance(1);
-    await world.until(client.get('c', { tries: 1 }));
+    await world.runUntilSettled(client.get('c', { tries: 1 }));
     expect(offsetsOf(world)).toEqual([0, 0, 60_000]);
   });
 });
@@ -380,7 +380,7 @@ describe('an API key', () => {
 describe('timeouts and cancellation', () => {
   test('the timeout applies to each attempt', async () => {
     const { world, client } = start('never', { status: 200, body: server });
-    await world.until(client.get('x', { timeoutMs: 2_000 }));
+    await world.runUntilSettled(client.get('x', { timeoutMs: 2_000 }));
     expect((world.sentAt[1] ?? 0) - (world.sentAt[0] ?? 0)).toBe(2_100);
     const other = start('never');
     const error = await errorOf(other.world, other.client.create({ name: 'x' }, undefined));
@@ -425,9 +425,9 @@ describe('the scope of a client', () => {
       { status: 204 },
     );
     const scoped = client.scoped({ assertLeader: () => void checks.push(world.sent.length) });
-    await world.until(scoped.get('x'));
-    await world.until(scoped.create({ name: 'x' }, 'key'));
-    await world.until(scoped.delete('x'));
+    await world.runUntilSettled(scoped.get('x'));
+    await world.runUntilSettled(scoped.create({ name: 'x' }, 'key'));
+    await world.runUntilSettled(scoped.delete('x'));
     expect(checks).toEqual([1, 2, 3]);
   });
 

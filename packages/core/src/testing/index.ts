@@ -2,3 +2,4 @@
 export { type ParsedFamily, parseExposition, type Sample, sampleOf } from './exposition.ts';
 export { type ResponseContent, responseOf } from './response.ts';
 export { listen, writeEndlessly } from './servers.ts';
+export { VirtualClock } from './virtual-clock.ts';

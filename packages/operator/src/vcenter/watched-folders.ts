@@ -1,5 +1,13 @@
 import type { Timer, World } from '@vmwright/runtime';
-import { type Datacenter, ensureFolder, FaultError, type Ref, type VcenterClient } from '@vmwright/vsphere';
+import {
+  type Datacenter,
+  ensureFolder,
+  FaultError,
+  isOutage,
+  type Ref,
+  type VcenterClient,
+} from '@vmwright/vsphere';
+import { VcenterOutageError } from './errors.ts';
 import type { VcenterHealth } from './health.ts';
 import { DEFAULT_FOLDER, type FolderPlacement } from './placement.ts';
 import { WatchedFolder } from './watched-folder.ts';
@@ -64,7 +72,7 @@ export class WatchedFolders {
     const key = keyOf(placement);
     const open = this.#open.get(key);
     if (open !== undefined) return open;
-    const opening = this.#opening.get(key) ?? this.#startOpening(key, placement, assertLeader);
+    const opening = this.#currentOpening(key) ?? this.#startOpening(key, placement, assertLeader);
     if (opening.failure !== undefined) throw opening.failure.error;
     const waitedMs = world.monotonic() - opening.since;
     const folder =
@@ -73,6 +81,15 @@ export class WatchedFolders {
         : await within(world, OPEN_WAIT_MS, opening.folder);
     if (folder === undefined && health.isFailing) throw health.outage();
     return folder;
+  }
+
+  /** Returns the opening of a folder. One that failed in an outage is void once vCenter responds again. */
+  #currentOpening(key: string): Opening | undefined {
+    const opening = this.#opening.get(key);
+    const error = opening?.failure?.error;
+    const isVoid =
+      (isOutage(error) || error instanceof VcenterOutageError) && !this.#options.health.isFailing;
+    return isVoid ? undefined : opening;
   }
 
   /** Closes the folders that none of these placements has used for a minute. */
@@ -118,7 +135,9 @@ export class WatchedFolders {
     const folder = this.#openFolder(key, placement, assertLeader);
     const opening: Opening = { since: world.monotonic(), folder };
     this.#opening.set(key, opening);
-    const end = () => void this.#opening.delete(key);
+    const end = () => {
+      if (this.#opening.get(key) === opening) this.#opening.delete(key);
+    };
     folder.then(end, (error: unknown) => {
       opening.failure = { error }; // reported by later reconciles: the first one has stopped waiting
       world.after(FAILED_MS, end);

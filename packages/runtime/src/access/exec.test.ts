@@ -1,11 +1,11 @@
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { nodeWorld } from '@vmwright/core';
+import { VirtualClock } from '@vmwright/core/testing';
 import { temporaryFolder } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { describe, expect } from 'vitest';
 import { clientOf, kubeconfigWith, worldWithClock } from '../../test/kubeconfig.ts';
-import { VirtualClock } from '../../test/virtual-clock.ts';
 import { AccessError } from './access.ts';
 import { ExecPlugin } from './exec.ts';
 

@@ -1,6 +1,6 @@
 import { collectingLogger } from '@vmwright/core';
+import { VirtualClock } from '@vmwright/core/testing';
 import { expect, test } from 'vitest';
-import { VirtualClock } from '../../test/virtual-clock.ts';
 import { Availability, BackendUnavailableError, type Outage } from './availability.ts';
 
 function setUp() {

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import type { TransportRequest, TransportResponse, World } from '@vmwright/core';
+import { VirtualClock } from '@vmwright/core/testing';
 import { describe, expect, test } from 'vitest';
-import { VirtualClock } from '../../test/virtual-clock.ts';
 import { AccessError } from '../access/access.ts';
 import { type Credentials, noCredentials, refreshedToken } from '../access/credentials.ts';
 import { ConnectionError } from './errors.ts';

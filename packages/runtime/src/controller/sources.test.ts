@@ -1,6 +1,6 @@
 import { nodeWorld, type World } from '@vmwright/core';
+import { VirtualClock } from '@vmwright/core/testing';
 import { expect, test } from 'vitest';
-import { VirtualClock } from '../../test/virtual-clock.ts';
 import { Poller } from './sources.ts';
 
 /** Runs all pending promise callbacks. */

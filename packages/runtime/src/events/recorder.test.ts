@@ -1,9 +1,9 @@
 import { collectingLogger, nodeWorld, silentLogger } from '@vmwright/core';
+import { VirtualClock } from '@vmwright/core/testing';
 import { test } from '@vmwright/testbed/vitest';
 import { describe, expect, test as plain } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
-import { VirtualClock } from '../../test/virtual-clock.ts';
 import { Event } from '../kind/builtin/event.ts';
 import { EventRecorder } from './recorder.ts';
 

@@ -1,9 +1,8 @@
 import { processMetrics, Registry } from '@vmwright/core';
-import { parseExposition, sampleOf } from '@vmwright/core/testing';
+import { parseExposition, sampleOf, VirtualClock } from '@vmwright/core/testing';
 import { test } from '@vmwright/testbed/vitest';
 import { describe, expect } from 'vitest';
 import { connect } from '../../test/connect.ts';
-import { VirtualClock } from '../../test/virtual-clock.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import { RuntimeMetrics } from './runtime-metrics.ts';
 

@@ -1,6 +1,6 @@
+import { VirtualClock } from '@vmwright/core/testing';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { VirtualClock } from '../../test/virtual-clock.ts';
 import { LOW, NORMAL, WorkQueue } from './work-queue.ts';
 
 /**

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { collectingLogger } from '@vmwright/core';
+import { VirtualClock } from '@vmwright/core/testing';
 import { expect, test } from 'vitest';
-import { VirtualClock } from '../../test/virtual-clock.ts';
 import { Listener, requestListener } from './listener.ts';
 
 const MAX_CONNECTIONS = 3;

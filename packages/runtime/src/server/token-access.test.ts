@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { collectingLogger } from '@vmwright/core';
+import { VirtualClock } from '@vmwright/core/testing';
 import { describe, expect, test } from 'vitest';
-import { VirtualClock } from '../../test/virtual-clock.ts';
 import type { Kind } from '../kind/kind.ts';
 import { RequestError } from './http-response.ts';
 import { TokenAccess } from './token-access.ts';

@@ -1,6 +1,6 @@
+import { VirtualClock } from '@vmwright/core/testing';
 import { expect, test } from 'vitest';
 import { type LeasePatch, LeaseTable } from '../../test/sharding-model.ts';
-import { VirtualClock } from '../../test/virtual-clock.ts';
 import { LeaseStore, type ShardingClient } from './lease-store.ts';
 
 function start() {

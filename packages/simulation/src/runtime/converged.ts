@@ -1,9 +1,9 @@
-import type { Manager } from '@vmwright/runtime';
+import { ConfigMap, type Manager } from '@vmwright/runtime';
 import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { ExternalSystem } from './external-system.ts';
 import { numberAt, storedKey, textAt } from './fields.ts';
-import { ConfigMap, Probe, Setting, Widget } from './kinds.ts';
+import { Probe, Setting, Widget } from './kinds.ts';
 import { isInUse, madeOf, wantsChild } from './program.ts';
 
 /** Describes what has not converged; undefined if everything has. */

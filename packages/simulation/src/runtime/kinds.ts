@@ -1,4 +1,4 @@
-import { defineKind, foreignKind, type KubeObject, type ObjectOf, schema } from '@vmwright/runtime';
+import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
 
 const GROUP = 'runtime.simulation.vmwright.dev';
 const { object, optional, string, integer, array, literals } = schema;
@@ -48,17 +48,6 @@ export const Probe = defineKind({
   status: object({ observedGeneration: integer() }),
 });
 export type Probe = ObjectOf<typeof Probe>;
-
-export interface ConfigMap extends KubeObject {
-  readonly data?: Readonly<Record<string, string>>;
-}
-export const ConfigMap = foreignKind<ConfigMap>({
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  scope: 'Namespaced',
-});
 
 export const FINALIZER = `${GROUP}/outside`;
 export const FOREIGN_FINALIZER = 'example.com/hold';

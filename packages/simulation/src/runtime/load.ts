@@ -1,6 +1,7 @@
+import { ConfigMap } from '@vmwright/runtime';
 import type { Choices } from '../world/choices.ts';
 import type { AdminClient } from './admin-client.ts';
-import { ConfigMap, IN_USE, NOTE, Probe, Setting, Widget } from './kinds.ts';
+import { IN_USE, NOTE, Probe, Setting, Widget } from './kinds.ts';
 
 export const WIDGETS = ['w0', 'w1', 'w2'] as const;
 /** Text of a widget that must have no child. */

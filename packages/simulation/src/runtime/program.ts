@@ -3,6 +3,7 @@ import {
   any,
   type Client,
   type Condition,
+  ConfigMap,
   generationChanged,
   Manager,
   NotFoundError,
@@ -15,7 +16,7 @@ import type { Simulation } from '../world/simulation.ts';
 import type { EventChecks } from './event-checks.ts';
 import type { Exclusion } from './exclusion.ts';
 import type { ExternalSystem } from './external-system.ts';
-import { ConfigMap, FINALIZER, IN_USE, NOTE, Probe, Setting, Widget } from './kinds.ts';
+import { FINALIZER, IN_USE, NOTE, Probe, Setting, Widget } from './kinds.ts';
 import type { Replica } from './replica.ts';
 import { BACKOFF, Retries } from './retries.ts';
 import type { Violations } from './violations.ts';

@@ -1,4 +1,4 @@
-import { Client, type Manager } from '@vmwright/runtime';
+import { Client, ConfigMap, type Manager } from '@vmwright/runtime';
 import { errorCount } from '../apiserver/errors.ts';
 import { API_SERVER, accessTo, startApiServer } from '../apiserver/simulated.ts';
 import type { Scenario } from '../scenario/scenario.ts';
@@ -13,7 +13,7 @@ import { checkExitReason } from './exit-reason.ts';
 import { ExternalSystem } from './external-system.ts';
 import { textAt } from './fields.ts';
 import { healStreams } from './heal.ts';
-import { ConfigMap, Probe, Setting, Widget } from './kinds.ts';
+import { Probe, Setting, Widget } from './kinds.ts';
 import { checkLeadership, LEADERSHIP_MOMENTS } from './leadership.ts';
 import { change, changeQuietly, changeWhileListing, finale, PROBES, probe, touch, WIDGETS } from './load.ts';
 import { LEASE, program, TIMES } from './program.ts';

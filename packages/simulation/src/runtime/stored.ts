@@ -1,8 +1,9 @@
+import { ConfigMap } from '@vmwright/runtime';
 import type { ApiServer } from '../apiserver/api-server.ts';
 import type { Change } from '../apiserver/store.ts';
 import type { Counts } from '../world/counts.ts';
 import { at, hasFinalizer, numberAt, textAt } from './fields.ts';
-import { ConfigMap, FOREIGN_FINALIZER, Widget } from './kinds.ts';
+import { FOREIGN_FINALIZER, Widget } from './kinds.ts';
 import type { Replica } from './replica.ts';
 import type { Violations } from './violations.ts';
 import type { Wire } from './wire.ts';

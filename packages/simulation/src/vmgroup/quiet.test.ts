@@ -110,7 +110,7 @@ test('an outage is reported on every group at once, and groups continue seconds 
   expect(reasons).toEqual({
     during: ['VcenterUnreachable'],
     created: ['VcenterUnreachable', 'VcenterUnreachable'],
-    back: ['Running', 'Progressing'],
+    back: ['Running', 'Running'],
     settled: ['Running', 'Running'],
   });
 });

@@ -1,3 +1,4 @@
+import { responseOf } from '@vmwright/core/testing';
 import type { Transport, TransportRequest, TransportResponse } from '@vmwright/runtime';
 import type { Choices } from './choices.ts';
 import type { Counts } from './counts.ts';
@@ -5,7 +6,7 @@ import { type FaultRates, type RequestFault, requestFault, streamFault, USUAL_FA
 import { InvariantError } from './invariant-error.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { Schedule } from './schedule.ts';
-import type { BufferedResponse, ModelResponse, ModelServer } from './server.ts';
+import type { ModelResponse, ModelServer } from './server.ts';
 import { Stream } from './stream.ts';
 import type { Trace } from './trace.ts';
 import { ENDED_TERM, isInEndedTerm } from './work-tracker.ts';
@@ -152,7 +153,7 @@ export class Network {
       const arrive = () => {
         if (this.#isPartitioned(process, origin)) return;
         if (error !== undefined) exchange.fail(error);
-        else if ('body' in response) exchange.resolve(transportResponseOf(response));
+        else if ('body' in response) exchange.resolve(responseOf(response));
       };
       schedule.after(this.#delay(), arrive, process);
       return;
@@ -267,17 +268,6 @@ function respond(
   if (fault === 'refused') return server.reject(500);
   if (fault === 'throttled') return server.reject(429, retryAfterSeconds());
   return server.receive(request);
-}
-
-function transportResponseOf({ status, headers = {}, body }: BufferedResponse): TransportResponse {
-  return {
-    status,
-    header: (name) => headers[name],
-    text: async () => body,
-    lines: async function* () {
-      for (const line of body.split('\n')) if (line !== '') yield line;
-    },
-  };
 }
 
 async function wholeOf(stream: Stream): Promise<string> {
