@@ -112,10 +112,7 @@ test(`no machine is duplicated, lost or left behind, whatever fails (seed ${SEED
     else await ignoring(api.delete(path), 404);
   };
 
-  // Shuffled in turn and not picked at random, so that each fault strikes also in few rounds.
-  const cycles = Math.ceil(ROUNDS / faults.length);
-  const sequence = Array.from({ length: cycles }, () => random.shuffled(faults)).flat();
-  for (const [index, { name: fault, strike }] of sequence.slice(0, ROUNDS).entries()) {
+  for (const [index, { name: fault, strike }] of random.cycles(faults, ROUNDS).entries()) {
     const round = index + 1;
     count[fault] = (count[fault] ?? 0) + 1;
     await control.delay({ tasks: { CloneVm: random.below(300), PowerOff: random.below(100) } });

@@ -30,7 +30,7 @@ describe('one seed', () => {
 
   test.for([
     ['throws', 'uncaught TypeError: it is broken'],
-    ['rejects', 'uncaught Error: nobody wants it'],
+    ['rejects', 'uncaught Error: not handled'],
     ['rejects-last', 'uncaught Error: in the last moment'],
   ] as const)('that %s violates: no uncaught errors', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1);
