@@ -1,13 +1,5 @@
 import type { Timer, World } from '@vmwright/runtime';
-import {
-  type Datacenter,
-  ensureFolder,
-  FaultError,
-  isOutage,
-  type Ref,
-  type VcenterClient,
-} from '@vmwright/vsphere';
-import { VcenterOutageError } from './errors.ts';
+import { type Datacenter, ensureFolder, FaultError, type Ref, type VcenterClient } from '@vmwright/vsphere';
 import type { VcenterHealth } from './health.ts';
 import { DEFAULT_FOLDER, type FolderPlacement } from './placement.ts';
 import { WatchedFolder } from './watched-folder.ts';
@@ -23,8 +15,8 @@ export interface WatchedFoldersOptions {
 interface Opening {
   readonly since: number;
   readonly folder: Promise<WatchedFolder>;
-  /** Why opening it failed. */
-  failure?: { readonly error: unknown };
+  /** Why opening it failed, and whether vCenter was failing then. */
+  failure?: { readonly error: unknown; readonly isOutage: boolean };
 }
 
 /** Time for which a reconcile waits for a folder that is being opened. */
@@ -86,9 +78,7 @@ export class WatchedFolders {
   /** Returns the opening of a folder. One that failed in an outage is void once vCenter responds again. */
   #currentOpening(key: string): Opening | undefined {
     const opening = this.#opening.get(key);
-    const error = opening?.failure?.error;
-    const isVoid =
-      (isOutage(error) || error instanceof VcenterOutageError) && !this.#options.health.isFailing;
+    const isVoid = opening?.failure?.isOutage === true && !this.#options.health.isFailing;
     return isVoid ? undefined : opening;
   }
 
@@ -139,7 +129,8 @@ export class WatchedFolders {
       if (this.#opening.get(key) === opening) this.#opening.delete(key);
     };
     folder.then(end, (error: unknown) => {
-      opening.failure = { error }; // reported by later reconciles: the first one has stopped waiting
+      // Reported by later reconciles: the first one has stopped waiting.
+      opening.failure = { error, isOutage: this.#options.health.isFailing };
       world.after(FAILED_MS, end);
     });
     return opening;

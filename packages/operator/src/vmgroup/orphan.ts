@@ -1,6 +1,6 @@
 import type { ReconcileContext, World } from '@vmwright/runtime';
 import type { Ref } from '@vmwright/vsphere';
-import { NO_OWNERSHIP, readOwnership } from '../vcenter/ownership.ts';
+import { instanceUuid, NO_OWNERSHIP, readOwnership } from '../vcenter/ownership.ts';
 import { machineRef } from './machines.ts';
 import type { Location } from './placement.ts';
 import type { Replica, VmGroup } from './resource.ts';
@@ -24,7 +24,8 @@ export async function orphanMachines(
   const until = world.monotonic() + BUDGET_MS;
   const listed = new Map(machines.map(({ slot, id }) => [slot, machineRef(id)]));
   const orphan = async (vm: Ref<'VirtualMachine'>) => {
-    if ((await readOwnership(client, vm, { signal })) === undefined) return; // orphaned by an earlier attempt
+    const ownership = await readOwnership(client, vm, { signal });
+    if (ownership?.uid !== group.metadata.uid) return; // orphaned by an earlier attempt, or another group's
     const task = await client.machines.reconfigure(
       vm,
       { extraConfig: NO_OWNERSHIP },
@@ -35,7 +36,7 @@ export async function orphanMachines(
   const replicas = group.status?.replicas ?? [];
   for (const [index, replica] of replicas.entries()) {
     if (world.monotonic() > until) return replicas.slice(index);
-    const vm = listed.get(replica.slot) ?? (await unlisted(replica, location, signal));
+    const vm = listed.get(replica.slot) ?? (await unlisted(group, replica, location, signal));
     if (vm !== undefined) await orphan(vm);
     listed.delete(replica.slot);
   }
@@ -48,10 +49,12 @@ export async function orphanMachines(
  * the watched folder, or the inventory is late.
  */
 async function unlisted(
-  { instanceUuid, attempts }: Replica,
+  { metadata: { uid = '' } }: VmGroup,
+  { slot, attempts }: Replica,
   { vcenter }: Location,
   signal: AbortSignal,
 ): Promise<Ref<'VirtualMachine'> | undefined> {
   if (attempts === undefined) return undefined;
-  return vcenter.client.lookup.byInstanceUuid(instanceUuid, { signal });
+  // Not the UUID in the status, which users can edit.
+  return vcenter.client.lookup.byInstanceUuid(instanceUuid(uid, slot), { signal });
 }

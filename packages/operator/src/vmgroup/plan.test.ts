@@ -116,6 +116,21 @@ describe('scaling out', () => {
   });
 });
 
+test('a UUID that a user edited in the status is corrected before a machine is cloned or looked up', () => {
+  const edited = [
+    replica(0, { instanceUuid: 'edited' }),
+    replica(1, { instanceUuid: 'edited', attempts: 1, terminating: true }),
+  ];
+  const { status, actions } = plan(group({ replicas: 1 }, { replicas: edited }), observed(), NOW);
+  expect(status.replicas?.map(({ instanceUuid: uuid }) => uuid)).toEqual(
+    [0, 1].map((slot) => instanceUuid(UID, slot)),
+  );
+  expect(actions).toMatchObject([
+    { type: 'lookUp', slot: 1, instanceUuid: instanceUuid(UID, 1) },
+    { type: 'clone', slot: 0, instanceUuid: instanceUuid(UID, 0) },
+  ]);
+});
+
 describe('scaling in', () => {
   test('by default, machines that do not run are removed first, then the newest, and are stored as terminating', () => {
     const machines = [machine(0, { power: 'poweredOff' }), machine(1), machine(2)];

@@ -123,7 +123,12 @@ function scaledSlots(group: VmGroup, observed: Observed, now: number): readonly 
  * was dropped, or a status that was lost.
  */
 function knownReplicas(group: VmGroup, { machines }: Observed, now: number): Map<number, Replica> {
-  const replicas = new Map((group.status?.replicas ?? []).map((replica) => [replica.slot, replica]));
+  const { uid = '' } = group.metadata;
+  // The UUID is derived again: users can edit the status, and a machine with another UUID is not the group's.
+  const stored = (replica: Replica) => ({ ...replica, instanceUuid: instanceUuid(uid, replica.slot) });
+  const replicas = new Map<number, Replica>(
+    (group.status?.replicas ?? []).map((replica) => [replica.slot, stored(replica)]),
+  );
   for (const { slot } of machines)
     if (!replicas.has(slot)) replicas.set(slot, { ...newReplica(group, slot, now), attempts: 1 });
   return replicas;

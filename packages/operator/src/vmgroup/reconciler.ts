@@ -24,7 +24,7 @@ import { type Location, PlacementResolver, vcenterOf, withPlacement } from './pl
 import { observePaused, type Plan, plan, planDeletion, withAttempts } from './plan.ts';
 import { VmGroup } from './resource.ts';
 import type { Action, ActionType } from './slots.ts';
-import { deletingStatus, failedStatus, withTasks } from './status.ts';
+import { deletingStatus, failedStatus, withTasks, withVcenterAvailable } from './status.ts';
 
 /** Pause before the next attempt while something outside is not ready, and no event announces it. */
 const RETRY_MS = 2_000;
@@ -81,7 +81,7 @@ export class VmGroupReconciler {
       const { signal, now, setStatus } = context;
       if (isPaused(group)) return this.#reconcilePaused(group, state, context);
       const location = await this.#resolver.locate(group, context);
-      if (location === undefined || !location.watched.isLive) return reportStale(group, location, context);
+      if (!isObservable(location)) return reportStale(group, location, context);
       this.#adoptTasks(group, location, state);
       const template = await observeTemplate(group, location, state, this.#resolver, signal);
       const planned = () => plan(group, observe(group, location, state, template), now());
@@ -92,8 +92,10 @@ export class VmGroupReconciler {
       // The failed lookup backs clones off. All other actions proceed.
       if (target === undefined) return this.#execute(group, location, state, planned(), undefined, context);
       const folder = state.claimedFolder(location.watched.child(folderName(group)));
+      // Planned again: a back-off that ended during the lookup must not be lost.
       if (folder !== undefined)
-        return this.#execute(group, location, state, next, { ...target, folder }, context);
+        return this.#execute(group, location, state, planned(), { ...target, folder }, context);
+      this.#recordEvents(group, state, next.errors, context);
       // The location is stored before anything is created there.
       const placed = await setStatus(group, withPlacement(next.status, location));
       await this.#claimFolder(placed, location, state, context);
@@ -113,7 +115,8 @@ export class VmGroupReconciler {
       if (typeof policy === 'object') {
         const message = `not deleted: ${policy.problem}`;
         this.#recordEvents(group, state, [{ reason: 'InvalidDeletionPolicy', message }], context);
-        await setStatus(group, deletingStatus(group, message, now()).status);
+        const { status } = deletingStatus(group, message, now());
+        await setStatus(group, withVcenterAvailable(group, status, 'unknown', now()));
         return requeueAfter(HELD_MS);
       }
       const location = await this.#resolver.locate(group, context).catch((error: unknown) => {
@@ -121,7 +124,7 @@ export class VmGroupReconciler {
         throw error;
       });
       if (location === 'elsewhere') return this.#drop(key, group);
-      if (location === undefined || !location.watched.isLive) return reportStale(group, location, context);
+      if (!isObservable(location)) return reportStale(group, location, context);
       this.#adoptTasks(group, location, state);
       return policy === 'Orphan'
         ? this.#orphan(group, location, state, context)
@@ -169,7 +172,8 @@ export class VmGroupReconciler {
       left.length === 0 && (await this.#resolver.releaseFolder(group, location, state, context));
     if (isReleased) return this.#drop(key, group);
     const remaining = { ...group, status: { ...group.status, replicas: left } };
-    await setStatus(group, deletingStatus(remaining, 'orphaning the machines', now()).status);
+    const { status } = deletingStatus(remaining, 'orphaning the machines', now());
+    await setStatus(group, withVcenterAvailable(group, status, 'available', now()));
     return requeueAfter(left.length > 0 ? AT_ONCE_MS : RETRY_MS);
   }
 
@@ -182,7 +186,7 @@ export class VmGroupReconciler {
     const { now, setStatus } = context;
     const isPlaced = group.status?.vcenter !== undefined;
     const location = isPlaced ? await this.#resolver.locate(group, context) : undefined;
-    if (isPlaced && !location?.watched.isLive) return reportStale(group, location, context);
+    if (isPlaced && !isObservable(location)) return reportStale(group, location, context);
     if (location !== undefined) this.#adoptTasks(group, location, state);
     const observed = location === undefined ? NOTHING_OBSERVED : observe(group, location, state);
     const status = observePaused(group, observed, now());
@@ -245,8 +249,13 @@ export class VmGroupReconciler {
     const requeueAt = this.#requeueAt(next, state);
     this.#recordEvents(group, state, errors, context);
     const permitted = this.#acquirePermits(actions, location, context);
-    const stored = await this.#storeIntent(group, location, next, permitted, context);
-    await this.#start(stored, location, state, permitted, destination, context);
+    try {
+      const stored = await this.#storeIntent(group, location, next, permitted, context);
+      await this.#start(stored, location, state, permitted, destination, context);
+    } catch (error) {
+      vcenter.cancelPermits(context.key); // or a permit would enqueue the group past its back-off
+      throw error;
+    }
     // Not while tasks run: vCenter then reports the changes of several machines together.
     if (state.isWaitingForInventory) vcenter.client.flush();
     const operating = state.operating();
@@ -367,7 +376,9 @@ export class VmGroupReconciler {
       const level = condition.isUnknown ? 'debug' : 'warn'; // `VcenterHealth` logs an outage once for all groups
       for (const { reason, message } of unreported)
         log[level]({ reason, error: message, retryInMs: Math.round(retryMs) }, 'Reconciling VmGroup failed');
-      const latest = cache(VmGroup).get(group.metadata) ?? group; // the reconcile may have written the status
+      const cached = cache(VmGroup).get(group.metadata); // the reconcile may have written the status
+      const isSame = cached !== undefined && cached.metadata.uid === group.metadata.uid;
+      const latest = isSame ? cached : group;
       await setStatus(latest, failedStatus(latest, condition, now())).catch((failure) =>
         log.debug({ error: String(failure) }, 'Writing the status failed'),
       );
@@ -382,13 +393,20 @@ function cannotClone(group: VmGroup, { vcenter }: Location, state: GroupInFlight
   state.backoffs.start({ of: 'clones' }, { error, attempt: cloneAttempt(group) });
 }
 
+/** Whether the inventory is current. False in an outage, also before the pending call for changes has timed out. */
+function isObservable(location: Location | undefined): location is Location {
+  return location?.watched.isLive === true && !location.vcenter.health.isDown;
+}
+
 /** Waits for a current inventory. Reports an outage after `STALE_MS`, and a status for a group that has none. */
 async function reportStale(
   group: VmGroup,
   location: Location | undefined,
   { setStatus, now }: ReconcileContext<VmGroup>,
 ): Promise<Result> {
-  if (location !== undefined && location.watched.staleMs > STALE_MS) throw location.vcenter.health.outage();
+  const isOutage =
+    location !== undefined && (location.vcenter.health.isDown || location.watched.staleMs > STALE_MS);
+  if (isOutage) throw location.vcenter.health.outage();
   if (group.status?.phase === undefined) await setStatus(group, failedStatus(group, CONNECTING, now()));
   return requeueAfter(RETRY_MS);
 }

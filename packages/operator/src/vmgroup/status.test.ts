@@ -80,11 +80,23 @@ describe('the condition VCenterAvailable', () => {
     expect(after).not.toHaveProperty('VCenterAvailable');
   });
 
-  test('stays True for an error that is not an outage', () => {
+  test('is removed by an error that ends the reconcile before vCenter is observed', () => {
     const error = { reason: 'PlacementChanged', message: 'moved' };
-    expect(conditionsOf(failedStatus(group(available), error, NOW))).toMatchObject({
-      Ready: 'False PlacementChanged',
+    const after = conditionsOf(failedStatus(group(available), error, NOW));
+    expect(after).toMatchObject({ Ready: 'False PlacementChanged' });
+    expect(after).not.toHaveProperty('VCenterAvailable');
+  });
+
+  test('is True, and Ready is known, when an operation failed in an outage that has ended', () => {
+    const errors = [
+      { reason: 'VcenterUnreachable', message: 'no response', isUnknown: true, retryable: true },
+    ];
+    const { status } = plan(group(available), { ...EMPTY, errors }, NOW);
+    expect(conditionsOf(status)).toMatchObject({
+      Ready: 'False VcenterUnreachable',
       VCenterAvailable: 'True Connected',
     });
+    // The same status a minute later: nothing is written.
+    expect(plan(group(status), { ...EMPTY, errors }, NOW + 60_000).status).toEqual(status);
   });
 });

@@ -1,6 +1,5 @@
 import {
   type Condition,
-  conditionOf,
   type Outcome,
   removeCondition,
   setCondition,
@@ -75,11 +74,12 @@ export function observedStatus(
     slotsUsed: Math.max(group.status?.slotsUsed ?? 0, ...slots.map(({ replica }) => replica.slot + 1)),
   };
   const counted = { ...group, status };
-  const withAvailable = (next: VmGroupStatus) =>
-    observed.isUnplaced ? next : withVcenterAvailable(group, next, undefined, now);
-  const report = (phase: Phase, outcome: Outcome) => withAvailable(reported(counted, now, phase, outcome));
+  const availability = observed.isUnplaced ? 'unknown' : 'available';
+  const report = (phase: Phase, outcome: Outcome) =>
+    withVcenterAvailable(counted, reported(counted, now, phase, outcome), availability, now);
   if (isDone) return always(report('RUNNING', { state: 'ready', reason: 'Running', message: DONE }));
-  if (error !== undefined) return always(withAvailable(failedStatus(counted, error, now)));
+  // The machines are observed, so an operation that failed in an outage does not make their state unknown.
+  if (error !== undefined) return always(report(...outcomeOf({ ...error, isUnknown: false })));
   const message =
     current !== desired
       ? `${current} of ${desired} machines exist`
@@ -107,14 +107,22 @@ function reportedReplica({ replica, machine, operating }: Slot): Replica {
   };
 }
 
-/** Returns the status of a group that is not as its spec wants it. What was observed before stays. */
+/** Returns the status of a group that could not be observed. What was observed before stays. */
 export function failedStatus(group: VmGroup, error: ConditionError, now: number): VmGroupStatus {
-  const { reason, message, isUnknown = false, isProgressing, retryable } = error;
+  const desired = { ...group, status: { ...group.status, desiredReplicas: group.spec.replicas } };
+  const status = reported(desired, now, ...outcomeOf(error));
+  return withVcenterAvailable(group, status, error.isUnknown ? error : 'unknown', now);
+}
+
+function outcomeOf({
+  reason,
+  message,
+  isUnknown = false,
+  isProgressing,
+  retryable,
+}: ConditionError): [Phase, Outcome] {
   const state = isProgressing || retryable ? 'progressing' : 'stalled';
-  const desired = { ...group.status, desiredReplicas: group.spec.replicas };
-  const phase = isProgressing ? 'PENDING' : 'ERROR';
-  const status = reported({ ...group, status: desired }, now, phase, { state, reason, message, isUnknown });
-  return isUnknown ? withVcenterAvailable(group, status, error, now) : withoutOutage(status);
+  return [isProgressing ? 'PENDING' : 'ERROR', { state, reason, message, isUnknown }];
 }
 
 /** Returns the status of a group that is being deleted. */
@@ -133,32 +141,34 @@ function orWaiting(message: string, report: (message: string) => VmGroupStatus):
   return { status: report(message), waitingStatus: report(`${message}; ${WAITING}`) };
 }
 
-/** @param outage undefined when vCenter responds and the inventory is current */
-function withVcenterAvailable(
+/**
+ * Returns the status with the condition VCenterAvailable.
+ * @param availability `available` when the inventory is current; the outage; `unknown`, which removes the condition, when
+ * the reconcile did not get as far as vCenter
+ */
+export function withVcenterAvailable(
   { metadata: { generation } }: VmGroup,
   status: VmGroupStatus,
-  outage: ConditionError | undefined,
+  availability: 'available' | 'unknown' | ConditionError,
   now: number,
 ): VmGroupStatus {
+  const { conditions } = status;
+  if (availability === 'unknown')
+    return conditions === undefined
+      ? status
+      : { ...status, conditions: removeCondition(conditions, VCENTER_AVAILABLE) };
   const condition: Omit<Condition, 'lastTransitionTime'> = {
     type: VCENTER_AVAILABLE,
-    ...(outage === undefined
+    ...(availability === 'available'
       ? { status: 'True', reason: 'Connected', message: 'vCenter responds and its inventory is current' }
       : {
-          status: outage.isProgressing ? 'Unknown' : 'False',
-          reason: outage.reason,
-          message: outage.message,
+          status: availability.isProgressing ? 'Unknown' : 'False',
+          reason: availability.reason,
+          message: availability.message,
         }),
     ...(generation !== undefined && { observedGeneration: generation }),
   };
-  return { ...status, conditions: setCondition(status.conditions, condition, now) };
-}
-
-/** Drops an outage that the latest error no longer reports. Whether vCenter is available is then unknown. */
-function withoutOutage(status: VmGroupStatus): VmGroupStatus {
-  const { conditions } = status;
-  if (conditionOf(conditions, VCENTER_AVAILABLE)?.status === 'True') return status;
-  return { ...status, conditions: removeCondition(conditions, VCENTER_AVAILABLE) };
+  return { ...status, conditions: setCondition(conditions, condition, now) };
 }
 
 function reported(group: VmGroup, now: number, phase: Phase, outcome: Outcome): VmGroupStatus {

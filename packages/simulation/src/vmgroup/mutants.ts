@@ -19,7 +19,7 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
   {
     name: 'hidden machine keeps its ownership labels when its group is orphaned',
     file: `${VMGROUP}/orphan.ts`,
-    find: 'listed.get(replica.slot) ?? (await unlisted(replica, location, signal))',
+    find: 'listed.get(replica.slot) ?? (await unlisted(group, replica, location, signal))',
     replace: 'listed.get(replica.slot)',
     why: 'when the machine becomes visible again, garbage collection would delete it although it must stay',
     scenario,
