@@ -1,5 +1,6 @@
 /**
- * Deterministic simulation: runs the real controllers in a world with a virtual clock and a seed. Not
+ * Deterministic simulation: runs the real controllers against models of the API server, vCenter and the
+ * cloud, with a virtual clock and with random choices that depend only on a seed. This package is not
  * shipped.
  */
 export { ApiServer, type ApiServerOptions } from './apiserver/api-server.ts';

@@ -32,7 +32,7 @@ describe("the runtime's real manager in a simulation", () => {
     expect(hashes.size).toBe(SEEDS.length);
   });
 
-  test('the tape of a seed gives the same history as the seed', async () => {
+  test('replaying the recorded choices (tape) of a seed gives the same history', async () => {
     for (const seed of SEEDS.slice(0, 10)) {
       const { hash, tape } = await runSeed(greeter, seed, { tape: true });
       expect((await runTape(greeter, tape)).hash, `seed ${seed}`).toBe(hash);

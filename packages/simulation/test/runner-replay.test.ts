@@ -25,8 +25,8 @@ async function inWorker(): Promise<unknown> {
   return hashes;
 }
 
-describe('the same seed gives the same history', () => {
-  test('in this process, in two other processes, in a worker thread and from its tape', {
+describe('replay', () => {
+  test('a seed gives the same history in this process, in two other processes, in a worker thread and from its tape', {
     timeout: 300_000,
   }, async () => {
     const hashes: Record<string, string> = {};

@@ -15,13 +15,13 @@ import * as registry from '../src/runner/registry.ts';
 import { regressionLines } from '../src/runner/report.ts';
 import * as own from './runner-scenarios.ts';
 
-describe('kept seeds', () => {
-  test('hold: what they once found is still mended', { timeout: 300_000 }, async () => {
+describe('regression seeds', () => {
+  test('violate no invariant any more', { timeout: 300_000 }, async () => {
     const outcomes = await runRegressionSeeds(regressionSeeds(), registry);
     expect(regressionLines(outcomes.filter(({ violations }) => violations.length > 0))).toEqual([]);
   });
 
-  test('are reported with the bug they once found, and a violating one with its replay command', async () => {
+  test('the report names the bug that each seed once found, and the replay command of a violating seed', async () => {
     const why = 'a tenth that was lost';
     const outcomes = await runRegressionSeeds(
       Array.from({ length: 40 }, (_, seed) => ({ scenario: seed === 0 ? 'calm' : 'tenth', seed, why })),
@@ -34,7 +34,7 @@ describe('kept seeds', () => {
     );
   });
 
-  test('a kept seed of an unknown scenario and a malformed file are rejected', async () => {
+  test('an unknown scenario and a malformed file are rejected', async () => {
     const file = join(await temporaryFolder('kept'), 'seeds.json');
     const keep = (kept: unknown) => writeFileSync(file, JSON.stringify(kept));
     keep([{ scenario: 'gone', seed: 3, why: 'x' }]);
@@ -62,7 +62,7 @@ describe('many seeds', () => {
   const pool = new WorkerPool();
   afterAll(() => pool[Symbol.asyncDispose]());
 
-  test('every sound scenario has a share', () => {
+  test('every sound scenario has a number of seeds', () => {
     expect(Object.keys(SHARES).sort()).toEqual(registry.scenarios.map(({ name }) => name).sort());
     const sum = Object.values(SHARES).reduce((all, count) => all + count);
     expect(sum).toBeGreaterThanOrEqual(MANY_SEEDS);
@@ -73,8 +73,8 @@ describe('many seeds', () => {
     { timeout: budget(600_000, 6_000_000) },
     async ([name, count]) => {
       const scenario = scenarioNamed(name, registry);
-      // A counter that stays at zero is a fault that nothing shows to be endured. Stricter than `make simulate`, which
-      // lets it pass below 2,000 seeds.
+      // Every required event must occur, because a fault that never occurs is not tested. `make simulate` checks this
+      // only from 2,000 seeds on.
       const result = await runSeeds(name, { count, pool });
       expect(problems(scenario, result, count)).toEqual([]);
     },

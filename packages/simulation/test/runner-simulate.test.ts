@@ -149,7 +149,7 @@ describe('arguments', () => {
     [['SEED=1', 'FROM=1'], 'SEED and FROM cannot be combined: SEED replays one seed'],
     [['seed=1'], 'unknown argument "seed=1"; supported: SCENARIO=, SEED=, '],
     [['--help'], 'unknown argument "--help"'],
-  ] as const)('%j are refused: %s', ([args, sentence]) => {
+  ] as const)('parse rejects %j: %s', ([args, sentence]) => {
     expect(() => parse(args, {})).toThrow(sentence);
   });
 });

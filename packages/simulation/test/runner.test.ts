@@ -18,8 +18,8 @@ import * as own from './runner-scenarios.ts';
 const registry = new URL('runner-scenarios.ts', import.meta.url).href;
 const named = (name: string) => scenarioNamed(name, own);
 
-describe('one seed', () => {
-  test('runSeed returns violations, counts, trace and hash', async () => {
+describe('runSeed', () => {
+  test('returns violations, counts, trace and hash', async () => {
     const outcome = await runSeed(named('calm'), 7, { story: true });
     expect(outcome).toMatchObject({ seed: 7, violations: [], virtualMs: 20_000, steps: 5 });
     expect(outcome.counts).toEqual({ 'something happened': 5 });
@@ -32,7 +32,7 @@ describe('one seed', () => {
     ['throws', 'uncaught TypeError: it is broken'],
     ['rejects', 'uncaught Error: not handled'],
     ['rejects-last', 'uncaught Error: in the last moment'],
-  ] as const)('that %s violates: no uncaught errors', async ([name, detail]) => {
+  ] as const)('reports a violation of "no uncaught errors" for scenario %s', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1);
     expect(violations).toEqual([{ invariant: NOTHING_THROWN, atMs: expect.any(Number), detail }]);
   });
@@ -40,14 +40,14 @@ describe('one seed', () => {
   test.for([
     ['endless', 'the run did not end within 604800 s of virtual time'],
     ['stands-still', 'the run did not end within 2000 events'],
-  ] as const)('that is %s violates: every run ends', async ([name, detail]) => {
+  ] as const)('reports a violation of "every run ends" for scenario %s', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1, { bounds: { steps: 2_000 } });
     expect(violations).toEqual([{ invariant: ENDS, atMs: expect.any(Number), detail }]);
   });
 });
 
-describe('many seeds', () => {
-  test('give the same tally on one thread and on three', async () => {
+describe('runSeeds', () => {
+  test('returns the same tally on one thread and on three', async () => {
     const tallyOn = async (workers: number) => {
       const {
         cpuMs,
@@ -81,7 +81,7 @@ describe('many seeds', () => {
     expect(await firstOn(3)).toEqual(first);
   });
 
-  test('run until the time is up or the signal aborts', async () => {
+  test('stops when the time is up or the signal aborts', async () => {
     const timed = await runSeeds('calm', { minutes: 0.01, registry });
     expect(timed.elapsedMs).toBeGreaterThanOrEqual(600);
     expect(timed.seeds).toBeGreaterThan(0);
@@ -99,7 +99,7 @@ describe('many seeds', () => {
     ['loops', 'no event within 1 s of CPU time'],
     ['waits', 'waited 1 s for something outside the simulated world'],
     ['exits', 'the run ended its thread with exit code 7'],
-  ] as const)('go on when one of them %s, which is a violation', async ([name, detail]) => {
+  ] as const)('continues after a run that %s, and reports it as a violation', async ([name, detail]) => {
     const tenths: number[] = [];
     for (let seed = 1; tenths.length < 2; seed++)
       if ((await runSeed(named('tenth'), seed)).violations.length > 0) tenths.push(seed);
@@ -115,7 +115,7 @@ describe('many seeds', () => {
     expect(broken[ENDS]?.first[0]?.detail).toBe(detail);
   });
 
-  test('of a scenario that is not there are refused with a sentence', async () => {
+  test('rejects an unknown scenario and lists the available ones', async () => {
     await using pool = new WorkerPool({ registry });
     await expect(runSeeds('clam', { count: 10, pool })).rejects.toThrow(
       'scenario "clam" does not exist; available: calm, boring, tenth,',
@@ -126,8 +126,8 @@ describe('many seeds', () => {
     );
   });
 
-  test('have in their threads what was loaded before all else', async () => {
-    // Of ten, the tenth is chosen from now on.
+  test('imports the preload modules in each thread before anything else', async () => {
+    // Makes every choice of ten return the last one, so that every seed of `tenth` violates its invariant.
     const preload = ['data:text/javascript,Math.floor=()=>9'];
     const plain = await runSeeds('tenth', { count: 100, registry });
     const changed = await runSeeds('tenth', { count: 100, registry, preload });
@@ -135,14 +135,14 @@ describe('many seeds', () => {
     expect(changed.violating).toBe(100);
   });
 
-  test('do not begin when a thread ends before that', async () => {
+  test('rejects when a thread exits before it is ready', async () => {
     const preload = ['data:text/javascript,process.exit(3)'];
     await expect(runSeeds('calm', { count: 10, registry, preload })).rejects.toThrow(
       'a simulation thread exited with code 3 before it was ready',
     );
   });
 
-  test('complaints name the seed, the replay command and required events that never occurred', async () => {
+  test('problems() reports the violating seed, its replay command and required events that never occurred', async () => {
     const tenth = await runSeeds('tenth', { count: 100, registry });
     const seed = firstViolation(tenth)?.seed;
     expect(problems(named('tenth'), tenth)).toEqual([
@@ -153,12 +153,12 @@ describe('many seeds', () => {
     expect(problems(named('boring'), await boring(2_000))).toEqual([
       'boring: "a miracle" never happened in 2,000 seeds, so the scenario does not test it.',
     ]);
-    expect(problems(named('boring'), await boring(100))).toEqual([]); // too few to tell
+    expect(problems(named('boring'), await boring(100))).toEqual([]); // too few seeds to report it
   });
 });
 
-describe('a failing tape', () => {
-  test('shrinks to the choices that matter', async () => {
+describe('shrink', () => {
+  test('reduces a failing tape to the choices that matter', async () => {
     const tape = Array.from({ length: 500 }, (_, at) => (at * 7_919) % 1_000);
     const shows = async (candidate: readonly number[]) =>
       (candidate[3] ?? 0) > 600 && candidate.includes(17) ? candidate.length : undefined;
@@ -169,7 +169,7 @@ describe('a failing tape', () => {
     expect(tries).toBeLessThan(3_000);
   });
 
-  test('an aborted shrink returns the shortest tape so far', async () => {
+  test('returns the shortest tape so far when aborted', async () => {
     const stop = new AbortController();
     const { tape, tries } = await shrink(
       [5, 5, 5, 5, 5, 5, 5, 5],
@@ -183,11 +183,11 @@ describe('a failing tape', () => {
     expect(tries).toBe(2);
   });
 
-  test('a tape that does not fail is returned unchanged', async () => {
+  test('returns a tape without the violation unchanged', async () => {
     expect((await shrink([1, 2, 3], async () => undefined)).tape).toEqual([1, 2, 3]);
   });
 
-  test('the tape of a run shrinks to a short trace with the same violation', async () => {
+  test('reduces the tape of a run to one with a short trace and the same violation', async () => {
     const scenario = scenarioNamed('bell-without-key', example);
     const first = firstViolation(
       await runSeeds(scenario.name, {
@@ -215,7 +215,7 @@ describe('the example of docs/internals/simulation.md', () => {
     expect(docs).toContain(`\`\`\`ts\n${readFileSync(file, 'utf8')}\`\`\`\n`);
   });
 
-  test('holds with the key, and is found out without it', async () => {
+  test('violates no invariant with the idempotency key, and is found to ring twice without it', async () => {
     await using pool = new WorkerPool({ registry: file.href });
     const sound = scenarioNamed('bell', example);
     expect(problems(sound, await runSeeds(sound.name, { count: 2_000, pool }))).toEqual([]);

@@ -70,7 +70,7 @@ export class UnmodelledError extends ApiError {
   }
 }
 
-/** `things.example.org` */
+/** Returns the qualified resource name, such as `things.example.org`. */
 function resourceName({ plural, group }: Kind): string {
   return group === '' ? plural : `${plural}.${group}`;
 }

@@ -100,7 +100,8 @@ export class GarbageCollector {
     const { uid, namespace } = located.object.metadata;
     const owners = references.map((reference) => this.#stateOf(reference, namespace));
     if (owners.includes(undefined)) return; // an owner's kind is not served, so its state is unknown
-    // A dependent added to an owner already in foreground deletion is not waited for, and stays until the owner is gone.
+    // The collector does not wait for a dependent that is added to an owner already in foreground deletion; such a
+    // dependent stays until the owner is gone.
     const isHeld = owners.includes('exists') || (!forOwner && owners.includes('waits for its dependents'));
     if (isHeld) {
       const remaining = references.filter(

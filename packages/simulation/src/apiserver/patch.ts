@@ -85,7 +85,10 @@ function changedList(
   }
 }
 
-/** The text differs from the API server's, which repeats the patch and its library's error; only code and reason match. */
+/**
+ * Returns the error of a failed JSON patch. Only code and reason match the API server's: its text repeats the patch and
+ * the error of its library.
+ */
 function failed(op: unknown, path: string, why: string): ApiError {
   return new ApiError(
     422,

@@ -21,7 +21,10 @@ export interface ApiRequest {
   readonly body: string | undefined;
 }
 
-/** Cache of parsed paths, shared by all servers: runs request the same paths over and over. */
+/**
+ * Maximum size of the cache of parsed paths. All servers share it, because runs request the same paths over
+ * and over.
+ */
 const MAX_CACHED = 5_000;
 const CACHE = new Map<string, ParsedPath>();
 

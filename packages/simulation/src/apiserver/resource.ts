@@ -36,7 +36,10 @@ export interface Resource extends ResourceRules {
 
 const RESOURCES = new WeakMap<ResourceRules, Resource>();
 
-/** Returns the resource of a definition. Cached, because the servers of all simulations serve the same kinds. */
+/**
+ * Returns the resource of a kind's rules, with its id, API version and ownership rules. Cached by `rules`, because the
+ * servers of all simulations serve the same kinds.
+ */
 export function resourceOf(rules: ResourceRules): Resource {
   const cached = RESOURCES.get(rules);
   if (cached !== undefined) return cached;
@@ -53,7 +56,7 @@ const DECLARED = new WeakMap<AnyDeclaredKind, ResourceRules>();
 /** A declared kind of any object type. */
 export type AnyDeclaredKind = Kind<KubeObject> & Pick<DeclaredKind, 'declaration' | 'schema'>;
 
-/** Returns the definition of a kind declared by a CRD. @throws if it has CEL rules and no `check` */
+/** Returns the rules of a kind that a CRD declares. @throws if the kind has CEL rules and `check` is missing */
 export function declaredResource(kind: AnyDeclaredKind, check?: ResourceRules['check']): ResourceRules {
   if (check !== undefined) return rulesOf(kind, check);
   const rules = DECLARED.get(kind) ?? rulesOf(kind);

@@ -303,7 +303,10 @@ function checkNoEmptyMetadata({ custom }: Resource, metadata: unknown): void {
   }
 }
 
-/** Rejects an invalid status in a write that drops it: in the real server it loses the field owners too. */
+/**
+ * Rejects a write to the main resource that contains an invalid status. The real server drops the status and, if it is
+ * invalid, the field owners too, which is not modelled.
+ */
 function checkDroppedStatus({ schema: { properties } }: Resource, status: unknown): void {
   const [wrong] =
     properties?.status === undefined ? [] : schema.validate(properties.status, status, 'status');

@@ -55,7 +55,7 @@ async function listed({ simulation, client }: Env): Promise<readonly Server[]> {
 }
 
 describe('Cloud', () => {
-  test('a server takes its time to boot and to be wiped', async () => {
+  test('booting and wiping a server take time', async () => {
     const env = setup();
     const { simulation, client } = env;
     const { id } = await during(simulation, client.create({ name: 'a' }, 'k'));
@@ -109,7 +109,7 @@ describe('Cloud', () => {
     await expect(result).rejects.toThrow(/^(?!.*a-key-of-the-cloud).*Bad gateway/);
   });
 
-  test('lists are old only while the network is faulty', async () => {
+  test('lists show outdated state only while the network is faulty', async () => {
     const simulation = seeded(7);
     const cloud = simulatedCloud(simulation, API_KEY);
     const countOldLists = (faulty: boolean) => {

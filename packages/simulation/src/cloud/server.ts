@@ -8,7 +8,12 @@ export interface CloudServer extends Server {
   readonly key: string | undefined;
 }
 
-/** What caused a change: an API request, the machine itself, or a party that bypasses the API. */
+/**
+ * What caused a change:
+ * - `request`: an API request.
+ * - `itself`: the server, for example when it has booted.
+ * - `somebody`: a third party that bypasses the API.
+ */
 export type Cause = 'request' | 'itself' | 'somebody';
 
 /** A change of a server. `before` is undefined for a created server, `after` for a deleted one. */

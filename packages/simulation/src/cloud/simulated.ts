@@ -8,7 +8,10 @@ export const CLOUD = 'https://cloud.simulated';
 /** Maximum age of the state that a list shows. */
 export const MAX_LAG_MS = 5_000;
 
-/** Higher than the API server's fault rates. Late requests are weighted up because they do the most harm. */
+/**
+ * Fault rates of the cloud, higher than the API server's. Late requests are weighted up because they do the
+ * most harm.
+ */
 export const CLOUD_FAULTS: FaultRates = {
   ...USUAL_FAULTS,
   request: 5,

@@ -4,7 +4,10 @@ import { type Mutant, mutate } from './mutant.ts';
 /** URL of the repository root. */
 export const ROOT = new URL('../../../../', import.meta.url);
 
-/** Installs a load hook that puts the mutant into its file. The file's module must not be loaded yet. */
+/**
+ * Installs a module load hook that applies the mutant to the source of its file. Must be called before that
+ * module is loaded.
+ */
 export function install(mutant: Mutant): void {
   const target = new URL(mutant.file, ROOT).href;
   registerHooks({

@@ -1,6 +1,9 @@
 import type { Mutant } from './mutant.ts';
 
-/** A fence that opens again when the same process becomes leader again. Its requests still end with the term. */
+/**
+ * Mutant of the fence: it opens again when the same process becomes leader again. Requests are still aborted at the end
+ * of the term.
+ */
 export const REOPENED_FENCE: Pick<Mutant, 'file' | 'find' | 'replace' | 'why'> = {
   file: 'packages/runtime/src/controller/work.ts',
   find: 'const fence = fenceOf(key);',

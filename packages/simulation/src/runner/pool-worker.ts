@@ -29,7 +29,8 @@ export class PoolWorker implements AsyncDisposable {
   constructor(modules: WorkerModules, hangTimeoutMs: number) {
     this.#hangTimeoutMs = hangTimeoutMs;
     const input: WorkerInput = { ...modules, at: this.#at.buffer };
-    // Without the flags of the current process: those of a test runner are not meant for the simulated code.
+    // Does not inherit the flags of this process: those of a test runner are not meant for the simulated
+    // code.
     this.#worker = new Worker(new URL('./worker.ts', import.meta.url), {
       workerData: input,
       execArgv: [],

@@ -22,7 +22,7 @@ const DEFAULT_BOUNDS: Bounds = { virtualMs: 7 * 24 * 3_600_000, steps: 100_000 }
 export interface SeedOptions {
   /** Records a readable trace. @default false */
   readonly story?: boolean;
-  /** Records the choices. @default false */
+  /** Records the tape: the random choices of the run, which `runTape` replays. @default false */
   readonly tape?: boolean;
   readonly bounds?: Partial<Bounds>;
   /** Called after each event, so that a watchdog can see progress. */
@@ -65,7 +65,7 @@ export async function runSeed(
   return { seed, ...(await run(scenario, Choices.seeded(seed, options.tape), options)) };
 }
 
-/** Replays a tape of choices. Beyond its end every choice is 0, the harmless one. */
+/** Replays a tape (the recorded choices of a run). After its end every choice is 0, which means no fault. */
 export function runTape(
   scenario: Scenario,
   tape: readonly number[],
@@ -92,7 +92,7 @@ async function run(
   const violations: Violation[] = [];
   const report = (error: unknown) => void violations.push(violationOf(error, schedule.now, story));
   {
-    using _ = new UncaughtErrors(report); // covers the time in which the schedule, which has its own, does not run
+    using _ = new UncaughtErrors(report); // for errors outside `Schedule.run`, which has its own
     try {
       violations.push(...(await scenario.run(simulation)));
       checkBounds();

@@ -47,7 +47,8 @@ export interface SeedsResult extends Tally {
  * Flow: the threads receive the seeds in order, several at a time.
  * Guarantees: runs all seeds from `from` on without a gap; the tally depends only on the count, except for
  * times.
- * Errors: the scenario does not exist, or a thread fails to start. What a run does is never an error.
+ * Errors: rejects if the scenario does not exist or a thread fails to start. A run that fails or hangs counts
+ * as a violation instead.
  */
 export async function runSeeds(scenario: string, options: SeedsOptions): Promise<SeedsResult> {
   const { from = 1, count, minutes, stopAtFirst = false, signal, onProgress } = options;

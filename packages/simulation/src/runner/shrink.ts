@@ -1,10 +1,13 @@
-/** Returns the length of the tape's trace, or undefined if the tape does not show the violation. */
+/**
+ * Replays a tape (the recorded choices of a run). Returns the length of its trace in lines, or undefined if
+ * the violation does not occur.
+ */
 export type Shows = (tape: readonly number[]) => Promise<number | undefined>;
 
 /**
- * Weight of one non-zero choice in lines of trace when two tapes are compared. A compromise, tried on three
- * failing seeds: 1 took three times the tries; comparing choices before lines left one of the traces twice as
- * long.
+ * Weight of a non-zero choice, in lines of the trace, when two tapes are compared. The value is a compromise
+ * measured on three failing seeds: a weight of 1 needed three times as many tries, and comparing the choices
+ * before the lines left one trace twice as long.
  */
 const FAULT_LINES = 5;
 
@@ -70,7 +73,10 @@ export async function shrink(
   }
   return { tape: best.tape, tries };
 
-  /** Starts at the end: late choices depend on earlier ones and can mostly go first. */
+  /**
+   * Tries each piece from the end of the tape, because later choices depend on earlier ones and can usually
+   * go first.
+   */
   async function eachPiece(
     size: number,
     change: (from: number, to: number) => readonly number[],

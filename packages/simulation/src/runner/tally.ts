@@ -20,7 +20,7 @@ export interface Tally {
   readonly seeds: number;
   /** Number of seeds with at least one violation. */
   readonly violating: number;
-  /** By invariant. */
+  /** Violated invariants by name. */
   readonly broken: Readonly<Record<string, Broken>>;
   readonly counts: Readonly<Record<string, number>>;
   readonly steps: number;

@@ -11,7 +11,7 @@ export interface WorkerPoolOptions {
   readonly workers?: number;
   /** URL of the module that exports the scenarios. @default registry.ts */
   readonly registry?: string;
-  /** URLs of modules that each thread imports preload anything else, such as one that installs a mutant. */
+  /** URLs of modules that each thread imports before anything else, such as one that installs a mutant. */
   readonly preload?: readonly string[];
   /**
    * Milliseconds without an event after which a run counts as hanging: CPU time while its thread is busy,
@@ -44,7 +44,7 @@ export class WorkerPool implements AsyncDisposable {
   }
 
   /**
-   * Runs seeds on an idle thread. At most `size` tasks run usefully in parallel.
+   * Runs seeds on an idle thread. More than `size` parallel tasks bring no gain.
    * @throws when the scenario does not exist or a thread fails to start
    */
   async run(task: Task): Promise<Tally> {

@@ -7,7 +7,7 @@ interface Draft {
   readonly spec: object;
 }
 
-/** Writes to the API server directly, without the network: what users and other programs do to objects. */
+/** Writes to the API server as users and other programs do, directly, without network delays and faults. */
 export class AdminClient {
   readonly #server: ApiServer;
   readonly namespace: string;
@@ -35,7 +35,7 @@ export class AdminClient {
     this.#send('DELETE', this.#path(kind, name), 'application/json', body);
   }
 
-  /** Adds or removes another owner's finalizer and keeps all others. */
+  /** Adds (`wanted`) or removes the finalizer of another controller, and keeps all other finalizers. */
   hold(kind: Kind, name: string, wanted: boolean): void {
     for (const { metadata } of this.#server.objects(kind)) {
       if (metadata.name !== name || metadata.namespace !== this.namespace) continue;

@@ -7,7 +7,8 @@ import type { Violations } from './violations.ts';
 import type { Wire } from './wire.ts';
 
 /**
- * Checks Events: repeats by the same process form a series, and events recorded without faults are stored.
+ * Checks that a process stores only one Event per object and note (repeats must extend its series), and that
+ * events recorded without faults are stored.
  */
 export class EventChecks {
   readonly #server: ApiServer;
@@ -35,8 +36,9 @@ export class EventChecks {
   }
 
   /**
-   * Registers a recorded event. One that was recorded under faults may be lost, and is not sent again while
-   * its series lasts.
+   * Registers an event that the program has recorded. An event that was first recorded under faults is not
+   * expected to be stored: it may be lost, and the recorder does not send it again while its series lasts.
+   * @param calm whether no faults are active
    * @param term aborts at the end of the leader's term, when events that are not stored yet are dropped
    */
   recorded(uid: string, note: string, calm: boolean, term: AbortSignal): void {

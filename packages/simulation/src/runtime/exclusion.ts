@@ -4,11 +4,12 @@ import type { Violations } from './violations.ts';
 const LATEST_TIMER_MS = 500;
 
 /**
- * Checks mutual exclusion: one reconcile of an object per process; among replicas, one at a time per object
- * (under a leader) or per namespace (under sharding).
+ * Checks mutual exclusion: a process never runs two reconciles of the same object at once, and two replicas
+ * never reconcile the same object (with leader election) or the same namespace (with sharding) at once.
  *
- * A process that was paused during a reconcile continues it afterwards. That is no violation, since it could
- * not be notified; sending a write then is one, and the fence must reject it.
+ * A process that was paused during a reconcile continues it when it resumes. This is not a violation, because
+ * the process could not learn that it lost leadership. Sending a write in that state is a violation, which
+ * the fence must prevent.
  */
 export class Exclusion {
   readonly #violations: Violations;
@@ -28,8 +29,8 @@ export class Exclusion {
           'one reconcile of an object at a time',
           `${replica.name} reconciles ${key} twice at once`,
         );
-    // Right after a pause it may start a reconcile before its late timers fire; and the turn in which it is
-    // paused still runs to its end.
+    // Right after a pause the process may start a reconcile before its overdue timers fire, and a paused
+    // process still completes the current turn of its event loop. Neither is a violation.
     const disturbed = replica.runningMs < LATEST_TIMER_MS || replica.simulated.process.state !== 'running';
     const working = { key, namespace: key.split('/', 1)[0] ?? '', disturbed };
     if (!disturbed) this.#compare(replica, working, 'starts to reconcile');

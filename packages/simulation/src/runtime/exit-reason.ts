@@ -3,8 +3,8 @@ import { STOPPED } from './replicas.ts';
 import type { Violations } from './violations.ts';
 
 /**
- * Reasons for which a program may exit by itself, to be restarted: it cannot work, or cannot be sure that it
- * stopped.
+ * Error texts with which a program may exit by itself in order to be restarted: it cannot list its objects,
+ * or a reconcile did not end in time.
  */
 const REASONS = ['no complete list of', 'a reconcile has not ended within'];
 

@@ -7,7 +7,10 @@ import { FINALIZER, Widget } from './kinds.ts';
 import type { Replica } from './replica.ts';
 import type { Violations } from './violations.ts';
 
-/** Shorter than the time in which a leader must stop after it lost the lease, even with late timers. */
+/**
+ * Maximum duration of a call. Calls cannot be cancelled, so this is shorter than the time in which a leader
+ * must stop after it lost the lease, even with late timers.
+ */
 const LONGEST_CALL_MS = 2_500;
 
 /**
@@ -62,12 +65,15 @@ export class ExternalSystem {
     return 'done';
   }
 
-  /** Lists resources without an object. */
+  /** Simulates a list of the external resources. The result is not modelled. */
   list(replica: Replica): Promise<void> {
     return this.#call(replica, 'list');
   }
 
-  /** Last step of an operation that outlives its reconcile. */
+  /**
+   * Simulates the last call of an operation that continues after its reconcile has returned. Reports a
+   * violation if the leadership term in which the operation was started has ended.
+   */
   late(replica: Replica, what: string): void {
     this.#simulation.counts.add('an operation ended after its reconcile');
     this.#onCall(replica, what);

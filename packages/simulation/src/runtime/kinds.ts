@@ -3,7 +3,7 @@ import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
 const GROUP = 'runtime.simulation.vmwright.dev';
 const { object, optional, string, integer, array, literals } = schema;
 
-/** Manages an external resource, owns a ConfigMap and reads the Setting of the same name. */
+/** Test kind that manages an external resource, owns a ConfigMap and reads the Setting of the same name. */
 export const Widget = defineKind({
   group: GROUP,
   version: 'v1',
@@ -28,7 +28,7 @@ export const Widget = defineKind({
 });
 export type Widget = ObjectOf<typeof Widget>;
 
-/** Affects the widget of the same name while its label `use` is `yes`. */
+/** Test kind that affects the widget of the same name while its label `use` is `yes`. */
 export const Setting = defineKind({
   group: GROUP,
   version: 'v1',
@@ -38,7 +38,7 @@ export const Setting = defineKind({
 });
 export type Setting = ObjectOf<typeof Setting>;
 
-/** A kind whose reconciles fail during the fault phase. */
+/** Test kind whose reconciles fail during the fault phase. */
 export const Probe = defineKind({
   group: GROUP,
   version: 'v1',

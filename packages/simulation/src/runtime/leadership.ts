@@ -25,9 +25,9 @@ interface LeadParts {
 }
 
 /**
- * Checks that two leaders never act at the same time: a replica that sends a write, or calls an external
- * system, holds the lease at that moment, as stored in the API server. Late arrival of a request is guarded
- * by resource versions instead.
+ * Checks that two leaders never act at the same time: when a replica sends a write or calls an external
+ * system, it must hold the lease as stored in the API server. A write that arrives after leadership has moved
+ * is not a violation; resource versions protect against it.
  * @returns function that must be called when a replica acts
  */
 export function checkLeadership(lease: string, parts: LeadParts) {
@@ -67,7 +67,10 @@ export function checkLeadership(lease: string, parts: LeadParts) {
   return acts;
 }
 
-/** Leases and Events are not fenced, because nothing depends on them. */
+/**
+ * Whether only the leader may write to this path. Every replica may write Leases, to become leader, and
+ * Events, because nothing depends on them.
+ */
 function isFenced(path: string): boolean {
   return !path.includes('/leases') && !path.includes('/events');
 }

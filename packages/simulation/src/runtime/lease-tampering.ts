@@ -5,12 +5,13 @@ import { AdminClient } from './admin-client.ts';
 import { SHARD_MAP } from './ownership.ts';
 import type { Replicas } from './replicas.ts';
 
-/** Interval between the times at which a replica cannot renew, or cannot list leases. */
+/** Interval between two faults that keep a replica from renewing its lease or from listing leases. */
 const TAMPER_INTERVAL_MS = 32_000;
 
 /**
- * Tampers with the leases of sharding as a user might, in one way per run: sharding tolerates each of them,
- * but not, for example, a deleted shard map together with a deleted member lease.
+ * Tampers with the leases of sharding as a user might. Each run uses only one kind of tampering, because
+ * sharding tolerates each kind alone but not all combinations, such as deleting both the shard map and a
+ * member's lease.
  */
 export class LeaseTampering {
   readonly #simulation: Simulation;
@@ -59,7 +60,7 @@ export class LeaseTampering {
         this.#after(from, () => this.#editShardMap());
         break;
       default: {
-        // Repeatedly: a member that comes back must be treated as a new one each time.
+        // Deletes the lease repeatedly: a member that comes back must be treated as a new one each time.
         const often = choices.oneIn(2);
         const times = often ? 20 + choices.pick(60) : 1 + choices.pick(8);
         const everyMs = often ? 300 + choices.pick(500) : 500 + choices.pick(8_000);
@@ -87,12 +88,15 @@ export class LeaseTampering {
     this.#admin.merge(Lease, `${this.#name}-shards`, { metadata: { annotations: { [SHARD_MAP]: text } } });
   }
 
-  /** Makes all replicas busy at the time when an owner that fails to stop is considered gone. */
+  /** Makes all replicas reconcile around the time at which an owner that did not stop is considered gone. */
   #keepBusy(from = 0): void {
     for (let at = 13_000; at < 25_000; at += 2_000) this.#after(from + at, () => this.#touchAll());
   }
 
-  /** Keeps a replica from reading the shard map: it must stop all the same. */
+  /**
+   * In two of three cases keeps a random replica from reading the shard map. It must stop its work all the
+   * same.
+   */
   #dropLists(): void {
     const { choices } = this.#simulation;
     if (!choices.oneIn(3)) {
@@ -103,8 +107,8 @@ export class LeaseTampering {
   }
 
   /**
-   * Pauses a replica during its work right before its deadline, until another may have taken over. Its timers
-   * are late then, so only a check of the clock keeps it from continuing.
+   * Pauses a replica during its work, from right before its lease deadline until another replica may have
+   * taken over. Its deadline timer then fires late, so only a check of the clock keeps it from continuing.
    */
   #pauseAtDeadline(which: number): void {
     const { choices } = this.#simulation;

@@ -4,20 +4,21 @@ import type { AdminClient } from './admin-client.ts';
 import { IN_USE, NOTE, Probe, Setting, Widget } from './kinds.ts';
 
 export const WIDGETS = ['w0', 'w1', 'w2'] as const;
-/** Text of a widget that must have no child. */
+/** Value of `spec.text` for which the controller deletes the widget's ConfigMap (see `wantsChild`). */
 const WITHOUT_CHILD = 'v3';
 export const PROBES = ['p0', 'p1'] as const;
 
-/** Creates an object whose reconciles fail. */
+/** Creates a probe, whose reconciles fail during the fault phase. */
 export function probe(admin: AdminClient, name: string): void {
   admin.apply(Probe, name, { spec: { round: 0 } });
 }
 
-/** Makes a random change. */
+/** Makes one random change to a widget, its setting or its ConfigMap, as users and other controllers do. */
 export function change(admin: AdminClient, choices: Choices, round: number): void {
   const name = choices.one(WIDGETS);
   const value = `v${round}`;
-  // One of few values: an object that returns to an earlier state is easily mistaken for an unchanged one.
+  // Only two values, because an object that returns to an earlier state is easily mistaken for an unchanged
+  // one.
   const repeated = choices.one(['x', 'y']);
   switch (choices.pick(13)) {
     case 0:
@@ -60,8 +61,9 @@ export function change(admin: AdminClient, choices: Choices, round: number): voi
 }
 
 /**
- * Changes objects during a list: deletes children that are still in the list, and re-creates objects that
- * look as before.
+ * Changes a widget while the caches list their objects after a restart of the API server. The change may make
+ * the controller delete a ConfigMap that the list still contains; in half of the cases it also re-creates the
+ * widget's setting under the same name.
  */
 export function changeWhileListing(admin: AdminClient, choices: Choices): void {
   const name = choices.one(WIDGETS);
@@ -71,12 +73,12 @@ export function changeWhileListing(admin: AdminClient, choices: Choices): void {
   admin.apply(Setting, name, { spec: { value: `v${choices.pick(100)}` }, metadata: { labels: IN_USE } });
 }
 
-/** Annotates a failing object, as a third party does. */
+/** Annotates a failing probe, as a third party might. */
 export function touch(admin: AdminClient, name: string, round: number): void {
   admin.merge(Probe, name, { metadata: { annotations: { [NOTE]: `t${round}` } } });
 }
 
-/** Changes all objects, without faults. */
+/** Changes all objects. Called after the faults have stopped. */
 export function finale(admin: AdminClient): void {
   for (const name of WIDGETS) {
     admin.hold(Widget, name, false);
@@ -86,7 +88,7 @@ export function finale(admin: AdminClient): void {
   for (const name of PROBES) admin.merge(Probe, name, { spec: { round: 1 } });
 }
 
-/** Makes one change that affects a widget, each of a kind that its controller must watch. */
+/** Makes one random change that the widget's controller must notice through one of its watches. */
 export function changeQuietly(admin: AdminClient, choices: Choices, name: string): void {
   choices.one([
     () => admin.delete(Setting, name),

@@ -32,11 +32,12 @@ interface OwnershipParts {
 }
 
 /**
- * Checks that each namespace has one owner: a replica that sends a write about an object in it owns it at
- * that moment, as stored in the shard map. If the shard map was deleted or broken, the owner is unknown, and
- * owners may continue for some time. Also checks that shards are taken only from members that are gone: their
- * lease is empty or was not renewed for its whole duration.
- * @param shardOf shard of each namespace, which no version of the runtime may ever change
+ * Checks that each namespace has one owner: a replica that sends a write for an object must own the object's
+ * namespace at that moment, as stored in the shard map. While the shard map is missing or broken, the owner
+ * is unknown and writes are not checked, because owners may continue for some time. Also checks that a shard
+ * is taken only from a member that is gone, which means that its lease is empty or was not renewed for its
+ * whole duration.
+ * @param shardOf expected shard of each namespace, which must be the same in every version of the runtime
  * @returns function that must be called when a replica acts
  */
 export function checkOwnership(
@@ -44,7 +45,9 @@ export function checkOwnership(
   name: string,
   shardOf: Readonly<Record<string, number>>,
 ) {
-  /** Last known process of each member, by name in the shard map, whatever happened to its lease. */
+  /**
+   * Last known process of each member, by the member's name in the shard map. Kept when a lease is deleted.
+   */
   const replicas = new Map<string, string>();
   /** States of each lease in chronological order. */
   const members = new Map<string, Held[]>();
@@ -85,8 +88,9 @@ export function checkOwnership(
 }
 
 /**
- * Whether a lease was empty, or not renewed for its whole duration, at a moment that a current decision may
- * be based on. A member that was gone then and has come back has to claim its shards again.
+ * Whether a lease was empty, or not renewed for its whole duration, at some time in the last `DECIDING_MS`. A
+ * decision that is written now may be based on leases of that age. A member that has come back since then has
+ * to claim its shards again.
  */
 function wasGone(states: readonly Held[], now: number, leaseMs: number): boolean {
   return states.some(({ replica, at }, index) => {

@@ -22,10 +22,13 @@ import { BACKOFF, Retries } from './retries.ts';
 import type { Violations } from './violations.ts';
 
 export const LEASE = 'program';
-/** Less frequent lease requests than by default, because they are most of the events of an idle program. */
+/**
+ * Lease times. Renewals are less frequent than by default, because they are most of the events of an idle
+ * program.
+ */
 export const TIMES = { leaseMs: 15_000, renewMs: 10_000, retryMs: 5_000 };
 
-/** Longer than a replica needs to become leader again. */
+/** Duration of an operation: longer than a replica needs to lose leadership and become leader again. */
 const OPERATION_MS = 33_000;
 
 const OWN_WRITES = 'a replica reads its own writes';
@@ -37,7 +40,7 @@ export interface Observers {
   readonly exclusion: Exclusion;
   readonly external: ExternalSystem;
   readonly eventChecks: EventChecks;
-  /** Writes to the child of this name, one time in N. */
+  /** Writes to the ConfigMap of this name as another client would, with probability 1/`oneIn`. */
   readonly interfere: (name: string, oneIn: number) => void;
   /** Whether reconciles of probes fail right now. */
   readonly probesFail: () => boolean;
@@ -155,8 +158,8 @@ async function reconcile(
 }
 
 /**
- * Continues after its reconcile, like the clone of a machine: the replica may have lost and regained
- * leadership by then.
+ * Simulates an operation that continues after its reconcile has returned, like the clone of a machine. The
+ * replica may have lost and regained leadership before the operation ends.
  */
 async function operate(
   replica: Replica,
@@ -165,7 +168,7 @@ async function operate(
 ): Promise<void> {
   using fence = term.nested();
   const { process } = replica.simulated;
-  // Makes no choice, because that would change the runs of the regression seeds.
+  // The delay is fixed, because a random choice would change the runs of the regression seeds.
   await new Promise<void>((resolve) => {
     simulation.schedule.after(OPERATION_MS, () => process.enter(resolve), process);
   });
@@ -213,7 +216,7 @@ async function tryProbe(
   }
 }
 
-/** Whether a widget must have a child, which depends on its text. */
+/** Whether a widget must have a ConfigMap: all widgets do, except those whose text ends with 3. */
 export function wantsChild({ spec }: { readonly spec: { readonly text: string } }): boolean {
   return !spec.text.endsWith('3');
 }

@@ -6,8 +6,8 @@ import type { Replica } from './replica.ts';
 import type { Sent, Wire } from './wire.ts';
 
 /**
- * Tracks when each replica last sent a lease renewal that was stored: the latest time from which its deadline
- * may count.
+ * Tracks when each replica last sent a lease renewal that was stored. A replica must count its lease deadline
+ * from that time or from an earlier one.
  */
 export class Renewals {
   readonly #simulation: Simulation;
@@ -28,7 +28,7 @@ export class Renewals {
       if (resource.kind.plural !== Lease.plural || current === undefined || after === undefined) return;
       const holder = textAt(after.object, 'spec', 'holderIdentity') ?? '';
       if (!holder.startsWith(`${current.sender.name}_`)) return;
-      // A late create may arrive after later writes if the lease was deleted.
+      // Keeps the latest time: if the lease was deleted, a delayed create may arrive after later writes.
       const { sender } = current;
       this.#renewed.set(sender, Math.max(this.#renewed.get(sender) ?? 0, sentAt.get(current) ?? 0));
     });

@@ -8,11 +8,14 @@ import type { Wire } from './wire.ts';
 export interface Working {
   readonly key: string;
   readonly namespace: string;
-  /** The process was paused during it: only the fence decides whether it may still act. */
+  /**
+   * Whether the process was paused during this work. Only the fence then decides whether the work may still
+   * act.
+   */
   disturbed: boolean;
 }
 
-/** Slow token: one request in N waits up to `ms` milliseconds for its token. */
+/** Delay of bearer tokens: one request in N waits up to `ms` milliseconds for its token. */
 const SLOW_TOKEN = { oneIn: 12, ms: 9_000 };
 
 /** One process of a replica, from its start until it ends or crashes. A restart creates a new one. */
@@ -26,23 +29,27 @@ export class Replica {
   readonly log: Logger;
   readonly stop = new AbortController();
   readonly working = new Set<Working>();
-  /** Newest resourceVersion of each object in a response to this process, by UID. */
+  /** Newest resourceVersion that a write of this process has returned, by UID of the object. */
   readonly wrote = new Map<string, number>();
   /** UIDs of objects that this process has successfully deleted. */
   readonly deleted = new Set<string>();
   readonly #simulation: Simulation;
-  /** Virtual time of its last disturbance, or when it last became leader or lost leadership. */
+  /**
+   * Virtual time at which a fault last hit this process, or at which it last became leader or lost
+   * leadership.
+   */
   disturbedAt: number;
   /**
-   * Critical moment at which a fault is injected: paused while a write waits for its token, or while the
-   * response about a lease is in flight; or all other replicas are partitioned just when a request that
-   * waited for its token arrives.
+   * Critical moment at which faults are injected:
+   * - `token`: pauses this process during a reconcile while a request waits for its bearer token.
+   * - `lease`: pauses this process between a lease request and its response.
+   * - `peers`: partitions all other replicas just when a request that has waited for its token arrives.
    */
   faultAt: 'token' | 'lease' | 'peers' | undefined;
   onSlowToken: (ms: number) => void = () => undefined;
-  /** All its requests arrive except for lists of the sharding leases. */
+  /** Whether the network drops this process's lists of the sharding leases. All its other requests arrive. */
   dropsLists = false;
-  /** Its lists of leases arrive, but its writes to leases do not. */
+  /** Whether the network drops this process's writes to leases. Its lists of leases arrive. */
   dropsRenewals = false;
   resumedAt = Number.NEGATIVE_INFINITY;
   leading = false;

@@ -16,9 +16,9 @@ export interface ReplicasOptions {
 
 /** Time until a process that ended by itself is restarted. */
 const RESTART_MS = 1_000;
-/** Probability: one lease request in N triggers a pause, in processes with `faultAt` lease. */
+/** One lease request in N triggers a pause in processes whose `faultAt` is `lease`. */
 const PAUSE_ONE_IN = 8;
-/** Reason of a process that stopped on request. */
+/** Exit reason of a process that was stopped on request. */
 export const STOPPED = 'stopped on request';
 
 /** The replicas of a program, and the faults that are injected into them. */
@@ -85,7 +85,7 @@ export class Replicas {
     }
   }
 
-  /** Stops a replica gracefully, also after healing; it is restarted. */
+  /** Stops a replica gracefully, even after the faults have stopped. The replica is then restarted. */
   stop(replica: Replica): void {
     this.#note(replica, 'a replica was stopped without faults');
     replica.stop.abort(new Error('stop requested'));
@@ -110,7 +110,7 @@ export class Replicas {
     replica.note('starts');
     const over = (why: string) => {
       if (!replica.isAlive) return;
-      // The process ends only after its running work.
+      // A process that was stopped on request exits only when its running work has ended.
       if (why === STOPPED && replica.working.size > 0) {
         schedule.after(RESTART_MS, () => over(why));
         return;
@@ -178,7 +178,8 @@ export class Replicas {
   }
 
   /**
-   * Pauses a process between a lease request and its response, which it considers current when it resumes.
+   * Pauses a process between a lease request and its response. When the process resumes, it considers the
+   * outdated response current.
    */
   #sends(replica: Replica, path: string): void {
     const { choices, schedule } = this.#options.simulation;

@@ -13,8 +13,9 @@ interface Failing {
 }
 
 /**
- * Model of an object's back-off, compared with the queue's: it grows with the object's own failures only. A
- * failed attempt that an event triggered before the back-off ended is not a further failure.
+ * Model of each object's back-off, compared with the failures that the queue counts. Only failures of the
+ * object itself count. If an event triggers an attempt before the back-off has ended, a failure of that
+ * attempt does not count.
  */
 export class Retries {
   readonly #violations: Violations;

@@ -31,7 +31,10 @@ const FAULT_MS = 60_000;
  * delayed too.
  */
 const CONVERGENCE_MS = 240_000;
-/** Time until another replica leads: running work ends, and standbys check the lease every five seconds. */
+/**
+ * Time until another replica leads after a graceful stop: the running work ends first, and standbys check the
+ * lease every five seconds.
+ */
 const HAND_OVER_MS = 18_000;
 /** Maximum time from the last change until convergence without faults. */
 const SETTLING_MS = 90_000;
@@ -112,7 +115,7 @@ class History {
       exclusion,
       external: this.#external,
       eventChecks: this.#eventChecks,
-      // Between a read and the write that follows from it.
+      // Called between a read and the write that is based on it.
       interfere: (name: string, oneIn: number) => {
         if (!simulation.choices.oneIn(oneIn)) return;
         counts.add('another writer interfered');
@@ -130,7 +133,8 @@ class History {
       program: (replica) => program(replica, observers),
       onEnd: (replica, why) => {
         checkExitReason(violations, replica, why);
-        // Running work stops as soon as it is aborted, unless the whole process was paused.
+        // Aborted work ends at once unless the process was paused, so only a recently paused process may exit
+        // because a reconcile has not ended.
         const slackMs = TIMES.leaseMs - TIMES.renewMs;
         if (why.includes(`has not ended within ${slackMs / 1_000} s`) && replica.runningMs > 2 * slackMs)
           violations.add('a former leader becomes a standby', `${replica.name} exited: ${why}`);
@@ -164,14 +168,16 @@ class History {
       someTime(() => this.#replicas.injectFault(choices.pick(this.#replicas.count)));
     for (let times = choices.pick(4); times > 0; times--)
       someTime(() => {
-        // With changes just before and after: a relist that is interrupted must not resume from one of them.
+        // Changes objects just before and after the compaction: an interrupted relist must not resume from
+        // the resource version of such a change.
         for (const round of [20, 21]) change(admin, choices, round);
         counts.add('the watch history was compacted');
         this.#server.compact();
         for (const round of [22, 23]) change(admin, choices, round);
         if (choices.oneIn(2)) this.#restartApiServer();
       });
-    // At different times: one object has a long back-off while another starts with short delays.
+    // Creates the probes at different times, so that one has a long back-off while another starts with short
+    // delays.
     const [first, ...others] = PROBES;
     probe(admin, first);
     for (const name of others) schedule.after(choices.pick(FAULT_MS / 2), () => probe(admin, name));
@@ -209,7 +215,8 @@ class History {
     if (!choices.oneIn(2)) return;
     const leader = this.#replicas.alive.find(({ leading }) => leading);
     if (leader === undefined) return;
-    // During its work, if possible: it finishes that first, and then releases the lease.
+    // Triggers reconciles, so that the leader is usually stopped during its work. It must finish the work
+    // before it releases the lease.
     for (const name of WIDGETS) this.#admin.merge(Widget, name, { spec: { text: 'before the hand-over' } });
     schedule.after(choices.pick(3_000), () => this.#replicas.stop(leader));
     await this.#until(schedule.now + HAND_OVER_MS);
@@ -231,8 +238,8 @@ class History {
 
   async #rest(): Promise<void> {
     const { schedule, choices } = this.#simulation;
-    const terms = this.#terms; // a new leader reconciles everything
-    // Late Events of the recorder, and their watch events, have arrived.
+    const terms = this.#terms; // compared below, because a new leader reconciles everything
+    // Waits until delayed Events of the recorder, and the watch events about them, have arrived.
     await this.#until(schedule.now + 30_000);
     this.#eventChecks.check();
     this.#checkTickets();

@@ -44,8 +44,8 @@ const MAX_CLEANUP_MS = 3_500;
 const LATE = 'a write arrived after its namespace changed its owner';
 
 /**
- * Replicas that share the namespaces, while some crash, stall or are partitioned, and users tamper with
- * leases.
+ * Scenario with several replicas that share the namespaces. Replicas crash, stall or are partitioned, and
+ * users tamper with leases.
  */
 export const sharding: Scenario = {
   name: 'sharding',
@@ -74,7 +74,7 @@ class History {
   readonly #admins: readonly AdminClient[];
   readonly #exclusion: Exclusion;
   readonly #replicas: Replicas;
-  /** Last replica that reconciled an object in a namespace. */
+  /** Replica that last reconciled an object of a namespace, by namespace. */
   readonly #last = new Map<string, Replica>();
 
   constructor(simulation: Simulation) {
@@ -180,7 +180,7 @@ class History {
     try {
       await setStatus(probe, { observedGeneration: probe.metadata.generation ?? 0 });
     } catch (error) {
-      // Takes some time to clean up, as a reconcile does that learns late that it may not act any more.
+      // Simulates a reconcile that still needs time to clean up after it was aborted.
       const { choices } = this.#simulation;
       const cleanupMs = choices.pick(MAX_CLEANUP_MS);
       if (signal.aborted)

@@ -8,7 +8,10 @@ import type { Replica } from './replica.ts';
 import type { Violations } from './violations.ts';
 import type { Wire } from './wire.ts';
 
-/** Checks every stored change: the status never goes back, and other owners' fields are kept. */
+/**
+ * Checks every stored change of widgets and their ConfigMaps: observedGeneration never decreases,
+ * lastTransitionTime changes only with the condition's status, and replicas keep the fields of other owners.
+ */
 export function checkStored(server: ApiServer, wire: Wire<Replica>, violations: Violations): void {
   server.listen((change) => {
     const { plural } = change.resource.kind;
@@ -17,7 +20,10 @@ export function checkStored(server: ApiServer, wire: Wire<Replica>, violations: 
   });
 }
 
-/** Counter: a replica that acts on knowledge about the previous object of the same name would do harm. */
+/**
+ * Counter of objects re-created under the same name. A replica that acts on its knowledge of the deleted
+ * object would harm the new one.
+ */
 export const RECREATED = 'an object was re-created under the same name';
 
 export function countRecreations(server: ApiServer, counts: Counts): void {

@@ -75,7 +75,7 @@ export class FaultInjector {
     ])();
   }
 
-  /** Pauses a replica, mostly for longer than it may lead without a renewal. */
+  /** Pauses a replica, usually for longer than a leader may act without renewing its lease. */
   pause(name: string): void {
     const { simulation, replicas } = this.#options;
     if (!simulation.network.faulty) return;
@@ -84,7 +84,7 @@ export class FaultInjector {
     this.#last(() => replicas.resume(name));
   }
 
-  /** Registers the end of a lasting fault, which comes at the latest with healing. */
+  /** Ends a lasting fault after a random time, or when all faults stop, whichever is first. */
   #last(end: () => void): void {
     const { schedule, choices } = this.#options.simulation;
     const once = () => {

@@ -19,7 +19,10 @@ export interface ManagerListeners {
 
 /** Name of the Lease that the operator's replicas compete for. */
 export const LEASE = 'vmwright';
-/** Twice the default interval: lease renewals are half of all events, and other scenarios test them. */
+/**
+ * Interval of lease renewals. Twice the default, because renewals are half of all events and other scenarios
+ * test them.
+ */
 const RETRY_MS = 4_000;
 
 /**

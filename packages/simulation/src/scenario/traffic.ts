@@ -21,7 +21,12 @@ export interface Sent {
   readonly at: number;
   /** Virtual time of its execution; undefined if it has not arrived or was rejected by the network. */
   arrivedAt: number | undefined;
-  /** What the sender knows. A request of a crashed process stays `pending`. */
+  /**
+   * What the sender knows:
+   * - `pending`: nothing yet. A request of a crashed process stays pending.
+   * - `answered`: it has received a response.
+   * - `failed`: it has received an error instead of a response.
+   */
   outcome: 'pending' | 'answered' | 'failed';
 }
 
@@ -83,7 +88,7 @@ export class Traffic {
     this.#onEnd.push(listener);
   }
 
-  /** Writes that have not arrived but still can. */
+  /** Yields the writes that have not arrived but still can. */
   *inFlight(): Generator<Sent, void, undefined> {
     const { now } = this.#simulation.schedule;
     for (const [serial, sent] of this.#sent) {
@@ -93,8 +98,8 @@ export class Traffic {
   }
 
   /**
-   * Writes executed at this origin whose response is pending, so that the sender's next step may depend on
-   * them.
+   * Yields the writes that the server at this origin has executed but whose response is pending. The sender's
+   * next step may depend on that response.
    */
   *unanswered(origin: string): Generator<Sent, void, undefined> {
     const oldest = this.#simulation.schedule.now - MAX_TRANSIT_MS;

@@ -7,13 +7,16 @@ export interface VcenterEnvironment {
   uuid(): string;
   /** Duration of a task or of a part of one. @param what the method without `_Task` */
   taskMs(what: string): number;
-  /** Fault with which the next task fails, if it does: before it has acted or, if `isLate`, when powering on a clone. */
+  /**
+   * Fault of the next task, or undefined if it succeeds. The task fails before it has acted or, if `isLate`, when it
+   * powers on a clone.
+   */
   taskFault(what: string): { readonly fault: VimFault; readonly isLate: boolean } | undefined;
   /** Duration of a guest shutdown; infinite if the guest ignores it, undefined if the guest has no VMware Tools. */
   shutdownMs(): number | undefined;
   /** Delay with which a collector reports a change. */
   lagMs(): number;
-  /** Whether a collector has dropped the version before the last one. */
+  /** Whether a collector rejects the version before the last one, as if it had dropped it. */
   forgetsVersions(): boolean;
   /** Number of finished tasks that `recentTask` keeps. */
   readonly recentTasks: number;

@@ -34,7 +34,12 @@ export interface MachineChange {
   readonly isUnregistered?: boolean;
 }
 
-/** What caused a change: an API call, a party that bypasses the API, or the machine itself. */
+/**
+ * What caused a change:
+ * - `request`: an API call.
+ * - `somebody`: a third party that bypasses the API.
+ * - `itself`: the machine, for example at the end of a guest shutdown.
+ */
 export type Cause = 'request' | 'somebody' | 'itself';
 
 /** Properties of a machine as XML; undefined for an unset property. */

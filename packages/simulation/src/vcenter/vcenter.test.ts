@@ -138,7 +138,7 @@ describe('Vcenter', () => {
     });
   });
 
-  test('following a task survives the termination of its session', async () => {
+  test('waiting for a task continues after its session was terminated', async () => {
     const env = await setup();
     const { client, vcenter, simulation, during } = env;
     const task = await cloned(env, 'a');
@@ -150,7 +150,7 @@ describe('Vcenter', () => {
     expect(vcenter.sessions).toHaveLength(1);
   });
 
-  test('a collector that lags and truncates reports all changes in the end', async () => {
+  test('a collector that lags and truncates its responses eventually reports all changes', async () => {
     const env = await setup({ lagMs: () => 3_000, taskMs: () => 100 });
     const { client, datacenter, during } = env;
     const inventory = client.inventory({

@@ -51,7 +51,9 @@ export function vmIdIsStable(cloud: Cloud): Invariant {
   };
 }
 
-/** Back-off before the second re-creation, which doubles each time, and its maximum. */
+/**
+ * Minimum back-off before the second re-creation, which doubles with each further one, and its upper limit.
+ */
 const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [10_000, 300_000];
 
 /**
@@ -172,7 +174,7 @@ export function machineDeletedFirst(cloud: Cloud): Invariant {
   };
 }
 
-/** Returns since when a server has its owner label, in milliseconds since 1970. */
+/** Returns a function that returns when a server got its current owner label, in milliseconds since 1970. */
 function labelTimes(cloud: Cloud): (id: string) => number {
   const since = new Map<string, number>();
   cloud.servers.listen(({ atMs, before, after }) => {

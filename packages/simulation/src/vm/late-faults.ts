@@ -10,8 +10,8 @@ import { conditionsOf, isCloudAvailable, onVmChange } from './objects.ts';
 import { UNKNOWN_AFTER_MS } from './program.ts';
 
 /*
- * Time bounds can be checked only while nothing else fails. So these faults are injected after healing; the
- * run must converge after them as after any fault.
+ * Faults that the operator must react to within a time limit. They are injected after healing, because a
+ * limit can be checked only while nothing else fails. The run must converge after them as after any fault.
  */
 
 /** Counters of the injected faults. */
@@ -21,11 +21,13 @@ export const LATE_FAULTS = [
 ] as const;
 
 /**
- * Slack for what is slow without faults too: a probe in progress, and a status write with one conflict before
- * it.
+ * Tolerance for delays that occur even without faults: a probe in progress, and a status write after one
+ * conflict.
  */
 const SLACK_MS = 75_000;
-/** Longer than the time until the report plus the slack. */
+/**
+ * Duration of the cloud's silence: longer than the time until the operator must report it, plus the slack.
+ */
 const SILENCE_MS = UNKNOWN_AFTER_MS + SLACK_MS + 30_000;
 /** Time limit for restoring a status: from the third party to the API server, to the operator, and back. */
 const RESTORED_MS = 75_000;
@@ -52,8 +54,8 @@ export class LateFaults {
   }
 
   /**
-   * Injects at most one fault after healing. @param settledMs time until a leader is elected and user
-   * requests have arrived
+   * Injects at most one fault after healing.
+   * @param settledMs time until a leader is elected and user requests have arrived
    */
   begin(client: Client, settledMs: number): void {
     const { choices, schedule } = this.#truth.simulation;
@@ -100,7 +102,10 @@ export class LateFaults {
     }
   }
 
-  /** Without other faults, Ready is not True for any VM after the cloud has been silent for long. */
+  /**
+   * Without other faults, no VM has Ready=True once the cloud has been silent for `UNKNOWN_AFTER_MS` plus the
+   * slack.
+   */
   readonly unknownWithoutAnswer: Invariant = {
     name: 'Ready is not True while the cloud is silent',
     watch: (truth, violated) => {

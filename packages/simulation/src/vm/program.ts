@@ -9,13 +9,19 @@ export const FINALIZER = 'vmwright.dev/vm';
 export const CLUSTER = 'simulated';
 
 const REFRESH_MS = 15_000;
-/** More often than the operator's default minute, so that wrong deletions show within a short run. */
+/**
+ * Interval of garbage collection. Shorter than the operator's default of one minute, so that wrong deletions
+ * show within a short run.
+ */
 const GC_INTERVAL_MS = 12_000;
-/** No grace period, because it would hide that a machine is an orphan for a moment. */
+/**
+ * Grace period of garbage collection. Zero, because it would hide machines that are orphans only for a
+ * moment.
+ */
 const GRACE_MS = 0;
 /**
- * Exceeded only if request and response are both slow, so that the cloud is not reported as unreachable when
- * idle.
+ * Timeout of a cloud request. Exceeded only if request and response are both slow, so that the cloud is not
+ * reported as unreachable when idle.
  */
 const TIMEOUT_MS = 13_000;
 /** Time without a response after which the operator reports the state of machines as unknown. */

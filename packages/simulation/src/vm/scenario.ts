@@ -49,13 +49,16 @@ import { ALL, STATUS_EDITS, User } from './user.ts';
 const API_KEY = 'the-key-of-the-cloud';
 const FRESH = 'fresh';
 
-/** Time until all user requests have arrived, including a pause. */
+/** Time after healing until all user requests have arrived, including those that pause a VM. */
 const USER_SETTLED_MS = 46_000;
 /** Maximum transit time of a user request without faults. */
 const MAX_TRANSIT_MS = 13_000;
 /** Maximum duration of a list with several pages: it can report an outdated state for this long. */
 const LIST_MS = 40_000;
-/** Longer than the default bound: the operator retries a taken name only after five minutes. */
+/**
+ * Maximum time until convergence. Longer than the default, because the operator retries a taken name only
+ * after five minutes.
+ */
 const BOUND_MS = 900_000;
 
 /** Two replicas of the operator over the private cloud, under faults. */
@@ -85,7 +88,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   const readers: ((line: string, identity: string) => void)[] = [];
   const program = vmProgram({
     apiKey: API_KEY,
-    // The first queue is that of the VM controller.
+    // Keeps only the first queue of each replica, which is that of the VM controller.
     onQueue: (identity, queue) => void (queues.has(identity) || queues.set(identity, queue)),
     onLog: (line, identity) => {
       for (const read of readers) read(line, identity);
@@ -125,7 +128,8 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     healedAt = schedule.now;
     thirdParties.stop();
     user.create(FRESH, `vm-${FRESH}`);
-    // Users mostly do not wait for the next retry of a name that has become free.
+    // In most runs the user triggers a reconcile instead of waiting for the next retry of a name that has
+    // become free.
     const touch = !choices.oneIn(4);
     schedule.after(USER_SETTLED_MS, () => user.resume(ALL, touch));
     lateFaults.begin(user.client, USER_SETTLED_MS + MAX_TRANSIT_MS);

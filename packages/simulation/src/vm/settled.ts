@@ -17,7 +17,8 @@ import {
 /** Describes what is wrong with a VM after convergence; undefined if nothing is. */
 export function problemOf(object: StoredObject, cloud: Cloud): string | undefined {
   if (isPaused(object)) return undefined;
-  // Includes a server whose labels a third party removed, but not one that a third party put into the status.
+  // The server in the status counts if it is the VM's own, even if a third party removed its labels. A server
+  // that a third party put into the status does not count.
   const pointed = cloud.servers.get(vmIdOf(object) ?? '');
   const known = pointed !== undefined && isItsOwn(object, pointed) ? pointed : undefined;
   const [machine = known, ...more] = serversOf(cloud, object.metadata.uid ?? '');
@@ -81,7 +82,10 @@ function isItsOwn(object: StoredObject, { labels, name }: CloudServer): boolean 
   );
 }
 
-/** Expected message for a taken name. Users own VMs, not servers; all VMs are in one namespace here. */
+/**
+ * Returns the expected status message for a taken name. It names the VM that uses the name instead of its
+ * server, because users own VMs. All VMs of the scenario are in one namespace.
+ */
 function takenMessage(vmname: string, cloud: Cloud): string {
   const labels = cloud.servers.named(vmname)?.labels ?? {};
   const by =

@@ -20,7 +20,7 @@ const ORPHAN_ONE_IN = 4;
 const UNLUCKY_ONE_IN = 8;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;
-/** Within one interval of garbage collection. */
+/** Maximum delay of an orphaning: less than one interval of garbage collection. */
 const LATER_MS = 10_000;
 
 export interface TargetedFaultParts {
@@ -49,14 +49,15 @@ export function injectTargetedFaults(
     const [name = ''] = sent.sender.split('.');
     if (choices.oneIn(FAULT_ONE_IN))
       schedule.after(choices.pick(SOON_MS), () => faultInjector.injectFault(name));
-    // Paused while the response is on its way, it continues with the next step when another replica may lead.
+    // Pauses the sender while the response is in flight: when it resumes and takes the next step, another
+    // replica may lead.
     if (sent.origin === API_SERVER && choices.oneIn(PAUSE_ONE_IN)) faultInjector.pause(name);
     if (!isCreate(sent)) return;
     const uid = requestedOwner(sent);
     const object = objectOf(truth, uid);
     if (object !== undefined && choices.oneIn(USER_CHANGE_ONE_IN)) {
-      // A replica that waits for the response holds the finalizer; only without it the VM can go before the
-      // request arrives.
+      // A replica that waits for the response keeps the finalizer. The VM can be gone before the request
+      // arrives only if that replica is paused and another one finalizes the VM.
       if (choices.oneIn(2)) faultInjector.pause(name);
       soon(() => user.delete(object.metadata.name));
     }
@@ -74,7 +75,8 @@ export function injectTargetedFaults(
     const vmId = vmIdOf(after);
     if (vmId === undefined || vmIdOf(before) === vmId) return;
     const { name, uid = '' } = after.metadata;
-    // Another create for it is in flight and must not restore the server.
+    // Removes the server while another create for its VM is in flight: the late create must not bring it
+    // back.
     if (isAwaited(truth, uid)) soon(() => thirdParties.vanish(cloud.servers.get(vmId)));
     else if (name === unlucky) soon(() => thirdParties.remove(cloud.servers.get(vmId)));
     else if (choices.oneIn(ORPHAN_ONE_IN)) schedule.after(choices.pick(LATER_MS), () => user.orphan(name));

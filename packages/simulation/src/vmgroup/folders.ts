@@ -7,9 +7,9 @@ import { isDeleted } from './objects.ts';
 import { methodOf } from './requests.ts';
 
 /**
- * A replica does not label a folder as a group's if it has read there that the folder belongs to another
- * existing group. Labels set after that read cannot be detected, because vCenter has no precondition for
- * them.
+ * A replica that has read that a folder belongs to another existing group does not label it as its own
+ * group's folder. A label that is set after that read cannot be detected, because vCenter has no
+ * preconditions for labels.
  */
 export function groupFoldersStay(vcenter: Vcenter): Invariant {
   return {
@@ -55,7 +55,7 @@ export function userFoldersStay(vcenter: Vcenter): Invariant {
   };
 }
 
-/** A removed label contains no UID. */
+/** Matches a SetField request that sets a group's UID. A request that removes the label contains none. */
 const UID = /<value[^>]*>[^<]*[0-9a-f]{8}-[0-9a-f]{4}-/;
 
 /** Returns the folder in a request of this method. */

@@ -13,11 +13,14 @@ import { methodOf } from './requests.ts';
 import { ThirdParties } from './third-parties.ts';
 import { FRESH, User } from './user.ts';
 
-/** Maximum number of waits: one per minute, and one more at the end of each session. */
+/**
+ * Maximum number of WaitForUpdatesEx calls in an hour: one per minute, and one more at the end of each
+ * session.
+ */
 const WAITS = 66;
 /**
- * Methods of each run of garbage collection, which lists the folders: creates a view, reads its pages,
- * destroys it.
+ * Methods that each run of garbage collection calls to list the folders: it creates a view, reads its pages
+ * and destroys it.
  */
 const GC_METHODS = [
   'CreateContainerView',
@@ -33,7 +36,7 @@ const SESSION_MS = 10 * 60_000;
 const SECOND = { namespace: 'default', name: 'second' };
 const SPEC = { replicas: 3, cpu: 1, memory: 1, template: 'small' };
 
-test('an idle hour with expiring sessions costs one wait per minute and no write', async () => {
+test('in an idle hour with expiring sessions the operator calls WaitForUpdatesEx once per minute and writes nothing', async () => {
   const calls = new Map<string, number>();
   const written: string[] = [];
   let machines = 0;

@@ -48,9 +48,9 @@ export function oneMachinePerSlot(vcenter: Vcenter): Invariant {
 const READ_MS = 13_000;
 
 /**
- * Machines that the operator has not created, or has orphaned, are left alone. A machine that is added to a
- * folder just when the folder is removed may leave the inventory with it, since vCenter cannot remove a
- * folder only if it is empty; its files stay.
+ * Machines that the operator has not created, or has orphaned, are left alone. Exception: a machine that is
+ * added to a folder just when the folder is removed may leave the inventory with it, because vCenter has no
+ * request that removes a folder only if it is empty. The machine's files stay.
  */
 export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
   return {
@@ -79,7 +79,7 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
         const isJustIn =
           isUnregistered === true &&
           (addedAt.get(before.id) ?? 0) > (folderRequestedAt.get(task ?? '') ?? Number.MAX_VALUE) - READ_MS;
-        // Its removal was requested before its group was orphaned, and arrived late.
+        // The removal was requested before the group was orphaned, and arrived late.
         const wasRequested = (sentAt.get(task ?? '') ?? Number.MAX_VALUE) < (orphanedAt.get(before.id) ?? 0);
         if (!ours.has(before.id) && !isJustIn && !wasRequested)
           violated(`${before.id} ('${before.name}') is ${after ? 'changed' : 'destroyed'}`);
@@ -189,7 +189,7 @@ export function movedMachinesStay(vcenter: Vcenter): Invariant {
   };
 }
 
-/** Whether a machine is in the folder that belongs to its group's name. */
+/** Whether a machine is in the folder that is named after its group. */
 function isInFolderOf(truth: Truth, vcenter: Vcenter, machine: Machine): boolean {
   const group = objectOf(truth, ownerOf(machine)?.uid ?? '')?.metadata;
   const folder = foldersIn(vcenter).find(({ ref }) => ref.value === machine.folder);
@@ -197,7 +197,8 @@ function isInFolderOf(truth: Truth, vcenter: Vcenter, machine: Machine): boolean
 }
 
 /**
- * Deleting a group with policy Orphan removes the ownership labels of its machines, and changes nothing else.
+ * Machines lose their ownership labels only when their group is deleted with policy Orphan, and the machines
+ * of such a group are not destroyed.
  */
 export function orphanedOnlyWhenRequested(vcenter: Vcenter): Invariant {
   return {
@@ -229,7 +230,9 @@ export function orphanedOnlyWhenRequested(vcenter: Vcenter): Invariant {
   };
 }
 
-/** At most maxUnavailable machines are removed at once, besides surplus ones. */
+/**
+ * At most maxUnavailable machines are removed at once, in addition to those that exceed the replica count.
+ */
 export const respectsMaxUnavailable: Invariant = {
   name: 'no more machines are removed at once than maxUnavailable',
   watch: (truth, violated) =>
@@ -237,8 +240,8 @@ export const respectsMaxUnavailable: Invariant = {
       if (before === undefined || after === undefined || before.status === after.status) return;
       if (isDeleted(after) || readyOf(after).observedGeneration !== after.metadata.generation) return;
       const staying = slotsOf(before).filter(({ isTerminating }) => !isTerminating);
-      // Uses the power state in the stored status: a machine that a third party has switched off since was
-      // unavailable before.
+      // Counts only machines that the stored status reports as powered on: a machine that a third party has
+      // switched off was already unavailable.
       const going = staying.filter(({ slot }) => {
         const { isTerminating = false, power } = slotOf(after, slot) ?? {};
         return isTerminating && power === 'poweredOn';
@@ -308,8 +311,9 @@ export const slotsAreStable: Invariant = {
 };
 
 /**
- * Counts the tasks that a leader knows and its requests without a response. Folder operations and garbage
- * collection have no limit. In a new term a leader knows only the stored tasks, even if it led before.
+ * Counts the clone requests of a leader whose response is pending or whose task runs. Folder operations and
+ * garbage collection have no limit. Requests of earlier terms do not count: in a new term a leader knows only
+ * the tasks stored in statuses, even if it led before.
  */
 export function limitsConcurrency(vcenter: Vcenter): Invariant {
   return {
@@ -330,7 +334,7 @@ export function limitsConcurrency(vcenter: Vcenter): Invariant {
       });
       vcenter.tasks.onEnd(({ ref }) => running.delete(ref.value));
       truth.traffic.onEnd((sent) => {
-        // A sender without a response knows no task.
+        // A sender that got no response does not know its task, so the task does not count.
         if (sent.outcome === 'failed' || pending.get(sent) === undefined) pending.delete(sent);
       });
       truth.traffic.onSend((sent) => {

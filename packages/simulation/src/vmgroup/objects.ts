@@ -7,7 +7,8 @@ import type { Truth } from '../invariants/invariant.ts';
 /* Accessors for VmGroups as stored in the API server. */
 
 /**
- * The kind's CEL rule in TypeScript. Shared by all runs, so that the server compiles the resource only once.
+ * VmGroup as the model serves it, with the kind's CEL rule in TypeScript. Shared by all runs, so that the
+ * server compiles the resource only once.
  */
 export const SERVED_VMGROUP = declaredResource(VmGroup, (object) => {
   const most = fieldAt(object, ['spec', 'update', 'maxUnavailable']);

@@ -12,11 +12,17 @@ export const CLUSTER = 'simulated';
 export const CONCURRENCY = 3;
 const VCENTER_NAME = 'default';
 
-/** More often than the operator's default minute, so that wrong deletions show within a short run. */
+/**
+ * Interval of garbage collection. Shorter than the operator's default of one minute, so that wrong deletions
+ * show within a short run.
+ */
 const GC_INTERVAL_MS = 15_000;
-/** No grace period, because it would hide that a machine is an orphan for a moment. */
+/**
+ * Grace period of garbage collection. Zero, because it would hide machines that are orphans only for a
+ * moment.
+ */
 const GRACE_MS = 0;
-/** Exceeded only if request and response are both slow. */
+/** Timeout of a vCenter request. Exceeded only if request and response are both slow. */
 const TIMEOUT_MS = 13_000;
 
 export interface VmGroupProgramOptions extends ManagerListeners {

@@ -58,7 +58,7 @@ test('watches of unused folders are closed with their views and filters', async 
       const count = async () => {
         const [session] = vcenter.sessions;
         filters.push(Math.max(...[...(session?.collectors.values() ?? [])].map(({ size }) => size)));
-        // A run of garbage collection has its own view for a moment.
+        // Garbage collection has a view of its own while it runs.
         const first = containerViews();
         await wait(5_000);
         views.push(Math.min(first, containerViews()));
@@ -78,7 +78,7 @@ test('watches of unused folders are closed with their views and filters', async 
   expect({ views, filters }).toEqual({ views: [12, 0], filters: [12, 0] });
 });
 
-test('an outage is reported on every group at once, and groups continue seconds after it', async () => {
+test('every group reports a vCenter outage at once and continues seconds after its end', async () => {
   const reasons: Record<string, readonly (string | undefined)[]> = {};
   const outage: Scenario = {
     name: 'outage',

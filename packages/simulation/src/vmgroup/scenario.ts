@@ -52,11 +52,14 @@ import { FRESH, User } from './user.ts';
 
 const USER = { username: 'operator', password: 'the-password-of-vcenter' };
 
-/** Time until all user requests have arrived, including a pause. */
+/** Time after healing until all user requests have arrived, including those that pause a group. */
 const USER_SETTLED_MS = 46_000;
 /** Maximum transit time of a user request without faults. */
 const MAX_TRANSIT_MS = 13_000;
-/** Longer than the default bound: a machine whose resize was rejected backs off for up to 15 minutes. */
+/**
+ * Maximum time until convergence. Longer than the default, because a machine whose resize was rejected backs
+ * off for up to 15 minutes.
+ */
 const BOUND_MS = 1_200_000;
 
 /** Maximum duration of the initial phase without faults; shorter than the fault phase. */
@@ -126,7 +129,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   user.plan(faultMs);
   thirdParties.plan(faultMs);
   planRestore(truth, faultMs);
-  // In most runs: a leader that has not connected to vCenter yet has no state to lose.
+  // Starts most runs without faults: a leader that has not connected to vCenter yet has no state to lose.
   if (!choices.oneIn(4)) calmAtFirst(simulation);
   const hasFresh = () => [...server.objects(VmGroup)].some(({ metadata }) => metadata.name === FRESH.name);
   const heal = () => {

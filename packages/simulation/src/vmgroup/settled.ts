@@ -9,13 +9,14 @@ import { countIn, isPaused, phaseOf, readyOf, slotsOf, type Wanted, wantedIn } f
 export function problemOf(object: StoredObject, truth: Truth, vcenter: Vcenter): string | undefined {
   if (isPaused(object)) return undefined;
   const isFine = machineProblem(object, vcenter) === undefined;
-  // A label that is set late can take over the folder of another group: both groups then use it.
+  // If another group owns the folder, this group either reports FolderTaken or, after a late label write took
+  // the folder over, has its machines in the shared folder.
   const problem =
     isTaken(object, truth, vcenter) && !isFine ? folderProblem(object) : machineProblem(object, vcenter);
   return problem && `${problem}, but its status is ${JSON.stringify(object.status)}`;
 }
 
-/** Whether the folder of this name belongs to another existing group. */
+/** Returns whether the folder with this group's name is owned by another group that still exists. */
 function isTaken({ metadata }: StoredObject, { server, kind }: Truth, vcenter: Vcenter): boolean {
   const name = `${metadata.namespace}-${metadata.name}`;
   const folder = foldersIn(vcenter).find((each) => each.name === name);

@@ -26,9 +26,9 @@ const HIDE_ONE_IN = 2;
 const TEMPLATE_ONE_IN = 4;
 /** Methods that can remove a group's folder. */
 const FOLDER_REMOVALS: ReadonlySet<string> = new Set(['Destroy_Task', 'UnregisterAndDestroy_Task']);
-/** Longer than a fail-over. */
+/** Minimum duration of a slow clone: longer than a fail-over. */
 const SLOW_MS = 30_000;
-/** Typical maximum transit time of a request. */
+/** Duration of a partition of the standby: the typical maximum transit time of a request. */
 const PARTITION_MS = 2_000;
 /** Time until a new group has machines. */
 const CREATED_MS = 20_000;
@@ -67,7 +67,8 @@ export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): v
     if (!isWrite) return;
     const [name = ''] = sent.sender.split('.');
     if (choices.oneIn(FAULT_ONE_IN)) within(SOON_MS, () => faultInjector.injectFault(name));
-    // Paused while the response is on its way, it continues with the next step when another replica may lead.
+    // Pauses the sender while the response is in flight: when it resumes and takes the next step, another
+    // replica may lead.
     if (choices.oneIn(PAUSE_ONE_IN)) faultInjector.pause(name);
     if (FOLDER_REMOVALS.has(methodOf(sent)) && choices.oneIn(FOREIGN_MACHINE_ONE_IN))
       within(SOON_MS, () => thirdParties.addForeignMachine());
@@ -84,8 +85,8 @@ export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): v
       ])();
       if (choices.oneIn(3)) faultInjector.pause(name);
     }
-    // The folder outlives the group and the replica that waits for the response is paused, so the clone
-    // becomes an orphan.
+    // Makes the clone an orphan: a foreign machine keeps the folder when the group is deleted, and the
+    // replica that waits for the response is paused.
     if (group !== undefined && choices.oneIn(ORPHAN_CLONE_ONE_IN)) {
       thirdParties.addForeignMachineTo(`${group.namespace}-${group.name}`);
       pace.nextCloneMs = SLOW_MS + choices.pick(SLOW_MS);
@@ -99,8 +100,8 @@ export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): v
 }
 
 /**
- * Hides a machine just when its group is deleted with policy Orphan; it becomes visible again after the group
- * is gone.
+ * Moves a machine away just when its group is deleted with policy Orphan, so that the operator does not find
+ * it. The machine comes back after the group is gone.
  */
 function hideOrphanedMachine(truth: Truth, { thirdParties, vcenter }: TargetedFaultParts): void {
   const { choices, network } = truth.simulation;

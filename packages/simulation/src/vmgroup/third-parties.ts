@@ -152,8 +152,8 @@ export class ThirdParties {
   }
 
   /**
-   * Moves a machine back into its folder, as the status message requests. If that is impossible, a managed
-   * machine is deleted.
+   * Moves a machine back into its folder, as the status message requests. If that is impossible, deletes a
+   * managed machine and moves a foreign one to the root folder.
    */
   #moveBack(id: string): void {
     const machine = this.#vcenter.machines.get(id);

@@ -11,7 +11,7 @@ const GROUPS: readonly [GroupRef, ...GroupRef[]] = [
   { namespace: 'a', name: 'b-c' },
   { namespace: 'default', name: 'web' },
 ];
-/** Created after healing. */
+/** Group that the user creates after the faults have stopped. */
 export const FRESH: GroupRef = { namespace: 'default', name: 'fresh' };
 
 export const TEMPLATES = ['small', 'large'] as const;
@@ -90,7 +90,7 @@ export class User {
     this.#kubectl.orphan(group, nameOf(group));
   }
 
-  /** Ends all pauses. */
+  /** Removes the paused annotation from all groups. */
   resume(): void {
     for (const group of GROUPS) this.annotate(group, PAUSED, null);
   }

@@ -32,7 +32,7 @@ describe('Choices', () => {
     expect(draw(Choices.replayed([]))).toEqual([0, false, 1, 0, 'a']);
   });
 
-  test('a tape may hold any numbers', () => {
+  test('a number on a tape that is too large for its choice still gives a valid choice', () => {
     fc.assert(
       fc.property(fc.array(fc.nat()), fc.integer({ min: 1, max: 100 }), (tape, n) => {
         const choices = Choices.replayed(tape);

@@ -73,7 +73,7 @@ describe('a request', () => {
     ['reset', 'read ECONNRESET at 2', 1],
     ['answer lost', 'timed out at 5000', 1],
     ['late', '200 after - at 1002', 1],
-  ])('%s: the client sees "%s", the server receives %i', async ([fault, outcome, count]) => {
+  ])('%s: the client sees "%s" and the server receives %i requests', async ([fault, outcome, count]) => {
     const sent = await sendUnder(fault);
     expect(sent.outcome).toBe(outcome);
     expect(sent.arrived).toHaveLength(count);
@@ -178,7 +178,7 @@ describe('a stream', () => {
     expect(simulation.counts.of(`stream ${fault}`)).toBe(1);
   });
 
-  test('breaks when its server restarts, after the lines sent before', async () => {
+  test('breaks when its server restarts, after delivering the lines already sent', async () => {
     const { simulation, lines, end, closed } = await read(Choices.seeded(3));
     simulation.schedule.after(30_004.5, () => simulation.network.cut(ORIGIN));
     await simulation.run({ until: 120_000 });

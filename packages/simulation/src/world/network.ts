@@ -12,8 +12,8 @@ import type { Trace } from './trace.ts';
 import { ENDED_TERM, isInEndedTerm } from './work-tracker.ts';
 
 /**
- * Delay bounds while `faulty` is off. With the 12 s maximum of faulty times, leaders would keep losing their leases, and
- * each new leader would find, and so hide, changes that the previous one missed.
+ * Delay bounds while no faults are injected. With the 12 s maximum of the fault phase, leaders would keep losing their
+ * leases, and each new leader would reconcile everything and so hide changes that the previous one missed.
  */
 const USUAL_MS = 50;
 const MAX_CALM_MS = 2_000;
@@ -89,7 +89,7 @@ export class Network {
   ): Promise<TransportResponse> {
     const { signal } = request;
     if (signal?.aborted) return Promise.reject(signal.reason);
-    if (process.gone) return new Promise(() => undefined); // the rest of the turn in which it crashed
+    if (process.gone) return new Promise(() => undefined); // it crashed earlier in this turn of the event loop
     const served = this.#servers.get(origin);
     if (served === undefined) return Promise.reject(new Error(`getaddrinfo ENOTFOUND ${origin}`));
     const { schedule, choices } = this.#parts;
@@ -231,7 +231,7 @@ class Exchange {
     return this.#isSettled;
   }
 
-  /** @param lasting the body is streamed and still to come */
+  /** @param lasting whether the body is streamed and has not arrived yet */
   resolve(response: TransportResponse, lasting = false): void {
     this.process.enter(() => {
       if (this.#isSettled) return;

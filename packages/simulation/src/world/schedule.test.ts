@@ -66,8 +66,8 @@ describe('Schedule', () => {
   });
 });
 
-describe('Schedule.run rejects', () => {
-  test('with the error that an event throws', async () => {
+describe('Schedule.run', () => {
+  test('rejects with the error that an event throws', async () => {
     const schedule = scheduleOf(1);
     schedule.after(1, () => {
       throw new Error('thrown');
@@ -75,7 +75,7 @@ describe('Schedule.run rejects', () => {
     await expect(schedule.run({ until: 10 })).rejects.toThrow('thrown');
   });
 
-  test('with a rejection that is unhandled when its event ends, even if it is handled later', async () => {
+  test('rejects with a rejection that is unhandled when its event ends, even if it is handled later', async () => {
     const schedule = scheduleOf(1);
     let rejected: Promise<never> | undefined;
     schedule.after(1, () => {
@@ -86,7 +86,7 @@ describe('Schedule.run rejects', () => {
     expect(schedule.now).toBeLessThan(2);
   });
 
-  test('with the error that an abort listener throws', async () => {
+  test('rejects with the error that an abort listener throws', async () => {
     const schedule = scheduleOf(1);
     schedule.after(1, () => {
       const stop = new AbortController();
@@ -98,7 +98,7 @@ describe('Schedule.run rejects', () => {
     await expect(schedule.run({ until: 10 })).rejects.toThrow('in a listener');
   });
 
-  test('with the error of a failed check, right after the event that caused it', async () => {
+  test('rejects with the error of a failed check, right after the event that caused it', async () => {
     const schedule = scheduleOf(1);
     let value = 0;
     schedule.check(() => {

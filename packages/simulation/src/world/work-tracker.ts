@@ -60,7 +60,8 @@ export class WorkTracker {
     const tracked =
       (work: Reconcile<T>): Reconcile<T> =>
       (object, context) => {
-        // An endless loop of requeues at the same instant would keep the run from ending.
+        // A reconcile beyond the limit never starts: an endless loop of requeues at one instant would keep the run from
+        // ending.
         if (!this.#mayBegin(`${kind.kind} ${context.key}`)) return new Promise(() => undefined);
         return this.#runInTerm(() => work(object, context));
       };

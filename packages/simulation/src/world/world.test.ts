@@ -22,7 +22,7 @@ describe('a simulated process', () => {
     expect(seen).toEqual(['before', 'restarted at 0']);
   });
 
-  test('runs the timers that expired during a pause on resume, except those it cancels first', async () => {
+  test('on resume, runs the timers that expired during the pause, except those that an earlier callback cancels', async () => {
     const simulation = calm();
     const world = simulation.start('a');
     const seen: string[] = [];
@@ -38,7 +38,7 @@ describe('a simulated process', () => {
     expect(seen).toEqual(['first at 50', 'third at 50']);
   });
 
-  test('has a wall clock with skew that can jump, and a monotonic clock without', async () => {
+  test('a change of its clock skew makes the wall clock jump but not the monotonic clock', async () => {
     const simulation = calm();
     const world = simulation.start('a');
     world.process.skewMs = 5_000;
@@ -54,7 +54,7 @@ describe('a simulated process', () => {
     ]);
   });
 
-  test('gets version 4 UUIDs that are unique and the same for the same seed', () => {
+  test('generates unique version 4 UUIDs, and the same sequence for the same seed', () => {
     const ids = () => {
       const world = seeded(3).start('a');
       return Array.from({ length: 1_000 }, () => world.uuid());

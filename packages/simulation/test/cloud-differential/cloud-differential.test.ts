@@ -25,7 +25,7 @@ const KINDS: readonly (Machines & { readonly title: string })[] = [
 ];
 
 describe('the model and the real cloud give the same responses to random requests of the real client and end with the same servers', () => {
-  test.for(KINDS)('with machines $title', { timeout: 600_000 }, async (machines) => {
+  test.for(KINDS)('machines $title', { timeout: 600_000 }, async (machines) => {
     await using cloud = await startCloud({ config: configOf(machines), prohibited: PROHIBITED });
     await compareAll({
       ...{ sequences: 200, concurrency: 8, expected: EXPECTED, least: 3 },

@@ -52,8 +52,8 @@ export function machineProgram({ variant, token, onQueue }: MachineProgramOption
       const list = await remote.list(signal);
       const cached = [...manager.caches.get(Machine).list()];
       if (variant.garbageCollection !== 'never') {
-        // The cache saves a list because it knows most owners, but never decides: it may lack an existing
-        // object.
+        // Searches for suspects in the cache, which knows most owners and so usually saves a list of the
+        // objects. The cache alone never decides, because it may lack an existing object.
         const suspects = orphans(list, before ?? uidsOf(cached));
         // Objects are listed after machines: a listed machine had its object before, and UIDs are never
         // reused, so an object that is missing from this list is gone for good. In the other order both may

@@ -23,13 +23,13 @@ const there: RemoteMachine = {
 };
 
 describe('plan', () => {
-  test('creates at once without safeguards', () => {
+  test('a variant without safeguards creates a machine at once', () => {
     const draft = { size: 2, owner: { manager: MANAGER, uid: 'u-1' } };
     expect(plan(naive, machine(), {})).toEqual({ do: 'create', draft });
     expect(plan(token, machine(), {})).toEqual({ do: 'create', draft: { ...draft, key: 'u-1' } });
   });
 
-  test('looks up a machine first and adopts it if the variant does so', () => {
+  test('a variant with a lookup searches for an existing machine first and adopts it', () => {
     expect(plan(lookUp, machine(), {})).toEqual({ do: 'look up', uid: 'u-1' });
     expect(plan(lookUp, machine(), { looked: true }).do).toBe('create');
     expect(plan(lookUp, machine(), { looked: true, machine: there }).do).toBe('report');

@@ -44,14 +44,15 @@ export function plan(variant: Variant, { metadata, spec, status = {} }: Machine,
     return { do: 'report', status: { ...reported, phase: 'Creating' }, requeueAfterMs: CREATING_MS };
   if (machine.size === spec.size)
     return { do: 'report', status: { ...reported, phase: 'Ready', observedGeneration: generation } };
-  // A new leader with a stalled watch has an outdated spec and would resize the machine back.
+  // Stores an intent before a resize too: a new leader with a stalled watch has an outdated spec and would
+  // otherwise resize the machine back.
   if (variant.intent && !observed.intended) return intend(reported);
   return { do: 'resize', id: machine.id, size: spec.size };
 }
 
 /**
- * Increments `attempts`, because only a changed status is written, and only a write checks the
- * resourceVersion.
+ * Returns the step that stores an intent. Increments `attempts`, because only a changed status is written,
+ * and only a write checks the resourceVersion.
  */
 function intend(status: MachineStatus): Step {
   return { do: 'intend', status: { ...status, attempts: (status.attempts ?? 0) + 1 } };

@@ -24,7 +24,8 @@ export function injectTargetedFaults(truth: Truth, faultInjector: FaultInjector,
     const [name = ''] = sent.sender.split('.');
     if (choices.oneIn(FAULT_ONE_IN))
       schedule.after(choices.pick(SOON_MS), () => faultInjector.injectFault(name));
-    // Paused while the response is on its way, it continues with the next step when another replica may lead.
+    // Pauses the sender while the response is in flight: when it resumes and takes the next step, another
+    // replica may lead.
     if (sent.origin === API_SERVER && choices.oneIn(PAUSE_ONE_IN)) faultInjector.pause(name);
     if (!isCreate(sent) || !choices.oneIn(USER_CHANGE_ONE_IN)) return;
     const object = objectOf(truth, ownerIn(sent));

@@ -9,7 +9,14 @@ export interface Variant {
    * Stores the intent to create or change a machine, with a resourceVersion precondition, before it does so.
    */
   readonly intent: boolean;
-  /** Garbage collection of machines without an object, and the order of its two lists. */
+  /**
+   * Garbage collection of machines without an object:
+   * - `never`: none.
+   * - `machines first`: lists the machines before the objects. Safe, because an object exists before its
+   *   machine.
+   * - `objects first`: lists the objects before the machines. Unsafe, because an object and its machine may
+   *   be created between the two lists.
+   */
   readonly garbageCollection: 'never' | 'machines first' | 'objects first';
 }
 
