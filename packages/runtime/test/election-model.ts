@@ -138,7 +138,7 @@ export class Machine {
     return this.election?.isLeading() ?? false;
   }
 
-  /** Like `leads`, for a mutant that relies only on the abort signal. */
+  /** Whether a mutant that relies only on its abort signal would act at this instant. */
   get leadsBySignal(): boolean {
     return this.#leaderSignal !== undefined && !this.#leaderSignal.aborted;
   }

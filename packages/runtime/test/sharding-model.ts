@@ -150,9 +150,9 @@ export class Replica {
     return sharding.holds(KEYS[at] ?? '') || (this.#inProgress.has(at) && sharding.isMember());
   }
 
-  /** Like `acts`, for a mutant that relies only on the abort signal. */
+  /** Returns whether a mutant that relies only on its abort signal would act at this instant. */
   actsBySignal(at: number): boolean {
-    // The shard was released regularly.
+    // A member that no longer acts on a shard has released it.
     if (this.sharding?.isMember() && !this.acts(at)) this.#gained.delete(at);
     return this.#gained.has(at) && this.#acting !== undefined && !this.#acting.aborted;
   }

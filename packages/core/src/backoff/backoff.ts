@@ -11,7 +11,7 @@ export function exponentialMs(failures: number, { baseMs, maxMs }: BackoffOption
   return failures <= 0 ? 0 : Math.min(baseMs * 2 ** (failures - 1), maxMs);
 }
 
-/** Returns the delay before the next attempt: exponential in the number of failures, plus or minus a random half of it. */
+/** Returns the delay before the next attempt: exponential in the number of failures, with a jitter of up to ± 50 %. */
 export function backoffMs(world: Pick<World, 'random'>, failures: number, options: BackoffOptions): number {
   return jittered(world, exponentialMs(failures, options));
 }

@@ -25,8 +25,8 @@ export interface FenceOptions {
  * A nested fence closes with its outer fence.
  *
  * Assumptions: the process may be suspended between any two instructions, so the signal may abort late. Code that makes
- * a change must call `assertOpen` immediately before it sends the request; clients do this when the fence is passed as
- * `allow`.
+ * a change must call `assertOpen` immediately before it sends the request; clients call it through their `assertLeader`
+ * option.
  */
 export class Fence implements Disposable {
   readonly #options: FenceOptions;

@@ -176,7 +176,7 @@ test('the process continues when the reader of its log has exited', async () => 
   expect(stdout).toBe('alive\n');
 });
 
-test('the silent logger is its own child', () => {
+test('child of the silent logger returns the silent logger', () => {
   expect(silentLogger.child({ a: 1 })).toBe(silentLogger);
   silentLogger.error({}, 'dropped');
 });

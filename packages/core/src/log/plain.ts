@@ -4,8 +4,9 @@ const REDACTED = '[redacted]';
 const MAX_DEPTH = 6;
 
 const SECRETS = 'authorization|cookie|token|password|passwd|passphrase|credentials?|secret|key|apikey';
-/** `token`, `refresh_token`, `client-secret`; `refreshToken`, `privateKey`. */
+/** Matches field names such as `token`, `refresh_token` and `client-secret`. */
 const SECRET_NAME = new RegExp(`(^|[-_.])(${SECRETS})$`, 'i');
+/** Matches field names such as `refreshToken` and `privateKey`. */
 const SECRET_CAMEL = /[a-z0-9](Authorization|Cookie|Token|Password|Passphrase|Credentials?|Secret|Key)$/;
 /** Annotation in which kubectl stores the applied manifest, including the content of a Secret. */
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';

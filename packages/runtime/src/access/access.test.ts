@@ -32,7 +32,7 @@ function certificateOf({ access }: Cluster): { readonly certificate: string; rea
   return access.as;
 }
 
-describe('kubeconfig on the real API server', () => {
+describe('kubeconfigAccess connects to a real API server', () => {
   test('a client certificate authenticates, inline or from files next to the kubeconfig', async ({
     cluster,
   }) => {
@@ -61,9 +61,7 @@ describe('kubeconfig on the real API server', () => {
     expect(await userOf(client)).toBe('system:anonymous');
   });
 
-  test('insecure-skip-tls-verify needs no CA; without both the connection is rejected', async ({
-    cluster,
-  }) => {
+  test('a cluster without a CA is rejected unless insecure-skip-tls-verify is set', async ({ cluster }) => {
     await using insecure = await clientOf(
       await kubeconfigWith(cluster, { cluster: { 'insecure-skip-tls-verify': true } }),
     );
@@ -72,7 +70,9 @@ describe('kubeconfig on the real API server', () => {
     await expect(userOf(strict)).rejects.toThrow(ConnectionError);
   });
 
-  test('tls-server-name replaces the address when the certificate is verified', async ({ cluster }) => {
+  test('the server certificate is verified against tls-server-name instead of the address', async ({
+    cluster,
+  }) => {
     const authority = Buffer.from(cluster.access.ca).toString('base64');
     const named = (name: string) =>
       kubeconfigWith(cluster, {
@@ -130,7 +130,7 @@ describe('token file', () => {
     expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
-  test('a file that is missing or empty from the start is an AccessError that names it', async ({
+  test('a file that is missing or empty from the start causes an AccessError with its path', async ({
     cluster,
   }) => {
     const path = await kubeconfigWith(cluster, { user: { tokenFile: 'token' } });

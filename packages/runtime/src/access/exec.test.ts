@@ -29,8 +29,11 @@ function credential(status: object): string {
 const PRINT = 'cat credential.json';
 const exec = { apiVersion: API_VERSION, command: './plugin' };
 
-describe('exec plugin on the real API server', () => {
-  test('its token authenticates, with one run for many requests', async ({ cluster, namespace }) => {
+describe('exec plugin with a real API server', () => {
+  test('the token of the plugin authenticates, and one run serves many requests', async ({
+    cluster,
+    namespace,
+  }) => {
     const path = await kubeconfigWith(cluster, { user: { exec } });
     const folder = dirname(path);
     // It reads stdin to the end, like a plugin that prompts for a password, and must get end-of-file.
@@ -46,7 +49,7 @@ describe('exec plugin on the real API server', () => {
     expect(await runs(folder)).toBe(1);
   });
 
-  test('it runs again when the token expires, and at once when it is rejected', async ({
+  test('the plugin runs again when the token expires, and at once when it is rejected', async ({
     cluster,
     namespace,
   }) => {
@@ -74,7 +77,7 @@ describe('exec plugin on the real API server', () => {
     expect(await runs(folder)).toBe(4); // first, expired, rejected twice
   });
 
-  test('its client certificate authenticates', async ({ cluster }) => {
+  test('the client certificate of the plugin authenticates', async ({ cluster }) => {
     const { as } = cluster.access;
     if ('token' in as) throw new Error('the administrator has a certificate');
     const path = await kubeconfigWith(cluster, { user: { exec } });
@@ -85,7 +88,7 @@ describe('exec plugin on the real API server', () => {
     await client.raw('/api/v1/secrets?limit=1');
   });
 
-  test('a failing plugin is an AccessError and does not run again for the same request', async ({
+  test('a failing plugin causes an AccessError and does not run again for the same request', async ({
     cluster,
   }) => {
     const path = await kubeconfigWith(cluster, { user: { exec } });

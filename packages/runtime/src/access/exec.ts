@@ -76,8 +76,8 @@ function parseSpec(spec: ExecPluginOptions['spec'], path: string): Program {
 }
 
 /**
- * Runs the plugin and returns its stdout. Output and arguments may contain a secret, so errors neither quote them nor
- * carry Node's error, which does, as their cause.
+ * Runs the plugin and returns its stdout. Output and arguments may contain a secret, so errors do not quote them, and
+ * do not have Node's error, which quotes them, as their cause.
  */
 function run(clock: Clock, { command, args, env, installHint }: Program): Promise<string> {
   return new Promise((resolve, reject) => {

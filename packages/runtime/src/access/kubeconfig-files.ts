@@ -68,7 +68,7 @@ export function fieldsOf(value: unknown): Fields | undefined {
   return isFields(value) ? value : undefined;
 }
 
-/** Text with something in it. */
+/** Returns the value if it is a non-empty string; undefined otherwise. */
 export function nonEmptyString(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }

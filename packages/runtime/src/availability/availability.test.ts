@@ -83,7 +83,7 @@ test('outageSignal aborts when an outage begins, and a new signal replaces it wh
   expect(availability.outageSignal.aborted).toBe(false);
 });
 
-test('after a restart the first response has 10 s', () => {
+test('after restart() the backend becomes unavailable if it does not respond within 10 s', () => {
   const { clock, availability } = setUp();
   clock.advance(3_600_000); // another replica has led
   availability.restart();

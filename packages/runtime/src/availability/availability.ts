@@ -23,7 +23,7 @@ export interface AvailabilityOptions {
   readonly backend: string;
   /** Milliseconds without a response after which the backend is unavailable. */
   readonly afterMs: number;
-  /** Milliseconds for the first response after `restart`, if shorter than `afterMs`. @default 10_000 */
+  /** Like `afterMs`, for the first response after `restart`. Only used if it is less than `afterMs`. @default 10_000 */
   readonly startMs?: number;
   /**
    * Called when the backend becomes unavailable and when it responds again, after `outage` has changed. Use it to
@@ -79,9 +79,9 @@ export class Availability {
   }
 
   /**
-   * To be called when probing begins: the program has started, or this replica leads again. Drops a known outage
-   * without calling `onChange`: the backend may have been available to another leader since. A lasting outage is
-   * detected again after `startMs`.
+   * Resets the state. Call it when probing begins, which is at the start of the program and of each leadership term. A
+   * known outage is dropped without calling `onChange`, because it may have ended while another replica led. If it still
+   * lasts, it is detected again after `startMs`.
    */
   restart(): void {
     const { clock, afterMs, startMs = 10_000 } = this.#options;

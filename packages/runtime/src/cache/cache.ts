@@ -15,11 +15,11 @@ export interface CacheOptions<T extends KubeObject> {
   readonly world: World;
   readonly client: Pick<Client, 'watch' | 'pages'>;
   readonly kind: Kind<T>;
-  /** Namespaces to watch. One of several that cannot be listed is left out until it can be. @default all */
+  /** Namespaces to watch. If there are several, those that cannot be listed are left out until they can be. @default all */
   readonly namespaces?: readonly string[];
   /**
-   * Shared with other kinds' caches: a namespace becomes visible when all of them have listed it.
-   * @default not shared
+   * Coordinates this cache with the caches of other kinds: a namespace becomes visible in all of them when all have
+   * listed it. @default each cache is independent
    */
   readonly shared?: SharedNamespaces;
   readonly labelSelector?: string;
@@ -135,8 +135,8 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   /**
-   * Namespaces that cannot be listed or watched at the moment; their objects are missing or stale. Empty for a single
-   * one.
+   * Namespaces that cannot be listed or watched at the moment; their objects are missing or stale. Always empty if the
+   * cache watches a single namespace.
    */
   get unlistable(): readonly string[] {
     return [...this.#partitions].flatMap(([name, { isFailing }]) => (isFailing ? [name] : []));
@@ -316,7 +316,7 @@ export class ObjectCache<T extends KubeObject> {
     return this.#guarded('the transform of', lean, transformed, lean);
   }
 
-  /** Runs a function of the program; if it throws for one object, the watch continues with the fallback. */
+  /** Calls a function that the program provides. If it throws, reports the error and returns `fallback`. */
   #guarded<R>(what: string, object: T, act: () => R, fallback: R): R {
     try {
       return act();

@@ -72,9 +72,10 @@ export class NamespacePartition<T extends KubeObject> {
   }
 
   /**
-   * Counts a failure.
-   * @returns `persistent` when the failure becomes persistent, `repeated` when it need not be reported (again), and
-   *   `transient` otherwise
+   * Counts a failure and returns how to report it.
+   * - `persistent`: this failure makes the namespace persistently failing. Report that once.
+   * - `repeated`: do not report it. It repeats the persistent failure, or is a 403 that may still be transient.
+   * - `transient`: report it as an error that is retried.
    */
   failed(error: unknown): 'persistent' | 'repeated' | 'transient' {
     this.#failures += 1;

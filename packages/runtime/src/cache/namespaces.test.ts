@@ -188,7 +188,7 @@ test('a namespace that becomes forbidden keeps its cached objects, and is update
   expect(cache.unlistable).toEqual([]);
 });
 
-test('a namespace in which one kind is forbidden is hidden in every cache, and becomes visible in all at once', async ({
+test('a namespace stays hidden in all caches until every kind can be listed in it, then appears in all of them together', async ({
   cluster,
 }) => {
   const { client, names, allow, signal, stop, stack } = await setUp(cluster, 2);
@@ -224,7 +224,7 @@ test('a namespace in which one kind is forbidden is hidden in every cache, and b
   expect([configMaps.get(`${a}/first`), secrets.get(`${a}/first`)]).not.toContain(undefined);
   expect([...configMaps.keys(), ...secrets.keys()].filter((key) => key.startsWith(`${b}/`))).toEqual([]);
 
-  /** The Secret as a subscriber sees it when the ConfigMap of the namespace arrives. */
+  /** Name of the Secret that is cached at the moment when a subscriber gets the ConfigMap of the namespace. */
   const seen = new Promise((resolve) => {
     configMaps.subscribe(({ key }) => {
       if (key === `${b}/first`) queueMicrotask(() => resolve(secrets.get(key)?.metadata.name));

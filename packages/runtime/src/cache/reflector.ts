@@ -46,8 +46,8 @@ const MIN_WATCH_MS = 1_000;
  * server no longer has that version (410 Gone), the reflector lists again.
  *
  * Guarantees: every object and every deletion eventually reaches the sink, whatever fails in between. A deletion that
- * the watch missed shows as an absence from the next complete list. Objects may arrive late or twice: the sink decides
- * by resource version.
+ * the watch missed shows as an absence from the next complete list. Objects may arrive late or twice: the sink has to
+ * ignore versions that are not newer than its own.
  */
 export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;

@@ -9,8 +9,8 @@ export interface SharedPartition {
  * Coordinates the namespaces that the caches of several kinds watch.
  *
  * Guarantees: the objects of a namespace become visible only when every kind is listed there, and then for all kinds at
- * once. Otherwise a reconcile could take an object of another kind that is not listed yet for missing, and create it a
- * second time.
+ * once. Otherwise a reconcile could conclude that an object of a kind that is not listed yet does not exist, and create
+ * it a second time.
  */
 export class SharedNamespaces {
   readonly #partitions = new Map<string, SharedPartition[]>();

@@ -124,9 +124,10 @@ export class Store<T extends KubeObject> {
   }
 
   /**
-   * Removes an object after an own write, before the watch reports it, and ignores older versions from then on.
-   * @param version version at which the object left the selection, newer ones are accepted; by default the object is
-   *   deleted and no version is accepted
+   * Removes an object that a write of this process has deleted, or changed so that the cache's selector no longer
+   * matches it. Older versions that the watch delivers later are ignored.
+   * @param version resource version of the write after which the selector no longer matches; newer versions are accepted.
+   *   By default the object is deleted, and no version of it is accepted.
    */
   addTombstone(key: string, uid: string, version = Number.POSITIVE_INFINITY): Change | undefined {
     const known = this.#entries.get(key);
@@ -143,7 +144,7 @@ export class Store<T extends KubeObject> {
   /**
    * Clears the tombstones that a complete list of the keys with this prefix makes obsolete. A list that lacks an
    * object, and is not older than its last stored version, was made after the deletion, so no older version can arrive.
-   * Objects that the list still contains are deleted later by a watch event.
+   * The tombstones of objects that the list still contains stay until the watch reports the deletion.
    */
   clearTombstones(prefix: string, keys: ReadonlySet<string>, version: number): void {
     for (const [uid, { key, lastSeenVersion }] of this.#tombstones)

@@ -223,7 +223,7 @@ export class Client implements AsyncDisposable {
     const request = { method: 'DELETE', path, body, contentType: JSON_TYPE, idempotent } as const;
     const response: unknown = JSON.parse(await this.#text(request, options));
     if (options.dryRun) return;
-    // The object with a deletion timestamp while finalizers hold it, or a `Status` once it is deleted.
+    // The server returns the object while finalizers hold it, or a `Status` once it is deleted.
     const object = isObjectOf(kind, response) ? response : undefined;
     this.#scope?.onWrite({
       kind,

@@ -105,7 +105,7 @@ test('requests JSON by default', async () => {
   ]);
 });
 
-test("an error from a proxy's page does not contain the token that the page echoes", async () => {
+test("an error that quotes a proxy's error page does not contain the token that the page echoes", async () => {
   const { requests } = server(respond(404, [`<html>${'-'.repeat(280)}Bearer t0ken-t0ken-t0ken`]));
   const token: Credentials = { ...noCredentials, authorization: async () => 'Bearer t0ken-t0ken-t0ken' };
   const error = await requests(token).text(GET).catch(String);
@@ -151,7 +151,7 @@ describe('credentials', () => {
     expect(fetched()).toBe(2);
   });
 
-  test('that cannot be fetched fail the request with their error, without sending or retrying', async () => {
+  test('fail the request with their error if they cannot be fetched, without sending or retrying it', async () => {
     const { requests, sent } = server(respond(200));
     let fetches = 0;
     const failing: Credentials = {
@@ -165,7 +165,7 @@ describe('credentials', () => {
     expect([fetches, sent.length]).toEqual([1, 0]);
   });
 
-  test('that never arrive time out, or end with the caller', async () => {
+  test('fail the request after its timeout, or when the caller aborts, if they never arrive', async () => {
     const { requests, clock } = server(respond(200));
     const hanging: Credentials = { ...noCredentials, authorization: () => new Promise(() => undefined) };
     const late = requests(hanging).text({ ...GET, idempotent: false });

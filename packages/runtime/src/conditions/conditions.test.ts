@@ -23,7 +23,7 @@ describe('a condition', () => {
     ]);
   });
 
-  plain('set again changes nothing; a new message keeps lastTransitionTime', () => {
+  plain('does not change when set again, and keeps lastTransitionTime with a new message', () => {
     const before = setCondition(undefined, ready, NOON);
     expect(setCondition(before, ready, NOON + HOUR)).toEqual(before);
     const [after] = setCondition(
@@ -39,7 +39,7 @@ describe('a condition', () => {
     });
   });
 
-  plain('with a new status gets a new lastTransitionTime, keeps its position and leaves the others', () => {
+  plain('gets a new lastTransitionTime when its status changes, and keeps its position', () => {
     const other: Condition = { ...ready, type: 'NameAccepted', lastTransitionTime: '2026-01-01T00:00:00Z' };
     const before = [...setCondition(undefined, ready, NOON), other];
     const after = setCondition(before, { ...ready, status: 'False', reason: 'Gone' }, NOON + HOUR);

@@ -4,7 +4,8 @@ import { type Condition, removeCondition, setCondition } from './conditions.ts';
 /**
  * Result of a reconcile, from which `withOutcome` derives the conditions.
  * - `ready`: the object matches its spec.
- * - `progressing`: not yet, and the controller continues by itself (also while it waits for a backend, or deletes).
+ * - `progressing`: the object does not match its spec yet, and the controller continues by itself, also while it waits
+ *   for a backend or deletes the object.
  * - `stalled`: the object stays as it is until a user changes something. Automatic retries do not make it
  *   `progressing`.
  */

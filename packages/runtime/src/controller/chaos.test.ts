@@ -14,7 +14,7 @@ const NAMESPACE = 'default';
 const LABELS = { chaos: 'yes' };
 const QUICK = ['nothing', 'reset', 'down', 'half open', 'held'] as const;
 
-/** A world sixty times as fast: back-offs of at most half a second, an idle watch ends after 1.2 s. */
+/** A world whose clock runs sixty times as fast: back-offs take at most half a second, an idle watch ends after 1.2 s. */
 const world: World = {
   ...nodeWorld,
   monotonic: () => nodeWorld.monotonic() * 60,

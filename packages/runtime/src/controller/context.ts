@@ -12,7 +12,7 @@ export interface WorkContext {
   /**
    * Client whose writes are visible in the caches at once and fail once `fence` is closed. In a reconcile, writes that
    * carry the version they replace do not enqueue the object again. Calls are aborted when the fence closes, not when
-   * the program stops: the result of an outside operation can still be stored.
+   * the program stops: the result of an operation outside the cluster can still be stored.
    */
   readonly client: Client;
   /**

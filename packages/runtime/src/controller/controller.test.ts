@@ -205,7 +205,7 @@ test('a reconcile that fails because its backend is unavailable is retried, and 
   );
 });
 
-test('different objects are reconciled concurrently, one object never', async ({ cluster }) => {
+test('different objects are reconciled concurrently, the same object never', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const active = new Map<string, number>();
   const max = { perObject: 0, total: 0 };
@@ -241,7 +241,7 @@ test('different objects are reconciled concurrently, one object never', async ({
   expect(max.total).toBeGreaterThan(1);
 });
 
-test('the finalizer is added before the first reconcile, holds the object until finalize succeeds, and keeps others', async ({
+test('the finalizer is added before the first reconcile and removed when finalize succeeds; other finalizers are kept', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -325,7 +325,7 @@ test('owned objects, watched objects and source events enqueue the right object'
   await reconciled('channel', before + 1);
 });
 
-test('events of a reconcile are stored, also those recorded right before the stop', async ({ cluster }) => {
+test('events recorded right before shutdown are still written', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client, stop, running } = await run(cluster, namespace.name, {

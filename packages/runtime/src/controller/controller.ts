@@ -244,10 +244,11 @@ export class Controller<T extends KubeObject> {
   #enqueueEvent(key: string, kind: Kind, { type, version, initial }: CacheEvent<KubeObject>): void {
     const priority = initial ? LOW : NORMAL;
     const run = this.#runs.get(key);
-    // The watch event of an own write may arrive before the write's response, so ownership is decided after the
-    // reconcile.
+    // The watch event of an own write may arrive before the write's response, so events are compared with the own
+    // writes after the reconcile.
     if (run === undefined) this.#add(key, { priority });
-    // A deletion event carries the object's last version, which may be one of our writes; the prefix tells them apart.
+    // A deletion event carries the object's last version, which may be one of our writes. The prefix `removed` keeps it
+    // from being taken for the event of that write.
     else
       run.pendingEvents.push({
         change: `${type === 'removed' ? 'removed ' : ''}${resourceOf(kind)}@${version}`,

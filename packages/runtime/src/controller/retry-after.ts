@@ -2,7 +2,7 @@
 const MAX_MS = 60_000;
 
 /**
- * Returns the delay that a server requested (Retry-After), from the API server or a backend's client, in milliseconds.
+ * Returns the delay in milliseconds that the API server or a backend requested with an error (Retry-After), if any.
  */
 export function retryAfterOf(error: unknown): number | undefined {
   const ms = error instanceof Error && 'retryAfterMs' in error ? error.retryAfterMs : undefined;

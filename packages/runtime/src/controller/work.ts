@@ -45,7 +45,8 @@ export function workContext(
     signal,
     fence,
     client: client.scoped({
-      // Not `signal`: after the program was asked to stop, the result of an outside operation can still be stored.
+      // Unlike `signal`, this one does not abort when the program is asked to stop, so that the result of an operation
+      // outside the cluster can still be stored.
       signal: fence.signal,
       assertLeader,
       onWrite: (write) => {

@@ -16,7 +16,7 @@ import { type Moment, momentOf, Term } from './term.ts';
 /** The work of a leader. `leading` aborts when it must stop, `lost` when leadership is lost. */
 export type OnLeading = (leading: AbortSignal, lost: AbortSignal) => Promise<void>;
 
-/** Attempts of a write that conflicts, without a delay. */
+/** Maximum number of attempts, without a delay, if a write of the lease conflicts. */
 const CONFLICT_ATTEMPTS = 2;
 
 /**
@@ -153,7 +153,7 @@ export class LeaderElection {
     const lease = await this.#lock.read(signal);
     this.#observe(lease);
     if (this.#observation.freeIn(world.monotonic()) > 0) return undefined;
-    // Without the signal: an aborted request might still be executed and would keep other candidates waiting.
+    // The signal is not passed: an aborted request might still be executed and would keep other candidates waiting.
     const since = await this.#claim(lease);
     if (since === undefined) return undefined;
     this.#sinceVersion = this.#lock.version;

@@ -37,8 +37,12 @@ export interface LeaderElectionOptions {
   /** Labels of the Lease when it is created. */
   readonly labels?: Readonly<Record<string, string>>;
   /**
-   * What a leader does when its Lease was deleted: create it again and continue, or give up leadership and compete
-   * again. Use 'lose' if other processes conclude from a missing Lease that there is no leader. @default 'create'
+   * What a leader does when its Lease was deleted.
+   * - `create`: create the Lease again and continue to lead.
+   * - `lose`: give up leadership and compete again. For programs in which other processes conclude from a missing Lease
+   *   that there is no leader.
+   *
+   * @default 'create'
    */
   readonly whenDeleted?: 'create' | 'lose';
   readonly observer?: ElectionObserver;

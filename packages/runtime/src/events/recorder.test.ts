@@ -79,7 +79,7 @@ describe('EventRecorder', () => {
     ]);
   });
 
-  plain('an equal event after six minutes starts a new event', () => {
+  plain('an equal event after six minutes starts a new series', () => {
     const { clock, recorder, sent } = start();
     recorder.record(ConfigMap, object, failed);
     clock.advance(6 * 60_000 + 1);

@@ -73,7 +73,7 @@ export class EventRecorder {
 
   /**
    * Records an event.
-   * @param client sends the event with its fence and signal; later events of the series may use another
+   * @param client client that sends the event; a later event of the same series may use another one
    */
   record(
     kind: Kind,
@@ -113,7 +113,7 @@ export class EventRecorder {
       () => void this.#pending.delete(sending),
       (error) => {
         this.#pending.delete(sending);
-        // The next equal event is written at once, under the same name: this one may have been stored nevertheless.
+        // The failed write may have been stored, so the next equal event is written at once, under the same name.
         series.writtenAt = Number.NEGATIVE_INFINITY;
         this.#logLost(error);
       },

@@ -17,13 +17,13 @@ const external = {
 const witnessed = { has: (uid: string) => uid === 'u-1' };
 const nothing = { has: () => false };
 
-test('an item is collected where the deletion of its owner was witnessed, or is recorded on it', () => {
+test('a resource is collected only if the deletion of its owner was witnessed or is recorded on the resource', () => {
   expect(isCollectable({ owner }, external, witnessed)).toBe(true);
   expect(isCollectable({ owner, isKept: true }, external, nothing)).toBe(true);
   expect(isCollectable({ owner }, external, nothing)).toBe(false);
 });
 
-test('an item that people took over is not collected', () => {
+test('a resource that a user took over is not collected', () => {
   expect(isCollectable({ owner, isHeld: true }, external, witnessed)).toBe(false);
   expect(isCollectable({ owner, isKept: true, isHeld: true }, external, witnessed)).toBe(false);
 });

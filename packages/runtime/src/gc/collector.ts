@@ -22,22 +22,26 @@ export interface CollectorOptions<T> {
   /** Namespaces that the program watches. @default all */
   readonly namespaces?: readonly string[] | undefined;
   /**
-   * Whether the deletion of an object was to delete its external resources, by the object's last known state. Resources
-   * of a deleted object for which it returns false are reported and never deleted.
+   * Returns, from the last known state of a deleted object, whether its external resources should be deleted with it. If
+   * not, they are reported and never deleted.
    */
   readonly deletesExternal: (object: KubeObject) => boolean;
-  /** How a person lists all orphans; ends the log line about new ones. @default nothing */
+  /** Tells the user how to list all orphans; appended to the log line about new ones. @default nothing */
   readonly hint?: string;
 }
 
 /**
- * Adds a job that deletes external resources which were created late: a request to create one can reach the backend after
- * its owner was deleted, when no reconcile waits for it any more.
+ * Adds a job that deletes external resources that were created after their owner was deleted: a delayed create request
+ * can reach the backend when the finalizer of the owner has already been removed.
  *
- * Guarantees: an external resource is deleted only when its owner does not exist and the owner's deletion was witnessed by
- * this process (`WitnessedDeletions`) or is recorded on the resource (`outlivedOwner`), and people did not take the resource over (`isHeld`). Everything else
- * without an owner is reported and never deleted: the cluster may have been rebuilt, restored from a backup, or copied,
- * and the owner may come back or live elsewhere.
+ * Guarantees: an external resource is deleted only if all of these hold:
+ * - its owner does not exist,
+ * - the owner's deletion was witnessed by this process (`WitnessedDeletions`) or is recorded on the resource
+ *   (`outlivedOwner`),
+ * - no user took the resource over (`isHeld`).
+ *
+ * Any other resource without an owner is reported and never deleted: the cluster may have been rebuilt, restored from a
+ * backup, or copied, and the owner may be restored or exist in another cluster.
  */
 export function collectGarbage<T>(manager: Manager, options: CollectorOptions<T>): void {
   const { name, metricPrefix, kind, world, everyMs, deletesExternal } = options;
@@ -86,7 +90,7 @@ class Collector<T> {
   readonly #deletions: WitnessedDeletions;
   readonly #metrics: CollectorMetrics;
   readonly #report: OrphanReport<T>;
-  /** Time since which each resource has had no owner, by its id. */
+  /** Time at which each resource was first found without an owner, by its id. */
   #since = new Map<string, number>();
   #loggedForbidden = '';
 
@@ -100,7 +104,8 @@ class Collector<T> {
   async run(context: JobContext): Promise<void> {
     const { kind, external, namespaces } = this.#options;
     const { client, cache, signal } = context;
-    // The cache saves a list when it explains every resource. It never decides: it may lack an object that exists.
+    // If the cache has the owner of every resource, the objects need not be listed. A missing owner may exist
+    // nevertheless, so `findOrphans` then lists them.
     const known = new Set(uidsOf(cache<KubeObject>(kind).list()));
     const found = await findOrphans({ client, kind, external, namespaces, known, signal });
     this.#logForbidden(found.forbidden, context);
@@ -128,10 +133,10 @@ class Collector<T> {
     const id = external.idOf(item);
     this.#deletions.touch(external.ownerOf(item)?.uid ?? '');
     try {
-      // It may have been orphaned on request, and lost its labels, since it was listed.
+      // Read it again: since it was listed it may have been orphaned on request, which removes its ownership labels.
       const newest = await external.refetch(item, signal);
       if (newest === undefined || !isOrphan(newest)) return;
-      if (!isCollectable(newest, external, this.#deletions)) return; // people took it over since it was listed
+      if (!isCollectable(newest, external, this.#deletions)) return; // a user took it over since it was listed
       log.warn({ id }, `Deleting ${external.describe(newest)}, which has outlived its ${kind.kind}`);
       await external.remove(newest, { signal, assertLeader });
       this.#metrics.collected.inc();

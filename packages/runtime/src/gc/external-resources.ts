@@ -1,29 +1,29 @@
-/** The object that a machine was created for, by the machine's ownership labels. */
+/** Object that an external resource was created for, as recorded in the ownership labels of the resource. */
 export interface Owner {
   readonly uid: string;
   readonly namespace: string;
-  /** For people; the UID decides. Empty where the backend does not keep it. */
+  /** Name for messages; owners are compared by UID. Empty if the backend does not store it. */
   readonly name: string;
 }
 
-/** The resources of a backend that carry ownership labels of this cluster: servers of a cloud, machines of a vCenter. */
+/** Resources in a backend with ownership labels of this cluster: servers in a cloud, machines in a vCenter. */
 export interface ExternalResources<T> {
-  /** All of them, whether or not their owner exists. */
+  /** Returns all resources, whether or not their owner exists. */
   list(signal: AbortSignal): Promise<readonly T[]>;
   idOf(item: T): string;
-  /** What it is and its name, for people: `server web-1`. */
+  /** Returns the type and name of a resource for messages: `server web-1`. */
   describe(item: T): string;
-  /** Undefined where the backend does not report it. */
+  /** Returns the creation time; undefined if the backend does not report it. */
   createdAt(item: T): Date | undefined;
-  /** Undefined where the item is not ours, or is being deleted already. */
+  /** Returns the owner; undefined if the resource has no ownership labels of this cluster, or is being deleted. */
   ownerOf(item: T): Owner | undefined;
-  /** Whether the item itself records that its owner was deleted by the operator. @default never */
+  /** Returns whether a record on the resource says that the operator has deleted its owner. @default false */
   outlivedOwner?(item: T): boolean;
-  /** Whether people took the item over. Such an item is reported and never deleted. @default never */
+  /** Returns whether a user took the resource over. It is then reported and never deleted. @default false */
   isHeld?(item: T): boolean;
-  /** Reads the item again, past any inventory. @returns undefined when it is gone, or carries no label of ours any more */
+  /** Reads a resource from the backend, not from a cache. @returns undefined if it or its ownership labels are gone */
   refetch(item: T, signal: AbortSignal): Promise<T | undefined>;
-  /** @param allow called right before each change, throws when this process must not act any more */
+  /** Deletes a resource. Calls `assertLeader`, which throws once this process may not act, right before each change. */
   remove(
     item: T,
     options: { readonly signal: AbortSignal; readonly assertLeader: () => void },

@@ -5,14 +5,14 @@ import type { ExternalResources } from './external-resources.ts';
 export interface OrphanReportOptions<T> {
   readonly kind: Kind;
   readonly external: Pick<ExternalResources<T>, 'idOf' | 'describe' | 'ownerOf' | 'isHeld'>;
-  /** How a person lists all orphans. @default nothing */
+  /** Tells the user how to list all orphans; appended to the log line. @default nothing */
   readonly hint?: string | undefined;
 }
 
 /** Maximum number of orphans that one run lists in its log line and reports by events. */
 const MOST_LISTED = 20;
 
-/** Reports external resources without an owner that are not deleted: once each, by a log line and a Warning event. */
+/** Reports each orphan that is not deleted once, with a log line and a Warning event. */
 export class OrphanReport<T> {
   readonly #options: OrphanReportOptions<T>;
   #reported: ReadonlySet<string> = new Set();
@@ -35,7 +35,7 @@ export class OrphanReport<T> {
     for (const item of listed) {
       const owner = external.ownerOf(item);
       if (owner === undefined) continue;
-      // Regarding the missing object, so that the event is in its namespace, where its users look.
+      // The event refers to the missing owner, so it is stored in the owner's namespace, where users look for it.
       const { uid, namespace, name } = owner;
       const why = external.isHeld?.(item)
         ? 'does not exist; it is kept, because people moved it or turned it into a template. Delete it by hand'

@@ -11,7 +11,7 @@ export interface FindOrphansOptions<T> {
   readonly external: Pick<ExternalResources<T>, 'list' | 'ownerOf'>;
   /** Namespaces that the program watches; it cannot know owners in others. @default all */
   readonly namespaces?: readonly string[] | undefined;
-  /** UIDs of objects known to exist, which save a list of all objects when they explain every resource. @default none */
+  /** UIDs of objects known to exist. If they include all owners, the objects are not listed. @default none */
   readonly known?: ReadonlySet<string>;
   readonly signal: AbortSignal;
 }
@@ -20,9 +20,9 @@ export interface FindOrphansOptions<T> {
 export interface FoundOrphans<T> {
   /** External resources whose owner does not exist. */
   readonly orphans: readonly T[];
-  /** Namespaces whose objects may not be listed, and whose external resources are therefore not judged. */
+  /** Namespaces whose objects may not be listed. External resources with an owner there are not in `orphans`. */
   readonly forbidden: readonly string[];
-  /** Whether an item that was read again still has no owner. */
+  /** Returns whether a resource that was read again still has no owner. */
   readonly isOrphan: (item: T) => boolean;
 }
 
@@ -54,7 +54,7 @@ export async function findOrphans<T>(options: FindOrphansOptions<T>): Promise<Fo
   };
 }
 
-/** The items that are ours, in one of these namespaces, and belong to none of these objects. */
+/** Returns the items whose owner is in one of the namespaces and not among the UIDs. Skips items without owner labels. */
 export function withoutOwner<T>(
   { ownerOf }: Pick<ExternalResources<T>, 'ownerOf'>,
   items: readonly T[],
@@ -72,7 +72,7 @@ export function* uidsOf(objects: Iterable<KubeObject>): Generator<string, void, 
   for (const { metadata } of objects) yield metadata.uid ?? '';
 }
 
-/** @throws ForbiddenError where all namespaces are listed at once */
+/** Returns the UIDs of all objects. If the list is forbidden, returns 'forbidden' for one namespace and throws for all. */
 async function uidsIn(
   client: Pick<Client, 'pages'>,
   kind: Kind,

@@ -33,29 +33,29 @@ function removed(object: KubeObject): void {
   notify({ type: 'removed', object, before: object, replaces: false });
 }
 
-test('an object that was being deleted when it went is witnessed', () => {
+test('a removed object that had a deletionTimestamp is a witnessed deletion', () => {
   removed(vm('a', true));
   expect(deletions.has('a')).toBe(true);
   expect(deletions.has('b')).toBe(false);
 });
 
-test('an object that is missing without having been deleted is not witnessed', () => {
+test('a removed object without a deletionTimestamp is not a witnessed deletion', () => {
   removed(vm('a', false));
   expect(deletions.has('a')).toBe(false);
 });
 
-test('an object that was replaced by another of its name is witnessed if it was being deleted', () => {
+test('an object that was replaced under the same name is a witnessed deletion if it had a deletionTimestamp', () => {
   notify({ type: 'changed', object: vm('b', false), before: vm('a', true), replaces: true });
   notify({ type: 'changed', object: vm('d', false), before: vm('c', false), replaces: true });
   expect(['a', 'b', 'c', 'd'].filter((uid) => deletions.has(uid))).toEqual(['a']);
 });
 
-test('a deletion that was not to delete external resources is not witnessed', () => {
+test('a deletion that keeps the external resources is not witnessed', () => {
   removed(vm('a', true, { policy: 'keep' }));
   expect(deletions.has('a')).toBe(false);
 });
 
-test('an object that is restored with its UID is not witnessed any more', () => {
+test('an object that is restored with the same UID is no longer a witnessed deletion', () => {
   removed(vm('a', true));
   notify({ type: 'added', object: vm('a', false), before: undefined, replaces: false });
   removed(vm('a', false));
@@ -74,7 +74,7 @@ test('a deletion is forgotten after an hour, unless it is touched', () => {
   expect(deletions.has('a')).toBe(false);
 });
 
-test('of very many deletions the oldest are forgotten', () => {
+test('the oldest deletion is forgotten when there are more than 10,000', () => {
   for (let n = 0; n <= 10_000; n++) removed(vm(`vm-${n}`, true));
   expect(['vm-0', 'vm-1', 'vm-10000'].map((uid) => deletions.has(uid))).toEqual([false, true, true]);
 });

@@ -8,24 +8,24 @@ export interface WitnessedDeletionsOptions {
   /** The cache of the kind. */
   readonly cache: { subscribe(subscriber: (change: Change) => void): unknown };
   readonly world: Pick<World, 'monotonic'>;
-  /** Whether the deletion of an object was to delete its external resources. */
+  /** Returns whether the external resources of a deleted object should be deleted with it. */
   readonly deletesExternal: (object: KubeObject) => boolean;
 }
 
-/** A create that lands later than this after its owner was deleted is reported, not collected. */
+/** Time for which a deletion is remembered. A resource that is created even later is reported, not deleted. */
 const KEPT_MS = 60 * 60_000;
-/** About 1 MB. When more objects are deleted within `KEPT_MS`, the oldest deletions are dropped. */
+/** Maximum number of remembered deletions (about 1 MB). Above it, the oldest are dropped. */
 const MOST = 10_000;
 
 /**
- * UIDs of the objects whose deletion this process has witnessed: the last state in its cache had a `deletionTimestamp`,
- * which the API server never takes back, and its deletion was to delete its external resources.
+ * UIDs of the objects whose deletion this process has witnessed: the object disappeared from the cache, its last state
+ * had a `deletionTimestamp`, which the API server never removes, and its external resources should be deleted with it.
  *
- * An object that is only missing from a list is not witnessed: after a restore of etcd, objects that people want are
- * missing, too.
+ * An object that disappears without a `deletionTimestamp` is not witnessed: after a restore of etcd, objects are missing
+ * although no user deleted them.
  *
- * A restart of the process loses this memory on purpose: what it can no longer prove is reported to a person. A standby
- * replica has its caches running, so a change of leader does not lose it.
+ * The UIDs are deliberately not stored. After a restart of the process, orphans of earlier deletions are only reported. A
+ * change of leader loses nothing, because the caches of standby replicas witness the same deletions.
  */
 export class WitnessedDeletions {
   readonly #world: Pick<World, 'monotonic'>;
@@ -44,13 +44,13 @@ export class WitnessedDeletions {
     return seenAt !== undefined && this.#world.monotonic() - seenAt < KEPT_MS;
   }
 
-  /** Restarts the retention of a deletion, while a resource of the deleted object cannot be removed. */
+  /** Restarts the retention of a deletion. Called while a resource of the deleted object could not be removed yet. */
   touch(uid: string): void {
     if (this.has(uid)) this.#remember(uid);
   }
 
   #see(change: Change): void {
-    // Restored with the same UID from a backup that is older than its deletion.
+    // An object that is added again with the same UID was restored from a backup.
     if (change.type === 'added') this.#seenAt.delete(change.object.metadata.uid ?? '');
     const gone = change.type === 'removed' ? change.object : change.replaces ? change.before : undefined;
     const isDeleted = gone?.metadata.deletionTimestamp !== undefined && this.#deletesExternal(gone);

@@ -371,19 +371,19 @@ describe('API server and validator reject a violation of the schema with the sam
 });
 
 describe('a violated CEL rule is rejected with its message', () => {
-  test('for a field, at its fieldPath, with a messageExpression', async ({ client, namespace }) => {
+  test('a rule of a field, with fieldPath and messageExpression', async ({ client, namespace }) => {
     expect(await rejection(client, namespace, { range: { min: 3, max: 2 } })).toEqual([
       'spec.range.min: Forbidden: 3 is above 2',
     ]);
   });
 
-  test('for the whole object', async ({ client, namespace }) => {
+  test('a rule of the whole object', async ({ client, namespace }) => {
     expect(await rejection(client, namespace, {}, 'forbidden')).toEqual([
       '<nil>: Invalid value: this name is reserved',
     ]);
   });
 
-  test('for an update', async ({ client, namespace }) => {
+  test('a rule that forbids a change of the value', async ({ client, namespace }) => {
     const metadata = { namespace, name: 'moved' };
     await client.create(Vm, { metadata, spec: { zone: 'a' } });
     const moved = client.mergePatch(Vm, metadata, { spec: { zone: 'b' } });

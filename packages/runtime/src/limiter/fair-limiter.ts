@@ -1,6 +1,6 @@
 import type { Timer, World } from '@vmwright/core';
 
-/** Permission to keep a backend busy with one operation. Released by whoever holds it. */
+/** Permission to run one operation on a backend. The holder must release it. */
 export interface Permit extends Disposable {
   /** Gives the permit back. Calls after the first do nothing. */
   release(): void;
@@ -35,7 +35,7 @@ export class FairLimiter {
     this.#options = options;
   }
 
-  /** Returns a permit, or undefined when none is free. Then the key waits, and `onAvailable` is called for it. */
+  /** Returns a permit. If none is free, returns undefined, and calls `onAvailable` when one is reserved for the key. */
   acquire(key: string): Permit | undefined {
     const reservation = this.#reserved.get(key);
     if (reservation !== undefined) {

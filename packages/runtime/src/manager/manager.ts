@@ -420,7 +420,8 @@ export class Manager {
           () => reject(new Error(`a reconcile has not ended within ${ms / 1000} s of the stop request`)),
           () => resolve(),
         );
-      // Leadership may also be lost during shutdown. The next leader does not wait for it, so the shorter time applies.
+      // Leadership may also be lost during shutdown. The next leader does not wait for the shutdown to end, so the
+      // shorter time applies.
       onAbort(leadershipLost, () => void startTimer(Math.min(graceMs, slackMs)));
       onAbort(signal, () => void startTimer(graceMs));
     });

@@ -52,7 +52,7 @@ describe('rules', () => {
     expect(rulesFor(permissions.toReversed())).toEqual(rulesFor(permissions));
   });
 
-  test('of a program limited to some namespaces are bound only in those', () => {
+  test('are bound only in the watched namespaces if the program is limited to some', () => {
     const objects = rbacOf({
       name: 'noter',
       namespace: 'system',
@@ -66,12 +66,12 @@ describe('rules', () => {
       'ClusterRoleBinding * noter-cluster',
       'RoleBinding a noter',
       'RoleBinding b noter',
-      // For events about nodes.
+      // Events about cluster-scoped objects, here nodes, are stored in the namespace default.
       'RoleBinding default noter-own',
     ]);
   });
 
-  test('for Leases, certificates and webhook configurations apply where those are stored', () => {
+  test('grant access to Leases, certificates and webhook configurations only where those are stored', () => {
     const objects = rbacOf({
       name: 'noter',
       namespace: 'system',

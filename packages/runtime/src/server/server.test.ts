@@ -43,7 +43,7 @@ async function sendRaw(server: StatusServer, bytes: string): Promise<string> {
 }
 
 describe('health', () => {
-  test('without checks is always ok', async () => {
+  test('is always ok if there are no checks', async () => {
     await using env = await start();
     const { server } = env;
     expect(await send(server, '/healthz')).toEqual({
@@ -137,7 +137,7 @@ describe('metrics', () => {
     expect(await send(env.server, '/metrics', 'HEAD')).toMatchObject({ status: 200, text: '' });
   });
 
-  test('that throw respond with 500 without the reason, and the next request succeeds', async () => {
+  test('respond with 500 without the reason if collecting them throws, and the next request succeeds', async () => {
     const metrics = {
       text: () => {
         throw new Error('s3cret');

@@ -80,8 +80,8 @@ test('an invalid token gives 401, a user without permission 403', async () => {
   });
 });
 
-describe('a verdict is cached', () => {
-  test('for a minute if access is granted, separately for each verb and path', async () => {
+describe('the cache of verdicts', () => {
+  test('keeps a granted verdict for a minute, separately for each verb and path', async () => {
     const { request, reviews, clock, server } = start();
     await request('Bearer good');
     server.janeMay = false;
@@ -94,7 +94,7 @@ describe('a verdict is cached', () => {
     expect(await request('Bearer good')).toBe(403);
   });
 
-  test('for ten seconds if access is denied', async () => {
+  test('keeps a denial for ten seconds', async () => {
     const { request, reviews, clock, server } = start();
     server.janeMay = false;
     await request('Bearer good');
@@ -106,7 +106,7 @@ describe('a verdict is cached', () => {
     expect(await request('Bearer good')).toBe(200);
   });
 
-  test('not at all if the review fails with 503, and the token is not logged', async () => {
+  test('does not keep the 503 of a failed review, and the token is not logged', async () => {
     const { request, server, lines } = start();
     server.isDown = true;
     expect(await request('Bearer good')).toBe(503);

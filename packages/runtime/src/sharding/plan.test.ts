@@ -27,7 +27,7 @@ function plan(input: Partial<PlanInput>) {
 
 const NOTHING = { write: undefined, claims: [], release: [] };
 
-test('both members of these tests have shards', () => {
+test('the assignment gives both test members more than one shard', () => {
   expect(mine.length).toBeGreaterThan(1);
   expect(theirs.length).toBeGreaterThan(1);
 });
@@ -47,31 +47,28 @@ test('a shard of another member is not claimed until that member is gone', () =>
   expect(plan({ shardMap, isGone: () => true }).write).toEqual(claimed);
 });
 
-test('a shard that another member should own is released first, and given away when it is no longer held', () => {
+test('a shard that another member should own is released first, and becomes free in the map when it is no longer held', () => {
   const shardMap = new Array(SHARDS).fill(SELF);
   const all = new Set(unowned.keys());
   expect(plan({ shardMap, held: all })).toEqual({ write: undefined, claims: [], release: theirs });
   expect(plan({ shardMap, held: new Set(mine) })).toEqual({ write: onlyMine, claims: [], release: [] });
 });
 
-test('a shard that the map assigns to this member but that is not held is written again before it is held', () => {
+test('a member writes its claim again for a shard that the map assigns to it but that it does not hold', () => {
   expect(plan({})).toEqual({ write: desired, claims: mine, release: [] });
 });
 
-describe('with unknown owners', () => {
-  test.for(['absent', 'damaged'] as const)(
-    'a shard map that is %s is replaced by a blank one',
-    (shardMap) => {
-      expect(plan({ shardMap, blankIsSafe: true })).toEqual({ write: 'blank', claims: [], release: [] });
-    },
-  );
+describe('a shard map with unknown owners', () => {
+  test.for(['absent', 'damaged'] as const)('is replaced by a blank one if it is %s', (shardMap) => {
+    expect(plan({ shardMap, blankIsSafe: true })).toEqual({ write: 'blank', claims: [], release: [] });
+  });
 
-  test('a blank shard map is filled when no member can act by an older one', () => {
+  test('is filled once it is blank and no member can act by an older one', () => {
     expect(plan({ shardMap: 'blank' })).toEqual(NOTHING);
     expect(plan({ shardMap: 'blank', blankIsSafe: true }).write).toEqual(onlyMine);
   });
 
-  test('a replica that is not a member yet creates the shard map and claims nothing', () => {
+  test('is created without owners by a replica that is not a member yet', () => {
     const input = { self: undefined, live: [] };
     expect(plan({ ...input, shardMap: 'blank', blankIsSafe: true }).write).toEqual(unowned);
     expect(plan({ ...input, shardMap: unowned })).toEqual(NOTHING);

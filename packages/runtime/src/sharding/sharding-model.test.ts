@@ -135,7 +135,7 @@ function property({
         continue;
       }
       if (each.do === 'editShardMap') {
-        // Not together with the deletion of a member's Lease: see the assumptions.
+        // `Sharding` assumes that the shard map is not edited shortly after a member's Lease was deleted.
         if (timeline.now - editedAt.members < 40_000) continue;
         editedAt.shardMap = timeline.now;
         counts.edits += 1;
@@ -300,7 +300,7 @@ describe('the model detects that', () => {
         client: {
           ...client,
           list: async (...args) => {
-            // Like a watch on a dead connection that was not detected yet.
+            // Returns the same list for 20 s, like a cache whose watch connection is dead but not yet closed.
             if (cached !== undefined && world.monotonic() - cached.at < 20_000) return cached.page;
             cached = { at: world.monotonic(), page: await client.list(...args) };
             return cached.page;

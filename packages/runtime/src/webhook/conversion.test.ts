@@ -59,7 +59,7 @@ describe('objects of a review', () => {
     ]);
   });
 
-  test('keep their metadata except for returned labels and annotations', () => {
+  test('keep their metadata, except labels and annotations that the conversion function sets', () => {
     const { review } = convert('ropes.dev/v1beta1', [rope('v1', { meters: 6 })]);
     const [{ metadata }] = review.response.convertedObjects;
     expect(metadata).toEqual({

@@ -9,7 +9,7 @@ import { objectIn } from './object.ts';
 
 export type Versions = readonly NamedVersion[];
 
-/** Object type of a version: that of a kind with only this version. */
+/** Type of the objects of version `N`. */
 export type ObjectAt<V extends Versions, N extends V[number]['name']> = ObjectOf<
   DeclaredKind<readonly [Extract<V[number], { readonly name: N }> & { readonly storage: true }]>
 >;
@@ -98,7 +98,7 @@ export function conversion(
   };
 }
 
-/** Returns the result of a conversion function with the metadata of the original. */
+/** Converts an object and keeps its metadata, except labels and annotations that the conversion function sets. */
 function converted(
   kind: Kind,
   from: KubeObject,

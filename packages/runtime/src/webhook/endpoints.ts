@@ -22,8 +22,8 @@ export interface Endpoint {
   /** Maximum size of a review in bytes. */
   readonly maxBytes: number;
   /**
-   * Whether a client certificate is required, if the server checks them. Not for conversions: the API server sends no
-   * certificate with them, and they reveal nothing but their input.
+   * Whether a client certificate is required, if the server checks client certificates. False for conversions: the API
+   * server sends no certificate with them, and their responses reveal nothing but their input.
    */
   readonly authenticated: boolean;
   /** Handles a review. @throws RequestError if the body is not a valid review */

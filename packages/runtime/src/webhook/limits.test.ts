@@ -118,7 +118,7 @@ describe('40 incomplete requests', () => {
     expect((await send(server)).status).toBe(200);
   });
 
-  test('that declare a body over the limit get 413 immediately', async () => {
+  test('get 413 immediately if they declare a body over the limit', async () => {
     await using env = await start();
     const sockets = await Promise.all(
       Array.from({ length: 40 }, () => sendPartially(env.server, 512 * MIB, 1)),
@@ -128,7 +128,7 @@ describe('40 incomplete requests', () => {
   });
 });
 
-describe('with required client certificates', () => {
+describe('required client certificates', () => {
   const rules = { ca: clients.certificate, names: ['apiserver'] };
   const issue = (commonName: string, usage: 'client' | 'server' = 'client', by = clients) =>
     by.issue({ ...validity, subject: { commonName }, usage: [usage] });
@@ -159,7 +159,7 @@ describe('with required client certificates', () => {
     expect(env.validated).toEqual([]);
   });
 
-  test('without names every certificate of the CA is accepted', async () => {
+  test('every certificate of the CA is accepted if no names are configured', async () => {
     await using env = await start({ clients: { ca: clients.certificate } });
     expect((await send(env.server, issue('any-name'))).status).toBe(200);
   });

@@ -69,7 +69,8 @@ export class WebhookServer {
         ...tlsOf(certificate, clients),
         ...SERVER_TIMEOUTS,
         handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-        // Not rejected in the handshake, because conversions have no certificate, and clients would get no explanation.
+        // Client certificates are checked per request and not in the handshake: conversions come without one, and a
+        // rejected client would get no explanation.
         ...(clients && { requestCert: true, rejectUnauthorized: false }),
       },
       requestListener(logger, (request) => this.#handle(request)),
@@ -144,8 +145,9 @@ export class WebhookServer {
     const timeoutMs = timeoutOf(timeout);
     const deadline = new Deadline(clock, timeoutMs, undefined);
     const { promise: timedOut, reject } = Promise.withResolvers<never>();
-    timedOut.catch(() => undefined); // unobserved if the timeout expires while the body is being received
-    // 500, because the API server shows its text but replaces that of a 504. Not a denial, so that the failurePolicy applies.
+    timedOut.catch(() => undefined); // no unhandled rejection if it expires while the body is being received
+    // The API server shows the text of a 500 to the user, but not that of a 504. A timeout is an error and not a denial,
+    // so that the failurePolicy applies.
     deadline.signal.addEventListener('abort', () =>
       reject(new RequestError(500, `${endpoint.path} timed out\n`)),
     );

@@ -81,7 +81,7 @@ describe('requests', () => {
     expect(opened()).toBe(2);
   });
 
-  test('aborted while they wait do not delay the next request', async () => {
+  test('are not delayed by an earlier request that was aborted while it waited', async () => {
     const held = gate();
     const { get } = await start((request, response) => {
       if (request.url === '/held') held.hold(() => response.end('held'));
@@ -98,7 +98,7 @@ describe('requests', () => {
     expect(await Promise.all([blocking, next])).toEqual(['held', '/next']);
   });
 
-  test('aborted after they were sent close their connection, and the next request opens another', async () => {
+  test('close their connection when they are aborted after they were sent, and the next request opens another', async () => {
     const held = gate();
     const { get, opened } = await start((request, response) => {
       if (request.url === '/slow') held.hold(() => undefined);
@@ -137,7 +137,7 @@ describe('requests', () => {
     expect(await get('/', { method: 'POST', body })).toBe(body);
   });
 
-  test('with an invalid character in the path or a header are rejected and not sent', async () => {
+  test('are rejected and not sent if the path or a header has an invalid character', async () => {
     const seen: string[] = [];
     const { get } = await start((request, response) => {
       seen.push(request.url ?? '');
@@ -153,7 +153,7 @@ describe('requests', () => {
     expect(seen).toEqual(['/fine']);
   });
 
-  test('running, waiting and new ones fail when the pool is closed', async () => {
+  test('fail when the pool is closed, whether they are running, waiting or new', async () => {
     const held = gate();
     const { get, pool } = await start((_, response) => held.hold(() => response.end()), 1);
     const both = [get('/1'), get('/2')];

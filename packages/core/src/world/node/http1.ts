@@ -126,7 +126,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return; // informational; the final response follows
     const coding = headers['transfer-encoding'];
     if (coding !== undefined && !/^chunked$/i.test(String(coding))) {
-      // The request accepts none. undici would return compressed bytes, or read until the connection closes.
+      // The request accepts no transfer coding other than chunked. undici would return compressed bytes, or read until the
+      // connection closes.
       controller.abort(
         new Error(`the response has the unsupported transfer coding ${JSON.stringify(coding)}`),
       );

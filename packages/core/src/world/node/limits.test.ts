@@ -75,7 +75,7 @@ describe('lines', () => {
     expect(await sent.promise).toBeLessThan(IN_FLIGHT);
   });
 
-  test('over the limit on one HTTP/2 watch do not fail the other watches', async () => {
+  test('that are too long fail only their own HTTP/2 watch, not the others', async () => {
     const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 60_000) };
     const ca = CertificateAuthority.create({ commonName: 'test' }, validity);
     const names = ['127.0.0.1'];

@@ -67,7 +67,7 @@ describe('watches', () => {
     expect(sessions).toHaveLength(1);
   });
 
-  test('over the stream limit open a second connection', async () => {
+  test('open a second connection when the first one has reached its stream limit', async () => {
     const ids = authority();
     const { origin, sessions } = await startWatchServer(ids);
     const transport = opened(origin, ids.ca.certificate);
@@ -103,7 +103,7 @@ describe('watches', () => {
     expect(await firstLine(await watch(transport, '/again'))).toBe('/again');
   });
 
-  test('closed at any moment while the connection opens fail without crashing the process', async () => {
+  test('end without crashing the process when the client is closed while the connection opens', async () => {
     const ids = authority();
     const { origin } = await startWatchServer(ids);
     for (let turns = 0; turns < 40; turns++) {
@@ -120,7 +120,7 @@ describe('watches', () => {
     }
   });
 
-  test('aborted by their signal do not affect other watches', async () => {
+  test('continue when another watch on the connection is aborted', async () => {
     const ids = authority();
     const { origin, sessions } = await startWatchServer(ids);
     const transport = opened(origin, ids.ca.certificate);
@@ -134,7 +134,7 @@ describe('watches', () => {
     expect(sessions).toHaveLength(1);
   });
 
-  test('on a half-open connection all fail when a ping times out', async () => {
+  test('all fail when a ping times out on a half-open connection', async () => {
     await using toxiproxy = await startToxiproxy();
     const ids = authority();
     const { origin } = await startWatchServer(ids);

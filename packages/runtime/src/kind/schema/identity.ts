@@ -4,8 +4,8 @@ import { duplicate, joinPath, missing, type Problem, rejected } from './problem.
 import type { Schema } from './schema.ts';
 
 /**
- * Yields duplicate items of sets and list maps, and invalid type information of embedded objects. A separate traversal
- * like in the API server, which here writes the keys of maps in brackets.
+ * Yields duplicate items of sets and list maps, and invalid type information of embedded objects. These checks are a
+ * separate traversal, because the API server, unlike in its other checks, writes map keys in brackets in their paths.
  */
 export function* identityProblems(schema: Schema, value: unknown, field: string): Generator<Problem> {
   if (Array.isArray(value)) {

@@ -101,7 +101,7 @@ test.for([
     'a truncated certificate',
     (good: Issued) => ({ 'tls.crt': good.certificate.slice(0, 200), 'tls.key': good.key }),
   ],
-] as const)('with %s the last valid certificate stays in use', async ([, breakFiles], { mount, env }) => {
+] as const)('the last certificate stays in use given %s', async ([, breakFiles], { mount, env }) => {
   const { files, served, lines } = env;
   const good = leaf(one);
   await mount.issued(good);

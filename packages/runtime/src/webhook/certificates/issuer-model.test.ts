@@ -104,7 +104,7 @@ async function run({ seed, age, steps }: History, times: Partial<typeof TIMES> =
   server.put(CONFIGURATION, configuration(bundle));
   server.put(CRD, crd(bundle));
   if (state !== undefined) server.put(SECRET, { metadata: { name: 'certificate' }, data: dataOf(state) });
-  /** After the Secret was lost, a starting replica has to create a new CA. It is not checked until that CA is trusted. */
+  /** Whether the Secret was lost. A starting replica then creates a new CA and is not checked until that CA is trusted. */
   let secretLost = false;
   const uncheckedUntil = new Map<Replica, number>();
   const loseSecret = () => {
@@ -235,22 +235,22 @@ function histories(...more: readonly (typeof bundleEdits | typeof secretEdits)[n
   return fc.record({ ...initial, steps });
 }
 
-describe('the served certificate is accepted at any time', () => {
-  test('through renewals, kills, lost messages, wrong clocks and edits of the caBundle', async () => {
+describe('the certificate issuer', () => {
+  test('serves an accepted certificate through renewals, kills, lost messages, wrong clocks and edits of the caBundle', async () => {
     await fc.assert(
       fc.asyncProperty(histories(...bundleEdits), (history) => run(history)),
       RUNS,
     );
   });
 
-  test('from running replicas while the Secret is deleted or damaged', async () => {
+  test('serves an accepted certificate from running replicas while the Secret is deleted or damaged', async () => {
     await fc.assert(
       fc.asyncProperty(histories(...secretEdits), (history) => run(history)),
       RUNS,
     );
   });
 
-  test('and the model detects a certificate of a new CA that is served too early', async () => {
+  test('fails the model if it serves a certificate of a new CA too early', async () => {
     const hasty = fc.asyncProperty(histories(), (history) => run(history, { settleMs: 0 }));
     await expect(fc.assert(hasty, RUNS)).rejects.toHaveProperty(
       'cause.message',
@@ -258,7 +258,7 @@ describe('the served certificate is accepted at any time', () => {
     );
   });
 
-  test('and the histories covered all kinds of events', () => {
+  test('was tested with all kinds of events', () => {
     for (const [event, count] of Object.entries(counts)) expect(count, event).toBeGreaterThan(20);
   });
 });

@@ -154,8 +154,8 @@ export class CertificateIssuer implements CertificateSource {
       const { ours } = bundleOf(caBundle, this.#commonName);
       presentBefore = presentBefore.intersection(new Set(ours.map((each) => each.fingerprint256)));
     }
-    // After a failure no CA counts as settled, because it may be missing in the unread object. The time runs from the end
-    // of the poll that found a CA missing to the start of this one.
+    // After a failure no CA counts as settled, because it may be missing in the object that could not be read. The time
+    // for which a CA was present counts from the end of the last poll that found it missing to the start of this one.
     const endedAt = world.monotonic();
     const since = wanted.map(
       ({ fingerprint256: id }) =>
