@@ -27,7 +27,10 @@ const WAITING = 'waiting for a vCenter task slot';
 /** Type of the condition that says whether the operator can use the group's vCenter. */
 const VCENTER_AVAILABLE = 'VCenterAvailable';
 
-/** A status, and the same while actions wait for a permit. They differ only for a group that is progressing. */
+/**
+ * A status, and the status to store instead if actions wait for a permit. They differ only for a group that is
+ * progressing.
+ */
 export interface PlannedStatus {
   readonly status: VmGroupStatus;
   readonly waitingStatus: VmGroupStatus;
@@ -107,7 +110,7 @@ function reportedReplica({ replica, machine, operating }: Slot): Replica {
   };
 }
 
-/** Returns the status of a group that is not as its spec wants it. What was observed before stays. */
+/** Returns the status of a group after an error. Earlier observations stay in it. */
 export function failedStatus(group: VmGroup, error: ConditionError, now: number): VmGroupStatus {
   const { reason, message, isUnknown = false, isProgressing, retryable } = error;
   const state = isProgressing || retryable ? 'progressing' : 'stalled';
@@ -154,7 +157,10 @@ function withVcenterAvailable(
   return { ...status, conditions: setCondition(status.conditions, condition, now) };
 }
 
-/** Drops an outage that the latest error no longer reports. Whether vCenter is available is then unknown. */
+/**
+ * Removes VCenterAvailable if it reports an outage and the latest error is another one: the availability is then
+ * unknown.
+ */
 function withoutOutage(status: VmGroupStatus): VmGroupStatus {
   const { conditions } = status;
   if (conditionOf(conditions, VCENTER_AVAILABLE)?.status === 'True') return status;
