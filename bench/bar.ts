@@ -1,6 +1,6 @@
 /** One measurement of `make bench`, with the comparator's value and the bar if there are any. */
 export interface Row {
-  /** Ends with the unit in parentheses. */
+  /** Name of the measurement, with its unit in parentheses at the end. */
   readonly name: string;
   readonly ours: number;
   readonly theirs?: number;
@@ -8,7 +8,7 @@ export interface Row {
   readonly bar?: Bar;
 }
 
-/** Limit for `ours / theirs`, or for `ours` if there is no comparator or `of` is `ours`. */
+/** Limit for the ratio `ours / theirs`; for `ours` itself if there is no comparator or `of` is `ours`. */
 export type Bar = ({ readonly atMost: number } | { readonly atLeast: number }) & { readonly of?: 'ours' };
 
 /** A row with the result of the comparison with its bar. */

@@ -30,7 +30,7 @@ export async function* latency({ cluster, programs }: Bench): AsyncGenerator<Row
   yield { name: 'event to reconcile at rest, p99 (ms)', ...at(0.99), bar: { atMost: 2 } };
 }
 
-/** The same for new objects while the program reconciles all objects of the initial list. */
+/** Measures the same latency for new objects while the program reconciles all objects of the initial list. */
 export async function* flood({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);
   await declareSample(cluster);
@@ -63,7 +63,7 @@ async function probe(
 ): Promise<number[]> {
   for (let i = 0; i < probes; i++) {
     await client.create(Sample, sample(`${name}${i}`));
-    await sleep(everyMs); // sets the rate of the probes; nothing is waited for
+    await sleep(everyMs); // only sets the rate of the probes
   }
   const reports = (lines: readonly string[]) => lines.filter((line) => line.startsWith('waited '));
   const lines = await program.waitForLines((all) => reports(all).length >= probes);

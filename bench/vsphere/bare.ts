@@ -5,7 +5,10 @@ import { floorOf, LIMIT } from './floor.ts';
 
 const MACHINES = 30;
 
-/** The same clones without a controller, to measure how much of the excess over the floor is due to the simulator. */
+/**
+ * Runs the same clones without a controller, to measure how much of the time above the theoretical minimum the
+ * simulator takes.
+ */
 export async function* bare({ vcenter }: WithVcenter): AsyncGenerator<Row> {
   const { lookup, machines, tasks } = vcenter;
   const datacenter = await lookup.datacenter();

@@ -17,7 +17,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   testbed: ['core', 'runtime'],
 };
 
-/** Packages that tests and examples may import in addition; the core is for its `nodeWorld`. */
+/** Packages that tests and examples may import in addition. They need the core for `nodeWorld`. */
 const IN_TESTS = ['testbed', 'simulation', 'runtime', 'core'];
 
 const SCOPE = '@vmwright/';

@@ -25,7 +25,7 @@ interface Target {
 }
 
 interface Exported extends Target {
-  /** Whether only the type is exported: of a class that is the instance, without constructor and static members. */
+  /** Whether only the type is exported. For a class that is its instance type, without constructor and static members. */
   readonly isType: boolean;
 }
 
@@ -141,13 +141,13 @@ function* namesIn(node: unknown): Generator<string> {
     case 'AssignmentPattern':
       return yield* annotated(isNode(node.left) ? node.left.typeAnnotation : undefined, node.right);
     case 'TSTypeQuery':
-      return; // the type of a value, which needs no name
+      return; // the type of a value (`typeof x`), which needs no exported name
     default:
       for (const [field, value] of Object.entries(node)) if (field !== 'key') yield* namesIn(value);
   }
 }
 
-/** The types of something with an annotation or else an initializer. */
+/** Yields the types in the annotation or, without one, in the initializer. */
 function* annotated(annotation: unknown, initializer: unknown): Generator<string> {
   if (isNode(annotation)) return yield* namesIn(annotation);
   if (!isNode(initializer)) return;

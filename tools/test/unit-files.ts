@@ -1,5 +1,5 @@
 /**
- * The test files that start no other process: neither they nor the helpers they import use the testbed or
+ * Lists the test files that start no other process: neither they nor the helpers they import use the testbed or
  * `node:child_process`. The simulation has its own targets (`make simulate`, `make mutants`) and is left out.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs';
@@ -14,7 +14,10 @@ export function unitFiles(): readonly string[] {
   );
 }
 
-/** Follows relative imports of tests and their helpers in `test/`. Sources under test start processes only when asked to. */
+/**
+ * Follows relative imports of tests and their helpers in `test/`, but not of sources, which start processes only on
+ * request.
+ */
 function startsProcesses(file: string, visited: Set<string>): boolean {
   if (visited.has(file) || !existsSync(file)) return false;
   visited.add(file);

@@ -146,10 +146,10 @@ describe('an idempotency key', () => {
   });
 });
 
-describe('problem documents', () => {
+describe('the cloud responds with problem documents', () => {
   const rule = 'a name has 1 to 63 characters, each a letter, digit, hyphen, underscore or dot';
 
-  test('for names', async () => {
+  test('for prohibited, taken and invalid names', async () => {
     await using cloud = await CloudProcess.start({
       config: SLOW,
       prohibited: ['root  it is the superuser’s', 'prod-*'],
@@ -201,7 +201,7 @@ describe('problem documents', () => {
     await cloud.client.check('x'.repeat(63));
   });
 
-  test('for idempotency keys', async () => {
+  test('for idempotency keys that are invalid, reused or of a deleted server', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const { id } = await cloud.client.create({ name: 'x' }, 'k');
     expect(await problemOf(await post(cloud, { name: 'y' }, 'k'))).toMatchObject({

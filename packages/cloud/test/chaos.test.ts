@@ -176,8 +176,8 @@ describe('kill -9 at any moment', () => {
   });
 });
 
-describe('responses lost after the effect', () => {
-  test('leave one server per key, and none after the deletes', async () => {
+describe('responses that are lost after the request was executed', () => {
+  test('lead to one server per key, and to none after the deletes', async () => {
     await using cloud = await CloudProcess.start({ args: ['--enable-faults'] });
     const faults = { seed: 11, loseAnswersAfterEffect: 0.3, loseBefore: 0.2, errorRate: 0.1 };
     const headers = { 'content-type': 'application/json' };

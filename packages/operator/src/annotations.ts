@@ -5,10 +5,10 @@ import type { KubeObject } from '@vmwright/runtime';
 const PAUSED = 'vmwright.dev/paused';
 const DELETION_POLICY = 'vmwright.dev/deletion-policy';
 
-/** `"true"` replaces a lost or failed machine. */
+/** With the value `"true"`, the operator replaces the object's machine when it is lost or has failed. */
 export const RECREATE = 'vmwright.dev/recreate';
 
-/** Whether the operator observes the object and changes nothing. */
+/** Whether the object is paused: the operator observes it and changes nothing. */
 export function isPaused({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[PAUSED] === 'true';
 }
@@ -24,20 +24,27 @@ export function pauseOf(
   return { reason: 'Annotation', message };
 }
 
-/** Whether a lost or failed machine of the object is replaced. */
+/** Whether the user allows the operator to replace a lost or failed machine of the object. */
 export function mayRecreate({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[RECREATE] === 'true';
 }
 
 const REPLACE = 'vmwright.dev/replace';
 
-/** Returns the machines to replace: names or slots, separated by commas. Each new value is a new request. */
+/**
+ * Returns the machines that the user asks to replace: names or slots, separated by commas. A new value is a new
+ * request.
+ */
 export function replaceRequestOf({ metadata }: KubeObject): string | undefined {
   const request = metadata.annotations?.[REPLACE]?.trim();
   return request === '' ? undefined : request;
 }
 
-/** Whether external resources are deleted with the object, or kept and no longer managed. */
+/**
+ * What happens to the external resources of a deleted object.
+ * - `Delete`: they are deleted with it
+ * - `Orphan`: they are kept, and the operator no longer manages them
+ */
 export type DeletionPolicy = 'Delete' | 'Orphan';
 
 /** Returns the deletion policy, or a problem for the status if the value is unknown; then nothing is deleted. */

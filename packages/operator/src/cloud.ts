@@ -12,8 +12,8 @@ export async function connectCloud(
   { url, apiKey, ca, timeoutMs }: CloudSettings,
   registry: Registry,
 ): Promise<CloudClient> {
-  // Key and certificates are read here, so that errors end the program at its start, and again for each use, since the
-  // files may be replaced.
+  // The files of the key and the certificates are read here, so that an error ends the program at its start. They are
+  // read again for each use, because they may be replaced.
   if (ca !== undefined)
     try {
       new X509Certificate(await readFile(ca));

@@ -34,7 +34,10 @@ export async function clusterIdOf(client: Pick<Client, 'get'>): Promise<string> 
   );
 }
 
-/** Returns the webhooks as the manifests declare them. They have no connection to the cloud and serve no requests. */
+/**
+ * Returns the webhooks for the manifests. They are only declared: they serve no requests and have no client of the
+ * cloud.
+ */
 export function webhooks(namespaces: readonly string[] | undefined) {
   const rules = admitVms(undefined, '', silentLogger);
   const namespaceSelector = namespaces && {
@@ -55,7 +58,7 @@ export function metricsName(namespace: string): string {
   return `${NAME}-metrics.${namespace}.svc`;
 }
 
-/** Returns what the operator does in the cluster, from which its roles are derived. */
+/** Returns what the operator does in the cluster. Its RBAC roles are derived from this. */
 export function programPermissions(namespace: string, namespaces?: readonly string[]): ProgramPermissions {
   const cluster: Permission = { kind: Namespace, verbs: ['get'], names: [SYSTEM.name] };
   return {

@@ -71,7 +71,7 @@ try {
       process.exitCode = 2;
   }
 } catch (error) {
-  // Without the stack: most errors at the start are about settings.
+  // Prints no stack trace, because most errors at the start are about settings.
   console.error(`vmwright: ${error instanceof Error ? error.message : String(error)}`);
   process.exit(1);
 }

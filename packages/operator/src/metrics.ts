@@ -6,7 +6,7 @@ import { VmGroup } from './vmgroup/resource.ts';
 type VmPhase = NonNullable<NonNullable<VM['status']>['opStatus']>;
 type VmGroupPhase = NonNullable<NonNullable<VmGroup['status']>['phase']>;
 
-/* Records and not arrays, so that the compiler reports a phase that is missing here. */
+/* Records instead of arrays, so that the compiler reports a phase that is missing here. */
 const VM_PHASES: Readonly<Record<VmPhase, true>> = {
   ...{ New: true, Running: true, Failed: true, Unknown: true, Deleting: true, Deleted: true },
 };

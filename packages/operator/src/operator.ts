@@ -79,5 +79,5 @@ function listenOptions({ host, port }: AddressSettings): { port: number; host?: 
   return { port, ...(host !== '' && { host }) };
 }
 
-/** Reconciles do not wait for vCenter tasks, so a few workers suffice. */
+/** Number of concurrent reconciles of VmGroups. A few suffice, because a reconcile does not wait for vCenter tasks. */
 const VMGROUP_WORKERS = 8;

@@ -31,6 +31,6 @@ test('the table lists the oldest orphan first and those of unknown age last', ()
   ]);
 });
 
-test('without orphans the table is one sentence', () => {
+test('without orphans, a sentence is printed instead of a table', () => {
   expect(orphanTable([], NOW)).toBe('No orphans found.');
 });

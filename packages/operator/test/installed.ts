@@ -16,7 +16,7 @@ export const SYSTEM = 'vmwright-system';
 export interface Installed {
   readonly controlPlane: ControlPlane;
   readonly operator: Part;
-  /** Returns whether a replica leads, by its own metrics. */
+  /** Returns whether a replica leads, according to its own metrics. */
   leads(replica: Part): Promise<boolean>;
   /** Returns the metrics of a replica. */
   metrics(replica: Part): Promise<string>;

@@ -20,12 +20,12 @@ const READY: Outcome = { state: 'ready', reason: 'Running', message: '' };
 const PROGRESSING: Outcome = { state: 'progressing', reason: 'Creating', message: '' };
 const STALLED: Outcome = { state: 'stalled', reason: 'NameTaken', message: '' };
 
-test('an object without a reconcile is InProgress because of the default of its status', () => {
-  expect(kstatusOf(object(undefined))).toBe('Current'); // the reason for the default
+test('an object that was never reconciled is InProgress because of the default of its status', () => {
+  expect(kstatusOf(object(undefined))).toBe('Current'); // without the default it would be Current
   expect(kstatusOf(object({ observedGeneration: -1 }))).toBe('InProgress');
 });
 
-test('each outcome of a reconcile has its kstatus', () => {
+test('kstatusOf maps each outcome of a reconcile', () => {
   expect(kstatusOf(object(reported(READY)))).toBe('Current');
   expect(kstatusOf(object(reported(PROGRESSING)))).toBe('InProgress');
   expect(kstatusOf(object(reported(STALLED)))).toBe('Failed');
@@ -34,7 +34,7 @@ test('each outcome of a reconcile has its kstatus', () => {
   expect(kstatusOf(object(reported(READY), 1, '2026-01-01T00:00:00Z'))).toBe('Terminating');
 });
 
-test('the statuses of a life have no repetitions', () => {
+test('kstatusLife omits repeated statuses', () => {
   const life = [object({ observedGeneration: -1 }), object(reported(PROGRESSING)), object(reported(READY))];
   expect(kstatusLife(life)).toEqual(['InProgress', 'Current']);
 });

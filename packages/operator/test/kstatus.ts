@@ -4,8 +4,8 @@ import { type Cluster, field, type KubeObject } from '@vmwright/testbed';
 export type KStatus = 'Terminating' | 'InProgress' | 'Failed' | 'Current';
 
 /**
- * The generic rules of kstatus (sigs.k8s.io/cli-utils/pkg/kstatus), in their order, as Flux, kpt and `kubectl apply
- * --wait` plug-ins use them for custom resources. Argo CD's health check of kinds like ours follows the same fields.
+ * Applies the generic rules of kstatus (sigs.k8s.io/cli-utils/pkg/kstatus) in their order, as Flux, kpt and `kubectl apply
+ * --wait` plug-ins do for custom resources. Argo CD's health check of kinds like ours uses the same fields.
  */
 export function kstatusOf(object: KubeObject): KStatus {
   if (object.metadata.deletionTimestamp !== undefined) return 'Terminating';
@@ -32,7 +32,7 @@ export function kstatusLife(versions: readonly KubeObject[]): readonly KStatus[]
 
 /** Every version of one object, from its creation on. */
 export interface Life extends Disposable {
-  /** In the order of the watch, including the last version of a deleted object. */
+  /** Versions in the order of the watch, including the last one of a deleted object. */
   readonly versions: readonly KubeObject[];
   /** Resolves when the object is deleted. */
   readonly gone: Promise<void>;

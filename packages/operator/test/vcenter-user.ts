@@ -6,8 +6,8 @@ type Managed = 'VirtualMachine' | 'Folder';
 const NAMESPACES = 'xmlns:e="http://schemas.xmlsoap.org/soap/envelope/" xmlns="urn:vim25"';
 
 /**
- * A user of vCenter's own tools: calls that the operator's client does not have. The tasks of vcsim end before the call
- * returns, or soon after.
+ * Simulates a person who uses vCenter's own tools, with calls that the operator's client does not have. Does not wait for
+ * tasks: in vcsim they end before the call returns, or soon after.
  */
 export class VcenterUser {
   readonly #vcsim: Vcsim;
@@ -26,7 +26,7 @@ export class VcenterUser {
     await this.#call('Rename_Task', type, id, `<newName>${name}</newName>`);
   }
 
-  /** The machine must be off. */
+  /** Turns a machine, which must be off, into a template. */
   async markAsTemplate(vm: string): Promise<void> {
     await this.#call('MarkAsTemplate', 'VirtualMachine', vm);
   }

@@ -22,8 +22,9 @@ const QUICK_ELECTION = [
 ];
 
 /**
- * Users create and delete VMs while operators and the cloud are killed at random points and answers get lost after their
- * effect. An auditor reads the cloud's audit log and the API server's objects, independently of the operator.
+ * Users create and delete VMs while operators and the cloud are killed at random points, and responses of the cloud are lost
+ * after the request was executed. The test then compares the cloud's audit log with the objects in the API server,
+ * independently of the operator.
  */
 test(`kills of operators and cloud neither duplicate nor lose a machine (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
@@ -135,7 +136,7 @@ test(`kills of operators and cloud neither duplicate nor lose a machine (seed ${
   }
 }, 900_000);
 
-/** Returns machines of one object that existed at the same time, from the cloud's audit log. */
+/** Returns from the cloud's audit log the pairs of machines of one object that existed at the same time. */
 function doubled(
   audit: readonly { readonly event: string; readonly id: string; readonly key?: string }[],
 ): readonly string[] {
@@ -190,7 +191,7 @@ async function created(create: () => Promise<unknown>): Promise<void> {
       const isUnanswered =
         /webhook|could not be checked/.test(error.message) && !/is already used/.test(error.message);
       if (!isUnanswered || tries === 20) return;
-      await sleep(150); // like a user
+      await sleep(150); // a user would not retry immediately
     }
   }
 }

@@ -23,7 +23,7 @@ const recreatedAt = (vm: KubeObject) => Date.parse(String(status(vm, 'recreatedA
 const NO_DELETES = { errorRate: 1, routes: ['deleteServer'], seed: 1 };
 const WHY = 'The machine has failed (simulated boot failure).';
 
-test('an error of the cloud is reported once when a failed machine cannot be deleted', async () => {
+test('if a failed machine cannot be deleted, the error of the cloud is reported once', async () => {
   await env.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(NO_DELETES) });
   await env.vm('stuck', 'vmstuck', { 'vmwright.dev/recreate': 'true' });
   const stuck = await env.until('stuck', (vm) => condition(vm, 'Ready') === 'Unknown');
@@ -40,7 +40,7 @@ test('an error of the cloud is reported once when a failed machine cannot be del
   await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'stuck');
 });
 
-test('a failed machine without ownership label stays and is replaced once it is deleted in the cloud', async () => {
+test('a failed machine without ownership label is not deleted, and is replaced once someone deletes it in the cloud', async () => {
   await env.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(NO_DELETES) });
   await env.vm('taken', 'vmtaken', { 'vmwright.dev/recreate': 'true' });
   const failed = await env.until('taken', (vm) => condition(vm, 'Ready') === 'Unknown');
@@ -57,7 +57,7 @@ test('a failed machine without ownership label stays and is replaced once it is 
   await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'taken');
 });
 
-test('a failed machine is kept, or replaced with the annotation after a growing pause', async () => {
+test('a failed machine is kept, or replaced with exponential back-off if the VM has the annotation', async () => {
   await env.vm('kept', 'vmkept');
   await env.vm('replaced', 'vmreplaced', { 'vmwright.dev/recreate': 'true' });
   const kept = await env.until('kept', (vm) => status(vm, 'opStatus') === 'Failed');

@@ -28,7 +28,7 @@ test('garbage collection deletes a server that was created after its VM was dele
 
 test('garbage collection keeps and reports every server of a cluster that was rebuilt without its objects', async () => {
   await using env = await install({ args: ARGS });
-  // The same holds for an operator of a copy of a production cluster: production creates machines while it watches.
+  // The same situation as a copy of a production cluster: its operator sees machines that production creates.
   const kept = await Promise.all(
     Array.from({ length: 10 }, (_, n) =>
       env.client.create(
@@ -73,7 +73,10 @@ test('garbage collection keeps and reports the server of a VM that is missing af
   expect(ids(await env.servers())).toEqual(before);
 }, 180_000);
 
-/** Waits until this many orphans are reported, and a late create has been collected: others would have been too. */
+/**
+ * Waits until this many orphans are reported and a late create is deleted, so that a complete run of garbage
+ * collection has ended.
+ */
 async function reported(env: WithCloud, orphans: number): Promise<void> {
   await gauge(env, orphans);
   const reports = async () => (await readFile(env.operator.log, 'utf8')).match(/"ids":\[[^\]]*\]/g) ?? [];
@@ -90,7 +93,7 @@ async function gauge(env: WithCloud, orphans: number): Promise<void> {
   await expect.poll(read, { timeout: 60_000 }).toBe(String(orphans));
 }
 
-/** Creates a server for a deleted VM, as a create request that was in flight does. */
+/** Creates a server for a deleted VM, like a create request that was delayed in the network. */
 async function lateCreate(env: WithCloud, name: string): Promise<void> {
   const { metadata } = await env.vm(name, name);
   await env.until(name, isRunning);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { install, VMS, type WithCloud } from './with-cloud.ts';
 
 const VMS_AT_ONCE = 1_000;
-/** The webhook's name check, the controller's name check, and the create. */
+/** Expected cloud requests per VM: the webhook's name check, the controller's name check, and the create. */
 const CALLS_EACH = 3;
 
 test(`${VMS_AT_ONCE} VMs created at once all run after the leader is killed, with few cloud requests and no writes when idle`, async () => {

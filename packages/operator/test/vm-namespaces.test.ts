@@ -19,7 +19,7 @@ import { install, type WithCloud } from './with-cloud.ts';
 
 const QUICK = ['--vm-refresh=1s', '--vm-sweep=1s', '--cloud-timeout=2s'];
 
-/** The documented command that lets a Terminating namespace go. */
+/** The documented command after which a namespace that is stuck in Terminating is deleted. */
 const RESCUE = /kubectl create clusterrolebinding vmwright-rescue [^\n`]+/;
 
 const vmsIn = (namespace: string) => `/apis/samplecontroller.k8s.io/v1alpha1/namespaces/${namespace}/vms`;
@@ -93,7 +93,7 @@ describe('with all namespaces', () => {
       expect(await named('vmtaken')).toMatchObject([{ id: vmId }]);
     });
 
-    test('that are admitted before either has a machine: one gets it, the other reports the name as taken until it is free', async () => {
+    test('that are admitted before either has a machine: one gets a machine, the other reports the name as taken until it is free', async () => {
       const spaces = ['default', 'elsewhere'];
       {
         await using _ = await failingCreates();
@@ -208,7 +208,7 @@ describe('with --namespaces', () => {
     const name = `vmorphan-${namespace}-${uid.slice(0, 8)}`;
     return (await client.create({ name, labels }, undefined)).id;
   };
-  /** Creates a server for a deleted VM, as a create request that was in flight does. */
+  /** Creates a server for a deleted VM, like a create request that was delayed in the network. */
   const lateIn = async (namespace: string) => {
     const { metadata } = await create(namespace, 'late', `vmlate-${namespace}`);
     await until(namespace, 'late', isRunning);
@@ -235,7 +235,7 @@ describe('with --namespaces', () => {
     await expect(create('a', 'refused', 'vmforbidden')).rejects.toThrow(
       'The name "vmforbidden" is prohibited.',
     );
-    await create('c', 'foreign', 'vmforbidden'); // its name was not checked
+    await create('c', 'foreign', 'vmforbidden'); // a prohibited name: the webhook does not check this namespace
     await create('c', 'unseen', 'vmunseen');
     for (const namespace of ['a', 'b']) {
       await create(namespace, 'seen', `vmseen-${namespace}`);
@@ -256,14 +256,14 @@ describe('with --namespaces', () => {
   test('machines that were created late are collected in these namespaces, and none in others', async () => {
     const there = await create('c', 'there', 'vmthere');
     const elsewhere = [await machineFor('c'), await machineFor('c', there.metadata.uid)];
-    // Created later, so that the run that collects them has listed the others too.
+    // Created after the others, so that the garbage collection that deletes these has also listed the others.
     const ours = [await lateIn('a'), await lateIn('b')];
     await untilGone(...ours);
     const left = (await servers()).map(({ id }) => id);
     expect(left).toEqual(expect.arrayContaining(elsewhere));
   });
 
-  test('a deleted namespace with a VM is stuck without its RoleBinding, does not affect others even after a restart, and is freed by a ClusterRoleBinding', async () => {
+  test('a deleted namespace is stuck if its RoleBinding is deleted before its VM, affects no others even after a restart, and is freed by a ClusterRoleBinding', async () => {
     const LONG = { timeoutMs: 150_000 };
     const { uid } = (await create('b', 'doomed', 'vmdoomed')).metadata;
     const vmId = status(await until('b', 'doomed', isRunning), 'vmId');

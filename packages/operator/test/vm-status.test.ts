@@ -121,7 +121,7 @@ describe('an outage of the cloud', () => {
     return { [Symbol.asyncDispose]: () => env.cloud.part.start() };
   }
 
-  test('does not prevent that a deletion is reported, even while every worker waits for the cloud', async () => {
+  test('does not keep a deletion from being reported, even while every worker waits for the cloud', async () => {
     const names = ['leaves-1', 'leaves-2', 'leaves-3'];
     await running(...names);
     const announced = names.map((name) =>
@@ -162,7 +162,9 @@ describe('vmId', () => {
     const own = status(await env.until('mine', isRunning), 'vmId');
     const other = status(await env.until('theirs', isRunning), 'vmId');
     for (const [round, wrong] of [other, 'no-such-machine'].entries()) {
-      // The API server accepts the change because of the counter; an object older than the rule may have a wrong vmId too.
+      // Increasing the counter makes the API server accept the change. An object that is older than the rule may have
+      // a wrong
+      // vmId too.
       await patchStatus('mine', { vmId: wrong, repairs: 10 * (round + 1) });
       const vm = await env.until('mine', (each) => status(each, 'vmId') === own);
       expect(status(vm, 'repairs')).toBe(10 * (round + 1) + 1);

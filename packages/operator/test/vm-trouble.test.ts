@@ -44,7 +44,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => stack.disposeAsync());
 
-/** Back-off between two retries grows up to a minute. */
+/** Long timeout of a test, because the back-off between two retries grows to a minute. */
 const LONG = { timeoutMs: 150_000 };
 const TEST_MS = 300_000;
 
@@ -243,7 +243,7 @@ describe('after 429 with Retry-After the whole operator sends no requests for th
   );
 });
 
-/** Timers may be early by this time. */
+/** Tolerance for timers that fire early. */
 const TIMER_MS = 20;
 
 interface Received {
@@ -257,7 +257,7 @@ const story = (received: readonly Received[]) =>
 
 interface BusyCloud extends AsyncDisposable {
   readonly received: readonly Received[];
-  /** Resolves with the first request after this many waiting times since the first request. */
+  /** Resolves when a request arrives at least `times` Retry-After periods after the first request. */
   waited(times: number): Promise<void>;
 }
 

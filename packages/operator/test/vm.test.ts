@@ -149,7 +149,7 @@ describe('kubectl apply rejects with a message', () => {
   });
 });
 
-test('a name that is prohibited after admission is reported and not created until the prohibition is lifted', async () => {
+test('a VM whose name is prohibited after admission reports that, and is created once the name is allowed again', async () => {
   {
     await using _ = await failingCreates();
     await env.vm('late', 'vmlate');
@@ -158,7 +158,7 @@ test('a name that is prohibited after admission is reported and not created unti
       (vm) => status(vm, 'opStatus') === 'Unknown' && condition(vm, 'NameAccepted') === 'True',
     );
     await env.cloud.prohibit('vmforbidden it is the name of a river', 'bad-*', 'vmlate');
-    await expect.poll(() => answerAbout('vmlate')).toBe('PROHIBITED_NAME'); // the cloud has read its list
+    await expect.poll(() => answerAbout('vmlate')).toBe('PROHIBITED_NAME'); // the cloud has reloaded its prohibited names
   }
   const rejected = await env.until('late', (vm) => condition(vm, 'NameAccepted') === 'False');
   expect(status(rejected, 'msg')).toBe('The name "vmlate" is prohibited. Choose another name.');
@@ -223,7 +223,7 @@ test('a paused VM gets no machine until it is resumed', async () => {
   await env.until('paused', isRunning);
 });
 
-test('an unknown deletion policy is rejected on create and holds back a deletion', async () => {
+test('an unknown deletion policy is rejected on create, and blocks the deletion of an existing VM', async () => {
   const unknown = { 'vmwright.dev/deletion-policy': 'Retain' };
   const problem = 'the annotation vmwright.dev/deletion-policy is "Retain"; it is Delete or Orphan';
   await expect(env.vm('retained', 'vmretained', unknown)).rejects.toThrow(problem);

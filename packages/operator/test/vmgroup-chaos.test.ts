@@ -18,7 +18,7 @@ interface Fault {
 
 /**
  * Users create, scale, change and delete groups while operators are killed and vCenter loses sessions, connections and
- * tasks. An auditor watches vCenter directly.
+ * tasks. The test watches vCenter directly for duplicates.
  */
 test(`no machine is duplicated, lost or left behind, whatever fails (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
@@ -185,7 +185,8 @@ test(`no machine is duplicated, lost or left behind, whatever fails (seed ${SEED
       ids.add(ref.value);
       live.set(uuid, ref);
       if (other === undefined || other.value === ref.value) return;
-      // After a lost session the inventory reports new machines before removed ones, so the other one is read.
+      // After a lost session the inventory reports new machines before removed ones, so vCenter is asked whether the other
+      // machine still exists.
       const exists = () => duplicates.push(`${uuid}: ${other.value}, ${ref.value}`);
       env.vcenter.read(other, ['name']).then(exists, () => undefined);
     });

@@ -12,7 +12,7 @@ test('garbage collection deletes a machine that was created after its group was 
   await orphanCount(env, 0);
 }, 180_000);
 
-test('garbage collection deletes a late machine also in a folder that foreign machines keep, without any group', async () => {
+test('garbage collection deletes a late machine in a folder that was kept because of foreign machines, even without any group', async () => {
   await using env = await install({ args: ARGS });
   const folder = 'teams/blue/default-web';
   const group = await running(env, 'web', { replicas: 1, placement: { folder: 'teams/blue' } });

@@ -26,14 +26,14 @@ const isTerminating = (replica: unknown) => field(replica, 'terminating') === tr
 const ref = (value: string): Ref<'VirtualMachine'> => ({ type: 'VirtualMachine', value });
 
 /**
- * Makes the operator create new views. Unlike vCenter's, the views of vcsim keep showing machines that were moved away, and
- * do not report machines that became templates.
+ * Makes the operator create new views by ending its session. Views of vcsim, unlike those of vCenter, still contain machines
+ * that were moved away, and do not report machines that became templates.
  */
 async function refreshViews(): Promise<void> {
   await env.vcsim.control.expireSessions();
 }
 
-/** Machines of a group wherever they are, sorted by name. */
+/** Returns the machines of a group in any folder, sorted by name. */
 async function machinesOf(name: string) {
   const all = await env.machines();
   return all.filter((each) => each.name.startsWith(`${name}-replica-`)).sort(byName);
@@ -95,7 +95,7 @@ describe('a machine that people moved out of the watched folder', () => {
     expect(await machinesOf('back')).toHaveLength(1);
   });
 
-  test('is listed with all others in a stable message', async () => {
+  test('is listed with other moved machines in a message that stays the same', async () => {
     await env.group('many', { replicas: 3 });
     const group = await env.running('many', 3);
     const [one, two] = replicas(group);
@@ -125,7 +125,7 @@ describe('a machine that people moved out of the watched folder', () => {
   });
 });
 
-test('a machine that people moved below the watched folder is reported, and runs on', async () => {
+test('a machine that people moved to another folder below the watched one is reported, and keeps running', async () => {
   await env.group('below', { replicas: 1 });
   await env.running('below', 1);
   const [machine] = await machinesOf('below');

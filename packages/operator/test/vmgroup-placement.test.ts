@@ -78,7 +78,7 @@ test('linked clones need a snapshot of the template, and are created once it exi
   await env.running('linked', 1);
 });
 
-test('cpu and memory are hot-added, and removed with a restart', async () => {
+test('cpu and memory are hot-added without a restart, and reduced with a restart', async () => {
   await env.group('growing', { replicas: 2, placement: CLUSTER });
   await env.running('growing', 2);
   const { machines, tasks } = env.vcenter;
@@ -87,7 +87,7 @@ test('cpu and memory are hot-added, and removed with a restart', async () => {
     await tasks.follow(await machines.reconfigure(ref, { config }));
   const [last] = (await env.machines('default-growing')).slice(-1);
   await env.vcsim.control.vm(last?.name ?? '', { ip: '10.0.0.7' });
-  // An operator that reports this address has also observed the earlier changes.
+  // Once the status has this address, the operator has also observed the earlier changes.
   await env.until('growing', (group) =>
     JSON.stringify(field(group, 'status', 'replicas')).includes('10.0.0.7'),
   );
@@ -126,7 +126,7 @@ test.each([
     else await env.group(name, { replicas: 1, placement: CLUSTER });
     expect(await messageFor(name, 'NoPermission')).toMatch(/: the user lacks a privilege/);
     await env.vcsim.control.clearFaults();
-    // A rejected size is retried after minutes, unless the spec changes.
+    // Without a change of the spec, a rejected size is retried only after ten minutes.
     if (method === 'ReconfigVM_Task') await env.change(name, { cpu: 2 });
     await env.running(name, 'replicas' in change ? 0 : 1);
   },

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { page, runCommands } from './doc-commands.ts';
 import { install, ready, type WithVcenter } from './with-vcenter.ts';
 
-/* The tutorial that VmGroup originates from, and the commands of docs/vmgroup.md. */
+/* Tests the tutorial that VmGroup is based on, and the commands of docs/vmgroup.md. */
 
 const MANIFEST = `apiVersion: vm.codeconnect.vmworld.com/v1alpha1
 kind: VmGroup

@@ -180,7 +180,7 @@ describe('a failure', () => {
     ['pool', { placement: { resourcePool: 'nowhere' } }, 'NotFound'],
     ['snapshot', { linked: true }, 'NoSnapshot'],
   ] as const)(
-    'that a user has to fix (%s) is a condition, one event and no failed reconcile',
+    'that a user has to fix (%s) leads to a condition and one event, and no reconcile fails',
     async (name, spec, expected) => {
       await env.group(name, { replicas: 1, ...spec });
       const failed = await env.until(name, (group) => reason(group) === expected);

@@ -91,7 +91,7 @@ test('a machine that is not a template is not cloned, and no message names it', 
   await env.kubectl('delete', 'vmgroup', 'not-a-template');
 });
 
-test('a foreign machine that is put into a folder between the check and the removal keeps its files', async () => {
+test('a foreign machine that is moved into a folder between the check and the removal of the folder keeps its files', async () => {
   await env.group('dropped', { replicas: 1 });
   await env.running('dropped', 1);
   const { lookup, machines, tasks } = env.vcenter;
@@ -121,7 +121,7 @@ test('an empty folder that people created stays when the group is deleted', asyn
   expect(await namesIn(env.vcenter, root)).toContain('default-theirs');
 });
 
-test('a folder that is slow to open does not delay a group elsewhere', async () => {
+test('a folder that is slow to open does not delay groups in other folders', async () => {
   await env.vcsim.control.delay({ methods: { CreateFolder: HOUR } });
   await env.group('slow', { replicas: 1, placement: { folder: 'slow/to/open' } });
   await called('CreateFolder');
@@ -166,7 +166,7 @@ test('a password that becomes wrong at run time is reported as VcenterUnauthoriz
   await env.running('outage', 1);
 });
 
-test('a 503 at run time is reported with its status, by a new group at once', async () => {
+test('a 503 at run time is reported with its HTTP status, and a new group reports it at once', async () => {
   await env.vcsim.control.status(503, 1_000_000);
   await env.vcsim.control.drop();
   // A call in flight when the connections are dropped fails for another reason first.

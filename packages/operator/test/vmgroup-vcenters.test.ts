@@ -73,7 +73,7 @@ function until(
 const running = (group: KubeObject) => isRunning(group, 2);
 const hasReason = (reason: string) => (group: KubeObject) => field(ready(group), 'reason') === reason;
 
-test('a group uses the vCenter of its namespace or, by name or without one, the vCenter for all; others are unavailable', async () => {
+test('a group may use the vCenter of its namespace and the one for all namespaces, but not that of another namespace', async () => {
   await create('team-east', 'web');
   await create('default', 'web');
   await create('team-east', 'elsewhere', { vcenter: 'default' });
@@ -149,7 +149,7 @@ test('a vCenter that is down is reported by its groups until it is back, and doe
   expect(await env.vcsim.control.sessions()).toHaveLength(2);
 });
 
-test('a vCenter that hangs does not delay groups on other vCenters, however many groups it has', async () => {
+test('a vCenter that hangs, with any number of groups, does not delay groups on other vCenters', async () => {
   west.part.pause();
   const names = Array.from({ length: 12 }, (_, i) => `hanging-${i}`);
   for (const name of names) await create('team-west', name, { folder: `groups/${name}` });

@@ -221,7 +221,7 @@ describe('errors', () => {
     await env.running('early', 1);
   });
 
-  test('a group that waits for a template, with more machines than permits, backs off and does not delay others', async () => {
+  test('a group with a missing template and more machines than permits backs off and does not delay others', async () => {
     await env.group('waiting', { replicas: 5, template: 'never' });
     await env.until('waiting', (group) => field(group, 'status', 'phase') === 'ERROR');
     const before = await reconciles();
@@ -280,7 +280,7 @@ describe('changes by people in vCenter', () => {
     expect(await env.machines('default-stripped')).toEqual([before]);
   });
 
-  /** Creates a paused group with one machine, which is replaced by an equal machine outside the group's folder. */
+  /** Creates a paused group with one machine, and replaces it by an identical machine outside the group's folder. */
   async function movedMachine(name: string) {
     await env.group(name, { replicas: 1 });
     const group = await env.running(name, 1);
@@ -311,7 +311,7 @@ describe('changes by people in vCenter', () => {
     await env.running('moved', 1);
   });
 
-  test('a machine that was moved away is orphaned with the others', async () => {
+  test('the policy Orphan also applies to a machine that was moved away', async () => {
     const { elsewhere, resume } = await movedMachine('orphaned');
     const uidOf = async () => {
       const { 'config.extraConfig': options = [] } = await env.vcenter.read(ref(elsewhere), [
@@ -391,7 +391,7 @@ test('both API versions are served with the same content', async () => {
   });
 });
 
-test('expired sessions of an idle operator reconcile nothing, and the next change works', async () => {
+test('an idle operator does not reconcile when its session expires, and logs in again for the next change', async () => {
   await env.group('idle', { replicas: 1 });
   await env.running('idle', 1);
   const before = await reconciles();

@@ -77,7 +77,7 @@ export class AmbiguousError extends VsphereError {
   readonly code = 'AMBIGUOUS';
 }
 
-/** Thrown when vCenter does not know a task any more. Check the inventory for its outcome. */
+/** Thrown when vCenter does not know a task any more. The caller has to check the inventory for its outcome. */
 export class TaskGoneError extends VsphereError {
   readonly code = 'TASK_GONE';
   override readonly effectUnknown = true;

@@ -51,7 +51,7 @@ export class FaultError extends VsphereError {
   /** The fields of the fault; `faultOf` returns them typed. */
   readonly detail: DataObject;
 
-  /** @param operation as the message names it, before a colon */
+  /** @param operation name of the operation, with which the message begins */
   constructor(operation: string, type: string, detail: DataObject, message: string) {
     const reason = reasonFor(type, detail, message);
     super(`${operation}: ${reason}`);

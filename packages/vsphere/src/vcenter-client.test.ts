@@ -37,11 +37,11 @@ describe('the certificate of the server is accepted', () => {
     expect(await outcome({ insecure: true })).toContain('vCenter');
   });
 
-  test('not with the system authorities', async () => {
+  test('but not with the system authorities only', async () => {
     expect(await outcome({})).toMatch(/^CONNECTION: .*self-signed certificate/);
   });
 
-  test('not with another thumbprint, and nothing is sent', async () => {
+  test('but not with another thumbprint, and then nothing is sent', async () => {
     await vcsim.control.resetCalls();
     expect(await outcome({ thumbprint: '0'.repeat(64) })).toMatch(
       /^CONNECTION: .*does not match the pinned thumbprint/,

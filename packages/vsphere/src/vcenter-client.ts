@@ -27,9 +27,12 @@ import type { Properties, Vim25 } from './vim25/vim25.generated.ts';
 import type { VsphereWorld } from './world.ts';
 
 const TIMEOUT_MS = 30_000;
-/** Pause between inventory updates. One operation changes many properties; vCenter then reports them in one response. */
+/** Pause between inventory updates, so that vCenter reports the many property changes of one operation in one response. */
 const INVENTORY_BATCH_MS = 250;
-/** Pause while tasks are followed. Their ends are reported separately, and the last one ends the pause. */
+/**
+ * Pause between inventory updates while tasks are followed. The task watcher reports the end of tasks; the last one
+ * ends the pause.
+ */
 const BUSY_BATCH_MS = 2_000;
 
 export interface VcenterClientOptions {

@@ -8,7 +8,7 @@ export interface FakeResponse {
   readonly cookie?: string;
 }
 
-/** A world with a manual clock and a function as server. */
+/** A world with a virtual clock, whose server is a function of the test. */
 export class FakeWorld extends VirtualClock implements VsphereWorld {
   readonly requests: TransportRequest[] = [];
   readonly #server: (request: TransportRequest) => Promise<FakeResponse> | FakeResponse;

@@ -1,4 +1,7 @@
-/** Repeats a check until it is true. The check does network I/O, so the event loop is not blocked. */
+/**
+ * Repeats a check until it is true. Has no delay of its own: the check must do network I/O, which yields to the event
+ * loop.
+ */
 export async function until(isMet: () => Promise<boolean>): Promise<void> {
   while (!(await isMet()));
 }

@@ -96,7 +96,7 @@ describe('requests', () => {
     expect(world.timers).toBe(0);
   });
 
-  test('go to the origin of the URL, with its path as prefix', async () => {
+  test('are sent to the origin of the URL, with its path as prefix', async () => {
     const world = new VirtualWorld({ status: 200, body: server });
     const tls = async () => ({ ca: 'PEM' });
     await using client = new CloudClient({ world, url: 'https://cloud.example/private/', apiKey, tls });
@@ -132,7 +132,7 @@ describe('requests', () => {
     expect(create).toThrow(message);
   });
 
-  test('with a line break in the key are rejected when the client is created, without the key in the error', () => {
+  test('are never sent with a line break in the key: the constructor throws, without the key in the error', () => {
     const create = () =>
       new CloudClient({ world: new VirtualWorld(), url: 'http://cloud', apiKey: 's3cret\r\nx: y' });
     expect(create).toThrow('the API key is empty or contains whitespace or non-ASCII characters');
@@ -200,7 +200,7 @@ describe('responses', () => {
     expect(error.message).toContain(message);
   });
 
-  test('that echo the API key never put it into an error', async () => {
+  test('that contain the API key do not lead to an error that contains it', async () => {
     for (const response of [
       problem(422, 'INVALID_REQUEST', { detail: `Bearer ${apiKey} is odd` }),
       { status: 500, body: apiKey },
@@ -316,7 +316,7 @@ describe('Retry-After', () => {
     expect((world.sentAt[4] ?? 0) - (world.sentAt[3] ?? 0)).toBe(2_100);
   });
 
-  test('of concurrent responses: the longest applies, limited to one minute', async () => {
+  test('of several concurrent responses: the longest one applies, limited to one minute', async () => {
     const { world, client } = start(retryAfter(429, '3600'), retryAfter(429, '7'), ok);
     const [longest] = await Promise.all([errorOf(world, client.get('a')), errorOf(world, client.get('b'))]);
     expect(longest).toMatchObject({ retryAfterMs: 60_000 });
@@ -358,7 +358,7 @@ describe('an API key', () => {
     expect(world.sentAt[1]).toBe(world.sentAt[0]);
   });
 
-  test('that cannot be read throws the read error, and one that disappears during the request is redacted', async () => {
+  test('that cannot be read makes calls throw the read error, and is redacted even if it is removed during a request', async () => {
     const missing = new Error('no key');
     const { world, client } = startWith(() => {
       throw missing;

@@ -53,7 +53,7 @@ const SERVER_BYTES = 1 << 20;
 export const PAGE_BYTES = 32 << 20;
 
 const FIRST_DELAY_MS = 100;
-/** Longer delays are left to the caller's back-off. */
+/** Maximum delay before a retry. With a longer Retry-After the call fails, and the caller backs off. */
 const MAX_DELAY_MS = 5_000;
 
 /** Sends requests with the API key and a deadline, and retries those that are safe to retry. */
@@ -79,7 +79,7 @@ export class Requests {
         return await this.#attempt(outgoing, key, deadline);
       } catch (caught) {
         signal?.throwIfAborted();
-        // Not retried: a assertLeader that has closed does not open again.
+        // Not retried: leadership that was lost is not regained within this call.
         if (caught instanceof FencedError) throw caught.cause;
         const error =
           caught instanceof CloudError ? caught : connectionError(outgoing, key, deadline, caught);
@@ -161,7 +161,7 @@ export class Requests {
   }
 }
 
-/** Wraps the error of a assertLeader, to tell it apart from errors of the network. */
+/** Wraps the error of `assertLeader`, to distinguish it from network errors. */
 class FencedError extends Error {}
 
 function assertFence({ assertLeader }: OutgoingRequest<unknown>): void {

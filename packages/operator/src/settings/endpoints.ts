@@ -15,9 +15,9 @@ export interface AddressSettings {
   readonly port: number;
 }
 
-/** Endpoints that the operator serves besides webhooks. */
+/** Address of the health endpoints, and where and how the metrics are served. */
 export interface StatusSettings extends AddressSettings {
-  /** Address of the metrics over HTTPS, for clients with a token; undefined: not served. */
+  /** Address at which clients with a token read the metrics over HTTPS; undefined: not served. */
   readonly secure: AddressSettings | undefined;
   /** Whether metrics are served without authentication on every address. */
   readonly openMetrics: boolean;
@@ -40,7 +40,8 @@ export function parseStatusSettings(flags: Flags, text: (flag: Flag) => string):
   const address = parseAddress('status-address', flags['metrics-addr'] ?? text('status-address'));
   const auth = text('metrics-auth');
   if (auth !== 'token' && auth !== 'off') throw invalidFlag('metrics-auth', auth, 'token or off');
-  // Not on loopback: the metrics are open there already, and several operators on one machine would need the same port.
+  // An operator on loopback does not serve HTTPS by default: its metrics are open there already, and several operators on
+  // one machine would need the same port.
   const bind = flags['metrics-bind-address'] || (isLoopback(address.host) ? '0' : ':8443');
   const secure = bind === '0' ? undefined : parseAddress('metrics-bind-address', bind);
   return { ...address, secure, openMetrics: auth === 'off' };

@@ -54,7 +54,7 @@ export function parseFlags(args: readonly string[]): Flags {
   }
 }
 
-/** Flags that are true if they are given without a value. */
+/** Boolean flags: without a value they are true. */
 const SWITCHES: ReadonlySet<string> = new Set([
   'leader-elect',
   'insecure',

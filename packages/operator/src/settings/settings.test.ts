@@ -56,7 +56,7 @@ test('settings of a disabled controller are not required', () => {
   });
 });
 
-test('flags are also accepted as Go programs accept them', () => {
+test('flags may have one dash, and switches no value, as in Go programs', () => {
   const args = ['-insecure', '--enable-leader-election', '-metrics-addr=127.0.0.1:8081'];
   expect(settingsFrom(args, ENVIRONMENT)).toMatchObject({
     election: { leaseMs: 15_000 },
@@ -66,7 +66,7 @@ test('flags are also accepted as Go programs accept them', () => {
   expect(settingsFrom(['--enable-leader-election=false'], ENVIRONMENT).election).toBe(undefined);
 });
 
-test('metrics need a token unless they are served on loopback or --metrics-auth is off', () => {
+test('metrics need a token, except on loopback or with --metrics-auth off', () => {
   const status = (...args: readonly string[]) => settingsFrom(args, ENVIRONMENT).status;
   expect(status()).toEqual({ host: '', port: 8080, secure: { host: '', port: 8443 }, openMetrics: false });
   expect(status('--status-address=[::1]:1').secure).toBeUndefined();
@@ -224,7 +224,7 @@ describe('a missing or invalid setting is rejected with its name', () => {
   });
 });
 
-test('durations are parsed as Go writes them', () => {
+test('durations are parsed in the format of Go', () => {
   expect(['500ms', '15s', '2m', '1h30m', '1.5s'].map(parseDuration)).toEqual([
     500, 15_000, 120_000, 5_400_000, 1_500,
   ]);

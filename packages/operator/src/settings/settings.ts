@@ -76,7 +76,7 @@ function parseElection(text: (flag: Flag) => string): ElectionSettings {
   return { leaseMs, renewMs, retryMs };
 }
 
-/** An empty id, as a template without a value renders it, counts as none: clusters must not share an id. */
+/** Treats an empty id, which a template without a value renders, as none: otherwise several clusters would share it. */
 function parseClusterId(value: string | undefined): string | undefined {
   if (value === undefined || value === '') return undefined;
   if (/^[A-Za-z0-9._-]{1,63}$/.test(value)) return value;

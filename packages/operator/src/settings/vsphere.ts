@@ -10,7 +10,7 @@ import {
 } from './values.ts';
 
 export interface VsphereSettings {
-  /** vCenter of all namespaces that no vCenter of the file is for; undefined if only the file is given. */
+  /** vCenter for all namespaces that the file does not assign to another vCenter; undefined if only the file is given. */
   readonly vcenter: VcenterSettings | undefined;
   /** File with several vCenters and their namespaces. */
   readonly file: string | undefined;

@@ -17,7 +17,7 @@ import { VCenterPool } from './vcenter-pool.ts';
 
 const { array, boolean, object, optional, string } = schema;
 
-/** Longest wait of a call for changes. A vCenter that hangs is detected a little later. */
+/** Maximum time for which vCenter holds a request for changes open. A vCenter that hangs is detected a little later. */
 const WAIT_SECONDS = 30;
 
 const named = optional(string({ minLength: 1 }));

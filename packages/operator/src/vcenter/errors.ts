@@ -14,17 +14,17 @@ import {
 import { SettingsError } from '../settings/values.ts';
 
 /**
- * Why an object is not as its spec wants it, as its conditions report it: the same text on every retry. The object is
- * stalled until a person changes something, unless one of the flags says otherwise.
+ * Reason and message with which the conditions of an object report why it does not match its spec. The message is the
+ * same on every retry. Without any of the flags below, the object is stalled until a person changes something.
  */
 export interface ConditionError {
   readonly reason: string;
   readonly message: string;
-  /** The state of the machines is unknown. */
+  /** Whether the state of the machines is unknown. */
   readonly isUnknown?: boolean;
-  /** Not a failure: another operation must finish first. */
+  /** Whether another operation must finish first, which is not a failure. */
   readonly isProgressing?: boolean;
-  /** A retry may succeed without a change by a person. */
+  /** Whether a retry may succeed without a change by a person. */
   readonly retryable?: boolean;
 }
 
@@ -40,7 +40,7 @@ export class ReportedError extends Error {
   }
 }
 
-/** A vCenter cannot be used. The runtime logs it at debug: `VcenterHealth` logs the outage once for all objects. */
+/** Thrown when a vCenter cannot be used. The runtime logs it at debug, because `VcenterHealth` logs each outage once. */
 export class VcenterOutageError extends BackendUnavailableError {
   readonly condition: ConditionError;
 
@@ -76,7 +76,7 @@ function faultCondition(error: FaultError, subject: string): ConditionError {
   return { reason: 'VcenterRefused', message, retryable: true };
 }
 
-/** Returns the outage that an error means, with a reason of its own for each cause. */
+/** Converts an error to an outage of the vCenter, with a different condition reason for each cause. */
 export function outageOf(vcenter: string, error: unknown): VcenterOutageError {
   return new VcenterOutageError(vcenter, { ...outageCondition(vcenter, error), isUnknown: true }, error);
 }
@@ -112,7 +112,7 @@ function outageCondition(vcenter: string, error: unknown): ConditionError {
   };
 }
 
-/** Statuses that a proxy or a starting vCenter responds with. */
+/** Descriptions of the HTTP statuses that a proxy, or a vCenter that is starting, responds with. */
 const STATUS_TEXTS: Readonly<Record<number, string>> = {
   500: ' (internal server error)',
   502: ' (bad gateway)',

@@ -19,8 +19,8 @@ export interface VcenterHealthOptions {
 }
 
 /**
- * Tracks whether a vCenter can be used and, if not, why: a wrong password, a 503 and a silent server keep their own
- * reasons. It learns from the result of every call; `probe` makes a call while no other one is made.
+ * Tracks from the result of every call whether a vCenter can be used and, if not, why: a wrong password, a 503 and a
+ * server that does not respond have different reasons. While the last call has failed, `probe` makes further calls.
  */
 export class VcenterHealth {
   readonly #options: VcenterHealthOptions;
@@ -64,7 +64,7 @@ export class VcenterHealth {
     return outageOf(this.#options.name, this.#failure?.error ?? this.#availability.outage?.error);
   }
 
-  /** Calls vCenter if the last call failed. Objects that back off would not call it for a while. */
+  /** Calls vCenter if the last call failed, to detect the end of an outage before the back-off of the objects ends. */
   probe(): void {
     if (this.#failure === undefined || this.#isProbing) return;
     this.#isProbing = true;

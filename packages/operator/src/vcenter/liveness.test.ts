@@ -10,7 +10,7 @@ function vcenterWith(...open: readonly LiveFolder[]) {
   };
 }
 
-test('a folder that becomes stale, or current again, is detected beside one that stays stale', () => {
+test('a folder that becomes stale or current is detected while another folder stays stale', () => {
   const ref = { type: 'Folder', value: 'group-1' } as const;
   const stale = { ref, staleMs: LONG_MS };
   const other = { ref: { ...ref, value: 'group-2' }, staleMs: 0 };

@@ -1,10 +1,10 @@
 import { STALE_MS } from './health.ts';
 import type { WatchedFolder } from './watched-folder.ts';
 
-/** The part of a watched folder that its availability depends on. */
+/** The members of a watched folder that `Liveness` uses. */
 export type LiveFolder = Pick<WatchedFolder, 'ref' | 'staleMs'>;
 
-/** The part of a vCenter that its availability depends on. */
+/** The members of a vCenter that `Liveness` uses. */
 interface LiveVCenter {
   readonly folders: {
     readonly open: readonly LiveFolder[];
@@ -38,7 +38,7 @@ export class Liveness<V extends LiveVCenter> {
       const stale = new Set(open.filter((folder) => folder.staleMs > STALE_MS));
       const before = this.#snapshots.get(vcenter) ?? { open: 0, stale: new Set(), isDown: false };
       const now = { open: open.length, stale, isDown: vcenter.health.isDown };
-      // Compares each folder: one that stays unavailable must not hide another.
+      // Compares the sets of stale folders: if one folder stays stale, a change of another must still be detected.
       const isStaleSame = stale.symmetricDifference(before.stale).size === 0;
       const isSame = now.open <= before.open && isStaleSame && now.isDown === before.isDown;
       if (!isSame) changed.add(vcenter);
@@ -49,7 +49,7 @@ export class Liveness<V extends LiveVCenter> {
     return changed;
   }
 
-  /** Stops watching a deleted folder, so that one that is created in its place can be watched. */
+  /** Stops watching a deleted folder, so that a new folder at the same path can be watched. */
   async #closeIfGone({ folders }: LiveVCenter, folder: LiveFolder): Promise<void> {
     if (this.#checking.has(folder)) return;
     this.#checking.add(folder);

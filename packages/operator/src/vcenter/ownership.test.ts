@@ -15,12 +15,12 @@ function ownershipWith(uuid: string | undefined, labels: Readonly<Record<string,
   return knownOwnershipOf({ ref: { type: 'VirtualMachine', value: 'vm-7' }, properties });
 }
 
-test('a machine is ours by its ownership labels together with its UUID', () => {
+test('a machine is ours if it has our ownership labels and the UUID of its slot', () => {
   expect(ownershipWith(instanceUuid('u-1', 3))).toMatchObject({ uid: 'u-1', slot: 3 });
   expect(ownershipWith(instanceUuid('u-1', 4))).toBe(undefined); // a copy
   expect(ownershipWith(instanceUuid('u-1', 3), {})).toBe(undefined); // orphaned
 });
 
-test('a machine without a known configuration is not taken for an orphaned one', () => {
+test('a machine whose configuration is unknown is not treated as orphaned', () => {
   expect(() => ownershipWith(undefined, {})).toThrow(ReportedError);
 });

@@ -29,8 +29,8 @@ export interface Ownership {
 }
 
 /**
- * Returns the ownership labels of a machine. They are written to its extraConfig by the clone itself, so that the
- * operator recognises the machine whatever else was lost.
+ * Returns the ownership labels of a machine. The clone request itself writes them to the machine's extraConfig, so that
+ * the operator recognises the machine even if its own state is lost.
  */
 export function ownershipLabels(ownership: Ownership): Readonly<Record<string, string>> {
   return {
@@ -44,7 +44,7 @@ export function ownershipLabels(ownership: Ownership): Readonly<Record<string, s
   };
 }
 
-/** Removes the ownership labels: vCenter deletes a key with an empty value. */
+/** extraConfig that removes the ownership labels: vCenter deletes a key with an empty value. */
 export const NO_OWNERSHIP: Readonly<Record<string, string>> = {
   ...{ [CLUSTER]: '', [UID]: '', [NAMESPACE]: '', [NAME]: '', [SLOT]: '', [TEMPLATE]: '', [TEMPLATE_ID]: '' },
 };
@@ -58,8 +58,8 @@ export function instanceUuid(uid: string, slot: number): string {
 }
 
 /**
- * Returns the ownership of a machine; undefined for a machine that is not ours. A copy that people made carries the
- * labels of its original and another UUID, and is not ours.
+ * Returns the ownership of a machine; undefined for a machine that is not ours. A copy that people made is not ours: it
+ * has the labels of the original and another UUID.
  */
 export function ownershipOf({ properties }: TypedManagedObject<'VirtualMachine'>): Ownership | undefined {
   const values = new Map<string, string>();
@@ -91,7 +91,8 @@ export async function readOwnership(
 }
 
 /**
- * The same as `ownershipOf`, for decisions that must not take a machine without a known configuration for a foreign one.
+ * The same as `ownershipOf`, but throws while the configuration of the machine is unknown, instead of treating the
+ * machine as foreign.
  * @throws ReportedError while vCenter does not show the configuration: the machine is being created, or its files are
  * unavailable
  */
@@ -104,14 +105,17 @@ export function knownOwnershipOf(machine: TypedManagedObject<'VirtualMachine'>):
   });
 }
 
-/** Owner of a folder. */
+/** Owner of a folder, as the custom attribute `FOLDER_OWNER` records it. */
 export interface FolderOwner {
   readonly cluster: string;
   readonly uid: string;
   readonly namespace: string;
   /** Whether the operator created the folder. A folder that people created is never removed. */
   readonly isOurs: boolean;
-  /** Whether the group is deleted and its folder stayed because of foreign objects in it. Removed once it is empty. */
+  /**
+   * Whether the folder was kept when its group was deleted, because of foreign objects in it. It is removed once it
+   * is empty.
+   */
   readonly isKept?: boolean;
 }
 

@@ -1,10 +1,10 @@
 import { ReportedError } from './errors.ts';
 import type { VCenter } from './vcenter.ts';
 
-/** Which vCenter an object needs. */
+/** Namespace of an object, and the vCenter that its spec names. */
 export interface VCenterRequest {
   readonly namespace: string;
-  /** Name of the vCenter. @default the one of the namespace, else the one for all namespaces */
+  /** Name of the vCenter. @default the vCenter of the namespace, otherwise the vCenter for all namespaces */
   readonly name?: string | undefined;
 }
 
@@ -20,7 +20,7 @@ export class VCenterPool implements AsyncDisposable {
     return this.#vcenters[Symbol.iterator]();
   }
 
-  /** Returns the vCenter for a request. A vCenter that does not admit the namespace does not exist for it. */
+  /** Returns the vCenter for a request; undefined if it does not exist or does not admit the namespace. */
   find({ namespace, name }: VCenterRequest): VCenter | undefined {
     const admitting = this.#admitting(namespace);
     if (name !== undefined) return admitting.find((vcenter) => vcenter.name === name);
@@ -37,7 +37,8 @@ export class VCenterPool implements AsyncDisposable {
     const { name, namespace } = request;
     const names = this.#admitting(namespace).map((each) => each.name);
     const available = names.length === 0 ? '' : ` (available: ${names.join(', ')})`;
-    // The same text for an unknown vCenter and for one of another namespace, which is not revealed.
+    // The text is the same for an unknown vCenter and for a vCenter of another namespace, so that it does not reveal
+    // the latter.
     const message =
       name === undefined
         ? `no vCenter is available to the namespace '${namespace}'; ask the administrator of the operator for one`

@@ -4,9 +4,9 @@ import { VcenterHealth } from './health.ts';
 import type { Placement } from './placement.ts';
 import { WatchedFolders } from './watched-folders.ts';
 
-/** Which machines groups may clone. */
+/** Restricts the templates and machines that groups may clone. */
 export interface TemplateRules {
-  /** Path of the folder that contains the templates; others do not exist for groups. @default the datacenter */
+  /** Path of the folder with the templates. Groups cannot use templates elsewhere. @default the whole datacenter */
   readonly folder?: string | undefined;
   /** Whether machines that are not templates may be cloned, too. @default false */
   readonly allowMachines?: boolean | undefined;
@@ -40,7 +40,7 @@ export class VCenter implements AsyncDisposable {
   readonly folders: WatchedFolders;
   readonly hosts: HostNames;
   readonly #placement: Placement;
-  /** A clone takes minutes, any other task seconds. Separate limits keep clones from delaying other tasks. */
+  /** Separate limits, so that clones, which take minutes, do not delay other tasks, which take seconds. */
   readonly #limiters: { readonly clone: FairLimiter; readonly other: FairLimiter };
   readonly #locks = new Map<string, Promise<unknown>>();
 
@@ -68,7 +68,7 @@ export class VCenter implements AsyncDisposable {
     return this.#limiters[task];
   }
 
-  /** Stops waiting for permits of any limit. */
+  /** Removes an object (`namespace/name`) from the queues for permits. */
   cancelPermits(key: string): void {
     for (const limiter of Object.values(this.#limiters)) limiter.cancel(key);
   }
@@ -76,13 +76,13 @@ export class VCenter implements AsyncDisposable {
   /** Returns a placement with the defaults of this vCenter. */
   withDefaults(placement: Placement = {}): Placement {
     const { resourcePool, ...defaults } = this.#placement;
-    // The default pool belongs to the default cluster.
+    // The default pool is not used with another cluster, because it belongs to the default cluster.
     const isOtherCluster = placement.cluster !== undefined && placement.cluster !== defaults.cluster;
     const pool = resourcePool === undefined || isOtherCluster ? {} : { resourcePool };
     return { ...defaults, ...pool, ...placement };
   }
 
-  /** Runs work that must not overlap with other work of the same name. */
+  /** Runs work under a lock: work with the same name never runs concurrently. */
   async withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.#locks.get(name) ?? Promise.resolve();
     const mine = before.catch(() => undefined).then(work);

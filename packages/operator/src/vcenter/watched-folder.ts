@@ -19,7 +19,7 @@ const MACHINE = [
   ...(['config.cpuHotAddEnabled', 'config.memoryHotAddEnabled', 'config.hotPlugMemoryLimit'] as const),
 ];
 
-/** A machine with ownership labels of ours. */
+/** A machine with our ownership labels. */
 export interface OwnedMachine {
   readonly ref: Ref<'VirtualMachine'>;
   readonly ownership: Ownership;
@@ -89,7 +89,7 @@ export class WatchedFolder implements Disposable {
       .flatMap((object) => ownedMachineFrom(object) ?? []);
   }
 
-  /** Returns all machines with ownership labels of ours. */
+  /** Returns all machines with our ownership labels. */
   machines(): readonly OwnedMachine[] {
     return this.#inventory.list('VirtualMachine').flatMap((object) => ownedMachineFrom(object) ?? []);
   }
@@ -100,7 +100,7 @@ export class WatchedFolder implements Disposable {
       if (properties['runtime.host'] !== undefined) yield properties['runtime.host'];
   }
 
-  /** Returns the child folder of this name. */
+  /** Returns the direct child folder with this name. */
   child(name: string): Ref<'Folder'> | undefined {
     return this.#inventory.by('Folder', 'child', childKey(this.ref, name))[0]?.ref;
   }

@@ -25,20 +25,20 @@ const OPEN_WAIT_MS = 1_000;
 const FAILED_MS = 3_000;
 /** Time for the first list of a folder. */
 const SYNC_TIMEOUT_MS = 60_000;
-/** Time for which a folder without a group stays open: a user who deletes a group may create the next one. */
+/** Time for which a folder without a group stays open, because users often delete a group and create another. */
 const UNUSED_MS = 60_000;
 
 /**
- * The watched folders of a vCenter. Each is opened once, when a group first needs it, in parallel to the others, and
+ * The watched folders of a vCenter. A folder is opened when a group first needs it, concurrently with other folders, and
  * closed when no group has used it for a minute.
  */
 export class WatchedFolders {
   readonly #options: WatchedFoldersOptions;
-  /** By placement key. */
+  /** Folders that are being opened, or whose opening failed, by placement key. */
   readonly #opening = new Map<string, Opening>();
-  /** By placement key. Several keys can mean the same folder. */
+  /** Open folders by placement key. Several keys can mean the same folder. */
   readonly #open = new Map<string, WatchedFolder>();
-  /** By reference. */
+  /** Watches by the reference of their folder. */
   readonly #watched = new Map<string, Promise<WatchedFolder>>();
   readonly #unusedSince = new Map<string, number>();
 
@@ -75,7 +75,7 @@ export class WatchedFolders {
     return folder;
   }
 
-  /** Returns the opening of a folder. One that failed in an outage is void once vCenter responds again. */
+  /** Returns the opening of a folder. Ignores one that failed because of an outage once vCenter responds again. */
   #currentOpening(key: string): Opening | undefined {
     const opening = this.#opening.get(key);
     const isVoid = opening?.failure?.isOutage === true && !this.#options.health.isFailing;
@@ -102,7 +102,7 @@ export class WatchedFolders {
     if (folder !== undefined && !this.open.includes(folder)) this.close(folder);
   }
 
-  /** Returns whether vCenter has no such folder. False when vCenter cannot be asked. */
+  /** Returns whether the folder does not exist in vCenter any more. False while vCenter does not respond. */
   async isGone({ ref }: Pick<WatchedFolder, 'ref'>): Promise<boolean> {
     try {
       await this.#options.client.read(ref, ['name']);
@@ -119,7 +119,10 @@ export class WatchedFolders {
     folder[Symbol.dispose]();
   }
 
-  /** Opening does not end with the signal of the first reconcile, because others wait for the folder, too. */
+  /**
+   * Starts to open a folder. The signal of the first reconcile does not abort it, because others wait for the folder
+   * too.
+   */
   #startOpening(key: string, placement: FolderPlacement, assertLeader: () => void): Opening {
     const { world } = this.#options;
     const folder = this.#openFolder(key, placement, assertLeader);

@@ -6,13 +6,13 @@ import { taken } from './observe.ts';
 import type { VM } from './resource.ts';
 
 const TIMEOUT_SECONDS = 10;
-/** Timeouts of both requests to the cloud: together less than the API server waits. */
+/** Timeouts of the two requests to the cloud. Their sum is less than the webhook timeout of the API server. */
 const [CHECK_MS, GET_MS] = [7_000, 1_500];
 
 /**
  * Returns the admission rules of VMs, which reject a name that the cloud does not accept. The user waits for the answer,
  * so each request to the cloud is tried once, with a timeout that is shorter than the API server's.
- * @param cloud undefined for manifests, which need the rules only
+ * @param cloud undefined for manifests, which only declare the rules
  */
 export function admitVms(
   cloud: Pick<CloudClient, 'check' | 'get'> | undefined,
@@ -55,5 +55,5 @@ export function admitVms(
   };
 }
 
-/** Part of messages in the status that does not apply here: the user has to retry. */
+/** End of status messages that is removed here, because a rejected request is not retried automatically. */
 const RETRYING = '; retrying automatically';

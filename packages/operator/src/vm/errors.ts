@@ -15,8 +15,8 @@ import { SettingsError } from '../settings/values.ts';
 export const BACKEND = 'cloud';
 
 /**
- * A failed cloud request as conditions report it. The message is the same on every retry, so that nothing is written
- * again, and names no setting, file or address of the operator: users of the cluster read it.
+ * Reason and message with which conditions report a failed cloud request. The message is the same on every retry, so
+ * that a retry writes nothing. Users of the cluster read it, so it names no setting, file or address of the operator.
  */
 export interface ConditionError {
   readonly reason:
@@ -53,7 +53,7 @@ export function toCondition(error: unknown): ConditionError | undefined {
       message: 'The operator cannot read its API key. An administrator of the operator has to restore it',
       ...NEEDS_ADMINISTRATOR,
     };
-  if (error instanceof NameTakenError) return undefined; // the other server is gone: the next try finds the name free
+  if (error instanceof NameTakenError) return undefined; // the other server was removed; the next attempt succeeds
   if (asksToBackOff(error))
     return {
       reason: 'CloudBusy',
@@ -109,7 +109,10 @@ export async function ignoreNotFound<T>(answer: Promise<T>): Promise<T | undefin
   }
 }
 
-/** Whether the error is a 429 or a 503 with Retry-After. Until then the client fails requests itself, with 429. */
+/**
+ * Whether the error is a 429, or a 503 with Retry-After. Until that time the client rejects further requests itself,
+ * with a 429.
+ */
 function asksToBackOff(error: unknown): boolean {
   if (error instanceof TooManyRequestsError) return true;
   return error instanceof UnavailableError && (error.retryAfterMs ?? 0) > 0;

@@ -73,8 +73,8 @@ export function nameOf({ labels }: Server): string {
 
 /**
  * Returns the idempotency key of the create request: however often the request is sent, the cloud creates one server.
- * The key follows from the stored object, before the first request. A re-created machine gets a new key, because the
- * old key stands for the lost machine.
+ * The key is derived from the stored object, so it is known before the first request. A re-created machine gets a new key,
+ * because the old key identifies the lost machine.
  */
 export function idempotencyKey({ metadata, status }: VM): string {
   const { uid = '' } = metadata;

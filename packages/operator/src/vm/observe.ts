@@ -14,11 +14,11 @@ import { hasVmId, type VM } from './resource.ts';
 export interface Observed {
   /** Id of this cluster in the ownership labels. */
   readonly cluster: string;
-  /** The server of the VM, or that the cloud does not have it any more; undefined before it was requested. */
+  /** The server of the VM, or `Gone` if the cloud does not have it any more; undefined before it was requested. */
   readonly server?: Server | Gone;
-  /** Another server with the VM's UID label. Searched for if `status.vmId` does not name a server of this VM. */
+  /** Result of the search for another server with the VM's UID label, if `status.vmId` does not name a server of the VM. */
   readonly owned?: Server | 'none';
-  /** What the cloud says about the name. */
+  /** Whether the cloud accepts the name. */
   readonly name?: 'accepted' | NameRejection;
   /** Whether this reconcile has deleted the server. */
   readonly isDeleted?: boolean;
@@ -52,18 +52,19 @@ export async function observeAnswer(
   } catch (error) {
     if (error instanceof GoneError) return { cluster, server: { gone: error.serverId } };
     if (error instanceof ProhibitedNameError) {
-      // The server may be older than the prohibition, with an id that was not stored or was removed from the status.
+      // The name may have been prohibited after the VM's server was created, whose id the status does not have: it was not
+      // stored, or it was removed.
       const [server] = await serversOf(cloud, vm);
       return server === undefined ? { cluster, name: prohibited(error) } : { cluster, server };
     }
     if (!(error instanceof NameTakenError)) throw error;
     const server = error.serverId === undefined ? undefined : await ignoreNotFound(cloud.get(error.serverId));
-    if (server === undefined) throw error; // the name is free again: the next try finds it so
+    if (server === undefined) throw error; // the other server was removed in between, so the next attempt succeeds
     return isOwnedBy(vm, server) ? { cluster, server } : { cluster, name: taken(cluster, vm, server) };
   }
 }
 
-/** Returns all servers with the VM's UID label, also one with an id that was never stored. The list may be old. */
+/** Returns all servers with the VM's UID label, even if the status does not have their id. The list may be old. */
 async function serversOf(cloud: CloudClient, { metadata }: VM): Promise<readonly Server[]> {
   const { uid = '' } = metadata;
   const servers: Server[] = [];
@@ -73,8 +74,8 @@ async function serversOf(cloud: CloudClient, { metadata }: VM): Promise<readonly
 
 /**
  * Returns the servers of a VM that is being deleted.
- * @param all false: returns only the server that `status.vmId` names while it exists, which takes one request instead of
- * a list. The next reconcile finds the others
+ * @param all whether to list all of them. If false, returns only the server that `status.vmId` names while it exists,
+ * with one request instead of a list; a later reconcile finds the others
  */
 export async function remainingServers(cloud: CloudClient, vm: VM, all: boolean): Promise<readonly Server[]> {
   const { status = {} } = vm;
@@ -102,8 +103,8 @@ function prohibited({ detail }: CloudError): NameRejection {
 }
 
 /**
- * Returns the rejection of a name that another server uses. Users know VMs, not servers, so the message names the VM of
- * that server, unless it is in another namespace, which the user may not be allowed to see.
+ * Returns the rejection of a name that another server uses. The message names the VM of that server, because users do not
+ * know servers, unless the VM is in another namespace, which the user may not be allowed to see.
  */
 export function taken(cluster: string, { metadata, spec }: VM, server: Server): NameRejection {
   const owner = ownerIn(server, cluster);

@@ -39,7 +39,7 @@ const running: Server = {
 type Seen = Omit<Observed, 'cluster'>;
 const next = (object: VM, seen: Seen, now = NOW) => plan(object, { cluster: 'c-1', ...seen }, now);
 
-/** The plan's only action, which leaves the status as it is. */
+/** Returns the only action of the plan, and checks that the plan does not change the status. */
 function lookup(object: VM, seen: Seen): Action | undefined {
   const { status, actions, ...rest } = next(object, seen);
   expect(actions).toHaveLength(1);
@@ -48,7 +48,7 @@ function lookup(object: VM, seen: Seen): Action | undefined {
   return actions[0];
 }
 
-/** The plan's only action, for which the status counts exactly one more attempt. */
+/** Returns the only action of the plan, and checks that the status counts exactly one more attempt. */
 function attempt(object: VM, seen: Seen, now = NOW): Action | undefined {
   const { status, actions, ...rest } = next(object, seen, now);
   expect(actions).toHaveLength(1);
@@ -57,13 +57,13 @@ function attempt(object: VM, seen: Seen, now = NOW): Action | undefined {
   return actions[0];
 }
 
-/** The status of a plan that ends the reconcile. */
+/** Returns the status of the plan, and checks that the plan ends the reconcile. */
 function ended({ status, actions }: Plan): VMStatus {
   expect(actions).toEqual([]);
   return valid(status);
 }
 
-/** Every status must match the kind's own schema. */
+/** Returns the status, and checks that it matches the schema of the kind. */
 function valid(status: VMStatus): VMStatus {
   expect(schema.validate(VM.schema, { spec: { vmname: 'vmsample' }, status })).toEqual([]);
   return status;
@@ -86,21 +86,21 @@ describe('a new VM', () => {
     expect(ended(next(vm({ vmId: '' }), { server: { gone: 's-0' } }))).toMatchObject({ vmId: 's-0' });
   });
 
-  test('is created after its name was checked, with its UID as key and the intent in the status', () => {
+  test('is created after its name was checked, with its UID as idempotency key and an attempt in the status', () => {
     expect(lookup(vm(), {})).toEqual({ type: 'checkName', name: 'vmsample' });
     const { status, actions } = next(vm(), { name: 'accepted' });
     expect(valid(status)).toMatchObject({ opStatus: 'New', attempts: 1 });
     expect(actions).toEqual([{ type: 'create', server: { name: 'vmsample', labels }, key: 'u-1' }]);
   });
 
-  test('counts each attempt to create it, so that each one is written before its request', () => {
+  test('counts each attempt to create it, so that the status is written before each request', () => {
     const object = vm({ attempts: 4, opStatus: 'Failed', msg: 'no room' });
     expect(attempt(object, { name: 'accepted' })).toMatchObject({ type: 'create' });
     const { status } = next(object, { name: 'accepted' });
     expect(status).toMatchObject({ attempts: 5, opStatus: 'Failed', msg: 'no room' });
   });
 
-  test('keeps the error of the last attempt until the next one has a result', () => {
+  test('reports the error of the last attempt until the next attempt ends', () => {
     const failed = errorStatus(vm({ attempts: 1 }), UNREACHABLE, NOW);
     const { status } = next(vm(failed), { name: 'accepted' });
     expect([ready(status), available(status)]).toEqual([ready(failed), available(failed)]);
@@ -164,7 +164,7 @@ describe('a VM that has a machine', () => {
     expect(ready(back)?.status).toBe('True');
   });
 
-  test('that is lost is replaced with the annotation: first the old id is given up, then another key is used', () => {
+  test('that is lost is replaced with the annotation: the old id is removed, then a new idempotency key is used', () => {
     const object = vm({ vmId: 's-1', attempts: 1 }, RECREATE);
     const recreating = next(object, { server: { gone: 's-1' }, owned: 'none' });
     expect(recreating).toMatchObject({
@@ -177,7 +177,7 @@ describe('a VM that has a machine', () => {
     expect(attempt(given, { name: 'accepted' })).toMatchObject({ type: 'create', key: 'u-1.1' });
   });
 
-  test('that has failed is replaced with the annotation, and reports the remedy without it', () => {
+  test('that has failed is replaced with the annotation; without it, the status says how to replace it', () => {
     const server: Server = { ...running, state: 'failed', message: 'no room' };
     expect(ended(next(vm({ vmId: 's-1' }), { server })).msg).toBe(
       'The machine has failed (no room). Delete the VM, or annotate it with vmwright.dev/recreate=true to get a new machine',
@@ -207,7 +207,7 @@ describe('a VM that has a machine', () => {
     ['the second', 1, 10_000],
     ['the fourth', 3, 40_000],
     ['the hundredth', 99, 300_000],
-  ])('is replaced after a growing pause: %s machine that is lost or fails', (_, recreations, pauseMs) => {
+  ])('is replaced with exponential back-off: %s machine that is lost or fails', (_, recreations, pauseMs) => {
     const made = { vmId: 's-1', recreations, recreatedAt: new Date(NOW - 1_000).toISOString() };
     const object = vm(recreations === 0 ? { vmId: 's-1' } : made, RECREATE);
     const failed: Seen = { server: { ...running, state: 'failed', message: 'no room' } };
@@ -231,7 +231,7 @@ describe('a VM that has a machine', () => {
     }
   });
 
-  test('with other ownership labels gets the right ones', () => {
+  test('with wrong ownership labels gets the right ones', () => {
     const server: Server = { ...running, labels: { ...labels, 'vmwright.dev/cluster': 'old' } };
     const { 'vmwright.dev/uid': _, ...repaired } = labels;
     const action = { type: 'relabel', id: 's-1', labels: repaired };
@@ -240,7 +240,7 @@ describe('a VM that has a machine', () => {
     ended(next(vm({ vmId: 's-1' }), { server: { ...running, labels: {} }, owned: 'none' }));
   });
 
-  test('has its name accepted, even if it was rejected before', () => {
+  test('has the condition NameAccepted, even if its name was rejected before', () => {
     const rejected = ended(next(vm(), { name: { reason: 'Prohibited', message: 'no' } }));
     const status = ended(next(vm(rejected), { server: running }));
     expect(conditionOf(status.conditions, 'NameAccepted')).toMatchObject({ status: 'True' });
@@ -259,7 +259,7 @@ describe('a VM that has a machine', () => {
     expect(errorStatus(vm(), REJECTED, NOW).opStatus).toBe('Failed');
   });
 
-  test('that is lost before its id was known is lost without an id', () => {
+  test('that is lost before its id was stored is reported as lost without an id', () => {
     const status = ended(next(vm({ attempts: 1 }), { server: { gone: undefined } }));
     expect(status.vmId).toBeUndefined();
     expect(status.msg).toContain('The cloud has no machine of this VM any more');
@@ -358,7 +358,7 @@ describe('a vmId that does not name the machine of the VM', () => {
     expect(ended(repaired)).toMatchObject({ vmId: 's-1', opStatus: 'Running', repairs: 1 });
   });
 
-  test('does not report the state of that machine if the VM has none of its own', () => {
+  test('is reported as VmLost, without the state of that machine, if the VM has no machine of its own', () => {
     const foreign: Server = { ...unlabelled, name: 'vmother' };
     expect(ready(ended(next(vm({ vmId: 's-3' }), { server: foreign, owned: 'none' })))?.reason).toBe(
       'VmLost',
@@ -377,7 +377,7 @@ describe('a list of the servers', () => {
   const servers = (...all: readonly Server[]) => new Map(all.map((server) => [server.id, server]));
   const good = vm(machineStatus(vm(), running, NOW));
 
-  test('enqueues a VM with a status that differs, and no other', () => {
+  test('enqueues a VM only if its status differs from the list', () => {
     expect(isOutdated(good, servers(running))).toBe(false);
     expect(isOutdated(good, servers({ ...running, cpuUtilization: 43 }))).toBe(true);
     expect(isOutdated(good, servers({ ...running, state: 'failed' }))).toBe(true);
@@ -385,7 +385,7 @@ describe('a list of the servers', () => {
     expect(isOutdated(vm({ attempts: 1, opStatus: 'New' }), servers())).toBe(false);
   });
 
-  test('enqueues a VM without a machine after an outage', () => {
+  test('enqueues a VM without a machine if its status reports an outage', () => {
     const status = errorStatus(vm({ attempts: 1 }), UNREACHABLE, NOW);
     expect(isOutdated(vm(status), servers())).toBe(true);
     expect(isOutdated(vm(errorStatus(vm({ attempts: 1 }), REJECTED, NOW)), servers())).toBe(false);

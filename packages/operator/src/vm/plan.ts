@@ -21,9 +21,12 @@ import {
 
 /** What the reconciler does next for a VM. */
 export interface Plan {
-  /** Status to store before the actions are executed. A create and a delete have their intent in it. */
+  /** Status to store before the actions are executed. It records the intent of a create or a delete. */
   readonly status: VMStatus;
-  /** Actions to execute once the status is stored, then plan again with what they observed; empty: the reconcile ends. */
+  /**
+   * Actions to execute once the status is stored. Their results are observed and planned again. Empty: the reconcile
+   * ends.
+   */
   readonly actions: readonly Action[];
   /** Event to record when the reconcile ends. */
   readonly event?: EventInput;
@@ -40,16 +43,16 @@ export type Action =
   | { readonly type: 'create'; readonly server: NewServer; readonly key: string }
   | { readonly type: 'delete'; readonly id: string };
 
-/** The cloud does not notify of names that become free: a rejected name is checked again after this time. */
+/** Interval at which a rejected name is checked again, because the cloud does not notify of names that become free. */
 const NAME_RECHECK_MS = 5 * 60_000;
 
 /**
  * Plans the next step for a VM that is not being deleted.
  *
- * Each plan with a create or a delete counts an attempt, so its status always differs from the stored one: the write
- * carries the resourceVersion that the plan is based on and fails if the object has changed, before the request is sent.
- * A lost or failed machine is not replaced unless the user asks for it: it had an id, an address and perhaps data that a
- * new one lacks. A paused VM is observed and nothing is changed for it.
+ * Each plan with a create or a delete counts an attempt, so its status always differs from the stored one and has to be
+ * written before the request is sent. The write carries the resourceVersion that the plan is based on, so it fails if the
+ * object has changed. A lost or failed machine is replaced only if the user asks for it, because a new machine lacks the
+ * id, the address and perhaps the data of the old one. A paused VM is observed and nothing is changed for it.
  */
 export function plan(vm: VM, observed: Observed, now: number): Plan {
   const { spec, status = {} } = vm;
@@ -86,9 +89,10 @@ export function plan(vm: VM, observed: Observed, now: number): Plan {
 export function isOutdated(vm: VM, servers: ReadonlyMap<string, Server>): boolean {
   const { metadata, status = {} } = vm;
   const isUnavailable = isCloudUnavailable(status);
-  // Without a machine, or being deleted, the VM has its own retries, except that it has to notice the end of an outage.
+  // A VM without a machine, or that is being deleted, has its own retries. It is enqueued only to notice the end of
+  // an outage.
   if (metadata.deletionTimestamp !== undefined || !hasVmId(status)) return isUnavailable;
-  // The cloud rejected a request for this VM, which is retried with growing back-off.
+  // The cloud rejected a request for this VM. The work queue retries it with exponential back-off.
   if (isReadyUnknown(status) && !isUnavailable) return false;
   const server = servers.get(status.vmId);
   if (server === undefined || isOfAnother(vm, server))
@@ -103,15 +107,15 @@ function replacesLost(vm: VM): boolean {
 }
 
 /**
- * Whether a server was not created for this VM. A server with the VM's name and without UID label counts as the VM's
- * own: it is observed, and nothing is changed.
+ * Whether a server was not created for this VM. A server with the VM's name and without a UID label counts as the VM's
+ * own: the status reports it, but the operator does not change it.
  */
 function isOfAnother(vm: VM, server: Server): boolean {
   const isUnlabelled = ownerUid(server) === undefined && server.name === vm.spec.vmname;
   return !isOwnedBy(vm, server) && !isUnlabelled;
 }
 
-/** Action that needs no change of the status. */
+/** Returns a plan with an action that needs no change of the status. */
 function lookUp({ status = {} }: VM, action: Action): Plan {
   return { status, actions: [action] };
 }
@@ -120,7 +124,7 @@ function end(status: VMStatus): Plan {
   return { status, actions: [] };
 }
 
-/** @param server the server of another owner that `status.vmId` names, or that it is gone */
+/** @param server the server that `status.vmId` names and that belongs to another owner, or `Gone` */
 function planWithoutMachine(vm: VM, server: Server | Gone, now: number): Plan {
   const { status = {} } = vm;
   const vmId = hasVmId(status) ? status.vmId : 'gone' in server ? server.gone : server.id;
@@ -155,7 +159,7 @@ function planNameRejected(vm: VM, rejection: NameRejection, now: number): Plan {
   };
 }
 
-/** Leaves the event out if the stored status has its message already. */
+/** Returns a plan that ends the reconcile, with the event unless the stored status already has its message. */
 function endWithEvent(vm: VM, status: VMStatus, event: EventInput): Plan {
   return status.msg === vm.status?.msg ? end(status) : { ...end(status), event };
 }

@@ -26,9 +26,12 @@ import {
   withCloudAvailable,
 } from './status.ts';
 
-/** A changed annotation enqueues the object; this is a safety net. */
+/**
+ * Requeue interval of a deletion that an annotation blocks, as a safety net: a changed annotation enqueues the VM at
+ * once.
+ */
 const HELD_MS = 10 * 60_000;
-/** The end of an outage enqueues every object; this is a safety net. */
+/** Requeue interval during an outage, as a safety net: the end of the outage enqueues every object. */
 const OUTAGE_MS = 60_000;
 
 export interface VmReconcilerOptions {
@@ -79,7 +82,7 @@ export class VmReconciler {
       const servers = await remainingServers(cloud, vm, policy === 'Orphan');
       for (const { id } of servers) {
         if (policy === 'Orphan') await ignoreNotFound(cloud.relabel(id, NO_OWNERSHIP_LABELS));
-        else await ignoreNotFound(cloud.delete(id)); // sent on every reconcile: the cloud may have lost the last one
+        else await ignoreNotFound(cloud.delete(id)); // repeated by every reconcile: the cloud may have lost the last request
       }
       if (servers.length > 0 && policy !== 'Orphan') {
         const [cause = 'The cloud is deleting the machine'] = servers.flatMap(({ message }) => message ?? []);
@@ -87,7 +90,7 @@ export class VmReconciler {
         await setStatus(vm, withCloudAvailable(vm, status, undefined, now()), context);
         return requeueAfter(CHANGING_MS);
       }
-      // Without other finalizers the object is gone together with this one: the write would be in vain.
+      // Without other finalizers the API server deletes the object when this one is removed, so no status is written.
       if ((vm.metadata.finalizers?.length ?? 0) > 1)
         await setStatus(vm, (policy === 'Orphan' ? orphanedStatus : deletedStatus)(vm, now()), context);
       return undefined;
@@ -129,7 +132,7 @@ export class VmReconciler {
     }
   }
 
-  /** Stores the server of an answer in the inventory. */
+  /** Stores the observed server in the inventory. */
   #remember(observed: Observed): Observed {
     if (observed.server !== undefined && 'id' in observed.server)
       this.#options.inventory.set(observed.server);
@@ -137,8 +140,8 @@ export class VmReconciler {
   }
 
   /**
-   * Runs work with the cloud and reports its errors in the status. During an outage reports only the outage. An outage
-   * that begins aborts the requests of the work, so that the worker is free to report the outage.
+   * Runs work with the cloud and reports its errors in the status. During an outage, reports only the outage. When an
+   * outage begins, the requests of the work are aborted, so that the worker can report the outage.
    */
   async #withCloud(
     vm: VM,
@@ -189,7 +192,10 @@ export function reportDeletion(finalizer: string): Reconcile<VM> {
   };
 }
 
-/** Reports an error in the newest known status, with an event when it is new. The log has the error, since it is thrown. */
+/**
+ * Reports an error in the newest known status, and records an event when it is new. The caller throws it, so it is
+ * logged.
+ */
 async function reportError(found: VM, cause: unknown, context: ReconcileContext<VM>): Promise<void> {
   const { cache, key, now, signal, log, event } = context;
   const error = toCondition(cause);
@@ -206,7 +212,10 @@ async function reportError(found: VM, cause: unknown, context: ReconcileContext<
   }
 }
 
-/** Stores the status, with an event when the cloud is available again for this VM. */
+/**
+ * Stores the status, and records an event when the stored status reported an outage of the cloud and the new one does
+ * not.
+ */
 async function setStatus(vm: VM, status: VMStatus, context: ReconcileContext<VM>): Promise<VM> {
   const stored = await context.setStatus(vm, status);
   if (isCloudUnavailable(vm.status) && !isCloudUnavailable(status))

@@ -53,7 +53,7 @@ export class Refresher {
     return this.#poller.source(enqueue, signal);
   };
 
-  /** Polls soon: the cloud has begun to create or delete a machine. */
+  /** Polls soon. Called when the cloud has begun to create or delete a machine. */
   expectChange(): void {
     this.#poller.within(CHANGING_MS);
   }
@@ -74,7 +74,10 @@ export class Refresher {
     return this.#keys((vm) => isOutdated(vm, servers));
   }
 
-  /** Listing the cache copies every object, so this pass also finds out whether a machine is being created. */
+  /**
+   * Returns the keys of the VMs that match. Also updates `#isChanging`, because each list of the cache copies every
+   * object.
+   */
   #keys(predicate: (vm: VM) => boolean): readonly string[] {
     const vms = [...this.#options.vms.list()];
     this.#isChanging = vms.some(isBeingCreated);

@@ -63,7 +63,8 @@ const fields = {
   recreations: optional(integer({ description: 'Number of lost or failed machines that were replaced.' })),
   recreatedAt: optional(
     string({
-      description: 'Time of the last replacement. The next one waits for a growing pause after it.',
+      description:
+        'Time when the machine was last replaced. The operator delays the next replacement with exponential back-off.',
       format: 'date-time',
     }),
   ),

@@ -30,7 +30,7 @@ interface Observation {
  * Cache of this cluster's servers, so that one list serves all VMs instead of one request each.
  *
  * Guarantees: at most one list is in flight. A server that a list lacks is reported as gone only after a request for that
- * server, because a list may be older than the server. A list does not replace an observation that is newer than it.
+ * server, because the list may be older than the server. A list does not replace newer observations.
  */
 export class ServerInventory {
   readonly #options: ServerInventoryOptions;
@@ -77,7 +77,7 @@ export class ServerInventory {
     return this.refresh();
   }
 
-  /** Has no signal: the caller that started the list may give up while others wait for it. */
+  /** Lists all servers. Takes no signal: the caller that started the list may give up while others wait for it. */
   async #list(): Promise<void> {
     const { cloud, cluster, timeoutMs, availability } = this.#options;
     const observations = new Map<string, Observation>();

@@ -6,7 +6,7 @@ import { isOwnedBy, UID_LABEL } from './identity.ts';
 import type { NameRejection } from './observe.ts';
 import { hasVmId, type VM, type VMStatus } from './resource.ts';
 
-/* The status of a VM in each situation. Messages are the same on every retry, so that nothing is written again. */
+/* The status of a VM in each situation. Messages are the same on every retry, so that a retry writes nothing. */
 
 /** Returns the status of a VM with this server. */
 export function machineStatus(vm: VM, server: Server, now: number): VMStatus {
@@ -62,7 +62,7 @@ export function repairedStatus(vm: VM, server: Server, now: number): VMStatus {
 export function creatingStatus(vm: VM, now: number): VMStatus {
   const { opStatus = 'New', ...before } = withAttempt(without(vm.status));
   const status = withNameAccepted(vm, { ...before, opStatus }, now);
-  // The result of the attempt before stays until this one has another.
+  // The result of the previous attempt stays in the status until this attempt ends.
   if (opStatus !== 'New') return status;
   const message = 'Creating the machine';
   return answered(vm, now, status, { state: 'progressing', reason: 'Creating', message });
@@ -100,7 +100,7 @@ export function lostStatus(vm: VM, vmId: string | undefined, message: string, no
   return answered(vm, now, status, { state, reason: 'VmLost', message });
 }
 
-/** Returns the status that gives a machine up for a new one, which gets a new id and a new idempotency key. */
+/** Returns the status before a machine is replaced. It has no vmId, and the new machine gets a new idempotency key. */
 export function recreatingStatus(vm: VM, message: string, now: number): VMStatus {
   const { vmId: _, recreations = 0, ...before } = without(vm.status, 'VmLost');
   const counted = { recreations: recreations + 1, recreatedAt: new Date(now).toISOString() };
@@ -113,7 +113,7 @@ export function errorStatus(vm: VM, error: ConditionError, now: number): VMStatu
   const before = without(vm.status);
   const { reason, message, isOutage, isTransient } = error;
   const isDeleting = vm.metadata.deletionTimestamp !== undefined;
-  // A rejected request says nothing about a machine that exists.
+  // Failed only without a machine: a rejected request says nothing about the state of an existing one.
   const isRejected = !isOutage && !hasVmId(before);
   const opStatus = isDeleting ? 'Deleting' : isRejected ? 'Failed' : 'Unknown';
   const outcome: Outcome = {
@@ -137,7 +137,7 @@ export function deletingStatus(
   return withReady(vm, now, status, { state, reason: 'Deleting', message });
 }
 
-/** Returns the status of a VM with a deleted machine that only other controllers' finalizers keep. */
+/** Returns the status of a VM whose machine is deleted, and which exists only because of other controllers' finalizers. */
 export function deletedStatus(vm: VM, now: number): VMStatus {
   const finalizers = vm.metadata.finalizers?.join(', ') ?? '';
   const message = `The machine is deleted. The object waits for other finalizers among ${finalizers}`;
@@ -166,13 +166,16 @@ export function remedyFor(vm: VM, server?: Server): string {
 const SHORTEST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 5 * 60_000;
 
-/** The first lost or failed machine is replaced at once, later ones after a growing pause: each new one may fail too. */
+/**
+ * Returns the back-off before a replacement: none for the first one, then exponential, because new machines may fail
+ * too.
+ */
 function recreationPauseMs({ status }: VM): number {
   const { recreations = 0 } = status ?? {};
   return recreations === 0 ? 0 : Math.min(SHORTEST_PAUSE_MS * 2 ** (recreations - 1), LONGEST_PAUSE_MS);
 }
 
-/** Returns the time until the next replacement is allowed. A clock that was set back ends the pause. */
+/** Returns the remaining back-off before the next replacement; 0 if the clock was set back. */
 export function recreationWaitMs(vm: VM, now: number): number {
   const passedMs = now - Date.parse(vm.status?.recreatedAt ?? '');
   return passedMs >= 0 ? Math.max(0, recreationPauseMs(vm) - passedMs) : 0;
@@ -229,7 +232,7 @@ function withCondition(
   return { ...status, conditions: setCondition(status.conditions, { ...condition, ...observed }, now) };
 }
 
-/** Returns the status without the utilization, which is known only while it is observed, and without this condition. */
+/** Returns the status without the utilization, which only a new observation provides, and without the given condition. */
 function without(status: VMStatus | undefined, condition?: string): VMStatus {
   const { cpuUtilization: _, conditions, ...rest } = status ?? {};
   return { ...rest, ...(conditions && { conditions: conditions.filter(({ type }) => type !== condition) }) };

@@ -7,27 +7,31 @@ export interface Failure {
   readonly attempt: string;
 }
 
-/** A failure, what backs off because of it, and until when on the monotonic clock. */
+/** A failure, what backs off because of it, and the end of the back-off on the monotonic clock. */
 export interface BackingOff extends Failure {
   readonly target: BackoffTarget;
   readonly until: number;
 }
 
 /**
- * What backs off: a slot; changes of the size of its machine, which keeps running; all clones of the group, because they
- * fail for the same reasons; the lookup of the template; or the whole group, when it could not be observed.
+ * What backs off.
+ * - `slot`: all operations on a slot
+ * - `size`: changes of the size of a slot's machine, which keeps running
+ * - `clones`: all clones of the group, because they fail for the same reasons
+ * - `template`: the lookup of the template
+ * - `group`: the whole group, when it could not be observed
  */
 export type BackoffTarget =
   | { readonly of: 'slot' | 'size'; readonly slot: number }
   | { readonly of: 'clones' | 'template' | 'group' };
 
 const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
-/** A failure is dropped this long after its back-off ended, unless a retry is in flight. */
+/** Time after the end of its back-off when a failure is dropped, unless a retry is in flight. */
 const RETAINED_MS = 60_000;
 
 interface Entry {
   readonly target: BackoffTarget;
-  /** Undefined when nothing failed, and the attempt is only rate-limited. */
+  /** Undefined if the attempt did not fail and is only rate-limited. */
   readonly failure: Failure | undefined;
   /** Attempts in a row. */
   readonly count: number;
@@ -38,7 +42,7 @@ interface Entry {
 /** The back-offs of one group. */
 export class Backoffs {
   readonly #world: Pick<World, 'monotonic' | 'random'>;
-  /** Latest cause last. */
+  /** In the order in which they first occurred. */
   #entries: readonly Entry[] = [];
 
   constructor(world: Pick<World, 'monotonic' | 'random'>) {
@@ -47,7 +51,7 @@ export class Backoffs {
 
   /**
    * Starts or prolongs a back-off.
-   * @param failure undefined when nothing failed
+   * @param failure undefined if the attempt did not fail and is only rate-limited
    * @returns its duration in milliseconds
    */
   start(target: BackoffTarget, failure: Failure | undefined, options = DEFAULT_BACKOFF): number {
@@ -56,7 +60,8 @@ export class Backoffs {
     const count = isRepeated ? before.count + 1 : 1;
     const durationMs = backoffMs(this.#world, count, options);
     const entry: Entry = { target, failure, count, until: this.#world.monotonic() + durationMs };
-    // In place: of several failures that are retried in turn, the same one stays the latest, and is reported.
+    // A repeated failure keeps its position: otherwise, of several failures that are retried in turn, the status would
+    // report a different one each time.
     this.#entries = isRepeated
       ? this.#entries.map((each) => (each === before ? entry : each))
       : [...this.#entries.filter((each) => each !== before), entry];
@@ -94,7 +99,7 @@ export class Backoffs {
     return this.#active().map(({ until }) => until);
   }
 
-  /** Returns the failures that have not succeeded since, latest cause last. */
+  /** Returns the failures of targets that have not succeeded since, the latest cause last. */
   failures(): readonly BackingOff[] {
     const now = this.#world.monotonic();
     this.#entries = this.#entries.filter(

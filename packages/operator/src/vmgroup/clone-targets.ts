@@ -14,7 +14,7 @@ export type CloneTarget = Pick<
 /** A clone target with the folder of the group. */
 export type CloneDestination = CloneTarget & { readonly folder: Ref<'Folder'> };
 
-/** A clone target by the names in the spec. */
+/** The names in the spec that identify a clone target. */
 export interface CloneRequest {
   readonly placement: Placement;
   readonly template: string;
@@ -96,7 +96,7 @@ export class CloneTargetCache {
   }
 }
 
-/** A pool's name is looked up in its cluster when the placement names one. */
+/** Returns the path of the resource pool, below the cluster if the placement names one. */
 function resourcePoolIn({ cluster, resourcePool }: Placement): string | undefined {
   const isName = resourcePool !== undefined && !resourcePool.includes('/');
   return isName && cluster !== undefined ? `${cluster}/Resources/${resourcePool}` : (resourcePool ?? cluster);

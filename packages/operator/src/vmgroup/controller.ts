@@ -20,9 +20,9 @@ export const FINALIZER = 'vmwright.dev/vmgroup';
 
 /** Interval at which changes of the vCenters' availability are detected. */
 const LIVENESS_MS = 2_000;
-/** Time-out of a reconcile: a vCenter that hangs does not hold up the groups of others for longer. */
+/** Timeout of a reconcile, after which a vCenter that hangs no longer delays the groups on other vCenters. */
 const TIMEOUT_MS = 30_000;
-/** Maximum delay of a retry: groups must not wait for an hour after an outage of an hour. */
+/** Maximum delay of a retry. Without it, groups would wait for an hour after an outage of an hour. */
 const MAX_BACKOFF_MS = 60_000;
 
 export interface VmGroupControllerOptions {

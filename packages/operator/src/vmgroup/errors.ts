@@ -1,7 +1,7 @@
 import { type ConditionError, ReportedError } from '../vcenter/errors.ts';
 import type { Observed, Slot } from './slots.ts';
 
-/** The vCenter behind the configured name is not the one that holds the group's machines. */
+/** Thrown when the configured vCenter is not the one that holds the group's machines. */
 export class OtherVcenterError extends ReportedError {
   constructor(name: string, vcenterId: string) {
     super({
@@ -11,7 +11,7 @@ export class OtherVcenterError extends ReportedError {
   }
 }
 
-/** A machine of the group is outside the group's folder. The status lists all such machines together. */
+/** Thrown when a machine of the group is outside the group's folder. The status lists all such machines together. */
 export class MovedError extends ReportedError {
   readonly machine: string;
 
@@ -21,14 +21,14 @@ export class MovedError extends ReportedError {
   }
 }
 
-/** A machine of the group was turned into a template. */
+/** Thrown when people turned a machine of the group into a template. */
 export class TurnedIntoTemplateError extends ReportedError {
   constructor(machine: string) {
     super(templateError([machine]));
   }
 }
 
-/** vCenter rejected the new size of a machine that was powered off for it. The machine is powered on again. */
+/** Thrown when vCenter rejected the new size of a machine that was powered off for it. The machine is powered on again. */
 export class ResizeRejectedError extends Error {
   readonly code = 'RESIZE_REJECTED';
   /** Whether a retry may succeed. */
@@ -41,7 +41,7 @@ export class ResizeRejectedError extends Error {
   }
 }
 
-/** The group of the operation is gone, or the leadership term in which it started has ended. */
+/** Thrown when the group of an operation is gone, or the leadership term in which it started has ended. */
 export class OperationCancelledError extends Error {
   readonly code = 'OPERATION_CANCELLED';
 

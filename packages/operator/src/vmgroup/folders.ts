@@ -23,9 +23,8 @@ export interface Claimant extends Omit<FolderOwner, 'isOurs'> {
 }
 
 /**
- * Returns the folder of a group's machines. Creates it if it is missing, and records the group as its owner. Two groups
- * can have the same folder name (`a-b/c` and `a/b-c`), so the folder may belong to another group.
- * @throws ReportedError when it does
+ * Returns the folder of a group's machines. Creates it if it is missing, and records the group as its owner.
+ * @throws ReportedError when another group owns the folder: two groups can have the same folder name (`a-b/c`, `a/b-c`)
  */
 export async function claimFolder(
   client: VcenterClient,
@@ -34,7 +33,7 @@ export async function claimFolder(
   { groupExists, ...claimant }: Claimant,
   options: ChangeOptions,
 ): Promise<Ref<'Folder'>> {
-  // Before the folder: an operator without the permission to set attributes must not create folders.
+  // The attribute is ensured before the folder: an operator without the permission to set it must not create folders.
   const key = await client.attributes.ensureKey(FOLDER_OWNER, options);
   const existing = watched.child(name);
   const { folder, created } =
@@ -55,8 +54,8 @@ export async function claimFolder(
       message: `the folder '${name}' belongs to ${holder}; give this group another name, or another folder in spec.placement.folder`,
     });
   }
-  // People may have created a folder without an owner. So may an operator that stopped before it recorded the owner:
-  // such a folder is never removed, either.
+  // A folder without an owner was created by people, or by an operator that stopped before it recorded the owner. It
+  // counts as created by people in both cases, and is never removed.
   const isOurs = owner?.isOurs ?? created;
   await client.attributes.set(folder, key, folderOwnerText({ ...claimant, isOurs }), options);
   return folder;
@@ -81,7 +80,12 @@ export async function folderOwnerOf(
   return folderOwnerFrom(customValueOf(customValue, key));
 }
 
-/** State of a group's folder after its release: `inUse` while machines of the group are in it. */
+/**
+ * State of a group's folder after its release.
+ * - `gone`: it does not exist, or another group owns it
+ * - `inUse`: machines of the group are in it
+ * - `kept`: it stays, because people created it or foreign objects are in it
+ */
 export type FolderRelease = 'gone' | 'inUse' | 'kept';
 
 /**
@@ -111,7 +115,10 @@ export async function releaseFolder(
   }
 }
 
-/** Checks the folder again before each attempt: a login can take long enough for a machine to be moved into it. */
+/**
+ * Removes a folder if it is empty. Checks again before each attempt: during a new login, a machine can be moved into
+ * it.
+ */
 async function removeIfEmpty(
   client: VcenterClient,
   folder: Ref<'Folder'>,
@@ -119,7 +126,7 @@ async function removeIfEmpty(
 ): Promise<boolean> {
   for (let isRetry = false; ; isRetry = true) {
     const { childEntity } = await client.read(folder, ['childEntity'], options);
-    if (childEntity?.length !== 0) return false; // a property that vCenter does not show does not prove an empty folder
+    if (childEntity?.length !== 0) return false; // a missing property does not prove that the folder is empty
     try {
       const task = await client.machines.unregisterFolder(folder, { ...options, resend: false });
       await client.tasks.follow(task, { signal: options.signal });
@@ -131,7 +138,7 @@ async function removeIfEmpty(
   }
 }
 
-/** A machine without a known configuration counts: it may be the group's. */
+/** Whether machines of the group are in the folder. A machine whose configuration is unknown counts as one. */
 async function hasMachinesOf(
   client: VcenterClient,
   folder: Ref<'Folder'>,

@@ -44,23 +44,26 @@ interface Running extends Operating {
   readonly isVisible: () => boolean;
 }
 
-/** Time within which the inventory shows a result. After that the result was undone, and the group is planned again. */
+/**
+ * Time to wait until the inventory shows a result. After that, the result counts as undone and the group is planned
+ * again.
+ */
 const VISIBLE_WITHIN_MS = 30_000;
 /** Back-off after a rejected size. Each attempt powers the machine off, so retries are rare. */
 const RESIZE_REJECTED = { baseMs: 10 * 60_000, maxMs: 10 * 60_000 };
 const RESIZE_FAILED = { baseMs: 30_000, maxMs: 10 * 60_000 };
-/** A task that takes longer (an unanswered question, a lost datastore) gives its permit back to other groups. */
+/** Time after which a running task (an unanswered question, a lost datastore) releases its permit for other groups. */
 const PERMIT_MS = 10 * 60_000;
-/** A folder that was just claimed may be missing in the inventory. */
+/** Time after the claim during which a folder may be missing in the inventory. */
 const CLAIM_VISIBLE_WITHIN_MS = 10_000;
 
 /**
  * State of one group between reconciles. A reconcile starts operations and does not wait for their end, which enqueues
  * the group.
  *
- * Guarantees: one operation per slot at a time, until the inventory shows its result. After a failure an operation backs
- * off, longer with each failure in a row; so does powering on a machine that powers off again and again. An operation of
- * an ended term, or of a dropped group, is cancelled and sends nothing more.
+ * Guarantees: one operation per slot at a time, until the inventory shows its result. Failed operations are retried with
+ * exponential back-off; so is powering on a machine that powers off again and again. An operation of an ended term, or of
+ * a dropped group, is cancelled and sends nothing more.
  */
 export class GroupInFlight {
   readonly backoffs: Backoffs;
@@ -89,7 +92,7 @@ export class GroupInFlight {
     return this.#options.term === term && this.isOfObject(group);
   }
 
-  /** Returns whether this is the state of the same object, and not of another one of its name. */
+  /** Returns whether this is the state of the same object (UID), instead of an earlier object with the same name. */
   isOfObject({ metadata }: VmGroup): boolean {
     return this.#uid === metadata.uid;
   }
@@ -129,7 +132,7 @@ export class GroupInFlight {
     return this.#running;
   }
 
-  /** Whether vCenter has finished all operations, and the inventory lacks a result. */
+  /** Whether vCenter has finished all operations, but the inventory does not show all results yet. */
   get isWaitingForInventory(): boolean {
     if (!this.isBusy) return false;
     return this.#running.values().every(({ succeededAt }) => succeededAt !== undefined);
@@ -137,14 +140,14 @@ export class GroupInFlight {
 
   /**
    * Returns the slots without a machine anywhere in vCenter.
-   * @param listed slots whose machines the inventory shows; an earlier proof is void for them
+   * @param listed slots whose machines the inventory shows, which are no longer gone
    */
   gone(listed: Iterable<number>): ReadonlySet<number> {
     for (const slot of listed) this.#gone.delete(slot);
     return this.#gone;
   }
 
-  /** Returns when the group needs a reconcile although nothing happens, on the monotonic clock. */
+  /** Returns when the group needs a reconcile even without an event, on the monotonic clock. */
   nextReconcileAt(): number | undefined {
     const now = this.#options.world.monotonic();
     const times = [
@@ -227,7 +230,7 @@ export class GroupInFlight {
       running.task = undefined;
       permit.release();
       started.resolve();
-      // In an ended term the group would only fail again, in a loop that starves the timer that ends the term.
+      // After the end of the term the reconcile would fail at once, in a loop that starves the timer that ends the term.
       if (!isCancelled) enqueue(key);
     };
     const targets = targetsOf(type, slot);

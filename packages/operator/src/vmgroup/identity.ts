@@ -15,8 +15,8 @@ export function folderName({ metadata: { namespace = '', name } }: Named): strin
 }
 
 /**
- * Returns the name of the machine in a slot. It depends on nothing but the group and the slot, because it prevents
- * duplicates: vCenter rejects the second of two machines with one name in a folder.
+ * Returns the name of the machine in a slot. It depends only on the group and the slot, so that a repeated clone has the
+ * same name and vCenter rejects it: names are unique within a folder.
  */
 export function replicaName({ metadata: { name, uid = '' } }: VmGroup, slot: number): string {
   const suffix = `-replica-${letters(`${uid}/${slot}`)}`;

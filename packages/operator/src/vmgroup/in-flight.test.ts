@@ -66,7 +66,7 @@ function pending(type: Operation['type'] = 'clone') {
 }
 
 describe('an operation', () => {
-  test('keeps its slot busy until the inventory shows its result, and releases its permit before', async () => {
+  test('keeps its slot busy until the inventory shows its result, and releases its permit when vCenter is done', async () => {
     const { state, enqueued, permit } = start();
     const { operation, resolve, inventory } = pending();
     await state.start(0, operation, permit);
@@ -79,7 +79,7 @@ describe('an operation', () => {
     expect(state.operating().size).toBe(0);
   });
 
-  test('waits for the inventory only when vCenter has finished all operations of the group', async () => {
+  test('counts as waiting for the inventory only after vCenter has finished all operations of the group', async () => {
     const { state, enqueued, permit } = start();
     const [one, other] = [pending(), pending()];
     expect(state.isWaitingForInventory).toBe(false);
@@ -95,7 +95,7 @@ describe('an operation', () => {
     expect(state.isWaitingForInventory).toBe(false);
   });
 
-  test('frees its slot after 30 s without a visible result, and the group is reconciled then', async () => {
+  test('frees its slot after 30 s without a visible result, when the group is reconciled again', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const { operation, resolve } = pending();
     await state.start(0, operation, permit);
@@ -132,7 +132,7 @@ describe('an operation', () => {
     await expect.poll(() => state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('that fails to clone backs off all clones of its group, and of no other group', async () => {
+  test('that fails to clone makes all clones of its group back off, and none of other groups', async () => {
     const { state, inFlight, term, enqueued, permit } = start();
     const { operation, reject } = pending();
     await state.start(7, operation, permit);
@@ -145,7 +145,7 @@ describe('an operation', () => {
     expect(inFlight.of(KEY, group(), term).backoffs.failures()).toEqual([]);
   });
 
-  test('that fails for one machine alone does not back off the clones of others', async () => {
+  test('that fails because of one machine does not make the clones of others back off', async () => {
     const { state, enqueued, permit } = start();
     const { operation, reject } = pending();
     await state.start(7, operation, permit);
@@ -156,7 +156,7 @@ describe('an operation', () => {
     expect(state.backoffs.failures().at(-1)?.error).toMatchObject({ message: 'it was moved' });
   });
 
-  test('counts its failures in a row, also when each attempt takes ten minutes', async () => {
+  test('counts consecutive failures even if each attempt takes ten minutes', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const delays: number[] = [];
     for (let count = 1; count <= 4; count++) {
@@ -183,7 +183,7 @@ describe('an operation', () => {
     expect(state.operating().size).toBe(1);
   });
 
-  test('that powers on a machine which powers off again and again backs off without a failure', async () => {
+  test('that repeatedly powers on the same machine backs off, and no failure is reported', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const delays: number[] = [];
     for (let count = 1; count <= 8; count++) {
@@ -202,7 +202,7 @@ describe('an operation', () => {
     expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
   });
 
-  test('with a rejected size is retried after ten minutes, and earlier only for another size', async () => {
+  test('whose size vCenter rejects is retried after ten minutes, or at once for another size', async () => {
     const { inFlight, term, state, enqueued, permit, requeueMs } = start();
     const { operation, reject } = pending('resize');
     await state.start(0, operation, permit);
@@ -220,7 +220,7 @@ describe('an operation', () => {
     expect([...state.backoffs.slots('size')]).toEqual([]);
   });
 
-  test('with a size that failed for a passing reason is retried less and less often', async () => {
+  test('whose resize fails temporarily is retried with exponential back-off', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const delays: number[] = [];
     for (let count = 1; count <= 7; count++) {
@@ -240,7 +240,7 @@ describe('an operation', () => {
     await expect.poll(() => state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('that proves its machine gone marks the slot, until the machine is listed or cloned again', async () => {
+  test('that proves that its machine is gone marks the slot as gone until the machine is listed or cloned again', async () => {
     const { inFlight, term, state, enqueued, permit } = start();
     const succeed = async (type: Operation['type'], proof?: boolean) => {
       const { operation, resolve } = pending(type);
@@ -285,7 +285,7 @@ describe('an operation', () => {
     ]);
   });
 
-  test('has a fence that closes when the operation ends, and the term stays open', async () => {
+  test('has its own fence, which closes when the operation ends while the fence of the term stays open', async () => {
     const { state, enqueued, permit, term } = start();
     const { operation, resolve } = pending();
     let scope: ChangeOptions = {};
@@ -329,14 +329,14 @@ describe('a cancelled operation sends nothing more, releases its permit, and lea
     cancel(env);
     await expect.poll(() => permit.released).toBe(1);
     expect(() => scope?.assertLeader?.()).toThrow(OperationCancelledError);
-    expect(enqueued).toEqual([]); // in an ended term the group would fail again in a loop
+    expect(enqueued).toEqual([]); // a reconcile after the end of the term would fail in a loop
     expect([...state.operating(), ...state.backoffs.slots('slot')]).toEqual([]);
     expect(state.backoffs.failures()).toEqual([]);
   });
 });
 
 describe('failures', () => {
-  test('of a slot are dropped a minute after their back-off, also when another one follows', async () => {
+  test('of a slot are dropped a minute after their back-off, even if another failure follows', async () => {
     const { state, enqueued, permit, world } = start();
     const fail = async (type: Operation['type'], error: Error) => {
       const { operation, reject } = pending(type);
@@ -423,7 +423,7 @@ describe('errors', () => {
     expect(unreported(moved)).toEqual(['Moved']);
   });
 
-  test('that only mean that another operation must finish are not reported', () => {
+  test('about an operation that waits for another one are not reported', () => {
     const busy = { reason: 'VcenterBusy', message: 'wait', isProgressing: true };
     expect(start().state.unreported([busy])).toEqual([]);
   });

@@ -52,7 +52,7 @@ export class InFlight {
     this.#groups.delete(key);
   }
 
-  /** Does so for all groups. Called at the start of a term: another replica may have led since. */
+  /** Cancels all operations and drops all state. Called at the start of a term: another replica may have led since. */
   clear(): void {
     for (const key of [...this.#groups.keys()]) this.drop(key);
   }

@@ -1,2 +1,2 @@
-/** The spec has GiB; vCenter's MB are MiB. */
+/** Converts the GiB of the spec to the MB of vCenter, which are MiB. */
 export const MB_IN_GIB = 1_024;

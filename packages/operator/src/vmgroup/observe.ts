@@ -8,7 +8,7 @@ import { isReplacing } from './replacement.ts';
 import type { VmGroup } from './resource.ts';
 import type { Observed } from './slots.ts';
 
-/** Template of the spec, as far as a reconcile knows it. */
+/** What a reconcile knows about the template in the spec. */
 export type ObservedTemplate = Pick<Observed, 'templateId' | 'isTemplateFound'>;
 
 /** Gathers the machines of a group and the state of its operations, without a call to vCenter. */
@@ -40,7 +40,7 @@ export function observe(
   };
 }
 
-/** Observation of a group that was never placed. */
+/** What is observed for a group that was never placed. */
 export const NOTHING_OBSERVED: Observed = {
   ...{ machines: [], operating: new Map(), backingOff: new Set(), resizeRejected: new Set() },
   ...{ gone: new Set(), movedAway: new Map(), errors: [], areClonesBackingOff: false },
@@ -48,8 +48,8 @@ export const NOTHING_OBSERVED: Observed = {
 };
 
 /**
- * Finds the template of the spec when it decides something: machines were cloned from a template of another name, which
- * may be the same one, or are to be replaced. No machine is removed before its template is found.
+ * Looks up the template in the spec if the plan depends on it: machines are to be replaced, or were cloned from a template
+ * with another name, which may be the same one. No machine is removed before the template is found.
  */
 export async function observeTemplate(
   group: VmGroup,
@@ -63,7 +63,7 @@ export async function observeTemplate(
   const templateId = state.templateId(group);
   const known = templateId === undefined ? {} : { templateId };
   if (state.backoffs.isActive('template')) return known;
-  // A cached target of this name may be another template by now.
+  // The name may refer to another template by now, so the cached target is not used.
   if (templateId === undefined) resolver.evictTarget(group, location);
   try {
     const { template } = await resolver.target(group, location, signal);

@@ -24,7 +24,7 @@ export class OperationLog {
   readonly #world: Pick<World, 'monotonic'>;
   readonly #lines: readonly [started: string, succeeded: string, failed: string];
   readonly #fields: Readonly<Record<string, string>>;
-  /** Lookups change nothing. */
+  /** `debug` for lookups, which change nothing. */
   readonly #level: 'info' | 'debug';
   readonly #startedAt: number;
   #task: string | undefined;

@@ -30,11 +30,11 @@ async function isProvedGone(destroy: () => Promise<typeof TASK>): Promise<boolea
   return operation.provesGone?.();
 }
 
-test('a destroyed machine is gone', async () => {
+test('a successful destroy proves that the machine is gone', async () => {
   expect(await isProvedGone(async () => TASK)).toBe(true);
 });
 
-test('an unknown reference does not prove that a machine is gone: it may be registered again', async () => {
+test('an unknown reference does not prove that the machine is gone: it may be registered under another one', async () => {
   const unknown = new FaultError('destroying vm-7', 'ManagedObjectNotFound', {}, 'it is not there');
   expect(unknown.code).toBe('OBJECT_NOT_FOUND');
   expect(await isProvedGone(() => Promise.reject(unknown))).toBe(false);

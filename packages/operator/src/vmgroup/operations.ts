@@ -30,11 +30,11 @@ export interface OperationContext extends Location {
   readonly cluster: string;
   /** Undefined when no machine is to be cloned. */
   readonly destination: CloneDestination | undefined;
-  /** Drops the clone target from its cache: it may be the reason of a failure. */
+  /** Drops the clone target from its cache. Called after a failed clone, which an outdated target may have caused. */
   readonly evictTarget: () => void;
 }
 
-/** What an operation has while it runs. */
+/** Context of a running operation. */
 interface Running extends OperationContext {
   /** Signal and fence of the operation, passed to every call. */
   readonly scope: ChangeOptions;
@@ -66,7 +66,7 @@ export function operationFor(action: Action, context: OperationContext): Operati
         machine: action.name,
         attempt: cloneAttempt(group),
         run: (onTask, scope) => clone(action, running(onTask, scope)),
-        // The clone appears before it is powered on, which is part of the operation.
+        // The inventory shows the clone before it is powered on, and powering it on is part of the operation.
         isVisible: () => power() === 'poweredOn',
       };
     case 'powerOn':
@@ -215,7 +215,10 @@ async function assertOurs(
   );
 }
 
-/** Undefined while vCenter does not show it: the machine is being created, or its files are unavailable. */
+/**
+ * Returns the instance UUID; undefined while vCenter does not show it, because the machine is being created or its
+ * files are unavailable.
+ */
 async function uuidOf(
   { client }: VCenter,
   vm: Ref<'VirtualMachine'>,
@@ -298,7 +301,7 @@ async function reconfigure(
   await tasks.follow(task, scope);
 }
 
-/** Powers the machine on again whether or not vCenter accepts the new size. */
+/** Changes the size of a machine, and powers it on again whether or not vCenter accepts the size. */
 async function resize(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running): Promise<void> {
   const { vcenter, onTask, scope } = running;
   const options = { ...scope, onTask };
@@ -323,7 +326,10 @@ async function remove(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running
   return isDestroyed ?? false;
 }
 
-/** Reads the machine right before it is destroyed: the inventory may be late. */
+/**
+ * Throws if people took the machine over. Reads it from vCenter right before it is destroyed: the inventory may be
+ * late.
+ */
 async function assertNotTakenOver(
   vm: Ref<'VirtualMachine'>,
   { vcenter, watched, group, scope }: Running,

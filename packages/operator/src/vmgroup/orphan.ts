@@ -6,7 +6,7 @@ import type { Location } from './placement.ts';
 import type { Replica, VmGroup } from './resource.ts';
 import type { Observed } from './slots.ts';
 
-/** Time budget of one reconcile; shorter than its time-out. */
+/** Time for orphaning machines in one reconcile; shorter than the timeout of the reconcile. */
 const BUDGET_MS = 15_000;
 
 /**
@@ -45,7 +45,7 @@ export async function orphanMachines(
 }
 
 /**
- * Looks a machine that the inventory does not list up by its UUID, in the whole vCenter: people may have moved it out of
+ * Looks up a machine by its UUID in the whole vCenter, if the inventory does not list it: people may have moved it out of
  * the watched folder, or the inventory is late.
  */
 async function unlisted(

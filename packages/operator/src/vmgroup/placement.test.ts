@@ -3,13 +3,13 @@ import { assertPlaceable } from './placement.ts';
 
 const PLACEMENT = { folder: 'a//b' };
 
-test('a group whose folder breaks the rules cannot be placed', () => {
+test('a group with an invalid folder cannot be placed', () => {
   const group = { metadata: { name: 'web' } };
   expect(() => assertPlaceable(group, PLACEMENT)).toThrow('placement.folder must name a folder');
   expect(() => assertPlaceable(group, { folder: 'a/b' })).not.toThrow();
 });
 
-test('a group that is older than the folder rules can be deleted', () => {
+test('a group whose folder is invalid by rules that are newer than the group can be deleted', () => {
   const group = { metadata: { name: 'web', deletionTimestamp: '2026-01-01T00:00:00Z' } };
   expect(() => assertPlaceable(group, PLACEMENT)).not.toThrow();
 });

@@ -35,7 +35,7 @@ export function vcenterOf(vcenters: VCenterPool, group: VmGroup): VCenter | unde
   return vcenters.find(requestOf(group));
 }
 
-/** Returns where a group's machines are, or go. The status decides once they are placed. */
+/** Returns the placement of a group's machines: from the status once they are placed, from the spec before. */
 function placementOf(vcenter: VCenter, { spec, status }: VmGroup): Placement & FolderPlacement {
   const { datacenter, folder, folderId } = status ?? {};
   return {
@@ -79,7 +79,7 @@ export class PlacementResolver {
     const placement = placementOf(vcenter, group);
     assertPlaceable(group, placement);
     const { vcenterId } = group.status ?? {};
-    // Before the folder is opened, which may create it: nothing may be changed on another vCenter.
+    // Checked before the folder is opened, because opening may create it, and nothing may be changed on another vCenter.
     if (vcenterId !== undefined && !vcenter.folders.isOpen(placement))
       await this.#assertVcenter(vcenter, vcenterId, signal);
     const watched = await unlessAborted(vcenter.folders.get(placement, assertLeader), signal);
@@ -124,14 +124,14 @@ export class PlacementResolver {
       );
       state.folderClaimed(folder);
     } catch (error) {
-      // The view of a deleted folder stays open and shows nothing.
+      // The watch of a deleted folder stays open and shows no machines.
       const isMissing = error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND';
       if (isMissing && (await vcenter.folders.isGone(watched))) vcenter.folders.close(watched);
       throw error;
     }
   }
 
-  /** Gives the group's folder up. @returns false while machines of the group are in it */
+  /** Releases the group's folder. @returns false while machines of the group are in it */
   async releaseFolder(
     group: VmGroup,
     { vcenter, watched }: Location,
@@ -168,14 +168,14 @@ export class PlacementResolver {
     if (about.instanceUuid !== vcenterId) throw new OtherVcenterError(vcenter.name, vcenterId);
   }
 
-  /** Lists from the API server: a cache may lack a group that exists. */
+  /** Returns whether a group exists. Lists from the API server, because a cache may lack a group that exists. */
   async #groupExists(
     uid: string,
     namespace: string,
     { client, signal }: ReconcileContext<VmGroup>,
   ): Promise<boolean> {
     const { namespaces } = this.#options;
-    if (namespaces !== undefined && !namespaces.includes(namespace)) return true; // the operator cannot know
+    if (namespaces !== undefined && !namespaces.includes(namespace)) return true; // it may exist: that namespace is not watched
     for await (const { items } of client.pages(VmGroup, { namespace, metadataOnly: true, signal }))
       if (items.some(({ metadata }) => metadata.uid === uid)) return true;
     return false;
@@ -206,8 +206,8 @@ function requestOf({ metadata: { namespace = '' }, spec, status }: VmGroup) {
 }
 
 /**
- * Checks what the API server does not: an administrator's default folder, and folders of groups that are older than the
- * rules. A group that is being deleted passes, since its machines exist and its placement cannot be changed.
+ * Checks folders that the API server has not validated: the default folder of an administrator, and folders of groups that
+ * are older than the rules. Accepts a group that is being deleted, because its machines exist and its placement is immutable.
  * @throws ReportedError
  */
 export function assertPlaceable(
@@ -220,7 +220,10 @@ export function assertPlaceable(
     throw new ReportedError({ reason: 'InvalidPlacement', message: `placement.folder ${problem}` });
 }
 
-/** Rejects a changed placement: machines do not move. A group that is being deleted is found by its status. */
+/**
+ * Rejects a changed placement, because machines do not move. Accepts a group that is being deleted: its status has
+ * the placement.
+ */
 function assertNotMoved({ metadata, spec: { placement = {} }, status = {} }: VmGroup): void {
   const { vcenter, datacenter = '', folder = '' } = status;
   if (vcenter === undefined || metadata.deletionTimestamp !== undefined) return;
@@ -236,7 +239,7 @@ function assertNotMoved({ metadata, spec: { placement = {} }, status = {} }: VmG
   });
 }
 
-/** `/DC1` means the same as `DC1`. */
+/** Normalises a path: `/DC1` means the same as `DC1`. */
 function trimmed(path: string): string {
   return path.replace(/^\/+|\/+$/g, '');
 }

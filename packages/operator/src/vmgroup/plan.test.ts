@@ -49,7 +49,7 @@ const terminatingSlots = ({ replicas: all = [] }: VmGroupStatus) =>
   all.flatMap(({ slot, terminating }) => (terminating ? slot : []));
 
 describe('scaling out', () => {
-  test('a new group gets its slots, and a clone for each of them', () => {
+  test('a new group gets a slot and a clone for each replica', () => {
     const { status, actions } = plan(group(), observed(), NOW);
     expect(summary(actions)).toEqual(['clone 0', 'clone 1', 'clone 2']);
     expect(status).toMatchObject({
@@ -184,7 +184,7 @@ describe('scaling in', () => {
     expect(gone).toMatchObject({ phase: 'RUNNING', currentReplicas: 0, replicas: [] });
   });
 
-  test('a terminating slot does not come back: scaling out creates another slot', () => {
+  test('a terminating slot is not reused: scaling out creates another slot', () => {
     const slots = [replica(0), replica(1), replica(2, { terminating: true })];
     const { actions, status } = plan(group({}, { replicas: slots }), observed(three), NOW);
     expect(summary(actions)).toEqual(['remove 2']);
@@ -233,7 +233,7 @@ describe('updates', () => {
     expect(terminatingSlots(next.status)).toEqual([0]);
   });
 
-  test('a template that is not found replaces no machine', () => {
+  test('no machine is replaced while the new template is not found', () => {
     const { status, actions } = plan(group({ template: 'debain' }, { replicas }), observed(three), NOW);
     expect([actions, terminatingSlots(status)]).toEqual([[], []]);
     expect(status).toMatchObject({ phase: 'PENDING', readyReplicas: 3, updatedReplicas: 0 });
@@ -262,7 +262,7 @@ describe('updates', () => {
     },
   );
 
-  test('a machine that does not run is replaced without budget', () => {
+  test('a machine that does not run is replaced even if maxUnavailable is used up', () => {
     const machines = [machine(0), machine(1, { power: 'poweredOff' }), machine(2)];
     const found = observed(machines, { templateId: DEBIAN, isTemplateFound: true });
     const { status } = plan(group({ template: 'debian' }, { replicas }), found, NOW);
@@ -323,7 +323,7 @@ describe('updates', () => {
     ]);
   });
 
-  test('a suspended machine is resized without budget', () => {
+  test('a suspended machine is resized even if maxUnavailable is used up', () => {
     const machines = [machine(0, { power: 'suspended' }), machine(1), machine(2)];
     expect(summary(plan(group({ cpu: 4 }, { replicas }), observed(machines), NOW).actions)).toEqual([
       'resize 0',
@@ -344,7 +344,7 @@ describe('with shutdownSeconds, a guest', () => {
     replicas: [replica(0), replica(1), replica(2, { terminating: true, shutdownAt })],
   });
 
-  test('is asked to shut down first, and the time is stored', () => {
+  test('is asked to shut down before its machine is removed, and the time is stored', () => {
     const { status, actions } = plan(wanted, observed(three), NOW);
     expect(summary(actions)).toEqual(['shutDown 2']);
     expect(withAttempts(status, actions, NOW).replicas?.[2]).toMatchObject({
@@ -353,7 +353,7 @@ describe('with shutdownSeconds, a guest', () => {
     });
   });
 
-  test('is removed when it is off, or when the grace period ends', () => {
+  test('is removed once it is off or the grace period has ended', () => {
     const asked = at(new Date(NOW - 20_000).toISOString());
     const waiting = plan({ ...wanted, status: asked }, observed(three), NOW);
     expect([summary(waiting.actions), waiting.requeueAfterMs]).toEqual([[], 40_000]);
@@ -364,7 +364,7 @@ describe('with shutdownSeconds, a guest', () => {
     expect(summary(plan({ ...wanted, status: asked }, observed(off), NOW).actions)).toEqual(['remove 2']);
   });
 
-  test('does not requeue the group after its grace period: the removal waits for something else', () => {
+  test('does not requeue the group after its grace period, while the removal backs off or is in flight', () => {
     const asked = at(new Date(NOW - 60_000).toISOString());
     const delayed = plan({ ...wanted, status: asked }, observed(three, { backingOff: new Set([2]) }), NOW);
     expect([summary(delayed.actions), delayed.requeueAfterMs]).toEqual([[], undefined]);
@@ -374,7 +374,7 @@ describe('with shutdownSeconds, a guest', () => {
     );
   });
 
-  test('is left alone when its shutdown is no longer needed', () => {
+  test('keeps running when its shutdown is no longer needed', () => {
     const asked = {
       replicas: [replica(0, { shutdownAt: new Date(NOW).toISOString() }), replica(1), replica(2)],
     };
@@ -498,7 +498,7 @@ test.each([
   [{ reason: 'Ambiguous', message: 'two' }, ['Ready=False', 'Stalled=True']],
   [{ reason: 'VcenterRefused', message: 'full', retryable: true }, ['Ready=False', 'Reconciling=True']],
   [{ reason: 'VcenterBusy', message: 'wait', isProgressing: true }, ['Ready=False', 'Reconciling=True']],
-] as const)('an error leads to the conditions of its flags: %o', (error, expected) => {
+] as const)('the flags of an error determine the conditions: %o', (error, expected) => {
   const { status } = plan(group(), observed([], { areClonesBackingOff: true, errors: [error] }), NOW);
   expect(status.conditions?.map(({ type, status: value }) => `${type}=${value}`)).toEqual([
     ...expected,
@@ -519,7 +519,7 @@ describe('a request to replace machines', () => {
   };
   const found = (machines = three) => observed(machines, { isTemplateFound: true, templateId: UBUNTU });
 
-  test('replaces them by name or slot, one at a time and once', () => {
+  test('replaces each machine once, by name or slot, one at a time', () => {
     const request = `${replicaName(group(), 2)}, 0`;
     const first = plan(asking(request, { replicas }), found(), NOW);
     expect(summary(first.actions)).toEqual(['remove 0']);
@@ -538,7 +538,7 @@ describe('a request to replace machines', () => {
     ).toEqual([0]);
   });
 
-  test('works with OnDelete, and waits for the template', () => {
+  test('is executed with OnDelete too, and not before the template is found', () => {
     const update = { strategy: 'OnDelete' } as const;
     const waiting = plan(asking('1', { replicas }, { update }), observed(three), NOW);
     expect([waiting.actions, waiting.status.replacing]).toEqual([[], { request: '1', slots: [1] }]);
@@ -565,7 +565,7 @@ describe('with OnDelete, a machine that an administrator powered off', () => {
   const off = [machine(0, { power: 'poweredOff' }), machine(1), machine(2)];
   const running = [replica(0, { power: 'poweredOn' }), replica(1), replica(2)];
 
-  test('is left off for five minutes, so that it can be deleted', () => {
+  test('stays off for five minutes, so that the administrator can delete it', () => {
     const first = plan(wanted({ replicas: running }), observed(off), NOW);
     expect([first.actions, first.requeueAfterMs]).toEqual([[], 300_000]);
     expect(first.status).toMatchObject({ readyReplicas: 2, replicas: [{ power: 'poweredOff' }, {}, {}] });
@@ -585,7 +585,7 @@ describe('with OnDelete, a machine that an administrator powered off', () => {
   });
 });
 
-test('a renamed machine shows its current name, and its successor gets the name of the slot', () => {
+test('the status shows the current name of a renamed machine, and its replacement gets the name of the slot', () => {
   const renamed = [machine(0, { name: 'database' }), machine(1), machine(2)];
   const { status } = plan(group({}, { replicas }), observed(renamed), NOW);
   expect(status).toMatchObject({ phase: 'RUNNING', replicas: [{ name: 'database' }, {}, {}] });
@@ -593,7 +593,7 @@ test('a renamed machine shows its current name, and its successor gets the name 
   expect(lost.actions).toMatchObject([{ type: 'clone', name: replicaName(group(), 0) }]);
 });
 
-test('names of machines have at most 80 characters and differ', () => {
+test('the machines of a group with a long name get different names of at most 80 characters', () => {
   const long = { ...group(), metadata: { name: 'n'.repeat(253), namespace: 's', uid: UID } };
   const names = [0, 1, 2].map((slot) => replicaName(long, slot));
   expect(new Set(names).size).toBe(3);

@@ -22,9 +22,9 @@ import { deletingStatus, observedStatus, type PlannedStatus } from './status.ts'
 export interface Plan extends PlannedStatus {
   /** Operations to start after the status is stored, most urgent first. Not all of them may get a permit. */
   readonly actions: readonly Action[];
-  /** Why the group is not as its spec wants it: one event for each. */
+  /** Reasons why the group does not match its spec. An event is recorded for each. */
   readonly errors: readonly ConditionError[];
-  /** Time until the next reconcile although nothing happens. @default none */
+  /** Time until the next reconcile without an event. @default none */
   readonly requeueAfterMs?: number | undefined;
 }
 
@@ -35,8 +35,8 @@ const MAX_CLOCK_SKEW_MS = 60_000;
  * Plans the next actions of a group and its status.
  *
  * Each machine has a slot. The slot is stored before the machine is cloned, and stored as terminating before the machine
- * is removed. A terminating slot never comes back: a new machine gets a new slot. A slot is dropped when its machine is
- * confirmed gone. There are never more slots than wanted machines, except terminating ones.
+ * is removed. A terminating slot is not reused: a new machine gets a new slot. A slot is dropped when its machine is
+ * confirmed gone. Without the terminating ones, there are never more slots than wanted machines.
  */
 export function plan(group: VmGroup, observed: Observed, now: number): Plan {
   const { slots, replacing, ...decided } = decide(group, observed, now);
@@ -176,7 +176,8 @@ function actionsFor(
       if (replica.terminating) return [{ type: 'lookUp', slot: number, instanceUuid }];
       if (observed.areClonesBackingOff) return [];
       const isRetry = (replica.attempts ?? 0) > 0;
-      // Not the name in the status, which users can edit: one name per slot prevents a second machine.
+      // Derives the name from the slot instead of reading it from the status, which users can edit. A repeated clone then
+      // gets the same name, and vCenter rejects it.
       return [{ type: 'clone', slot: number, name: replicaName(group, number), instanceUuid, isRetry }];
     }
     const { id, power } = machine;
@@ -184,7 +185,7 @@ function actionsFor(
       if (isTakenOver(machine)) return [];
       return afterShutdown(slot, { type: 'remove', slot: number, id, isOn: power !== 'poweredOff' });
     }
-    if (!machine.isConnected || machine.isTemplate) return []; // only people can fix that
+    if (!machine.isConnected || machine.isTemplate) return []; // only a person can reconnect its host or convert it back
     const isOn = power === 'poweredOn';
     const keepsSize = !isRolling || isSized(group, machine) || observed.resizeRejected.has(number);
     if (keepsSize) {
@@ -192,19 +193,19 @@ function actionsFor(
       return isOn || !isGraceOver ? [] : [{ type: 'powerOn', slot: number, id }];
     }
     if (canHotAdd(group, machine)) return [{ type: 'reconfigure', slot: number, id }];
-    // A machine that does not run needs no budget.
+    // A machine that does not run can be resized without making another machine unavailable.
     const resize = { type: 'resize', slot: number, id, isOn: power !== 'poweredOff' } as const;
     return !isReady(slot) || budget-- > 0 ? afterShutdown(slot, resize) : [];
   });
   return actions.sort((a, b) => URGENCY.indexOf(a.type) - URGENCY.indexOf(b.type));
 }
 
-/** Most urgent first. */
+/** Types of actions, most urgent first. */
 const URGENCY: readonly ActionType[] = [
   ...(['powerOn', 'reconfigure', 'lookUp', 'shutDown', 'remove', 'clone', 'resize'] as const),
 ];
 
-/** Forgets a guest shutdown that is no longer needed. A guest that still completes it is powered on again. */
+/** Removes a guest shutdown that is no longer needed. If the guest shuts down nevertheless, it is powered on again. */
 function withoutStaleShutdown(group: VmGroup, slot: Slot): Slot {
   const { shutdownAt, ...replica } = slot.replica;
   const { machine } = slot;
@@ -239,7 +240,7 @@ function offGraceLeft(slots: readonly Slot[], now: number): number | undefined {
   return left.length === 0 ? undefined : Math.min(...left);
 }
 
-/** Ignores times that have passed: their actions are planned now, and must not requeue the group again. */
+/** Returns the shortest positive time. A time of 0 is ignored: its action is planned now and needs no other reconcile. */
 function earliest(...times: readonly (number | undefined)[]): number | undefined {
   const left = times.flatMap((time) => (time !== undefined && time > 0 ? time : []));
   return left.length === 0 ? undefined : Math.min(...left);
@@ -248,7 +249,7 @@ function earliest(...times: readonly (number | undefined)[]): number | undefined
 /** Returns when a guest that was asked to shut down is powered off. */
 function endOfGracePeriod(group: VmGroup, shutdownAt: string, now: number): number {
   const askedAt = Date.parse(shutdownAt);
-  // After a clock was set back, the time that has passed is unknown.
+  // A time in the future means that the clock was set back. The elapsed time is then unknown, so the grace period ends.
   return askedAt > now + MAX_CLOCK_SKEW_MS ? now : askedAt + gracePeriodOf(group);
 }
 
@@ -257,8 +258,8 @@ function gracePeriodOf({ spec: { shutdownSeconds = 0 } }: VmGroup): number {
 }
 
 /**
- * Returns the time until the first grace period ends. One that has ended does not count: its action starts now, or waits
- * for something that enqueues the group.
+ * Returns the time until the first grace period ends. Ignores those that have ended: their action starts now, or waits for
+ * an event that enqueues the group.
  */
 function gracePeriodLeft(group: VmGroup, slots: readonly Slot[], now: number): number | undefined {
   const left = slots.flatMap(({ replica: { shutdownAt }, machine }) => {
@@ -274,7 +275,8 @@ function inScaleInOrder({ spec }: VmGroup, slots: readonly Slot[]): readonly Slo
   const { scaleIn = 'NotReadyFirst' } = spec;
   const age = (a: Slot, b: Slot) =>
     a.replica.created.localeCompare(b.replica.created) || a.replica.slot - b.replica.slot;
-  // A machine that people took over is not under the group's control, so it goes before running ones.
+  // A machine that people took over is not under the group's control, so its slot is terminated before those of running
+  // machines.
   const isControlled = ({ machine, operating }: Slot) =>
     Number(operating !== undefined || (machine !== undefined && !isTakenOver(machine)));
   const readiness = (a: Slot, b: Slot) =>
@@ -326,8 +328,8 @@ function bySlot(a: Slot, b: Slot): number {
 }
 
 /**
- * Returns the status to store right before these actions start. It counts clones and removals, so that each is preceded
- * by a write: the API server rejects a write by an operator that does not know the latest version.
+ * Returns the status to store right before these actions start. It counts clones and removals, so that each is preceded by
+ * a write, which the API server rejects if the operator does not have the latest version of the group.
  */
 export function withAttempts(status: VmGroupStatus, actions: readonly Action[], now: number): VmGroupStatus {
   const types = new Map(actions.map((action) => [action.slot, action.type]));

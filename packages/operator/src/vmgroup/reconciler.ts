@@ -26,11 +26,14 @@ import { VmGroup } from './resource.ts';
 import type { Action, ActionType } from './slots.ts';
 import { deletingStatus, failedStatus, withTasks, withVcenterAvailable } from './status.ts';
 
-/** Pause before the next attempt while something outside is not ready, and no event announces it. */
+/** Requeue interval while the group waits for a state outside the cluster that causes no event. */
 const RETRY_MS = 2_000;
-/** A changed annotation enqueues the group; this covers a missed event. */
+/**
+ * Requeue interval of a deletion that an annotation blocks, as a safety net: a changed annotation enqueues the group
+ * at once.
+ */
 const HELD_MS = 10 * 60_000;
-/** Continues in another reconcile. */
+/** Requeue interval of work that continues in the next reconcile. */
 const AT_ONCE_MS = 1;
 
 export interface VmGroupReconcilerOptions {
@@ -89,7 +92,7 @@ export class VmGroupReconciler {
       if (!next.actions.some(({ type }) => type === 'clone'))
         return this.#execute(group, location, state, next, undefined, context);
       const target = await this.#findTarget(group, location, state, signal);
-      // The failed lookup backs clones off. All other actions proceed.
+      // After the failed lookup clones back off. All other actions proceed.
       if (target === undefined) return this.#execute(group, location, state, planned(), undefined, context);
       const folder = state.claimedFolder(location.watched.child(folderName(group)));
       // Planned again: a back-off that ended during the lookup must not be lost.
@@ -132,7 +135,7 @@ export class VmGroupReconciler {
     });
   }
 
-  /** Whether a group has no machine that the operator could find. On an unknown vCenter, orphaned machines stay. */
+  /** Whether no machine of the group is known or, with the policy Orphan, its vCenter is not configured. */
   #hasNothingToDelete(group: VmGroup): boolean {
     const vcenter = vcenterOf(this.#options.vcenters, group);
     if (vcenter === undefined && deletionPolicyOf(group) === 'Orphan') return true;
@@ -205,7 +208,10 @@ export class VmGroupReconciler {
     });
   }
 
-  /** Returns undefined, and backs clones off, when the template or its destination cannot be found. */
+  /**
+   * Finds the clone target. Returns undefined, and makes clones back off, if the template or the destination is not
+   * found.
+   */
   async #findTarget(
     group: VmGroup,
     location: Location,
@@ -244,7 +250,8 @@ export class VmGroupReconciler {
   ): Promise<Result> {
     const { actions, errors } = next;
     const { vcenter } = location;
-    // Before permits are acquired: operations that fail at once would pass them round without an end.
+    // Checked before permits are acquired. Otherwise operations that fail at once would release their permits to other
+    // groups, whose operations fail too, in an endless loop.
     if (actions.length > 0) context.assertLeader();
     const requeueAt = this.#requeueAt(next, state);
     this.#recordEvents(group, state, errors, context);
@@ -264,7 +271,10 @@ export class VmGroupReconciler {
     return requeueAfter(Math.max(AT_ONCE_MS, requeueAt - this.#options.world.monotonic()));
   }
 
-  /** Computed before the plan is executed: a back-off that ends during the execution enqueues nothing. */
+  /**
+   * Returns when to reconcile again. Called before the plan is executed: a back-off that ends during that does not
+   * enqueue the group.
+   */
   #requeueAt({ requeueAfterMs }: Plan, state: GroupInFlight): number | undefined {
     const times = [
       requeueAfterMs === undefined ? [] : this.#options.world.monotonic() + requeueAfterMs,
@@ -298,7 +308,7 @@ export class VmGroupReconciler {
     try {
       return await setStatus(group, intended);
     } catch (error) {
-      location.vcenter.cancelPermits(key); // first, or the released permits would enqueue the group past its back-off
+      location.vcenter.cancelPermits(key); // before the release, which would otherwise enqueue the group during its back-off
       for (const { permit } of permitted) permit.release();
       throw error;
     }
@@ -387,7 +397,7 @@ export class VmGroupReconciler {
   }
 }
 
-/** Backs clones off after an error that the status reports. @throws any other error */
+/** Makes clones back off after an error that the status reports. @throws any other error */
 function cannotClone(group: VmGroup, { vcenter }: Location, state: GroupInFlight, error: unknown): void {
   if (toCondition(error, vcenter.name) === undefined) throw error;
   state.backoffs.start({ of: 'clones' }, { error, attempt: cloneAttempt(group) });

@@ -8,9 +8,9 @@ export type Replacing = NonNullable<VmGroupStatus['replacing']>;
 /** Result of a request to replace machines. */
 export interface Replacement {
   readonly slots: readonly Slot[];
-  /** The request and the slots that still wait. */
+  /** The request and the slots whose machines are still to be replaced. */
   readonly replacing: Replacing | undefined;
-  /** Names in the request that the group does not have. */
+  /** Errors about names in the request that the group does not have. */
   readonly errors: readonly ConditionError[];
 }
 

@@ -56,7 +56,10 @@ const place = {
   ),
 };
 
-/** Immutable fields: machines do not move. The other fields apply to new machines. */
+/**
+ * Fields of the placement that are immutable, because machines do not move. Changes of the others apply to new
+ * machines.
+ */
 const IMMUTABLE = ['vcenter', 'datacenter', 'folder'] as const;
 
 /** @param at path of the placement in the spec */
@@ -198,7 +201,7 @@ const fields = {
 
 const status = object(fields, {
   description: 'Observed state of the machines, written by the operator.',
-  // Differs from every generation, so that kstatus (Flux, Argo CD) does not take a group without a status for ready.
+  // -1 differs from every generation: kstatus (Flux, Argo CD) would report a group without a status as ready.
   default: { observedGeneration: -1 },
 });
 

@@ -7,7 +7,7 @@ export interface Machine {
   readonly slot: number;
   /** Current name in vCenter; people can rename a machine. */
   readonly name: string;
-  /** Value of its reference in vCenter. */
+  /** Value of the machine's reference in vCenter, such as `vm-12`. */
   readonly id: string;
   readonly power: 'poweredOn' | 'poweredOff' | 'suspended';
   /** False while its ESXi host does not respond, or its files are unavailable. */
@@ -22,7 +22,7 @@ export interface Machine {
   readonly template: string;
   /** Reference of that template. */
   readonly templateId: string;
-  /** What can be added while the machine runs. */
+  /** CPUs and memory that can be added while the machine runs. */
   readonly hotAdd: { readonly cpus: boolean; readonly maxMemoryMb: number };
   readonly ip?: string | undefined;
   readonly host?: string | undefined;
@@ -35,9 +35,9 @@ export interface Observed {
   readonly machines: readonly Machine[];
   /** Operations in flight by slot, including those with a result that the inventory does not show yet. */
   readonly operating: ReadonlyMap<number, Operating>;
-  /** Slots that are left alone because an operation failed. */
+  /** Slots that back off after a failed operation, so that no operation is planned for them. */
   readonly backingOff: ReadonlySet<number>;
-  /** Whether no machine is cloned because a clone failed. */
+  /** Whether clones back off, so that no machine is cloned. */
   readonly areClonesBackingOff: boolean;
   /** Slots whose machines keep their size because vCenter rejected the new one. */
   readonly resizeRejected: ReadonlySet<number>;
@@ -49,7 +49,7 @@ export interface Observed {
   readonly templateId?: string | undefined;
   /** Whether the template was found by this reconcile. */
   readonly isTemplateFound?: boolean | undefined;
-  /** Failures of operations that have not succeeded since, latest cause last. */
+  /** Failures of operations that have not succeeded since, the latest cause last. */
   readonly errors: readonly ConditionError[];
 }
 
@@ -77,7 +77,7 @@ export type Action =
   /** Powers the machine off, changes its size and powers it on, whether or not vCenter accepts the size. */
   | { readonly type: 'resize'; readonly slot: number; readonly id: string; readonly isOn: boolean }
   | { readonly type: 'remove'; readonly slot: number; readonly id: string; readonly isOn: boolean }
-  /** Looks a terminating machine that the inventory does not show up by its UUID, in the whole vCenter. */
+  /** Looks up a terminating machine by its UUID in the whole vCenter, if the inventory does not show it. */
   | { readonly type: 'lookUp'; readonly slot: number; readonly instanceUuid: string };
 
 export type ActionType = Action['type'];
@@ -98,7 +98,10 @@ export function isReady({ replica, machine, operating }: Slot): boolean {
   return machine?.power === 'poweredOn' && machine.isConnected && !isGoingDown;
 }
 
-/** Compares the template's name, and its reference for a template that the spec names in another way. */
+/**
+ * Whether a machine was cloned from the template in the spec: by the same name, or by reference if the name was
+ * written in another way.
+ */
 export function isFromTemplate({ spec }: VmGroup, { templateId }: Observed, machine: Machine): boolean {
   return machine.template === spec.template || machine.templateId === templateId;
 }
@@ -108,14 +111,14 @@ export function isSized({ spec }: VmGroup, { cpus, memoryMb }: Machine): boolean
 }
 
 /**
- * Whether vCenter may have a machine of a slot that the inventory does not show: people can move a machine out of the
- * watched folder. Such a slot is kept until a lookup by UUID proves that the machine is gone.
+ * Whether a slot without a machine in the inventory may have one elsewhere in vCenter: people can move a machine out of
+ * the watched folder. Such a slot is kept until a lookup by UUID proves that the machine is gone.
  */
 export function mayExist({ slot, attempts = 0 }: Replica, { gone }: Observed): boolean {
   return attempts > 0 && !gone.has(slot);
 }
 
-/** Whether people took a machine over. Such a machine is never destroyed. */
+/** Whether people took a machine over: moved it out of its folder, or turned it into a template. It is never destroyed. */
 export function isTakenOver({ isInFolder, isTemplate }: Pick<Machine, 'isInFolder' | 'isTemplate'>): boolean {
   return !isInFolder || isTemplate;
 }

@@ -29,12 +29,12 @@ describe('a group that waits for a permit', () => {
     expect(plan(group(waitingStatus), EMPTY, NOW).waitingStatus).toEqual(waitingStatus);
   });
 
-  test('says so while it is being deleted', () => {
+  test('says so also while it is being deleted', () => {
     const { waitingStatus } = planDeletion(group(), EMPTY, 'removing the machines', NOW);
     expect(waitingStatus.lastMessage).toBe('removing the machines; waiting for a vCenter task slot');
   });
 
-  test('keeps the message of a failure', () => {
+  test('reports a failure instead, if there is one', () => {
     const errors = [{ reason: 'NotFound', message: 'no such template' }];
     const { status, waitingStatus } = plan(group(), { ...EMPTY, errors }, NOW);
     expect(waitingStatus).toEqual(status);
@@ -71,7 +71,7 @@ describe('the condition VCenterAvailable', () => {
     });
   });
 
-  test('is removed after an outage that has ended with another error', () => {
+  test('is removed when another error replaces an outage', () => {
     const outage = { reason: 'VcenterUnreachable', message: 'no response', isUnknown: true };
     const down = failedStatus(group(available), outage, NOW);
     const error = { reason: 'NotFound', message: 'no such datacenter' };

@@ -26,7 +26,10 @@ const WAITING = 'waiting for a vCenter task slot';
 /** Type of the condition that says whether the operator can use the group's vCenter. */
 const VCENTER_AVAILABLE = 'VCenterAvailable';
 
-/** A status, and the same while actions wait for a permit. They differ only for a group that is progressing. */
+/**
+ * A status, and the status to store instead if actions wait for a permit. They differ only for a group that is
+ * progressing.
+ */
 export interface PlannedStatus {
   readonly status: VmGroupStatus;
   readonly waitingStatus: VmGroupStatus;

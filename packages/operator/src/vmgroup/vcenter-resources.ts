@@ -17,7 +17,7 @@ import { folderOwnerOf, releaseFolder } from './folders.ts';
 import { folderName } from './identity.ts';
 import { folderLock } from './placement.ts';
 
-/** A machine or a folder with our ownership labels. Its VmGroup may not exist. */
+/** A machine or a folder with our ownership labels. Its VmGroup may not exist any more. */
 export interface OwnedResource {
   readonly vcenter: VCenter;
   readonly ref: Ref<'VirtualMachine'> | Ref<'Folder'>;
@@ -51,7 +51,7 @@ export function vcenterResources(
     list: async (signal) => {
       const resources: OwnedResource[] = [];
       for (const vcenter of vcenters) {
-        // A vCenter that cannot be listed does not prevent the list of others.
+        // If one vCenter cannot be listed, the others still are.
         const listed = await listResources(vcenter, cluster, searched, signal).catch((error) => {
           signal.throwIfAborted();
           log.warn({ vcenter: vcenter.name, error: String(error) }, 'Listing owned machines failed');
@@ -132,8 +132,8 @@ function resourceFrom(vcenter: VCenter, machine: OwnedMachine, names: FolderName
 }
 
 /**
- * Whether people took a machine over: it is a template, or not in a folder with the name of its group's folder. True when
- * vCenter does not show the machine's folder.
+ * Whether people took a machine over: it is a template, or the name of its folder is not that of its group's folder. Also
+ * true if vCenter does not show the machine's folder.
  */
 export function isMachineTakenOver(
   { ownership, properties }: Omit<OwnedMachine, 'ref'>,
@@ -159,7 +159,7 @@ async function refetchMachine(
   return resourceFrom(vcenter, { ...machine, ownership }, names);
 }
 
-/** Names of folders by reference. */
+/** Names of folders by the value of their reference. */
 type FolderNames = ReadonlyMap<string, string>;
 
 interface OwnedFolder extends OwnedResource {
@@ -170,11 +170,14 @@ interface OwnedFolder extends OwnedResource {
 
 interface Folders {
   readonly owned: readonly OwnedFolder[];
-  /** Names of all folders. */
+  /** Names of all folders of the vCenter, also those that no group owns; empty if no folder was ever claimed. */
   readonly names: FolderNames;
 }
 
-/** vCenter does not notify of changes of custom attributes, so they are read each time. */
+/**
+ * Lists the folders and their owners. Reads them each time, because vCenter does not notify of changed custom
+ * attributes.
+ */
 async function listFolders(vcenter: VCenter, cluster: string, signal: AbortSignal): Promise<Folders> {
   const { client } = vcenter;
   const key = await client.attributes.findKey(FOLDER_OWNER, { signal });
@@ -204,7 +207,7 @@ const MAX_SEARCHED_FOLDERS = 100;
 
 /**
  * The folders that contain groups' folders: the default folder of each vCenter, and those that were watched since the
- * start. A late clone can appear in one that is no longer watched because its last group is gone.
+ * start of the operator. A folder stays after its last group is gone, because a late clone can still appear in it.
  */
 class SearchedFolders {
   readonly #defaults = new Map<VCenter, Ref<'Folder'>>();
@@ -233,7 +236,7 @@ class SearchedFolders {
   }
 }
 
-/** Returns undefined when no group has been placed there yet. */
+/** Returns the default folder of a vCenter; undefined if no group has been placed there yet. */
 async function defaultFolderOf(vcenter: VCenter, signal: AbortSignal): Promise<Ref<'Folder'> | undefined> {
   const { datacenter: name, folder = DEFAULT_FOLDER } = vcenter.withDefaults();
   const { lookup } = vcenter.client;
@@ -250,7 +253,7 @@ function isMissing(error: unknown): boolean {
   return error instanceof NotFoundError || (error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND');
 }
 
-/** A name alone would be searched in the whole datacenter. */
+/** Returns an absolute path, because a name alone would be searched in the whole datacenter. */
 function absolutePath(datacenter: string, folder: string): string {
   const prefix = `/${datacenter}/vm/`;
   return folder.startsWith(prefix) ? folder : `${prefix}${folder.replace(/^\/+/, '')}`;

@@ -207,20 +207,21 @@ test('a kind in a protected group is accepted with the approval annotation only'
 });
 
 test('kubectl explain shows every description', async ({ cluster, client }) => {
+  const NAME = 'ktvm'; // `vms` is also a short name of KubeVirt's kind, which other test files install
   await client.list(Vm); // the kind is served
   const explain = async (...args: string[]) => {
     const { stdout } = await cluster.kubectl(['explain', `--api-version=${Vm.group}/v1`, ...args]);
     return stdout.replaceAll(/\s+/g, ' ');
   };
   // The API server publishes the OpenAPI document of a new kind some time after it serves the kind.
-  await vi.waitFor(async () => expect(await explain('vms')).toContain('A machine.'), {
+  await vi.waitFor(async () => expect(await explain(NAME)).toContain('A machine.'), {
     timeout: 60_000,
     interval: 200,
   });
-  const described = [...descriptions(Vm.schema, 'vms')];
+  const described = [...descriptions(Vm.schema, NAME)];
   expect(described.length).toBeGreaterThan(20);
   for (const [path, description] of described) expect(await explain(path)).toContain(description);
-  expect(await explain('--recursive', 'vms')).toContain(
+  expect(await explain('--recursive', NAME)).toContain(
     'disks <[]Object> name <string> -required- size <Object>',
   );
 });

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { systemCode } from '@vmwright/core';
 import { TestbedError } from '../errors.ts';
 
-/** etcd preallocates 2 × 64 MB, PostgreSQL needs 40 MB, each program 100 MB, and logs grow. */
+/** Required free space: etcd preallocates 2 × 64 MB, PostgreSQL needs 40 MB, each program 100 MB, and logs grow. */
 const NEEDED_MB = 512;
 
 /**

@@ -3,7 +3,7 @@ import type { Api } from './api.ts';
 /** Direction: `upstream` is from client to server, `downstream` from server to client. */
 export type Stream = 'upstream' | 'downstream';
 
-/** Longer than any test, but within the range of Go's durations. */
+/** Duration that no test reaches, within the range of Go's durations. */
 const FOREVER_MS = 365 * 24 * 60 * 60 * 1_000;
 
 /** A fault on a proxy's connections. It is removed when disposed. */

@@ -28,14 +28,20 @@ export interface Testbed extends AsyncDisposable {
 /** The operator's namespace. */
 const NAMESPACE = 'vmwright-system';
 
-/** Slow enough for state changes to be visible, with the prohibited names and faults that docs/tour.md uses. */
+/**
+ * Options of the cloud: slow enough for state changes to be visible, with the prohibited names and faults of
+ * docs/tour.md.
+ */
 const CLOUD = {
   config: { simulated: { bootMs: { min: 2_000, max: 5_000 }, stopMs: { min: 500, max: 2_000 } } },
   prohibited: ["root it is the superuser's", 'prod-* kept for the production network'],
   faults: true,
 };
 
-/** A single vSphere cluster, so that a VmGroup need not name one, and the template that the samples use. */
+/**
+ * Options of vcsim: a single vSphere cluster, so that a VmGroup need not name one, and the template that the samples
+ * use.
+ */
 const VCSIM = { inventory: { standaloneHosts: 0 }, templates: ['vm-operator-template'] };
 
 export async function startTestbed(ports: Ports, print: (line: string) => void): Promise<Testbed> {

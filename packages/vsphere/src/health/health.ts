@@ -14,7 +14,7 @@ export interface HealthListener {
   failed(error: unknown): void;
 }
 
-/** Reports the outcome of calls to its listeners, as far as it concerns the vCenter and not the single call. */
+/** Tells its listeners after each call whether vCenter can be used. Ignores errors that concern only the call itself. */
 export class Health {
   readonly #listeners = new Set<HealthListener>();
 
@@ -26,13 +26,13 @@ export class Health {
     for (const listener of this.#listeners) listener.answered();
   }
 
-  /** Reports a failed login. */
+  /** Reports a failed login as an outage, unless the client was stopped. */
   loginFailed(error: unknown): void {
     if (error instanceof StoppedError) return;
     for (const listener of this.#listeners) listener.failed(error);
   }
 
-  /** Reports a failed call in a session. A fault shows that vCenter responds, except one for an ended session. */
+  /** Reports a failed call in a session. A fault counts as a response, unless it says that the session has ended. */
   callFailed(error: unknown): void {
     if (error instanceof FaultError) {
       if (error.code !== 'NOT_AUTHENTICATED') this.answered();
@@ -41,7 +41,10 @@ export class Health {
   }
 }
 
-/** Whether an error concerns the whole vCenter: unreachable, unavailable, replaced by another one, or the login is rejected. */
+/**
+ * Whether an error means that the vCenter cannot be used: no connection, no valid response, another vCenter, or a
+ * rejected login.
+ */
 export function isOutage(error: unknown): error is VsphereError {
   if (error instanceof FaultError) return error.code === 'INVALID_LOGIN';
   return (

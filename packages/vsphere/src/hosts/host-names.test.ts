@@ -65,7 +65,7 @@ test('a host that vCenter does not list is requested again after a minute', asyn
   expect(names.get(unlisted)).toBe('host-none');
 });
 
-test('a failed load is reported and repeated by the next one', async () => {
+test('a failed load rejects, and the next load sends the request again', async () => {
   await vcsim.control.fault({ method: 'RetrievePropertiesEx', fault: 'NoPermission', max: 1 });
   await expect(names.load(hosts)).rejects.toMatchObject({ code: 'NO_PERMISSION' });
   await names.load(hosts);

@@ -9,7 +9,7 @@ const RETRY_MISSING_MS = 60_000;
 export class HostNames {
   readonly #world: Pick<VsphereWorld, 'monotonic'>;
   readonly #client: Pick<VcenterClient, 'list'>;
-  /** When each host was last requested that vCenter did not list. */
+  /** Time of the last request for each host that vCenter did not list. */
   readonly #missing = new Map<string, number>();
   #names: ReadonlyMap<string, string> = new Map();
   #loading: Promise<void> | undefined;

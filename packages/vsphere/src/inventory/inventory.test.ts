@@ -68,7 +68,10 @@ function matches(name: string, kind: InventoryChange['kind']) {
   return (change: InventoryChange) => change.kind === kind && change.object.properties.name === name;
 }
 
-/** Whether at least this many requests for changes were sent; the last one may be waiting. */
+/**
+ * Returns a check whether at least this many requests for changes were sent. The last one may be waiting for its
+ * response.
+ */
 function hasPolled(atLeast: number) {
   return async () => ((await vcsim.control.calls()).WaitForUpdatesEx ?? 0) >= atLeast;
 }
@@ -124,7 +127,7 @@ test('creations, changes and deletions are applied', async () => {
   expect(inventory.get(ref)).toBe(undefined);
 });
 
-test('an object that is reported without a difference causes no change event, and objects are not changed in place', async () => {
+test('an object that is reported again unchanged causes no change event, and objects are not changed in place', async () => {
   const inventory = await syncedInventory();
   const before = inventory.get(template);
   const seen: InventoryChange[] = [];

@@ -53,7 +53,7 @@ export class Inventory implements PropertySubscriber, Disposable {
   readonly #view = new SessionView();
   readonly #listeners = new Set<(change: InventoryChange) => void>();
   readonly #synced = Promise.withResolvers<void>();
-  /** Objects reported since the filter was opened; undefined once synced. `onSynced` removes all others. */
+  /** Objects that were reported since the filter was opened; `onSynced` removes all others. Undefined once synced. */
   #seen: Set<string> | undefined;
   #isSynced = false;
   #isLive = false;
@@ -172,7 +172,7 @@ export class Inventory implements PropertySubscriber, Disposable {
       try {
         listener(change);
       } catch (error) {
-        this.#dependencies.onError?.(error); // the other listeners are called all the same
+        this.#dependencies.onError?.(error); // a listener that throws does not affect the others
       }
     }
   }

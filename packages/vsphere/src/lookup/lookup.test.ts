@@ -88,7 +88,7 @@ describe('template', () => {
   });
 });
 
-test('folder does not find a machine', async () => {
+test('folder rejects a path that leads to a machine', async () => {
   await expect(vcenter.lookup.folder(datacenter, 'DC0_C0_RP1_VM0')).rejects.toThrow(
     "folder 'DC0_C0_RP1_VM0' not found in datacenter 'DC0'",
   );

@@ -30,7 +30,7 @@ interface ObjectKind {
   readonly root: Ref;
   /** Name of `root` in an absolute path: `vm` in `/DC0/vm/folder`. */
   readonly rootName: string;
-  /** Whether messages list the available names. Not for objects that may belong to other tenants. @default false */
+  /** Whether messages list the available names. False for objects that may belong to other tenants. @default false */
   readonly listNames?: boolean;
 }
 

@@ -104,7 +104,7 @@ describe('clone', () => {
       'snapshot.currentSnapshot': snapshot,
     });
     const options = { name: 'x', template, folder: datacenter.vmFolder, linked: { snapshot } };
-    // vcsim ignores it, so only the request can be checked.
+    // vcsim ignores the disk options of a linked clone, so only the request can be checked.
     expect(cloneSpec(options)).toMatchObject({
       location: { diskMoveType: 'createNewChildDiskBacking' },
       snapshot,
@@ -139,7 +139,7 @@ test('reconfigure changes size and annotation', async () => {
   });
 });
 
-test('powerOn and powerOff change the power state, and fail when it already holds', async () => {
+test('powerOn and powerOff change the power state, and fail when the machine is already in that state', async () => {
   const vm = await clone();
   await vcenter.tasks.follow(await vcenter.machines.powerOn(vm));
   expect(await powerOf(vm)).toBe('poweredOn');
@@ -244,7 +244,7 @@ test('a custom attribute is defined once and set on a folder', async () => {
   expect(customValueOf(customValue, key + 1)).toBe(undefined);
 });
 
-test('the error of a rejected change names operation and reason', async () => {
+test('the error of a rejected change contains the operation and the reason', async () => {
   await vcsim.control.fault({
     method: 'CloneVM_Task',
     fault: 'NoPermission',

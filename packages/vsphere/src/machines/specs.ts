@@ -24,7 +24,7 @@ export interface CloneOptions extends MachineConfig {
   readonly storagePolicy?: string;
   /** Creates a linked clone, based on a snapshot of the template. @default a full clone */
   readonly linked?: { readonly snapshot: Ref<'VirtualMachineSnapshot'> };
-  /** Chosen by the caller, so that the clone can be found after a lost response and is not created twice. */
+  /** UUID of the clone, chosen by the caller to find the clone after a lost response instead of creating it twice. */
   readonly instanceUuid?: string;
   /** Whether the clone is powered on. @default false */
   readonly powerOn?: boolean;

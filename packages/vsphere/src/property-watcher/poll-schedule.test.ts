@@ -16,13 +16,13 @@ function setup() {
   return { world, schedule, pauseLength };
 }
 
-test('pauses after a response with updates and not after one without', async () => {
+test('waits before the next poll only after a response with updates', async () => {
   const { pauseLength } = setup();
   expect(await pauseLength()).toBe(PAUSE_MS);
   expect(await pauseLength(false)).toBe(0);
 });
 
-test('flush ends the current pause and no other', async () => {
+test('flush ends the current pause but not the next one', async () => {
   const { world, schedule, pauseLength } = setup();
   const next = schedule.waitForNextPoll(true, signal);
   world.advance(100);

@@ -11,7 +11,10 @@ import type { PropertySubscriber } from './subscriber.ts';
 import { WatchedCollector } from './watched-collector.ts';
 
 const BACKOFF = { baseMs: 200, maxMs: 30_000 };
-/** Shorter than BACKOFF: a failed request costs little, and the end of an outage has to be noticed soon. */
+/**
+ * Back-off during an outage. Shorter than BACKOFF: a failed request costs little, and the end of an outage has to be
+ * noticed soon.
+ */
 const OUTAGE_BACKOFF = { baseMs: 200, maxMs: 3_000 };
 /** Time after `maxWaitSeconds` within which a response must arrive before the connection counts as broken. */
 const RESPONSE_GRACE_MS = 20_000;
@@ -120,7 +123,7 @@ export class PropertyWatcher implements AsyncDisposable {
         if (!(await this.#attach(watched, subscriber))) watched.track(this.#retryAttach(watched, subscriber));
       let version = '';
       for (let isFirst = true; ; ) {
-        // Their filters exist before the request is sent, so its response has all of their objects.
+        // The filters of these subscribers exist before the request is sent, so its response contains all of their objects.
         const unsynced = [...watched.unsynced];
         const fetched = await this.#fetchUpdates(watched, version, isFirst || unsynced.length > 0);
         version = fetched.version;
@@ -128,7 +131,9 @@ export class PropertyWatcher implements AsyncDisposable {
           for (const subscriber of unsynced)
             if (watched.unsynced.delete(subscriber) && this.#subscribers.has(subscriber))
               subscriber.onSynced();
-        // Not after the first response: if every second request failed, everything would be listed again without back-off.
+        // The first response does not reset the back-off: if every second request failed, the watch would list
+        // everything again
+        // and again without a delay.
         if (!isFirst) resetBackoff();
         isFirst = false;
         if (watched.unsynced.size === 0) await this.#waitForNextPoll(watched, fetched.hasUpdates);
@@ -202,8 +207,8 @@ export class PropertyWatcher implements AsyncDisposable {
 
   /**
    * Sends WaitForUpdatesEx, again with the same version until a response arrives.
-   * @returns `isRetried` when an earlier request was abandoned: vCenter may send the response of that one, which lacks
-   * the changes since
+   * @returns the response, with `isRetried` when an earlier request was abandoned: vCenter may then repeat the response to
+   * that request, which lacks later changes
    */
   async #waitForUpdates(
     watched: WatchedCollector,

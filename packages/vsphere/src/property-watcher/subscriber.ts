@@ -4,11 +4,14 @@ import type { Vim25 } from '../vim25/vim25.generated.ts';
 /** Receives the property changes that one filter of a `PropertyWatcher` selects. */
 export interface PropertySubscriber {
   /**
-   * Returns the filter and creates what it refers to (a view, say) in this session. Called again for each new collector;
-   * vCenter then reports every object from the start.
+   * Creates what the filter refers to, such as a view, in this session and returns the filter. Called again for each new
+   * collector, which reports every object from the start.
    */
   openFilter(bound: BoundSession): Promise<Vim25['PropertyFilterSpec']>;
-  /** Applies updates. `enter` may name a known object: vCenter also sends it for one that it had lost sight of. */
+  /**
+   * Applies updates. An update of kind `enter` may be about a known object, which has left and entered the filter
+   * again.
+   */
   applyUpdates(updates: readonly Vim25['ObjectUpdate'][]): void;
   /** Called when every object that the filter selects has been reported. */
   onSynced(): void;

@@ -32,7 +32,10 @@ export class WatchedCollector {
     this.#ended = ended;
   }
 
-  /** Aborts when the next subscriber is added: a waiting request does not report its objects. */
+  /**
+   * Signal that aborts the waiting request when a subscriber is added, because that request does not report its
+   * objects.
+   */
   get subscriberAdded(): AbortSignal {
     return this.#subscriberAdded.signal;
   }
@@ -58,7 +61,7 @@ export class WatchedCollector {
   track(work: Promise<void>): void {
     const tracked = work.finally(() => {
       this.#pending.delete(tracked);
-      if (this.#pending.size === 0) this.#earlyUpdates.clear(); // the rest belongs to filters that were removed
+      if (this.#pending.size === 0) this.#earlyUpdates.clear(); // the rest belongs to filters that were removed in the meantime
     });
     this.#pending.add(tracked);
   }
@@ -68,7 +71,7 @@ export class WatchedCollector {
     this.#ended.abort(error);
   }
 
-  /** Waits for all tracked work; otherwise it could replace what the next attempt creates. */
+  /** Waits for all tracked work, which otherwise could replace what the next attempt creates. */
   async end(): Promise<void> {
     this.#ended.abort(new Error('the property collector is no longer used'));
     await Promise.allSettled(this.#pending);

@@ -6,8 +6,8 @@ const INSTANCE_UUID = 'content.about.instanceUuid';
 const CURRENT_SESSION = 'currentSession';
 
 /**
- * Returns a filter for the server's identity and the session of the request. A load balancer or a DNS change can lead two
- * requests to two servers, so only a response that has both proves which vCenter issued the session.
+ * Returns a filter for the server's identity and the session of the request. After a DNS change, or behind a load balancer,
+ * two requests can reach two servers. Only one response with both proves which vCenter issued the session.
  */
 export function identitySpec(
   service: ManagedObjectReference,

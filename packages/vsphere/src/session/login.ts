@@ -55,7 +55,7 @@ export async function logIn(
     self: content.sessionManager,
     args: { userName: username, password },
     description: `logging in as '${username}'`,
-    changes: false, // a failed login leaves the caller's own request unsent
+    changes: false, // a failed login has no effect for the caller, whose request was not sent
     version,
     timeoutMs,
     secret: password,
@@ -84,7 +84,7 @@ async function verifyIssuer(login: Login, soap: SoapClient, timeoutMs: number): 
   }
 }
 
-/** Sends a call in the given session, without a new login when the session has ended. */
+/** Sends a call in the given session. Does not log in again if that session has ended. */
 async function callWith<M extends Method>(
   { cookie, version }: Login,
   soap: SoapClient,
@@ -146,7 +146,7 @@ async function negotiatedVersion(soap: SoapClient, timeoutMs: number): Promise<s
   try {
     return text === undefined ? undefined : negotiateVersion(parseVersions(text));
   } catch (error) {
-    rethrowUnlessVsphereError(error); // a proxy may have returned a page of its own
+    rethrowUnlessVsphereError(error); // such as an invalid response from a proxy
     return undefined;
   }
 }

@@ -100,7 +100,7 @@ describe('a change is never retried, and its error has effectUnknown', () => {
     expect(await hasFolder(name)).toBe(false);
   });
 
-  test('except when the login fails, which is retried and sends nothing of the change', async () => {
+  test('except that a failed login before it is retried, because the change was not sent yet', async () => {
     await using fresh = clientOf(vcsim);
     await vcsim.control.status(503, 2);
     await fresh.machines.createFolder(datacenter.vmFolder, `late-login-${++folders}`);

@@ -21,7 +21,7 @@ export interface CallOptions {
 }
 
 export interface ChangeOptions extends CallOptions {
-  /** Called right before each send. Throws to prevent it, when this process is no longer the leader, say. */
+  /** Called right before each send. Throws to prevent it, for example because this process is no longer the leader. */
   readonly assertLeader?: (() => void) | undefined;
   /** The operation as errors name it: "cloning 'x'". */
   readonly description?: string | undefined;
@@ -72,7 +72,7 @@ export class SessionClient {
     this.#options = options;
   }
 
-  /** Runs a read in one session. Runs it again in a new session, and after errors that are not vCenter's response. */
+  /** Runs a read in one session. Runs it again if the session has ended, and after errors other than faults of vCenter. */
   async retryRead<T>(work: (bound: BoundSession) => Promise<T>, { signal }: CallOptions = {}): Promise<T> {
     let hasNewSession = false;
     let hasNewView = false;
@@ -121,7 +121,7 @@ export class SessionClient {
   ): Promise<ResultOf<M>> {
     const { soap, session, health } = this.#options;
     for (let hasNewSession = false; ; hasNewSession = true) {
-      // A failed login may be retried: nothing of this call has been sent.
+      // A failed login is retried, because the change itself has not been sent yet.
       const { login } = await this.retryRead(async (bound) => bound, { signal });
       const { cookie, version } = login;
       const changes = true;
@@ -198,7 +198,10 @@ function isNotAuthenticated(error: unknown): boolean {
   return error instanceof FaultError && error.code === 'NOT_AUTHENTICATED';
 }
 
-/** Views end with their session. When it ends between two calls, vCenter may report the missing view first. */
+/**
+ * Whether a view is missing. Views end with their session, and vCenter may report the missing view before the ended
+ * session.
+ */
 function isMissingView(error: unknown): boolean {
   return faultOf(error, 'ManagedObjectNotFound')?.obj?.type.endsWith('View') ?? false;
 }

@@ -66,7 +66,7 @@ describe('an ended session is replaced once and the read succeeds', () => {
     expect(await vcsim.control.calls()).toMatchObject({ Login: 2 });
   });
 
-  test('when the session is in fact valid: it is logged out first', async () => {
+  test('when vCenter reported a valid session as ended: it is logged out first', async () => {
     await using vcenter = clientOf(vcsim);
     await names(vcenter);
     await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NotAuthenticated', max: 1 });
@@ -82,7 +82,7 @@ describe('an ended session is replaced once and the read succeeds', () => {
   });
 });
 
-test('there is one session however often it is killed during concurrent reads', async () => {
+test('concurrent reads share one session even if it is killed repeatedly', async () => {
   await using vcenter = clientOf(vcsim);
   const inventory = vcenter.inventory({ properties: { Folder: ['name'] } });
   await inventory.synced();
@@ -100,7 +100,7 @@ test('there is one session however often it is killed during concurrent reads', 
   expect(await vcsim.control.sessions()).toHaveLength(1);
 });
 
-test('a change that was rejected without a session is sent again after assertLeader', async () => {
+test('a change that was rejected because the session had ended is sent again after assertLeader', async () => {
   await using vcenter = clientOf(vcsim);
   const { vmFolder } = await vcenter.lookup.datacenter();
   await vcsim.control.expireSessions();
@@ -219,7 +219,7 @@ describe('a rejected password', () => {
     };
   }
 
-  test('is not tried again before a growing delay, so that the account is not locked', async () => {
+  test('is tried again only with exponential back-off, so that the account is not locked', async () => {
     const { world, outcome, logins } = rejectingServer();
     for (let i = 0; i < 10; i++) expect(await outcome()).toBe('INVALID_LOGIN');
     expect(logins()).toBe(1);
@@ -242,7 +242,7 @@ describe('a rejected password', () => {
     expect(logins()).toBe(2);
   });
 
-  test('is redacted when the server repeats it', async () => {
+  test('is redacted from the error when the server includes it in its response', async () => {
     expect(await rejectingServer().message()).toBe(
       "logging in as 'u': vCenter rejected the user name or password ([redacted] is not valid)",
     );

@@ -46,7 +46,7 @@ export class Session {
   #invalidated: Login | undefined;
   /** `about.instanceUuid` of the first login. */
   #identity: string | undefined;
-  /** Never reset: vCenter may carry out a login without a response at any later time. */
+  /** Whether a login had no response. Never reset, because vCenter may carry out such a login at any later time. */
   #mayHaveOrphans = false;
 
   constructor(options: SessionOptions) {

@@ -54,7 +54,10 @@ export function parseResponse(text: string, method: Method): ParsedResponse {
   return found.response;
 }
 
-/** Whether a decoded result has the type of the method. The decoder follows the schema of the types, so it can only be missing. */
+/**
+ * Whether a decoded result is valid for the method. Checks only that a required result is present: the decoder
+ * ensures its type.
+ */
 export function isResultOf<M extends Method>(method: M, result: unknown): result is ResultOf<M> {
   const declared = returnField(method);
   return result !== undefined || declared === undefined || declared.isOptional;

@@ -214,7 +214,7 @@ function isTooLarge(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'RESPONSE_TOO_LARGE';
 }
 
-/** Carries the error of `assertLeader` through the transport, so that it is not taken for a network failure. */
+/** Carries the error of `assertLeader` through the transport, to distinguish it from network errors. */
 class FencedError extends Error {}
 
 function assertLeaderBeforeSend(assertLeader: () => void): void {

@@ -15,8 +15,8 @@ export function isNewer(one: string, other: string): boolean {
 }
 
 /**
- * Returns the newest version that the server offers and the client knows. A newer server offers its prior versions too, and
- * responds in one with the types of that version only.
+ * Returns the newest version that the server offers and the client knows. A newer server also offers older versions, and
+ * its responses in an older version contain only types of that version.
  */
 export function negotiateVersion(offered: readonly string[]): string | undefined {
   return offered
@@ -27,7 +27,10 @@ export function negotiateVersion(offered: readonly string[]): string | undefined
     );
 }
 
-/** Returns the version for a server that does not list its versions: servers support all older ones. */
+/**
+ * Returns the version for a server that does not list its versions: its own, or the newest that the client knows if
+ * that is older.
+ */
 export function cappedVersion(own: string): string {
   return negotiateVersion([own]) ?? KNOWN_VERSION;
 }

@@ -25,7 +25,7 @@ interface Follower {
 interface FollowedTask {
   readonly ref: Ref<'Task'>;
   readonly followers: Set<Follower>;
-  /** Time until the task itself is read, unless the watcher reports it before. */
+  /** Timer after which the task itself is read, unless the watcher reports it before. */
   readTimer: Timer | undefined;
 }
 
@@ -40,7 +40,7 @@ export interface TaskFollowerOptions {
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** Delay before a task is read that the watcher has not reported. A recent task is reported much earlier. */
+/** Delay before a task that the watcher has not reported is read directly. Recent tasks are reported much earlier. */
 const READ_DELAY_MS = 1_000;
 const MAX_READ_DELAY_MS = 30_000;
 
@@ -51,15 +51,15 @@ const MAX_READ_DELAY_MS = 30_000;
  * Flow: vCenter is polled only while at least one task is followed. A task that is not in the list (it ended long ago, 200
  * others ended since, or vCenter was restarted) is read directly from time to time.
  *
- * Guarantees: every followed task is settled with its outcome, across lost connections, ended sessions and restarts of
- * vCenter; a task that vCenter does not know any more, with a TaskGoneError.
+ * Guarantees: `follow` settles with the outcome of the task despite lost connections, ended sessions and restarts of vCenter.
+ * If vCenter does not know the task any more, it rejects with a TaskGoneError.
  */
 export class TaskFollower implements PropertySubscriber {
   /** Schedule of the watcher that reports the tasks. @internal */
   readonly schedule: TaskPollSchedule;
   readonly #options: TaskFollowerOptions;
   readonly #tasks = new Map<string, FollowedTask>();
-  /** States of the recent tasks. vCenter reports each only once, and a task may be followed after that. */
+  /** States of the recent tasks. Kept, because vCenter reports each only once, and a task may be followed later. */
   readonly #states = new Map<string, TaskState>();
   /** Whether all recent tasks were reported, so that a task without a state is not in the list. */
   #isLive = false;
@@ -189,7 +189,10 @@ export class TaskFollower implements PropertySubscriber {
     });
   }
 
-  /** Whether a followed task is missing from the list. False while the watch is interrupted: the list is reported again after it. */
+  /**
+   * Whether a followed task is missing from the list. False while the watch is interrupted, because the list is
+   * incomplete then.
+   */
   #isUnreported(task: FollowedTask): boolean {
     const { value } = task.ref;
     return this.#isLive && this.#tasks.get(value) === task && !this.#states.has(value);

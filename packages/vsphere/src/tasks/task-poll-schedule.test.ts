@@ -36,7 +36,7 @@ test('polls at once after a response without updates', async () => {
   expect(world.monotonic()).toBe(before);
 });
 
-test('does not poll while no task is followed, until one is or the signal aborts', async () => {
+test('does not poll until a task is followed or the signal aborts', async () => {
   let isFollowing = false;
   const schedule = new TaskPollSchedule(world, () => isFollowing);
   let isDue = false;

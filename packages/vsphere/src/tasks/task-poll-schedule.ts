@@ -34,7 +34,10 @@ export class TaskPollSchedule implements PollSchedule {
     this.#foreignResponses = hasFollowedTask ? 0 : this.#foreignResponses + 1;
   }
 
-  /** Records that a task is followed now. Earlier responses with it counted as foreign, so the count is reset. */
+  /**
+   * Resets the count when a task is followed: earlier responses may have contained that task and were counted as
+   * foreign.
+   */
   followed(): void {
     this.#foreignResponses = 0;
     this.#wake?.();

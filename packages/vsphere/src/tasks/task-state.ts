@@ -1,6 +1,9 @@
 import type { ManagedObjectReference, Vim25 } from '../vim25/vim25.generated.ts';
 
-/** Watched properties of a task. Not `info.progress`: it changes up to a hundred times, and each change is a response. */
+/**
+ * Watched properties of a task. Without `info.progress`, which changes up to a hundred times, each time with a
+ * response.
+ */
 export const TASK_PROPERTIES = ['info.state', 'info.error', 'info.result'] as const;
 
 /** The known properties of a task. */

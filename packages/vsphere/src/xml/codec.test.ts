@@ -338,12 +338,12 @@ describe('an invalid response gives a typed error', () => {
   });
 });
 
-test('names of inherited properties are not numbers', () => {
+test('names of inherited properties of Object are not accepted as numbers', () => {
   for (const word of ['toString', 'constructor', '__proto__'])
     expect(() => readWithin(`<v>${word}</v>`, 'double')).toThrow(InvalidResponseError);
 });
 
-test('16 prefixes for XSI are accepted, and a fault name with 200,000 suffixes is an unknown type', () => {
+test('16 prefixes for XSI are accepted, and a fault name with 200,000 suffixes is treated as an unknown type', () => {
   const prefixes = Array.from(
     { length: 15 },
     (_, i) => `xmlns:p${i}="http://www.w3.org/2001/XMLSchema-instance"`,

@@ -23,7 +23,7 @@ const MAX_KINDS = 10_000;
  * Decodes the element that the reader has opened.
  *
  * Guarantees: unknown elements are skipped. An unknown subtype is decoded as its nearest known base type, with its own name
- * in `_type`; a type that is newer than the schema, as the declared type.
+ * in `_type`. A type that is newer than the schema is decoded as the declared type.
  *
  * @param declared type in the schema; `xsi:type` of the element overrides it
  * @throws InvalidResponseError when the text is not of the type

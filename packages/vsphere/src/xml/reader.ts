@@ -8,7 +8,10 @@ const INSTRUCTION = 63; // <?
 const COLON = 58;
 const EQUALS = 61;
 const GREATER = 62;
-/** Maximum nesting. No response of vCenter is as deep; protects against exhaustion by a malicious server. */
+/**
+ * Maximum depth of nested elements, deeper than in any response of vCenter. Limits the memory that a malicious server
+ * can use.
+ */
 const MAX_DEPTH = 200;
 /** Maximum length of an element name. Longer than any name of vim25, short enough to quote in an error. */
 const MAX_NAME_LENGTH = 256;
@@ -24,7 +27,7 @@ interface TagTemplate {
   readonly to: ReadonlySet<string>;
 }
 
-/** Number of cached templates. A response alternates between fewer. */
+/** Maximum number of cached templates. The tags of a response alternate between fewer. */
 const MAX_TEMPLATES = 4;
 
 /**

@@ -33,7 +33,10 @@ export class Audit {
   #uncommitted: Entry[] = [];
   /** Durable events that are not written yet. */
   #unwritten: Entry[];
-  /** Last written event. The next transaction deletes the rows up to it, which is cheaper than a transaction of their own. */
+  /**
+   * Number of the last written event. The next transaction deletes the rows up to it, which saves a separate
+   * transaction.
+   */
   #writtenSeq = 0;
   /** Whether the last line may be truncated. */
   #isTruncated = false;

@@ -13,9 +13,9 @@ export interface FaultSettings {
 /** Faults to inject into one request. */
 export interface Fault {
   readonly delayMs: number;
-  /** Respond with this status, without effect. */
+  /** Status to respond with instead of executing the request. */
   readonly errorStatus: 429 | 500 | 503 | undefined;
-  /** Break the connection before or after the effect. */
+  /** Closes the connection instead of sending a response: `before` or `after` the request is executed. */
   readonly lost: 'before' | 'after' | undefined;
 }
 

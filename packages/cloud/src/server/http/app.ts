@@ -162,7 +162,7 @@ function rejectConnection(error: Error, socket: Socket, withFaults: boolean): vo
   socket.destroy();
 }
 
-/** Returns 405 or 404 for a method that Node's HTTP parser does not know, as for any other method. */
+/** Returns 405 or 404 for a method that Node's HTTP parser rejects, as for any other unsupported method. */
 function unknownMethod(error: Error, withFaults: boolean): Problem {
   const packet = 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0);
   const [, method, url] = REQUEST_LINE.exec(packet.toString('latin1')) ?? [];

@@ -116,7 +116,7 @@ function routeOf(id: OperationId, { keys, faults, metrics }: RoutesOptions) {
     );
   };
   const injectFault = async (request: FastifyRequest, reply: FastifyReply) => {
-    const fault = FAULT_TARGETS.includes(id) ? faults?.next(id) : undefined; // never for /faults itself
+    const fault = FAULT_TARGETS.includes(id) ? faults?.next(id) : undefined; // faults are never injected into /faults itself
     if (fault === undefined) return;
     const { delayMs, errorStatus, lost } = fault;
     if (delayMs > 0) await wait(nodeWorld, delayMs, NEVER);
@@ -146,11 +146,11 @@ function routeOf(id: OperationId, { keys, faults, metrics }: RoutesOptions) {
     preValidation: async (request: FastifyRequest) => {
       if (query !== undefined) request.query = convertQuery(query, request.query);
     },
-    onSend: async (request: FastifyRequest) => pendingBreaks.get(request)?.(), // after the effect, before the response
+    onSend: async (request: FastifyRequest) => pendingBreaks.get(request)?.(), // executed, but not answered yet
   };
 }
 
-/** Breaks the connection of a request whose response must be lost after its effect. */
+/** For requests whose response must be lost after they are executed: a function that closes the connection. */
 const pendingBreaks = new WeakMap<FastifyRequest, () => void>();
 
 const NEVER = new AbortController().signal;

@@ -169,13 +169,17 @@ export function faultSettings(routes: readonly string[]): Schema {
       },
       errorRate: {
         ...probability,
-        description: 'Probability of a response with `errorStatus` and without effect',
+        description: 'Probability that the request is answered with `errorStatus` instead of being executed',
       },
       errorStatus: { enum: [429, 500, 503], default: 503 },
-      loseBefore: { ...probability, description: 'Probability that the connection breaks before the effect' },
+      loseBefore: {
+        ...probability,
+        description: 'Probability that the connection closes before the request is executed',
+      },
       loseAnswersAfterEffect: {
         ...probability,
-        description: 'Probability that the connection breaks after the effect, before the response',
+        description:
+          'Probability that the request is executed but the connection closes before the response is sent',
       },
       routes: {
         type: 'array',

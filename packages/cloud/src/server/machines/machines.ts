@@ -143,8 +143,11 @@ export class Machines {
     try {
       this.#options.store.setDeletionMessage(id, next);
     } catch (error) {
-      // For example a full disk. The removal must be retried all the same.
-      this.#options.log.error({ id, error: messageOf(error) }, 'Storing the deletion message failed');
+      // For example because the disk is full. The error is not thrown, because the removal must still be retried.
+      this.#options.log.error(
+        { id, error: messageOf(error) },
+        'Updating the message of a server that is being deleted failed',
+      );
     }
   }
 

@@ -2,7 +2,7 @@ import { parseExposition, sampleOf } from '@vmwright/core/testing';
 import { expect, test } from 'vitest';
 import { CloudMetrics } from './cloud-metrics.ts';
 
-test('the text is what Prometheus reads, with the labels of each request', () => {
+test('text returns the metrics in the format of Prometheus, with the labels of each request', () => {
   const metrics = new CloudMetrics();
   metrics.requestHandled('/servers/{id}', 'GET', 200, 0.02);
   metrics.operationFinished('start', 'error');
@@ -14,7 +14,7 @@ test('the text is what Prometheus reads, with the labels of each request', () =>
   expect(sampleOf(text, 'vmwright_cloud_driver_operations_total', operation)).toBe(1);
 });
 
-test('every server state has a series, also without a server in it', () => {
+test('every server state has a series, even if no server is in that state', () => {
   const text = new CloudMetrics().text(new Map([['running', 2]]));
   expect(text.match(/^vmwright_cloud_servers.*$/gm)).toEqual([
     'vmwright_cloud_servers{state="building"} 0',

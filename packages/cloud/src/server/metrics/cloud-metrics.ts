@@ -1,7 +1,7 @@
 import { Registry } from '@vmwright/core';
 import { SERVER_STATES, type ServerState } from '../../api/server.ts';
 
-/** Seconds. */
+/** Buckets of the request durations, in seconds. */
 const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Metrics of the cloud. Names and labels are a contract with dashboards. */

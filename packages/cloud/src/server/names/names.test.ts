@@ -17,7 +17,7 @@ describe('a rule', () => {
     ['/bad/i', ['bad', 'notBADatall'], ['good']],
   ] as const)('%s matches %j and not %j', ([rule, hits, misses]) => {
     const { pattern } = parseRule(rule);
-    // Twice: a pattern that keeps lastIndex would miss the second time.
+    // Each name is tested twice: a pattern that keeps lastIndex would not match the second time.
     for (const name of [...hits, ...hits]) expect(pattern.test(name), name).toBe(true);
     for (const name of misses) expect(pattern.test(name), name).toBe(false);
   });
@@ -77,7 +77,7 @@ describe('the file', () => {
     expect(lines.join('')).toContain(`${file}:2: /(/ is not a valid regular expression`);
   });
 
-  test('with an invalid rule or missing at the start throws, naming the line or the file', async () => {
+  test('must exist and be valid at the start: otherwise the error names the file and the line', async () => {
     const { file, log } = await start('a\nb c\nd/\n');
     expect(() => new ProhibitedNames(file, log)).toThrow(`${file}:3: "/" is not allowed in a name or glob`);
     expect(() => new ProhibitedNames('/nowhere', log)).toThrow(

@@ -16,7 +16,7 @@ import type { QemuSettings } from './settings.ts';
 /** How long QEMU may take to quit before it is killed. */
 const QUIT_TIMEOUT_MS = 5_000;
 const POLL_INTERVAL_MS = 50;
-/** Maximum number of concurrent starts: each reserves memory and opens disks, and more only slow each other down. */
+/** Maximum number of concurrent starts. Each reserves memory and opens disks, so more would only slow each other down. */
 const MAX_CONCURRENT_STARTS = 4;
 
 /**
@@ -86,7 +86,7 @@ export class QemuDriver implements Driver {
         signal,
       });
     } catch (error) {
-      // Of two concurrent starts one fails, but the machine runs.
+      // If two starts ran concurrently, one of them fails, but the machine runs.
       if (this.#pidOf(machine) !== undefined) return;
       if (signal.aborted) throw error;
       throw new Error(`QEMU failed to start: ${stderrOf(error)}`, { cause: error });

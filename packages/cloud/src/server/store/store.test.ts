@@ -59,7 +59,7 @@ describe('an idempotency key', () => {
     expect(store.lookupKey('k', { name: 'x', labels: {} })).toMatchObject({ result: 'same' });
   });
 
-  test('is gone from the delete request until it expires, and then usable again', async () => {
+  test('is reported as gone from the delete request until it expires, and can then be used again', async () => {
     const { store, clock } = open(await temporaryFile());
     const { id } = create(store, 'x', { key: 'k' });
     const gone = { result: 'gone', serverId: id };
@@ -106,7 +106,7 @@ describe('a server', () => {
     ]);
   });
 
-  test('stays deleting when its boot finishes afterwards', async () => {
+  test('stays in the state deleting when its boot finishes after the delete', async () => {
     const { store, events } = open(await temporaryFile());
     const { id } = create(store, 'x');
     store.beginDelete(id);
@@ -117,7 +117,7 @@ describe('a server', () => {
     expect(events()).toHaveLength(2);
   });
 
-  test('with a taken name is not stored, nor are its key and audit event', async () => {
+  test('is not stored if its name is taken, and neither are its key and its audit event', async () => {
     const { store, events } = open(await temporaryFile());
     create(store, 'x');
     expect(() => create(store, 'x', { key: 'k' })).toThrow('UNIQUE constraint failed: servers.name');
@@ -129,7 +129,7 @@ describe('a server', () => {
 });
 
 describe('the audit log', () => {
-  test('receives at the next start only the events that a crash prevented from being written', async () => {
+  test('receives at the next start exactly the events that were not written because of a crash', async () => {
     const path = await temporaryFile();
     const written: string[] = [];
     let alive = true;
@@ -150,7 +150,7 @@ describe('the audit log', () => {
     expect(open(path).audit).toEqual([]);
   });
 
-  test('receives events that a full disk prevented together with the next event, on a new line', async () => {
+  test('receives the events that were not written because of a full disk with the next event, on a new line', async () => {
     const written: string[] = [];
     let hasSpace = true;
     const { store } = open(await temporaryFile(), {
@@ -218,7 +218,7 @@ describe('a list', () => {
     expect(names('a', { key: 'zone', value: '2' })).toEqual([]);
   });
 
-  test('has each lasting server exactly once while others are created and deleted between pages (200 seeds)', async () => {
+  test('contains each server that is not deleted exactly once while others are created and deleted between pages (200 seeds)', async () => {
     const path = await temporaryFile();
     const { store } = open(path);
     for (let seed = 1; seed <= 200; seed++) {
@@ -318,7 +318,7 @@ describe('the database file', () => {
     );
   });
 
-  test('belongs to its driver while it contains servers', async () => {
+  test('cannot be used with another driver while it contains servers', async () => {
     const { store } = open(await temporaryFile());
     expect(store.claimDriver('simulated')).toBe('simulated');
     expect(store.claimDriver('qemu')).toBe('qemu');
