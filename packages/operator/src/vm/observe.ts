@@ -20,6 +20,8 @@ export interface Observed {
   readonly owned?: Server | 'none';
   /** Whether the cloud accepts the name. */
   readonly name?: 'accepted' | NameRejection;
+  /** Whether this reconcile has repaired the labels of the server. */
+  readonly isRelabelled?: boolean;
   /** Whether this reconcile has deleted the server. */
   readonly isDeleted?: boolean;
 }

@@ -236,6 +236,8 @@ describe('a VM that has a machine', () => {
     const { 'vmwright.dev/uid': _, ...repaired } = labels;
     const action = { type: 'relabel', id: 's-1', labels: repaired };
     expect(lookup(vm({ vmId: 's-1' }), { server })).toEqual(action);
+    // Not twice in one reconcile, even if the cloud ignores the change.
+    ended(next(vm({ vmId: 's-1' }), { server, isRelabelled: true }));
     // An orphaned machine is not adopted.
     ended(next(vm({ vmId: 's-1' }), { server: { ...running, labels: {} }, owned: 'none' }));
   });

@@ -75,7 +75,9 @@ export function plan(vm: VM, observed: Observed, now: number): Plan {
   const current = machineStatus(vm, server, now);
   if (isPaused(vm)) return end(current);
   const repair = labelsToRepair(server, labels);
-  if (repair !== undefined) return lookUp(vm, { type: 'relabel', id: server.id, labels: repair });
+  // Once per reconcile: a cloud that ignores the labels must not be called in a loop.
+  if (repair !== undefined && !observed.isRelabelled)
+    return lookUp(vm, { type: 'relabel', id: server.id, labels: repair });
   const waitMs = recreationWaitMs(vm, now);
   const isReplaced = server.state === 'failed' && mayRecreate(vm) && isOwnedBy(vm, server);
   if (!isReplaced || observed.isDeleted) return end(current);

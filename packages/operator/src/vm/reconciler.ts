@@ -115,7 +115,7 @@ export class VmReconciler {
         return this.#remember(await observeAnswer(cloud, cluster, vm, () => cloud.check(action.name)));
       case 'relabel': {
         const server = await ignoreNotFound(cloud.relabel(action.id, action.labels));
-        return this.#remember({ cluster, server: server ?? { gone: action.id } });
+        return this.#remember({ cluster, server: server ?? { gone: action.id }, isRelabelled: true });
       }
       case 'create': {
         const send = () => cloud.create(action.server, action.key);
@@ -151,7 +151,7 @@ export class VmReconciler {
     const { availability, cloud } = this.#options;
     const { outage } = availability;
     if (outage !== undefined) {
-      await reportError(vm, outage.error, context);
+      await reportError(vm, this.#outage, context);
       return requeueAfter(OUTAGE_MS);
     }
     using joined = new JoinedSignal(context.signal, availability.outageSignal);
@@ -160,14 +160,15 @@ export class VmReconciler {
     try {
       return await work(scoped, signal);
     } catch (error) {
-      await reportError(vm, error, context);
+      await reportError(vm, toCondition(error), context);
       throw toReconcileError(error);
     }
   }
 
   get #outage(): ConditionError | undefined {
     const { outage } = this.#options.availability;
-    return outage && toCondition(outage.error);
+    const error = outage && toCondition(outage.error);
+    return error && { ...error, isOutage: true }; // also when the cloud rejects every list request
   }
 }
 
@@ -196,9 +197,12 @@ export function reportDeletion(finalizer: string): Reconcile<VM> {
  * Reports an error in the newest known status, and records an event when it is new. The caller throws it, so it is
  * logged.
  */
-async function reportError(found: VM, cause: unknown, context: ReconcileContext<VM>): Promise<void> {
+async function reportError(
+  found: VM,
+  error: ConditionError | undefined,
+  context: ReconcileContext<VM>,
+): Promise<void> {
   const { cache, key, now, signal, log, event } = context;
-  const error = toCondition(cause);
   const newest = cache(VM).get(key) ?? found; // this reconcile may have written the status
   const vm = newest.metadata.uid === found.metadata.uid ? newest : found;
   if (signal.aborted || error === undefined) return;
