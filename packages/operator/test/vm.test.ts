@@ -111,12 +111,8 @@ describe('kubectl apply rejects with a message', () => {
       '{vmname: "vm sample"}',
       'spec.vmname: Invalid value: "vm sample": a vmname is 1 to 63 characters',
     ],
-    [
-      'a name of one dot',
-      '{vmname: "."}',
-      'a vmname is not "." or "..": it needs at least one other character',
-    ],
-    ['a name of two dots', '{vmname: ".."}', 'a vmname is not "." or ".."'],
+    ['a name of one dot', '{vmname: "."}', 'vmname must not be "." or ".."'],
+    ['a name of two dots', '{vmname: ".."}', 'vmname must not be "." or ".."'],
     ['no name', '{}', 'spec.vmname: Required value'],
   ])('%s', async (_, spec, message) => {
     expect(await env.refused(manifest('refused', spec))).toContain(message);

@@ -79,7 +79,7 @@ test.each([
   await expect(env.group('rejected', { placement: { folder } })).rejects.toThrow(text);
 });
 
-test('a machine that is not a template is not cloned, and no message names it', async () => {
+test('a template name that matches an ordinary machine is reported as NotFound', async () => {
   const all = await env.vcenter.list('VirtualMachine', ['name', 'config.template']);
   const template = all.find(({ properties }) => !properties['config.template'])?.properties.name;
   if (template === undefined) throw new Error('vCenter has no machine that is not a template');

@@ -14,7 +14,7 @@ const spec = object(
         },
         {
           rule: "!(self in ['.', '..'])",
-          message: 'a vmname is not "." or "..": it needs at least one other character',
+          message: 'vmname must not be "." or ".."',
         },
         { rule: 'self == oldSelf', message: 'the vmname of a machine cannot be changed; create another VM' },
       ],

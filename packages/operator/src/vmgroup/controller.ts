@@ -29,7 +29,7 @@ export interface VmGroupControllerOptions {
   readonly world: World;
   readonly log: Logger;
   readonly vcenters: VCenterPool;
-  /** Carries the groups that the vCenters enqueue. */
+  /** Source of group keys that vCenter watches, task limits and finished operations enqueue. */
   readonly events: Channel;
   /** Id of this cluster in the ownership labels. */
   readonly cluster: string;

@@ -310,9 +310,10 @@ describe('updates', () => {
     const machines = [machine(0, { hotAdd: hot }), machine(1), machine(2)];
     const more = plan(group({ cpu: 4 }, { replicas }), observed(machines), NOW);
     expect(summary(more.actions)).toEqual(['reconfigure 0', 'resize 1']);
-    // More memory than can be hot-added needs a restart.
+    // 3 GiB is exactly the hot-add limit.
     const most = plan(group({ memory: 3 }, { replicas }), observed(machines), NOW);
     expect(summary(most.actions)).toEqual(['reconfigure 0', 'resize 1']);
+    // More memory than can be hot-added needs a restart.
     const beyond = plan(group({ memory: 4 }, { replicas }), observed(machines), NOW);
     expect(summary(beyond.actions)).toEqual(['resize 0']);
     const fewer = plan(group({ cpu: 1 }, { replicas }), observed(machines), NOW);

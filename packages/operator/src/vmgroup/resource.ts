@@ -195,7 +195,12 @@ const fields = {
       { description: 'Latest request to replace machines.' },
     ),
   ),
-  slotsUsed: optional(integer({ description: 'Slots from this number on were never used.' })),
+  slotsUsed: optional(
+    integer({
+      description:
+        'Lowest slot number that was never used: the highest slot ever used plus 1. It never decreases.',
+    }),
+  ),
   conditions: optional(conditions()),
 };
 

@@ -37,7 +37,7 @@ import { Job, type JobOptions } from './job.ts';
 export interface ManagerElection extends Pick<LeaderElectionOptions, 'leaseMs' | 'renewMs' | 'retryMs'> {
   /** Name of the Lease. It must be the same for all replicas. */
   readonly name: string;
-  /** Namespace of the Lease. @default the namespace of `access` */
+  /** Namespace of the Lease. @default the namespace of the manager's `access` */
   readonly namespace?: string;
   /** Human-readable prefix of the holder identity. @default the host name */
   readonly identity?: string;
@@ -46,7 +46,7 @@ export interface ManagerElection extends Pick<LeaderElectionOptions, 'leaseMs' |
 /** Sharding settings of a manager. */
 export interface ManagerSharding
   extends Pick<ShardingOptions, 'name' | 'leaseMs' | 'renewMs' | 'retryMs' | 'shards'> {
-  /** Namespace of the Leases. @default the namespace of `access` */
+  /** Namespace of the Leases. @default the namespace of the manager's `access` */
   readonly namespace?: string;
   /** Human-readable prefix of the holder identity. @default the host name */
   readonly identity?: string;

@@ -21,7 +21,7 @@ export interface WebhookOptions {
   readonly host?: string;
   /** Name of the Secret with the certificate that all replicas share. @default `<program>-webhook-certificate` */
   readonly secret?: string;
-  /** Namespace of the Secret. @default the namespace of `access` */
+  /** Namespace of the Secret. @default the namespace of the manager's `access` */
   readonly namespace?: string;
   /** Name of the webhook configurations. @default the program's name */
   readonly configuration?: string;

@@ -116,7 +116,7 @@ test('a clone has the requested CPUs and memory', async () => {
   expect(await client.property(template, 'config.hardware.numCPU')).not.toBe('6');
 });
 
-test('a call with a missing object in its arguments is rejected and leaves no lock behind', async () => {
+test('a call that refers to a nonexistent object is rejected and leaves no lock behind', async () => {
   const missingHost =
     '<spec><location><host type="HostSystem">host-0</host></location><powerOn>false</powerOn></spec>';
   const rejected = await client.call(

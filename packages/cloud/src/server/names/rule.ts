@@ -1,4 +1,4 @@
-/** Rule that prohibits names: one line of the file. */
+/** Pattern of prohibited server names, parsed from one line of the prohibited-names file. */
 export interface Rule {
   readonly pattern: RegExp;
   /** Shown to the client whose name is rejected. */

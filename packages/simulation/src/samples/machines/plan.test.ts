@@ -73,15 +73,15 @@ describe('plan', () => {
   });
 });
 
-describe('a list of the backend', () => {
-  test('enqueues objects whose machine differs', () => {
+describe('drifted and orphans', () => {
+  test('drifted returns objects whose machine is missing or differs', () => {
     const good = machine({ machineId: 'm-1', size: 2, phase: 'Ready' });
     expect(drifted([good], [there])).toEqual([]);
     expect(drifted([good], [{ ...there, size: 1 }])).toEqual([good]);
     expect(drifted([good], [])).toEqual([good]);
   });
 
-  test('orphans are managed machines past their grace period without an object', () => {
+  test('orphans returns managed machines past their grace period without an object', () => {
     const foreign: RemoteMachine = { id: 'm-2', size: 1, state: 'ready', createdMs: 0 };
     const others: RemoteMachine = { ...foreign, id: 'm-3', owner: { manager: 'somebody', uid: 'u-9' } };
     const young: RemoteMachine = { ...there, id: 'm-4', createdMs: 59_000 };
