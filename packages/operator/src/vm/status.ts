@@ -1,5 +1,12 @@
 import type { Server } from '@vmwright/cloud';
-import { conditionOf, type Outcome, setCondition, withOutcome, withPaused } from '@vmwright/runtime';
+import {
+  conditionOf,
+  exponentialMs,
+  type Outcome,
+  setCondition,
+  withOutcome,
+  withPaused,
+} from '@vmwright/runtime';
 import { mayRecreate, pauseOf, RECREATE } from '../annotations.ts';
 import type { ConditionError } from './errors.ts';
 import { isOwnedBy, UID_LABEL } from './identity.ts';
@@ -163,16 +170,14 @@ export function remedyFor(vm: VM, server?: Server): string {
     : `A new machine is created, at least ${pauseMs / 1_000} s after the last one`;
 }
 
-const SHORTEST_PAUSE_MS = 10_000;
-const LONGEST_PAUSE_MS = 5 * 60_000;
+const RECREATION_BACKOFF = { baseMs: 10_000, maxMs: 5 * 60_000 };
 
 /**
  * Returns the back-off before a replacement: none for the first one, then exponential, because new machines may fail
  * too.
  */
 function recreationPauseMs({ status }: VM): number {
-  const { recreations = 0 } = status ?? {};
-  return recreations === 0 ? 0 : Math.min(SHORTEST_PAUSE_MS * 2 ** (recreations - 1), LONGEST_PAUSE_MS);
+  return exponentialMs(status?.recreations ?? 0, RECREATION_BACKOFF);
 }
 
 /** Returns the remaining back-off before the next replacement; 0 if the clock was set back. */

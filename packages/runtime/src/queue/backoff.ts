@@ -1,4 +1,4 @@
-import type { BackoffOptions } from '@vmwright/core';
+import { type BackoffOptions, exponentialMs } from '@vmwright/core';
 
 interface Failing {
   failures: number;
@@ -12,25 +12,23 @@ interface Failing {
  * quickly reach the maximum (kubernetes#132805).
  */
 export class Backoff {
-  readonly #baseMs: number;
-  readonly #maxMs: number;
+  readonly #options: BackoffOptions;
   readonly #failing = new Map<string, Failing>();
 
   constructor({ baseMs = 5, maxMs = 1_000_000 }: Partial<BackoffOptions> = {}) {
-    this.#baseMs = baseMs;
-    this.#maxMs = maxMs;
+    this.#options = { baseMs, maxMs };
   }
 
   /** Records a failure and returns the time of the next attempt. */
   failed(key: string, now: number): number {
     const known = this.#failing.get(key);
     if (known === undefined) {
-      const retryAt = now + this.#baseMs;
+      const retryAt = now + this.#options.baseMs;
       this.#failing.set(key, { failures: 1, retryAt });
       return retryAt;
     }
     if (now < known.retryAt) return known.retryAt;
-    known.retryAt = now + Math.min(this.#baseMs * 2 ** known.failures, this.#maxMs);
+    known.retryAt = now + exponentialMs(known.failures + 1, this.#options);
     known.failures += 1;
     return known.retryAt;
   }

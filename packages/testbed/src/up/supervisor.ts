@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '@vmwright/core';
+import { exponentialMs, messageOf } from '@vmwright/core';
 import type { Part } from '../process/part.ts';
 
 /** The members of a part that the supervisor uses. */
@@ -66,7 +66,7 @@ export class Supervisor {
       if (signal.aborted) return;
       if (state.requested === undefined) {
         failures = performance.now() - startedAt > RECOVERED_MS ? 1 : failures + 1;
-        const waitMs = Math.min(backoffMs * 2 ** (failures - 1), MAX_BACKOFF_MS);
+        const waitMs = exponentialMs(failures, { baseMs: backoffMs, maxMs: MAX_BACKOFF_MS });
         const cause = exit?.signal ?? `exit code ${exit?.code}`;
         print(`${part.name} exited (${cause}), restarting in ${waitMs / 1000} s. Last lines of ${part.log}:`);
         for (const line of (await part.logTail(LOG_LINES)).split('\n')) print(`  ${truncate(line)}`);

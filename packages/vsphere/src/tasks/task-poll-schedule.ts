@@ -1,11 +1,12 @@
-import { unlessAborted, wait } from '@vmwright/core';
+import { exponentialMs, unlessAborted, wait } from '@vmwright/core';
 import type { PollSchedule } from '../property-watcher/poll-schedule.ts';
 import type { VsphereWorld } from '../world.ts';
 
-/** Pause after a response, so that tasks that start or end together are reported together. */
-const BATCH_MS = 50;
-/** Maximum pause between responses without a followed task: a busy vCenter reports many foreign tasks per second. */
-const MAX_DELAY_MS = 250;
+/**
+ * Pause after a response, so that tasks that start or end together are reported together. It grows with responses
+ * without a followed task: a busy vCenter reports many foreign tasks per second.
+ */
+const DELAYS = { baseMs: 50, maxMs: 250 };
 
 /** Polls the recent tasks while at least one is followed, and less often the more responses contain only foreign tasks. */
 export class TaskPollSchedule implements PollSchedule {
@@ -26,7 +27,7 @@ export class TaskPollSchedule implements PollSchedule {
       this.#wake = resolve;
       await unlessAborted(promise, signal);
     } else if (!hadUpdates) return;
-    await wait(this.#world, Math.min(BATCH_MS * 2 ** this.#foreignResponses, MAX_DELAY_MS), signal);
+    await wait(this.#world, exponentialMs(1 + this.#foreignResponses, DELAYS), signal);
   }
 
   /** Records a response. @param hasFollowedTask whether it contains a followed task */
