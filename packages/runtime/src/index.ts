@@ -52,6 +52,7 @@ export type { LeaseClient } from './election/lease-lock.ts';
 export type { ElectionObserver, LeaderElectionOptions } from './election/options.ts';
 export {
   type EventClient,
+  type EventGroup,
   type EventInput,
   EventRecorder,
   type EventRecorderOptions,
@@ -60,7 +61,7 @@ export { type CollectorOptions, collectGarbage } from './gc/collector.ts';
 export type { ExternalResources, Owner } from './gc/external-resources.ts';
 export { type FindOrphansOptions, type FoundOrphans, findOrphans } from './gc/orphans.ts';
 export { ConfigMap } from './kind/builtin/config-map.ts';
-export { Event } from './kind/builtin/event.ts';
+export { CoreEvent, Event } from './kind/builtin/event.ts';
 export { Lease, type LeaseSpec } from './kind/builtin/lease.ts';
 export { Secret } from './kind/builtin/secret.ts';
 export {
@@ -113,6 +114,7 @@ export {
   type Replicas,
   type StatusOptions,
 } from './manager/manager.ts';
+export type { RunnableContext, RunnableOptions } from './manager/runnable.ts';
 export { type CountOptions, ObjectMetrics } from './metrics/object-metrics.ts';
 export {
   type CertificateMetrics,
@@ -147,7 +149,8 @@ export {
   rbacOf,
 } from './rbac/rbac.ts';
 export type { Check, Checks, Remark, Report } from './server/checks.ts';
-export { isLoopback, StatusServer, type StatusServerOptions } from './server/server.ts';
+export type { HttpResponse } from './server/http-response.ts';
+export { isLoopback, type StatusRoute, StatusServer, type StatusServerOptions } from './server/server.ts';
 export * from './sharding/errors.ts';
 export type { Work } from './sharding/held-shards.ts';
 export type { ShardingClient } from './sharding/lease-store.ts';

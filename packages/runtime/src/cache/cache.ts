@@ -193,6 +193,15 @@ export class ObjectCache<T extends KubeObject> {
     return () => void this.#subscribers.delete(subscriber);
   }
 
+  /**
+   * Lists all objects again. When it resolves, the cache is at least as new as the moment of the call, also if its watch
+   * is late. Namespaces that cannot be listed are left out; see `unlistable`.
+   */
+  async refresh(signal: AbortSignal): Promise<void> {
+    for (const partition of this.#partitions.values())
+      if (partition.isPublished && !partition.isFailing) await this.#relist(partition, signal);
+  }
+
   /** Stores the response to a write, ahead of the watch. */
   onWrite(object: T): void {
     const key = keyOf(object.metadata);
@@ -206,8 +215,28 @@ export class ObjectCache<T extends KubeObject> {
     this.#notify(this.#store.addTombstone(keyOf(ref), uid));
   }
 
+  async #relist(partition: NamespacePartition<T>, signal: AbortSignal): Promise<void> {
+    const { client, kind } = this.#options;
+    const keys = new Set<string>();
+    let version = 0;
+    for await (const page of client.pages(kind, { ...this.#selectionOf(partition), signal })) {
+      for (const object of page.items) {
+        const key = keyOf(object.metadata);
+        keys.add(key);
+        this.#notify(this.#store.put(key, this.#toStored(object)));
+      }
+      version = Number(page.resourceVersion);
+    }
+    for (const change of this.#store.removeUnlisted(prefixOf(partition), keys, version)) this.#notify(change);
+  }
+
+  #selectionOf({ namespace }: NamespacePartition<T>) {
+    const { labelSelector, fieldSelector, metadataOnly = false } = this.#options;
+    return { namespace, labelSelector, fieldSelector, metadataOnly };
+  }
+
   #reflector(partition: NamespacePartition<T>): Reflector<T> {
-    const { world, client, kind, labelSelector, fieldSelector, metadataOnly = false } = this.#options;
+    const { world, client, kind } = this.#options;
     const { namespace } = partition;
     const store = () => partition.staged ?? this.#store;
     const notify = (change: Change | undefined) => {
@@ -217,7 +246,7 @@ export class ObjectCache<T extends KubeObject> {
       world,
       client,
       kind,
-      selection: { namespace, labelSelector, fieldSelector, metadataOnly },
+      selection: this.#selectionOf(partition),
       keyOf: ({ metadata }) => keyOf(metadata),
       onError: (error) => this.#failed(partition, error),
       sink: {
@@ -231,7 +260,7 @@ export class ObjectCache<T extends KubeObject> {
           this.#succeeded(partition);
         },
         complete: (keys, resourceVersion) => {
-          const prefix = namespace === undefined ? '' : `${namespace}/`;
+          const prefix = prefixOf(partition);
           for (const key of [...store().keys()]) {
             if (key.startsWith(prefix) && !keys.has(key))
               notify(store().remove(key, Number(resourceVersion)));
@@ -331,4 +360,9 @@ export class ObjectCache<T extends KubeObject> {
     const object = this.#store.get(key);
     if (object !== undefined) yield object;
   }
+}
+
+/** Returns the prefix that the keys of a partition have. */
+function prefixOf({ namespace }: { readonly namespace: string | undefined }): string {
+  return namespace === undefined ? '' : `${namespace}/`;
 }

@@ -1,7 +1,7 @@
 import { type Logger, messageOf, type World } from '@vmwright/core';
 import { AlreadyExistsError, ForbiddenError, InvalidError, NotFoundError } from '../client/errors.ts';
 import type { Draft } from '../client/options.ts';
-import { Event } from '../kind/builtin/event.ts';
+import { CoreEvent, Event, toCoreEvent } from '../kind/builtin/event.ts';
 import { apiVersionOf, type Kind } from '../kind/kind.ts';
 import type { KubeObject, ObjectRef } from '../kind/object.ts';
 import { microTime } from '../kind/time.ts';
@@ -20,9 +20,12 @@ export interface EventInput {
 
 /** The calls of a client that the recorder makes. */
 export interface EventClient {
-  create(kind: Kind<Event>, event: Draft<Event>): Promise<unknown>;
-  mergePatch(kind: Kind<Event>, ref: ObjectRef, patch: object): Promise<unknown>;
+  create<T extends Event | CoreEvent>(kind: Kind<T>, event: Draft<T>): Promise<unknown>;
+  mergePatch<T extends Event | CoreEvent>(kind: Kind<T>, ref: ObjectRef, patch: object): Promise<unknown>;
 }
+
+/** API group of events: the current one, or the core group, which older roles allow only. */
+export type EventGroup = 'events.k8s.io' | 'core';
 
 export interface EventRecorderOptions {
   readonly world: Pick<World, 'now' | 'monotonic' | 'uuid'>;
@@ -32,6 +35,8 @@ export interface EventRecorderOptions {
   /** Reporting instance: the name of this replica. */
   readonly instance: string;
   readonly log: Logger;
+  /** @default 'events.k8s.io' */
+  readonly group?: EventGroup | undefined;
 }
 
 /** An equal event within this time continues the series. */
@@ -141,7 +146,8 @@ export class EventRecorder {
     const lastObservedTime = microTime(this.#options.world.now());
     const patch = { series: { count: series.count, lastObservedTime } };
     try {
-      await client.mergePatch(Event, series, patch);
+      if (this.#options.group === 'core') await client.mergePatch(CoreEvent, series, patch);
+      else await client.mergePatch(Event, series, patch);
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
       // The event has expired, was never stored, or its create is still in flight.
@@ -158,11 +164,11 @@ export class EventRecorder {
     input: EventInput,
     series: Series,
   ): Promise<void> {
-    const { world, controller, instance } = this.#options;
+    const { world, controller, instance, group } = this.#options;
     const { type, reason, action = reason, note } = input;
     const { name, namespace, uid } = object.metadata;
     const eventTime = microTime(world.now());
-    await client.create(Event, {
+    const event: Event = {
       metadata: { name: series.name, namespace: series.namespace },
       eventTime,
       reportingController: controller,
@@ -179,7 +185,9 @@ export class EventRecorder {
         ...(uid !== undefined && { uid }),
       },
       ...(series.count > 1 && { series: { count: series.count, lastObservedTime: eventTime } }),
-    });
+    };
+    if (group === 'core') await client.create(CoreEvent, toCoreEvent(event));
+    else await client.create(Event, event);
   }
 
   /** Evicts stale series in order of their start, up to the first active one; the rest follows in later calls. */

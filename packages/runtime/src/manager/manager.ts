@@ -18,12 +18,12 @@ import { Controller, type ControllerOptions } from '../controller/controller.ts'
 import type { WorkEnvironment } from '../controller/work.ts';
 import { LeaderElection, type OnLeading } from '../election/leader-election.ts';
 import type { LeaderElectionOptions } from '../election/options.ts';
-import { EventRecorder } from '../events/recorder.ts';
+import { type EventGroup, EventRecorder } from '../events/recorder.ts';
 import type { DeclaredKind, NamedVersion } from '../kind/define.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
-import { StatusServer } from '../server/server.ts';
+import { type StatusRoute, StatusServer } from '../server/server.ts';
 import { TokenAccess } from '../server/token-access.ts';
 import type { ShardingOptions } from '../sharding/options.ts';
 import { Sharding } from '../sharding/sharding.ts';
@@ -32,6 +32,7 @@ import { type ConversionRules, conversion } from '../webhook/conversion.ts';
 import type { Webhook } from '../webhook/endpoints.ts';
 import { type WebhookOptions, Webhooks } from '../webhook/webhooks.ts';
 import { Job, type JobOptions } from './job.ts';
+import { Runnable, type RunnableOptions } from './runnable.ts';
 
 /** Leader-election settings of a manager. */
 export interface ManagerElection extends Pick<LeaderElectionOptions, 'leaseMs' | 'renewMs' | 'retryMs'> {
@@ -91,6 +92,11 @@ export interface CommonOptions {
   readonly syncTimeoutMs?: number;
   /** Time that running reconciles get to end when the manager stops, in milliseconds. @default 30_000 */
   readonly graceMs?: number;
+  /**
+   * API group in which events are written: the program needs the permission to create and patch events there. Both groups
+   * show the same events. @default 'events.k8s.io'
+   */
+  readonly eventGroup?: EventGroup;
 }
 
 /** Health, readiness and metrics endpoints of a manager. */
@@ -103,6 +109,8 @@ export interface StatusOptions {
   readonly logLevel?: LogLevel;
   /** Whether to serve `/metrics` without authentication on any address. @default false */
   readonly openMetrics?: boolean;
+  /** Additional paths, by their absolute path. @default none */
+  readonly routes?: Readonly<Record<string, StatusRoute>>;
   /**
    * HTTPS server for `/metrics` and `/debug/loglevel` that requires a Kubernetes bearer token with permission to `get` or
    * `put` the path. Requires `webhooks`, whose serving certificate it uses, and the permissions that `rbacOf` adds with
@@ -212,6 +220,13 @@ export class Manager {
     this.#workers.set(options.name, new Job(options, { ...this.#environment, events }));
   }
 
+  /** Adds long-running work that runs on the leader, or with sharding on every replica. Must be called before `run`. */
+  add(options: RunnableOptions): void {
+    this.#assertNew(options.name);
+    const events = this.#recorder(options.name);
+    this.#workers.set(options.name, new Runnable(options, { ...this.#environment, events }));
+  }
+
   /** Adds an admission webhook that validates or mutates objects of a kind. Must be called before `run`, on all replicas. */
   admit<T extends KubeObject>(kind: Kind<T>, rules: AdmissionRules<T>): void {
     this.#addWebhook(admission(kind, rules));
@@ -220,6 +235,11 @@ export class Manager {
   /** Adds a conversion webhook between the versions of a kind. Must be called before `run`, on all replicas. */
   convert<const V extends readonly NamedVersion[]>(kind: DeclaredKind<V>, rules: ConversionRules<V>): void {
     this.#addWebhook(conversion(kind, rules));
+  }
+
+  /** Whether this replica may act at this moment: leads, or with sharding is a member. */
+  get isActive(): boolean {
+    return this.#election?.isLeading() ?? this.#sharding?.isMember() ?? this.#running;
   }
 
   /** Whether all caches have synced. Namespaces that cannot be listed are not waited for, if there are several. */
@@ -273,9 +293,9 @@ export class Manager {
       throw new Error(
         `${controller} is not a valid reporting controller for events: the manager name may contain lower-case letters, digits, "-" and "."; the controller name letters, digits, "-", "_" and ".", at most 63 characters`,
       );
-    const { world } = this.#options;
+    const { world, eventGroup } = this.#options;
     const events = new EventRecorder({
-      ...{ world, controller, client: this.client },
+      ...{ world, controller, client: this.client, group: eventGroup },
       instance: hostname(),
       log: this.#log,
     });

@@ -12,6 +12,16 @@ import { HANDSHAKE_TIMEOUT_MS, Listener, requestListener, SERVER_TIMEOUTS, urlOf
 const { createServer } = process.getBuiltinModule('node:http');
 const { createServer: createTlsServer } = process.getBuiltinModule('node:https');
 
+/** A path that a program adds to its status server. Serves GET and HEAD. */
+export interface StatusRoute {
+  /**
+   * Clients that may read the path: `anyone`, like `/healthz`, or `local`, for details such as object names: clients on
+   * this machine, which includes `kubectl port-forward`.
+   */
+  readonly for: 'anyone' | 'local';
+  respond(): HttpResponse | Promise<HttpResponse>;
+}
+
 export interface StatusServerOptions {
   readonly clock: Pick<Clock, 'after'>;
   readonly logger: Logger;
@@ -32,6 +42,8 @@ export interface StatusServerOptions {
   readonly authorize?: ((request: IncomingMessage, path: string) => Promise<void>) | undefined;
   /** Whether to serve `/metrics` without authentication. @default false */
   readonly openMetrics?: boolean | undefined;
+  /** Additional paths, by their absolute path. @default none */
+  readonly routes?: Readonly<Record<string, StatusRoute>> | undefined;
   /** Time that `close` waits for pending responses, in milliseconds. @default 5_000 */
   readonly graceMs?: number;
 }
@@ -57,9 +69,11 @@ export class StatusServer implements AsyncDisposable {
   readonly #server: Server;
   readonly #listener: Listener;
   readonly #bodies = new RequestBodies(MAX_CONNECTIONS * MAX_LEVEL_BYTES);
+  readonly #routes: ReadonlyMap<string, StatusRoute>;
 
   private constructor(options: StatusServerOptions) {
     this.#options = options;
+    this.#routes = new Map(Object.entries(options.routes ?? {}));
     this.health = new Checks('healthz', options);
     this.ready = new Checks('readyz', options);
     const listener = requestListener(options.logger, (request) => this.#route(request));
@@ -121,6 +135,12 @@ export class StatusServer implements AsyncDisposable {
           : await checks.reportOne(second);
       return { status: healthy ? 200 : 500, text };
     }
+    const route = this.#routes.get(pathname);
+    if (route !== undefined) {
+      if (route.for === 'local' && !isLoopback(request.socket.remoteAddress ?? ''))
+        throw new RequestError(403, `${pathname} is open to local clients only; use kubectl port-forward\n`);
+      return isRead ? route.respond() : methodNotAllowed('GET, HEAD');
+    }
     if (pathname !== '/metrics' || metrics === undefined) return NOT_FOUND;
     if (!this.#options.openMetrics) await this.#authorize(request, pathname);
     return isRead
@@ -151,9 +171,13 @@ function tlsOf({ certificate, key }: Issued) {
   return { cert: certificate, key, minVersion: 'TLSv1.2' } as const;
 }
 
-/** Returns whether a server that listens on `host` can be reached only from this machine. */
+/** Returns whether an address belongs to this machine only: of a server that listens on it, or of a client. */
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || (isIP(host) !== 0 && LOOPBACK.check(host, isIPv6(host) ? 'ipv6' : 'ipv4'));
+  const address = host.replace(/^::ffff:/, ''); // IPv4 client of a server that listens on IPv6
+  return (
+    host === 'localhost' ||
+    (isIP(address) !== 0 && LOOPBACK.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'))
+  );
 }
 
 const LOOPBACK = new BlockList();

@@ -1,4 +1,4 @@
-import type { World } from '@vmwright/core';
+import type { Fence, World } from '@vmwright/core';
 import type { LeaderElectionOptions } from '../election/options.ts';
 import type { Work } from './held-shards.ts';
 import type { ShardingClient } from './lease-store.ts';
@@ -31,6 +31,10 @@ export interface ShardingOptions extends Pick<LeaderElectionOptions, 'leaseMs' |
 
 /** Decides which objects this replica may act on. Keys are queue keys: `namespace/name`. */
 export interface ShardOwnership {
+  /** Returns the shard of an object, a number that all replicas agree on. */
+  shardOf(key: string): number;
+  /** Returns the fence of the current ownership of the object's shard; a closed fence if this replica does not own it. */
+  fence(key: string): Fence;
   /** Returns whether work on an object may begin on this replica. */
   owns(key: string): boolean;
   /** Begins work on an object; returns undefined if this replica does not own it. */

@@ -22,6 +22,8 @@ interface Membership {
   shards: number;
 }
 
+const DEFAULT_SHARDS = 256;
+
 /** Fraction of the usual pause before the next sync if there is more to do, for example after a write conflict. */
 const SOON = 0.1;
 
@@ -95,6 +97,11 @@ export class Sharding implements ShardOwnership {
     return this.#current !== undefined;
   }
 
+  shardOf(key: string): number {
+    const { shards = DEFAULT_SHARDS } = this.#options;
+    return shardOf(refOf(key).namespace ?? '', this.#membership?.shards ?? shards);
+  }
+
   owns(key: string): boolean {
     const membership = this.#current;
     return membership?.heldShards.isOpen(shardIn(membership, key)) ?? false;
@@ -111,7 +118,6 @@ export class Sharding implements ShardOwnership {
     return membership?.heldShards.holds(shardIn(membership, key)) ?? false;
   }
 
-  /** Returns the fence of the current ownership of the object's shard; a closed fence if this member does not own it. */
   fence(key: string): Fence {
     const membership = this.#current;
     const held = membership?.heldShards.fence(shardIn(membership, key));
@@ -252,7 +258,7 @@ export class Sharding implements ShardOwnership {
       isGone: (member) => this.#observations.isGone(member),
       blankIsSafe,
       held: membership?.heldShards.held ?? new Set(),
-      shards: this.#options.shards ?? 256,
+      shards: this.#options.shards ?? DEFAULT_SHARDS,
     });
   }
 

@@ -27,3 +27,32 @@ export const Event = foreignKind<Event>({
   plural: 'events',
   scope: 'Namespaced',
 });
+
+/** The same event in the core group, where some fields have other names. */
+export interface CoreEvent
+  extends KubeObject,
+    Pick<Event, 'eventTime' | 'reportingInstance' | 'action' | 'reason' | 'type' | 'series'> {
+  readonly reportingComponent: string;
+  readonly source: { readonly component: string };
+  readonly message?: string;
+  readonly involvedObject: Event['regarding'];
+}
+
+export const CoreEvent = foreignKind<CoreEvent>({
+  group: '',
+  version: 'v1',
+  kind: 'Event',
+  plural: 'events',
+  scope: 'Namespaced',
+});
+
+export function toCoreEvent(event: Event): CoreEvent {
+  const { note, regarding, reportingController, ...same } = event;
+  return {
+    ...same,
+    reportingComponent: reportingController,
+    source: { component: reportingController },
+    ...(note !== undefined && { message: note }),
+    involvedObject: regarding,
+  };
+}
