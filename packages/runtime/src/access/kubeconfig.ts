@@ -66,7 +66,10 @@ function originOf({ fields, path }: Entry): string {
   return url.origin;
 }
 
-/** Returns the cluster's proxy. Checks it now, so that an invalid one does not fail only at the first request. @throws AccessError */
+/**
+ * Returns the cluster's proxy. An invalid one is reported when the file is loaded, not at the first request.
+ * @throws AccessError
+ */
 function proxyOf({ fields, path }: Entry): { readonly proxy?: string } {
   const proxy = nonEmptyString(fields['proxy-url']);
   if (proxy === undefined) return {};

@@ -82,8 +82,8 @@ function typeOf(value: unknown): string {
   if (value === null || value === undefined) return 'null';
   if (Array.isArray(value)) return 'array';
   if (typeof value !== 'number') return typeof value;
-  // The API server parses integers beyond 64 bits as floating-point numbers. So does this for the smallest 64-bit
-  // integer, because JavaScript rounds it when it serializes it.
+  // The API server parses integers beyond 64 bits as floating-point numbers. The smallest 64-bit integer counts as one
+  // of them, because JavaScript rounds it when it serializes it.
   return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? 'integer' : 'number';
 }
 
