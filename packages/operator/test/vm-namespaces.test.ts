@@ -283,7 +283,7 @@ describe('with --namespaces', () => {
     await until('a', 'restarted', isRunning);
     const port = /"msg":"Serving metrics, health[^\n]*"port":(\d+)/.exec(await log())?.[1];
     const readiness = await (await fetch(`http://127.0.0.1:${port}/readyz?verbose`)).text();
-    expect(readiness).toContain('[+]caches ok: without vms.samplecontroller.k8s.io in b\n');
+    expect(readiness).toContain('[+]caches ok: cannot list vms.samplecontroller.k8s.io in b\n');
     // The operator cannot know whether VMs of b exist; late creates in a are collected nevertheless.
     const unjudged = await machineFor('b', uid);
     await untilGone(await lateIn('a'));
