@@ -95,7 +95,7 @@ export class Cloud implements ModelServer {
     this.#stillFromMs = this.#environment.now();
   }
 
-  /** Adds a running server, as another client would. */
+  /** Adds a running server on behalf of a third party. */
   add(wanted: NewServer): CloudServer {
     return this.servers.add(this.#environment.uuid(), wanted, undefined, 'running', 'somebody');
   }

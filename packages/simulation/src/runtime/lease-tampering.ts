@@ -94,8 +94,8 @@ export class LeaseTampering {
   }
 
   /**
-   * In two of three cases keeps a random replica from reading the shard map. It must stop its work all the
-   * same.
+   * In two of three cases, keeps a random replica from reading the shard map. That replica must still stop its work in
+   * time.
    */
   #dropLists(): void {
     const { choices } = this.#simulation;
