@@ -205,6 +205,6 @@ test.for([
   ['POST /api/v1/namespaces/a/pods → 201', 'create pods in a → 201'],
   ['POST /machines → 201', 'POST /machines → 201'],
   ['crashes and comes back', 'crashes and comes back'],
-] as const)('%s is shown as: %s', ([line, shown]) => {
+] as const)('readable() shortens %s to: %s', ([line, shown]) => {
   expect(readable(line)).toBe(shown);
 });
