@@ -53,7 +53,8 @@ async function many(args: Arguments, scenarios: readonly Scenario[]): Promise<bo
     say(`${summary(scenario, result)}\n`);
     passed &&= problems(scenario, result).length === 0;
     const first = firstViolation(result);
-    if (first !== undefined) say(`replay the first violation with: ${replayCommand(scenario.name, first.seed)}\n`);
+    if (first !== undefined)
+      say(`replay the first violation with: ${replayCommand(scenario.name, first.seed)}\n`);
     if (stop.signal.aborted) break;
   }
   return passed;

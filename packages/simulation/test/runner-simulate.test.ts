@@ -50,7 +50,8 @@ describe('make simulate', () => {
       /^ +\d+ {2}seeds violate "every greeting is answered once the faults have stopped", first /m,
     );
     expect(status).toBe(1);
-    const [, ...replay] = /replay the first violation with: make simulate (SCENARIO=\S+) (SEED=\d+)/.exec(stdout) ?? [];
+    const [, ...replay] =
+      /replay the first violation with: make simulate (SCENARIO=\S+) (SEED=\d+)/.exec(stdout) ?? [];
     expect(replay).toHaveLength(2);
     const replayed = simulate(...replay);
     expect(replayed.status).toBe(1);

@@ -42,8 +42,10 @@ export function vmIdIsStable(cloud: Cloud): Invariant {
         // A server that never belonged to the VM may be dropped at any time.
         if (made.get(was) !== uid) return;
         if (is !== undefined) violated(`vmId of ${name} changed from ${was} to ${is}`);
-        if (!mayRecreate(before)) violated(`${name} has dropped its vmId ${was}, but re-creation was not requested`);
-        if (cloud.servers.get(was) !== undefined) violated(`${name} has dropped its vmId ${was}, but that server exists`);
+        if (!mayRecreate(before))
+          violated(`${name} has dropped its vmId ${was}, but re-creation was not requested`);
+        if (cloud.servers.get(was) !== undefined)
+          violated(`${name} has dropped its vmId ${was}, but that server exists`);
         if (countOf(after, 'recreations') !== countOf(before, 'recreations') + 1)
           violated(`${name} has dropped its vmId ${was} without counting a re-creation`);
       });
@@ -229,9 +231,7 @@ export const conditionsNeverGoBack: Invariant = {
       for (const [type, { observedGeneration: was }] of conditionsOf(before)) {
         const is = now.get(type)?.observedGeneration ?? was;
         if (is < was)
-          violated(
-            `observedGeneration of ${type} of ${after.metadata.name} changed from ${was} to ${is}`,
-          );
+          violated(`observedGeneration of ${type} of ${after.metadata.name} changed from ${was} to ${is}`);
       }
     }),
 };

@@ -149,7 +149,8 @@ export class LateFaults {
         for (const [key, at] of this.#emptied) {
           const object = [...truth.server.objects(VM)].find(({ metadata }) => keyOf(metadata) === key);
           if (object === undefined || conditionsOf(object).has('Ready')) this.#emptied.delete(key);
-          else if (schedule.now > at + RESTORED_MS) violated(`${key} has had no Ready condition since ${at} ms`);
+          else if (schedule.now > at + RESTORED_MS)
+            violated(`${key} has had no Ready condition since ${at} ms`);
         }
       });
     },
