@@ -184,7 +184,7 @@ export const VM_MUTANTS: readonly Mutant[] = [
     file: `${VM}/reconciler.ts`,
     find: "if (policy === 'Orphan') await ignoreNotFound(cloud.relabel(id, NO_OWNERSHIP_LABELS));",
     replace: "if (policy === 'Orphan') continue;",
-    why: 'it would be reported as an orphan forever',
+    why: 'garbage collection would report the server as an orphan forever',
     scenario,
   },
   {
