@@ -210,7 +210,9 @@ test('a paused VM has the condition Paused and is observed', async () => {
   const lost = await env.until('rests', (vm) => reasonOf(vm) === 'VmLost');
   expect(condition(lost, 'Paused')).toBe('True');
   await env.kubectl('delete', '--wait=false', KIND, 'rests');
-  await env.until('rests', (vm) => /^Not deleted: .*remove the annotation/.test(String(status(vm, 'msg'))));
+  await env.until('rests', (vm) =>
+    /^The machine is not deleted: .*remove the annotation/.test(String(status(vm, 'msg'))),
+  );
   await env.kubectl('annotate', KIND, 'rests', 'vmwright.dev/paused-');
   await env.gone('rests');
 });
@@ -243,7 +245,7 @@ describe('kstatus, as Flux and Argo CD read it', () => {
 test('kubectl explain describes spec, status and conditions', async () => {
   const explained = async (path: string) =>
     (await env.kubectl('explain', `${KIND}.${path}`)).replaceAll(/\s+/g, ' ');
-  expect(await explained('spec')).toContain('Wanted machine of the private cloud.');
+  expect(await explained('spec')).toContain('Desired machine in the private cloud.');
   expect(await explained('status')).toContain('Observed state of the machine, written by the operator.');
   expect(await explained('status.conditions')).toContain('CloudAvailable: the cloud answers the operator');
   expect(await explained('status.conditions.type')).toContain('Type of the condition in CamelCase');

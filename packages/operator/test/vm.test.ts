@@ -221,7 +221,7 @@ test('a paused VM gets no machine until it is resumed', async () => {
 
 test('an unknown deletion policy is rejected on create, and blocks the deletion of an existing VM', async () => {
   const unknown = { 'vmwright.dev/deletion-policy': 'Retain' };
-  const problem = 'the annotation vmwright.dev/deletion-policy is "Retain"; it is Delete or Orphan';
+  const problem = 'the annotation vmwright.dev/deletion-policy is "Retain"; it must be Delete or Orphan';
   await expect(env.vm('retained', 'vmretained', unknown)).rejects.toThrow(problem);
   await env.vm('retained', 'vmretained');
   await env.until('retained', isRunning);
@@ -232,7 +232,7 @@ test('an unknown deletion policy is rejected on create, and blocks the deletion 
     'vmwright.dev/deletion-policy=Retain',
   );
   await env.kubectl('delete', '--wait=false', 'vms.samplecontroller.k8s.io', 'retained');
-  await env.until('retained', (vm) => status(vm, 'msg') === `Not deleted: ${problem}`);
+  await env.until('retained', (vm) => status(vm, 'msg') === `The machine is not deleted: ${problem}`);
   expect((await env.servers()).map(({ name }) => name)).toContain('vmretained');
   await env.kubectl('annotate', 'vms.samplecontroller.k8s.io', 'retained', 'vmwright.dev/deletion-policy-');
   await env.gone('retained');

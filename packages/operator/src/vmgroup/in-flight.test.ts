@@ -380,7 +380,7 @@ describe('failures', () => {
   });
 });
 
-test('tasks of the status are adopted once', () => {
+test('vCenter tasks that the status lists are adopted once', () => {
   const { state, permit } = start();
   const replica = {
     slot: 4,
