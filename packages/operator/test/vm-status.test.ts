@@ -157,14 +157,13 @@ describe('vmId', () => {
     ).rejects.toThrow(message);
   });
 
-  test('that names a machine of another VM, or none, is corrected by the ownership label', async () => {
+  test("that names a machine of another VM, or none, is corrected to the machine with the VM's UID label", async () => {
     await running('mine', 'theirs');
     const own = status(await env.until('mine', isRunning), 'vmId');
     const other = status(await env.until('theirs', isRunning), 'vmId');
     for (const [round, wrong] of [other, 'no-such-machine'].entries()) {
-      // Increasing the counter makes the API server accept the change. An object that is older than the rule may have
-      // a wrong
-      // vmId too.
+      // The API server accepts the wrong vmId, because the counter increases. Objects that are older than the CEL rule
+      // may have a wrong vmId, too.
       await patchStatus('mine', { vmId: wrong, repairs: 10 * (round + 1) });
       const vm = await env.until('mine', (each) => status(each, 'vmId') === own);
       expect(status(vm, 'repairs')).toBe(10 * (round + 1) + 1);
@@ -201,7 +200,7 @@ test('a VM with a finalizer of another controller reports that its machine is de
   await env.gone('held');
 });
 
-test('a paused VM has the condition Paused and is observed', async () => {
+test('a paused VM has the condition Paused, is observed, and is deleted only after it is resumed', async () => {
   await running('rests');
   await env.kubectl('annotate', KIND, 'rests', 'vmwright.dev/paused=true');
   await env.until('rests', (vm) => condition(vm, 'Paused') === 'True');

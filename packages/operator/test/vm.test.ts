@@ -3,7 +3,7 @@ import { condition, field, type KubeObject } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { install, type WithCloud } from './with-cloud.ts';
 
-/** The original manifest of this kind, verbatim, including the status in it. */
+/** Sample manifest of the controller that this operator replaces, verbatim, including its status. */
 const SEED = `apiVersion: samplecontroller.k8s.io/v1alpha1
 kind: VM
 metadata:
@@ -47,7 +47,7 @@ const reasonOf = (vm: KubeObject) => {
 };
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 
-test('the original manifest creates a machine and reports its utilization; deletion removes the machine before the object', async () => {
+test('a manifest of the replaced controller creates a machine and reports its utilization; deletion removes the machine before the object', async () => {
   await env.controlPlane.cluster.kubectl(['apply', '-f', '-'], { input: SEED });
   const vm = await env.until('sample', (each) => isRunning(each) && condition(each, 'Ready') === 'True');
   const vmId = status(vm, 'vmId');
@@ -161,7 +161,7 @@ test('a VM whose name is prohibited after admission reports that, and is created
   expect((await env.servers()).map(({ name }) => name)).not.toContain('vmlate');
   await env.cloud.prohibit('vmforbidden it is the name of a river', 'bad-*');
   await expect.poll(() => answerAbout('vmlate')).toBe('free');
-  // Checked again after five minutes, or when the object changes.
+  // The operator checks the name again after five minutes, or when the object changes.
   await env.kubectl('annotate', 'vms.samplecontroller.k8s.io', 'late', 'touched=yes');
   await env.until('late', isRunning);
 });
@@ -238,7 +238,7 @@ test('an unknown deletion policy is rejected on create, and blocks the deletion 
   await env.gone('retained');
 });
 
-test('removed ownership labels are restored', async () => {
+test('an ownership label that was removed from a machine is restored', async () => {
   await env.vm('unlabelled', 'vmunlabelled');
   const { id = '', labels = {} } = (await untilServer('vmunlabelled')) ?? {};
   await env.until('unlabelled', isRunning);
