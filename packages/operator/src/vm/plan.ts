@@ -75,7 +75,7 @@ export function plan(vm: VM, observed: Observed, now: number): Plan {
   const current = machineStatus(vm, server, now);
   if (isPaused(vm)) return end(current);
   const repair = labelsToRepair(server, labels);
-  // Once per reconcile: a cloud that ignores the labels must not be called in a loop.
+  // Relabels once per reconcile, because a cloud that ignores the labels must not be called in a loop.
   if (repair !== undefined && !observed.isRelabelled)
     return planAction(vm, { type: 'relabel', id: server.id, labels: repair });
   const waitMs = recreationWaitMs(vm, now);
