@@ -11,7 +11,7 @@ export const VM_MUTANTS: readonly Mutant[] = [
     name: 'server is created without a stored intent',
     file: `${VM}/plan.ts`,
     find: "return { status: creatingStatus(vm, now), actions: [{ type: 'create', ...create }] };",
-    replace: "return lookUp(vm, { type: 'create', ...create });",
+    replace: "return planAction(vm, { type: 'create', ...create });",
     why: 'a replica with an outdated object fails its status write before it creates a server',
     scenario,
   },
