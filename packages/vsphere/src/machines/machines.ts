@@ -138,7 +138,10 @@ export class Machines {
     );
   }
 
-  /** Creates a folder. @throws FaultError `DUPLICATE_NAME` when it exists; `faultOf(error, 'DuplicateName')` has the reference */
+  /**
+   * Creates a folder.
+   * @throws FaultError `DUPLICATE_NAME` when it exists; `faultOf(error, 'DuplicateName')?.object` is its reference
+   */
   async createFolder(
     parent: Ref<'Folder'>,
     name: string,

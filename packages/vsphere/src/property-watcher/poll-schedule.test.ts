@@ -16,7 +16,7 @@ function setup() {
   return { world, schedule, pauseLength };
 }
 
-test('waits before the next poll only after a response with updates', async () => {
+test('a pause follows a response with updates, but not a response without updates', async () => {
   const { pauseLength } = setup();
   expect(await pauseLength()).toBe(PAUSE_MS);
   expect(await pauseLength(false)).toBe(0);

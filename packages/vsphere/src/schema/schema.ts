@@ -9,7 +9,7 @@ export interface Field {
   /** Whether the value may be of a subtype, so that `xsi:type` is written. */
   readonly isTyped: boolean;
   readonly isOptional: boolean;
-  /** API version that introduced the field, when newer than 6.7. */
+  /** API version that introduced the field; undefined for 6.7 and older versions. */
   readonly since: string | undefined;
 }
 

@@ -31,8 +31,8 @@ export interface SessionOptions {
  * Guarantees: there are never two sessions. An invalidated session is logged out before the next login. Sessions of logins
  * without a response are terminated after the next login.
  *
- * The vCenter stays that of the first login: when the address leads to another one, every login fails with
- * VcenterChangedError until the address leads to the first one again, so no call reaches the wrong vCenter.
+ * All sessions belong to the vCenter of the first login: while the address leads to another vCenter, every login fails with
+ * VcenterChangedError, so no call reaches the wrong vCenter.
  *
  * Errors: all callers that share a login get its error. Rejected credentials are not tried again before a delay.
  */
