@@ -107,7 +107,7 @@ describe('requests', () => {
     expect(world.closed).toBe(1);
   });
 
-  test('of a list follow the cursor to the last page', async () => {
+  test('for a list follow the cursor to the last page', async () => {
     const second = { ...server, id: '6f0c2b0a-0d53-4f6e-8f0a-8a1f8f1f0002' };
     const { world, client } = start(
       { status: 200, body: { items: [server], next: 'MQ' } },
@@ -126,7 +126,7 @@ describe('requests', () => {
   test.for([
     ['ftp://cloud', '"ftp://cloud" is not a valid cloud URL; an example is http://127.0.0.1:8480'],
     ['cloud:8480', '"cloud:8480" is not a valid cloud URL; an example is http://127.0.0.1:8480'],
-  ])('to the invalid URL %s are rejected when the client is created', ([url = '', message]) => {
+  ])('are never sent to the invalid URL %s: the constructor throws', ([url = '', message]) => {
     const create = () => new CloudClient({ world: new VirtualWorld(), url, apiKey });
     expect(create).toThrow(ClientOptionsError);
     expect(create).toThrow(message);
@@ -250,7 +250,7 @@ describe('a transient failure', () => {
     const { world, client } = start(lost);
     const error = await errorOf(world, calls['create without a key'](client));
     expect(error.message).toBe(
-      'POST /servers: read ECONNRESET; whether the cloud has carried it out is unknown',
+      'POST /servers: read ECONNRESET; it is unknown whether the cloud executed the request',
     );
     const other = start(problem(503, 'UNAVAILABLE'));
     expect(await errorOf(other.world, calls['create without a key'](other.client))).toBeInstanceOf(
@@ -358,7 +358,7 @@ describe('an API key', () => {
     expect(world.sentAt[1]).toBe(world.sentAt[0]);
   });
 
-  test('that cannot be read makes calls throw the read error, and is redacted even if it is removed during a request', async () => {
+  test('that cannot be read makes calls throw the read error; a key that is removed during a request is still redacted', async () => {
     const missing = new Error('no key');
     const { world, client } = startWith(() => {
       throw missing;
@@ -385,7 +385,7 @@ describe('timeouts and cancellation', () => {
     const other = start('never');
     const error = await errorOf(other.world, other.client.create({ name: 'x' }, undefined));
     expect(error.message).toBe(
-      'POST /servers: no answer within 10 s; whether the cloud has carried it out is unknown',
+      'POST /servers: no response within 10 s; it is unknown whether the cloud executed the request',
     );
   });
 
@@ -416,7 +416,7 @@ describe('timeouts and cancellation', () => {
 });
 
 describe('the scope of a client', () => {
-  test('checks the fence right before each attempt of a write, and not for reads', async () => {
+  test('calls assertLeader right before each attempt of a write, but not for reads', async () => {
     const checks: number[] = [];
     const { world, client } = start(
       { status: 200, body: server },
@@ -431,7 +431,7 @@ describe('the scope of a client', () => {
     expect(checks).toEqual([1, 2, 3]);
   });
 
-  test('with a closed fence does not send the write and throws the error of the fence', async () => {
+  test('does not send a write when assertLeader throws, and rejects with the same error', async () => {
     class LeadershipLostError extends Error {}
     const { world, client } = start({ status: 503 }, { status: 201, body: server });
     let open = true;

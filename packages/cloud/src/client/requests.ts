@@ -36,7 +36,7 @@ export interface OutgoingRequest<T> {
   /** Whether the request may be sent twice. If not, it is retried only after a 429, which means that it was not executed. */
   readonly idempotent: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Called right before each attempt; throws when the request must not be sent. */
+  /** Called right before each attempt. Throws to prevent the attempt. */
   readonly assertLeader?: (() => void) | undefined;
   /** Timeout of one attempt, including its whole response. */
   readonly timeoutMs: number;
@@ -178,9 +178,9 @@ function connectionError(
   { passed }: Deadline,
   cause: unknown,
 ): ConnectionError {
-  const why = passed ? `no answer within ${outgoing.timeoutMs / 1000} s` : redactKey(messageOf(cause), key);
-  const effect = outgoing.method === 'GET' ? '' : '; whether the cloud has carried it out is unknown';
-  // Without the cause: a transport may attach the request's headers, and with them the API key, to its errors.
+  const why = passed ? `no response within ${outgoing.timeoutMs / 1000} s` : redactKey(messageOf(cause), key);
+  const effect = outgoing.method === 'GET' ? '' : '; it is unknown whether the cloud executed the request';
+  // Has no `cause`: a transport may attach the request's headers, and with them the API key, to its errors.
   return new ConnectionError(`${nameOf(outgoing)}: ${why}${effect}`);
 }
 

@@ -92,7 +92,7 @@ export function createApp(options: AppOptions): App {
 
 const INTERNAL_ERROR = new Problem(
   'INTERNAL',
-  'The cloud failed to handle the request. Its log has the details under the id of this request.',
+  'The cloud failed to handle the request. The log of the cloud has the error under the request id in `instance`.',
 );
 
 /** Paths that need no API key. */

@@ -220,7 +220,7 @@ export class Store implements Disposable {
     try {
       this.#transaction(() => undefined); // deletes the written audit events, so that the next start does not repeat them
     } catch {
-      // For example a full disk: then the next start repeats them.
+      // The disk may be full. The next start then repeats the events.
     }
     this.#database[Symbol.dispose]();
   }
