@@ -23,7 +23,7 @@ beforeAll(async () => {
   ]);
   for (const file of listed.toString().split('\0')) {
     if (!existsSync(join(root, file)) || file === '' || file.startsWith('packages/testbed/manifests/'))
-      continue; // large, and not used by these checks
+      continue; // the manifests are large, and these checks do not use them
     mkdirSync(dirname(join(copy, file)), { recursive: true });
     cpSync(join(root, file), join(copy, file), { preserveTimestamps: true });
   }
