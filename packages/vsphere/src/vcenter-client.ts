@@ -169,7 +169,10 @@ export class VcenterClient implements AsyncDisposable {
     throw new NotFoundError(`vCenter returned no properties of ${nameOf(ref)}`);
   }
 
-  /** Reads properties of all objects of a type. @param options.container object below which to search. @default the whole vCenter */
+  /**
+   * Reads properties of all objects of a type.
+   * @param options.container object below which to search. @default the whole vCenter
+   */
   async list<T extends ManagedType>(
     type: T,
     paths: readonly (keyof Properties[T] & string)[],

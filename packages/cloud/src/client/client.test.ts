@@ -246,7 +246,7 @@ describe('a transient failure', () => {
     expect(requests).toEqual(Array.from({ length: 4 }, () => 'GET /servers/{id} <error>'));
   });
 
-  test('of a create without a key is not retried, and the error says that the outcome is unknown', async () => {
+  test('is not retried for a create without a key, and the error says that the outcome is unknown', async () => {
     const { world, client } = start(lost);
     const error = await errorOf(world, calls['create without a key'](client));
     expect(error.message).toBe(
@@ -316,7 +316,7 @@ describe('Retry-After', () => {
     expect((world.sentAt[4] ?? 0) - (world.sentAt[3] ?? 0)).toBe(2_100);
   });
 
-  test('of several concurrent responses: the longest one applies, limited to one minute', async () => {
+  test('applies the longest delay of concurrent responses, limited to one minute', async () => {
     const { world, client } = start(retryAfter(429, '3600'), retryAfter(429, '7'), ok);
     const [longest] = await Promise.all([errorOf(world, client.get('a')), errorOf(world, client.get('b'))]);
     expect(longest).toMatchObject({ retryAfterMs: 60_000 });
@@ -335,7 +335,7 @@ describe('an API key', () => {
   }
   const unauthorized = problem(401, 'UNAUTHORIZED');
 
-  test('that the cloud rejects is not sent again for one second; all calls throw UnauthorizedError', async () => {
+  test('is not sent for one second after the cloud rejected it; all calls throw UnauthorizedError', async () => {
     const { world, client } = start(unauthorized, unauthorized);
     for (const id of ['a', 'b', 'c']) {
       const error = await errorOf(world, client.get(id));
@@ -348,7 +348,7 @@ describe('an API key', () => {
     expect(world.sent).toHaveLength(2);
   });
 
-  test('that was rejected does not delay requests once it is replaced', async () => {
+  test('is sent at once if it replaces a rejected key', async () => {
     let key = 'old';
     const { world, client } = startWith(() => key, unauthorized, { status: 200, body: server });
     await errorOf(world, client.get('a'));

@@ -79,7 +79,7 @@ export class Requests {
         return await this.#attempt(outgoing, key, deadline);
       } catch (caught) {
         signal?.throwIfAborted();
-        // Not retried: leadership that was lost is not regained within this call.
+        // The request is not retried: lost leadership is not regained within this call.
         if (caught instanceof FencedError) throw caught.cause;
         const error =
           caught instanceof CloudError ? caught : connectionError(outgoing, key, deadline, caught);
@@ -130,7 +130,7 @@ export class Requests {
       const wasSent = !(error instanceof FencedError || error instanceof CloudError);
       if (wasSent) report('<error>');
       if (!isTooLarge(error)) throw error;
-      // Not retried: the next response would be as large.
+      // This error is not retryable: the next response would be as large.
       throw new UnexpectedAnswerError(redactKey(`${nameOf(outgoing)}: ${messageOf(error)}`, key), {
         status,
       });

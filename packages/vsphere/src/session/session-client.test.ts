@@ -100,7 +100,7 @@ describe('a change', () => {
     expect(await hasFolder(name)).toBe(false);
   });
 
-  test('is sent only after a successful login, which is retried; if the login fails, effectUnknown is false', async () => {
+  test('is sent after a login that needed retries; if every login fails, it is not sent and effectUnknown is false', async () => {
     await using fresh = clientOf(vcsim);
     await vcsim.control.status(503, 2);
     await fresh.machines.createFolder(datacenter.vmFolder, `late-login-${++folders}`);

@@ -51,7 +51,7 @@ export class Reader {
     | undefined;
   readonly #templates: TagTemplate[] = [];
   readonly #localTypes = new Map<string, string>();
-  /** For each entered element: start and end of its name, and the XSI prefixes in it. */
+  /** Start and end of the name of each entered element, and the XSI prefixes in the element. */
   readonly #starts: number[] = [];
   readonly #ends: number[] = [];
   readonly #scopes: ReadonlySet<string>[] = [];

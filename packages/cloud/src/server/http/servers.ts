@@ -12,7 +12,7 @@ export interface ServersOptions {
   readonly names: Pick<ProhibitedNames, 'match'>;
 }
 
-/** Same limit as `maxProperties` of the schema `Labels`. */
+/** Maximum number of labels of a server, as in `maxProperties` of the schema `Labels`. */
 const MAX_LABELS = 64;
 
 export interface ListQuery {

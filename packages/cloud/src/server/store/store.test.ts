@@ -289,7 +289,7 @@ describe('the database file', () => {
     reader.close();
   });
 
-  test('of another program is rejected and not changed', async () => {
+  test('is rejected and not changed if it belongs to another program', async () => {
     const path = await temporaryFile();
     writeFileSync(path, 'not a database, but a text file\n'.repeat(20));
     expect(() => open(path)).toThrow(`cannot use ${path}: file is not a database`);
@@ -307,7 +307,7 @@ describe('the database file', () => {
     );
   });
 
-  test('of a newer schema version is rejected', async () => {
+  test('is rejected if its schema version is newer', async () => {
     const path = await temporaryFile();
     open(path).close();
     const database = new DatabaseSync(path);
