@@ -17,8 +17,8 @@ import (
 )
 
 // tasks delays tasks and injects faults into them. The simulator's own delays are a global map that running tasks read without a
-// lock, and it holds the object's lock during the delay, so that clones of one template would run one after the other. Therefore
-// tasks is notified of every task before it runs, and wraps its work.
+// lock, and the simulator holds the object's lock during the delay, so that clones of one template would run one after the
+// other. Therefore tasks is notified of every task before it runs, and wraps its work.
 type tasks struct {
 	faults *faults
 	delays *delays

@@ -9,7 +9,7 @@ export interface CloudClientOptions {
   readonly world: CloudWorld;
   /** Base URL, such as `https://cloud.example:8480`. May have a path, which is prefixed to the API's paths. */
   readonly url: string;
-  /** A function is called for each attempt, so that the key can be rotated. */
+  /** API key, or a function that returns it. The function is called for each attempt, so that the key can be rotated. */
   readonly apiKey: string | (() => string);
   /** TLS options for `https:`. @default trusts the system's certificate authorities */
   readonly tls?: () => Promise<TlsOptions>;

@@ -47,9 +47,9 @@ export interface OutgoingRequest<T> {
   readonly parse: (text: string) => T;
 }
 
-/** Maximum size of one server: 64 labels of 318 characters, each of which takes up to six in JSON. */
+/** Maximum size of a response with one server, which has up to 64 labels. JSON takes up to six bytes per character. */
 const SERVER_BYTES = 1 << 20;
-/** Maximum size of a page: 1,000 servers, most with few labels. */
+/** Maximum size of a response with a page of up to 1,000 servers, most of which have few labels. */
 export const PAGE_BYTES = 32 << 20;
 
 const FIRST_DELAY_MS = 100;

@@ -32,7 +32,7 @@ test('flush ends the current pause but not the next one', async () => {
   expect(await pauseLength()).toBe(PAUSE_MS);
 });
 
-test('flush while a request is in flight skips the pause after it', async () => {
+test('flush while a request is in flight skips the pause after its response', async () => {
   const { schedule, pauseLength } = setup();
   schedule.flush();
   expect(await pauseLength()).toBe(0);

@@ -141,7 +141,7 @@ export class PropertyWatcher implements AsyncDisposable {
       this.#collector = undefined;
       for (const subscriber of watched.subscribers.values()) subscriber.onInterrupted(error);
       await watched.end();
-      // vCenter removes a collector when its session ends. In a valid session it would keep collecting changes for the collector.
+      // vCenter removes a collector when its session ends. As long as the session is valid, vCenter would keep collecting changes.
       const isSessionValid = !(error instanceof FaultError && error.code === 'NOT_AUTHENTICATED');
       const destroyed = isSessionValid ? destroyCollector(bound, watched.collector) : undefined;
       if (signal.aborted) await destroyed; // not awaited before a retry, which an unreachable vCenter would delay

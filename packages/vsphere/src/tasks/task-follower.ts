@@ -112,7 +112,7 @@ export class TaskFollower implements PropertySubscriber {
     });
   }
 
-  /** Asks vCenter to cancel a task. `follow` reports its outcome. */
+  /** Asks vCenter to cancel a task. `follow` reports the outcome of the task. */
   async cancel(ref: Ref<'Task'>, options?: ChangeOptions): Promise<void> {
     await this.#options.calls.change('CancelTask', () => ref, {}, options);
   }

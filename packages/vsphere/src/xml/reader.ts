@@ -17,7 +17,7 @@ const MAX_DEPTH = 200;
 const MAX_NAME_LENGTH = 256;
 /** Maximum length of a cached template. Caching longer ones saves no work, and copying one takes many times its memory. */
 const MAX_TEMPLATE_LENGTH = 1_024;
-/** Maximum number of prefixes for the XSI namespace in one scope. Limited, because each declaration copies the set of prefixes. */
+/** Maximum number of prefixes for the XSI namespace in one scope. Each declaration copies the set of prefixes. */
 const MAX_XSI_PREFIXES = 16;
 
 /**

@@ -21,7 +21,7 @@ export interface AppOptions extends RoutesOptions {
 const BODY_LIMIT = 64 * 1024;
 /** Time to receive a whole request, so that a slow client cannot hold a connection forever. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Maximum length of a path parameter. Longer than any valid name, so that a longer name gets a validation error, not a 404. */
+/** Maximum length of a path parameter. Much longer than a valid name, so that names that are too long get a validation error. */
 const MAX_PARAM_LENGTH = 1_000;
 
 /** Creates the HTTP or HTTPS server of the API. It does not listen yet. */
