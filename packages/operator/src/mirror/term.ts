@@ -302,7 +302,8 @@ export class Term {
       if (plan.writes.length === 0) this.#succeed(key);
     }
     await this.#write(session, writes);
-    for (const [key, at] of changedAt) if (this.#changedAt.get(key) === at) this.#changedAt.delete(key);
+    for (const [key, at] of changedAt)
+      if (this.#changedAt.get(key) === at && this.#queue.failures(key) === 0) this.#changedAt.delete(key);
   }
 
   /** Whether a VM has no known row and was not searched for yet. Later searches have a schedule of their own. */
