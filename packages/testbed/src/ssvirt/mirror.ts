@@ -10,10 +10,12 @@ import { type Result, tryRun } from '../process/run.ts';
 export interface MirrorOptions {
   readonly cluster: Cluster;
   readonly database: Pick<Postgres, 'url'>;
+  /** Additional flags. */
+  readonly args?: readonly string[];
   /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>;
-  /** kubeconfig, for example with the address of a proxy. @default that of the program's service account */
-  readonly kubeconfig?: string;
+  /** URL of the API server, for example through a proxy. @default the API server's own */
+  readonly server?: string;
   /** @default a free port */
   readonly statusPort?: number;
 }
@@ -47,7 +49,7 @@ export async function startMirror(options: MirrorOptions): Promise<MirrorPart> {
   const url = `http://127.0.0.1:${statusPort}`;
   const part = await Part.start({
     name: 'ssvirt-vm-controller',
-    ...programOf('mirror'),
+    ...programOf('mirror', ...(options.args ?? [])),
     env: { ...(await environment(options)), CONTROLLER_METRICS_ADDR: `127.0.0.1:${statusPort}` },
     ready: () => healthy(`${url}/readyz`),
     stopGraceMs: 40_000,
@@ -61,9 +63,9 @@ export async function verifyMirror(options: MirrorOptions): Promise<Result> {
   return tryRun(command, args, { env: { ...process.env, ...(await environment(options)) } });
 }
 
-async function environment({ cluster, database, env, kubeconfig }: MirrorOptions) {
+async function environment({ cluster, database, env, server }: MirrorOptions) {
   return {
-    KUBECONFIG: kubeconfig ?? (await cluster.kubeconfigFor(ACCOUNT)),
+    KUBECONFIG: await cluster.kubeconfigFor(ACCOUNT, server),
     DATABASE_URL: database.url,
     ...env,
   };
