@@ -5,7 +5,10 @@ import type { ShardingClient } from './lease-store.ts';
 
 /** Receives sharding events, for metrics and logs. */
 export interface ShardingObserver {
-  /** Called when the number of held shards, of all shards or of members changes. All are 0 while it is not a member. */
+  /**
+   * Called when the number of held shards, of all shards or of members changes. All are 0 while this replica is not a
+   * member.
+   */
   owns(held: number, shards: number, members: number): void;
   /** Called when reading or writing the Leases fails. It is retried. */
   failed?(error: unknown): void;
@@ -31,6 +34,8 @@ export interface ShardingOptions extends Pick<LeaderElectionOptions, 'leaseMs' |
 
 /** Decides which objects this replica may act on. Keys are queue keys: `namespace/name`. */
 export interface ShardOwnership {
+  /** Shards that this replica owns at this moment. */
+  readonly held: ReadonlySet<number>;
   /** Returns the shard of an object, a number that all replicas agree on. */
   shardOf(key: string): number;
   /** Returns the fence of the current ownership of the object's shard; a closed fence if this replica does not own it. */
