@@ -46,7 +46,9 @@ test('every alert has a unit test in which it fires', () => {
   const expectations: readonly { readonly alertname: string; readonly exp_alerts?: readonly object[] }[] =
     tests.flatMap(({ alert_rule_test }: { readonly alert_rule_test: readonly object[] }) => alert_rule_test);
   const firing = expectations.filter(({ exp_alerts = [] }) => exp_alerts.length > 0);
-  expect(new Set(firing.map(({ alertname }) => alertname))).toEqual(new Set(alerts.map(({ alert }) => alert)));
+  expect(new Set(firing.map(({ alertname }) => alertname))).toEqual(
+    new Set(alerts.map(({ alert }) => alert)),
+  );
 });
 
 describe('every alert has a duration, a severity, texts and a section in the runbook', () => {
