@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import type { Postgres } from '../postgres/postgres.ts';
@@ -22,12 +21,17 @@ export interface MirrorOptions {
 /** Namespace of the manifests in `config/ssvirt`. */
 export const SSVIRT_NAMESPACE = 'ssvirt-system';
 const ACCOUNT = { namespace: SSVIRT_NAMESPACE, name: 'ssvirt-vm-controller' };
-const RBAC = fileURLToPath(new URL('../../../../config/ssvirt/rbac.yaml', import.meta.url));
+/** Manifests of the mirror that give it its permissions. */
+const RBAC = ['service-account', 'cluster-role', 'lease-role'].map((name) =>
+  fileURLToPath(new URL(`../../../../config/ssvirt/${name}.yaml`, import.meta.url)),
+);
 
 /** Applies the service account and the roles of the mirror. */
 export async function installMirror(cluster: Cluster): Promise<void> {
-  await cluster.apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: SSVIRT_NAMESPACE } }));
-  await cluster.apply(await readFile(RBAC, 'utf8'));
+  await cluster.apply(
+    JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: SSVIRT_NAMESPACE } }),
+  );
+  await cluster.apply(RBAC);
 }
 
 /** A running `ssvirt-vm-controller`. */

@@ -56,13 +56,23 @@ export class Ssvirt implements AsyncDisposable {
     return new Ssvirt(pool);
   }
 
-  async query(text: string, values: readonly unknown[] = []): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  async query(
+    text: string,
+    values: readonly unknown[] = [],
+  ): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const result = await (values.length === 0 ? this.#pool.query(text) : this.#pool.query(text, [...values]));
     return Array.isArray(result) ? [] : result.rows;
   }
 
   /** Inserts a row as SSVirt's API server does. @returns its id */
-  async insertVm({ namespace, name, id, vapp = VAPP, status = 'INSTANTIATING', age = 0 }: NewVm): Promise<string> {
+  async insertVm({
+    namespace,
+    name,
+    id,
+    vapp = VAPP,
+    status = 'INSTANTIATING',
+    age = 0,
+  }: NewVm): Promise<string> {
     await this.query(
       `INSERT INTO v_apps (id, name, vdc_id) VALUES ('urn:vcloud:vapp:' || $1, $1, 'urn:vcloud:vdc:1') ON CONFLICT DO NOTHING`,
       [vapp],
