@@ -23,17 +23,14 @@ export interface MirrorOptions {
 /** Namespace of the manifests in `config/ssvirt`. */
 export const SSVIRT_NAMESPACE = 'ssvirt-system';
 const ACCOUNT = { namespace: SSVIRT_NAMESPACE, name: 'ssvirt-vm-controller' };
-/** Manifests of the mirror that give it its permissions. */
-const RBAC = ['service-account', 'cluster-role', 'lease-role'].map((name) =>
-  fileURLToPath(new URL(`../../../../config/ssvirt/${name}.yaml`, import.meta.url)),
-);
+const RBAC = fileURLToPath(new URL('../../../../config/ssvirt/rbac.yaml', import.meta.url));
 
 /** Applies the service account and the roles of the mirror. */
 export async function installMirror(cluster: Cluster): Promise<void> {
   await cluster.apply(
     JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: SSVIRT_NAMESPACE } }),
   );
-  await cluster.apply(RBAC);
+  await cluster.apply([RBAC]);
 }
 
 /** A running `ssvirt-vm-controller`. */
