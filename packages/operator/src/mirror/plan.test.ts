@@ -89,19 +89,29 @@ describe('a VM with its row', () => {
     ]);
   });
 
-  test('only the newest of several rows is written, the others are duplicates', () => {
+  test('an older row that shows a VM becomes DELETED, and is a duplicate until then', () => {
     const rows = [row('POWERED_OFF', 'r-1', 1), row('POWERED_OFF', 'r-2', 2)];
     expect(planned(vm(), rows)).toEqual({
       ...NOTHING,
-      writes: ['r-2 POWERED_ON Running u-1'],
+      writes: ['r-1 DELETED Deleted undefined', 'r-2 POWERED_ON Running u-1'],
       row: 'r-2',
       duplicates: ['r-1'],
     });
+    const after = [row('DELETED', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
+    expect(planned(vm(), after)).toEqual({ ...NOTHING, row: 'r-2' });
   });
 
-  test('a newer row of the same VM is written although an older one was bound', () => {
+  test('an older row that shows no VM is a duplicate and stays as it is', () => {
+    const rows = [row('INSTANTIATING', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
+    expect(planned(vm(), rows)).toEqual({ ...NOTHING, row: 'r-2', duplicates: ['r-1'] });
+  });
+
+  test('a newer row of the same VM replaces the one that was bound', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('', 'r-2', 2)];
-    expect(planned(vm(), rows, { binding: bound() }).writes).toEqual(['r-2 POWERED_ON Running u-1']);
+    expect(planned(vm(), rows, { binding: bound() }).writes).toEqual([
+      'r-1 DELETED Deleted undefined',
+      'r-2 POWERED_ON Running u-1',
+    ]);
   });
 });
 
@@ -188,11 +198,7 @@ describe('a VM that was re-created under the same name', () => {
   test('a late deletion of the old VM does not mark the row of the new one', () => {
     // The new VM is cached and its row is bound to it when the deletion of the old one arrives.
     const rows = [row('DELETED', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
-    expect(planned(successor(0), rows, { binding: bound('r-2', 'u-2') })).toEqual({
-      ...NOTHING,
-      row: 'r-2',
-      duplicates: ['r-1'],
-    });
+    expect(planned(successor(0), rows, { binding: bound('r-2', 'u-2') })).toEqual({ ...NOTHING, row: 'r-2' });
   });
 
   test('a row of its own that appears while the new VM waits is used at once', () => {

@@ -34,6 +34,7 @@ test('without file and environment, every setting has its default', () => {
     workers: 5,
     ...{ baseMs: 1_000, maxMs: 300_000, resyncMs: 600_000, settlingMs: 3_000 },
     replicas: 'election',
+    leaseMs: 15_000,
     namespace: 'ssvirt-system',
     namespaces: undefined,
     metrics: { host: '', port: 8080 },
@@ -71,6 +72,7 @@ describe('the environment takes precedence over the file, and the file over the 
       'election',
       (s) => s.replicas,
     ],
+    ['leaseDuration', 'CONTROLLER_LEASE_DURATION', '30s', 30_000, '2s', 2_000, (s) => s.leaseMs],
     ['namespace', 'CONTROLLER_NAMESPACE', 'a', 'a', 'b', 'b', (s) => s.namespace],
     ['metricsAddr', 'CONTROLLER_METRICS_ADDR', '127.0.0.1:1', 1, '[::1]:2', 2, (s) => s.metrics.port],
     [
@@ -278,6 +280,18 @@ describe('an invalid setting is rejected with its name and what is valid', () =>
       {},
       {},
       'controller.resyncPeriod is "0s"; it must be a time such as 500ms, 15s or 2m',
+    ],
+    [
+      { leaseDuration: '1s' },
+      {},
+      {},
+      'controller.leaseDuration is "1s"; it must be whole seconds, at least 2s',
+    ],
+    [
+      { leaseDuration: '2500ms' },
+      {},
+      {},
+      'controller.leaseDuration is "2500ms"; it must be whole seconds, at least 2s',
     ],
     [
       { settlingTime: '-1s' },

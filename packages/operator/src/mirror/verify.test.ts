@@ -39,10 +39,16 @@ test('another status, and a row without a VM, are differences', () => {
   ]);
 });
 
-test('rows in namespaces that are not watched, and older rows of a VM, are left out', () => {
-  const old = row('old', 'POWERED_OFF', { vmName: 'a' });
-  const rows = [row('a', 'POWERED_ON', { createdAt: 1 }), old, row('far', 'POWERED_ON')];
+test('rows in namespaces that are not watched are left out', () => {
+  const rows = [row('a', 'POWERED_ON'), row('far', 'POWERED_ON')];
   expect(compare([vm('a', 'Running')], rows, ({ id }) => id !== 'far')).toEqual([]);
+});
+
+test('an older row that shows the same VM is a difference', () => {
+  const old = row('old', 'POWERED_OFF', { vmName: 'a' });
+  const never = row('never', 'INSTANTIATING', { vmName: 'a' });
+  const rows = [row('a', 'POWERED_ON', { createdAt: 1 }), old, never];
+  expect(compare([vm('a', 'Running')], rows)).toEqual(['tenant/a old POWERED_OFF DELETED']);
 });
 
 test('a row without a namespace belongs to the VM with its vApp', () => {
