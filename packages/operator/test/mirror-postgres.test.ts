@@ -652,6 +652,18 @@ describe('a failure has a code, the scope session, and a remedy', () => {
     });
   });
 
+  test('a column whose type was changed after its statement was prepared, until the next session', async () => {
+    const env = await create();
+    await env.ssvirt.insertVm({ namespace: 'tenant', name: 'web', id: 'a' });
+    const session = await env.open();
+    expect(await session.find(['web'])).toHaveLength(1);
+    await env.ssvirt.query('ALTER TABLE vms ALTER COLUMN vm_name TYPE varchar(253)');
+    expect(await failureOf(session.find(['web']))).toMatchObject({ code: '0A000', scope: 'session' });
+    const next = await env.openHolder();
+    expect(await next.find(['web'])).toHaveLength(1);
+    expect(await next.write(poweredOn('a'), [0])).toEqual({ written: [0], skipped: [] });
+  });
+
   test('too many connections', async () => {
     const env = await create();
     const role = await env.role();
