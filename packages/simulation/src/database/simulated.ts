@@ -19,14 +19,10 @@ const PAGE_ROWS = 3;
 
 /** Creates the database of a simulation. @param rejects whether a constraint rejects a status of a row */
 export function simulatedDatabase(
-  {
-    schedule,
-    choices,
-    network,
-    note,
-  }: Pick<Simulation, 'schedule' | 'choices' | 'network'> & { note: Simulation['note'] },
+  simulation: Simulation,
   rejects: (row: TableRow, status: string) => boolean,
 ): DatabaseServer {
+  const { schedule, choices, network } = simulation;
   const oneIn = (n: number) => network.faulty && choices.oneIn(n);
   return new DatabaseServer({
     now: () => EPOCH_MS + Math.round(schedule.now),
@@ -36,6 +32,6 @@ export function simulatedDatabase(
     commitsWhenTerminated: () => choices.oneIn(2),
     pageRows: PAGE_ROWS,
     rejects,
-    note: (what) => note('database', what),
+    note: (what) => simulation.note('database', what),
   });
 }
