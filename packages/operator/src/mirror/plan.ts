@@ -44,7 +44,7 @@ export interface Plan {
   readonly row: Row | undefined;
   /** Time after which the VM must be planned again. */
   readonly againAfterMs?: number;
-  /** Older rows that describe the same VM. */
+  /** Older rows that describe the same VM and are not marked as deleted. */
   readonly duplicates: readonly Row[];
 }
 
@@ -60,22 +60,24 @@ export function plan(observed: Observed, options: PlanOptions, now: number): Pla
   const { mapping } = options;
   const bound = binding && rows.get(binding.rowId);
   const isSuccessor = binding !== undefined && binding.uid !== vm?.metadata.uid;
-  const gone: readonly PlannedWrite[] =
-    isSuccessor && bound !== undefined && bound.status !== mapping.Deleted
-      ? [{ row: bound, status: mapping.Deleted, state: 'Deleted', uid: undefined }]
-      : [];
-  if (vm === undefined) return { ...NOTHING, writes: gone };
-  const match = rows.match(vm);
-  if (match === undefined) return { ...NOTHING, writes: gone };
-  const { row, older: duplicates } = match;
+  const predecessor = isSuccessor && bound !== undefined && bound.status !== mapping.Deleted ? [bound] : [];
+  const match = vm && rows.match(vm);
+  if (vm === undefined || match === undefined)
+    return { ...NOTHING, writes: predecessor.map(toDeleted(mapping)) };
+  const { row, older } = match;
+  const duplicates = older.filter(({ status }) => status !== mapping.Deleted);
+  // The name of a VM is unique, so an older row that shows a VM shows an earlier one.
+  const stale = new Set([...predecessor, ...older.filter((each) => isMirrored(each, mapping))]);
   // The row of a deleted VM. A new VM with the same name usually gets a row of its own, possibly a moment later.
   const isPredecessors = isSuccessor
     ? row === bound
     : binding === undefined && row.status === mapping.Deleted;
   const claimInMs = options.claimMs - (now - createdAt(vm));
-  if (isPredecessors && claimInMs > 0)
-    return { writes: gone, row: undefined, againAfterMs: claimInMs, duplicates };
-  const others = gone.filter((write) => write.row !== row);
+  if (isPredecessors && claimInMs > 0) {
+    const writes = [...stale].map(toDeleted(mapping));
+    return { writes, row: undefined, againAfterMs: claimInMs, duplicates };
+  }
+  const others = [...stale].filter((each) => each !== row).map(toDeleted(mapping));
   const toWrite = (state: VmState): readonly PlannedWrite[] =>
     row.status === mapping[state]
       ? others
@@ -99,6 +101,10 @@ export function plan(observed: Observed, options: PlanOptions, now: number): Pla
  */
 export function isMirrored({ status }: Row, mapping: StatusMapping): boolean {
   return status !== mapping.Deleted && Object.values(mapping).includes(status);
+}
+
+function toDeleted(mapping: StatusMapping): (row: Row) => PlannedWrite {
+  return (row) => ({ row, status: mapping.Deleted, state: 'Deleted', uid: undefined });
 }
 
 function createdAt({ metadata }: VirtualMachine): number {

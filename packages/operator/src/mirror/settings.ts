@@ -15,6 +15,8 @@ export interface MirrorSettings {
   readonly maxMs: number;
   readonly resyncMs: number;
   readonly replicas: 'election' | 'sharding' | 'single';
+  /** Time after which another replica takes over from one that does not respond. */
+  readonly leaseMs: number;
   /** Namespace of the Leases. */
   readonly namespace: string;
   /** Watched namespaces. @default all */
@@ -37,6 +39,7 @@ const CONTROLLER = {
   maxDelay: ['CONTROLLER_MAX_DELAY', '5m'],
   resyncPeriod: ['CONTROLLER_RESYNC_PERIOD', '10m'],
   enableLeaderElection: ['CONTROLLER_LEADER_ELECTION', 'true'],
+  leaseDuration: ['CONTROLLER_LEASE_DURATION', '15s'],
   namespace: ['CONTROLLER_NAMESPACE', 'ssvirt-system'],
   metricsAddr: ['CONTROLLER_METRICS_ADDR', ':8080'],
   watchNamespaces: ['CONTROLLER_WATCH_NAMESPACES', ''],
@@ -103,6 +106,7 @@ export function mirrorSettings(config: string | undefined, environment: Environm
     ...{ baseMs, maxMs },
     resyncMs: parseTime(texts.resyncPeriod),
     replicas: isSharded ? 'sharding' : isElected ? 'election' : 'single',
+    leaseMs: parseSeconds(texts.leaseDuration),
     namespace: texts.namespace.text,
     namespaces: parseList(texts.watchNamespaces.text),
     metrics: parseAddress(texts.metricsAddr),
@@ -302,6 +306,13 @@ function parseTime(setting: Setting, leastMs = 1): number {
   const ms = parseDuration(setting.text);
   if (ms !== undefined && ms >= leastMs) return ms;
   throw invalid(setting, 'a time such as 500ms, 15s or 2m');
+}
+
+/** Leases store their duration in seconds. */
+function parseSeconds(setting: Setting): number {
+  const ms = parseDuration(setting.text);
+  if (ms !== undefined && ms >= 2_000 && ms % 1_000 === 0) return ms;
+  throw invalid(setting, 'whole seconds, at least 2s');
 }
 
 function parseCount(setting: Setting, least: number, most: number): number {

@@ -24,6 +24,8 @@ import { VmRows } from './vm-rows.ts';
 
 /** Interval at which rows are searched for, shards are acquired, and the time of the next resync is checked. */
 const TICK_MS = 500;
+/** Number of searches for the row of a deleted VM: about half a minute. */
+const MAX_SEARCHES_FOR_DELETED = 5;
 /** Maximum number of names in one search. */
 const SEARCH_NAMES = 10_000;
 /** Shard of all rows if the work is not sharded. */
@@ -125,11 +127,7 @@ export class Term {
   onChange(event: CacheEvent<VirtualMachine>): void {
     const { key, type, initial } = event;
     if (!this.#owns(key)) return;
-    if (type === 'removed' && !this.#vmRows.bindDeleted(key, event.object)) {
-      this.#changedAt.delete(key);
-      this.#vmRows.forget(key);
-      return;
-    }
+    if (type === 'removed') this.#vmRows.deleted(key, event.object);
     if (!this.#changedAt.has(key)) this.#changedAt.set(key, this.#options.world.monotonic());
     this.#queue.add(key, { priority: initial ? LOW : NORMAL });
   }
@@ -238,15 +236,13 @@ export class Term {
 
   /** Searches for the rows of VMs, and enqueues the VMs whose row was found. */
   async #search(session: Session, keys: readonly string[]): Promise<void> {
-    const { rows, unmatched } = this.#vmRows;
     for (let from = 0; from < keys.length; from += SEARCH_NAMES) {
       const some = keys.slice(from, from + SEARCH_NAMES);
       const names = new Set(some.map((key) => key.slice(key.indexOf('/') + 1)));
       for (const row of await session.find([...names])) this.#vmRows.found(row);
       for (const key of some) {
-        const vm = this.#vmRows.vm(key);
-        if (vm === undefined) unmatched.delete(key);
-        else if (rows.match(vm) !== undefined) this.#queue.add(key);
+        if (this.#vmRows.isMatched(key)) this.#queue.add(key);
+        else if (this.#vmRows.unmatched.searches(key) >= MAX_SEARCHES_FOR_DELETED) this.#vmRows.giveUp(key);
       }
     }
   }
@@ -308,10 +304,7 @@ export class Term {
 
   /** Whether a VM has no known row and was not searched for yet. Later searches have a schedule of their own. */
   #isNewWithoutRow(key: string): boolean {
-    const { unmatched } = this.#vmRows;
-    return (
-      this.#vmRows.vm(key) !== undefined && !unmatched.has(key) && this.#vmRows.plan(key).row === undefined
-    );
+    return !this.#vmRows.unmatched.has(key) && !this.#vmRows.isMatched(key);
   }
 
   #settle(key: string, plan: Plan): void {

@@ -3,7 +3,7 @@ import { stateOf } from './mapping.ts';
 import { isMirrored } from './plan.ts';
 import { PostgresDatabase } from './postgres/database.ts';
 import { NAME } from './program.ts';
-import { describes, type Row, RowIndex, vmKey } from './rows.ts';
+import { type Row, RowIndex, vmKey } from './rows.ts';
 import type { MirrorSettings } from './settings.ts';
 import { leanVirtualMachine, VirtualMachine } from './virtual-machine.ts';
 
@@ -56,15 +56,13 @@ export function differences(
   for (const [key, vm] of vms) {
     const match = rows.match(vm);
     if (match === undefined) continue;
-    for (const { id } of [match.row, ...match.older]) described.add(id);
+    described.add(match.row.id);
     const expected = mapping[stateOf(vm)];
     if (match.row.status !== expected) add(key, match.row, expected);
   }
-  for (const row of rows.rows()) {
-    const vm = vms.get(vmKey(row));
-    const hasVm = described.has(row.id) || (vm !== undefined && describes(row, vm));
-    if (!hasVm && isMirrored(row, mapping) && isWatched(row)) add(vmKey(row), row, mapping.Deleted);
-  }
+  for (const row of rows.rows())
+    if (!described.has(row.id) && isMirrored(row, mapping) && isWatched(row))
+      add(vmKey(row), row, mapping.Deleted);
   return found;
 }
 

@@ -46,6 +46,8 @@ export class VmRows {
   /** Time since which a VM has reported a state that may be transient, on the monotonic clock. */
   readonly #transientSince = new Map<string, number>();
   readonly #duplicates = new Set<string>();
+  /** Last state of deleted VMs whose row is not known, because it was inserted a moment ago or is not inserted yet. */
+  readonly #deleted = new Map<string, VirtualMachine>();
   /** Rows that were written or found while a comparison reads the table: what it reads of them may be older. */
   #touched: Set<string> | undefined;
 
@@ -68,6 +70,8 @@ export class VmRows {
     const rowId = rowIdOf(key);
     if (rowId !== undefined) return this.#planRow(this.rows.get(rowId));
     const vm = vms.get(key);
+    const deleted = this.#deleted.get(key);
+    if (deleted !== undefined) this.#bindDeleted(key, deleted);
     const since = this.#transientSince.get(key) ?? world.monotonic();
     if (vm !== undefined && isTransient(vm, stateOf(vm))) this.#transientSince.set(key, since);
     else this.#transientSince.delete(key);
@@ -90,9 +94,11 @@ export class VmRows {
     if (rowIdOf(key) !== undefined) return;
     const vm = this.vm(key);
     if (vm === undefined) {
-      this.forget(key);
+      this.#forget(key);
+      if (this.#deleted.has(key)) this.unmatched.add(key);
       return;
     }
+    this.#deleted.delete(key);
     if (row === undefined) this.unmatched.add(key);
     else this.unmatched.delete(key);
     if (row !== undefined && !writes.some((write) => write.row.id === row.id))
@@ -104,20 +110,37 @@ export class VmRows {
     }
   }
 
+  /** Stores the last state of a VM that was deleted, which leads to its row. */
+  deleted(key: string, vm: VirtualMachine): void {
+    if (!this.#bindings.has(key) && !this.#bindDeleted(key, vm)) this.#deleted.set(key, vm);
+  }
+
+  /** Returns whether a row of a VM is known, or of a VM that was deleted. */
+  isMatched(key: string): boolean {
+    const vm = this.vm(key) ?? this.#deleted.get(key);
+    return vm === undefined || this.rows.match(vm) !== undefined;
+  }
+
+  /** Gives up the search for the row of a VM that was deleted, and keeps searching for those of other VMs. */
+  giveUp(key: string): void {
+    if (this.vm(key) !== undefined) return;
+    this.#deleted.delete(key);
+    this.unmatched.delete(key);
+  }
+
+  #bindDeleted(key: string, vm: VirtualMachine): boolean {
+    const match = this.rows.match(vm);
+    if (match === undefined) return false;
+    this.#deleted.delete(key);
+    this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: match.row.id });
+    return true;
+  }
+
   /** Drops what is known about a VM that does not exist, except its row. */
-  forget(key: string): void {
+  #forget(key: string): void {
     this.unmatched.delete(key);
     this.#transientSince.delete(key);
     this.#duplicates.delete(key);
-  }
-
-  /** Finds the row of a VM that was deleted. @returns whether it has one */
-  bindDeleted(key: string, vm: VirtualMachine): boolean {
-    if (this.#bindings.has(key)) return true;
-    const match = this.rows.match(vm);
-    if (match === undefined) return false;
-    this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: match.row.id });
-    return true;
   }
 
   /** Stores a status that was committed, or that the row had already. */
