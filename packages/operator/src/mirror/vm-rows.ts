@@ -73,7 +73,8 @@ export class VmRows {
     if (rowId !== undefined) return this.#planRow(key, this.rows.get(rowId));
     const vm = vms.get(key);
     const deleted = this.#deleted.get(key);
-    if (deleted !== undefined) this.#bindDeleted(key, deleted);
+    // A VM of the same name that exists by now may own the row.
+    if (deleted !== undefined && vm === undefined) this.#bindDeleted(key, deleted);
     const since = this.#transientSince.get(key) ?? world.monotonic();
     if (vm !== undefined && isTransient(vm, stateOf(vm))) this.#transientSince.set(key, since);
     else this.#transientSince.delete(key);
