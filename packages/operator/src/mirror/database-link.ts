@@ -82,7 +82,7 @@ export class DatabaseLink {
     signal.addEventListener('abort', end, { once: true });
     try {
       await using session = await database.open(signal);
-      await prepare(session, signal);
+      await unlessAborted(prepare(session, signal), signal); // a statement without an answer must not delay the stop
       if (this.#failures > 0) log.info({}, 'Database is available again');
       this.#failures = 0;
       this.#session = session;
