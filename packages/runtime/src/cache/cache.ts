@@ -223,7 +223,8 @@ export class ObjectCache<T extends KubeObject> {
       for (const object of page.items) {
         const key = keyOf(object.metadata);
         keys.add(key);
-        this.#notify(this.#store.put(key, this.#toStored(object)));
+        // The watch may be ahead of this list: an object that it has reported as deleted must not come back.
+        if (this.#accepts(key, object)) this.#notify(this.#store.put(key, this.#toStored(object)));
       }
       version = Number(page.resourceVersion);
     }
@@ -317,8 +318,8 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   /**
-   * Whether the response to a write may be stored. An object that is not cached although the watch has passed its
-   * version was deleted since: the response arrived late and must not bring the object back.
+   * Whether an object that did not come from the watch may be stored. An object that is not cached although the watch has
+   * passed its version was deleted since: the response arrived late and must not bring the object back.
    */
   #accepts(key: string, object: T): boolean {
     if (this.#store.has(key)) return true;
