@@ -25,11 +25,12 @@ export function* expectations(
       yield { row, vm, status: isMirrored(row, words) ? words.Deleted : undefined };
       continue;
     }
-    // Several rows can describe a VM; only the newest is kept current.
+    // Several rows can describe a VM; the newest shows it, and the others show earlier VMs of the same name.
     const isNewest = rows
       .filter((each) => describes(each, vm))
       .every((each) => each === row || isNewer(row, each));
-    yield { row, vm, status: isNewest ? statusOf(vm, words) : undefined };
+    const older = isMirrored(row, words) ? words.Deleted : undefined;
+    yield { row, vm, status: isNewest ? statusOf(vm, words) : older };
   }
 }
 
@@ -38,7 +39,8 @@ export function isMirrored({ status }: TableRow, words: Words): boolean {
   return status !== null && Object.values(words).includes(status);
 }
 
-function isNewer(a: TableRow, b: TableRow): boolean {
+/** Whether a row was inserted after another one. */
+export function isNewer(a: TableRow, b: TableRow): boolean {
   const [first, second] = [a.createdAt ?? 0, b.createdAt ?? 0];
   return first === second ? a.id > b.id : first > second;
 }

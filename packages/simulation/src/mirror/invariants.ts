@@ -1,10 +1,10 @@
 import { sampleOf } from '@vmwright/core/testing';
 import type { Mirror, Session } from '@vmwright/operator';
 import type { DatabaseServer } from '../database/server.ts';
-import type { RowChange, TableRow } from '../database/table.ts';
+import type { RowChange, Table, TableRow } from '../database/table.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
 import type { Holder } from '../invariants/leaders.ts';
-import { expectations, isMirrored } from './expected.ts';
+import { expectations, isMirrored, isNewer } from './expected.ts';
 import { CLAIM_MS, SETTLING_MS } from './program.ts';
 import type { Timeline, View } from './timeline.ts';
 import { isTransient, SimulatedVm, statusOf, type Words } from './virtual-machine.ts';
@@ -109,6 +109,7 @@ export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invar
     name: 'a row never goes back to an older state',
     watch: ({ simulation }, violated) => {
       const shown = new Map<string, Shown[]>();
+      const replaced = replacedRows(database.table);
       const writers = new Map<string, { readonly session: number; readonly uid: string }>();
       database.table.listen(({ before, after, cause }) => {
         const row = after ?? before;
@@ -121,6 +122,9 @@ export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invar
           return;
         }
         const { status } = row;
+        // An older row of a name is marked as deleted when a newer one exists, whatever its VM does.
+        const isReplaced = status === words.Deleted && replaced.has(row.id);
+        if (isReplaced) return;
         const oldest = stack.at(-1)?.version ?? 0;
         const views = timeline.views(row);
         const candidates = viewsFrom(views, oldest).filter(({ vm }) => canShow(vm, words).includes(status));
@@ -138,17 +142,31 @@ export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invar
           !isTransient(vm) ||
           now - since(views, found) >= SETTLING_MS;
         if (!candidates.some(isSettled)) violated(`${row.id} shows the transient state ${status} at once`);
-        const { uid = '' } = found.vm?.metadata ?? {};
+        // A status that several VMs have had says nothing about which of them the row shows.
+        const uids = new Set(candidates.map(({ vm }) => vm?.metadata.uid));
+        const { uid } = found.vm?.metadata ?? {};
+        if (uid === undefined || uids.size > 1) return;
         const earlier = writers.get(row.id);
         const isTakenOver = earlier?.session === cause.session && earlier.uid !== uid;
-        if (found.vm !== undefined && isTakenOver && now - createdMs(views, uid) < CLAIM_MS - 1_000)
+        if (isTakenOver && now - createdMs(views, uid) < CLAIM_MS - 1_000)
           violated(
             `${row.id} shows the new VM ${uid} right after its creation, without waiting for a new row`,
           );
-        if (found.vm !== undefined) writers.set(row.id, { session: cause.session, uid });
+        writers.set(row.id, { session: cause.session, uid });
       });
     },
   };
+}
+
+/** Collects the ids of rows for which a newer row with the same VM name was inserted at any time. */
+function replacedRows(table: Table): ReadonlySet<string> {
+  const ids = new Set<string>();
+  table.listen(({ before, after }) => {
+    if (before !== undefined || after === undefined) return;
+    const same = table.all().filter(({ id, vmName }) => vmName === after.vmName && id !== after.id);
+    for (const row of same) ids.add(isNewer(row, after) ? after.id : row.id);
+  });
+  return ids;
 }
 
 /** Views that are not older than a version. */

@@ -54,6 +54,7 @@ export class KubeVirt {
   readonly #client: Client;
   readonly #process: SimulatedProcess;
   readonly #created = new Set<string>();
+  #open = 0;
 
   constructor(simulation: Simulation) {
     const world = simulation.start('kubevirt');
@@ -62,8 +63,18 @@ export class KubeVirt {
     this.#process = world.process;
   }
 
+  /** Whether no action is planned or without an answer. */
+  get isIdle(): boolean {
+    return this.#open === 0;
+  }
+
   at(ms: number, act: () => void): void {
-    this.#simulation.schedule.after(ms, act, this.#process);
+    this.#open += 1;
+    const once = () => {
+      this.#open -= 1;
+      act();
+    };
+    this.#simulation.schedule.after(ms, once, this.#process);
   }
 
   /** Creates a VM, which then starts or not. @param vapp UUID in its label; undefined without the label */
@@ -131,6 +142,11 @@ export class KubeVirt {
 
   #run(what: string, action: () => Promise<unknown>): void {
     this.#simulation.note('kubevirt', what);
-    void action().catch(() => undefined);
+    this.#open += 1;
+    void action()
+      .catch(() => undefined)
+      .then(() => {
+        this.#open -= 1;
+      });
   }
 }

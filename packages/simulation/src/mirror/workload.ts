@@ -1,7 +1,10 @@
+import type { ApiServer } from '../apiserver/api-server.ts';
 import type { Table, TableRow } from '../database/table.ts';
 import type { Simulation } from '../world/simulation.ts';
 import type { KubeVirt, VmRef } from './kubevirt.ts';
 import { INSTANTIATING, type Ssvirt } from './ssvirt.ts';
+import { describes } from './timeline.ts';
+import { SimulatedVm } from './virtual-machine.ts';
 
 /** UUIDs of vApps. The first two belong to the namespace red, the third to blue. */
 const RED = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -42,6 +45,7 @@ export interface WorkloadOptions {
   readonly kubevirt: KubeVirt;
   readonly ssvirt: Ssvirt;
   readonly table: Table;
+  readonly server: ApiServer;
   /** Whether resyncs correct what only the API server of SSVirt has changed. */
   readonly isResynced: boolean;
 }
@@ -101,7 +105,18 @@ export class Workload {
     const status = hasStatus ? 'STOPPED' : choices.oneIn(6) ? null : INSTANTIATING;
     const late = life > 0 && !isResynced ? SOON_ROW_MS : choices.oneIn(2) ? LATE_ROW_MS : 2_000;
     const at = isEarly ? createdAt - choices.pick(5_000) : createdAt + choices.pick(late);
-    kubevirt.at(at, () => ssvirt.insert({ vmName: place.name, namespace, vapp, status }));
+    kubevirt.at(at, () => {
+      if (isResynced || !this.#hasRow(place)) ssvirt.insert({ vmName: place.name, namespace, vapp, status });
+    });
+  }
+
+  /** Whether a VM and its row exist. Only a resync finds another row of such a VM. */
+  #hasRow({ namespace, name }: VmRef): boolean {
+    const { server, table } = this.#options;
+    const vm = server
+      .objects(SimulatedVm)
+      .find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+    return vm !== undefined && table.all().some((row) => row.deletedAt === null && describes(row, vm));
   }
 
   #actOnRow(): void {
