@@ -1,13 +1,8 @@
-import type {
-  BufferedResponse,
-  ModelRequest,
-  ModelResponse,
-  ModelServer,
-  ServerStream,
-} from '../world/server.ts';
+import type { BufferedResponse, ModelRequest, ModelResponse, ModelServer } from '../world/server.ts';
+import { Answer, failure, reply } from './answer.ts';
 import { Backend } from './backend.ts';
 import { Locks } from './locks.ts';
-import type { FenceMode, Guard, Reply, Results, StatementName, Statements } from './protocol.ts';
+import type { FenceMode, Guard, Reply, Results, Statements } from './protocol.ts';
 import { Table, type TableRow } from './table.ts';
 
 /** Clock, choices and reporting for the model. */
@@ -17,6 +12,8 @@ export interface DatabaseEnvironment {
   after(ms: number, act: () => void): void;
   /** Time that the next statement takes between its snapshot and its commit, in milliseconds. */
   executionMs(): number;
+  /** Time that the next batch waits before it is executed, as in a pooler without free connections, in milliseconds. */
+  queuedMs(): number;
   /** Whether the server does not notice that the client of a session is gone. */
   lingers(): boolean;
   /** Whether a terminated session commits the statement that it executes, instead of rolling it back. */
@@ -167,7 +164,7 @@ export class DatabaseServer implements ModelServer {
     const ms = this.#environment.executionMs();
     switch (name) {
       case 'write':
-        return this.#write(session, JSON.parse(body), ms);
+        return this.#queue(session, JSON.parse(body), ms);
       case 'bump':
         return this.#bump(session, JSON.parse(body));
       default: {
@@ -242,7 +239,7 @@ export class DatabaseServer implements ModelServer {
 
   /** Increments epochs when no batch that has checked them is being executed. */
   #bump(session: Backend, { shards }: Statements['bump']): ModelResponse {
-    if (this.isReadOnly) return readOnly('INSERT');
+    if (this.isReadOnly) return reply(readOnly('INSERT'));
     return this.#whenFree(shards.map(epochRow), session, () => {
       const epochs = shards.map((shard) => {
         const before = this.#epochs.get(shard);
@@ -259,12 +256,37 @@ export class DatabaseServer implements ModelServer {
     });
   }
 
-  #write(session: Backend, { writes, ...guard }: Statements['write'], ms: number): ModelResponse {
-    if (this.isReadOnly) return readOnly('UPDATE');
+  /** Executes a batch when it is its turn, unless the session has ended by then. */
+  #queue(session: Backend, statement: Statements['write'], ms: number): ModelResponse {
+    const queuedMs = this.#environment.queuedMs();
+    if (queuedMs === 0 && ms === 0) {
+      const answers: Reply[] = [];
+      this.#write(session, statement, 0, (answer) => answers.push(answer));
+      return reply(answers[0] ?? { error: { code: 'XX000', message: 'no answer' } });
+    }
+    const answer = new Answer();
+    this.#environment.after(queuedMs, () => {
+      if (this.#sessions.has(session.id))
+        this.#write(session, statement, ms, (content) => answer.send(content));
+    });
+    return answer.response;
+  }
+
+  #write(
+    session: Backend,
+    { writes, ...guard }: Statements['write'],
+    ms: number,
+    answer: (content: Reply) => void,
+  ): void {
+    if (this.isReadOnly) {
+      answer(readOnly('UPDATE'));
+      return;
+    }
     this.#tell({ type: 'batch', session, ids: writes.map(({ id }) => id) });
     if (!this.#holds(session, guard)) {
       this.#tell({ type: 'fenced', session });
-      return reply({ result: { held: false, written: [], skipped: [] } });
+      answer({ result: { held: false, written: [], skipped: [] } });
+      return;
     }
     const startedAt = this.#environment.now();
     const statement = {};
@@ -302,13 +324,15 @@ export class DatabaseServer implements ModelServer {
         if (session.isAbandoned) this.#end(session, true);
       }
     };
-    if (ms === 0) return reply(end(true));
-    const answer = new Answer();
-    session.statement = (commits) => answer.send(end(commits));
+    if (ms === 0) {
+      answer(end(true));
+      return;
+    }
+    const finish = (commits: boolean) => answer(end(commits));
+    session.statement = finish;
     this.#environment.after(ms, () => {
-      if (!answer.isSent) session.statement?.(true);
+      if (session.statement === finish) finish(true);
     });
-    return answer.response;
   }
 
   /** Executes a statement of a session when its rows are free. */
@@ -346,50 +370,10 @@ export class DatabaseServer implements ModelServer {
   }
 }
 
-/** A response that is sent when its statement ends. */
-class Answer {
-  isSent = false;
-  #stream: ServerStream | undefined;
-  #text: string | undefined;
-
-  readonly response: ModelResponse = {
-    status: 200,
-    open: (stream) => {
-      this.#stream = stream;
-      this.#flush();
-      return () => undefined;
-    },
-  };
-
-  send(content: Reply): void {
-    if (this.isSent) return;
-    this.isSent = true;
-    this.#text = JSON.stringify(content);
-    this.#flush();
-  }
-
-  #flush(): void {
-    if (this.#text === undefined || this.#stream === undefined) return;
-    this.#stream.send(this.#text);
-    this.#stream.end();
-  }
-}
-
 function epochRow(shard: number): string {
   return `epoch of shard ${shard}`;
 }
 
-function reply(content: Reply): BufferedResponse {
-  return { status: 200, body: JSON.stringify(content) };
+function readOnly(statement: string): Reply {
+  return { error: { code: '25006', message: `cannot execute ${statement} in a read-only transaction` } };
 }
-
-function failure(code: string, message: string): BufferedResponse {
-  return reply({ error: { code, message } });
-}
-
-function readOnly(statement: string): BufferedResponse {
-  return failure('25006', `cannot execute ${statement} in a read-only transaction`);
-}
-
-/** Names of the statements that the model supports, for the session. */
-export type { StatementName };

@@ -14,6 +14,8 @@ export const DATABASE_FAULTS: FaultRates = {
 
 /** One statement in `oneIn` takes up to `ms` milliseconds on the server. */
 const SLOW_STATEMENT = { oneIn: 12, ms: 12_000 };
+/** One batch in `oneIn` waits up to `ms` milliseconds before it is executed: longer than a lease. */
+const QUEUED_BATCH = { oneIn: 12, ms: 40_000 };
 /** Small, so that rows change while the table is read. */
 const PAGE_ROWS = 3;
 
@@ -28,6 +30,7 @@ export function simulatedDatabase(
     now: () => EPOCH_MS + Math.round(schedule.now),
     after: (ms, act) => void schedule.after(ms, act),
     executionMs: () => (oneIn(SLOW_STATEMENT.oneIn) ? 1 + choices.pick(SLOW_STATEMENT.ms) : 0),
+    queuedMs: () => (oneIn(QUEUED_BATCH.oneIn) ? 1 + choices.pick(QUEUED_BATCH.ms) : 0),
     lingers: () => oneIn(3),
     commitsWhenTerminated: () => choices.oneIn(2),
     pageRows: PAGE_ROWS,

@@ -32,24 +32,26 @@ export function isBatch({ origin, path }: Pick<Sent, 'origin' | 'path'>): boolea
 /** Counts the moments in which bugs are likely to do harm. */
 export function countCriticalMoments(truth: Truth, mirrorTruth: MirrorTruth): void {
   const add = (what: CriticalMoment) => truth.simulation.counts.add(what);
-  countBatches(truth, add);
+  countBatches(truth, mirrorTruth.database, add);
   countSessions(mirrorTruth.database, add);
   countRows(mirrorTruth, add);
 }
 
 type Add = (what: CriticalMoment) => void;
 
-function countBatches({ server, traffic }: Truth, add: Add): void {
+function countBatches({ server, traffic }: Truth, database: DatabaseServer, add: Add): void {
   const holder = new Holder({ server }, LEASE, (before) => {
     if (before === '') return;
     add('leadership moved to another replica');
     if (traffic.inFlight().some((sent) => isBatch(sent) && before.startsWith(`${sent.sender}_`)))
       add('leadership moved while a batch was in transit');
   });
+  database.listen(({ type, session }) => {
+    if (type === 'batch' && !holder.is(session.identity))
+      add('a batch arrived after another replica became leader');
+  });
   traffic.onArrival((sent) => {
-    if (!isBatch(sent)) return;
-    if (!holder.is(sent.sender)) add('a batch arrived after another replica became leader');
-    if (sent.outcome === 'failed') add('a batch arrived after its sender gave up');
+    if (isBatch(sent) && sent.outcome === 'failed') add('a batch arrived after its sender gave up');
   });
   traffic.onEnd((sent) => {
     if (isBatch(sent) && sent.outcome === 'failed' && sent.arrivedAt !== undefined)

@@ -236,6 +236,15 @@ export function nothingPending(leader: () => Leader | undefined): Invariant {
   };
 }
 
+/** A replica that must stop, or that lost leadership, ends its work in time, also if the database does not answer. */
+export const stopsInTime: Invariant = {
+  name: 'every replica stops in time',
+  healed: function* ({ simulation }) {
+    const failed = simulation.counts.of('a replica failed');
+    if (failed > 0) yield `${failed} processes ended with an error`;
+  },
+};
+
 /** Maximum time for which a row may be wrong while nothing fails, without the creation of its VM or of a row. */
 const LAG_MS = 30_000;
 /** Time that a new VM or row gets in addition: for searches with back-off, and for the row of a predecessor. */

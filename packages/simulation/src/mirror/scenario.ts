@@ -26,6 +26,7 @@ import {
   noWriteOfEndedTerm,
   OnlyLeadersRead,
   onlyStatusChanges,
+  stopsInTime,
   tableIsCorrect,
 } from './invariants.ts';
 import { KUBEVIRT_ACTIONS, KubeVirt } from './kubevirt.ts';
@@ -93,6 +94,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     neverGoesBack(mirrorTruth),
     boundedLag.invariant,
     tableIsCorrect(mirrorTruth),
+    stopsInTime,
     nothingPending(() => leaderOf(mirrors, holder)),
   ];
   countCriticalMoments(truth, mirrorTruth);
@@ -116,6 +118,8 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     workload.end();
   };
   const isConverged = () => {
+    const isStopped = simulation.counts.of('a replica failed') > 0;
+    if (isStopped) return true; // an invariant is violated
     if (!kubevirt.isIdle || !isSettled(truth, invariants)) return false;
     if (calmUntil === undefined) {
       simulation.note('world', 'is calm');
