@@ -82,7 +82,7 @@ export class DatabaseLink {
     signal.addEventListener('abort', end, { once: true });
     try {
       await using session = await database.open(signal);
-      await prepare(session, signal);
+      await unlessAborted(prepare(session, signal), signal); // a statement without an answer must not delay the stop
       this.#session = session;
       this.#fail = failed.resolve;
       this.#ready.resolve(session);
