@@ -10,22 +10,16 @@ const OPTIONS = { mapping: DEFAULT_MAPPING, settlingMs: 3_000, claimMs: 10_000 }
 interface VmFields {
   readonly uid?: string;
   readonly printable?: string;
-  readonly ageMs?: number;
   readonly running?: boolean;
   readonly isDeleting?: boolean;
 }
 
-function vm({
-  uid = 'u-1',
-  printable = 'Running',
-  ageMs = 3_600_000,
-  ...rest
-}: VmFields = {}): VirtualMachine {
+function vm({ uid = 'u-1', printable = 'Running', ...rest }: VmFields = {}): VirtualMachine {
   const { running = true, isDeleting = false } = rest;
   return {
     metadata: {
       ...{ namespace: 'tenant', name: 'web', uid },
-      creationTimestamp: new Date(NOW - ageMs).toISOString(),
+      creationTimestamp: new Date(NOW - 3_600_000).toISOString(),
       ...(isDeleting && { deletionTimestamp: new Date(NOW).toISOString() }),
     },
     spec: { running },
@@ -42,11 +36,15 @@ const bound = (rowId = 'r-1', uid = 'u-1'): Binding => ({ uid, rowId });
 function planned(
   object: VirtualMachine | undefined,
   rows: readonly Row[],
-  { binding, transientForMs = 0 }: Partial<Pick<Observed, 'binding' | 'transientForMs'>> = {},
+  {
+    binding,
+    transientForMs = 0,
+    waitedMs = 3_600_000,
+  }: Partial<Pick<Observed, 'binding' | 'transientForMs' | 'waitedMs'>> = {},
 ) {
   const index = new RowIndex();
   for (const each of rows) index.put(each);
-  const result = plan({ vm: object, binding, rows: index, transientForMs }, OPTIONS, NOW);
+  const result = plan({ vm: object, binding, rows: index, transientForMs, waitedMs }, OPTIONS);
   return { ...result, ...summaryOf(result) };
 }
 
@@ -144,11 +142,11 @@ describe('a VM that no longer exists', () => {
 });
 
 describe('a VM that was re-created under the same name', () => {
-  const successor = (ageMs: number) => vm({ uid: 'u-2', ageMs });
+  const successor = vm({ uid: 'u-2' });
 
   test('with a row of its own: the old row becomes DELETED, the new one shows the new VM', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('INSTANTIATING', 'r-2', 2)];
-    expect(planned(successor(0), rows, { binding: bound() })).toEqual({
+    expect(planned(successor, rows, { binding: bound(), waitedMs: 0 })).toEqual({
       ...NOTHING,
       writes: ['r-1 DELETED Deleted undefined', 'r-2 POWERED_ON Running u-2'],
       row: 'r-2',
@@ -158,68 +156,70 @@ describe('a VM that was re-created under the same name', () => {
 
   test('with a row of its own that is current: only the old row is written', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
-    expect(planned(successor(0), rows, { binding: bound() }).writes).toEqual([
+    expect(planned(successor, rows, { binding: bound(), waitedMs: 0 }).writes).toEqual([
       'r-1 DELETED Deleted undefined',
     ]);
   });
 
   test('without a row of its own: the old row becomes DELETED, and the new VM waits', () => {
-    expect(planned(successor(4_000), [row('POWERED_ON')], { binding: bound() })).toEqual({
+    expect(planned(successor, [row('POWERED_ON')], { binding: bound(), waitedMs: 4_000 })).toEqual({
       ...NOTHING,
       writes: ['r-1 DELETED Deleted undefined'],
       againAfterMs: 6_000,
+      isWaiting: true,
     });
   });
 
   test('without a row of its own: waits on after the old row became DELETED', () => {
     for (const binding of [undefined, bound()])
-      expect(planned(successor(4_000), [row('DELETED')], { binding })).toEqual({
+      expect(planned(successor, [row('DELETED')], { binding, waitedMs: 4_000 })).toEqual({
         ...NOTHING,
         againAfterMs: 6_000,
+        isWaiting: true,
       });
   });
 
-  test.each([10_000, 3_600_000])('without a row of its own: takes over the old row %i ms later', (ageMs) => {
-    const rows = [row('DELETED')];
-    const expected = { ...NOTHING, writes: ['r-1 POWERED_ON Running u-2'], row: 'r-1' };
-    expect(planned(successor(ageMs), rows)).toEqual(expected);
-    expect(planned(successor(ageMs), rows, { binding: bound() })).toEqual(expected);
-  });
+  test.each([10_000, 3_600_000])(
+    'without a row of its own: takes over the old row %i ms later',
+    (waitedMs) => {
+      const rows = [row('DELETED')];
+      const expected = { ...NOTHING, writes: ['r-1 POWERED_ON Running u-2'], row: 'r-1' };
+      expect(planned(successor, rows, { waitedMs })).toEqual(expected);
+      expect(planned(successor, rows, { binding: bound(), waitedMs })).toEqual(expected);
+    },
+  );
 
   test('a takeover of a row that was never marked as DELETED is one write', () => {
-    expect(planned(successor(10_000), [row('POWERED_OFF')], { binding: bound() })).toEqual({
+    expect(planned(successor, [row('POWERED_OFF')], { binding: bound(), waitedMs: 10_000 })).toEqual({
       ...NOTHING,
       writes: ['r-1 POWERED_ON Running u-2'],
       row: 'r-1',
     });
-    expect(planned(successor(10_000), [row('POWERED_ON')], { binding: bound() }).writes).toEqual([]);
+    expect(planned(successor, [row('POWERED_ON')], { binding: bound(), waitedMs: 10_000 }).writes).toEqual(
+      [],
+    );
   });
 
   test('a late deletion of the old VM does not mark the row of the new one', () => {
     // The new VM is cached and its row is bound to it when the deletion of the old one arrives.
     const rows = [row('DELETED', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
-    expect(planned(successor(0), rows, { binding: bound('r-2', 'u-2') })).toEqual({ ...NOTHING, row: 'r-2' });
+    expect(planned(successor, rows, { binding: bound('r-2', 'u-2'), waitedMs: 0 })).toEqual({
+      ...NOTHING,
+      row: 'r-2',
+    });
   });
 
   test('a row of its own that appears while the new VM waits is used at once', () => {
     const rows = [row('DELETED', 'r-1', 1), row('INSTANTIATING', 'r-2', 2)];
-    expect(planned(successor(4_000), rows).writes).toEqual(['r-2 POWERED_ON Running u-2']);
+    expect(planned(successor, rows, { waitedMs: 4_000 }).writes).toEqual(['r-2 POWERED_ON Running u-2']);
   });
 
   test('the row of the old VM becomes DELETED even if no row describes the new one', () => {
     const moved: Row = { ...row('POWERED_ON'), vmName: 'renamed' };
-    expect(planned(successor(0), [moved], { binding: bound() })).toEqual({
+    expect(planned(successor, [moved], { binding: bound(), waitedMs: 0 })).toEqual({
       ...NOTHING,
       writes: ['r-1 DELETED Deleted undefined'],
     });
-  });
-
-  test('a VM without a creationTimestamp does not wait', () => {
-    const { metadata, ...rest } = successor(0);
-    const { creationTimestamp: _, ...without } = metadata;
-    expect(planned({ ...rest, metadata: without }, [row('DELETED')]).writes).toEqual([
-      'r-1 POWERED_ON Running u-2',
-    ]);
   });
 });
 
@@ -249,7 +249,7 @@ describe('Stopped of a VM that should run', () => {
   test.each(['', 'INSTANTIATING'])(
     'of a new VM shows as STARTING in a row with the status "%s"',
     (status) => {
-      expect(planned(stopped({ ageMs: 0 }), [row(status)])).toEqual({
+      expect(planned(stopped(), [row(status)])).toEqual({
         ...NOTHING,
         writes: ['r-1 STARTING NewRunning u-1'],
         row: 'r-1',
@@ -259,7 +259,7 @@ describe('Stopped of a VM that should run', () => {
   );
 
   test('of a new VM that has its status STARTING is not written again', () => {
-    expect(planned(stopped({ ageMs: 0 }), [row('STARTING')])).toEqual({
+    expect(planned(stopped(), [row('STARTING')])).toEqual({
       ...NOTHING,
       row: 'r-1',
       againAfterMs: 3_000,
@@ -268,14 +268,14 @@ describe('Stopped of a VM that should run', () => {
 
   test('of a re-created VM shows as STARTING in a row of its own, and the old row becomes DELETED', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('', 'r-2', 2)];
-    expect(planned(stopped({ uid: 'u-2', ageMs: 0 }), rows, { binding: bound() }).writes).toEqual([
+    expect(planned(stopped({ uid: 'u-2' }), rows, { binding: bound() }).writes).toEqual([
       'r-1 DELETED Deleted undefined',
       'r-2 STARTING NewRunning u-2',
     ]);
   });
 
   test('of a VM that takes over the row of its predecessor shows as STARTING', () => {
-    expect(planned(stopped({ uid: 'u-2', ageMs: 10_000 }), [row('DELETED')]).writes).toEqual([
+    expect(planned(stopped({ uid: 'u-2' }), [row('DELETED')]).writes).toEqual([
       'r-1 STARTING NewRunning u-2',
     ]);
   });

@@ -64,7 +64,7 @@ async function compareOnce(
 }
 
 /** Returns the rows whose status is not that of their VM. @param isWatched whether the VM of a row would be in `vms` */
-function differences(
+export function differences(
   vms: ReadonlyMap<string, VirtualMachine>,
   rows: RowIndex,
   mapping: MirrorSettings['mapping'],

@@ -92,7 +92,7 @@ export class SessionLockFence implements SqlFence {
 }
 
 /** Table of the mirror itself, with the epoch of the current holder of each shard. */
-const FENCE_TABLE = 'ssvirt_vm_controller_fence';
+export const FENCE_TABLE = 'ssvirt_vm_controller_fence';
 
 /**
  * Fence of epochs in a table of the mirror's own. It needs no session state, so it works through PgBouncer in transaction
