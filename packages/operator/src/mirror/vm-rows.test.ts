@@ -91,7 +91,7 @@ function start(namespaces?: readonly string[]) {
 describe('a comparison of table and cluster', () => {
   test('lists the cluster after it has read the table, so that the VM of a new row is not missed', async () => {
     const { put, compareWith } = start();
-    const refresh = async () => put('new');
+    const refresh = async () => void put('new');
     expect(await compareWith([row('new', 'POWERED_ON')], undefined, refresh)).toEqual([]);
   });
 
