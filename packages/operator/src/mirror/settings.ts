@@ -124,8 +124,7 @@ function databaseSettings(
   environment: Environment,
   fence: FenceMode,
 ): DatabaseSettings {
-  const section = withAliases(sectionOf(file, 'database'));
-  const texts = textsOf('database', DATABASE, section, environment);
+  const texts = databaseTexts(file, environment);
   parseCount(texts.maxConnections, 1, 10_000); // the program uses one connection
   const url = parseDatabaseUrl(texts.url);
   const user = url?.user ?? texts.username.text;
@@ -137,16 +136,24 @@ function databaseSettings(
     user,
     database: url?.database ?? texts.database.text,
     sslMode: url?.sslMode ?? oneOf(texts.sslmode, SSL_MODES),
-    caFile: texts.sslrootcert.text || url?.caFile,
-    password: async () => url?.password ?? readPassword(path, environment),
+    caFile: (url?.caFile ?? texts.sslrootcert.text) || undefined,
+    password: async () => readPassword(path, environment),
     fence,
   };
 }
 
+function databaseTexts(
+  file: Readonly<Record<string, unknown>>,
+  environment: Environment,
+): Texts<keyof typeof DATABASE> {
+  return textsOf('database', DATABASE, withAliases(sectionOf(file, 'database')), environment);
+}
+
 /** Reads the password again, because it may have been rotated in the config file or the password file. */
 function readPassword(path: string, environment: Environment): string | undefined {
-  const section = sectionOf(readConfig(path, true), 'database');
-  const { password, passwordFile } = textsOf('database', DATABASE, section, environment);
+  const { url, password, passwordFile } = databaseTexts(readConfig(path, true), environment);
+  const inUrl = parseDatabaseUrl(url)?.password;
+  if (inUrl !== undefined) return inUrl;
   if (passwordFile.text === '') return password.text || undefined;
   try {
     return readFileSync(passwordFile.text, 'utf8').trimEnd();
@@ -169,7 +176,7 @@ interface UrlSettings {
 function parseDatabaseUrl({ name, text }: Setting): UrlSettings | undefined {
   if (text === '') return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === '')
+  if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === '' || !isDecodable(url))
     throw new SettingsError(`${name} must be a URL such as postgres://user:password@host:5432/ssvirt`);
   const sslMode = url.searchParams.get('sslmode');
   return {
@@ -181,6 +188,16 @@ function parseDatabaseUrl({ name, text }: Setting): UrlSettings | undefined {
     sslMode: sslMode === null ? undefined : oneOf({ name: `sslmode of ${name}`, text: sslMode }, SSL_MODES),
     caFile: url.searchParams.get('sslrootcert') ?? undefined,
   };
+}
+
+/** Returns whether all escape sequences of a URL are valid: a "%" in a password has to be written as "%25". */
+function isDecodable({ username, password, pathname }: URL): boolean {
+  try {
+    decodeURIComponent(username + password + pathname);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function readConfig(path: string, isOptional: boolean): Readonly<Record<string, unknown>> {
@@ -317,7 +334,7 @@ function parseSeconds(setting: Setting): number {
 
 function parseCount(setting: Setting, least: number, most: number): number {
   const count = Number(setting.text);
-  if (setting.text !== '' && Number.isInteger(count) && count >= least && count <= most) return count;
+  if (/^\d+$/.test(setting.text) && count >= least && count <= most) return count;
   throw invalid(setting, `a whole number from ${least} to ${most}`);
 }
 

@@ -1,4 +1,4 @@
-import { type Access, Client, type World } from '@vmwright/runtime';
+import { type Access, Client, type World, wait } from '@vmwright/runtime';
 import { stateOf } from './mapping.ts';
 import { isMirrored } from './plan.ts';
 import { PostgresDatabase } from './postgres/database.ts';
@@ -16,8 +16,29 @@ export interface Difference {
   readonly expected: string;
 }
 
-/** Compares cluster and table once. Reads only, and needs no leadership. */
+/** Interval between two comparisons. */
+const REPEAT_MS = 500;
+
+/**
+ * Compares cluster and table until they agree or the time is over. Reads only, and needs no leadership.
+ * @param waitMs maximum time; 0 for a single comparison
+ */
 export async function verify(
+  world: World,
+  access: Access,
+  settings: MirrorSettings,
+  waitMs: number,
+  signal: AbortSignal,
+): Promise<readonly Difference[]> {
+  const deadline = world.monotonic() + waitMs;
+  for (;;) {
+    const found = await compareOnce(world, access, settings, signal);
+    if (found.length === 0 || world.monotonic() >= deadline) return found;
+    await wait(world, REPEAT_MS, signal);
+  }
+}
+
+async function compareOnce(
   world: World,
   access: Access,
   settings: MirrorSettings,

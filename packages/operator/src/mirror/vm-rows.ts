@@ -153,10 +153,13 @@ export class VmRows {
   }
 
   #bindDeleted(key: string, vm: VirtualMachine): boolean {
-    const match = this.rows.match(vm);
-    if (match === undefined) return false;
+    const { row, older = [] } = this.rows.match(vm) ?? {};
+    const rows = row === undefined ? [] : [row, ...older];
+    // A row that does not show a VM yet may be that of a VM that is about to be created under the same name.
+    const own = rows.find((each) => isMirrored(each, this.#options.mapping)) ?? row;
+    if (own === undefined) return false;
     this.#deleted.delete(key);
-    this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: match.row.id });
+    this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: own.id });
     return true;
   }
 

@@ -15,6 +15,13 @@ export interface PostgresOptions {
   readonly port?: number;
   /** Folder with PostgreSQL's `bin`, `lib` and `share`. @default the one that npm installed */
   readonly native?: string;
+  /** Certificate and private key in PEM; the server then offers TLS. @default no TLS */
+  readonly tls?: Tls;
+}
+
+interface Tls {
+  readonly certificate: string;
+  readonly key: string;
 }
 
 interface Credentials extends Address {
@@ -56,7 +63,7 @@ export class Postgres implements AsyncDisposable {
   }
 }
 
-export async function startPostgres({ port, native }: PostgresOptions = {}): Promise<Postgres> {
+export async function startPostgres({ port, native, tls }: PostgresOptions = {}): Promise<Postgres> {
   const credentials: Credentials = {
     host: '127.0.0.1',
     port: await portFor('PostgreSQL', port),
@@ -72,11 +79,12 @@ export async function startPostgres({ port, native }: PostgresOptions = {}): Pro
   const binaries = await usableBinaries({ native: native ?? installedNative(), user, dir });
   const data = join(dir, 'data');
   await initialise(binaries, { credentials, data, dir, user });
+  if (tls !== undefined) await writeTls(data, tls, user);
   const part = resources.use(
     await Part.start({
       name: 'postgres',
       command: binaries.postgres,
-      args: ['-D', data, ...settings(credentials)],
+      args: ['-D', data, ...settings(credentials, tls !== undefined)],
       dir,
       stopSignal: 'SIGINT', // "fast" shutdown: does not wait for clients to disconnect
       killSignal: 'SIGQUIT', // "immediate" shutdown: like SIGKILL, but releases shared memory and ends the server processes
@@ -87,13 +95,14 @@ export async function startPostgres({ port, native }: PostgresOptions = {}): Pro
   return new Postgres(credentials, part, resources.move());
 }
 
-function settings({ host, port }: Credentials): string[] {
+function settings({ host, port }: Credentials, hasTls: boolean): string[] {
   const values = {
     listen_addresses: host,
     port,
     unix_socket_directories: '', // the path of a socket is limited to 107 bytes, which TMPDIR may exceed
     fsync: 'off',
     dynamic_shared_memory_type: 'mmap', // in the data folder, which is always removed, instead of /dev/shm
+    ...(hasTls && { ssl: 'on' }), // with server.crt and server.key in the data folder
   };
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
@@ -129,6 +138,18 @@ async function initialise(binaries: Binaries, { credentials, data, dir, user }: 
       'COMMAND_FAILED',
       `initdb could not create a PostgreSQL database in ${data}: ${output}`,
     );
+  }
+}
+
+async function writeTls(
+  data: string,
+  { certificate, key }: Tls,
+  user: ServerUser | undefined,
+): Promise<void> {
+  for (const [name, pem] of Object.entries({ 'server.crt': certificate, 'server.key': key })) {
+    const path = join(data, name);
+    await writeFile(path, pem);
+    await giveTo(user, path, 0o600);
   }
 }
 

@@ -248,7 +248,7 @@ describe('make up exits with code 1 and the remedy, and leaves nothing behind', 
   test('when PORTS is not a port number', async () => {
     await expectFailure(
       await start({ PORTS: 'high' }),
-      /PORTS=high must be a port number from 1024 to 65528/,
+      /PORTS=high must be a port number from 1024 to 65527/,
     );
   });
 
