@@ -288,6 +288,9 @@ export class Term {
     const changedAt = new Map(keys.map((key) => [key, this.#changedAt.get(key)]));
     const missing = keys.filter((key) => this.#isNewWithoutRow(key));
     if (missing.length > 0) await this.#search(session, missing);
+    const deleted = keys.filter((key) => this.#vmRows.isDeletedWithRow(key));
+    if (deleted.length > 0) await this.#options.vms.refresh(this.#options.context.signal);
+    for (const key of deleted) this.#vmRows.bindDeleted(key);
     const writes: KeyedWrite[] = [];
     const targets = new Set<string>();
     for (const key of keys) {
