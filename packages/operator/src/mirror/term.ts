@@ -282,7 +282,7 @@ export class Term {
   /** Brings the rows of some VMs up to date. @throws if the database is unavailable; all of them have to be retried then */
   async #mirror(session: Session, keys: readonly string[]): Promise<void> {
     const changedAt = new Map(keys.map((key) => [key, this.#changedAt.get(key)]));
-    const missing = keys.filter((key) => this.#isNewWithoutRow(key));
+    const missing = keys.filter((key) => this.#isNewWithoutRow(key) || this.#vmRows.isWaiting(key));
     if (missing.length > 0) await this.#search(session, missing);
     const writes: KeyedWrite[] = [];
     const targets = new Set<string>();
