@@ -325,7 +325,7 @@ export class Term {
     const keys = all.filter(isCompared);
     for (const key of all) if (!isCompared(key)) this.#queue.add(key, { afterMs: TICK_MS });
     const changedAt = new Map(keys.map((key) => [key, this.#changedAt.get(key)]));
-    const missing = keys.filter((key) => this.#isNewWithoutRow(key));
+    const missing = keys.filter((key) => this.#isNewWithoutRow(key) || this.#vmRows.isWaiting(key));
     if (missing.length > 0) await this.#search(session, missing);
     const deleted = keys.filter((key) => this.#vmRows.isDeletedWithRow(key));
     if (deleted.length > 0) await this.#options.vms.refresh(this.#options.context.signal);

@@ -101,6 +101,11 @@ export class VmRows {
       : 0;
   }
 
+  /** Whether a re-created VM waits for a row of its own, which is searched for before it takes over another one. */
+  isWaiting(key: string): boolean {
+    return rowIdOf(key) === undefined && this.#waiting.has(key);
+  }
+
   /** Remembers whether a key waits. @returns the plan */
   #waits(key: string, uid: string | undefined, planned: Plan): Plan {
     const waiting = this.#waiting.get(key);
