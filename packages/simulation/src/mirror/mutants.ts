@@ -53,14 +53,6 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'late deletion of a VM marks the row of its successor',
-    file: `${MIRROR}/vm-rows.ts`,
-    find: 'if (vm === undefined || this.vm(key) !== undefined) return;',
-    replace: 'if (vm === undefined) return;',
-    why: 'the deletion of the old VM may be processed after the creation of the new one',
-    scenario,
-  },
-  {
     name: 'failure of a session drops the keys of its batch',
     file: `${MIRROR}/term.ts`,
     find: 'if (!isMirrored) this.#queue.add(key);',
