@@ -34,7 +34,10 @@ export type DatabaseEvent =
       readonly type: 'committed';
       readonly session: Backend;
       readonly written: number;
+      /** Number of rows that were skipped because another transaction has locked them. */
       readonly locked: number;
+      /** Ids that were skipped because no such row exists, or because it is soft-deleted. */
+      readonly missing: readonly string[];
     };
 
 /** Time after which the server notices that the client of a lingering session is gone. */
@@ -295,7 +298,8 @@ export class DatabaseServer implements ModelServer {
     if (session.mode === 'table')
       for (const shard of guard.shards) this.#locks.share(epochRow(shard), statement);
     const skipped = found.flatMap((isFound, at) => (isFound ? [] : [at]));
-    const locked = skipped.filter((at) => exists(writes[at] ?? { id: '' })).length;
+    const missing = writes.filter((write) => !exists(write)).map(({ id }) => id);
+    const locked = skipped.length - missing.length;
     const execute = (): Reply<Results['write']> => {
       const changed = writes.flatMap(({ id, status }, at) => {
         const row = this.table.get(id);
@@ -312,7 +316,7 @@ export class DatabaseServer implements ModelServer {
       }));
       if (rows.length > 0)
         this.table.commit(rows, { type: 'batch', session: session.id }, this.#environment.now());
-      this.#tell({ type: 'committed', session, written: rows.length, locked });
+      this.#tell({ type: 'committed', session, written: rows.length, locked, missing });
       return { result: { held: true, written: changed.map(({ at }) => at), skipped } };
     };
     const end = (commits: boolean): Reply => {

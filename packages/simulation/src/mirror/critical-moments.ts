@@ -15,6 +15,7 @@ export const CRITICAL_MOMENTS = [
   'a batch was rejected by the fence',
   'a batch committed, but its answer was lost',
   'a batch skipped a locked row',
+  'a batch skipped a row that does not exist',
   'a batch was rejected by a constraint',
   'a session was terminated by its successor',
   'a row changed while the table was read',
@@ -66,6 +67,8 @@ function countSessions(database: DatabaseServer, add: Add): void {
     if (event.type === 'fenced') add('a batch was rejected by the fence');
     if (event.type === 'rejected') add('a batch was rejected by a constraint');
     if (event.type === 'committed' && event.locked > 0) add('a batch skipped a locked row');
+    if (event.type === 'committed' && event.missing.length > 0)
+      add('a batch skipped a row that does not exist');
     if (event.type === 'read') {
       if (!event.isFirst && reading) add('a row changed while the table was read');
       reading = false;

@@ -65,6 +65,29 @@ export class OnlyLeadersRead {
   }
 }
 
+/** Number of times that a session may try to write a row that does not exist: once per key that leads to it. */
+const MAX_ATTEMPTS = 3;
+
+/** A row that does not exist any more is forgotten instead of written in a loop. */
+export function missingRowsAreForgotten({ database }: MirrorTruth): Invariant {
+  return {
+    name: 'rows that do not exist are forgotten',
+    watch: (_, violated) => {
+      const attempts = new Map<string, number>();
+      database.listen((event) => {
+        if (event.type !== 'committed') return;
+        for (const id of event.missing) {
+          const key = `${event.session.id} ${id}`;
+          const count = (attempts.get(key) ?? 0) + 1;
+          attempts.set(key, count);
+          if (count > MAX_ATTEMPTS)
+            violated(`${event.session.identity} writes ${id} for the ${count}th time`);
+        }
+      });
+    },
+  };
+}
+
 /** Columns other than status and updated_at never change, and updated_at never goes back. */
 export function onlyStatusChanges({ database }: MirrorTruth): Invariant {
   return {

@@ -33,7 +33,7 @@ const OLD_STATUSES = ['POWERED_ON', 'DELETED', 'SUSPENDED', 'UNRESOLVED'];
 const MAX_API_ACTIONS = 6;
 /** Maximum delay of a row after its VM. */
 const LATE_ROW_MS = 40_000;
-/** Maximum delay if no resync would find the row of a re-created VM after that VM has taken over another row. */
+/** Maximum delay of the row of a re-created VM that must be found without a resync: less than the time that it waits. */
 const SOON_ROW_MS = 9_500;
 /** Duration of the changes while nothing fails. */
 const CALM_MS = 45_000;
@@ -158,7 +158,7 @@ export class Workload {
 
   /** Plans changes of VMs while nothing fails. @returns their duration in milliseconds */
   planCalm(): number {
-    const { simulation, kubevirt, ssvirt } = this.#options;
+    const { simulation, kubevirt, ssvirt, isResynced } = this.#options;
     const { choices } = simulation;
     for (const place of [FRESH, ...PLACES])
       for (let at = choices.pick(8_000); at < CALM_MS; at += 3_000 + choices.pick(12_000))
@@ -166,10 +166,12 @@ export class Workload {
     if (choices.oneIn(2)) {
       kubevirt.at(CALM_MS / 3, () => kubevirt.delete(FRESH, true));
       kubevirt.at(CALM_MS / 2, () => kubevirt.create(FRESH, RED));
-      kubevirt.at(CALM_MS / 2 + 2_000, () =>
+      kubevirt.at(CALM_MS / 2 + choices.pick(SOON_ROW_MS), () =>
         ssvirt.insert({ vmName: FRESH.name, namespace: FRESH.namespace, vapp: RED }),
       );
     }
+    const row = this.#oneRow();
+    if (isResynced && row !== undefined) kubevirt.at(choices.pick(CALM_MS), () => ssvirt.replace(row.id));
     return CALM_MS + 10_000;
   }
 }
