@@ -154,8 +154,8 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
   {
     name: 'refreshed cache brings deleted objects back',
     file: 'packages/runtime/src/cache/cache.ts',
-    find: 'must not come back. if (this.#accepts(key, object))',
-    replace: 'must not come back.\n',
+    find: 'since the page was sent. if (this.#accepts(key, object))',
+    replace: 'since the page was sent.\n',
     why: 'a list may be older than what the watch has reported',
     scenario,
   },
