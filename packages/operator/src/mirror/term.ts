@@ -132,16 +132,21 @@ export class Term {
     this.#queue.add(key, { priority: initial ? LOW : NORMAL });
   }
 
+  /**
+   * Whether this replica is responsible for a VM. VMs of a shard that is gained but not acquired yet are left out: the
+   * comparison that follows the acquisition includes them.
+   */
   #owns(key: string): boolean {
-    return this.#options.context.shards?.owns(key) ?? true;
+    const { shards } = this.#options.context;
+    return shards === undefined || (shards.owns(key) && this.#acquired.has(shards.shardOf(key)));
   }
 
   /**
-   * Prepares a new session. The order matters: an earlier leader cannot write after `acquire`, so a list of the cluster
-   * that begins afterwards is at least as new as its last write, and a read of the table contains that write.
+   * Prepares a new session. The order matters: an earlier leader cannot write after `acquire`, so a read of the table that
+   * begins afterwards contains its last write, and a list of the cluster is at least as new as that write.
    */
   async #prepare(session: Session, signal: AbortSignal): Promise<void> {
-    const { context, vms, takesOver, reporter } = this.#options;
+    const { context, takesOver, reporter } = this.#options;
     reporter.sessionOpened();
     this.#acquired = new Set();
     const shards = context.shards?.held ?? new Set([ONLY_SHARD]);
@@ -149,8 +154,6 @@ export class Term {
     await session.acquire([...shards], takesOver, signal);
     this.#assertLeader();
     this.#acquired = shards;
-    if (!this.#isFresh && takesOver) await vms.refresh(signal);
-    this.#isFresh = true;
     await this.#compare(session, 'start', signal);
   }
 
@@ -160,19 +163,20 @@ export class Term {
 
   /** Compares the whole table with the whole cluster and enqueues every difference. */
   async #compare(session: Session, trigger: Trigger, signal: AbortSignal): Promise<void> {
-    const { world, log, vms, resyncMs } = this.#options;
+    const { world, log, vms, resyncMs, takesOver } = this.#options;
     const startedAt = world.monotonic();
+    const isStale = !this.#isFresh && takesOver;
     const different = await compare(
       {
-        ...{ clock: world, session, vmRows: this.#vmRows },
+        ...{ clock: world, session, vmRows: this.#vmRows, isStale },
+        refresh: () => vms.refresh(signal),
         keys: () => vms.keys(),
         owns: (key) => this.#owns(key),
         onSettled: (key, plan) => this.#settle(key, plan),
       },
       signal,
     );
-    // The cache may be late: a correction must not replace the status of a newer state.
-    if (trigger === 'resync' && different.length > 0) await vms.refresh(signal);
+    this.#isFresh = true;
     for (const key of different) {
       const isExpected = trigger === 'resync' && (this.#changedAt.has(key) || this.#inFlight.has(key));
       if (!isExpected) this.#corrections.set(key, trigger);
@@ -219,7 +223,7 @@ export class Term {
 
   /** Acquires the shards that this replica has gained and releases those that it has lost. */
   async #followShards(session: Session, signal: AbortSignal): Promise<void> {
-    const { context, takesOver, vms } = this.#options;
+    const { context, takesOver } = this.#options;
     if (context.shards === undefined) return;
     const { held } = context.shards;
     const [gained, lost] = [held.difference(this.#acquired), this.#acquired.difference(held)];
@@ -230,7 +234,7 @@ export class Term {
     if (gained.size === 0) return;
     await session.acquire([...gained], takesOver, signal);
     this.#acquired = this.#acquired.union(gained);
-    await vms.refresh(signal);
+    this.#isFresh = false; // the previous owner may have written newer states
     await this.#compare(session, 'start', signal);
   }
 
@@ -284,6 +288,9 @@ export class Term {
     const changedAt = new Map(keys.map((key) => [key, this.#changedAt.get(key)]));
     const missing = keys.filter((key) => this.#isNewWithoutRow(key));
     if (missing.length > 0) await this.#search(session, missing);
+    const deleted = keys.filter((key) => this.#vmRows.isDeletedWithRow(key));
+    if (deleted.length > 0) await this.#options.vms.refresh(this.#options.context.signal);
+    for (const key of deleted) this.#vmRows.bindDeleted(key);
     const writes: KeyedWrite[] = [];
     const targets = new Set<string>();
     for (const key of keys) {

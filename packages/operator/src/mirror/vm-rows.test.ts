@@ -76,8 +76,12 @@ function start(namespaces?: readonly string[]) {
     return planned.writes.map(({ row: { id }, status }) => `${id} ${status}`);
   };
   /** Compares a table with the cluster. */
-  const compareWith = (rows: readonly Row[], owns: (key: string) => boolean = () => true) => {
-    const options = { clock, session: { rows: () => pagesOf(rows) }, vmRows, owns };
+  const compareWith = (
+    rows: readonly Row[],
+    owns: (key: string) => boolean = () => true,
+    refresh: () => Promise<void> = async () => undefined,
+  ) => {
+    const options = { clock, session: { rows: () => pagesOf(rows) }, vmRows, owns, refresh, isStale: true };
     const onSettled = vmRows.settle.bind(vmRows);
     return compare({ ...options, keys: () => vms.keys(), onSettled }, NEVER);
   };
@@ -85,6 +89,12 @@ function start(namespaces?: readonly string[]) {
 }
 
 describe('a comparison of table and cluster', () => {
+  test('lists the cluster after it has read the table, so that the VM of a new row is not missed', async () => {
+    const { put, compareWith } = start();
+    const refresh = async () => void put('new');
+    expect(await compareWith([row('new', 'POWERED_ON')], undefined, refresh)).toEqual([]);
+  });
+
   test('finds rows with another status, and rows whose VM was deleted', async () => {
     const { put, compareWith, mirror } = start();
     for (const name of ['same', 'other', 'new']) put(name);
@@ -259,8 +269,19 @@ describe('a VM without a row', () => {
     expect(mirror('tenant/web')).toEqual([]);
     expect([vmRows.unmatched.size, vmRows.isMatched('tenant/web')]).toEqual([1, false]);
     vmRows.found(row('web', 'INSTANTIATING'));
+    expect(vmRows.isDeletedWithRow('tenant/web')).toBe(true);
+    vmRows.bindDeleted('tenant/web');
     expect(mirror('tenant/web')).toEqual(['web DELETED']);
     expect(vmRows.unmatched.size).toBe(0);
+  });
+
+  test('and one that was deleted does not take the row of a new VM that appears before the row is bound', () => {
+    const { put, remove, vmRows, mirror } = start();
+    remove(put('web'));
+    vmRows.found(row('web', 'STOPPED'));
+    put('web', { uid: 'u-2' });
+    vmRows.bindDeleted('tenant/web');
+    expect(mirror('tenant/web')).toEqual(['web POWERED_ON']);
   });
 
   test('and one that was deleted is given up', () => {

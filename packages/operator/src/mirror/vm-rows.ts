@@ -72,9 +72,6 @@ export class VmRows {
     const rowId = rowIdOf(key);
     if (rowId !== undefined) return this.#planRow(key, this.rows.get(rowId));
     const vm = vms.get(key);
-    const deleted = this.#deleted.get(key);
-    // A VM of the same name that exists by now may own the row.
-    if (deleted !== undefined && vm === undefined) this.#bindDeleted(key, deleted);
     const since = this.#transientSince.get(key) ?? world.monotonic();
     if (vm !== undefined && isTransient(vm, stateOf(vm))) this.#transientSince.set(key, since);
     else this.#transientSince.delete(key);
@@ -134,9 +131,27 @@ export class VmRows {
     }
   }
 
-  /** Stores the last state of a VM that was deleted, which leads to its row. */
+  /** Stores the last state of a VM that was deleted, if its row is not known yet. */
   deleted(key: string, vm: VirtualMachine): void {
-    if (!this.#bindings.has(key) && !this.#bindDeleted(key, vm)) this.#deleted.set(key, vm);
+    if (!this.#bindings.has(key)) this.#deleted.set(key, vm);
+  }
+
+  /** Returns whether a VM was deleted before its row was known, and a row that may be its own is known now. */
+  isDeletedWithRow(key: string): boolean {
+    return this.#deleted.has(key) && this.vm(key) === undefined && this.isMatched(key);
+  }
+
+  /**
+   * Takes the newest row of the name for that of a deleted VM. To be called only after the cluster was listed: the row may
+   * belong to a new VM with the same name that a late cache lacks.
+   */
+  bindDeleted(key: string): void {
+    const vm = this.#deleted.get(key);
+    if (vm === undefined || this.vm(key) !== undefined) return;
+    const match = this.rows.match(vm);
+    if (match === undefined) return;
+    this.#deleted.delete(key);
+    this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: match.row.id });
   }
 
   /** Returns whether a row of a VM is known, or of a VM that was deleted. */
@@ -150,17 +165,6 @@ export class VmRows {
     if (this.vm(key) !== undefined) return;
     this.#deleted.delete(key);
     this.unmatched.delete(key);
-  }
-
-  #bindDeleted(key: string, vm: VirtualMachine): boolean {
-    const { row, older = [] } = this.rows.match(vm) ?? {};
-    const rows = row === undefined ? [] : [row, ...older];
-    // A row that does not show a VM yet may be that of a VM that is about to be created under the same name.
-    const own = rows.find((each) => isMirrored(each, this.#options.mapping)) ?? row;
-    if (own === undefined) return false;
-    this.#deleted.delete(key);
-    this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: own.id });
-    return true;
   }
 
   /** Drops what is known about a VM that does not exist, except its row. */
