@@ -258,6 +258,10 @@ describe('Stopped of a VM that should run', () => {
     },
   );
 
+  test('of a VM whose row has the status POWERED_OFF already, from an earlier term, changes nothing', () => {
+    expect(planned(stopped(), [row('POWERED_OFF')])).toEqual({ ...NOTHING, row: 'r-1', againAfterMs: 3_000 });
+  });
+
   test('of a new VM that has its status STARTING is not written again', () => {
     expect(planned(stopped(), [row('STARTING')])).toEqual({
       ...NOTHING,

@@ -14,7 +14,7 @@ export interface Observed {
   readonly vm: VirtualMachine | undefined;
   readonly binding: Binding | undefined;
   readonly rows: Pick<RowIndex, 'match' | 'get'>;
-  /** Time since which the VM has reported a state that may last for less than a second, in milliseconds. */
+  /** How long the VM has been in a state that may be transient, in milliseconds. */
   readonly transientForMs: number;
   /** Time for which the VM has waited for a row of its own, in milliseconds; see `Plan.isWaiting`. */
   readonly waitedMs: number;
@@ -93,8 +93,8 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
   if (!isTransient(vm, state) || settlesInMs <= 0) return { writes: toWrite(state), row, duplicates };
   const isShown = binding?.uid === vm.metadata.uid && isMirrored(row, mapping);
   return {
-    // A row that does not show this VM yet shows that it starts.
-    writes: isShown ? others : toWrite('NewRunning'),
+    // If the row shows another VM or none, it shows that this VM starts until Stopped has settled.
+    writes: isShown || row.status === mapping[state] ? others : toWrite('NewRunning'),
     row,
     againAfterMs: settlesInMs,
     duplicates,
@@ -113,7 +113,7 @@ function toDeleted(mapping: StatusMapping): (row: Row) => PlannedWrite {
   return (row) => ({ row, status: mapping.Deleted, state: 'Deleted', uid: undefined });
 }
 
-/** Key of the VM that a row without a VM is planned under. Rows have other keys than VMs, which never begin with a slash. */
+/** Queue key of a row that has no VM. It begins with a slash, which keys of VMs never do. */
 export function rowKey({ id }: Pick<Row, 'id'>): string {
   return `/${id}`;
 }

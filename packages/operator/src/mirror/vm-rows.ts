@@ -9,7 +9,7 @@ import {
   plan,
   rowIdOf,
 } from './plan.ts';
-import { describes, type Row, RowIndex, vappOf, vmKey } from './rows.ts';
+import { describes, type Match, type Row, RowIndex, vappOf, vmKey } from './rows.ts';
 import { Unmatched } from './unmatched.ts';
 import type { VirtualMachine } from './virtual-machine.ts';
 
@@ -101,22 +101,30 @@ export class VmRows {
       : 0;
   }
 
+  /** Whether a re-created VM waits for a row of its own, which is searched for before it takes over another one. */
+  isWaiting(key: string): boolean {
+    return rowIdOf(key) === undefined && this.#waiting.has(key);
+  }
+
   /** Remembers whether a key waits. @returns the plan */
   #waits(key: string, uid: string | undefined, planned: Plan): Plan {
     const waiting = this.#waiting.get(key);
-    if (planned.isWaiting !== true) this.#waiting.delete(key);
+    // With writes, the wait is over only when they are committed.
+    if (planned.isWaiting !== true && planned.writes.length === 0) this.#waiting.delete(key);
+    else if (planned.isWaiting !== true) return planned;
     else if (waiting === undefined || waiting.uid !== uid)
       this.#waiting.set(key, { uid, since: this.#options.world.monotonic() });
     return planned;
   }
 
-  /** Remembers what a plan found out beside its writes. */
+  /** Stores the results of a plan that are not writes: binding, missing row, duplicates. */
   settle(key: string, { writes, row, duplicates }: Plan): void {
     if (rowIdOf(key) !== undefined) return;
     const vm = this.vm(key);
     if (vm === undefined) {
       this.#forget(key);
       if (this.#deleted.has(key)) this.unmatched.add(key);
+      if (writes.length === 0) this.#bindings.delete(key);
       return;
     }
     this.#deleted.delete(key);
@@ -142,8 +150,8 @@ export class VmRows {
   }
 
   /**
-   * Takes the newest row of the name for that of a deleted VM. To be called only after the cluster was listed: the row may
-   * belong to a new VM with the same name that a late cache lacks.
+   * Finds the row of a deleted VM. To be called only after the cluster was listed: a row of the name may belong to a new VM
+   * that a late cache lacks.
    */
   bindDeleted(key: string): void {
     const vm = this.#deleted.get(key);
@@ -151,7 +159,16 @@ export class VmRows {
     const match = this.rows.match(vm);
     if (match === undefined) return;
     this.#deleted.delete(key);
-    this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: match.row.id });
+    const own = this.#rowOfDeleted(match, vm);
+    if (own !== undefined) this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: own.id });
+  }
+
+  /** Returns the row of a deleted VM. A row that does not show a VM yet may be that of a VM which is created next. */
+  #rowOfDeleted({ row, older }: Match, { metadata }: VirtualMachine): Row | undefined {
+    const deletedAt = Date.parse(metadata.deletionTimestamp ?? '') || Number.POSITIVE_INFINITY;
+    const rows = [row, ...older].filter(({ createdAt }) => createdAt <= deletedAt + 1_000); // whole seconds
+    const shown = rows.find((each) => isMirrored(each, this.#options.mapping));
+    return shown ?? (rows.length === 1 ? rows[0] : undefined);
   }
 
   /** Returns whether a row of a VM is known, or of a VM that was deleted. */
@@ -178,6 +195,7 @@ export class VmRows {
   committed(key: string, { row, status, uid }: PlannedWrite): void {
     this.rows.setStatus(row.id, status);
     this.#touched?.add(row.id);
+    if (uid !== undefined || rowIdOf(key) !== undefined) this.#waiting.delete(key);
     if (uid !== undefined) this.#bindings.set(key, { uid, rowId: row.id });
     else this.#unbind(key, row);
   }
@@ -186,6 +204,21 @@ export class VmRows {
   found(row: Row): void {
     if (this.rows.get(row.id) === undefined) this.rows.put(row);
     this.#touched?.add(row.id);
+  }
+
+  /** Drops what is known about the keys that another replica is responsible for now. */
+  drop(isDropped: (key: string) => boolean): void {
+    for (const map of [this.#bindings, this.#transientSince, this.#deleted, this.#waiting])
+      for (const key of [...map.keys()]) if (isDropped(key)) map.delete(key);
+    for (const key of [...this.#duplicates]) if (isDropped(key)) this.#duplicates.delete(key);
+    for (const key of this.unmatched.keys()) if (isDropped(key)) this.unmatched.delete(key);
+  }
+
+  /** Returns the key of the VM that a key is about: itself, or that of the VM which a row shows. */
+  vmKeyOf(key: string): string {
+    const rowId = rowIdOf(key);
+    const row = rowId === undefined ? undefined : this.rows.get(rowId);
+    return row === undefined ? key : vmKey(row);
   }
 
   /** Removes a row that does not exist any more. */

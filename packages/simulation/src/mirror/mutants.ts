@@ -120,6 +120,14 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
+    name: 'row of a predecessor is taken over without a last search',
+    file: `${MIRROR}/term.ts`,
+    find: 'this.#isNewWithoutRow(key) || this.#vmRows.isWaiting(key)',
+    replace: 'this.#isNewWithoutRow(key)',
+    why: 'the row of the new VM may have been inserted since the last search',
+    scenario,
+  },
+  {
     name: 'oldest of several rows is updated',
     file: `${MIRROR}/rows.ts`,
     find: 'a.createdAt > b.createdAt;',
