@@ -335,7 +335,9 @@ export class Term {
     for (const key of keys) {
       const plan = this.#vmRows.plan(key);
       this.#settle(key, plan);
-      if (plan.againAfterMs !== undefined) changedAt.delete(key); // not settled: it stays pending
+      // Not settled: it stays pending. A VM that keeps its row while it waits is settled.
+      if (plan.againAfterMs !== undefined && (plan.isWaiting !== true || plan.row === undefined))
+        changedAt.delete(key);
       for (const write of plan.writes) {
         if (targets.has(write.row.id)) {
           this.#queue.add(key); // another key of this batch writes the row; plan this one again afterwards

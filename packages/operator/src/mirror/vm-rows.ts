@@ -195,7 +195,9 @@ export class VmRows {
   committed(key: string, { row, status, uid }: PlannedWrite): void {
     this.rows.setStatus(row.id, status);
     this.#touched?.add(row.id);
-    if (uid !== undefined || rowIdOf(key) !== undefined) this.#waiting.delete(key);
+    const vm = this.vm(key);
+    const isOwn = vm !== undefined && this.rows.match(vm)?.row.id === row.id;
+    if (isOwn || rowIdOf(key) !== undefined) this.#waiting.delete(key);
     if (uid !== undefined) this.#bindings.set(key, { uid, rowId: row.id });
     else this.#unbind(key, row);
   }
