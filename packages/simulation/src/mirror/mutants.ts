@@ -15,8 +15,8 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'new leader of the mirror does not list the VMs again',
-    file: `${MIRROR}/term.ts`,
-    find: 'if (!this.#isFresh && takesOver) await vms.refresh(signal);',
+    file: `${MIRROR}/comparison.ts`,
+    find: 'if (isStale) await refresh();',
     replace: '',
     why: 'its cache may be older than what the previous leader has written',
     scenario,
@@ -27,15 +27,12 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     find: `await session.acquire([...shards], takesOver, signal);
     this.#assertLeader();
     this.#acquired = shards;
-    if (!this.#isFresh && takesOver) await vms.refresh(signal);
-    this.#isFresh = true;
     await this.#compare(session, 'start', signal);`,
-    replace: `if (!this.#isFresh && takesOver) await vms.refresh(signal);
-    await this.#compare(session, 'start', signal);
+    replace: `await this.#compare(session, 'start', signal);
     await session.acquire([...shards], takesOver, signal);
     this.#assertLeader();
     this.#acquired = shards;
-    this.#isFresh = true;`,
+    this.#compared = shards;`,
     why: 'the previous leader may write until the fence is acquired',
     scenario,
   },
@@ -53,14 +50,6 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     find: 'binding !== undefined && binding.uid !== vm?.metadata.uid;',
     replace: 'binding !== undefined && vm === undefined;',
     why: 'the row of a deleted VM must not show a new one that gets a row of its own',
-    scenario,
-  },
-  {
-    name: 'late deletion of a VM marks the row of its successor',
-    file: `${MIRROR}/vm-rows.ts`,
-    find: 'if (deleted !== undefined && vm === undefined)',
-    replace: 'if (deleted !== undefined)',
-    why: 'the deletion of the old VM may be processed after the creation of the new one',
     scenario,
   },
   {
