@@ -41,20 +41,20 @@ export function replaceRequestOf({ metadata }: KubeObject): string | undefined {
 }
 
 /**
- * What happens to the external resources of a deleted object.
+ * How the deletion of an object affects its external resources.
  * - `Delete`: they are deleted with it
  * - `Orphan`: they are kept, and the operator no longer manages them
  */
 export type DeletionPolicy = 'Delete' | 'Orphan';
 
-/** Returns the deletion policy, or a problem for the status if the value is unknown; then nothing is deleted. */
+/** Returns the deletion policy. For an unknown value, returns the problem to report; nothing is deleted then. */
 export function deletionPolicyOf({ metadata }: KubeObject): DeletionPolicy | { readonly problem: string } {
   const policy = metadata.annotations?.[DELETION_POLICY] ?? 'Delete';
   if (policy === 'Delete' || policy === 'Orphan') return policy;
-  return { problem: `the annotation ${DELETION_POLICY} is "${policy}"; it is Delete or Orphan` };
+  return { problem: `the annotation ${DELETION_POLICY} is "${policy}"; it must be Delete or Orphan` };
 }
 
-/** Whether the deletion of an object deletes its machines. False while it is paused. */
+/** Whether the deletion of an object deletes its machines. False while the object is paused. */
 export function deletesMachines(object: KubeObject): boolean {
   return deletionPolicyOf(object) === 'Delete' && !isPaused(object);
 }

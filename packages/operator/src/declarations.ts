@@ -25,7 +25,10 @@ export const KINDS = [VM, VmGroup] as const;
 /** Namespace whose UID identifies the cluster. */
 const SYSTEM = { name: 'kube-system' };
 
-/** Returns the UID of `kube-system`, because a cluster has no id of its own. @throws SettingsError when it has none */
+/**
+ * Returns the UID of the namespace `kube-system` as the id of the cluster, because Kubernetes gives a cluster no id.
+ * @throws SettingsError if the namespace has no UID
+ */
 export async function clusterIdOf(client: Pick<Client, 'get'>): Promise<string> {
   const { metadata } = await client.get(Namespace, SYSTEM);
   if (metadata.uid !== undefined && metadata.uid !== '') return metadata.uid;
@@ -58,7 +61,7 @@ export function metricsName(namespace: string): string {
   return `${NAME}-metrics.${namespace}.svc`;
 }
 
-/** Returns what the operator does in the cluster. Its RBAC roles are derived from this. */
+/** Returns the permissions that the operator needs in the cluster. Its RBAC roles are derived from them. */
 export function programPermissions(namespace: string, namespaces?: readonly string[]): ProgramPermissions {
   const cluster: Permission = { kind: Namespace, verbs: ['get'], names: [SYSTEM.name] };
   return {

@@ -1,6 +1,6 @@
 import { foreignKind, type KubeObject } from '@vmwright/runtime';
 
-/* Kinds of Kubernetes that the operator uses, with the fields that it uses. */
+/* Built-in kinds of Kubernetes that the operator uses, with only the fields that it reads. */
 
 export type Namespace = KubeObject;
 export const Namespace = foreignKind<Namespace>({

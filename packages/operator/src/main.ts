@@ -18,7 +18,7 @@ import { parseList } from './settings/values.ts';
 const USAGE = `vmwright: Kubernetes operator for virtual machines on vSphere and in a private cloud
 
   vmwright run [flags]          runs the operator until SIGTERM or SIGINT
-  vmwright orphans [flags]      lists machines whose object does not exist; takes the flags and variables of run
+  vmwright orphans [flags]      lists machines whose VM or VmGroup does not exist; takes the same flags and environment variables as run
   vmwright manifests [flags]    prints the CRDs, roles, webhooks and network policies to apply before the operator starts`;
 
 function access(): Promise<Access> {

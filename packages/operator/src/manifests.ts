@@ -13,7 +13,7 @@ export interface ManifestOptions {
   readonly namespace: string;
   /** Namespaces that the operator watches. @default all */
   readonly namespaces?: readonly string[] | undefined;
-  /** URL of the webhooks, for an operator outside the cluster. @default its Service */
+  /** URL of the webhooks, for an operator outside the cluster. @default the operator's Service */
   readonly webhookUrl?: string | undefined;
   /** `namespace/name` of the cert-manager Certificate whose CA cert-manager injects. @default the operator injects its own */
   readonly injectCaFrom?: string | undefined;
@@ -21,12 +21,12 @@ export interface ManifestOptions {
   readonly apiServers?: readonly string[] | undefined;
 }
 
-/** Returns the manifests that the operator needs in a cluster, from its own declarations. */
+/** Returns the manifests to apply before the operator starts, generated from its declarations. */
 export function manifests(options: ManifestOptions): Manifests {
   const { namespace, namespaces, webhookUrl, injectCaFrom, apiServers } = options;
   const address = webhookAddress(namespace, webhookUrl);
   const declared = webhookManifests({ name: NAME, webhooks: webhooks(namespaces), address, injectCaFrom });
-  // The CRD of a kind with a conversion webhook names that webhook, so `webhookManifests` returns it.
+  // The CRD of a kind with a conversion webhook names that webhook, so `webhookManifests` returns the CRD.
   const converted = declared.filter(({ kind }) => kind === CustomResourceDefinition.kind);
   const names = new Set(converted.map(({ metadata }) => metadata.name));
   const plain = KINDS.map((kind) => crdOf(kind)).filter(({ metadata }) => !names.has(metadata.name));

@@ -136,7 +136,7 @@ test(`kills of operators and cloud neither duplicate nor lose a machine (seed ${
   }
 }, 900_000);
 
-/** Returns from the cloud's audit log the pairs of machines of one object that existed at the same time. */
+/** Returns the pairs of machines of one object that existed at the same time, according to the cloud's audit log. */
 function doubled(
   audit: readonly { readonly event: string; readonly id: string; readonly key?: string }[],
 ): readonly string[] {
@@ -153,7 +153,7 @@ function doubled(
   return found;
 }
 
-/** Records the vmId of every object with a watch of its own. */
+/** Watches all VMs, and records each change of a vmId. */
 class VmIds {
   readonly changed: string[] = [];
   readonly #ids = new Map<string, unknown>();
@@ -162,7 +162,7 @@ class VmIds {
     const follow = async () => {
       for (;;) for await (const { object } of watch(VMS, new AbortController().signal)) this.#see(object);
     };
-    follow().catch(() => undefined); // ends with the API server
+    follow().catch(() => undefined); // the watch fails when the API server stops
   }
 
   /** Number of objects that had a vmId. */

@@ -66,7 +66,7 @@ test('a failed machine is kept, or replaced with exponential back-off if the VM 
   );
   expect(condition(kept, 'Ready')).toBe('False');
 
-  const waits = `${WHY} A new machine is created, at least 10 s after the last one`;
+  const waits = `${WHY} The operator creates a new machine, at the earliest 10 s after the previous replacement`;
   const waiting = await env.until('replaced', (vm) => status(vm, 'msg') === waits);
   expect(waiting.status).toMatchObject({ opStatus: 'Failed', recreations: 1 });
   const third = await env.until('replaced', (vm) => status(vm, 'recreations') === 2);

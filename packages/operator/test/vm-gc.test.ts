@@ -16,7 +16,7 @@ const labelsFor = (uid: string, name = 'web') => ({
   'vmwright.dev/name': name,
 });
 
-test('garbage collection deletes a server that was created after its VM was deleted, and none of another cluster', async () => {
+test('garbage collection deletes a server that was created after its VM was deleted, but no server of another cluster', async () => {
   await using env = await install({ args: ARGS });
   const another = { ...labelsFor(NEVER), 'vmwright.dev/cluster': 'another' };
   const foreign = await env.client.create({ name: 'foreign', labels: another }, undefined);

@@ -58,7 +58,7 @@ describe('with all namespaces', () => {
     await create('default', 'outsider', 'vmoutsider');
     await Promise.all(names.map((name) => until('doomed', name, isRunning)));
     const vmId = status(await until('default', 'outsider', isRunning), 'vmId');
-    // VMs that are admitted and have no machine yet when the deletion begins.
+    // The next two VMs are admitted, but may have no machine yet when the deletion of the namespace begins.
     {
       await using _ = await failingCreates();
       await create('doomed', 'vmdoomed-unmade', 'vmdoomed-unmade');
@@ -116,7 +116,7 @@ describe('with all namespaces', () => {
 
       await cluster.api.delete(`${vmsIn(winner.metadata.namespace ?? '')}/twin`);
       await cluster.waitForGone(`${vmsIn(winner.metadata.namespace ?? '')}/twin`);
-      // Checked again after five minutes, or when the object changes.
+      // The operator checks the name again after five minutes, or when the object changes.
       const its = loser.metadata.namespace ?? '';
       await env.kubectl('-n', its, 'annotate', 'vms.samplecontroller.k8s.io', 'twin', 'touched=yes');
       const made = await until(its, 'twin', isRunning);
@@ -253,7 +253,7 @@ describe('with --namespaces', () => {
     expect((await servers()).map(({ name }) => name)).toEqual(['vmseen-b']);
   });
 
-  test('machines that were created late are collected in these namespaces, and none in others', async () => {
+  test('garbage collection deletes late machines in these namespaces, and none in others', async () => {
     const there = await create('c', 'there', 'vmthere');
     const elsewhere = [await machineFor('c'), await machineFor('c', there.metadata.uid)];
     // Created after the others, so that the garbage collection that deletes these has also listed the others.
@@ -283,7 +283,7 @@ describe('with --namespaces', () => {
     await until('a', 'restarted', isRunning);
     const port = /"msg":"Serving metrics, health[^\n]*"port":(\d+)/.exec(await log())?.[1];
     const readiness = await (await fetch(`http://127.0.0.1:${port}/readyz?verbose`)).text();
-    expect(readiness).toContain('[+]caches ok: without vms.samplecontroller.k8s.io in b\n');
+    expect(readiness).toContain('[+]caches ok: cannot list vms.samplecontroller.k8s.io in b\n');
     // The operator cannot know whether VMs of b exist; late creates in a are collected nevertheless.
     const unjudged = await machineFor('b', uid);
     await untilGone(await lateIn('a'));

@@ -157,14 +157,13 @@ describe('vmId', () => {
     ).rejects.toThrow(message);
   });
 
-  test('that names a machine of another VM, or none, is corrected by the ownership label', async () => {
+  test("that names a machine of another VM, or none, is corrected to the machine with the VM's UID label", async () => {
     await running('mine', 'theirs');
     const own = status(await env.until('mine', isRunning), 'vmId');
     const other = status(await env.until('theirs', isRunning), 'vmId');
     for (const [round, wrong] of [other, 'no-such-machine'].entries()) {
-      // Increasing the counter makes the API server accept the change. An object that is older than the rule may have
-      // a wrong
-      // vmId too.
+      // The API server accepts the wrong vmId, because the counter increases. Objects that are older than the CEL rule
+      // may have a wrong vmId, too.
       await patchStatus('mine', { vmId: wrong, repairs: 10 * (round + 1) });
       const vm = await env.until('mine', (each) => status(each, 'vmId') === own);
       expect(status(vm, 'repairs')).toBe(10 * (round + 1) + 1);
@@ -201,7 +200,7 @@ test('a VM with a finalizer of another controller reports that its machine is de
   await env.gone('held');
 });
 
-test('a paused VM has the condition Paused and is observed', async () => {
+test('a paused VM has the condition Paused, is observed, and is deleted only after it is resumed', async () => {
   await running('rests');
   await env.kubectl('annotate', KIND, 'rests', 'vmwright.dev/paused=true');
   await env.until('rests', (vm) => condition(vm, 'Paused') === 'True');
@@ -210,7 +209,9 @@ test('a paused VM has the condition Paused and is observed', async () => {
   const lost = await env.until('rests', (vm) => reasonOf(vm) === 'VmLost');
   expect(condition(lost, 'Paused')).toBe('True');
   await env.kubectl('delete', '--wait=false', KIND, 'rests');
-  await env.until('rests', (vm) => /^Not deleted: .*remove the annotation/.test(String(status(vm, 'msg'))));
+  await env.until('rests', (vm) =>
+    /^The machine is not deleted: .*remove the annotation/.test(String(status(vm, 'msg'))),
+  );
   await env.kubectl('annotate', KIND, 'rests', 'vmwright.dev/paused-');
   await env.gone('rests');
 });
@@ -243,7 +244,7 @@ describe('kstatus, as Flux and Argo CD read it', () => {
 test('kubectl explain describes spec, status and conditions', async () => {
   const explained = async (path: string) =>
     (await env.kubectl('explain', `${KIND}.${path}`)).replaceAll(/\s+/g, ' ');
-  expect(await explained('spec')).toContain('Wanted machine of the private cloud.');
+  expect(await explained('spec')).toContain('Desired machine in the private cloud.');
   expect(await explained('status')).toContain('Observed state of the machine, written by the operator.');
   expect(await explained('status.conditions')).toContain('CloudAvailable: the cloud answers the operator');
   expect(await explained('status.conditions.type')).toContain('Type of the condition in CamelCase');

@@ -44,7 +44,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => stack.disposeAsync());
 
-/** Long timeout of a test, because the back-off between two retries grows to a minute. */
+/** Timeout for a state to be reached. It is long, because the back-off between two retries grows to a minute. */
 const LONG = { timeoutMs: 150_000 };
 const TEST_MS = 300_000;
 

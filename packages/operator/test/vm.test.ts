@@ -3,7 +3,7 @@ import { condition, field, type KubeObject } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { install, type WithCloud } from './with-cloud.ts';
 
-/** The original manifest of this kind, verbatim, including the status in it. */
+/** Sample manifest of the controller that this operator replaces, verbatim, including its status. */
 const SEED = `apiVersion: samplecontroller.k8s.io/v1alpha1
 kind: VM
 metadata:
@@ -47,7 +47,7 @@ const reasonOf = (vm: KubeObject) => {
 };
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 
-test('the original manifest creates a machine and reports its utilization; deletion removes the machine before the object', async () => {
+test('a manifest of the replaced controller creates a machine and reports its utilization; deletion removes the machine before the object', async () => {
   await env.controlPlane.cluster.kubectl(['apply', '-f', '-'], { input: SEED });
   const vm = await env.until('sample', (each) => isRunning(each) && condition(each, 'Ready') === 'True');
   const vmId = status(vm, 'vmId');
@@ -161,7 +161,7 @@ test('a VM whose name is prohibited after admission reports that, and is created
   expect((await env.servers()).map(({ name }) => name)).not.toContain('vmlate');
   await env.cloud.prohibit('vmforbidden it is the name of a river', 'bad-*');
   await expect.poll(() => answerAbout('vmlate')).toBe('free');
-  // Checked again after five minutes, or when the object changes.
+  // The operator checks the name again after five minutes, or when the object changes.
   await env.kubectl('annotate', 'vms.samplecontroller.k8s.io', 'late', 'touched=yes');
   await env.until('late', isRunning);
 });
@@ -221,7 +221,7 @@ test('a paused VM gets no machine until it is resumed', async () => {
 
 test('an unknown deletion policy is rejected on create, and blocks the deletion of an existing VM', async () => {
   const unknown = { 'vmwright.dev/deletion-policy': 'Retain' };
-  const problem = 'the annotation vmwright.dev/deletion-policy is "Retain"; it is Delete or Orphan';
+  const problem = 'the annotation vmwright.dev/deletion-policy is "Retain"; it must be Delete or Orphan';
   await expect(env.vm('retained', 'vmretained', unknown)).rejects.toThrow(problem);
   await env.vm('retained', 'vmretained');
   await env.until('retained', isRunning);
@@ -232,13 +232,13 @@ test('an unknown deletion policy is rejected on create, and blocks the deletion 
     'vmwright.dev/deletion-policy=Retain',
   );
   await env.kubectl('delete', '--wait=false', 'vms.samplecontroller.k8s.io', 'retained');
-  await env.until('retained', (vm) => status(vm, 'msg') === `Not deleted: ${problem}`);
+  await env.until('retained', (vm) => status(vm, 'msg') === `The machine is not deleted: ${problem}`);
   expect((await env.servers()).map(({ name }) => name)).toContain('vmretained');
   await env.kubectl('annotate', 'vms.samplecontroller.k8s.io', 'retained', 'vmwright.dev/deletion-policy-');
   await env.gone('retained');
 });
 
-test('removed ownership labels are restored', async () => {
+test('an ownership label that was removed from a machine is restored', async () => {
   await env.vm('unlabelled', 'vmunlabelled');
   const { id = '', labels = {} } = (await untilServer('vmunlabelled')) ?? {};
   await env.until('unlabelled', isRunning);

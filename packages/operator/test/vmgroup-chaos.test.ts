@@ -20,7 +20,7 @@ interface Fault {
  * Users create, scale, change and delete groups while operators are killed and vCenter loses sessions, connections and
  * tasks. The test watches vCenter directly for duplicates.
  */
-test(`no machine is duplicated, lost or left behind, whatever fails (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
+test(`kills of operators and failures of vCenter neither duplicate nor lose a machine, and leave none behind (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
   await using env = await install({
     vcsim: { templates: TEMPLATES },
@@ -41,7 +41,7 @@ test(`no machine is duplicated, lost or left behind, whatever fails (seed ${SEED
 
   const restart = async (part: Part) => {
     await part.kill();
-    await sleep(random.below(200)); // duration of the outage
+    await sleep(random.below(200)); // duration of the downtime
     await part.start();
   };
   const faults: readonly Fault[] = [

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { VcenterUser } from './vcenter-user.ts';
 import { install, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 
-/* What people do to the machines of a group with vCenter's own tools, beside the running operator. */
+/* Tests changes that people make to the machines of a group with vCenter's own tools while the operator runs. */
 
 let env: WithVcenter;
 let user: VcenterUser;
@@ -232,7 +232,7 @@ test('a folder that stays because of a foreign machine is reported in an event, 
   await expect.poll(() => env.folders(), { timeout: 30_000 }).not.toContain('default-shared');
 });
 
-test('machines below a watched folder that people renamed are not moved, also after a restart of the operator', async () => {
+test('after people rename a watched folder and the operator restarts, the group still uses that folder', async () => {
   await env.group('kept', { replicas: 1, placement: { folder: 'before' } });
   const group = await env.running('kept', 1);
   const { lookup } = env.vcenter;

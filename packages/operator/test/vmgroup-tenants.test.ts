@@ -169,7 +169,7 @@ test('a password that becomes wrong at run time is reported as VcenterUnauthoriz
 test('a 503 at run time is reported with its HTTP status, and a new group reports it at once', async () => {
   await env.vcsim.control.status(503, 1_000_000);
   await env.vcsim.control.drop();
-  // A call in flight when the connections are dropped fails for another reason first.
+  // Waits for the text, because a call that is in flight when the connections are dropped first reports another cause.
   const text = "vCenter 'default' responds with HTTP 503 (service unavailable); retrying automatically";
   const unavailable = await env.until('outage', (group) => message(group) === text);
   expect(field(ready(unavailable), 'reason')).toBe('VcenterUnreachable');

@@ -280,7 +280,7 @@ describe('changes by people in vCenter', () => {
     expect(await env.machines('default-stripped')).toEqual([before]);
   });
 
-  /** Creates a paused group with one machine, and replaces it by an identical machine outside the group's folder. */
+  /** Creates a paused group and replaces its only machine with an identical machine outside the group's folder. */
   async function movedMachine(name: string) {
     await env.group(name, { replicas: 1 });
     const group = await env.running(name, 1);
@@ -347,7 +347,7 @@ describe('with shutdownSeconds', () => {
   });
 });
 
-test('a failed deletion is reported, and completes once vCenter accepts it', async () => {
+test('a deletion that vCenter rejects is reported, and completes once vCenter accepts it', async () => {
   await env.group('stuck', { replicas: 2 });
   await env.running('stuck', 2);
   await env.vcsim.control.fault({ method: 'PowerOffVM_Task', fault: 'NoPermission' });

@@ -26,7 +26,7 @@ export interface Write {
 export class OutputLog {
   readonly writes: Write[] = [];
   readonly failures: string[] = [];
-  /** By replica: number of owned shards, of all shards and of members. */
+  /** Numbers of owned shards, of all shards and of members, by replica. */
   readonly ownership = new Map<string, readonly number[]>();
   readonly #lines = new EventEmitter();
 

@@ -33,7 +33,7 @@ const SECRETS = collectionPath(Secret, 'system');
 
 type Json = Record<string, unknown>;
 
-/** `caBundle` of an object since a time; undefined if the object did not exist or was edited by others. */
+/** `caBundle` that an object has had since `at`; undefined if the object did not exist or another user edited it. */
 interface BundleVersion {
   readonly at: number;
   readonly caBundle: string | undefined;
@@ -62,7 +62,7 @@ export class ModelServer {
     this.#history.get(path)?.push({ at: this.#timeline.now, caBundle: undefined });
   }
 
-  /** Yields all values of `caBundle` that an API server may use whose watch lags by at most `lagMs`. */
+  /** Yields all values of `caBundle` that an API server may use if its watch lags by at most `lagMs`. */
   *bundlesSeen(path: string, lagMs: number): Generator<string> {
     const history = this.#history.get(path) ?? [];
     for (const [index, { caBundle }] of history.entries()) {
@@ -181,7 +181,7 @@ export class Replica {
     this.#options = options;
   }
 
-  /** Deviation of its wall clock from true time, in milliseconds. */
+  /** Deviation of the replica's wall clock from true time, in milliseconds. */
   set clockOffset(ms: number) {
     this.#clockOffset = ms;
   }

@@ -53,7 +53,8 @@ async function many(args: Arguments, scenarios: readonly Scenario[]): Promise<bo
     say(`${summary(scenario, result)}\n`);
     passed &&= problems(scenario, result).length === 0;
     const first = firstViolation(result);
-    if (first !== undefined) say(`replay the first with: ${replayCommand(scenario.name, first.seed)}\n`);
+    if (first !== undefined)
+      say(`replay the first violation with: ${replayCommand(scenario.name, first.seed)}\n`);
     if (stop.signal.aborted) break;
   }
   return passed;
@@ -69,7 +70,7 @@ async function one(seed: number, args: Arguments, scenarios: readonly Scenario[]
       say(formatRun(`seed ${seed} of ${scenario.name}`, outcome));
       continue;
     }
-    process.stderr.write(`shrinking seed ${seed}, for ${SHRINK_SECONDS} s at most\n`);
+    process.stderr.write(`shrinking seed ${seed} for at most ${SHRINK_SECONDS} s\n`);
     const shows = async (candidate: readonly number[]) => {
       const { violations, lines } = await runTape(scenario, candidate);
       return violations.some(({ invariant }) => invariant === violation.invariant) ? lines : undefined;

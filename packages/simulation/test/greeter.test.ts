@@ -21,7 +21,7 @@ describe("the runtime's real manager in a simulation", () => {
     for (const fault of STREAM_FAULTS) expect(counts.of(`stream ${fault}`), fault).toBeGreaterThan(0);
   });
 
-  test('the same seed gives the same history, another seed another one', async () => {
+  test('the same seed gives the same history, and another seed gives another history', async () => {
     const hashes = new Set<string>();
     for (const seed of SEEDS) {
       const { hash, steps } = await runSeed(greeter, seed);

@@ -50,7 +50,8 @@ describe('make simulate', () => {
       /^ +\d+ {2}seeds violate "every greeting is answered once the faults have stopped", first /m,
     );
     expect(status).toBe(1);
-    const [, ...replay] = /replay the first with: make simulate (SCENARIO=\S+) (SEED=\d+)/.exec(stdout) ?? [];
+    const [, ...replay] =
+      /replay the first violation with: make simulate (SCENARIO=\S+) (SEED=\d+)/.exec(stdout) ?? [];
     expect(replay).toHaveLength(2);
     const replayed = simulate(...replay);
     expect(replayed.status).toBe(1);
@@ -205,6 +206,6 @@ test.for([
   ['POST /api/v1/namespaces/a/pods → 201', 'create pods in a → 201'],
   ['POST /machines → 201', 'POST /machines → 201'],
   ['crashes and comes back', 'crashes and comes back'],
-] as const)('%s is shown as: %s', ([line, shown]) => {
+] as const)('readable() shortens %s to: %s', ([line, shown]) => {
   expect(readable(line)).toBe(shown);
 });

@@ -1,4 +1,7 @@
-/** Settles like `promise`, or rejects with the signal's reason when it aborts first. The work behind `promise` continues. */
+/**
+ * Settles like `promise`, or rejects with the signal's reason if the signal aborts first. The work behind `promise`
+ * continues.
+ */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 import type { Clock } from '../world/world.ts';
 
-/** Resolves after `ms` milliseconds, or rejects with the signal's reason as soon as it aborts. */
+/** Resolves after `ms` milliseconds, or rejects with the signal's reason when the signal aborts. */
 export function wait(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal): Promise<void> {
   if (signal?.aborted) return Promise.reject(signal.reason);
   return new Promise((resolve, reject) => {

@@ -1,3 +1,3 @@
-/** Helpers for thrown values, without the network: `@vmwright/core/errors`, for programs that must start fast. */
+/** Helpers for thrown values: `@vmwright/core/errors`. Does not load the HTTP code, for programs that must start fast. */
 export { messageOf } from './message-of.ts';
 export { systemCode } from './system-code.ts';

@@ -16,8 +16,8 @@ export function exponentialBuckets(start: number, factor: number, count: number)
 }
 
 /**
- * Registry of all metrics of a program, exposed in Prometheus' text format. Own code because an update through
- * prom-client costs ten times as much (docs/internals/decisions/006-metrics.md).
+ * Registry of all metrics of a program, exposed in Prometheus' text format. It replaces prom-client, in which an update
+ * costs ten times as much (docs/internals/decisions/006-metrics.md).
  */
 export class Registry {
   /** Content type of `text()`. */

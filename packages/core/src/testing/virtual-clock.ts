@@ -5,7 +5,7 @@ interface PendingTimer {
   readonly callback: () => void;
 }
 
-/** Microtask turns after which a promise without a timer counts as pending. */
+/** Microtask turns that a promise gets to settle before the time advances to the next timer. */
 const SETTLE_TURNS = 50;
 
 /** Clock for tests that advances only by `advance` and `runUntilSettled`. */

@@ -19,7 +19,7 @@ export interface CloudSettings {
   readonly timeoutMs: number;
   /** Interval between two lists of the servers. */
   readonly refreshMs: number;
-  /** Time without an answer after which Ready of every VM is Unknown. */
+  /** Time without an answer from the cloud after which Ready of every VM is Unknown. */
   readonly unknownAfterMs: number;
   /** Interval and grace period of garbage collection. */
   readonly sweepMs: number;

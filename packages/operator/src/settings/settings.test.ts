@@ -134,7 +134,7 @@ describe('a missing or invalid setting is rejected with its name', () => {
     [
       ['--controllers=vm,pod'],
       ENVIRONMENT,
-      '--controllers is "vm,pod"; it must be a list of vm, vmgroup, separated by commas',
+      '--controllers is "vm,pod"; it must be a comma-separated list of these names: vm, vmgroup',
     ],
     [['-insecure=maybe'], ENVIRONMENT, '--insecure is "maybe"; it must be true or false'],
     [
@@ -215,7 +215,7 @@ describe('a missing or invalid setting is rejected with its name', () => {
     expect(() => settingsFrom(args, environment)).toThrow(message);
   });
 
-  test('an empty --cluster-id counts as none, so that two clusters do not share it', () => {
+  test('an empty --cluster-id counts as unset, so that two clusters do not share it', () => {
     expect(settingsFrom(['--cluster-id='], ENVIRONMENT).cluster).toBeUndefined();
   });
 

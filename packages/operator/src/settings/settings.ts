@@ -24,9 +24,9 @@ export interface Settings {
   /** Commit that the program was built from. */
   readonly revision: string;
   readonly logLevel: Level;
-  /** Undefined if its controller is disabled. */
+  /** Settings of the VM controller; undefined if it is disabled. */
   readonly cloud: CloudSettings | undefined;
-  /** Undefined if its controller is disabled. */
+  /** Settings of the VmGroup controller; undefined if it is disabled. */
   readonly vsphere: VsphereSettings | undefined;
 }
 
@@ -76,7 +76,7 @@ function parseElection(text: (flag: Flag) => string): ElectionSettings {
   return { leaseMs, renewMs, retryMs };
 }
 
-/** Treats an empty id, which a template without a value renders, as none: otherwise several clusters would share it. */
+/** Treats an empty id as unset: manifest templates render it without a value, and several clusters would then share it. */
 function parseClusterId(value: string | undefined): string | undefined {
   if (value === undefined || value === '') return undefined;
   if (/^[A-Za-z0-9._-]{1,63}$/.test(value)) return value;
@@ -93,6 +93,10 @@ function parseControllers(value: string): ReadonlySet<string> {
   const names = parseList(value) ?? [];
   const unknown = names.find((name) => !CONTROLLERS.some((known) => known === name));
   if (unknown !== undefined || names.length === 0)
-    throw invalidFlag('controllers', value, `a list of ${CONTROLLERS.join(', ')}, separated by commas`);
+    throw invalidFlag(
+      'controllers',
+      value,
+      `a comma-separated list of these names: ${CONTROLLERS.join(', ')}`,
+    );
   return new Set(names);
 }

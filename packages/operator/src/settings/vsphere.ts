@@ -17,7 +17,7 @@ export interface VsphereSettings {
   readonly placement: PlacementSettings;
   readonly templates: TemplateSettings;
   readonly timeoutMs: number;
-  /** Number of clones, and of other tasks, that run at the same time in each vCenter. */
+  /** Maximum number of clones, and also of other tasks, that run at the same time in each vCenter. */
   readonly concurrency: number;
   readonly sweepMs: number;
 }
@@ -38,9 +38,9 @@ export interface VcenterSettings {
   readonly insecure?: boolean | undefined;
   /** Namespaces whose VmGroups may use this vCenter. @default all */
   readonly namespaces?: readonly string[] | undefined;
-  /** As `TemplateSettings.folder`. @default that of all vCenters */
+  /** Overrides `TemplateSettings.folder` for this vCenter. */
   readonly templateFolder?: string | undefined;
-  /** As `TemplateSettings.allowMachines`. @default that of all vCenters */
+  /** Overrides `TemplateSettings.allowMachines` for this vCenter. */
   readonly allowVmAsTemplate?: boolean | undefined;
   readonly placement?: PlacementSettings | undefined;
 }

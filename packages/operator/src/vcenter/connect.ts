@@ -64,10 +64,12 @@ export async function connectVcenters(
       folder: each.templateFolder ?? settings.templates.folder,
       allowMachines: each.allowVmAsTemplate ?? settings.templates.allowMachines,
     };
-    // Read at the start to report problems early, and again for each login, since both files may be replaced.
+    // The files of credentials and CA are read here to report problems at the start. They are read again for each login,
+    // because they may be replaced.
     await Promise.all([credentialsOf(each), trustOf(each)]).catch((error: unknown) => {
       if (each === vcenter) throw error;
-      log.error({ vcenter: name, error: String(error) }, 'vCenter cannot be used'); // its groups report it
+      // The operator starts nevertheless, for the other vCenters. The groups on this vCenter report the error.
+      log.error({ vcenter: name, error: String(error) }, 'vCenter cannot be used');
     });
     if (each.insecure)
       log.warn(
@@ -160,7 +162,7 @@ function observing(registry: Registry, log: Logger): (vcenter: string) => Vcente
       duration.with({ vcenter, method }).observe(durationMs / 1000);
     },
     onError: (error) => {
-      // `VcenterHealth` logs an outage once.
+      // Outages are logged at debug level here, because `VcenterHealth` logs each outage once.
       const level = isOutage(error) ? 'debug' : 'warn';
       log[level]({ vcenter, error: String(error) }, 'Inventory watch failed, retrying');
     },

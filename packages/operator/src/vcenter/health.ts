@@ -7,7 +7,7 @@ import { outageOf, type VcenterOutageError } from './errors.ts';
  * Unknown. A shorter gap only blocks actions.
  */
 export const STALE_MS = 10_000;
-/** Time for one probe. Shorter than for other calls, since the next probe follows soon. */
+/** Timeout of a probe. It is shorter than the timeout of other calls, because the next probe follows soon. */
 const PROBE_TIMEOUT_MS = 5_000;
 
 export interface VcenterHealthOptions {
@@ -20,7 +20,8 @@ export interface VcenterHealthOptions {
 
 /**
  * Tracks from the result of every call whether a vCenter can be used and, if not, why: a wrong password, a 503 and a
- * server that does not respond have different reasons. While the last call has failed, `probe` makes further calls.
+ * server that does not respond have different reasons. After a failed call, `probe` calls vCenter to detect the end of
+ * the outage.
  */
 export class VcenterHealth {
   readonly #options: VcenterHealthOptions;

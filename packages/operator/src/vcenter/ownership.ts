@@ -30,7 +30,7 @@ export interface Ownership {
 
 /**
  * Returns the ownership labels of a machine. The clone request itself writes them to the machine's extraConfig, so that
- * the operator recognises the machine even if its own state is lost.
+ * the operator recognises the machine even if the operator's state is lost.
  */
 export function ownershipLabels(ownership: Ownership): Readonly<Record<string, string>> {
   return {
@@ -80,7 +80,10 @@ export function ownershipOf({ properties }: TypedManagedObject<'VirtualMachine'>
   };
 }
 
-/** Reads the ownership of a machine from vCenter: the inventory may be late. @throws ReportedError as `knownOwnershipOf` */
+/**
+ * Reads the ownership of a machine from vCenter, because the inventory may be late.
+ * @throws ReportedError as `knownOwnershipOf`
+ */
 export async function readOwnership(
   client: VcenterClient,
   ref: Ref<'VirtualMachine'>,

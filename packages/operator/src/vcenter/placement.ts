@@ -17,6 +17,6 @@ export interface FolderPlacement {
   readonly datacenter?: string;
   /** Path below the datacenter's VM folder. @default DEFAULT_FOLDER */
   readonly folder?: string;
-  /** Reference of the folder once it is known. It finds a folder that people renamed. */
+  /** Reference of the folder once it is known. With it, the operator finds the folder even if people renamed it. */
   readonly folderId?: string;
 }

@@ -30,7 +30,7 @@ export class VCenterPool implements AsyncDisposable {
     );
   }
 
-  /** The same as `find`. @throws ReportedError when there is none */
+  /** Returns the vCenter for a request. @throws ReportedError if it does not exist or does not admit the namespace */
   get(request: VCenterRequest): VCenter {
     const vcenter = this.find(request);
     if (vcenter !== undefined) return vcenter;

@@ -26,7 +26,7 @@ export interface VCenterOptions {
   readonly templates?: TemplateRules | undefined;
   /** Maximum number of clones at a time, and of other tasks at a time. */
   readonly concurrency: number;
-  /** Called with an object (`namespace/name`) when its machines change, or when it may start a task. */
+  /** Called with the key (`namespace/name`) of an object when its machines change, or when it may start a task. */
   readonly enqueue: (key: string) => void;
 }
 
@@ -68,7 +68,7 @@ export class VCenter implements AsyncDisposable {
     return this.#limiters[task];
   }
 
-  /** Removes an object (`namespace/name`) from the queues for permits. */
+  /** Removes the object with this key (`namespace/name`) from the queues for permits. */
   cancelPermits(key: string): void {
     for (const limiter of Object.values(this.#limiters)) limiter.cancel(key);
   }

@@ -27,14 +27,14 @@ function start() {
   return { folders, health, calls, open: () => folders.get({}, () => undefined) };
 }
 
-test('a folder that cannot be opened while vCenter responds is reported', async () => {
+test('after a failed attempt to open a folder, the next reconcile gets the same error without another lookup', async () => {
   const { calls, open } = start();
   await expect(open()).rejects.toThrow('no response');
   await expect(open()).rejects.toThrow('no response');
-  expect(calls.lookups).toBe(1); // reported again without another call
+  expect(calls.lookups).toBe(1);
 });
 
-test('a folder that could not be opened in an outage is opened again as soon as vCenter responds', async () => {
+test('an attempt to open a folder that failed in an outage is repeated as soon as vCenter responds', async () => {
   const { health, calls, open } = start();
   health.isFailing = true;
   await expect(open()).rejects.toThrow('does not respond');

@@ -15,7 +15,7 @@ export interface WatchedFoldersOptions {
 interface Opening {
   readonly since: number;
   readonly folder: Promise<WatchedFolder>;
-  /** Why opening it failed, and whether vCenter was failing then. */
+  /** Why the folder could not be opened, and whether vCenter was failing at that time. */
   failure?: { readonly error: unknown; readonly isOutage: boolean };
 }
 
@@ -23,7 +23,7 @@ interface Opening {
 const OPEN_WAIT_MS = 1_000;
 /** Time for which a failed opening is reported before the next attempt. */
 const FAILED_MS = 3_000;
-/** Time for the first list of a folder. */
+/** Timeout of the first list of a folder. */
 const SYNC_TIMEOUT_MS = 60_000;
 /** Time for which a folder without a group stays open, because users often delete a group and create another. */
 const UNUSED_MS = 60_000;
@@ -38,7 +38,7 @@ export class WatchedFolders {
   readonly #opening = new Map<string, Opening>();
   /** Open folders by placement key. Several keys can mean the same folder. */
   readonly #open = new Map<string, WatchedFolder>();
-  /** Watches by the reference of their folder. */
+  /** Watched folders by the value of their reference, including those that are being opened. */
   readonly #watched = new Map<string, Promise<WatchedFolder>>();
   readonly #unusedSince = new Map<string, number>();
 
@@ -55,8 +55,8 @@ export class WatchedFolders {
   }
 
   /**
-   * Returns the watched folder of a placement; undefined while it is being opened. A reconcile waits for a second at
-   * most, so that a slow folder does not delay the groups in others.
+   * Returns the watched folder of a placement; undefined while it is being opened. Waits for at most a second, so that a
+   * folder that opens slowly does not delay groups in other folders.
    * @throws VsphereError, ReportedError, VcenterOutageError
    */
   async get(placement: FolderPlacement, assertLeader: () => void): Promise<WatchedFolder | undefined> {
@@ -75,7 +75,7 @@ export class WatchedFolders {
     return folder;
   }
 
-  /** Returns the opening of a folder. Ignores one that failed because of an outage once vCenter responds again. */
+  /** Returns the latest attempt to open a folder. Ignores an attempt that failed in an outage once vCenter responds again. */
   #currentOpening(key: string): Opening | undefined {
     const opening = this.#opening.get(key);
     const isVoid = opening?.failure?.isOutage === true && !this.#options.health.isFailing;
@@ -112,7 +112,7 @@ export class WatchedFolders {
     }
   }
 
-  /** Stops watching a folder. The next `get` of its placement opens it again, or another one in its place. */
+  /** Stops watching a folder. The next `get` of its placement opens it again, or a new folder at the same path. */
   close(folder: WatchedFolder): void {
     for (const [key, open] of this.#open) if (open === folder) this.#open.delete(key);
     this.#watched.delete(folder.ref.value);
@@ -120,8 +120,8 @@ export class WatchedFolders {
   }
 
   /**
-   * Starts to open a folder. The signal of the first reconcile does not abort it, because others wait for the folder
-   * too.
+   * Starts to open a folder. The attempt does not end with the reconcile that starts it, because other reconciles wait
+   * for the folder, too.
    */
   #startOpening(key: string, placement: FolderPlacement, assertLeader: () => void): Opening {
     const { world } = this.#options;
@@ -132,7 +132,7 @@ export class WatchedFolders {
       if (this.#opening.get(key) === opening) this.#opening.delete(key);
     };
     folder.then(end, (error: unknown) => {
-      // Reported by later reconciles: the first one has stopped waiting.
+      // Stored for later reconciles, because the one that started the attempt may have stopped waiting.
       opening.failure = { error, isOutage: this.#options.health.isFailing };
       world.after(FAILED_MS, end);
     });

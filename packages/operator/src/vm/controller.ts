@@ -30,13 +30,13 @@ export interface VmControllerOptions extends PollingOptions {
 }
 
 /**
- * Controls the machines of the private cloud.
+ * Adds the VM controllers to the manager. They create and delete the machines of the private cloud.
  *
- * Guarantees: at most one machine per VM at any time, whatever crashes or gets lost: the idempotency key follows from the
- * VM's UID, and the intent is stored with a resourceVersion precondition before each create. A VM's finalizer stays until
- * the cloud confirms that its machine is gone. `collectVmGarbage` deletes machines that were created after their VM was
- * deleted. Without an answer from the cloud for `unknownAfterMs`, Ready of every VM is Unknown; a deletion is reported in
- * the status at once, even while the cloud does not answer.
+ * Guarantees: at most one machine per VM at any time, even after crashes and lost requests: the idempotency key is derived
+ * from the VM's UID, and the intent is stored with a resourceVersion precondition before each create. The finalizer of a VM
+ * stays until the cloud confirms that its machine is gone. `collectVmGarbage` deletes machines that were created after their
+ * VM was deleted. Without an answer from the cloud for `unknownAfterMs`, Ready of every VM is Unknown; a deletion is reported
+ * in the status at once, even while the cloud does not answer.
  */
 export function controlVms(manager: Manager, options: VmControllerOptions): void {
   const { world, log, cloud, cluster, refreshMs, unknownAfterMs, concurrency } = options;
@@ -59,7 +59,7 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
     for: VM,
     predicate: any(generationChanged, annotationsChanged, statusChanged),
     concurrency,
-    backoff: { maxMs: 60_000 }, // so that VMs continue soon after a long outage
+    backoff: { maxMs: 60_000 }, // so that VMs are retried soon after a long outage
     sources: [channel.source, refresher.source],
     reconcile: reconciler.reconcile,
     finalizer: { name: FINALIZER, finalize: reconciler.reconcileDelete },

@@ -46,14 +46,14 @@ export function toCondition(error: unknown): ConditionError | undefined {
       message: "The cloud rejects the operator's API key. An administrator of the operator has to replace it",
       ...NEEDS_ADMINISTRATOR,
     };
-  // The key is read for each request: its file may be replaced or removed at any time.
+  // Each request reads the API key, whose file may be removed or replaced at any time.
   if (error instanceof SettingsError)
     return {
       reason: 'CloudUnauthorized',
       message: 'The operator cannot read its API key. An administrator of the operator has to restore it',
       ...NEEDS_ADMINISTRATOR,
     };
-  if (error instanceof NameTakenError) return undefined; // the other server was removed; the next attempt succeeds
+  if (error instanceof NameTakenError) return undefined; // the other server was removed since: the next attempt succeeds
   if (asksToBackOff(error))
     return {
       reason: 'CloudBusy',
@@ -110,8 +110,8 @@ export async function ignoreNotFound<T>(answer: Promise<T>): Promise<T | undefin
 }
 
 /**
- * Whether the error is a 429, or a 503 with Retry-After. Until that time the client rejects further requests itself,
- * with a 429.
+ * Whether the error is a 429, or a 503 with Retry-After. Until the Retry-After time has passed, the client itself rejects
+ * further requests with a 429.
  */
 function asksToBackOff(error: unknown): boolean {
   if (error instanceof TooManyRequestsError) return true;

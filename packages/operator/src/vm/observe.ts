@@ -10,7 +10,7 @@ import { ignoreNotFound } from './errors.ts';
 import { isOwnedBy, ownerIn, ownerLabels } from './identity.ts';
 import { hasVmId, type VM } from './resource.ts';
 
-/** What a reconcile has observed so far. */
+/** State that a reconcile has observed so far. */
 export interface Observed {
   /** Id of this cluster in the ownership labels. */
   readonly cluster: string;
@@ -39,7 +39,7 @@ export interface NameRejection {
 }
 
 /**
- * Sends a request about a VM's name (a check, or a create) and returns what the answer says. A name that is taken may
+ * Sends a request about a VM's name (a check, or a create) and returns its result. A name that is taken may
  * be taken by the VM's own server: the answer to the create was lost, or its id was not stored.
  */
 export async function observeAnswer(
@@ -54,8 +54,8 @@ export async function observeAnswer(
   } catch (error) {
     if (error instanceof GoneError) return { cluster, server: { gone: error.serverId } };
     if (error instanceof ProhibitedNameError) {
-      // The name may have been prohibited after the VM's server was created, whose id the status does not have: it was not
-      // stored, or it was removed.
+      // The name may have been prohibited after the VM's server was created. The status may lack the id of that server,
+      // because it was never stored or was removed.
       const [server] = await serversOf(cloud, vm);
       return server === undefined ? { cluster, name: prohibited(error) } : { cluster, server };
     }
@@ -105,8 +105,8 @@ function prohibited({ detail }: CloudError): NameRejection {
 }
 
 /**
- * Returns the rejection of a name that another server uses. The message names the VM of that server, because users do not
- * know servers, unless the VM is in another namespace, which the user may not be allowed to see.
+ * Returns the rejection of a name that another server uses. The message names the VM that owns the server, because users
+ * work with VMs. It does not name a VM in another namespace, which the user may not be allowed to see.
  */
 export function taken(cluster: string, { metadata, spec }: VM, server: Server): NameRejection {
   const owner = ownerIn(server, cluster);

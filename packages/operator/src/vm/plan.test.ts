@@ -79,7 +79,7 @@ const ready = (status: VMStatus) => conditionOf(status.conditions, 'Ready');
 const available = (status: VMStatus) => conditionOf(status.conditions, 'CloudAvailable');
 
 describe('a new VM', () => {
-  test('with an empty vmId, as the original controller writes it, has no machine yet', () => {
+  test('with an empty vmId, as the controller that this operator replaces writes it, has no machine yet', () => {
     expect(lookup(vm({ vmId: '' }), {})).toEqual({ type: 'checkName', name: 'vmsample' });
     expect(isOutdated(vm({ vmId: '', opStatus: 'New' }), new Map())).toBe(false);
     expect(ended(next(vm({ vmId: '' }), { server: running }))).toMatchObject({ vmId: 's-1' });
@@ -185,7 +185,7 @@ describe('a VM that has a machine', () => {
     const object = vm({ vmId: 's-1', attempts: 1 }, RECREATE);
     const replaced = {
       opStatus: 'Failed',
-      msg: 'The machine has failed (no room). A new machine is created',
+      msg: 'The machine has failed (no room). The operator creates a new machine',
     } as const;
     expect(attempt(object, { server })).toEqual({ type: 'delete', id: 's-1' });
     expect(next(object, { server }).status).toMatchObject({ ...replaced, attempts: 2 });
@@ -213,7 +213,7 @@ describe('a VM that has a machine', () => {
     const failed: Seen = { server: { ...running, state: 'failed', message: 'no room' } };
     const gone: Seen = { server: { gone: 's-1' }, owned: 'none' };
     if (pauseMs > 0) {
-      const pause = `A new machine is created, at least ${pauseMs / 1_000} s after the last one`;
+      const pause = `The operator creates a new machine, at the earliest ${pauseMs / 1_000} s after the previous replacement`;
       const requeueAfterMs = pauseMs - 1_000;
       expect(next(object, failed)).toMatchObject({ requeueAfterMs });
       expect(ended(next(object, failed)).msg).toBe(`The machine has failed (no room). ${pause}`);
@@ -231,12 +231,12 @@ describe('a VM that has a machine', () => {
     }
   });
 
-  test('with wrong ownership labels gets the right ones', () => {
+  test('with wrong ownership labels is relabelled once, unless its UID label is missing', () => {
     const server: Server = { ...running, labels: { ...labels, 'vmwright.dev/cluster': 'old' } };
     const { 'vmwright.dev/uid': _, ...repaired } = labels;
     const action = { type: 'relabel', id: 's-1', labels: repaired };
     expect(lookup(vm({ vmId: 's-1' }), { server })).toEqual(action);
-    // Not twice in one reconcile, even if the cloud ignores the change.
+    // The labels are not repaired twice in one reconcile, even if the cloud ignores the change.
     ended(next(vm({ vmId: 's-1' }), { server, isRelabelled: true }));
     // An orphaned machine is not adopted.
     ended(next(vm({ vmId: 's-1' }), { server: { ...running, labels: {} }, owned: 'none' }));
@@ -344,7 +344,7 @@ describe('a vmId that does not name the machine of the VM', () => {
     ['a machine of another VM', stolen],
     ['a machine without an owner', unlabelled],
     ['a machine that does not exist', { gone: 's-4' }],
-  ])('is corrected by the ownership label: %s', (_, server) => {
+  ])('is corrected to the machine with the UID label of the VM: it names %s', (_, server) => {
     const vmId = 'gone' in server ? server.gone : server.id;
     const object = vm({ vmId });
     expect(lookup(object, { server })).toEqual({ type: 'findOwned', except: vmId });
@@ -369,7 +369,7 @@ describe('a vmId that does not name the machine of the VM', () => {
     expect(ready(status)).toMatchObject({ status: 'False', reason: 'VmLost' });
     expect(status.cpuUtilization).toBeUndefined();
     expect(status.msg).toBe(
-      'Machine s-2 is not a machine of this VM, and the cloud has none of it. Delete the VM, or annotate it with vmwright.dev/recreate=true to get a new machine',
+      'Machine s-2 does not belong to this VM, and the cloud has no machine of this VM. Delete the VM, or annotate it with vmwright.dev/recreate=true to get a new machine',
     );
     expect(isOutdated(vm(status), new Map([[stolen.id, stolen]]))).toBe(false);
   });

@@ -19,7 +19,7 @@ import {
   withAttempt,
 } from './status.ts';
 
-/** What the reconciler does next for a VM. */
+/** Next step of a reconcile of a VM. */
 export interface Plan {
   /** Status to store before the actions are executed. It records the intent of a create or a delete. */
   readonly status: VMStatus;
@@ -59,25 +59,25 @@ export function plan(vm: VM, observed: Observed, now: number): Plan {
   const { server, name, owned } = observed;
   const labels = ownershipLabels(observed.cluster, vm);
   if (server === undefined) {
-    if (hasVmId(status)) return lookUp(vm, { type: 'get', id: status.vmId });
+    if (hasVmId(status)) return planAction(vm, { type: 'get', id: status.vmId });
     if (isPaused(vm)) return end(pausedStatus(vm, now));
-    if (name === undefined) return lookUp(vm, { type: 'checkName', name: spec.vmname });
+    if (name === undefined) return planAction(vm, { type: 'checkName', name: spec.vmname });
     if (name !== 'accepted') return planNameRejected(vm, name, now);
     const create = { server: { name: spec.vmname, labels }, key: idempotencyKey(vm) };
     return { status: creatingStatus(vm, now), actions: [{ type: 'create', ...create }] };
   }
   const isOurs = !('gone' in server) && isOwnedBy(vm, server);
   if (!isOurs && hasVmId(status)) {
-    if (owned === undefined) return lookUp(vm, { type: 'findOwned', except: status.vmId });
+    if (owned === undefined) return planAction(vm, { type: 'findOwned', except: status.vmId });
     if (owned !== 'none') return planRepair(vm, owned, now);
   }
   if ('gone' in server || isOfAnother(vm, server)) return planWithoutMachine(vm, server, now);
   const current = machineStatus(vm, server, now);
   if (isPaused(vm)) return end(current);
   const repair = labelsToRepair(server, labels);
-  // Once per reconcile: a cloud that ignores the labels must not be called in a loop.
+  // Relabels once per reconcile, because a cloud that ignores the labels must not be called in a loop.
   if (repair !== undefined && !observed.isRelabelled)
-    return lookUp(vm, { type: 'relabel', id: server.id, labels: repair });
+    return planAction(vm, { type: 'relabel', id: server.id, labels: repair });
   const waitMs = recreationWaitMs(vm, now);
   const isReplaced = server.state === 'failed' && mayRecreate(vm) && isOwnedBy(vm, server);
   if (!isReplaced || observed.isDeleted) return end(current);
@@ -91,8 +91,8 @@ export function plan(vm: VM, observed: Observed, now: number): Plan {
 export function isOutdated(vm: VM, servers: ReadonlyMap<string, Server>): boolean {
   const { metadata, status = {} } = vm;
   const isUnavailable = isCloudUnavailable(status);
-  // A VM without a machine, or that is being deleted, has its own retries. It is enqueued only to notice the end of
-  // an outage.
+  // The work queue retries a VM that has no machine or is being deleted, so it is enqueued here only to notice the end
+  // of an outage.
   if (metadata.deletionTimestamp !== undefined || !hasVmId(status)) return isUnavailable;
   // The cloud rejected a request for this VM. The work queue retries it with exponential back-off.
   if (isReadyUnknown(status) && !isUnavailable) return false;
@@ -117,8 +117,8 @@ function isOfAnother(vm: VM, server: Server): boolean {
   return !isOwnedBy(vm, server) && !isUnlabelled;
 }
 
-/** Returns a plan with an action that needs no change of the status. */
-function lookUp({ status = {} }: VM, action: Action): Plan {
+/** Returns a plan with an action before which the status needs no change. */
+function planAction({ status = {} }: VM, action: Action): Plan {
   return { status, actions: [action] };
 }
 
@@ -140,7 +140,7 @@ function planWithoutMachine(vm: VM, server: Server | Gone, now: number): Plan {
   const problem =
     'gone' in server
       ? `The cloud has no machine ${machine} any more`
-      : `Machine ${machine} is not a machine of this VM, and the cloud has none of it`;
+      : `Machine ${machine} does not belong to this VM, and the cloud has no machine of this VM`;
   const note = `${problem}. ${remedyFor(vm)}`;
   const event = { type: 'Warning', reason: 'VmLost', note } as const;
   const lost = endWithEvent(vm, lostStatus(vm, vmId, note, now), event);

@@ -18,8 +18,8 @@ export interface Polling {
 }
 
 /**
- * Returns the list interval and timeout with which an outage is noticed within `unknownAfterMs`: a list that starts after
- * the longest pause and hangs times out before that. Shortens a `refreshMs` that is too long.
+ * Returns a list interval and timeout that detect an outage within `unknownAfterMs`: even a list that starts after the
+ * longest pause and hangs times out by then. Shortens `refreshMs` if it is too long for that.
  */
 export function pollingOf({ refreshMs, timeoutMs, unknownAfterMs }: PollingOptions): Polling {
   const listTimeoutMs = Math.min(timeoutMs, unknownAfterMs / 2);

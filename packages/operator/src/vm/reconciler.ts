@@ -74,7 +74,7 @@ export class VmReconciler {
     const policy = deletionPolicyOf(vm);
     const hold = typeof policy === 'object' ? policy.problem : pauseOf(vm)?.message;
     if (hold !== undefined) {
-      const status = deletingStatus(vm, now(), `Not deleted: ${hold}`, 'stalled');
+      const status = deletingStatus(vm, now(), `The machine is not deleted: ${hold}`, 'stalled');
       await setStatus(vm, withCloudAvailable(vm, status, this.#outage, now()), context);
       return requeueAfter(HELD_MS);
     }
@@ -140,8 +140,8 @@ export class VmReconciler {
   }
 
   /**
-   * Runs work with the cloud and reports its errors in the status. During an outage, reports only the outage. When an
-   * outage begins, the requests of the work are aborted, so that the worker can report the outage.
+   * Runs work with the cloud and reports its errors in the status. During an outage, reports the outage and does not run
+   * the work. An outage that begins during the work aborts its requests, so that the outage is reported soon.
    */
   async #withCloud(
     vm: VM,
@@ -168,7 +168,8 @@ export class VmReconciler {
   get #outage(): ConditionError | undefined {
     const { outage } = this.#options.availability;
     const error = outage && toCondition(outage.error);
-    return error && { ...error, isOutage: true }; // also when the cloud rejects every list request
+    // A rejection has isOutage false, but it is an outage if the cloud rejects every list request.
+    return error && { ...error, isOutage: true };
   }
 }
 
@@ -188,14 +189,14 @@ export function reportDeletion(finalizer: string): Reconcile<VM> {
     try {
       await setStatus(vm, deletingStatus(vm, now(), 'Deleting the machine'));
     } catch (error) {
-      if (!(error instanceof NotFoundError)) throw error; // the object is gone already
+      if (!(error instanceof NotFoundError)) throw error; // NotFound is ignored: the object is already gone
     }
   };
 }
 
 /**
- * Reports an error in the newest known status, and records an event when it is new. The caller throws it, so it is
- * logged.
+ * Writes the error to the newest known status, and records an event if the status did not report it yet. Does not log it:
+ * the controller logs thrown errors, and `Availability` logs outages.
  */
 async function reportError(
   found: VM,

@@ -28,7 +28,7 @@ export interface RefresherOptions {
   readonly everyMs: number;
 }
 
-/** Polls the server inventory and enqueues the VMs that do not show what the cloud has. */
+/** Refreshes the server inventory periodically and enqueues the VMs whose status differs from it. */
 export class Refresher {
   readonly #options: RefresherOptions;
   readonly #poller: Poller;
@@ -49,7 +49,8 @@ export class Refresher {
   }
 
   readonly source: Source = (enqueue, signal) => {
-    this.#options.availability.restart(); // this replica did not poll while another one was the leader
+    // The state is outdated, because this replica did not poll while another one was the leader.
+    this.#options.availability.restart();
     return this.#poller.source(enqueue, signal);
   };
 
@@ -75,8 +76,8 @@ export class Refresher {
   }
 
   /**
-   * Returns the keys of the VMs that match. Also updates `#isChanging`, because each list of the cache copies every
-   * object.
+   * Returns the keys of the VMs that match. Also updates `#isChanging`, to avoid a second list: each list of the cache
+   * copies every object.
    */
   #keys(predicate: (vm: VM) => boolean): readonly string[] {
     const vms = [...this.#options.vms.list()];

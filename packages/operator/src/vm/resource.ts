@@ -20,7 +20,7 @@ const spec = object(
       ],
     }),
   },
-  { description: 'Wanted machine of the private cloud.' },
+  { description: 'Desired machine in the private cloud.' },
 );
 
 const fields = {
@@ -48,7 +48,7 @@ const fields = {
   opStatus: optional(
     literals(['New', 'Running', 'Failed', 'Unknown', 'Deleting', 'Deleted'], {
       description:
-        'State of the machine. New: it is being created. Running: it is running. Failed: the cloud rejects it, or could not start it. Unknown: the cloud does not answer, or has no such machine any more. Deleting: the VM is being deleted, and the machine may still exist. Deleted: the machine is deleted, and finalizers of other controllers keep the VM.',
+        'State of the machine. New: it is being created. Running: it is running. Failed: the cloud rejected the name or the request, or the machine has failed. Unknown: the cloud does not answer, or has no such machine any more. Deleting: the VM is being deleted, and the machine may still exist. Deleted: the machine is deleted, and finalizers of other controllers keep the VM.',
     }),
   ),
   msg: optional(
@@ -83,7 +83,7 @@ const fields = {
 
 const status = object(fields, {
   description: 'Observed state of the machine, written by the operator.',
-  // -1 differs from every generation: kstatus (Flux, Argo CD) would report a VM without a status as ready.
+  // -1 differs from every generation. Without it, kstatus (Flux, Argo CD) would report a new VM as ready.
   default: { observedGeneration: -1 },
 });
 
@@ -130,7 +130,7 @@ export const VM = defineKind({
 export type VM = ObjectOf<typeof VM>;
 export type VMStatus = NonNullable<VM['status']>;
 
-/** Whether the status names a machine. An empty vmId, which the original controller writes, names none. */
+/** Whether the status names a machine. An empty vmId names none; the controller that this operator replaces writes it. */
 export function hasVmId(status: VMStatus): status is VMStatus & { readonly vmId: string } {
   return status.vmId !== undefined && status.vmId !== '';
 }

@@ -55,7 +55,7 @@ export class ServerInventory {
     return this.#listing;
   }
 
-  /** Stores the server that the cloud has answered with just now. */
+  /** Stores a server that the cloud has just returned. */
   set(server: Server): void {
     this.#observations.set(server.id, { server, at: this.#now });
   }

@@ -53,7 +53,7 @@ export function machineStatus(vm: VM, server: Server, now: number): VMStatus {
         {
           state: 'progressing',
           reason: 'MachineDeleting',
-          message: message ?? 'The machine is being deleted in the cloud, not by this operator',
+          message: message ?? 'The cloud is deleting the machine',
         },
       );
   }
@@ -98,7 +98,7 @@ export function nameRejectedStatus(vm: VM, { reason, message }: NameRejection, n
   return answered(vm, now, status, { state: 'stalled', reason: `Name${reason}`, message });
 }
 
-/** Returns the status of a VM with a machine that the cloud does not have. @param vmId id of that machine, if it is known */
+/** Returns the status of a VM whose machine the cloud does not have. @param vmId id of that machine, if it is known */
 export function lostStatus(vm: VM, vmId: string | undefined, message: string, now: number): VMStatus {
   const condition = { type: 'VmLost', status: 'True', reason: 'NotFound', message } as const;
   const before = withCondition(vm, without(vm.status), condition, now);
@@ -115,7 +115,7 @@ export function recreatingStatus(vm: VM, message: string, now: number): VMStatus
   return answered(vm, now, status, { state: 'progressing', reason: 'Recreating', message });
 }
 
-/** Returns the status after a cloud request failed or was rejected. What was known about the machine stays. */
+/** Returns the status after a cloud request failed or was rejected. Keeps what is known about the machine. */
 export function errorStatus(vm: VM, error: ConditionError, now: number): VMStatus {
   const before = without(vm.status);
   const { reason, message, isOutage, isTransient } = error;
@@ -147,7 +147,7 @@ export function deletingStatus(
 /** Returns the status of a VM whose machine is deleted, and which exists only because of other controllers' finalizers. */
 export function deletedStatus(vm: VM, now: number): VMStatus {
   const finalizers = vm.metadata.finalizers?.join(', ') ?? '';
-  const message = `The machine is deleted. The object waits for other finalizers among ${finalizers}`;
+  const message = `The machine is deleted. The VM waits for other controllers to remove their finalizers (metadata.finalizers: ${finalizers})`;
   const status = { ...without(vm.status), opStatus: 'Deleted' } as const;
   return answered(vm, now, status, { state: 'progressing', reason: 'Deleted', message });
 }
@@ -166,8 +166,8 @@ export function remedyFor(vm: VM, server?: Server): string {
     return `The operator does not remove it, because its label ${UID_LABEL} is gone: delete it in the cloud to get a new machine`;
   const pauseMs = recreationPauseMs(vm);
   return pauseMs === 0
-    ? 'A new machine is created'
-    : `A new machine is created, at least ${pauseMs / 1_000} s after the last one`;
+    ? 'The operator creates a new machine'
+    : `The operator creates a new machine, at the earliest ${pauseMs / 1_000} s after the previous replacement`;
 }
 
 const RECREATION_BACKOFF = { baseMs: 10_000, maxMs: 5 * 60_000 };

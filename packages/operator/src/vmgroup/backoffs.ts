@@ -3,18 +3,18 @@ import { type BackoffOptions, backoffMs, type World } from '@vmwright/runtime';
 /** A failed attempt. */
 export interface Failure {
   readonly error: unknown;
-  /** What failed, for the message: "powering on machine x". */
+  /** Description of the attempt for messages, such as "powering on machine x". */
   readonly attempt: string;
 }
 
-/** A failure, what backs off because of it, and the end of the back-off on the monotonic clock. */
+/** A failure, the target that backs off because of it, and the end of the back-off on the monotonic clock. */
 export interface BackingOff extends Failure {
   readonly target: BackoffTarget;
   readonly until: number;
 }
 
 /**
- * What backs off.
+ * Target of a back-off.
  * - `slot`: all operations on a slot
  * - `size`: changes of the size of a slot's machine, which keeps running
  * - `clones`: all clones of the group, because they fail for the same reasons
@@ -26,7 +26,7 @@ export type BackoffTarget =
   | { readonly of: 'clones' | 'template' | 'group' };
 
 const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
-/** Time after the end of its back-off when a failure is dropped, unless a retry is in flight. */
+/** Time from the end of a back-off until its failure is dropped, unless a retry is in flight. */
 const RETAINED_MS = 60_000;
 
 interface Entry {
@@ -60,7 +60,7 @@ export class Backoffs {
     const count = isRepeated ? before.count + 1 : 1;
     const durationMs = backoffMs(this.#world, count, options);
     const entry: Entry = { target, failure, count, until: this.#world.monotonic() + durationMs };
-    // A repeated failure keeps its position: otherwise, of several failures that are retried in turn, the status would
+    // A repeated failure keeps its position. Otherwise, when several failures are retried in turn, the status would
     // report a different one each time.
     this.#entries = isRepeated
       ? this.#entries.map((each) => (each === before ? entry : each))
@@ -80,7 +80,7 @@ export class Backoffs {
     this.#entries = this.#entries.filter((entry) => !isSame(entry.target, target));
   }
 
-  /** Ends all back-offs. @param except targets that keep theirs */
+  /** Ends all back-offs. @param except type of targets whose back-offs continue */
   resetAll(except?: BackoffTarget['of']): void {
     this.#entries = this.#entries.filter(({ target }) => target.of === except);
   }

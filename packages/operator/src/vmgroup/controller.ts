@@ -29,7 +29,7 @@ export interface VmGroupControllerOptions {
   readonly world: World;
   readonly log: Logger;
   readonly vcenters: VCenterPool;
-  /** Source of group keys that vCenter watches, task limits and finished operations enqueue. */
+  /** Channel into which vCenter watches, task limits and finished operations enqueue the keys of groups. */
   readonly events: Channel;
   /** Id of this cluster in the ownership labels. */
   readonly cluster: string;
@@ -41,11 +41,11 @@ export interface VmGroupControllerOptions {
 /**
  * Adds the controller of VmGroup: machines cloned from templates on vSphere.
  *
- * Guarantees: at most one machine per slot at any instant, whatever crashes or gets lost. Name and UUID are derived from
+ * Guarantees: at most one machine per slot at any time, even after crashes and lost requests. Name and UUID are derived from
  * group and slot; the slot is stored with a resourceVersion precondition before the clone is requested; vCenter rejects
  * a second machine of the same name in a folder. A machine is removed only after its slot was stored as terminating.
- * Machines that are not the group's by UUID and ownership labels are neither counted nor touched. A group is deleted when
- * all of its machines are.
+ * A machine without the UUID and the ownership labels of the group is neither counted nor changed. The finalizer of a group
+ * stays until all machines of the group are deleted or orphaned.
  */
 export function controlVmGroups(manager: Manager, options: VmGroupControllerOptions): void {
   const { world, log, vcenters, events, concurrency } = options;
@@ -68,7 +68,7 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
   groups.subscribe((event) => reconciler.groupChanged(event));
   manager.control({
     for: VmGroup,
-    predicate: any(generationChanged, annotationsChanged, statusChanged), // restores a status that others edit
+    predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status
     concurrency,
     backoff: { maxMs: MAX_BACKOFF_MS },
     resyncMs: 5 * 60_000,

@@ -6,7 +6,7 @@ export class OtherVcenterError extends ReportedError {
   constructor(name: string, vcenterId: string) {
     super({
       reason: 'VcenterChanged',
-      message: `vCenter '${name}' is not the vCenter that holds the group's machines (${vcenterId}); set its address back, or delete the group with vmwright.dev/deletion-policy=Orphan`,
+      message: `vCenter '${name}' is not the vCenter that holds the group's machines (${vcenterId}); set the address of '${name}' back, or delete the group with the annotation vmwright.dev/deletion-policy=Orphan`,
     });
   }
 }

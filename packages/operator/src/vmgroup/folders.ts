@@ -33,7 +33,7 @@ export async function claimFolder(
   { groupExists, ...claimant }: Claimant,
   options: ChangeOptions,
 ): Promise<Ref<'Folder'>> {
-  // The attribute is ensured before the folder: an operator without the permission to set it must not create folders.
+  // The custom attribute is created first: an operator without permission for that must not create folders either.
   const key = await client.attributes.ensureKey(FOLDER_OWNER, options);
   const existing = watched.child(name);
   const { folder, created } =
@@ -54,8 +54,8 @@ export async function claimFolder(
       message: `the folder '${name}' belongs to ${holder}; give this group another name, or another folder in spec.placement.folder`,
     });
   }
-  // A folder without an owner was created by people, or by an operator that stopped before it recorded the owner. It
-  // counts as created by people in both cases, and is never removed.
+  // An existing folder without an owner was created by people, or by an operator that stopped before it recorded the
+  // owner. It counts as created by people in both cases, and is never removed.
   const isOurs = owner?.isOurs ?? created;
   await client.attributes.set(folder, key, folderOwnerText({ ...claimant, isOurs }), options);
   return folder;
@@ -64,7 +64,7 @@ export async function claimFolder(
 /** Returns the group that a folder `<namespace>-<name>` belongs to, for a message. */
 function groupFrom(folder: string, namespace: string): string {
   const prefix = `${namespace}-`;
-  if (!folder.startsWith(prefix)) return 'a VmGroup of another namespace'; // the name was shortened
+  if (!folder.startsWith(prefix)) return 'a VmGroup of another namespace'; // the name of the folder was shortened
   return `the VmGroup '${folder.slice(prefix.length)}' in the namespace '${namespace}'`;
 }
 
@@ -91,7 +91,7 @@ export type FolderRelease = 'gone' | 'inUse' | 'kept';
 /**
  * Removes a group's folder if the operator created it and it is empty. Otherwise the folder stays: one that the operator
  * created is recorded as kept, so that garbage collection removes it once it is empty; any other loses its owner.
- * A machine that is moved into the folder between the check and the removal leaves the inventory at worst; its files stay.
+ * At worst, a machine that is moved into the folder between the check and the removal is unregistered; its files stay.
  */
 export async function releaseFolder(
   client: VcenterClient,
@@ -116,8 +116,8 @@ export async function releaseFolder(
 }
 
 /**
- * Removes a folder if it is empty. Checks again before each attempt: during a new login, a machine can be moved into
- * it.
+ * Removes a folder if it is empty. Checks again before the second attempt, because a machine can be moved into the folder
+ * during the login between the attempts.
  */
 async function removeIfEmpty(
   client: VcenterClient,

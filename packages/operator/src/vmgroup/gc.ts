@@ -11,7 +11,10 @@ export interface VmGroupGarbageOptions extends GarbageOptions {
   readonly log: Logger;
 }
 
-/** Deletes machines and folders of vCenter that were created after their VmGroup was deleted, and reports others. */
+/**
+ * Deletes machines and folders in vCenter that were created after their VmGroup was deleted, and reports other machines
+ * and folders without a VmGroup.
+ */
 export function collectVmGroupGarbage(
   manager: Manager,
   { vcenters, cluster, log, ...options }: VmGroupGarbageOptions,

@@ -12,7 +12,7 @@ export interface Operation {
   readonly type: ActionType;
   /** Name of the machine, for log lines. */
   readonly machine: string;
-  /** What the operation does, for messages: "powering on machine x". */
+  /** Description of the operation for messages, such as "powering on machine x". */
   readonly attempt: string;
   /**
    * Runs the operation to its end.
@@ -52,18 +52,21 @@ const VISIBLE_WITHIN_MS = 30_000;
 /** Back-off after a rejected size. Each attempt powers the machine off, so retries are rare. */
 const RESIZE_REJECTED = { baseMs: 10 * 60_000, maxMs: 10 * 60_000 };
 const RESIZE_FAILED = { baseMs: 30_000, maxMs: 10 * 60_000 };
-/** Time after which a running task (an unanswered question, a lost datastore) releases its permit for other groups. */
+/**
+ * Time after which a task that is still running, for example because of an unanswered question or a lost datastore,
+ * releases its permit to other groups.
+ */
 const PERMIT_MS = 10 * 60_000;
 /** Time after the claim during which a folder may be missing in the inventory. */
 const CLAIM_VISIBLE_WITHIN_MS = 10_000;
 
 /**
- * State of one group between reconciles. A reconcile starts operations and does not wait for their end, which enqueues
- * the group.
+ * State of one group between reconciles. A reconcile starts operations without waiting for their end. The end of an
+ * operation enqueues the group.
  *
  * Guarantees: one operation per slot at a time, until the inventory shows its result. Failed operations are retried with
- * exponential back-off; so is powering on a machine that powers off again and again. An operation of an ended term, or of
- * a dropped group, is cancelled and sends nothing more.
+ * exponential back-off. A machine that powers off repeatedly is also powered on with exponential back-off. An operation of
+ * an ended term, or of a dropped group, is cancelled and sends nothing more.
  */
 export class GroupInFlight {
   readonly backoffs: Backoffs;
@@ -230,12 +233,13 @@ export class GroupInFlight {
       running.task = undefined;
       permit.release();
       started.resolve();
-      // After the end of the term the reconcile would fail at once, in a loop that starves the timer that ends the term.
+      // When the lease has expired but the timer that ends the term has not fired, the reconcile would fail and be
+      // enqueued in a loop that starves that timer.
       if (!isCancelled) enqueue(key);
     };
     const targets = targetsOf(type, slot);
     for (const target of targets.all) this.backoffs.setRetrying(target, true);
-    // The result of a cancelled operation says nothing about vCenter or the machine.
+    // The result of a cancelled operation is ignored, because it says nothing about vCenter or the machine.
     const counts = () => fence.isOpen && this.#running.get(slot) === running;
     run(onTask, { signal: fence.signal, assertLeader: () => fence.assertOpen() }).then(
       () => {
@@ -272,7 +276,7 @@ export class GroupInFlight {
       const options = retryable ? RESIZE_FAILED : RESIZE_REJECTED;
       return [cause, this.backoffs.start(targets.size, { error: cause, attempt }, options)];
     }
-    // A problem of one machine does not stop the clones of others.
+    // A ReportedError concerns one machine, so only its slot backs off. Any other error of a clone delays all clones.
     const target = error instanceof ReportedError ? targets.slot : targets.operation;
     return [error, this.backoffs.start(target, { error, attempt })];
   }

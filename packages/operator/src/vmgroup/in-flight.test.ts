@@ -132,7 +132,7 @@ describe('an operation', () => {
     await expect.poll(() => state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('that fails to clone makes all clones of its group back off, and none of other groups', async () => {
+  test('that fails to clone makes all clones of its group back off, but not the clones of other groups', async () => {
     const { state, inFlight, term, enqueued, permit } = start();
     const { operation, reject } = pending();
     await state.start(7, operation, permit);
@@ -380,7 +380,7 @@ describe('failures', () => {
   });
 });
 
-test('tasks of the status are adopted once', () => {
+test('vCenter tasks that the status lists are adopted once', () => {
   const { state, permit } = start();
   const replica = {
     slot: 4,

@@ -52,7 +52,10 @@ export class InFlight {
     this.#groups.delete(key);
   }
 
-  /** Cancels all operations and drops all state. Called at the start of a term: another replica may have led since. */
+  /**
+   * Cancels all operations and drops all state. Called at the start of a term: another replica may have led since the
+   * state was gathered.
+   */
   clear(): void {
     for (const key of [...this.#groups.keys()]) this.drop(key);
   }

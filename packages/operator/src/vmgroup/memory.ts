@@ -1,2 +1,2 @@
-/** Converts the GiB of the spec to the MB of vCenter, which are MiB. */
+/** MB of vCenter, which are MiB, in one GiB of the spec. */
 export const MB_IN_GIB = 1_024;

@@ -8,7 +8,7 @@ import { isReplacing } from './replacement.ts';
 import type { VmGroup } from './resource.ts';
 import type { Observed } from './slots.ts';
 
-/** What a reconcile knows about the template in the spec. */
+/** The template in the spec, as far as a reconcile has looked it up. */
 export type ObservedTemplate = Pick<Observed, 'templateId' | 'isTemplateFound'>;
 
 /** Gathers the machines of a group and the state of its operations, without a call to vCenter. */
@@ -40,7 +40,7 @@ export function observe(
   };
 }
 
-/** What is observed for a group that was never placed. */
+/** Observation of a group that was never placed. */
 export const NOTHING_OBSERVED: Observed = {
   ...{ machines: [], operating: new Map(), backingOff: new Set(), resizeRejected: new Set() },
   ...{ gone: new Set(), movedAway: new Map(), errors: [], areClonesBackingOff: false },
@@ -48,8 +48,9 @@ export const NOTHING_OBSERVED: Observed = {
 };
 
 /**
- * Looks up the template in the spec if the plan depends on it: machines are to be replaced, or were cloned from a template
- * with another name, which may be the same one. No machine is removed before the template is found.
+ * Looks up the template in the spec if the plan depends on it: machines are to be replaced, or the spec they were cloned
+ * with named the template differently. Both names may refer to the same template. No machine is removed before the
+ * template is found.
  */
 export async function observeTemplate(
   group: VmGroup,

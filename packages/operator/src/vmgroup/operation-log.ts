@@ -51,7 +51,7 @@ export class OperationLog {
     this.#log[this.#level](this.#ended(), this.#lines[1]);
   }
 
-  /** @param retryInMs time until the retry, which comes earlier when the group changes */
+  /** @param retryInMs time until the retry; a changed spec leads to an earlier one */
   failed(error: unknown, retryInMs: number): void {
     const isProgressing = error instanceof ReportedError && error.condition.isProgressing === true;
     const fields = { ...this.#ended(), error: messageOf(error), retryInMs: Math.round(retryInMs) };

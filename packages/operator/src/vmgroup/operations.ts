@@ -23,12 +23,12 @@ import type { Location } from './placement.ts';
 import type { VmGroup } from './resource.ts';
 import { type Action, type ActionType, isTakenOver } from './slots.ts';
 
-/** What the operations of a group need. */
+/** Objects that the operations of a group use. */
 export interface OperationContext extends Location {
   readonly group: VmGroup;
   /** Id of this cluster in the ownership labels. */
   readonly cluster: string;
-  /** Undefined when no machine is to be cloned. */
+  /** Destination of clones; undefined if no machine is to be cloned. */
   readonly destination: CloneDestination | undefined;
   /** Drops the clone target from its cache. Called after a failed clone, which an outdated target may have caused. */
   readonly evictTarget: () => void;
@@ -141,11 +141,11 @@ export function followTask(type: ActionType, machine: string, task: string, { cl
   return {
     type,
     machine,
-    attempt: `following ${task}`,
+    attempt: `following vCenter task ${task}`,
     run: async (onTask, { signal }) => {
       const ref: TaskRef = { type: 'Task', value: task };
       onTask(ref);
-      // Whatever the result, the next reconcile observes the machine itself.
+      // The result is ignored, because the next reconcile observes the machine itself.
       await client.tasks.follow(ref, { signal }).catch(() => undefined);
     },
     isVisible: () => true,
@@ -190,7 +190,10 @@ function labelsOf(slot: number, { template }: CloneDestination, { cluster, group
   });
 }
 
-/** Accepts a duplicate name that belongs to the machine of this slot: the response to the first request was lost. */
+/**
+ * Returns if the machine with the duplicate name is that of this slot: the response to an earlier clone request was lost.
+ * @throws ReportedError if the machine is not the group's, or if its UUID is unknown
+ */
 async function assertOurs(
   duplicate: Ref,
   name: string,
@@ -277,7 +280,7 @@ const GUEST_CANNOT_SHUT_DOWN: readonly FaultError['code'][] = [
   'INVALID_STATE',
 ];
 
-/** Asks the guest to shut down. Hard power-off if the guest cannot. */
+/** Asks the guest to shut down, or powers the machine off if the guest cannot shut down. */
 async function shutDown(
   vm: Ref<'VirtualMachine'>,
   { vcenter: { client }, onTask, scope }: Running,

@@ -55,6 +55,6 @@ async function unlisted(
   signal: AbortSignal,
 ): Promise<Ref<'VirtualMachine'> | undefined> {
   if (attempts === undefined) return undefined;
-  // Not the UUID in the status, which users can edit.
+  // Derives the UUID instead of reading it from the status, which users can edit.
   return vcenter.client.lookup.byInstanceUuid(instanceUuid(uid, slot), { signal });
 }

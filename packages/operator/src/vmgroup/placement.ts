@@ -90,7 +90,7 @@ export class PlacementResolver {
     return { vcenter, placement, watched };
   }
 
-  /** Returns the template and the place of the group's clones. @throws ReportedError, VsphereError */
+  /** Returns the template and the destination of the group's clones. @throws ReportedError, VsphereError */
   target(group: VmGroup, location: Location, signal: AbortSignal): Promise<CloneTarget> {
     const { watched, placement } = location;
     const request = cloneRequestOf(group, placement);
@@ -124,7 +124,7 @@ export class PlacementResolver {
       );
       state.folderClaimed(folder);
     } catch (error) {
-      // The watch of a deleted folder stays open and shows no machines.
+      // The watch of a deleted folder would stay open without machines, so it is closed. The next reconcile opens a new one.
       const isMissing = error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND';
       if (isMissing && (await vcenter.folders.isGone(watched))) vcenter.folders.close(watched);
       throw error;
@@ -217,7 +217,10 @@ export function assertPlaceable(
   if (metadata.deletionTimestamp !== undefined) return;
   const problem = folderProblem(folder);
   if (problem !== undefined)
-    throw new ReportedError({ reason: 'InvalidPlacement', message: `placement.folder ${problem}` });
+    throw new ReportedError({
+      reason: 'InvalidPlacement',
+      message: `placement.folder ${problem}; correct it in the spec of the group, or in the operator's defaults`,
+    });
 }
 
 /**

@@ -354,7 +354,7 @@ describe('with shutdownSeconds, a guest', () => {
     });
   });
 
-  test('is removed once it is off or the grace period has ended', () => {
+  test('that was asked has its machine removed once it is off or the grace period has ended', () => {
     const asked = at(new Date(NOW - 20_000).toISOString());
     const waiting = plan({ ...wanted, status: asked }, observed(three), NOW);
     expect([summary(waiting.actions), waiting.requeueAfterMs]).toEqual([[], 40_000]);
@@ -385,12 +385,12 @@ describe('with shutdownSeconds, a guest', () => {
     expect(status.replicas?.[0]).not.toHaveProperty('shutdownAt');
   });
 
-  test('is removed at once when the clock was set back', () => {
+  test('has its machine removed at once when the clock was set back', () => {
     const asked = at(new Date(NOW + 3_600_000).toISOString());
     expect(summary(plan({ ...wanted, status: asked }, observed(three), NOW).actions)).toEqual(['remove 2']);
   });
 
-  test('is also asked before a resize, and counts as unavailable until it runs again', () => {
+  test('is also asked to shut down before a resize, and its machine counts as unavailable from then on', () => {
     const bigger = group({ cpu: 4, shutdownSeconds: 60 }, { replicas });
     const { status, actions } = plan(bigger, observed(three), NOW);
     expect(summary(actions)).toEqual(['shutDown 0']);
@@ -456,7 +456,7 @@ describe('machines that people took over', () => {
     );
   });
 
-  test('are neither powered on as templates nor replaced by an update', () => {
+  test('are not replaced by an update, and templates are not powered on', () => {
     const found = observed([...held, machine(2)], { templateId: DEBIAN, isTemplateFound: true });
     const update = { maxUnavailable: 3 };
     const { status } = plan(group({ template: 'debian', update }, { replicas }), found, NOW);
@@ -553,7 +553,8 @@ describe('a request to replace machines', () => {
     expect(errors).toEqual([
       {
         reason: 'UnknownMachine',
-        message: "the annotation vmwright.dev/replace names 'web-9', and the group has no such machine",
+        message:
+          "the annotation vmwright.dev/replace names 'web-9', but the group has no such machine; correct the annotation",
       },
     ]);
     expect(status.phase).toBe('RUNNING');

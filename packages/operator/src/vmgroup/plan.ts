@@ -36,7 +36,7 @@ const MAX_CLOCK_SKEW_MS = 60_000;
  *
  * Each machine has a slot. The slot is stored before the machine is cloned, and stored as terminating before the machine
  * is removed. A terminating slot is not reused: a new machine gets a new slot. A slot is dropped when its machine is
- * confirmed gone. Without the terminating ones, there are never more slots than wanted machines.
+ * confirmed gone. Apart from terminating slots, a group never has more slots than desired machines.
  */
 export function plan(group: VmGroup, observed: Observed, now: number): Plan {
   const { slots, replacing, ...decided } = decide(group, observed, now);
@@ -48,7 +48,7 @@ export function plan(group: VmGroup, observed: Observed, now: number): Plan {
   return { ...decided, status: withRequest(status), waitingStatus: withRequest(waitingStatus) };
 }
 
-/** Plans the deletion of a group: no machine is wanted. */
+/** Plans the deletion of a group: all machines are removed. */
 export function planDeletion(group: VmGroup, observed: Observed, message: string, now: number): Plan {
   const empty = { ...group, spec: { ...group.spec, replicas: 0 } };
   const { slots, replacing: _, ...decided } = decide(empty, observed, now);
@@ -142,7 +142,7 @@ function rolledOut(group: VmGroup, observed: Observed, slots: readonly Slot[]): 
   let budget = unavailableBudget(group, slots);
   return slots.map((slot) => {
     const { machine, replica } = slot;
-    // A disconnected machine may still run. It waits for its host.
+    // A disconnected machine may still run, so it is replaced only after its host has reconnected.
     const isOld =
       machine?.isConnected === true && !isTakenOver(machine) && !isFromTemplate(group, observed, machine);
     if (!isOld || replica.terminating || observed.backingOff.has(replica.slot)) return slot;
@@ -193,7 +193,7 @@ function actionsFor(
       return isOn || !isGraceOver ? [] : [{ type: 'powerOn', slot: number, id }];
     }
     if (canHotAdd(group, machine)) return [{ type: 'reconfigure', slot: number, id }];
-    // A machine that does not run can be resized without making another machine unavailable.
+    // The resize of a machine that is not ready makes no further machine unavailable, so it needs no budget.
     const resize = { type: 'resize', slot: number, id, isOn: power !== 'poweredOff' } as const;
     return !isReady(slot) || budget-- > 0 ? afterShutdown(slot, resize) : [];
   });
@@ -205,7 +205,10 @@ const URGENCY: readonly ActionType[] = [
   ...(['powerOn', 'reconfigure', 'lookUp', 'shutDown', 'remove', 'clone', 'resize'] as const),
 ];
 
-/** Removes a guest shutdown that is no longer needed. If the guest shuts down nevertheless, it is powered on again. */
+/**
+ * Drops `shutdownAt` when the shutdown has ended or is no longer needed. If the guest still shuts down, the machine is
+ * powered on again.
+ */
 function withoutStaleShutdown(group: VmGroup, slot: Slot): Slot {
   const { shutdownAt, ...replica } = slot.replica;
   const { machine } = slot;
@@ -217,8 +220,8 @@ function withoutStaleShutdown(group: VmGroup, slot: Slot): Slot {
 }
 
 /**
- * With OnDelete, administrators power a machine off to delete it, so that the group creates another. The operator leaves
- * such a machine off for this long. A machine that never ran is powered on at once.
+ * Time for which a machine that was powered off stays off with OnDelete, so that an administrator can delete it and get
+ * a new one. A machine that never ran is powered on at once.
  */
 const OFF_GRACE_MS = 5 * 60_000;
 
@@ -246,7 +249,7 @@ function earliest(...times: readonly (number | undefined)[]): number | undefined
   return left.length === 0 ? undefined : Math.min(...left);
 }
 
-/** Returns when a guest that was asked to shut down is powered off. */
+/** Returns the time at which a machine is powered off if its guest has not shut down until then. */
 function endOfGracePeriod(group: VmGroup, shutdownAt: string, now: number): number {
   const askedAt = Date.parse(shutdownAt);
   // A time in the future means that the clock was set back. The elapsed time is then unknown, so the grace period ends.
@@ -318,7 +321,7 @@ function newReplica(group: VmGroup, slot: number, now: number): Replica {
     name: replicaName(group, slot),
     instanceUuid: instanceUuid(group.metadata.uid ?? '', slot),
     created: new Date(now).toISOString(),
-    // An earlier machine of the slot may exist where the inventory does not show it.
+    // Counts as a retry: an earlier machine of the slot may exist outside the inventory.
     ...(wasUsed && { attempts: 1 }),
   };
 }
@@ -339,7 +342,7 @@ export function withAttempts(status: VmGroupStatus, actions: readonly Action[], 
     if (type === 'clone' || type === 'remove') return { ...replica, attempts: attempts + 1 };
     if (type === 'shutDown') return { ...replica, shutdownAt: new Date(now).toISOString() };
     if (type !== 'resize') return replica;
-    const { shutdownAt: _, ...others } = replica; // the machine is powered on again
+    const { shutdownAt: _, ...others } = replica; // the shutdown is over: the resize powers the machine on again
     return others;
   };
   return { ...status, ...(status.replicas && { replicas: status.replicas.map(counted) }) };

@@ -71,11 +71,11 @@ export class VmGroupReconciler {
     this.#inFlight.clear();
   }
 
-  /** Cancels the operations of a group that was deleted or re-created: no reconcile comes for the old one. */
+  /** Cancels the operations of a group that was deleted or re-created: the old object is not reconciled again. */
   groupChanged(event: CacheEvent<VmGroup>): void {
     const state = this.#inFlight.find(event.key);
     const isRelevant = state !== undefined && (event.type === 'removed' || state.isBusy);
-    if (!isRelevant) return; // reading the object of the event makes a copy
+    if (!isRelevant) return; // return before event.object is read, because each read parses a copy
     if (event.type === 'removed' || !state.isOfObject(event.object)) this.#drop(event.key, event.object);
   }
 
@@ -92,10 +92,10 @@ export class VmGroupReconciler {
       if (!next.actions.some(({ type }) => type === 'clone'))
         return this.#execute(group, location, state, next, undefined, context);
       const target = await this.#findTarget(group, location, state, signal);
-      // After the failed lookup clones back off. All other actions proceed.
+      // The lookup failed, so clones back off. All other actions proceed.
       if (target === undefined) return this.#execute(group, location, state, planned(), undefined, context);
       const folder = state.claimedFolder(location.watched.child(folderName(group)));
-      // Planned again: a back-off that ended during the lookup must not be lost.
+      // Planned again, because back-offs that ended during the lookup lead to further actions.
       if (folder !== undefined)
         return this.#execute(group, location, state, planned(), { ...target, folder }, context);
       this.#recordEvents(group, state, next.errors, context);
@@ -116,7 +116,7 @@ export class VmGroupReconciler {
         return requeueAfter(HELD_MS);
       }
       if (typeof policy === 'object') {
-        const message = `not deleted: ${policy.problem}`;
+        const message = `the machines are not deleted: ${policy.problem}`;
         this.#recordEvents(group, state, [{ reason: 'InvalidDeletionPolicy', message }], context);
         const { status } = deletingStatus(group, message, now());
         await setStatus(group, withVcenterAvailable(group, status, 'unknown', now()));
@@ -140,7 +140,7 @@ export class VmGroupReconciler {
     const vcenter = vcenterOf(this.#options.vcenters, group);
     if (vcenter === undefined && deletionPolicyOf(group) === 'Orphan') return true;
     if (group.status?.vcenter !== undefined) return false;
-    // A group without a placement was never placed, unless a user emptied its status.
+    // Without status.vcenter, the group was never placed or a user emptied its status, so the inventory decides.
     const { uid = '' } = group.metadata;
     return !vcenter?.folders.open.some((watched) => watched.machinesOf(uid).length > 0);
   }
@@ -260,10 +260,12 @@ export class VmGroupReconciler {
       const stored = await this.#storeIntent(group, location, next, permitted, context);
       await this.#start(stored, location, state, permitted, destination, context);
     } catch (error) {
-      vcenter.cancelPermits(context.key); // or a permit would enqueue the group past its back-off
+      // Otherwise a permit that becomes free would enqueue the group before its back-off ends.
+      vcenter.cancelPermits(context.key);
       throw error;
     }
-    // Not while tasks run: vCenter then reports the changes of several machines together.
+    // Flushes only when no task is running: until then, waiting lets vCenter report the changes of several machines
+    // together.
     if (state.isWaitingForInventory) vcenter.client.flush();
     const operating = state.operating();
     if (actions.every(({ slot }) => operating.has(slot))) vcenter.cancelPermits(context.key);
@@ -272,8 +274,8 @@ export class VmGroupReconciler {
   }
 
   /**
-   * Returns when to reconcile again. Called before the plan is executed: a back-off that ends during that does not
-   * enqueue the group.
+   * Returns when to reconcile again, on the monotonic clock. Must be called before the plan is executed: back-offs that
+   * end during the execution would be omitted, and nothing else enqueues the group.
    */
   #requeueAt({ requeueAfterMs }: Plan, state: GroupInFlight): number | undefined {
     const times = [
@@ -364,8 +366,8 @@ export class VmGroupReconciler {
   }
 
   /**
-   * Reports errors that users or administrators can act on in the status, with one event and one log line per cause, and
-   * retries later. Rethrows all others: the controller logs and retries them.
+   * Writes errors that users or administrators can act on to the status, records one event and one log line per cause, and
+   * retries later. Rethrows all other errors: the controller logs and retries them.
    */
   async #reportErrors(
     group: VmGroup,
@@ -403,12 +405,18 @@ function cannotClone(group: VmGroup, { vcenter }: Location, state: GroupInFlight
   state.backoffs.start({ of: 'clones' }, { error, attempt: cloneAttempt(group) });
 }
 
-/** Whether the inventory is current. False in an outage, also before the pending call for changes has timed out. */
+/**
+ * Whether the inventory is current. False during an outage, even if the pending call that waits for inventory changes has
+ * not timed out yet.
+ */
 function isObservable(location: Location | undefined): location is Location {
   return location?.watched.isLive === true && !location.vcenter.health.isDown;
 }
 
-/** Waits for a current inventory. Reports an outage after `STALE_MS`, and a status for a group that has none. */
+/**
+ * Requeues the group until the inventory is current. Writes a first status for a group that has none.
+ * @throws VcenterOutageError after `STALE_MS`
+ */
 async function reportStale(
   group: VmGroup,
   location: Location | undefined,

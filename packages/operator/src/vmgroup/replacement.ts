@@ -10,11 +10,11 @@ export interface Replacement {
   readonly slots: readonly Slot[];
   /** The request and the slots whose machines are still to be replaced. */
   readonly replacing: Replacing | undefined;
-  /** Errors about names in the request that the group does not have. */
+  /** Errors about names in the request that match no machine of the group. */
   readonly errors: readonly ConditionError[];
 }
 
-/** Whether machines wait to be replaced on request. */
+/** Whether machines that a user asked to replace are still to be replaced. */
 export function isReplacing(group: VmGroup): boolean {
   const request = replaceRequestOf(group);
   const { replacing } = group.status ?? {};
@@ -85,7 +85,7 @@ function unknownIn(names: readonly string[], slots: readonly Slot[]): readonly C
   return [
     {
       reason: 'UnknownMachine',
-      message: `the annotation vmwright.dev/replace names ${list}, and the group has no such machine`,
+      message: `the annotation vmwright.dev/replace names ${list}, but the group has no such machine; correct the annotation`,
     },
   ];
 }

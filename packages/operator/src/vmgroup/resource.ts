@@ -4,7 +4,7 @@ import { FOLDER_RULES, MAX_PATH_LENGTH } from './folder-path.ts';
 const { array, boolean, conditions, integer, intOrString, literals, object, optional, string } = schema;
 
 const replicas = integer({
-  description: 'Desired number of machines, at most 1000: the status lists each of them.',
+  description: 'Desired number of machines, at most 1000, because the status lists each of them.',
   minimum: 0,
   maximum: 1_000,
   format: 'int32',
@@ -31,7 +31,7 @@ const template = string({
   minLength: 1,
 });
 
-/** Fields of the placement. A missing one is the default of the vCenter, or the only object of that type. */
+/** Fields of the placement. A missing field means the default of the vCenter, or the only object of that type. */
 const place = {
   vcenter: optional(
     string({ description: 'Name of the vCenter in the file that --vcenters names.', minLength: 1 }),
@@ -120,7 +120,7 @@ const fields = {
   phase: optional(
     literals(['RUNNING', 'PENDING', 'ERROR'], {
       description:
-        'RUNNING: all machines exist, run and are up to date. PENDING: the operator works on it. ERROR: lastMessage says what prevents it.',
+        'RUNNING: all machines exist, run and are up to date. PENDING: the operator is still changing machines. ERROR: the error in lastMessage prevents that.',
     }),
   ),
   currentReplicas: optional(integer({ description: 'Number of machines that exist.' })),
@@ -143,7 +143,8 @@ const fields = {
   folder: optional(string({ description: "Path of the VM folder that contains the group's own folder." })),
   folderId: optional(
     string({
-      description: 'Reference of that folder in vCenter, by which the operator finds a renamed folder.',
+      description:
+        'Reference of the VM folder in vCenter. It lets the operator find the folder after people renamed it.',
     }),
   ),
   replicas: optional(
@@ -206,7 +207,7 @@ const fields = {
 
 const status = object(fields, {
   description: 'Observed state of the machines, written by the operator.',
-  // -1 differs from every generation: kstatus (Flux, Argo CD) would report a group without a status as ready.
+  // -1 differs from every generation. Without it, kstatus (Flux, Argo CD) would report a new group as ready.
   default: { observedGeneration: -1 },
 });
 
@@ -231,7 +232,7 @@ const shown = {
   ],
 } as const;
 
-const description = 'VmGroup is a number of machines on vSphere, cloned from one template.';
+const description = 'VmGroup is a set of machines on vSphere that are cloned from one template.';
 
 export const VERSIONS = [
   {
@@ -278,7 +279,7 @@ export const VERSIONS = [
   },
 ] as const;
 
-/** A number of machines on vSphere, cloned from one template. */
+/** A set of machines on vSphere that are cloned from one template. */
 export const VmGroup = defineKind({
   group: 'vm.codeconnect.vmworld.com',
   kind: 'VmGroup',

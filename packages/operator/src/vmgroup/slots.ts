@@ -28,7 +28,7 @@ export interface Machine {
   readonly host?: string | undefined;
 }
 
-/** What a reconcile has observed in vCenter, and what the operator knows about its own operations. */
+/** State that a reconcile has observed in vCenter, and state of the operator's own operations. */
 export interface Observed {
   /** Whether the group was never placed, so that no vCenter was observed. @default false */
   readonly isUnplaced?: boolean;

@@ -110,7 +110,7 @@ function reportedReplica({ replica, machine, operating }: Slot): Replica {
   };
 }
 
-/** Returns the status of a group that could not be observed. What was observed before stays. */
+/** Returns the status of a group that could not be observed. Keeps earlier observations. */
 export function failedStatus(group: VmGroup, error: ConditionError, now: number): VmGroupStatus {
   const desired = { ...group, status: { ...group.status, desiredReplicas: group.spec.replicas } };
   const status = reported(desired, now, ...outcomeOf(error));
@@ -146,8 +146,8 @@ function orWaiting(message: string, report: (message: string) => VmGroupStatus):
 
 /**
  * Returns the status with the condition VCenterAvailable.
- * @param availability `available` when the inventory is current; the outage; `unknown`, which removes the condition, when
- * the reconcile did not get as far as vCenter
+ * @param availability `available` if the inventory is current; the outage if there is one; `unknown` if the reconcile ended
+ * before it reached vCenter, which removes the condition
  */
 export function withVcenterAvailable(
   { metadata: { generation } }: VmGroup,

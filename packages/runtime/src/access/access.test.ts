@@ -28,7 +28,7 @@ async function serviceAccount(cluster: Cluster, namespace: string, name: string)
 }
 
 function certificateOf({ access }: Cluster): { readonly certificate: string; readonly key: string } {
-  if ('token' in access.as) throw new Error('the administrator has a certificate');
+  if ('token' in access.as) throw new Error('the administrator has a token instead of a certificate');
   return access.as;
 }
 

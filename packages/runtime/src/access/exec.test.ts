@@ -36,7 +36,7 @@ describe('exec plugin with a real API server', () => {
   }) => {
     const path = await kubeconfigWith(cluster, { user: { exec } });
     const folder = dirname(path);
-    // It reads stdin to the end, like a plugin that prompts for a password, and must get end-of-file.
+    // The plugin reads stdin to the end, as if it prompted for a password, so it must get end-of-file.
     await writePlugin(folder, `cat > /dev/null\n${PRINT}`);
     const token = await cluster.api.token(namespace, 'default');
     await writeFile(join(folder, 'credential.json'), credential({ token }));
@@ -74,12 +74,12 @@ describe('exec plugin with a real API server', () => {
     await print({ token });
     await version();
     await version();
-    expect(await runs(folder)).toBe(4); // first, expired, rejected twice
+    expect(await runs(folder)).toBe(4); // the first run, one after the expiry, and one after each rejection
   });
 
   test('the client certificate of the plugin authenticates', async ({ cluster }) => {
     const { as } = cluster.access;
-    if ('token' in as) throw new Error('the administrator has a certificate');
+    if ('token' in as) throw new Error('the administrator has a token instead of a certificate');
     const path = await kubeconfigWith(cluster, { user: { exec } });
     await writePlugin(dirname(path), PRINT);
     const status = { clientCertificateData: as.certificate, clientKeyData: as.key };

@@ -32,7 +32,10 @@ const NO_EXPIRY = Number.POSITIVE_INFINITY;
 /** A plugin that runs longer is killed: it would block every request. */
 const TIMEOUT_MS = 60_000;
 
-/** Credentials from an exec plugin (client.authentication.k8s.io), run again when they expire or are rejected. */
+/**
+ * Credentials from an exec plugin (client.authentication.k8s.io). The plugin runs again when they expire or the API
+ * server rejects them.
+ */
 export class ExecPlugin implements Credentials {
   readonly #credential: RefreshedValue<ExecCredential>;
 

@@ -26,7 +26,7 @@ export function rotatedFile(path: string): () => Promise<string> {
 export function tokenFile(clock: Clock, path: string): Credentials {
   return refreshedToken(clock, async () => {
     const value = (await read(path)).trim();
-    // A writer that rewrites the file in place truncates it first.
+    // A writer that rewrites the file in place truncates it first. After this error the previous token stays in use.
     if (value === '') throw new AccessError(`${path} is empty; it must contain a bearer token`);
     return { value, expiresAt: clock.now() + TOKEN_TTL_MS };
   });

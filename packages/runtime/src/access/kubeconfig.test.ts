@@ -141,8 +141,8 @@ describe('an AccessError reports a file that', () => {
       '"proxy-url" names a SOCKS proxy, which is not supported',
     ],
     [{ cluster: { 'proxy-url': 'http://' } }, '"proxy-url" does not name a proxy'],
-    [{ user: { token: 'x', as: 'root' } }, '"as" is not supported'],
-    [{ user: { username: 'a', password: 'b' } }, '"username" is not supported'],
+    [{ user: { token: 'x', as: 'root' } }, `the user's field "as" is not supported`],
+    [{ user: { username: 'a', password: 'b' } }, `the user's field "username" is not supported`],
     [
       { user: { 'auth-provider': { name: 'gcp' } } },
       'the auth provider "gcp" is not supported; use an exec plugin',

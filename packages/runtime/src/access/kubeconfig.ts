@@ -51,7 +51,8 @@ export async function kubeconfigAccess(options: KubeconfigOptions): Promise<Acce
 
 function rejectUnsupported({ fields, path }: Entry, names: readonly string[]): void {
   const found = names.find((name) => fields[name] !== undefined && fields[name] !== '');
-  if (found !== undefined) throw new AccessError(`${path}: "${found}" is not supported`);
+  if (found !== undefined)
+    throw new AccessError(`${path}: the user's field "${found}" is not supported; choose another user`);
 }
 
 function originOf({ fields, path }: Entry): string {
@@ -65,7 +66,10 @@ function originOf({ fields, path }: Entry): string {
   return url.origin;
 }
 
-/** @throws AccessError for an invalid proxy, when the file is loaded instead of at the first request */
+/**
+ * Returns the cluster's proxy. An invalid one is reported when the file is loaded, not at the first request.
+ * @throws AccessError
+ */
 function proxyOf({ fields, path }: Entry): { readonly proxy?: string } {
   const proxy = nonEmptyString(fields['proxy-url']);
   if (proxy === undefined) return {};

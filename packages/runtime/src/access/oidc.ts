@@ -61,7 +61,7 @@ interface Provider extends Pick<OidcOptions, 'world' | 'ca'> {
 }
 
 /**
- * Returns the fields of a JSON response, or none if the request failed or the response is not JSON. Error messages
+ * Returns the fields of a JSON response; none if the status is not 200 or the body is not a JSON object. Error messages
  * never quote the response: it may contain a token.
  */
 async function fetchJson(

@@ -104,7 +104,10 @@ test('reads return copies without managed fields', async ({ cluster, namespace }
   expect(cache.get({ namespace, name: 'copied' })?.data).toEqual({ a: '1' });
 });
 
-test('transform reduces objects; metadataOnly keeps metadata alone', async ({ cluster, namespace }) => {
+test('transform reduces the cached objects; metadataOnly caches only their metadata', async ({
+  cluster,
+  namespace,
+}) => {
   await using writer = await connect(cluster.kubeconfig);
   const labels = { set: 'lean' };
   await writer.create(ConfigMap, { metadata: { namespace, name: 'lean', labels }, data: { a: '1', b: '2' } });
@@ -119,7 +122,10 @@ test('transform reduces objects; metadataOnly keeps metadata alone', async ({ cl
   expect(bare.get({ namespace, name: 'lean' })?.data).toBeUndefined();
 });
 
-test('byIndex finds objects by an indexed value and follows its changes', async ({ cluster, namespace }) => {
+test('byIndex finds objects by an indexed value, also after the value of an object has changed', async ({
+  cluster,
+  namespace,
+}) => {
   const { cache, client } = await start(cluster.kubeconfig, {
     namespaces: [namespace],
     labelSelector: 'set=indexed',

@@ -32,10 +32,10 @@ export interface CacheOptions<T extends KubeObject> {
   /** Called with each failure to list or watch; the cache retries. */
   readonly onError?: (error: unknown) => void;
   /**
-   * Called once when one of several namespaces persistently cannot be listed or watched (`is` is false), and once when
-   * it can be again (`is` is true).
+   * Called once when one of several namespaces persistently cannot be listed or watched (`isListable` is false), and once
+   * when it can be again (`isListable` is true).
    */
-  readonly onListable?: (namespace: string, is: boolean, error?: unknown) => void;
+  readonly onListable?: (namespace: string, isListable: boolean, error?: unknown) => void;
 }
 
 /** A change in the cache. Each read of `object` or `before` parses a new copy that the subscriber may keep. */
@@ -93,7 +93,7 @@ export class ObjectCache<T extends KubeObject> {
   readonly #partitions: ReadonlyMap<string, NamespacePartition<T>>;
   readonly #shared: SharedNamespaces;
   readonly #synced = Promise.withResolvers<void>();
-  /** By watched namespace ('' for all): the version up to which the watch has delivered every change. */
+  /** Version up to which the watch has delivered every change, by watched namespace ('' for all namespaces). */
   readonly #observedVersions = new Map<string, number>();
   readonly #selects: Selects;
   #hasSynced = false;
@@ -325,7 +325,7 @@ export class ObjectCache<T extends KubeObject> {
     const { namespaces } = this.#options;
     const { namespace = '' } = object.metadata;
     if (namespaces !== undefined && !namespaces.includes(namespace)) return false;
-    if (this.#partitions.get(namespace)?.staged !== undefined) return false; // published with the rest of the namespace
+    if (this.#partitions.get(namespace)?.staged !== undefined) return false; // becomes visible with the rest of its namespace
     return versionOf(object) > (this.#observedVersions.get(namespaces === undefined ? '' : namespace) ?? 0);
   }
 

@@ -20,10 +20,10 @@ export interface CachesOptions {
   /** Called with each failure to list or watch; the cache retries. */
   readonly onError: (kind: Kind, error: unknown) => void;
   /**
-   * Called once when one of several namespaces persistently cannot be listed or watched (`is` is false), and once when
-   * it can be again (`is` is true).
+   * Called once when one of several namespaces persistently cannot be listed or watched (`isListable` is false), and once
+   * when it can be again (`isListable` is true).
    */
-  readonly onListable?: (kind: Kind, namespace: string, is: boolean, error?: unknown) => void;
+  readonly onListable?: (kind: Kind, namespace: string, isListable: boolean, error?: unknown) => void;
 }
 
 /** The members of a cache that do not depend on the kind. */
@@ -59,7 +59,7 @@ export class Caches {
       throw new Error(`${resourceOf(kind)} is declared twice, as two kinds; declare it once and import it`);
     }
     const { world, client, namespaces, onError, onListable } = this.#options;
-    // An empty name means all namespaces, as in an unset environment variable.
+    // An empty name means all namespaces, so that a program can pass an environment variable that is not set.
     const isLimited = kind.scope === 'Namespaced' && namespaces !== undefined && !namespaces.includes('');
     const scope = isLimited ? { namespaces } : {};
     const cache = new ObjectCache<T>({
@@ -70,7 +70,7 @@ export class Caches {
       ...options,
       shared: this.#shared,
       onError: (error) => onError(kind, error),
-      onListable: (namespace, is, error) => onListable?.(kind, namespace, is, error),
+      onListable: (namespace, isListable, error) => onListable?.(kind, namespace, isListable, error),
     });
     this.#caches.set(resourceOf(kind), cache);
     if (this.#started !== undefined) this.#running.push(cache.run(this.#started));

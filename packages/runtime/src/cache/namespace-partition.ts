@@ -6,7 +6,7 @@ import { Store } from './store.ts';
  * Consecutive 403 responses that count as persistent. Fewer may come from a server that has not loaded its roles yet.
  */
 const PERSISTENT_FORBIDDEN = 3;
-/** Other consecutive failures that count as persistent: about a minute with the reflector's back-off. */
+/** Consecutive failures with other errors that count as persistent: about a minute with the reflector's back-off. */
 const PERSISTENT_FAILURES = 7;
 
 /**
@@ -36,7 +36,7 @@ export class NamespacePartition<T extends KubeObject> {
     return this.#staged;
   }
 
-  /** Whether its list is complete and visible to readers. */
+  /** Whether the list of the namespace is complete and visible to readers. */
   get isPublished(): boolean {
     return this.#isListed && this.#staged === undefined;
   }
@@ -46,7 +46,7 @@ export class NamespacePartition<T extends KubeObject> {
     return this.#persistentCode !== undefined;
   }
 
-  /** Whether its list is complete and its watch works. */
+  /** Whether the list of the namespace is complete and its watch works. */
   get isCurrent(): boolean {
     return this.#isListed && !this.isFailing;
   }

@@ -153,7 +153,7 @@ test('a cache does not sync while every namespace is forbidden', async ({ cluste
   expect(cache.get(`${a}/first`)).toBeDefined();
 });
 
-test('a forbidden single namespace keeps the cache from syncing and is reported at each attempt', async ({
+test('if the only watched namespace is forbidden, the cache does not sync and reports every attempt', async ({
   cluster,
 }) => {
   const { client, names, run } = await setUp(cluster, 1);

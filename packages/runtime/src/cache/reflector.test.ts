@@ -14,7 +14,7 @@ const fastWorld: World = {
   after: (ms, callback) => nodeWorld.after(ms / FASTER, callback),
 };
 
-/** Starts a cache. @param bookmarks whether the watch gets a bookmark, which shows that the server sends them */
+/** Starts a cache. @param bookmarks whether the reflector receives a periodic bookmark, besides the one that ends the list */
 async function start(kubeconfig: string, namespace: string, bookmarks: boolean) {
   const client = await connect(kubeconfig);
   const errors: string[] = [];

@@ -11,7 +11,7 @@ interface Sink<T> {
   put(object: T): void;
   /** Removes an object that the watch reported as deleted; `object` is its last state. */
   remove(object: T): void;
-  /** Ends a list: every object that existed at this resource version was put, and other keys no longer exist. */
+  /** Ends a list: the objects of `keys` have been put, and no others existed at this resource version. */
   complete(keys: ReadonlySet<string>, resourceVersion: string): void;
   /** Reports that every change up to this resource version was delivered. */
   advance(resourceVersion: string): void;

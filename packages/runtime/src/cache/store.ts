@@ -16,7 +16,7 @@ interface Entry {
   indexed: ReadonlyMap<string, readonly string[]> | undefined;
 }
 
-/** Hides an object that this process deleted from older versions that are still in transit. */
+/** Marks an object that this process removed, so that `put` ignores older versions of it that are still in transit. */
 interface Tombstone {
   readonly key: string;
   /** Newest version that was stored. */
@@ -127,7 +127,7 @@ export class Store<T extends KubeObject> {
    * Removes an object that a write of this process has deleted, or changed so that the cache's selector no longer
    * matches it. Older versions that the watch delivers later are ignored.
    * @param version resource version of the write after which the selector no longer matches; newer versions are accepted.
-   *   By default the object is deleted, and no version of it is accepted.
+   *   Omit it for a deleted object, of which no version is accepted.
    */
   addTombstone(key: string, uid: string, version = Number.POSITIVE_INFINITY): Change | undefined {
     const known = this.#entries.get(key);

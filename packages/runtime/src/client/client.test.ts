@@ -155,7 +155,7 @@ describe('errors', () => {
     await using toxiproxy = await startToxiproxy();
     const proxy = await toxiproxy.proxy({ name: 'api', upstream: new URL(cluster.access.server).host });
     const { ca, as } = cluster.access;
-    if ('token' in as) throw new Error('the administrator has a certificate');
+    if ('token' in as) throw new Error('the administrator has a token instead of a certificate');
     const tls = async () => ({ ca, certificate: as.certificate, key: as.key });
     const server = { origin: `https://${proxy.address}`, tls };
     const credentials = { authorization: async () => undefined, renew: async () => false };

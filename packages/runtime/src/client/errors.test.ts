@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { AlreadyExistsError, ApiError, apiError, NotFoundError } from './errors.ts';
 
 test.each(['constructor', 'toString', '__proto__'])(
-  'a response with the reason %s, which every object inherits, is classified by its status',
+  'a response whose reason is %s, a property that every object inherits, is classified by its status',
   (reason) => {
     expect(apiError('GET /x: no', { status: 404, reason })).toBeInstanceOf(NotFoundError);
     expect(apiError('GET /x: no', { status: 418, reason })).toBeInstanceOf(ApiError);

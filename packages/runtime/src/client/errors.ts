@@ -105,7 +105,7 @@ export class ConnectionError extends Error {
   }
 }
 
-/** Maps instead of objects: the keys come from responses, and an object would also match `constructor`. */
+/** A Map, because the reason comes from a response: a plain object would also find an inherited key like `constructor`. */
 const BY_REASON: ReadonlyMap<string, typeof ApiError> = new Map<string, typeof ApiError>([
   ['AlreadyExists', AlreadyExistsError],
   ['Expired', GoneError],

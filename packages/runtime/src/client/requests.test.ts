@@ -95,7 +95,7 @@ describe('assertLeader', () => {
   });
 });
 
-test('requests JSON by default', async () => {
+test('a request accepts JSON by default', async () => {
   const { requests, sent } = server(respond(200));
   await requests().text(GET);
   await requests().text({ ...GET, accept: 'application/json;as=Table' });
@@ -151,7 +151,7 @@ describe('credentials', () => {
     expect(fetched()).toBe(2);
   });
 
-  test('fail the request with their error if they cannot be fetched, without sending or retrying it', async () => {
+  test('that cannot be fetched fail the request with their error; it is neither sent nor retried', async () => {
     const { requests, sent } = server(respond(200));
     let fetches = 0;
     const failing: Credentials = {
@@ -165,7 +165,7 @@ describe('credentials', () => {
     expect([fetches, sent.length]).toEqual([1, 0]);
   });
 
-  test('fail the request after its timeout, or when the caller aborts, if they never arrive', async () => {
+  test('that never arrive fail the request after its timeout, or when the caller aborts it', async () => {
     const { requests, clock } = server(respond(200));
     const hanging: Credentials = { ...noCredentials, authorization: () => new Promise(() => undefined) };
     const late = requests(hanging).text({ ...GET, idempotent: false });

@@ -40,7 +40,7 @@ export function pageOf<T extends KubeObject>(kind: Kind<T>, text: string): Page<
   const { resourceVersion, continue: next } = value.metadata;
   const items = Array.isArray(value.items) ? value.items : [];
   return {
-    // The server omits both in lists of built-in kinds; owner references and events need them.
+    // The server omits apiVersion and kind in lists of built-in kinds; owner references and events need them.
     items: items.map((item) => ({
       apiVersion: apiVersionOf(kind),
       kind: kind.kind,

@@ -50,7 +50,7 @@ describe('a condition', () => {
     expect(before[0]?.status).toBe('True');
   });
 
-  plain('isTrue holds only for the generation that the condition was set for', () => {
+  plain('is true only for the generation that it was set for', () => {
     const conditions = setCondition(undefined, ready, NOON);
     expect(isTrue(conditions, 'Ready')).toBe(true);
     expect(isTrue(conditions, 'Ready', 1)).toBe(true);
@@ -60,7 +60,7 @@ describe('a condition', () => {
   });
 });
 
-test('kubectl wait reads the condition', async ({ cluster, namespace }) => {
+test('kubectl wait recognizes a condition that setCondition returned', async ({ cluster, namespace }) => {
   const text = () => schema.string();
   const condition = schema.object({
     type: text(),

@@ -13,8 +13,9 @@ export interface Condition {
 }
 
 /**
- * Returns the conditions with this one set, replacing the one of the same type or appended. `lastTransitionTime`
- * changes only with `status`, so setting the same condition again changes nothing and causes no write.
+ * Returns the conditions with this one set: it replaces the condition of the same type, or is appended.
+ * `lastTransitionTime` changes only with `status`, so setting the same condition again changes nothing and causes no
+ * write.
  * @param now milliseconds since 1970
  */
 export function setCondition(

@@ -22,8 +22,8 @@ export interface WorkContext {
    */
   readonly fence: Fence;
   /**
-   * Throws when the fence is closed. The client calls it before each write. Code that writes anything else must call it
-   * right before it sends the request: after a pause of the whole process the signal may be late.
+   * Throws when the fence is closed. The client calls it before each write. Code that writes to other systems must call
+   * it right before it sends the request: after a pause of the whole process, the signal may be late.
    */
   assertLeader(): void;
   readonly log: Logger;

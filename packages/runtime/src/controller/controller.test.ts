@@ -57,7 +57,7 @@ function calls<T>() {
   };
 }
 
-/** Watches an object until the condition holds; it is undefined while it does not exist. */
+/** Watches an object until `holds` returns true. `holds` gets undefined while the object does not exist. */
 async function until(
   client: Client,
   namespace: string,
@@ -277,7 +277,9 @@ test('the finalizer is added before the first reconcile and removed when finaliz
   await until(client, namespace.name, 'held', (object) => object === undefined);
 });
 
-test('owned objects, watched objects and source events enqueue the right object', async ({ cluster }) => {
+test('an owned object enqueues its owner, a watched object the mapped one, and a source the key it names', async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const channel = new Channel();

@@ -95,7 +95,7 @@ interface ControllerObserver extends ControllerMetrics {
   readonly queue: QueueMetrics;
 }
 
-/** Consecutive failures from which on a conflict is logged as a warning. */
+/** Number of consecutive failures at which a conflict is logged as a warning instead of at debug level. */
 const MANY_CONFLICTS = 6;
 
 /** Result of a reconcile, for metrics. */
@@ -156,7 +156,7 @@ export class Controller<T extends KubeObject> {
       ...(options.backoff && { backoff: options.backoff }),
       ...(observer && { observer: observer.queue }),
     });
-    void this.queue.close(); // until `run`: a standby replica would otherwise collect the keys of all objects
+    void this.queue.close(); // stays closed until `run`: a standby replica would collect the keys of all objects
     observer?.queue.read(this.queue);
     observer?.maxConcurrent(options.concurrency ?? 1);
     const { owns = [], watches = [], reads = [] } = options;
@@ -168,7 +168,8 @@ export class Controller<T extends KubeObject> {
     ]);
     this.#cache = caches.get(options.for);
     this.#cache.subscribe((event) => {
-      // A change from before this term may be the previous leader's last write: it skips the predicate.
+      // A change older than this term may be the previous leader's last write, delivered after the term began. It is
+      // enqueued without the predicate, which might drop it.
       const isLate = event.version < (environment.sinceVersion?.() ?? 0);
       if (this.#possiblyStale.delete(event.key) || isLate || this.#matchesPredicate(event))
         this.#enqueueEvent(event.key, options.for, event);
@@ -208,7 +209,7 @@ export class Controller<T extends KubeObject> {
     resync.cancel();
   }
 
-  /** Runs a source and restarts it after a failure: without it, changes would be noticed at the next resync only. */
+  /** Runs a source and restarts it when it fails, because changes that it misses wait until the next resync. */
   async #runSource(source: Source, signal: AbortSignal): Promise<void> {
     const { world } = this.#environment;
     for (let delay = 1_000; !signal.aborted; delay = Math.min(delay * 2, 60_000)) {
@@ -244,16 +245,16 @@ export class Controller<T extends KubeObject> {
   #enqueueEvent(key: string, kind: Kind, { type, version, initial }: CacheEvent<KubeObject>): void {
     const priority = initial ? LOW : NORMAL;
     const run = this.#runs.get(key);
-    // The watch event of an own write may arrive before the write's response, so events are compared with the own
-    // writes after the reconcile.
     if (run === undefined) this.#add(key, { priority });
-    // A deletion event carries the object's last version, which may be one of our writes. The prefix `removed` keeps it
-    // from being taken for the event of that write.
-    else
+    else {
+      // During a reconcile, events are kept and compared with its writes afterwards, because the watch event of a write
+      // may arrive before its response. A deletion event carries the object's last version, which may be one of these
+      // writes. The prefix `removed` distinguishes it from the event of that write.
       run.pendingEvents.push({
         change: `${type === 'removed' ? 'removed ' : ''}${resourceOf(kind)}@${version}`,
         priority,
       });
+    }
   }
 
   *#ownersOf(event: CacheEvent<KubeObject>): Generator<string, void, undefined> {
@@ -265,7 +266,7 @@ export class Controller<T extends KubeObject> {
     yield keyOf({ namespace, name: owner.name });
   }
 
-  /** Enqueues every object periodically, with jitter so that replicas and kinds do not coincide. */
+  /** Enqueues every object periodically, with jitter so that the resyncs of replicas and kinds do not coincide. */
   #resync(): Timer {
     const { world } = this.#environment;
     const { resyncMs = 36_000_000 } = this.#options;
@@ -393,7 +394,7 @@ export class Controller<T extends KubeObject> {
       const newest = this.#cache.get(key);
       if (newest !== undefined && newest.metadata.uid === object.metadata.uid) object = newest;
       await setFinalizer(context.client, kind, object, finalizer.name, false).catch((error) => {
-        if (!(error instanceof NotFoundError)) throw error; // already removed
+        if (!(error instanceof NotFoundError)) throw error; // NotFound is ignored: the object is already gone
       });
       return undefined;
     }

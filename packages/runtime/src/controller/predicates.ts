@@ -30,8 +30,8 @@ export function any<T extends KubeObject>(...predicates: readonly Predicate<T>[]
 function changed(event: CacheEvent<KubeObject>, part: (object: KubeObject) => unknown): boolean {
   const { before } = event;
   if (event.type !== 'changed' || before === undefined) return true;
-  // The object was deleted and created again while the watch was interrupted: it is another one, even if it looks the
-  // same.
+  // The object was deleted and created again while the watch was interrupted, so it is a different object even if all
+  // its fields are the same.
   if (before.metadata.uid !== event.object.metadata.uid) return true;
   return JSON.stringify(part(before)) !== JSON.stringify(part(event.object));
 }

@@ -202,7 +202,7 @@ describe('a leader', () => {
     expect([first.leads, second.leads]).toEqual([true, false]);
   });
 
-  test('keeps leading when its lease is deleted, since candidates that have seen it wait', async () => {
+  test('keeps leading when its lease is deleted: other candidates still wait until the deleted lease would expire', async () => {
     using env = new TestEnv();
     const first = env.candidate('first').run();
     await env.pass(1_000);
@@ -272,7 +272,7 @@ describe('a candidate', () => {
     expect(env.server.lease?.spec?.leaseTransitions).toBe(0);
   });
 
-  test('releases the lease when it is stopped while it acquires it', async () => {
+  test('that is stopped while it acquires the lease releases it', async () => {
     using env = new TestEnv();
     const open = env.client();
     const client = env.client({

@@ -8,7 +8,7 @@ export class NotLeadingError extends Error {
   }
 }
 
-/** Reason of the leader's signal when leadership was lost without a request to stop. */
+/** Abort reason of the leader's signal when the leader loses its lease, as opposed to a requested stop. */
 export class LeadershipLostError extends Error {
   readonly code = 'LEADERSHIP_LOST';
 

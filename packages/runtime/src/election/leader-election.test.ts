@@ -50,7 +50,8 @@ class Candidate {
       { stdio: ['ignore', 'pipe', 'pipe'] },
     );
     const { stdout, stderr } = this.#process;
-    if (stdout === null || stderr === null) throw new Error('a process without output');
+    if (stdout === null || stderr === null)
+      throw new Error('the stdout or stderr of the candidate is not a pipe');
     stderr.on('data', (data) => {
       this.#errors += data;
     });
@@ -135,7 +136,10 @@ describe('election with two processes', () => {
     return { leader, standby, lease };
   }
 
-  test('the first leads and the second stands by', async ({ cluster, namespace }) => {
+  test('the first process leads and renews the lease, and the second stands by', async ({
+    cluster,
+    namespace,
+  }) => {
     const { leader, standby, lease } = await leaderAndStandby(cluster, namespace, { times: LONG });
     await using client = await connect(cluster.kubeconfig);
     const specs: LeaseSpec[] = [];
@@ -205,7 +209,10 @@ describe('election with two processes', () => {
     },
   );
 
-  test('a leader that gets SIGTERM hands over', async ({ cluster, namespace }) => {
+  test('a leader that gets SIGTERM releases the lease after its last act, and the standby takes over', async ({
+    cluster,
+    namespace,
+  }) => {
     const { leader, standby, lease } = await leaderAndStandby(cluster, namespace, { times: LONG });
     await using client = await connect(cluster.kubeconfig);
     const specs: Lease['spec'][] = [];

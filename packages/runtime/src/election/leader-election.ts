@@ -13,7 +13,7 @@ import {
 import { claimRecord, holderOf, releaseRecord } from './record.ts';
 import { type Moment, momentOf, Term } from './term.ts';
 
-/** The work of a leader. `leading` aborts when it must stop, `lost` when leadership is lost. */
+/** The work of a leader. `leading` aborts when the work must stop, `lost` when leadership is lost. */
 export type OnLeading = (leading: AbortSignal, lost: AbortSignal) => Promise<void>;
 
 /** Maximum number of attempts, without a delay, if a write of the lease conflicts. */
@@ -33,7 +33,7 @@ const CONFLICT_ATTEMPTS = 2;
  * - No write overwrites a record that its writer has not read (resource versions), so at most one of several candidates
  *   acquires the lease. After a write without a response the lease is read again before any decision.
  * - `isLeading` becomes false and the leader's signal aborts `renewMs` after the start of the last successful renewal,
- *   with or without an API server, which is `leaseMs - renewMs` before another candidate may start.
+ *   even if the API server is unreachable. That is `leaseMs - renewMs` before another candidate may start.
  * - The lease is renewed until `onLeading` has ended, also during a graceful shutdown; only then is it released, and
  *   the next leader starts within about `retryMs`.
  *
@@ -44,8 +44,8 @@ const CONFLICT_ATTEMPTS = 2;
  *   advance).
  * - Operations that are in flight when the signal of `onLeading` aborts end within `leaseMs - renewMs`. A process that
  *   cannot ensure that should exit.
- * - The speeds of two machines' clocks differ by less than the factor `leaseMs / renewMs`. The wall clock of a machine
- *   is not set back by the duration of a sleep during that sleep.
+ * - The speeds of two machines' clocks differ by less than the factor `leaseMs / renewMs`. While a machine sleeps, its
+ *   wall clock is not set back by as much as the sleep lasts.
  * - The Lease is not deleted while a leader acts and a new process starts: the new process has not seen the record.
  *   (Candidates that have seen it wait for its expiry, and the leader creates it again.)
  *
@@ -65,7 +65,7 @@ export class LeaderElection {
   #term: Term | undefined;
   #sinceVersion = 0;
   #holder: string | undefined;
-  /** Whether this process may be the holder in the lease. */
+  /** Whether the lease may name this process as its holder. */
   #mayHoldLease = false;
   #running = false;
 
@@ -281,7 +281,7 @@ export class LeaderElection {
     this.#observer?.leading(leading, this.#options.lease.name);
   }
 
-  /** Delay with jitter, so that candidates do not coincide. */
+  /** Returns a delay with jitter, so that candidates do not send their requests at the same time. */
   #retryDelay(): number {
     return jittered(this.#options.world, this.#timings.retryMs, 0.25);
   }

@@ -5,8 +5,8 @@ import type { LeaseClient } from './lease-lock.ts';
 
 /** Observes an election, for metrics and logs. */
 export interface ElectionObserver {
-  /** Called at the start and at each change with whether this process leads (`leader_election_master_status`). */
-  leading(is: boolean, leaseName: string): void;
+  /** Called at the start, and whenever this process starts or stops leading (`leader_election_master_status`). */
+  leading(isLeading: boolean, leaseName: string): void;
   /** Called when the observed holder of the lease changes; undefined if the lease is free. */
   holder?(identity: string | undefined): void;
   /** Called when an attempt to acquire, renew or release the lease fails; the election retries. */
@@ -37,10 +37,10 @@ export interface LeaderElectionOptions {
   /** Labels of the Lease when it is created. */
   readonly labels?: Readonly<Record<string, string>>;
   /**
-   * What a leader does when its Lease was deleted.
+   * Reaction of a leader to the deletion of its Lease.
    * - `create`: create the Lease again and continue to lead.
-   * - `lose`: give up leadership and compete again. For programs in which other processes conclude from a missing Lease
-   *   that there is no leader.
+   * - `lose`: give up leadership and compete again. Use it if other processes conclude from a missing Lease that there is
+   *   no leader.
    *
    * @default 'create'
    */

@@ -24,7 +24,7 @@ export interface TermOptions {
  * A leadership term. It ends `renewMs` after the start of the last successful renewal and cannot be revived.
  *
  * After a pause of the process or a blocked event loop, timers fire late and in any order. So `holds` reads the clock
- * on each call; the timer only aborts the signal for code that does not call it.
+ * on each call; the timer only aborts the signal, for code that does not read `holds`.
  *
  * The monotonic clock continues while the process is stopped, but on most systems not while the machine sleeps; the
  * wall clock does. So the longer of the two durations counts. A wall clock that is set forward may end a term early,

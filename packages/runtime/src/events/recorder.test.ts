@@ -126,7 +126,7 @@ describe('EventRecorder', () => {
   });
 });
 
-test("fields are truncated to the server's limits in bytes; a rejection is logged as a warning once", async ({
+test("fields are truncated to the server's limits in bytes; only the first rejection is logged as a warning", async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -151,7 +151,7 @@ test("fields are truncated to the server's limits in bytes; a rejection is logge
   for (const note of ['one', 'two']) rejected.record(ConfigMap, object, { ...failed, note });
   await rejected.flush();
   expect(lines.map(({ level, msg }) => [level, msg])).toEqual([
-    ['warn', 'API server rejects events; logged once'],
+    ['warn', 'API server rejected an event; further rejections are logged at debug level'],
     ['debug', 'Event lost'],
   ]);
 });

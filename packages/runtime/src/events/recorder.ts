@@ -118,7 +118,8 @@ export class EventRecorder {
       () => void this.#pending.delete(sending),
       (error) => {
         this.#pending.delete(sending);
-        // The failed write may have been stored, so the next equal event is written at once, under the same name.
+        // The write failed, so the next occurrence is written without waiting for REFRESH_MS. It keeps the name, because
+        // the failed write may have been stored.
         series.writtenAt = Number.NEGATIVE_INFINITY;
         this.#logLost(error);
       },
@@ -131,7 +132,8 @@ export class EventRecorder {
     const { log, controller } = this.#options;
     const fields = { controller, error: messageOf(error) };
     const isRejected = error instanceof InvalidError || error instanceof ForbiddenError;
-    if (isRejected && !this.#hasLoggedRejection) log.warn(fields, 'API server rejects events; logged once');
+    if (isRejected && !this.#hasLoggedRejection)
+      log.warn(fields, 'API server rejected an event; further rejections are logged at debug level');
     else log.debug(fields, 'Event lost');
     this.#hasLoggedRejection ||= isRejected;
   }

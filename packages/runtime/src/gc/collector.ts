@@ -104,8 +104,8 @@ class Collector<T> {
   async run(context: JobContext): Promise<void> {
     const { kind, external, namespaces } = this.#options;
     const { client, cache, signal } = context;
-    // If the cache has the owner of every resource, the objects need not be listed. A missing owner may exist
-    // nevertheless, so `findOrphans` then lists them.
+    // `findOrphans` lists the objects only if the cache lacks the owner of a resource: such an owner may exist
+    // nevertheless.
     const known = new Set(uidsOf(cache<KubeObject>(kind).list()));
     const found = await findOrphans({ client, kind, external, namespaces, known, signal });
     this.#logForbidden(found.forbidden, context);
@@ -133,7 +133,7 @@ class Collector<T> {
     const id = external.idOf(item);
     this.#deletions.touch(external.ownerOf(item)?.uid ?? '');
     try {
-      // Read it again: since it was listed it may have been orphaned on request, which removes its ownership labels.
+      // The resource is read again: since the list, a user may have asked to orphan it, which removes its labels.
       const newest = await external.refetch(item, signal);
       if (newest === undefined || !isOrphan(newest)) return;
       if (!isCollectable(newest, external, this.#deletions)) return; // a user took it over since it was listed

@@ -30,7 +30,7 @@ export class OrphanReport<T> {
     const listed = fresh.slice(0, MOST_LISTED);
     log.warn(
       { orphans: orphans.length, new: fresh.length, ids: listed.map((item) => external.idOf(item)) },
-      `Found external resources that belong to no ${kind.kind}; not deleting them, since their ${kind.kind} was not seen being deleted, or people moved them${hint === undefined ? '' : `. ${hint}`}`,
+      `Found external resources that belong to no ${kind.kind}; keeping them, because the operator did not observe the deletion of their ${kind.kind}, or a user took them over${hint === undefined ? '' : `. ${hint}`}`,
     );
     for (const item of listed) {
       const owner = external.ownerOf(item);
@@ -38,8 +38,8 @@ export class OrphanReport<T> {
       // The event refers to the missing owner, so it is stored in the owner's namespace, where users look for it.
       const { uid, namespace, name } = owner;
       const why = external.isHeld?.(item)
-        ? 'does not exist; it is kept, because people moved it or turned it into a template. Delete it by hand'
-        : `does not exist and was not seen being deleted; it is kept. Restore the ${kind.kind} with its UID, or delete it by hand`;
+        ? 'does not exist. The resource is kept, because a user moved it or turned it into a template; delete it by hand'
+        : `does not exist, and the operator did not observe its deletion. The resource is kept; restore the ${kind.kind} with its UID, or delete the resource by hand`;
       event(
         kind,
         { metadata: { uid, namespace, name: name || uid } },

@@ -185,7 +185,7 @@ test('a CRD with every feature is stored unchanged, becomes Established, and has
   expect(parse(await crdYaml(Vm))).toEqual(JSON.parse(JSON.stringify(crdOf(Vm))));
 });
 
-test('a kind in a protected group is accepted with the approval annotation only', async ({ client }) => {
+test('a kind in a protected group is accepted only with the approval annotation', async ({ client }) => {
   const Approved = defineKind({
     group: 'kind-test.k8s.io',
     version: 'v1alpha1',
@@ -371,7 +371,7 @@ describe('API server and validator reject a violation of the schema with the sam
   });
 });
 
-describe('a violated CEL rule is rejected with its message', () => {
+describe('an object that violates a CEL rule is rejected with the message of the rule', () => {
   test('a rule of a field, with fieldPath and messageExpression', async ({ client, namespace }) => {
     expect(await rejection(client, namespace, { range: { min: 3, max: 2 } })).toEqual([
       'spec.range.min: Forbidden: 3 is above 2',

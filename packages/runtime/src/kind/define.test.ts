@@ -25,8 +25,8 @@ import {
 
 const names = { group: 'kind-test.vmwright.dev', kind: 'Vm', plural: 'vms' };
 
-describe('the compiler infers', () => {
-  test('the type of the values of a schema', () => {
+describe('the compiler', () => {
+  test('infers the type of the values of a schema', () => {
     const disk = object({ name: string(), size: optional(quantity()) });
     expectTypeOf<ValueOf<typeof disk>>().toEqualTypeOf<{
       readonly name: string;
@@ -62,7 +62,7 @@ describe('the compiler infers', () => {
     }>();
   });
 
-  test('the type of the objects of a kind, with and without a status', () => {
+  test('infers the type of the objects of a kind, with and without a status', () => {
     const Bare = defineKind({ ...names, version: 'v1', spec: object({ a: string() }) });
     expectTypeOf<ObjectOf<typeof Bare>>().toEqualTypeOf<{
       readonly apiVersion?: string;
@@ -87,7 +87,7 @@ describe('the compiler infers', () => {
     expectTypeOf(Full).toExtend<DeclaredKind>();
   });
 
-  test('the type of each version, and the storage version as that of the kind', () => {
+  test('infers the type of each version, and uses the type of the storage version for the kind', () => {
     const Vm = defineKind({
       ...names,
       versions: [
@@ -104,7 +104,7 @@ describe('the compiler infers', () => {
     expect(() => Vm.at('v2')).toThrow('Vm has no version v2');
   });
 
-  test('errors for a misspelt field, an optional list key and a default of another type', () => {
+  test('reports a misspelt field, an optional list key and a default of another type as errors', () => {
     // @ts-expect-error statsu
     defineKind({ ...names, version: 'v1', spec: object({}), statsu: object({}) });
     // @ts-expect-error colums

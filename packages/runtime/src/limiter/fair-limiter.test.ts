@@ -27,7 +27,7 @@ function start(limit: number) {
 }
 
 describe('FairLimiter', () => {
-  test('issues permits up to its limit and calls a waiting key when one is free', () => {
+  test('issues permits up to its limit and calls onAvailable with a waiting key when one is free', () => {
     const { limiter, available } = start(2);
     const [first, second] = [limiter.acquire('a'), limiter.acquire('a')];
     expect([first, second].every((permit) => permit !== undefined)).toBe(true);
@@ -75,7 +75,7 @@ describe('FairLimiter', () => {
     expect(available).toEqual(['b', 'c']);
   });
 
-  test('adopted permits count, also beyond the limit', () => {
+  test('adopted permits count towards the limit and may exceed it', () => {
     const { limiter } = start(1);
     const [one, two] = [limiter.adopt(), limiter.adopt()];
     expect(limiter.acquire('a')).toBe(undefined);

@@ -54,7 +54,7 @@ export class FairLimiter {
     return this.#issue();
   }
 
-  /** Stops waiting, and gives up a reserved permit. */
+  /** Removes a waiting key, and gives up the permit that is reserved for it. */
   cancel(key: string): void {
     this.#waiting.delete(key);
     this.#reserved.get(key)?.cancel();

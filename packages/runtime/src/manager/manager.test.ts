@@ -214,7 +214,7 @@ test('a namespace that cannot be listed is logged and does not block the others'
   const port = lines.find((line) => line.port !== undefined)?.port;
   const get = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).text();
   expect(await get('/readyz')).toBe('ok');
-  expect(await get('/readyz?verbose')).toContain(`[+]caches ok: without configmaps in ${forbidden}\n`);
+  expect(await get('/readyz?verbose')).toContain(`[+]caches ok: cannot list configmaps in ${forbidden}\n`);
   expect(lines.filter(({ msg }) => /cannot be listed|Watch failed/.test(String(msg)))).toMatchObject([
     { kind: 'configmaps', namespace: forbidden, error: expect.stringContaining('forbidden') },
   ]);
@@ -447,7 +447,7 @@ async function slowCreates(client: Client, namespace: string) {
   };
 }
 
-test('losing leadership during shutdown cuts the grace period', async ({ cluster }) => {
+test('losing leadership during shutdown shortens the grace period', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
   const { add, started } = stubborn();

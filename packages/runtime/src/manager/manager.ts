@@ -242,7 +242,7 @@ export class Manager {
     return this.#election?.isLeading() ?? this.#sharding?.isMember() ?? this.#running;
   }
 
-  /** Whether all caches have synced. Namespaces that cannot be listed are not waited for, if there are several. */
+  /** Whether all caches have synced. If several namespaces are watched, those that cannot be listed are skipped. */
   get ready(): boolean {
     return this.caches.unsynced.length === 0;
   }
@@ -371,7 +371,7 @@ export class Manager {
     server.ready.add('caches', () => {
       if (!this.ready) throw new Error(`caches not synced: ${this.caches.unsynced.join(', ')}`);
       const { unlistable } = this.caches;
-      return unlistable.length === 0 ? undefined : `without ${unlistable.join(', ')}`;
+      return unlistable.length === 0 ? undefined : `cannot list ${unlistable.join(', ')}`;
     });
     if (this.#webhooks !== undefined) server.ready.add('webhook', () => this.#webhooks?.check());
     return server;

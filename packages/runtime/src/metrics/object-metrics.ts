@@ -2,7 +2,7 @@ import type { Family, Gauge, Registry } from '@vmwright/core';
 import type { ObjectCache } from '../cache/cache.ts';
 import type { KubeObject } from '../kind/object.ts';
 
-/** How the objects of a kind are counted. */
+/** Phases by which the objects of a kind are counted. */
 export interface CountOptions<T> {
   /** All phases that an object can have. An object in none of them counts as `None`. */
   readonly phases: readonly string[];
@@ -33,7 +33,7 @@ export class ObjectMetrics {
   /** Adds the objects of a cache to the gauge. Call it once per cache. */
   count<T extends KubeObject>(cache: ObjectCache<T>, { phases, phaseOf }: CountOptions<T>): void {
     const { kind } = cache.kind;
-    // All objects of a phase share one array, because the index keeps one per object.
+    // All objects of a phase share one array, because the index keeps the array of each object.
     const values = new Map([...phases, NONE].map((phase) => [phase, [phase] as const]));
     const none = [NONE] as const;
     cache.addIndex(INDEX, (object) => values.get(phaseOf(object) ?? NONE) ?? none);

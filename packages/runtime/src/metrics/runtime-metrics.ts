@@ -25,7 +25,7 @@ export interface QueueState {
 }
 
 export interface QueueMetrics extends QueueObserver {
-  /** Sets the queue that is read at each scrape. Separate, because the queue is constructed with its observer. */
+  /** Sets the queue that is read at each scrape. Called after the queue is constructed, which needs this observer. */
   read(state: QueueState): void;
 }
 
@@ -188,7 +188,7 @@ export class RuntimeMetrics {
     };
   }
 
-  /** Call it once per registry. Registers the expiry gauge, which controller-runtime does not have. */
+  /** Registers the expiry gauge, which controller-runtime does not have. Call it once per registry. */
   certificates(): CertificateMetrics {
     const expiry = this.#registry.gauge({
       name: 'vmwright_webhook_certificate_expiry_timestamp_seconds',

@@ -26,7 +26,7 @@ export interface Issued {
 
 /**
  * Certificate authority (CA) with an ECDSA P-256 key, for webhooks and test clusters. It supports no revocation and no
- * intermediates. Own code because the available libraries are a hundred times as large
+ * intermediates. No library is used, because those available are a hundred times as large
  * (docs/internals/decisions/002-certificates.md).
  */
 export class CertificateAuthority {

@@ -52,7 +52,7 @@ describe('rules', () => {
     expect(rulesFor(permissions.toReversed())).toEqual(rulesFor(permissions));
   });
 
-  test('are bound only in the watched namespaces if the program is limited to some', () => {
+  test('are bound only in the watched namespaces if the program does not watch all', () => {
     const objects = rbacOf({
       name: 'noter',
       namespace: 'system',

@@ -85,7 +85,7 @@ export class RequestBodies {
       this.#incoming.add(body);
       signal?.addEventListener('abort', onAbort, { once: true });
       request.on('data', onData).on('end', onEnd).on('close', onClose);
-      request.on('error', () => undefined); // `close` follows
+      request.on('error', () => undefined); // a `close` event follows, which rejects the read
     });
   }
 

@@ -51,7 +51,7 @@ async function statusLineOver(socket: Socket, path = '/'): Promise<string> {
   return String(data).split('\r\n')[0] ?? '';
 }
 
-test('a connection over the limit closes the least recently used connection without a request', async () => {
+test('a connection over the limit closes the least recently used connection that has no pending request', async () => {
   await using env = await start();
   const used = await env.dial();
   const silent = await env.dial();

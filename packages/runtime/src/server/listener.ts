@@ -38,9 +38,9 @@ export interface ListenerOptions {
  * the connection.
  */
 export const SERVER_TIMEOUTS = {
-  /** For the headers of a request, from its first byte or from the start of the connection. */
+  /** Timeout of the headers of a request, from its first byte or from the start of the connection. */
   headersTimeout: 10_000,
-  /** For the whole request. */
+  /** Timeout of the whole request. */
   requestTimeout: 20_000,
   connectionsCheckingInterval: 2_000,
 } as const;
@@ -48,7 +48,7 @@ export const SERVER_TIMEOUTS = {
 /** Timeout of the TLS handshake, in addition to `SERVER_TIMEOUTS`. */
 export const HANDSHAKE_TIMEOUT_MS = 10_000;
 
-/** When the server closes, connections without a request so far are kept open for this time. */
+/** Time for which a closing server keeps connections open on which no request has arrived yet. */
 const UNUSED_MS = 500;
 
 /**
@@ -60,7 +60,7 @@ const UNUSED_MS = 500;
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #server: Server;
-  /** Connections without a request so far, which Node does not count as idle. */
+  /** Connections on which no request has arrived yet. Node does not count them as idle. */
   readonly #unused = new Set<Socket>();
   /** All connections, including those in the TLS handshake, in least recently used order. */
   readonly #connections = new Map<string, Connection>();

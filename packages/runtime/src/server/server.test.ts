@@ -81,10 +81,10 @@ describe('health', () => {
   test('shows the remark of a check in the verbose report', async () => {
     await using env = await start();
     const { server } = env;
-    server.ready.add('caches', async () => 'without vms in b');
+    server.ready.add('caches', async () => 'cannot list vms in b');
     expect(await send(server, '/readyz')).toMatchObject({ status: 200, text: 'ok' });
     expect((await send(server, '/readyz?verbose')).text).toBe(
-      '[+]caches ok: without vms in b\nreadyz check passed\n',
+      '[+]caches ok: cannot list vms in b\nreadyz check passed\n',
     );
     expect(await send(server, '/readyz/caches')).toMatchObject({ status: 200, text: 'ok' });
   });
@@ -302,7 +302,7 @@ describe('on a non-loopback address', () => {
     expect((await send(env.server, '/readyz?verbose')).status).toBe(200);
     expect(await send(env.server, '/metrics')).toMatchObject({
       status: 403,
-      text: '/metrics is not open on this port\n',
+      text: '/metrics needs authentication, which this port does not support; use the HTTPS port\n',
     });
     expect((await send(env.server, '/debug/loglevel', 'PUT', 'debug')).status).toBe(403);
     expect((await send(env.server, '/debug/loglevel')).status).toBe(403);

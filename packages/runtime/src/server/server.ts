@@ -8,7 +8,7 @@ import { Checks } from './checks.ts';
 import { type HttpResponse, methodNotAllowed, NOT_FOUND, RequestError } from './http-response.ts';
 import { HANDSHAKE_TIMEOUT_MS, Listener, requestListener, SERVER_TIMEOUTS, urlOf } from './listener.ts';
 
-// Not imported as ES modules: that way `node:http` loads Node's fetch, which costs 10 MB and 24 ms at each start.
+// Not imported as ES modules: an import of `node:http` loads Node's fetch, which costs 10 MB and 24 ms at each start.
 const { createServer } = process.getBuiltinModule('node:http');
 const { createServer: createTlsServer } = process.getBuiltinModule('node:https');
 
@@ -58,7 +58,8 @@ const MAX_CONNECTIONS = 100;
  * `/debug/loglevel` (GET, PUT with the level as body).
  *
  * Guarantees: no request crashes the process; a failed check responds with 500, as in Kubernetes components; `close`
- * waits for pending responses. Except on a loopback address, only health and readiness need no authorization.
+ * waits for pending responses. Health and readiness need no authorization; the other paths do, except on a loopback
+ * address.
  */
 export class StatusServer implements AsyncDisposable {
   /** Liveness checks. Checks can be added at any time. */
@@ -152,7 +153,11 @@ export class StatusServer implements AsyncDisposable {
     const { authorize, host = '' } = this.#options;
     if (authorize !== undefined) return authorize(request, path);
     // Not 401, which would make clients send a token over an unencrypted connection.
-    if (!isLoopback(host)) throw new RequestError(403, `${path} is not open on this port\n`);
+    if (!isLoopback(host))
+      throw new RequestError(
+        403,
+        `${path} needs authentication, which this port does not support; use the HTTPS port\n`,
+      );
   }
 
   async #logLevel(request: IncomingMessage, logLevel: LogLevel): Promise<HttpResponse> {

@@ -7,7 +7,7 @@ interface HeldShard {
   readonly releasing: AbortController;
   /** Number of reconciles in progress. */
   inProgress: number;
-  /** Called when the last one has ended. */
+  /** Called when the last reconcile in progress has ended. */
   onDrained: (() => void) | undefined;
 }
 

@@ -105,7 +105,7 @@ export class LeaseStore {
         this.#options.client.delete(Lease, metadata, { ...options, uid, resourceVersion }),
       );
     } catch (error) {
-      // Another member has deleted it, or its owner has renewed it.
+      // NotFound and Conflict are ignored: another member has deleted the Lease, or its owner has renewed it.
       if (!(error instanceof NotFoundError || error instanceof ConflictError)) throw error;
     }
   }

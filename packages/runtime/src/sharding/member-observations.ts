@@ -17,7 +17,7 @@ export class MemberObservations {
   readonly #leaseMs: number;
   readonly #self: string;
   readonly #members = new Map<string, Observation>();
-  /** Owners without a Lease, because it was deleted by hand. */
+  /** Owners in the shard map that have no Lease, because a user has deleted it. */
   readonly #missing = new Map<string, Observed>();
   #shardMap: Observed | undefined;
   /** Longest observed lease duration: the maximum time for which a member acts after it last read the shard map. */
@@ -64,7 +64,7 @@ export class MemberObservations {
     return missing !== undefined && this.#now - missing.at >= this.#longestMs;
   }
 
-  /** Whether certainly no member acts by the shard map that preceded the blank one. */
+  /** Whether it is certain that no member acts according to the shard map that preceded the blank one. */
   get blankIsSafe(): boolean {
     if (!this.#othersHold) return true;
     return this.#shardMap !== undefined && this.#now - this.#shardMap.at >= this.#longestMs;

@@ -5,7 +5,10 @@ import type { ShardingClient } from './lease-store.ts';
 
 /** Receives sharding events, for metrics and logs. */
 export interface ShardingObserver {
-  /** Called when the number of held shards, of all shards or of members changes. All are 0 while it is not a member. */
+  /**
+   * Called when the number of held shards, of all shards or of members changes. All are 0 while this replica is not a
+   * member.
+   */
   owns(held: number, shards: number, members: number): void;
   /** Called when reading or writing the Leases fails. It is retried. */
   failed?(error: unknown): void;

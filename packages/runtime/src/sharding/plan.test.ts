@@ -63,7 +63,7 @@ describe('a shard map with unknown owners', () => {
     expect(plan({ shardMap, blankIsSafe: true })).toEqual({ write: 'blank', claims: [], release: [] });
   });
 
-  test('is filled once it is blank and no member can act by an older one', () => {
+  test('is filled once it is blank and no member can act according to an older one', () => {
     expect(plan({ shardMap: 'blank' })).toEqual(NOTHING);
     expect(plan({ shardMap: 'blank', blankIsSafe: true }).write).toEqual(onlyMine);
   });
@@ -78,12 +78,12 @@ describe('a shard map with unknown owners', () => {
 describe('a member configured with another number of shards', () => {
   const other: Owners = new Array(3).fill(OTHER);
 
-  test('uses the number of the shard map while another member acts by it', () => {
+  test('uses the number of shards in the shard map while another member acts according to it', () => {
     expect(plan({ shardMap: other })).toEqual(NOTHING);
     expect(plan({ shardMap: [...other, undefined], live: [SELF] }).claims).toEqual([3]);
   });
 
-  test('writes its own number when no member acts, even if it claims no shard', () => {
+  test('writes its own number of shards when no member acts, even if it claims no shard', () => {
     expect(plan({ shardMap: other, isGone: () => true }).write).toEqual(onlyMine);
     const shards = 1;
     const only = [SELF, OTHER].find((name) => assign(shards, [SELF, OTHER])[0] !== name) ?? '';

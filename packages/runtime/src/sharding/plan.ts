@@ -3,14 +3,14 @@ import type { Owners, ShardMap } from './shard-map.ts';
 
 /** State from which a member plans. */
 export interface PlanInput {
-  /** Name of this member; undefined before it is one. */
+  /** Name of this member; undefined if this replica is not a member yet. */
   readonly self: string | undefined;
   readonly shardMap: ShardMap;
   /** Members that may be alive, including this one. */
   readonly live: readonly string[];
   /** Returns whether a member certainly does not act. */
   isGone(member: string): boolean;
-  /** Whether certainly no member acts by the shard map that preceded the blank one. */
+  /** Whether it is certain that no member acts according to the shard map that preceded the blank one. */
   readonly blankIsSafe: boolean;
   /** Shards that this member holds, including those that it is releasing. */
   readonly held: ReadonlySet<number>;
@@ -32,8 +32,8 @@ const NOTHING: Plan = { write: undefined, claims: [], release: [] };
 /**
  * Plans the next change of the shard map.
  *
- * A missing or damaged shard map does not show which member acts on which shard. It is replaced by a blank one first,
- * which makes every owner stop when it reads it. Shards are assigned again only after all owners must have read it.
+ * A missing or damaged shard map does not show which member acts on which shard. It is replaced by a blank one first: an
+ * owner that reads the blank map stops. Shards are assigned again only when every owner must have read it.
  */
 export function planOf(input: PlanInput): Plan {
   const { shardMap, blankIsSafe } = input;
@@ -41,11 +41,11 @@ export function planOf(input: PlanInput): Plan {
   if (shardMap === 'blank' && !blankIsSafe) return NOTHING;
   const owners = shardMap === 'blank' || shouldReshard(input, shardMap) ? unowned(input.shards) : shardMap;
   const plan = planShards(input, owners);
-  // A new division is written even if this member claims none of its shards, because the other members wait for it.
+  // A new number of shards is written even if this member claims none of them, because the other members wait for it.
   return owners === shardMap ? plan : { ...plan, write: plan.write ?? owners };
 }
 
-/** Returns whether to change the number of shards, which is safe only when no member acts by the current shard map. */
+/** Returns whether to change the number of shards. That is safe only if no member acts according to the shard map. */
 function shouldReshard({ held, self, shards, isGone }: PlanInput, owners: Owners): boolean {
   if (owners.length === shards || held.size > 0 || self === undefined) return false;
   return owners.every((owner) => owner === undefined || owner === self || isGone(owner));

@@ -27,7 +27,7 @@ async function review(rules: AdmissionRules<ConfigMap>, request: object) {
   return JSON.parse(JSON.stringify(reviewed)).response;
 }
 
-test('a mutation responds with a patch to the returned object, and with none if it is equal', async () => {
+test('the response to a mutation has a patch if the returned object differs, and none if it is equal', async () => {
   const rules: AdmissionRules<ConfigMap> = {
     mutate: (each) => ({ ...each, data: { ...each.data, 'b/~': '2' } }),
   };

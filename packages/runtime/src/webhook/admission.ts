@@ -22,7 +22,7 @@ export interface AdmissionSettings {
   readonly operations?: readonly Operation[];
   /** Whether to review writes of the status subresource too. @default false */
   readonly status?: boolean;
-  /** What the API server does if the webhook fails: reject the request, or accept it without a review. @default 'Fail' */
+  /** Whether the API server rejects a request if the webhook fails, or accepts it without a review. @default 'Fail' */
   readonly failurePolicy?: 'Fail' | 'Ignore';
   /** Time that the API server waits for a response, 1 to 30 seconds. @default 10 */
   readonly timeoutSeconds?: number;

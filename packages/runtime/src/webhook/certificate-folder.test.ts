@@ -88,7 +88,7 @@ async function issuerOf(port: number): Promise<string> {
   return String(issuer.CN);
 }
 
-test('a certificate from files is served and trusted by its ca.crt, also when the CA changes', async ({
+test('a certificate from files is served, and the API server trusts it by ca.crt, also when the CA changes', async ({
   program,
   cluster,
   namespace,
@@ -133,7 +133,7 @@ test('a caBundle that cert-manager injects is not written', async ({ program, cl
   // The injected CA does not match the certificate yet: that is logged, not repaired.
   const { promise: warned, resolve } = Promise.withResolvers<unknown>();
   running.onLine(({ msg, error }) => {
-    if (msg === 'The API server may not trust the webhooks, retrying') resolve(error);
+    if (msg === 'Updating the caBundle failed, retrying') resolve(error);
   });
   expect(await warned).toContain('annotation cert-manager.io/inject-ca-from');
   const before = await client.get(ValidatingWebhookConfiguration, { name });

@@ -54,6 +54,7 @@ async function authoritiesIn(path: string): Promise<string> {
       cause: error,
     });
   });
-  if (certificatesIn(text).length === 0) throw new AccessError(`${path} contains no PEM certificate`);
+  if (certificatesIn(text).length === 0)
+    throw new AccessError(`the client CA file of the webhooks, ${path}, contains no PEM certificate`);
   return text;
 }

@@ -66,7 +66,7 @@ function review(more: object = {}): object {
   return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: { ...request, ...more } };
 }
 
-test('the response to a review has its uid', async () => {
+test('the response to a review has the uid of the review', async () => {
   await using env = await start();
   const { status, text } = await send(env.server, review());
   expect(status).toBe(200);

@@ -92,7 +92,7 @@ const CRD = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.${G
 
 const test = base
   .extend('port', { scope: 'file' }, () => freePort())
-  // For a service account with the minimal permissions of webhooks.
+  // Kubeconfig of a service account with the minimal permissions of webhooks.
   .extend('kubeconfig', { scope: 'file' }, async ({ cluster, namespace, port }, { onCleanup }) => {
     const roles = webhookRoles(NAME, namespace, [crdOf(Widget).metadata.name]);
     const manifests = manifestsFor(NAME, port, [admission(Widget, rules), conversion(Widget, conversions)]);
@@ -158,7 +158,7 @@ test('an object that violates the schema is rejected by the API server and reach
   expect(seen.filter(({ name }) => name === 'crooked')).toEqual([]);
 });
 
-test('kubectl shows warnings', async ({ kubectl }) => {
+test('kubectl shows the warnings of an allowed request', async ({ kubectl }) => {
   const { stderr, stdout } = await kubectl.create('beige', { width: 1, height: 1, color: 'beige' });
   expect(stderr).toBe('Warning: beige is deprecated\nWarning: use blue instead\n');
   expect(stdout).toContain('created');

@@ -32,13 +32,13 @@ export interface ApiServerOptions {
 /**
  * Model of the Kubernetes API server's HTTP API, as far as controllers use it.
  *
- * `test/differential` checks that the same operations get the same responses as from a real API server and leave the same
- * objects. A request that the model does not support gets 501 and ends the run through `environment.unmodelled`, so that
- * a guess of the model is never taken for the behaviour of Kubernetes.
+ * `test/differential` compares the model with a real API server: the same operations must get the same responses and
+ * leave the same objects. A request that the model does not support gets 501 and ends the run through
+ * `environment.unmodelled`, so that no test relies on behaviour that may differ from Kubernetes.
  *
  * Not modelled, answered with 501: PUT, strategic merge patches, deletecollection, subresources other than status and
- * scale, versions of a kind other than the storage version, rare kinds of invalid names and labels, applies of undeclared
- * fields or wrong types, CEL rules (see `declaredResource`).
+ * scale, versions of a kind other than the storage version, rare kinds of invalid names and labels, applies of
+ * undeclared fields or wrong types, CEL rules (see `declaredResource`).
  * Silently not modelled: Namespace objects (every namespace exists), authentication and RBAC, webhooks, size limits and
  * quotas, more than ten updating managers, validation ratcheting, collisions of generated names, TTL and validation of
  * Events, `remainingItemCount`, and the owner of the replicas field after a write to scale (the real server keeps one of

@@ -85,7 +85,10 @@ function checkPreconditions({ kind }: Resource, metadata: StoredMeta, options: D
     );
 }
 
-/** Returns the finalizers plus the one for the propagation policy, or the same list if nothing changes. */
+/**
+ * Replaces `orphan` or `foregroundDeletion` by the finalizer of the propagation policy. Without a policy, an existing
+ * one stays. Returns the same list if nothing changes.
+ */
 function finalizersFor(current: readonly string[], propagation: Propagation | undefined): readonly string[] {
   const requested = propagation === 'Orphan' ? ORPHAN : propagation === 'Foreground' ? FOREGROUND : undefined;
   const wanted =

@@ -7,10 +7,12 @@ export interface ServerEnvironment {
   after(ms: number, act: () => void): { cancelled: boolean };
   /** Delay in milliseconds before a built-in controller (the garbage collector) takes its next step. */
   controllerDelay(): number;
-  /** Called for each change, for the trace. */
+  /** Adds a change to the trace. */
   note(what: string): void;
   /** Called for each error response, to count which status codes occurred. */
   count(what: string): void;
-  /** Called for each request that the model does not support. The run must end, since its result means nothing. */
+  /**
+   * Called for each request that the model does not support. Must end the run, because its result would be meaningless.
+   */
   unmodelled(message: string): void;
 }

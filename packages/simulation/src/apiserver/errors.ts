@@ -3,7 +3,7 @@ import type { BufferedResponse } from '../world/server.ts';
 import type { Json } from './json.ts';
 import type { OwnerConflict } from './ownership/managers.ts';
 
-/** A validation error of one field: a `schema.Problem` with any of the API server's reasons. */
+/** Validation error of one field. Like `schema.Problem`, but with any reason that the API server uses. */
 export interface FieldError {
   readonly field: string;
   readonly reason: string;

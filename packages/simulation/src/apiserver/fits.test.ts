@@ -64,7 +64,7 @@ describe('fits', () => {
     expect(accepted).toBeGreaterThan(500);
   });
 
-  test('accepts what controllers usually write', () => {
+  test('accepts objects as controllers usually write them, and rejects wrong, missing and unknown fields', () => {
     const status = { made: 'a', observedGeneration: 1, conditions: [] };
     expect(fits(Widget.schema, { spec: { text: 'a' } })).toBe(true);
     expect(fits(Widget.schema, { spec: { text: 'a' }, status })).toBe(true);

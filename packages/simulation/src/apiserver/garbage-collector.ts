@@ -21,9 +21,9 @@ type Owner = 'exists' | 'gone' | 'waits for its dependents';
  * Model of kube-controller-manager's garbage collector: deletes objects that lost all their owners, deletes dependents
  * before an owner in foreground deletion, and removes owner references before an owner with the orphan policy.
  *
- * It processes an object some time after a change of the object or of an owner, on the state at that moment, one object
- * per step. Not modelled: its lag behind the watch, owner cycles, owners in other namespaces, and owners of kinds that
- * the model does not serve (their dependents are ignored).
+ * It processes one object per step, some time after the object or one of its owners changed, and reads the state at the
+ * time of processing. Not modelled: the delay of its watches, owner cycles, owners in other namespaces, and owners of
+ * kinds that the model does not serve (their dependents are ignored).
  */
 export class GarbageCollector {
   readonly #store: Store;

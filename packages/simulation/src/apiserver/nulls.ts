@@ -3,8 +3,8 @@ import type { FieldError } from './errors.ts';
 import { isJson } from './json.ts';
 
 /**
- * Returns the validation errors for nulls that an apply left in place of emptied maps. Other writes drop a null where it
- * is not allowed, but an apply keeps it, and the API server then rejects its own result.
+ * Returns the validation errors for nulls that an apply left where it emptied a map or list. Other writes drop a null
+ * that is not allowed. After an apply, the API server keeps it and rejects its own result.
  * @param subresource the subresource that is written: `status`, or empty
  */
 export function nullProblems(

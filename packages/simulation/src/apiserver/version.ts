@@ -49,7 +49,10 @@ export class Version {
     return this.#metadataText;
   }
 
-  /** Returns the same state under a later resource version, for the event of a deletion or of leaving a selection. */
+  /**
+   * Returns the same state under a later resource version, for the DELETED event of an object that was deleted or left
+   * the selection.
+   */
   at(number: number): Version {
     const metadata = { ...this.object.metadata, resourceVersion: String(number) };
     return new Version(this.#resource, { ...this.object, metadata }, number, () => this.owners);

@@ -324,7 +324,7 @@ function withStatusOf(current: StoredObject | undefined, draft: Draft): Draft {
   return rest;
 }
 
-/** Returns the current object with the draft's status, and its resourceVersion for the conflict check. */
+/** Returns the current object with the draft's status, and with the draft's resourceVersion for the conflict check. */
 function statusOnly(current: StoredObject, { metadata: { resourceVersion }, status }: Draft): Draft {
   const metadata = { ...current.metadata, ...(resourceVersion !== undefined && { resourceVersion }) };
   const { status: _, ...rest } = current;
@@ -337,12 +337,12 @@ function relativeToStatus({ field, reason, message }: errors.FieldError): errors
   return { field, reason, message: message.replace(`${field} in body`, `${inner} in body`) };
 }
 
-/** Returns the fields that a write to the status must not change. */
+/** Returns the fields whose changes a status write drops but still records as owned: all except status and spec. */
 function besidesStatus(object: Json): Json {
   return without(object, 'status', 'spec');
 }
 
-/** Returns the object without its metadata; a change of it increments the generation. */
+/** Returns the object without its metadata. A change of this part increments the generation. */
 function contentOf(object: Json): Json {
   return without(object, 'metadata');
 }

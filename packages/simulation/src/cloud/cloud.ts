@@ -49,8 +49,8 @@ const STATUS = /^\/servers\/([^/]+)\/status$/;
 const CHECK = /^\/check\/([^/]+)$/;
 
 /**
- * Model of the private cloud's HTTP API. `test/cloud-differential` checks that the same requests of the real client get
- * the same responses as from the real cloud and leave the same servers.
+ * Model of the private cloud's HTTP API. `test/cloud-differential` compares the model with the real cloud: the same
+ * requests of the real client must get the same responses and leave the same servers.
  *
  * Unlike the real cloud, lists may show state that is some seconds old, as those of large clouds do.
  * Not modelled: TLS, metrics, the OpenAPI document, `/faults`, the expiry of idempotency keys after a week, the message
@@ -95,7 +95,7 @@ export class Cloud implements ModelServer {
     this.#stillFromMs = this.#environment.now();
   }
 
-  /** Adds a running server, as another client would. */
+  /** Adds a running server on behalf of a third party. */
   add(wanted: NewServer): CloudServer {
     return this.servers.add(this.#environment.uuid(), wanted, undefined, 'running', 'somebody');
   }

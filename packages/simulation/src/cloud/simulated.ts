@@ -9,8 +9,8 @@ export const CLOUD = 'https://cloud.simulated';
 export const MAX_LAG_MS = 5_000;
 
 /**
- * Fault rates of the cloud, higher than the API server's. Late requests are weighted up because they do the
- * most harm.
+ * Fault rates of the cloud, higher than the API server's. Late requests are more frequent than other faults, because
+ * they do the most harm.
  */
 export const CLOUD_FAULTS: FaultRates = {
   ...USUAL_FAULTS,

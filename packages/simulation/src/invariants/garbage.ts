@@ -73,7 +73,7 @@ export function nothingLeaked({ lease, lines }: LeakOptions): Invariant {
         const isKnownToLeader = holder?.is(removers.get(owner) ?? '') ?? false;
         const isReported = [...reports].some(([identity, ids]) => holder?.is(identity) && ids.has(id));
         if (isKnownToLeader || !isReported)
-          yield `${id} exists without its object ${owner}${isReported ? ', and is only reported' : ''}`;
+          yield `${id} exists without its object ${owner}${isReported ? ', and the leader only reported it' : ''}`;
       }
     },
   };

@@ -213,7 +213,7 @@ describe('invariants of objects', () => {
     const stage = new Stage();
     expect(stage.against(emptyQueue(() => undefined))).toEqual([]);
     expect(stage.against(emptyQueue(() => ({ depth: 1, working: [5] })))).toEqual([
-      '1 keys are queued and 1 are processed',
+      '1 keys are queued and 1 are being processed',
     ]);
   });
 });

@@ -11,7 +11,8 @@ export function identityNeverChanges(path: readonly string[]): Invariant {
       watchObjects(truth, (before, after) => {
         const was = fieldAt(before, path);
         const is = fieldAt(after, path);
-        if (was !== undefined && was !== is) violated(`${nameOf(after)} had ${was} and has ${is}`);
+        if (was !== undefined && was !== is)
+          violated(`${path.join('.')} of ${nameOf(after)} changed from ${was} to ${is}`);
       }),
   };
 }
@@ -23,7 +24,7 @@ export const observedGenerationNeverGoesBack: Invariant = {
       const was = fieldAt(before, ['status', 'observedGeneration']);
       const is = fieldAt(after, ['status', 'observedGeneration']);
       if (typeof was === 'number' && !(typeof is === 'number' && is >= was))
-        violated(`${nameOf(after)} had ${was} and has ${is}`);
+        violated(`observedGeneration of ${nameOf(after)} changed from ${was} to ${is}`);
     }),
 };
 
@@ -40,8 +41,8 @@ export function noSecretOutsideSecrets(secret: string): Invariant {
 }
 
 /**
- * An object keeps its finalizer until it is being deleted, because external resources without a finalizer
- * would leak.
+ * An object keeps its finalizer until its deletion is requested. Without the finalizer, its external resources could
+ * leak.
  */
 export function finalizerStaysWhileWanted(finalizer: string): Invariant {
   return {

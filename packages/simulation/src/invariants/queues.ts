@@ -7,7 +7,8 @@ export function emptyQueue(leaders: () => Pick<WorkQueue, 'depth' | 'working'> |
     name: 'work queue is empty',
     healed: function* () {
       const { depth = 0, working = [] } = leaders() ?? {};
-      if (depth + working.length > 0) yield `${depth} keys are queued and ${working.length} are processed`;
+      if (depth + working.length > 0)
+        yield `${depth} keys are queued and ${working.length} are being processed`;
     },
   };
 }

@@ -49,7 +49,7 @@ export const ELECTION_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/manager/manager.ts`,
     find: 'await Promise.race([working, grace]);',
     replace: 'await Promise.race([working, stopped]);',
-    why: 'the next leader would act at the same time',
+    why: 'otherwise the next leader would act at the same time',
     scenario,
   },
   {

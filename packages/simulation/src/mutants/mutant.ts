@@ -18,7 +18,7 @@ export function mutate(source: string, { name, file, find, replace }: Mutant): s
   const parts = source.split(anyWhitespace(find));
   if (parts.length !== 2)
     throw new Error(
-      `mutant "${name}": its text must occur exactly once in ${file}, but occurs ${parts.length - 1} times; update its "find"`,
+      `mutant "${name}": its "find" text must occur exactly once in ${file}, but occurs ${parts.length - 1} times; update the text`,
     );
   return parts.join(replace);
 }

@@ -9,7 +9,7 @@ import { search } from './search.ts';
 const SEEDS: Record<string, number> = JSON.parse(
   readFileSync(new URL('seeds.json', import.meta.url), 'utf8'),
 );
-/** Maximum number of seeds to try if the stored seed no longer finds the mutant, as after a change of the code. */
+/** Maximum number of seeds to try if the stored seed no longer finds the mutant, for example after a code change. */
 const MAX_SEEDS = 3_000;
 /** Parallel searches: the number of cores of the smallest supported machine. */
 const WORKERS = 2;

@@ -15,7 +15,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
         this.#makeReady(entry, now);
         break;
         entry.requeue =`,
-    why: 'one worker processes a key at a time',
+    why: 'at most one worker at a time processes a key',
     scenario,
   },
   {
@@ -209,7 +209,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     find: "{ method: 'POST', path, body: bodyOf(kind, object), contentType: JSON_TYPE, idempotent: false },",
     replace:
       "{ method: 'POST', path, body: bodyOf(kind, object), contentType: JSON_TYPE, idempotent: true },",
-    why: 'the request may have been executed',
+    why: 'the first request may have been executed',
     scenario,
   },
   {
@@ -248,7 +248,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/controller/predicates.ts`,
     find: "if (event.type !== 'changed' || before === undefined) return true;",
     replace: "if (event.type === 'removed') return false;\n  if (before === undefined) return true;",
-    why: 'a deletion is a change',
+    why: 'a deletion always triggers a reconcile',
     scenario,
   },
   {

@@ -11,7 +11,7 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
     find: 'const metadata = { uid, resourceVersion, annotations: { [SHARD_MAP_ANNOTATION]: text } };',
     replace:
       'void resourceVersion;\n        const metadata = { uid, annotations: { [SHARD_MAP_ANNOTATION]: text } };',
-    why: 'a shard is held only after an own write over the version that was read',
+    why: 'a member holds a shard only after it has replaced exactly the version of the shard map that it read',
     scenario,
   },
   {
@@ -19,7 +19,7 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/sharding/sharding.ts`,
     find: "if (settled && membership !== undefined && write !== 'blank')",
     replace: "if (membership !== undefined && write !== 'blank')",
-    why: 'a shard is held only after an own write over the version that was read',
+    why: 'a member holds a shard only after it has written its claim to the shard map',
     scenario,
   },
   {
@@ -35,7 +35,7 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/sharding/sharding.ts`,
     find: 'const fence = new Fence({ within: this.#election.fence, holds: () => term.holds });',
     replace: 'const fence = new Fence({ holds: () => term.holds });',
-    why: 'other members consider it gone when its lease expires',
+    why: 'other members consider a member gone when its lease expires',
     scenario,
   },
   {
@@ -76,7 +76,7 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/sharding/sharding.ts`,
     find: "whenDeleted: 'lose',",
     replace: "whenDeleted: 'create',",
-    why: 'other members consider it gone',
+    why: 'other members consider a member without a lease gone',
     scenario,
   },
   {
@@ -92,7 +92,7 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/sharding/held-shards.ts`,
     find: 'if (entry.inProgress === 0) drained();\n  }\n\n  /** Begins no new work on any',
     replace: 'drained();\n  }\n\n  /** Begins no new work on any',
-    why: 'the next owner would act at the same time',
+    why: 'otherwise the next owner would act at the same time',
     scenario,
   },
   {
@@ -100,7 +100,7 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/sharding/member-observations.ts`,
     find: 'if (member !== undefined) return member.freeIn(this.#now) === 0;',
     replace: 'if (member !== undefined) return member.freeIn(this.#now) < 11_000;',
-    why: 'it acts until its deadline',
+    why: 'a member that is no longer heard of acts until its deadline',
     scenario,
   },
   {

@@ -27,7 +27,7 @@ async function settled<T>(simulation: Simulation, promise: Promise<T>): Promise<
 }
 
 describe('Remote', () => {
-  test('creates one machine per key while it exists, and one per request without a key', async () => {
+  test('creates one machine per key while that machine exists, and one per request without a key', async () => {
     const { simulation, remote, client } = setup();
     const create = (key?: string) =>
       settled(simulation, client.create({ size: 1, ...(key && { key }) }, signal));

@@ -8,8 +8,8 @@ import type { MachineDraft, RemoteMachine } from './machine.ts';
 export const REMOTE = 'https://remote.simulated';
 
 /**
- * Fault rates of the remote backend, higher than the API server's. Late requests are weighted up because they do the
- * most harm.
+ * Fault rates of the remote backend, higher than the API server's. Late requests are more frequent than other faults,
+ * because they do the most harm.
  */
 export const REMOTE_FAULTS: FaultRates = {
   ...USUAL_FAULTS,

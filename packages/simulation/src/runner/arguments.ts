@@ -19,7 +19,7 @@ const NAMES = ['SCENARIO', 'SEED', 'SHRINK', 'SEEDS', 'MINUTES', 'FROM', 'WORKER
 type Name = (typeof NAMES)[number];
 
 /**
- * Reads `NAME=value` arguments from the command line and, as make passes them on, from the environment.
+ * Reads `NAME=value` arguments from the command line and from the environment, through which make passes them.
  * @throws with a message for the user when an argument is unknown or invalid
  */
 export function parse(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Arguments {

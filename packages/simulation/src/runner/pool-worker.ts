@@ -75,8 +75,9 @@ export class PoolWorker implements AsyncDisposable {
   }
 
   /**
-   * Detects a run that never ends: a loop that never yields, or a wait for something outside the simulated
-   * world. Both are visible only as missing events. Elapsed time alone says nothing on a busy machine.
+   * Detects a run that never ends: a loop that never yields, or a wait for something outside the simulated world. Both
+   * are visible only as missing events. Measures CPU time and idle time, because elapsed time says nothing on a busy
+   * machine.
    */
   #watch(hangs: (why: string) => void): Disposable {
     let last: Progress | undefined;
@@ -88,7 +89,7 @@ export class PoolWorker implements AsyncDisposable {
       else if (now.idleMs - last.idleMs > this.#hangTimeoutMs)
         hangs(`waited ${seconds} s for something outside the simulated world`);
     };
-    // The CPU usage of an ended thread is not available; its exit event reports it instead.
+    // Errors are ignored: the CPU usage of an ended thread is not available, and `onExit` reports its end.
     const timer = setInterval(() => void look().catch(() => undefined), LOOK_MS);
     return { [Symbol.dispose]: () => clearInterval(timer) };
   }

@@ -45,8 +45,8 @@ export interface SeedsResult extends Tally {
  * Runs many seeds of a scenario on all cores.
  *
  * Flow: the threads receive the seeds in order, several at a time.
- * Guarantees: runs all seeds from `from` on without a gap; the tally depends only on the count, except for
- * times.
+ * Guarantees: runs all seeds from `from` on without a gap; except for its times, the tally depends only on `from` and
+ * `count`.
  * Errors: rejects if the scenario does not exist or a thread fails to start. A run that fails or hangs counts
  * as a violation instead.
  */

@@ -111,7 +111,7 @@ function faults({ tape }: Candidate): number {
   return tape.filter((choice) => choice !== 0).length;
 }
 
-/** Drops trailing zeros, which a tape has implicitly. */
+/** Drops trailing zeros. They have no effect, because every choice after the end of a tape is 0. */
 function withoutEnd(tape: readonly number[]): readonly number[] {
   return tape.slice(0, tape.findLastIndex((choice) => choice !== 0) + 1);
 }

@@ -7,7 +7,7 @@ interface Draft {
   readonly spec: object;
 }
 
-/** Writes to the API server as users and other programs do, directly, without network delays and faults. */
+/** Writes to the API server on behalf of users and other programs. Bypasses the network and its faults. */
 export class AdminClient {
   readonly #server: ApiServer;
   readonly namespace: string;
@@ -54,7 +54,7 @@ export class AdminClient {
   #send(method: 'PATCH' | 'DELETE', path: string, contentType: string, body: object): void {
     const headers = { 'content-type': contentType };
     const { status } = this.#server.receive({ method, path, headers, body: JSON.stringify(body) });
-    // The object may not exist, or may be terminating.
+    // 404 is ignored: the object may not exist.
     if (status >= 300 && status !== 404) throw new Error(`${method} ${path} failed with ${status}`);
   }
 }

@@ -29,11 +29,12 @@ export function unconverged(server: ApiServer, external: ExternalSystem): string
       textAt(child, 'data', 'note'),
     );
     if (textAt(widget, 'status', 'made') !== made)
-      return `${key} is "${textAt(widget, 'status', 'made')}" instead of "${made}"`;
+      return `status.made of ${key} is "${textAt(widget, 'status', 'made')}" instead of "${made}"`;
     if (numberAt(widget, 'status', 'observedGeneration') !== metadata.generation)
       return `the status of ${key} is for another generation`;
     const ready = textAt(widget, 'status', 'conditions', '0', 'status');
-    if (ready !== (value === undefined ? 'False' : 'True')) return `the condition of ${key} is ${ready}`;
+    if (ready !== (value === undefined ? 'False' : 'True'))
+      return `the Ready condition of ${key} is ${ready}`;
     if (!external.isMade(metadata.uid ?? '')) return `${key} has no external resource`;
   }
   for (const [key, child] of children)

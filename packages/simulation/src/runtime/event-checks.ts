@@ -7,8 +7,8 @@ import type { Violations } from './violations.ts';
 import type { Wire } from './wire.ts';
 
 /**
- * Checks that a process stores only one Event per object and note (repeats must extend its series), and that
- * events recorded without faults are stored.
+ * Checks that a process stores only one Event per object and note (repeats must extend the series of that Event), and
+ * that events recorded without faults are stored.
  */
 export class EventChecks {
   readonly #server: ApiServer;

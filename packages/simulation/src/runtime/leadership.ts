@@ -42,7 +42,7 @@ export function checkLeadership(lease: string, parts: LeadParts) {
       if (holder.identity === '')
         violations.add(
           'leadership is released last',
-          `${name} still reconciles ${[...working].map(({ key }) => key).join(', ')}`,
+          `${name} released the lease while it reconciles ${[...working].map(({ key }) => key).join(', ')}`,
         );
     }
   });

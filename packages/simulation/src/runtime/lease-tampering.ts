@@ -88,14 +88,17 @@ export class LeaseTampering {
     this.#admin.merge(Lease, `${this.#name}-shards`, { metadata: { annotations: { [SHARD_MAP]: text } } });
   }
 
-  /** Makes all replicas reconcile around the time at which an owner that did not stop is considered gone. */
+  /**
+   * Makes all replicas reconcile around the time when an owner is considered gone, which reveals an owner that did not
+   * stop.
+   */
   #keepBusy(from = 0): void {
     for (let at = 13_000; at < 25_000; at += 2_000) this.#after(from + at, () => this.#touchAll());
   }
 
   /**
-   * In two of three cases keeps a random replica from reading the shard map. It must stop its work all the
-   * same.
+   * In two of three cases, keeps a random replica from reading the shard map. That replica must still stop its work in
+   * time.
    */
   #dropLists(): void {
     const { choices } = this.#simulation;

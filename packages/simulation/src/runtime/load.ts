@@ -17,8 +17,7 @@ export function probe(admin: AdminClient, name: string): void {
 export function change(admin: AdminClient, choices: Choices, round: number): void {
   const name = choices.one(WIDGETS);
   const value = `v${round}`;
-  // Only two values, because an object that returns to an earlier state is easily mistaken for an unchanged
-  // one.
+  // Only two values, so that objects often return to an earlier state, which is easily mistaken for no change.
   const repeated = choices.one(['x', 'y']);
   switch (choices.pick(13)) {
     case 0:

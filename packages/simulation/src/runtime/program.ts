@@ -231,7 +231,7 @@ async function deleteChild(
   try {
     await client.delete(ConfigMap, metadata, { uid });
   } catch (error) {
-    if (error instanceof NotFoundError) return; // deleted by another client: the cache learns it from its watch
+    if (error instanceof NotFoundError) return; // another client deleted it; the watch will update the cache
     throw error;
   }
   simulation.counts.add('a child was deleted by its controller');

@@ -39,7 +39,9 @@ function scenarioOf(name: string, careless: boolean): Scenario {
 /** The smallest scenario: one controller that only writes statuses. */
 export const greeter = scenarioOf('greeter', false);
 
-/** The same with a bug: it skips objects that already have a status, even if the spec has changed. */
+/**
+ * The same scenario with a bug: the controller skips objects that already have a status, even if the spec has changed.
+ */
 export const carelessGreeter = scenarioOf('careless-greeter', true);
 
 /** Starts the program under test. */

@@ -24,6 +24,8 @@ export interface VcenterEnvironment {
   readonly maxPageSize: number;
   /** Adds an entry to the trace. */
   note(what: string): void;
-  /** Called for each method that the model does not support. The run must end, since its result means nothing. */
+  /**
+   * Called for each method that the model does not support. Must end the run, because its result would be meaningless.
+   */
   unmodelled(message: string): void;
 }

@@ -38,9 +38,9 @@ export class ContainerView implements View {
   *removedBetween(since: number, until: number): Generator<Ref, void, undefined> {
     const { removed } = this.#registry;
     for (let at = removed.length - 1; at >= 0; at--) {
-      const grave = removed[at];
-      if (grave === undefined || grave.removedAt <= since) return;
-      const { entity, removedAt } = grave;
+      const removal = removed[at];
+      if (removal === undefined || removal.removedAt <= since) return;
+      const { entity, removedAt } = removal;
       if (removedAt > until || !this.#selects(entity) || !this.#contains(entity)) continue;
       const moved = this.#registry.get(entity.ref);
       const isBack = moved !== undefined && moved.addedAt <= until && this.#contains(moved);

@@ -37,15 +37,17 @@ export function vmIdIsStable(cloud: Cloud): Invariant {
         if (was === is || isEdited(before, after)) return;
         const { name, uid } = after.metadata;
         if (is !== undefined && made.get(is) !== uid)
-          violated(`${name} has ${is}, which was not created for it`);
+          violated(`vmId of ${name} is ${is}, a server that was not created for this VM`);
         if (was === undefined) return;
         // A server that never belonged to the VM may be dropped at any time.
         if (made.get(was) !== uid) return;
-        if (is !== undefined) violated(`${name} had ${was} and has ${is}`);
-        if (!mayRecreate(before)) violated(`${name} has lost ${was}, and re-creation was not requested`);
-        if (cloud.servers.get(was) !== undefined) violated(`${name} has dropped ${was}, which exists`);
+        if (is !== undefined) violated(`vmId of ${name} changed from ${was} to ${is}`);
+        if (!mayRecreate(before))
+          violated(`${name} has dropped its vmId ${was}, but re-creation was not requested`);
+        if (cloud.servers.get(was) !== undefined)
+          violated(`${name} has dropped its vmId ${was}, but that server exists`);
         if (countOf(after, 'recreations') !== countOf(before, 'recreations') + 1)
-          violated(`${name} has dropped ${was} without counting a re-creation`);
+          violated(`${name} has dropped its vmId ${was} without counting a re-creation`);
       });
     },
   };
@@ -206,7 +208,7 @@ export function orphanedOnlyWhenRequested(cloud: Cloud): Invariant {
             violated(`${before.id} of ${owner} has lost its labels`);
         } else if (after.state === 'deleting' && before.state !== 'deleting') {
           const since = orphaned.get(owner);
-          // The replacement of a failed server was requested before the VM was orphaned.
+          // The request to replace a failed server may have been sent before the VM was orphaned.
           if (before.state === 'failed') return;
           if (since !== undefined && labelledAt(before.id) < since)
             violated(`${before.id} of ${owner} is deleted although its policy is Orphan`);
@@ -228,7 +230,8 @@ export const conditionsNeverGoBack: Invariant = {
       const now = conditionsOf(after);
       for (const [type, { observedGeneration: was }] of conditionsOf(before)) {
         const is = now.get(type)?.observedGeneration ?? was;
-        if (is < was) violated(`${type} of ${after.metadata.name} had ${was} and has ${is}`);
+        if (is < was)
+          violated(`observedGeneration of ${type} of ${after.metadata.name} changed from ${was} to ${is}`);
       }
     }),
 };
@@ -250,8 +253,8 @@ export function runningIsTrue(cloud: Cloud, healedAt: () => number | undefined):
       });
       onVmChange(truth, (before, after) => {
         if (after === undefined || opStatusOf(after) !== 'Running') return;
-        // A third party that changes the vmId leaves the rest of the status as it was; the operator has to
-        // notice.
+        // Right after a third party has changed the vmId, the rest of the status still describes the previous server.
+        // The operator corrects the status later.
         if (isEdited(undefined, after) && same(before?.status, after.status)) return;
         if (isEdited(before, after)) return;
         const vmId = vmIdOf(after);

@@ -128,9 +128,9 @@ export class LateFaults {
           if (schedule.now <= bound) continue;
           const { name } = object.metadata;
           if (isReady(object))
-            violated(`${name} is Ready ${schedule.now - since} ms after the last response`);
+            violated(`${name} has Ready=True ${schedule.now - since} ms after the last response`);
           if (isCloudAvailable(object))
-            violated(`${name} has CloudAvailable ${schedule.now - since} ms after the last response`);
+            violated(`${name} has CloudAvailable=True ${schedule.now - since} ms after the last response`);
         }
       });
     },
@@ -149,7 +149,8 @@ export class LateFaults {
         for (const [key, at] of this.#emptied) {
           const object = [...truth.server.objects(VM)].find(({ metadata }) => keyOf(metadata) === key);
           if (object === undefined || conditionsOf(object).has('Ready')) this.#emptied.delete(key);
-          else if (schedule.now > at + RESTORED_MS) violated(`${key} has no conditions since ${at} ms`);
+          else if (schedule.now > at + RESTORED_MS)
+            violated(`${key} has had no Ready condition since ${at} ms`);
         }
       });
     },

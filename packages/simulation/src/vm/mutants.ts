@@ -11,7 +11,7 @@ export const VM_MUTANTS: readonly Mutant[] = [
     name: 'server is created without a stored intent',
     file: `${VM}/plan.ts`,
     find: "return { status: creatingStatus(vm, now), actions: [{ type: 'create', ...create }] };",
-    replace: "return lookUp(vm, { type: 'create', ...create });",
+    replace: "return planAction(vm, { type: 'create', ...create });",
     why: 'a replica with an outdated object fails its status write before it creates a server',
     scenario,
   },
@@ -184,7 +184,7 @@ export const VM_MUTANTS: readonly Mutant[] = [
     file: `${VM}/reconciler.ts`,
     find: "if (policy === 'Orphan') await ignoreNotFound(cloud.relabel(id, NO_OWNERSHIP_LABELS));",
     replace: "if (policy === 'Orphan') continue;",
-    why: 'it would be reported as an orphan forever',
+    why: 'garbage collection would report the server as an orphan forever',
     scenario,
   },
   {

@@ -61,8 +61,8 @@ export function countOf({ status }: StoredObject, name: 'attempts' | 'recreation
 }
 
 /**
- * Amount that a third party adds to `repairs` when it changes a vmId; without an increase the server rejects
- * the change. The operator counts one by one, so invariants can distinguish the two.
+ * Amount that a third party adds to `repairs` when it changes a vmId; without an increase the server rejects the
+ * change. The operator adds only 1, so invariants can tell the two apart.
  */
 export const EDITED = 1_000;
 

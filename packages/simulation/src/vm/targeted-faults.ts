@@ -9,7 +9,7 @@ import { isCreate, requestedOwner } from './requests.ts';
 import type { ThirdParties } from './third-parties.ts';
 import { NAMES, type User } from './user.ts';
 
-/** Probabilities: one write in N is followed by a fault that makes it dangerous. */
+/** Probabilities: one write in N triggers the fault. */
 const FAULT_ONE_IN = 32;
 const PAUSE_ONE_IN = 20;
 const USER_CHANGE_ONE_IN = 5;
@@ -31,8 +31,8 @@ export interface TargetedFaultParts {
 }
 
 /**
- * Injects faults at critical moments. At random times, few processes would stop just between storing an
- * intent and creating, and few VMs and servers would be deleted during a create.
+ * Injects faults at critical moments. Faults at random times would rarely stop a process between storing an intent and
+ * creating a server, or delete a VM or its server during a create.
  */
 export function injectTargetedFaults(
   truth: Truth,

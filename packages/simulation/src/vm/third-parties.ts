@@ -24,7 +24,7 @@ export const THIRD_PARTY_ACTIONS = [
 const MAX_ACTIONS = 4;
 const OUTAGE_MS = 40_000;
 
-/** Other users of the cloud, who do not know the operator, and its administrators. */
+/** Administrators and other users of the cloud, who do not know the operator. */
 export class ThirdParties {
   readonly #simulation: Simulation;
   readonly #cloud: Cloud;

@@ -298,7 +298,7 @@ export const slotsAreStable: Invariant = {
         const key = `${uid}/${slot}`;
         const was = known.get(key) ?? instanceUuid;
         if (was !== instanceUuid)
-          violated(`slot ${slot} of ${nameOf(after)} was ${was} and is ${instanceUuid}`);
+          violated(`UUID of slot ${slot} of ${nameOf(after)} changed from ${was} to ${instanceUuid}`);
         known.set(key, instanceUuid);
       }
       const staying = slots.filter(({ isTerminating }) => !isTerminating).length;
@@ -311,9 +311,9 @@ export const slotsAreStable: Invariant = {
 };
 
 /**
- * Counts the clone requests of a leader whose response is pending or whose task runs. Folder operations and
- * garbage collection have no limit. Requests of earlier terms do not count: in a new term a leader knows only
- * the tasks stored in statuses, even if it led before.
+ * Counts a leader's clone requests whose response is pending or whose task is running. Folder operations and garbage
+ * collection have no limit. Requests of earlier terms do not count: in a new term a leader knows only the tasks stored
+ * in statuses, even if it led before.
  */
 export function limitsConcurrency(vcenter: Vcenter): Invariant {
   return {
@@ -346,7 +346,7 @@ export function limitsConcurrency(vcenter: Vcenter): Invariant {
           else if (other.sender === sent.sender) busy += 1;
         }
         pending.set(sent, undefined);
-        if (busy > CONCURRENCY) violated(`${sent.sender} starts operation ${busy} at once`);
+        if (busy > CONCURRENCY) violated(`${sent.sender} runs ${busy} operations at once`);
       });
     },
   };
@@ -386,7 +386,7 @@ export function nameTakenIsTrue(vcenter: Vcenter): Invariant {
         const isTaken = (machine: Machine) =>
           names.has(machine.name) && ownerOf(machine)?.uid !== after.metadata.uid;
         if (![...vcenter.machines.all()].some(isTaken))
-          violated(`no other machine has a name of ${nameOf(after)}`);
+          violated(`${nameOf(after)} reports NameTaken, but no other machine has a name of the group`);
       }),
   };
 }

@@ -48,7 +48,7 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
     find: 'const suffix = `-replica-${letters(`${uid}/${slot}`)}`;',
     replace: `replicaName.times = (replicaName.times ?? 0) + 1;
   const suffix = \`-replica-\${letters(\`\${uid}/\${slot}/\${replicaName.times}\`)}\`;`,
-    why: 'the name keeps vCenter from creating a machine twice',
+    why: 'a name that stays the same keeps vCenter from creating a machine twice',
     scenario,
   },
   {
@@ -104,7 +104,7 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
     file: `${VMGROUP}/folders.ts`,
     find: 'const isOurs = owner?.isOurs ?? created;',
     replace: 'const isOurs = true;',
-    why: 'the folder would be removed with the group',
+    why: 'the folder of the user would be removed with the group',
     scenario,
   },
   {
@@ -120,7 +120,7 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
     file: `${VMGROUP}/group-in-flight.ts`,
     find: 'permit.release(); started.resolve();',
     replace: 'started.resolve();',
-    why: 'after three machines no operation would start any more',
+    why: 'after three operations all permits would be taken, and no operation would start any more',
     scenario,
   },
   {
@@ -128,7 +128,7 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
     file: `${VMGROUP}/plan.ts`,
     find: 'if (!replicas.has(slot)) replicas.set(slot, { ...newReplica(group, slot, now), attempts: 1 });',
     replace: ';',
-    why: 'its slot was dropped, so no group would ever manage it',
+    why: 'the slot of a late clone was dropped, so no group would ever manage the machine',
     scenario,
   },
   {
@@ -173,7 +173,7 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
     file: `${VMGROUP}/orphan.ts`,
     find: 'extraConfig: NO_OWNERSHIP',
     replace: 'extraConfig: {}',
-    why: 'they would be reported as orphans forever',
+    why: 'garbage collection would report the machines as orphans forever',
     scenario,
   },
 ];

@@ -13,7 +13,7 @@ import { isChange, isClone, methodOf, requestedOwner } from './requests.ts';
 import type { ThirdParties } from './third-parties.ts';
 import { FRESH, type User } from './user.ts';
 
-/** Probabilities: one write in N is followed by a fault that makes it dangerous. */
+/** Probabilities: one write in N triggers the fault. */
 const FAULT_ONE_IN = 40;
 const PAUSE_ONE_IN = 24;
 const USER_CHANGE_ONE_IN = 5;
@@ -47,8 +47,8 @@ export interface TargetedFaultParts {
 }
 
 /**
- * Injects faults at critical moments. At random times, few processes would stop just between storing a slot
- * and cloning, and few groups would change during a clone.
+ * Injects faults at critical moments. Faults at random times would rarely stop a process between storing a slot and
+ * cloning, or change a group during a clone.
  */
 export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): void {
   const { faultInjector, user, thirdParties, vcenter, pace } = parts;

@@ -45,7 +45,7 @@ const TEMPLATE: Omit<Draft, 'name' | 'folder' | 'instanceUuid' | 'canAddCpus' | 
   ip: undefined,
 };
 
-/** Other users of the vCenter, who do not know the operator, and its administrators. */
+/** Administrators and other users of the vCenter, who do not know the operator. */
 export class ThirdParties {
   readonly #simulation: Simulation;
   readonly #vcenter: Vcenter;

@@ -34,7 +34,7 @@ describe('the model and the real cloud give the same responses to random request
   });
 });
 
-/** Every operation must succeed, and fail for each of its reasons. */
+/** Outcomes that must occur: every operation succeeds, and fails for each of its reasons. */
 const EXPECTED = [
   'check succeeds',
   'check gets PROHIBITED_NAME',

@@ -112,7 +112,7 @@ export class Side implements AsyncDisposable {
     return server;
   }
 
-  /** Replaces what differs between two clouds: ids by their order of appearance, times, and CPU utilization. */
+  /** Replaces values that differ between two clouds: ids by their order of appearance, times, and CPU utilization. */
   #normalized(value: unknown): unknown {
     if (value === undefined) return undefined;
     const text = JSON.stringify(value, function (this: object, name, part) {

@@ -41,7 +41,7 @@ test('the model and the real API server give the same responses to a thousand ra
   });
 });
 
-/** Every operation must succeed, and fail for each of its reasons. */
+/** Outcomes that must occur: every operation succeeds, and fails for each of its reasons. */
 const EXPECTED = [
   'create succeeds',
   'create gets ALREADY_EXISTS',

@@ -16,7 +16,7 @@ export class Names {
     this.#exact = exact;
   }
 
-  /** Returns a copy, with which the caller can undo the aliases of an observation that is discarded. */
+  /** Returns a copy that the caller can restore to undo the aliases of a discarded observation. */
   copy(): Names {
     const copy = new Names(this.#prefix, this.#exact);
     copy.#uids = new Map(this.#uids);

@@ -88,9 +88,9 @@ const KEYS = ['x', 'y', 'z'] as const;
 
 export interface Sequence {
   /**
-   * Whether the sequence changes scales. On the real server it is then not deterministic which manager owns the replicas
-   * (of two with the same name it keeps one) and whether a scale to the same number is a write. Such a sequence applies
-   * nothing, and its versions and owners are not compared.
+   * Whether the sequence changes scales. On the real server, it is then not deterministic which manager owns the
+   * replicas (of two managers with the same name, the server keeps one), nor whether a scale to the same number is a
+   * write. Such a sequence applies nothing, and its versions and owners are not compared.
    */
   readonly scaling: boolean;
   readonly operations: readonly Operation[];

@@ -109,7 +109,10 @@ export class Side {
     return page.resourceVersion;
   }
 
-  /** Returns the events of a watch from a version up to a marker object created here, and those of a streamed list. */
+  /**
+   * Creates a marker object. Returns the events of a watch from a version up to the marker, and those of a streamed
+   * list.
+   */
   async events(
     kind: KindName,
     resourceVersion: string,

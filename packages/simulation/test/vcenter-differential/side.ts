@@ -173,7 +173,8 @@ export class Side implements AsyncDisposable {
       }
       case 'setAttribute': {
         const folder = this.#folder(operation.which);
-        // vcsim never answers a SetField on a missing object and then blocks all attribute calls, so read it first.
+        // vcsim never answers a SetField on a missing object and then blocks all attribute calls. This read fails
+        // first.
         await this.#vcenter.read(folder, ['name']);
         const key = await attributes.ensureKey(ATTRIBUTE);
         await attributes.set(folder, key, operation.value);
@@ -247,7 +248,10 @@ export class Side implements AsyncDisposable {
     return this.#folders.at(-1 - which) ?? this.#folders[0] ?? { type: 'Folder', value: 'group-missing' };
   }
 
-  /** Replaces what differs between two vCenters: object ids by their order of creation, task ids and generated UUIDs. */
+  /**
+   * Replaces values that differ between two vCenters: object ids by their order of creation, task ids and generated
+   * UUIDs.
+   */
   #normalized(value: unknown): unknown {
     if (value === undefined) return undefined;
     return JSON.parse(

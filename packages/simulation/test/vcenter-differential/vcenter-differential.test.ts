@@ -30,7 +30,7 @@ test('the model and vcsim give the same responses to random calls of the real cl
   });
 });
 
-/** Every operation must succeed, and fail for each of its reasons. */
+/** Outcomes that must occur: every operation succeeds, and fails for each of its reasons. */
 const EXPECTED = [
   'createFolder succeeds',
   'createFolder gets DUPLICATE_NAME',
@@ -64,7 +64,7 @@ const EXPECTED = [
   'wrongPassword gets INVALID_LOGIN',
 ];
 
-/** Runs one sequence on both and returns the first difference. */
+/** Runs one sequence on vcsim and on the model and returns the first difference. */
 async function compare(
   seed: number,
   { url, username, password, ca }: Vcsim,

@@ -134,16 +134,6 @@ describe('the error lists the reason for each source and the remedy', () => {
     expect(foldersIn(cache)).toEqual([]);
   });
 
-  test('a failed download leaves no files next to the program that is built instead', async () => {
-    const mirror = await startMirror(upstream(PROGRAM, 'a'.repeat(64)));
-    const bin = await folder();
-    const go = `#!/bin/sh\n[ "$1" = version ] && exit 0\nwhile [ "$1" != -o ]; do shift; done\necho built > "$2"\n`;
-    writeFileSync(join(bin, 'go'), go, { mode: 0o755 });
-    const env = { XDG_CACHE_HOME: await folder(), VMWRIGHT_MIRROR: mirror.url, PATH: `${bin}:/bin:/usr/bin` };
-    const path = await new Assets({ env, platform }).path('toxiproxy-server');
-    expect(readdirSync(dirname(path))).toEqual(['toxiproxy-server']);
-  });
-
   test('when nothing is published for the platform', async () => {
     const env = { XDG_CACHE_HOME: await folder(), PATH: NO_GO };
     const assets = new Assets({ env, platform: { os: 'darwin', arch: 'arm64' } });
@@ -185,6 +175,16 @@ describe('the error lists the reason for each source and the remedy', () => {
       'source: `go build` in tools/vcsim failed: no space left on device',
     );
   });
+});
+
+test('a failed download leaves no files next to the program that is built instead', async () => {
+  const mirror = await startMirror(upstream(PROGRAM, 'a'.repeat(64)));
+  const bin = await folder();
+  const go = `#!/bin/sh\n[ "$1" = version ] && exit 0\nwhile [ "$1" != -o ]; do shift; done\necho built > "$2"\n`;
+  writeFileSync(join(bin, 'go'), go, { mode: 0o755 });
+  const env = { XDG_CACHE_HOME: await folder(), VMWRIGHT_MIRROR: mirror.url, PATH: `${bin}:/bin:/usr/bin` };
+  const path = await new Assets({ env, platform }).path('toxiproxy-server');
+  expect(readdirSync(dirname(path))).toEqual(['toxiproxy-server']);
 });
 
 describe('concurrent runs', () => {

@@ -59,7 +59,10 @@ export class AssetCache {
     }
   }
 
-  /** Removes what a run left behind that was killed together with its supervisor. Safe, because the caller holds the lock. */
+  /**
+   * Removes partial folders of runs that were killed together with their supervisor. Safe, because the caller holds the
+   * lock.
+   */
   async #removePartial(bundle: Bundle): Promise<void> {
     for (const name of await readdir(this.root)) {
       if (name.startsWith(`${bundle.name}.partial-`))

@@ -55,7 +55,7 @@ export class Cloud implements AsyncDisposable {
   /** Sends a request to the cloud's REST API without using our client. */
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const json = init.body === undefined ? {} : { 'content-type': 'application/json' };
-    // No keep-alive: the process at the other end may have been killed since.
+    // No keep-alive: a test may have killed the server since the last request.
     const headers = { authorization: `Bearer ${API_KEY}`, connection: 'close', ...json };
     return fetch(`${this.url}${path}`, { ...init, headers });
   }

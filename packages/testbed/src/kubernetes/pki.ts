@@ -67,7 +67,10 @@ function authority(commonName: string): CertificateAuthority {
   return CertificateAuthority.create({ commonName }, validity());
 }
 
-/** One hour before now, to tolerate clock skew, until one year from now, because `make up` may run for months. */
+/**
+ * Returns a validity that began one hour ago, to tolerate clock skew, and ends in one year, because `make up` may run
+ * for months.
+ */
 function validity() {
   const now = Date.now();
   return { notBefore: new Date(now - DAY_MS / 24), notAfter: new Date(now + 365 * DAY_MS) };

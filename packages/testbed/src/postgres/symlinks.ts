@@ -2,11 +2,13 @@ import { readFile, symlink } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { systemCode } from '@vmwright/core';
 
-/** List of symbolic links in PostgreSQL's npm package, because npm packages cannot contain symbolic links. */
+/**
+ * File in PostgreSQL's npm package that lists its symbolic links, because npm packages cannot contain symbolic links.
+ */
 const LIST = 'pg-symlinks.json';
 
 interface Link {
-  /** What the link points to, relative to the package's folder (the parent of `native`). */
+  /** Path that the link points to, relative to the package's folder (the parent of `native`). */
   readonly source: string;
   /** Location of the link, relative to the package's folder. */
   readonly target: string;

@@ -50,7 +50,10 @@ async function claimBlock(): Promise<void> {
     remaining = BLOCK_SIZE - 1;
     return;
   }
-  throw new TestbedError('PORT_BUSY', `no free ports between ${FIRST} and ${FIRST + BLOCK_SIZE * BLOCKS}`);
+  throw new TestbedError(
+    'PORT_BUSY',
+    `no free ports between ${FIRST} and ${FIRST + BLOCK_SIZE * BLOCKS}; stop other test runs or testbeds`,
+  );
 }
 
 /** Returns the requested port after checking that it is unused, or a free one if none is requested. */

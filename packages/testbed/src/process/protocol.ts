@@ -20,7 +20,7 @@ export interface Command {
   readonly log: string;
   /** User to run as, for programs that refuse to run as root. */
   readonly user?: { readonly uid: number; readonly gid: number };
-  /** Signal that the supervisor sends during cleanup. PostgreSQL leaks shared memory on SIGKILL, so it has its own. */
+  /** Signal that the supervisor sends during cleanup. Not SIGKILL for PostgreSQL, which would leak shared memory. */
   readonly killSignal: NodeJS.Signals;
 }
 

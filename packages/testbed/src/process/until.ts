@@ -33,5 +33,8 @@ export async function until<T>(
     await sleep(INTERVAL_MS, undefined, signal === undefined ? {} : { signal });
   } while (performance.now() < deadline);
   const reason = lastError === undefined ? '' : `: ${messageOf(lastError)}`;
-  throw new TestbedError('PART_NOT_READY', `timed out after ${timeoutMs / 1000} s: ${what}${reason}`);
+  throw new TestbedError(
+    'PART_NOT_READY',
+    `timed out after ${timeoutMs / 1000} s waiting until ${what}${reason}`,
+  );
 }

@@ -84,7 +84,7 @@ async function ready(up: Up): Promise<void> {
   // Waits for the last line as well, because it may still be in the pipe when the file appears.
   const done = async () =>
     (existsSync(file) && up.output().includes('Ctrl-C stops everything')) || up.process.exitCode !== null;
-  await until(done, { what: '.vmwright/ready', timeoutMs: 80_000 });
+  await until(done, { what: '.vmwright/ready exists', timeoutMs: 80_000 });
   if (!existsSync(file)) throw new Error(`make up exited: ${up.output()}`);
 }
 

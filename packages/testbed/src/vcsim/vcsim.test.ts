@@ -290,7 +290,7 @@ test('recentTask lists the requested task but not its internal subtasks', async 
   expect(added).toEqual([task.value]);
 });
 
-test('a cancelled delayed task stays cancelled, and one with a destroyed object fails', async () => {
+test('a delayed task stays cancelled after CancelTask, and fails if its object is destroyed', async () => {
   expect(await client.finished(await clone())).toBe('success');
   const vm = await mustFind(client, 'VirtualMachine', `clone-${clones}`);
   await vcsim.control.delay({ tasks: { CloneVm: HOUR, ReconfigVm: HOUR } });
@@ -414,7 +414,7 @@ test('invalid control requests are rejected with a reason, and the simulator kee
   expect((await currentTime()).status).toBe(200);
 });
 
-test('fails with PORT_BUSY when its port is in use', async () => {
+test('startVcsim fails with PORT_BUSY when the port is in use', async () => {
   const port = await freePort();
   const holder = createServer();
   await new Promise<void>((listening) => holder.listen(port, '127.0.0.1', listening));
@@ -428,7 +428,7 @@ test('fails with PORT_BUSY when its port is in use', async () => {
   await new Promise((closed) => holder.close(closed));
 });
 
-test('SIGTERM stops it, and a restart keeps the certificate', async () => {
+test('SIGTERM stops vcsim, and a restart keeps the certificate', async () => {
   await using other = await startVcsim({ inventory: { standaloneHosts: 0, vms: 1 } });
   const ended = other.part.exited();
   await other.part.stop();

@@ -4,8 +4,9 @@ import { duplicate, joinPath, missing, type Problem, rejected } from './problem.
 import type { Schema } from './schema.ts';
 
 /**
- * Yields duplicate items of sets and list maps, and invalid type information of embedded objects. These checks are a
- * separate traversal, because the API server, unlike in its other checks, writes map keys in brackets in their paths.
+ * Yields duplicate items of sets and list maps, and invalid type information of embedded objects. This is a separate
+ * traversal, because the paths differ: for these problems the API server writes map keys in brackets, for others it does
+ * not.
  */
 export function* identityProblems(schema: Schema, value: unknown, field: string): Generator<Problem> {
   if (Array.isArray(value)) {

@@ -70,7 +70,7 @@ describe('admit', () => {
   });
 });
 
-test('the validator rejects two values of another type that the API server accepts', async ({
+test('the validator rejects an array for a formatted string and a fraction for an integer, unlike the API server', async ({
   cluster,
   namespace,
 }) => {

@@ -68,7 +68,7 @@ function* typeProblems(schema: Schema, value: unknown, field: string): Generator
   if (wanted === undefined || (value === null && schema.nullable)) return;
   const found = typeOf(value);
   if (wanted.includes(found) || (found === 'integer' && wanted.includes('number'))) return;
-  // If the schema has a format, the API server reports formats instead of types, for the schema and the value.
+  // If the schema has a format, the API server reports the format instead of the type, of the schema and of the value.
   if (schema.format !== undefined && isFormat(schema.format) && found !== 'null' && found !== 'array')
     yield wrongType(
       field,
@@ -82,8 +82,8 @@ function typeOf(value: unknown): string {
   if (value === null || value === undefined) return 'null';
   if (Array.isArray(value)) return 'array';
   if (typeof value !== 'number') return typeof value;
-  // The API server parses integers beyond 64 bits as floating-point numbers. JavaScript rounds the smallest 64-bit
-  // integer when it serializes it, so that one counts as beyond.
+  // The API server parses integers beyond 64 bits as floating-point numbers. The smallest 64-bit integer counts as one
+  // of them, because JavaScript rounds it when it serializes it.
   return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? 'integer' : 'number';
 }
 

@@ -101,21 +101,24 @@ test.for([
     'a truncated certificate',
     (good: Issued) => ({ 'tls.crt': good.certificate.slice(0, 200), 'tls.key': good.key }),
   ],
-] as const)('the last certificate stays in use given %s', async ([, breakFiles], { mount, env }) => {
-  const { files, served, lines } = env;
-  const good = leaf(one);
-  await mount.issued(good);
-  await files.obtain(signal);
-  await mount.write(breakFiles(good));
-  await files.obtain(signal);
-  expect(files.serving).toEqual(good);
-  expect(served).toEqual([good]);
-  expect(lines.at(-1)).toMatchObject({
-    level: 'warn',
-    msg: 'Reading the webhook certificate failed, retrying',
-  });
-  expect(JSON.stringify(lines)).not.toContain('PRIVATE KEY');
-});
+] as const)(
+  'the last certificate stays in use if the files then contain %s',
+  async ([, breakFiles], { mount, env }) => {
+    const { files, served, lines } = env;
+    const good = leaf(one);
+    await mount.issued(good);
+    await files.obtain(signal);
+    await mount.write(breakFiles(good));
+    await files.obtain(signal);
+    expect(files.serving).toEqual(good);
+    expect(served).toEqual([good]);
+    expect(lines.at(-1)).toMatchObject({
+      level: 'warn',
+      msg: 'Reading the webhook certificate failed, retrying',
+    });
+    expect(JSON.stringify(lines)).not.toContain('PRIVATE KEY');
+  },
+);
 
 test('a certificate without the name of the server is served with a warning', async ({ mount, env }) => {
   await mount.issued(leaf(one, ['other.svc']));

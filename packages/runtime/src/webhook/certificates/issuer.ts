@@ -59,7 +59,7 @@ export class CertificateIssuer implements CertificateSource {
   readonly #commonName: string;
   #state: CertificateState | undefined;
   #serving: Leaf | undefined;
-  /** By fingerprint: time since which a CA was continuously observed in every `caBundle`. */
+  /** Time since which each CA was continuously observed in every `caBundle`, by fingerprint. */
   #trustedSince = new Map<string, number>();
   /** Fingerprints of the CAs that were trusted for `settleMs` at the last poll. */
   #settled = new Set<string>();

@@ -125,7 +125,7 @@ export async function trustInAll(
       complete = false;
       logger.warn(
         { kind: target.kind.kind, object: target.name, error: messageOf(error) },
-        'The API server may not trust the webhooks, retrying',
+        'Updating the caBundle failed, retrying',
       );
     }
   }

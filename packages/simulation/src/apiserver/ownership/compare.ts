@@ -114,7 +114,7 @@ function collect(shape: Shape, value: unknown, path: string[], set: FieldSet): v
       const part = value[name];
       const at = [...path, `f:${name}`];
       collect(fieldShape(is, name), part, at, set);
-      // A map key is a field itself; a declared field is one only if it is empty.
+      // The applier owns each map key in addition to its contents, but a declared field itself only if it is empty.
       if (part === null || (isJson(part) && isEmpty(part)) || !Object.hasOwn(is.fields, name)) set.add(at);
     }
   }

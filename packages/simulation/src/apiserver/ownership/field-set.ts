@@ -40,7 +40,7 @@ export class FieldSet {
     return result;
   }
 
-  /** Returns this set without exactly the other's fields; fields within those are kept. */
+  /** Returns this set without the fields of the other set. Fields nested in a removed field are kept. */
   difference(other: FieldSet): FieldSet {
     const result = new FieldSet();
     for (const step of this.members) if (!other.members.has(step)) result.members.add(step);

@@ -86,8 +86,8 @@ export type Applied =
   | { readonly ok: false; readonly conflicts: readonly OwnerConflict[] };
 
 /**
- * Returns the object and its owners after an apply: the applier owns the applied fields. Fields that it applied before,
- * no longer applies and that no other manager owns are removed.
+ * Returns the object and its owners after an apply: the applier owns the applied fields. Removes fields that the
+ * applier applied before and now omits, unless another manager owns them.
  */
 export function afterApply(
   rules: OwnershipRules,

@@ -26,7 +26,7 @@ const DEDUCED: Shape = { is: 'deduced' };
 const DEDUCED_LIST: KnownShape = { is: 'list', keyedBy: 'nothing', items: DEDUCED };
 const DEDUCED_MAP: KnownShape = { is: 'map', atomic: false, fields: {}, rest: DEDUCED };
 
-/** Shape of an undeclared field, which the API server would have rejected before. */
+/** Fallback for an undeclared field. The API server drops or rejects such a field earlier. */
 const UNKNOWN = DEDUCED;
 
 function mapOf(rest: Shape): Shape {

@@ -55,9 +55,9 @@ export function machineProgram({ variant, token, onQueue }: MachineProgramOption
         // Searches for suspects in the cache, which knows most owners and so usually saves a list of the
         // objects. The cache alone never decides, because it may lack an existing object.
         const suspects = orphans(list, before ?? uidsOf(cached));
-        // Objects are listed after machines: a listed machine had its object before, and UIDs are never
-        // reused, so an object that is missing from this list is gone for good. In the other order both may
-        // have been created in between.
+        // Objects are listed after machines: an object is created before its machine, and UIDs are never reused, so a
+        // machine whose object is missing from this list has lost it for good. In the other order, both may have been
+        // created between the two lists.
         const known = before ?? (suspects.length > 0 ? await uids(signal) : new Set());
         for (const { id } of orphans({ ...list, items: suspects }, known)) await remote.delete(id, signal);
       }

@@ -67,7 +67,7 @@ describe('plan', () => {
     });
   });
 
-  test('never creates a second machine for a lost one', () => {
+  test('reports a lost machine as Lost instead of creating a second one', () => {
     const step = plan(sound, machine({ machineId: 'm-1' }), { machine: 'gone' });
     expect(step).toMatchObject({ do: 'report', status: { machineId: 'm-1', phase: 'Lost' } });
   });

@@ -5,7 +5,7 @@ import type { Variant } from './variant.ts';
 /** Manager name in the ownership labels of the machines that these controllers create. */
 export const MANAGER = 'machines.simulation-test';
 
-/** What a reconcile has observed and done so far. */
+/** Observations and completed steps of a reconcile. */
 export interface Observed {
   /** `gone`: the backend returned 404. */
   readonly machine?: RemoteMachine | 'gone';

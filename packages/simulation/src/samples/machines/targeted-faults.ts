@@ -5,7 +5,7 @@ import type { FaultInjector } from '../../scenario/fault-injector.ts';
 import { isCreate, ownerIn } from './requests.ts';
 import type { User } from './user.ts';
 
-/** Probabilities: one write in N is followed by a fault that makes it dangerous. */
+/** Probabilities: one write in N triggers the fault. */
 const FAULT_ONE_IN = 12;
 const PAUSE_ONE_IN = 12;
 const USER_CHANGE_ONE_IN = 5;
@@ -13,8 +13,8 @@ const USER_CHANGE_ONE_IN = 5;
 const SOON_MS = 200;
 
 /**
- * Injects faults at critical moments. At random times, few processes would stop just between storing an
- * intent and creating, and few objects would be deleted while their machine is created.
+ * Injects faults at critical moments. Faults at random times would rarely stop a process between storing an intent and
+ * creating a machine, or delete an object while its machine is being created.
  */
 export function injectTargetedFaults(truth: Truth, faultInjector: FaultInjector, user: User): void {
   const { traffic, simulation } = truth;
