@@ -15,6 +15,8 @@ export interface PostgresOptions {
   readonly port?: number;
   /** Folder with PostgreSQL's `bin`, `lib` and `share`. @default the one that npm installed */
   readonly native?: string;
+  /** Server parameters, which override the testbed's, such as `{ fsync: 'on' }`. */
+  readonly settings?: Readonly<Record<string, string | number>>;
 }
 
 interface Credentials extends Address {
@@ -56,7 +58,7 @@ export class Postgres implements AsyncDisposable {
   }
 }
 
-export async function startPostgres({ port, native }: PostgresOptions = {}): Promise<Postgres> {
+export async function startPostgres({ port, native, settings }: PostgresOptions = {}): Promise<Postgres> {
   const credentials: Credentials = {
     host: '127.0.0.1',
     port: await portFor('PostgreSQL', port),
@@ -76,7 +78,7 @@ export async function startPostgres({ port, native }: PostgresOptions = {}): Pro
     await Part.start({
       name: 'postgres',
       command: binaries.postgres,
-      args: ['-D', data, ...settings(credentials)],
+      args: ['-D', data, ...parameters(credentials, settings)],
       dir,
       stopSignal: 'SIGINT', // "fast" shutdown: does not wait for clients to disconnect
       killSignal: 'SIGQUIT', // "immediate" shutdown: like SIGKILL, but releases shared memory and ends the server processes
@@ -87,13 +89,14 @@ export async function startPostgres({ port, native }: PostgresOptions = {}): Pro
   return new Postgres(credentials, part, resources.move());
 }
 
-function settings({ host, port }: Credentials): string[] {
+function parameters({ host, port }: Credentials, settings: PostgresOptions['settings']): string[] {
   const values = {
     listen_addresses: host,
     port,
     unix_socket_directories: '', // the path of a socket is limited to 107 bytes, which TMPDIR may exceed
     fsync: 'off',
     dynamic_shared_memory_type: 'mmap', // in the data folder, which is always removed, instead of /dev/shm
+    ...settings,
   };
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
