@@ -23,7 +23,7 @@ beforeAll(async () => {
   ]);
   for (const file of listed.toString().split('\0')) {
     if (!existsSync(join(root, file)) || file === '' || file.startsWith('packages/testbed/manifests/'))
-      continue; // large, and not used by these checks
+      continue; // the manifests are large, and these checks do not use them
     mkdirSync(dirname(join(copy, file)), { recursive: true });
     cpSync(join(root, file), join(copy, file), { preserveTimestamps: true });
   }
@@ -59,7 +59,7 @@ function writeLock(packages: Readonly<Record<string, object>>): void {
 }
 
 function make(target: string): { readonly failed: boolean; readonly output: string } {
-  const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // otherwise it would act as a sub-make of `make test`
+  const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // with these variables, make would act as a sub-make of `make test`
   // `-o` prevents an installation in the copy, where node_modules contains links to the real packages.
   const args = ['-o', 'node_modules/.package-lock.json', target];
   const { status, stdout, stderr } = spawnSync('make', args, { cwd: copy, encoding: 'utf8', env });

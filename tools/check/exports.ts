@@ -2,9 +2,9 @@
  * Checks that a package's index exports every type of its own that appears in a public signature, so that users can name
  * it. Part of `make check`; prints a line for each type that is missing.
  *
- * A signature is what a declaration states: parameters, return types, public members, heritage, type aliases and, where
- * there is no annotation, `new X()`, `as X` and type arguments of the initializer. Types that the compiler infers in
- * another way are not seen. Members that are marked `@internal` and `implements` clauses do not count.
+ * A signature consists of parameters, return types, public members, heritage, type aliases and, where there is no
+ * annotation, `new X()`, `as X` and type arguments of the initializer. Other types that the compiler infers are not found.
+ * Members that are marked `@internal` and `implements` clauses are not part of a signature.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -170,7 +170,7 @@ function* nameOf(expression: unknown): Generator<string> {
   if (name !== undefined) yield name;
 }
 
-/** Yields the names of type parameters anywhere in a declaration, which are no declarations of the module. */
+/** Yields the names of all type parameters in a declaration. They do not refer to declarations of the module. */
 function* typeParametersIn(node: unknown): Generator<string> {
   if (Array.isArray(node)) for (const each of node) yield* typeParametersIn(each);
   if (!isNode(node)) return;
@@ -183,7 +183,7 @@ function isPublic({ key, accessibility }: Node): boolean {
   return accessibility !== 'private' && isNode(key) && key.type !== 'PrivateIdentifier';
 }
 
-/** Returns the public declarations of a name: an overloaded function without its implementation. */
+/** Returns the public declarations of a name. For an overloaded function these are its overloads, not its implementation. */
 function signaturesOf({ file, name, isType }: Exported): readonly Node[] {
   const declarations = moduleOf(file).declarations.get(name) ?? [];
   const overloads = declarations.filter(({ type }) => type === 'TSDeclareFunction');
@@ -200,7 +200,7 @@ function withMembers(node: Node, keeps: (member: Node) => boolean): Node {
   return { ...node, body: { ...node.body, body: members } };
 }
 
-/** Whether an exported interface of the file has a member of the type's name, as in `Vim25['VirtualDisk']`. */
+/** Whether users can name a type through an exported interface that has a member of that name: `Vim25['VirtualDisk']`. */
 function isRegistered({ file, name }: Target, exported: Iterable<Exported>): boolean {
   for (const each of exported) {
     if (each.file !== file) continue;

@@ -35,9 +35,9 @@ function installed(path, { integrity, resolved, hasInstallScript }) {
 }
 
 /**
- * npm omits optional packages that the registry lacks; `npm ci` then rejects the lock on their platforms, and newer versions of
- * npm on every platform.
- * @returns {string[]} the dependencies of a package that the lock lacks
+ * Finds dependencies without a lock entry. npm omits optional packages that the registry lacks. `npm ci` then rejects the lock on
+ * the platforms of these packages; newer versions of npm reject it on every platform.
+ * @returns {string[]} a problem for each dependency of the package at `path` that the lock lacks
  */
 function missing(path, { dependencies = {}, optionalDependencies = {} }) {
   return Object.keys({ ...dependencies, ...optionalDependencies })

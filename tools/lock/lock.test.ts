@@ -20,7 +20,7 @@ async function checkout(script: string): Promise<string> {
 }
 
 function make(folder: string, target: string): { readonly status: number | null; readonly output: string } {
-  const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // otherwise it would act as a sub-make of `make test`
+  const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // with these variables, make would act as a sub-make of `make test`
   const { status, stdout, stderr } = spawnSync('make', [target], {
     cwd: folder,
     encoding: 'utf8',

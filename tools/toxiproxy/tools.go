@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package tools pins what the testbed builds from this module.
+// Package tools pins the program that the testbed builds from this module.
 package tools
 
 import _ "github.com/Shopify/toxiproxy/v2/cmd/server"

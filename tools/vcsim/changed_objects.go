@@ -11,13 +11,15 @@ import (
 type changedObjects struct {
 	mu   sync.Mutex
 	refs map[types.ManagedObjectReference]struct{}
-	// removed objects. The simulator notifies before it removes an object from the registry, so a read may still find it.
+	// removed has the removed objects. The simulator notifies before it removes an object from the registry, so a read may still
+	// find the object.
 	removed map[types.ManagedObjectReference]struct{}
 	// notified is closed on the next change; nil if nothing waits for it.
 	notified chan struct{}
 }
 
-// next returns a channel that is closed on the next change or by wake. Callers must get it before they read, to miss no change.
+// next returns a channel that is closed on the next change or by wake. To miss no change, callers must call
+// next before they read.
 func (o *changedObjects) next() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()

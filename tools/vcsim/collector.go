@@ -27,8 +27,8 @@ const maxUpdates = 100
 
 // collector is the simulator's PropertyCollector with its own implementation of WaitForUpdatesEx. As in vCenter, a client whose
 // connection broke calls again with its last version and gets the updates that it missed, and a call without a version returns
-// everything. The simulator has no versions and reports each change once; a call whose client has disconnected keeps waiting
-// and consumes the next updates.
+// everything. The simulator's own implementation has no versions and reports each change once; there, a call whose client has
+// disconnected keeps waiting and consumes the next updates.
 //
 // The simulator creates the collectors of sessions by reflection, so the zero value must be usable.
 type collector struct {
@@ -134,7 +134,7 @@ func (c *collector) reportAll(ctx *simulator.Context, limit int) soap.HasFault {
 		return &methods.WaitForUpdatesExBody{Fault_: fault}
 	}
 	body := c.respond(limit)
-	c.last = nil // a client without a version never repeats this call with one
+	c.last = nil // a client that loses this response calls again without a version
 	return body
 }
 

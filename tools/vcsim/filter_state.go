@@ -11,7 +11,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// filterState is what one filter has reported to the client: the objects and their properties.
+// filterState has the objects and their properties that one filter has reported to the client.
 //
 // The simulator's own collector traverses everything that a filter selects for every change of any object and copies each object
 // through XML; with fifty VMs a response takes seconds. Here a response needs one traversal without copies and one read of each
@@ -89,7 +89,7 @@ func (s filterState) update(
 	return updates, nil
 }
 
-// report records the object's properties and returns what changed, or nil.
+// report records the object's properties and returns the update for the client, or nil if nothing changed.
 func (s filterState) report(object types.ObjectContent) *types.ObjectUpdate {
 	before, isReported := s[object.Obj]
 	after := make(map[string]types.AnyType, len(object.PropSet))

@@ -38,7 +38,7 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !rejected {
 		injected = f.vcenter.faults.onCall(call)
 	}
-	// Continues if the client disconnects: like vCenter, it executes the call, and the response is lost.
+	// The wait continues if the client disconnects: as in vCenter, the call is still executed, and only its response is lost.
 	f.vcenter.methods.wait(call.method)
 
 	switch {

@@ -155,7 +155,7 @@ func (i *inventory) find(kind, displayName, name string) (mo.Reference, error) {
 		if object.Reference().Value == name {
 			return object, nil
 		}
-		// A VM is registered before all its fields are set, and only its folder is locked during that time.
+		// Waits for the lock of the folder, which is held until all fields of a newly registered VM are set.
 		if parent := object.Entity().Parent; parent != nil {
 			ctx.WithLock(parent, func() {})
 		}
@@ -186,7 +186,7 @@ func nameOf(ctx *simulator.Context, reference types.ManagedObjectReference) stri
 func notNegative(numbers map[string]*int32) error {
 	for name, number := range numbers {
 		if number != nil && *number < 0 {
-			return fmt.Errorf("%s must not be negative, not %d", name, *number)
+			return fmt.Errorf("%s must not be negative, but is %d", name, *number)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ var handlesMissing = []string{
 
 // rejectMissing returns ManagedObjectNotFound for a call with a missing object in its arguments, as vCenter does. The simulator
 // panics on many such calls and never releases the lock of the called object: a clone to a removed host would leave the template
-// locked, and a custom attribute of a removed folder all custom attributes.
+// locked, and setting a custom attribute of a removed folder would leave all custom attributes locked.
 func rejectMissing(ctx *simulator.Context, method *simulator.Method) types.BaseMethodFault {
 	if ctx.Session == nil || slices.Contains(handlesMissing, method.Name) {
 		return nil

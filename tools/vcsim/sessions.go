@@ -77,7 +77,7 @@ func (s *sessions) serve(method string, next func()) {
 }
 
 // setTimeout sets the idle timeout of sessions that begin from now on. The simulator checks a session once per timeout, so an idle
-// one ends after one to two timeouts.
+// session ends after one to two timeouts.
 func (s *sessions) setTimeout(timeout time.Duration) {
 	s.logins.Lock()
 	defer s.logins.Unlock()

@@ -17,8 +17,8 @@ import (
 )
 
 // tasks delays tasks and injects faults into them. The simulator's own delays are a global map that running tasks read without a
-// lock, and it holds the object's lock during the delay, so that clones of one template would run one after the other. Therefore
-// tasks is notified of every task before it runs, and wraps its work.
+// lock, and the simulator holds the object's lock during the delay, so that clones of one template would run one after the
+// other. Therefore tasks is notified of every task before it runs, and wraps its work.
 type tasks struct {
 	faults *faults
 	delays *delays
@@ -174,7 +174,7 @@ func (t *tasks) resumeOrFail(ctx *simulator.Context, task *simulator.Task, targe
 	cancelled := false
 	ctx.WithLock(task, func() { cancelled = task.Info.Cancelled })
 	if cancelled {
-		runtime.Goexit() // otherwise the simulator would set it to success
+		runtime.Goexit() // otherwise the simulator would set the task to success
 	}
 	if injected == nil {
 		unlock := ctx.Map.AcquireLock(ctx, target)
@@ -194,7 +194,7 @@ func (t *tasks) resumeOrFail(ctx *simulator.Context, task *simulator.Task, targe
 		{Name: "info.state", Val: types.TaskInfoStateError},
 		{Name: "info.error", Val: types.LocalizedMethodFault{Fault: injected.fault, LocalizedMessage: injected.message}},
 	})
-	runtime.Goexit() // the lock is released and the result is reported
+	runtime.Goexit() // the lock is already released and the error is already reported
 }
 
 // recovered turns a panic of the simulator, for example on an invalid argument, into a fault of the task.
@@ -219,7 +219,7 @@ type entity struct {
 func (e *entity) Reference() types.ManagedObjectReference { return e.Self }
 
 // release releases the lock that the simulator acquired for the task. Locks are counted per context, so acquiring it once more and
-// releasing it twice releases the task's.
+// releasing it twice releases the lock of the task.
 func (e *entity) release(ctx *simulator.Context) {
 	unlock := ctx.Map.AcquireLock(ctx, e)
 	unlock()

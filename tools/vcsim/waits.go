@@ -21,7 +21,7 @@ type wait struct {
 // waits lets a collector find out whether the client of a call is still connected, because the simulator does not pass the HTTP
 // request to its objects. It is stored in the simulator's registry, the only place that a collector can access.
 type waits struct {
-	// FindByUuid panics on objects in the registry that are not managed entities.
+	// Embedded, because FindByUuid panics on objects in the registry that are not managed entities.
 	mo.ManagedEntity
 
 	mu   sync.Mutex

@@ -34,7 +34,8 @@ var (
 	instant   = reflect.TypeFor[time.Time]()
 )
 
-// reach adds a type and all types it refers to, and returns how a field of it is declared.
+// reach adds a type and all types it refers to. It returns the name of the type in field declarations, and whether such fields
+// are encoded with xsi:type.
 func (s *schema) reach(t reflect.Type) (kind string, typed bool) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()

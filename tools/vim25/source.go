@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// source is what reflection does not provide: the names of all types and the API version that introduced each.
+// source has the data that reflection does not provide: the names of all types, and the API version that introduced each type.
 type source struct {
 	names []string
 	since map[string]string

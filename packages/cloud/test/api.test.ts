@@ -73,7 +73,7 @@ describe('a server', () => {
     await expect(client.create({ name: 'x' }, 'key')).rejects.toThrow(GoneError);
   });
 
-  test('that failed has a message with the cause', async () => {
+  test('has a message with the cause if it failed', async () => {
     const config = { observeEveryMs: 10, simulated: { bootMs: { min: 0, max: 1 }, failureProbability: 1 } };
     await using cloud = await CloudProcess.start({ config });
     const { id } = await cloud.client.create({ name: 'x' }, 'key');

@@ -110,7 +110,7 @@ class Chaos {
         const foreignCreate = this.withRetries(() =>
           this.cloud.client.create({ name: server.name }, undefined),
         );
-        // Another client wants the name: it is taken, unless the server has been removed.
+        // The create of another client fails because the name is taken, unless the server has been removed.
         await foreignCreate.then(
           ({ id }) => this.withRetries(() => this.cloud.client.delete(id)).catch(() => undefined),
           (error) => {
@@ -154,7 +154,7 @@ describe('kill -9 at any moment', () => {
     );
     expect([...ids].filter((id) => !existing.some((server) => server.id === id))).toEqual([]);
 
-    // The audit log alone: each key created one server, and each server was created and deleted once.
+    // According to the audit log, each key created one server, and each server was created once and deleted at most once.
     const lines = [...new Map(cloud.audit.map((line) => [line.audit, line])).values()];
     for (const line of cloud.audit) expect(lines.find(({ audit }) => audit === line.audit)).toEqual(line);
     const created = lines.filter(({ event }) => event === 'created');
@@ -163,7 +163,7 @@ describe('kill -9 at any moment', () => {
     expect(new Set(created.map(({ id }) => id)).size).toBe(created.length);
     const gone = lines.filter(({ event }) => event === 'deleted').map(({ id }) => id);
     expect(new Set(gone).size).toBe(gone.length);
-    // The database.
+    // The database, the audit log and the API agree on which servers exist.
     const reader = new DatabaseSync(cloud.data, { readOnly: true });
     const rows = reader.prepare('SELECT id FROM servers').all();
     reader.close();

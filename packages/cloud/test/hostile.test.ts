@@ -46,7 +46,7 @@ test.each([
     expect(error).toBeInstanceOf(UnexpectedAnswerError);
     expect(String(error)).toContain(`the answer is larger than the limit of ${mib} MiB`);
     expect(requests()).toBe(1);
-    // The bytes that were read, plus the socket buffers of both ends.
+    // The server wrote at most the bytes that the client read, plus the socket buffers of both ends.
     expect(written()).toBeLessThan((mib + 16) * MIB);
   },
 );

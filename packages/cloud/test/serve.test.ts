@@ -123,7 +123,7 @@ describe('SIGTERM', () => {
   test('does not wait for idle connections or for machines', async () => {
     const config = { simulated: { stopMs: { min: 3_600_000, max: 3_600_000 } } };
     await using cloud = await CloudProcess.start({ config });
-    const { id } = await cloud.client.create({ name: 'x' }, 'k'); // its connection stays open
+    const { id } = await cloud.client.create({ name: 'x' }, 'k'); // the client keeps this connection open and idle
     await cloud.client.delete(id);
     cloud.signal('SIGTERM');
     expect(await cloud.exited()).toBe(0);
@@ -140,7 +140,7 @@ describe('SIGHUP', () => {
     expect(await status('the-old-key-0123456789')).toBe(200);
     writeFileSync(file, 'the-new-key-0123456789\n');
     cloud.signal('SIGHUP');
-    await cloud.logged(/Reloaded prohibited names/); // reloaded after the keys
+    await cloud.logged(/Reloaded prohibited names/); // the names are reloaded after the keys
     expect([await status('the-old-key-0123456789'), await status('the-new-key-0123456789')]).toEqual([
       401, 200,
     ]);

@@ -1,14 +1,7 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 import { parseArgs } from 'node:util';
-import {
-  type Access,
-  inClusterAccess,
-  jsonLogger,
-  kubeconfigAccess,
-  manifestYaml,
-  stopSignal,
-  nodeWorld as world,
-} from '@vmwright/runtime';
+import { jsonLogger, manifestYaml, stopSignal, nodeWorld as world } from '@vmwright/runtime';
+import { clusterAccess } from './access.ts';
 import { manifests } from './manifests.ts';
 import { runOperator } from './operator.ts';
 import { listOrphans, orphanTable } from './orphans.ts';
@@ -21,22 +14,17 @@ const USAGE = `vmwright: Kubernetes operator for virtual machines on vSphere and
   vmwright orphans [flags]      lists machines whose VM or VmGroup does not exist; takes the same flags and environment variables as run
   vmwright manifests [flags]    prints the CRDs, roles, webhooks and network policies to apply before the operator starts`;
 
-function access(): Promise<Access> {
-  const isInPod = process.env.KUBECONFIG === undefined && process.env.KUBERNETES_SERVICE_HOST !== undefined;
-  return isInPod ? inClusterAccess({ clock: world }) : kubeconfigAccess({ world });
-}
-
 const [command, ...args] = process.argv.slice(2);
 try {
   switch (command) {
     case 'run': {
-      await runOperator(world, await access(), settingsFrom(args, process.env), stopSignal());
+      await runOperator(world, await clusterAccess(world), settingsFrom(args, process.env), stopSignal());
       break;
     }
     case 'orphans': {
       const settings = settingsFrom(args, process.env);
       const log = jsonLogger({ clock: world, level: settings.logLevel });
-      const rows = await listOrphans(world, await access(), settings, log, stopSignal());
+      const rows = await listOrphans(world, await clusterAccess(world), settings, log, stopSignal());
       console.log(orphanTable(rows, world.now()));
       break;
     }

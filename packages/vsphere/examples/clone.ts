@@ -27,7 +27,7 @@ try {
     powerOn: true,
   });
   const machine = await vcenter.tasks.follow(task, { description: "cloning 'hello'" });
-  if (!isRef(machine, 'VirtualMachine')) throw new Error('the result of a clone is a machine');
+  if (!isRef(machine, 'VirtualMachine')) throw new Error('the clone task returned no machine');
   console.log(`${(await vcenter.read(machine, ['name'])).name} is ${machine.value}`);
 
   const off = await vcenter.machines.shutDown(machine, { gracePeriodMs: 60_000 });

@@ -21,7 +21,7 @@ export class ConnectionError extends VsphereError {
   readonly code = 'CONNECTION';
   override readonly retryable = true;
   override readonly effectUnknown: boolean;
-  /** Whether the server's certificate is not trusted. Nothing was sent then. */
+  /** Whether the client does not trust the server's certificate. In that case nothing was sent. */
   readonly untrusted: boolean;
 
   constructor(message: string, { effectUnknown, untrusted = false }: Outcome & { untrusted?: boolean }) {
@@ -31,7 +31,7 @@ export class ConnectionError extends VsphereError {
   }
 }
 
-/** Thrown for a response that is not from vCenter's API: from a proxy, or from a vCenter that is starting. */
+/** Thrown for a response that comes from a proxy or from a starting vCenter instead of vCenter's API. */
 export class UnavailableError extends VsphereError {
   readonly code = 'UNAVAILABLE';
   override readonly retryable = true;
@@ -77,14 +77,14 @@ export class AmbiguousError extends VsphereError {
   readonly code = 'AMBIGUOUS';
 }
 
-/** Thrown when vCenter does not know a task any more. The caller has to check the inventory for its outcome. */
+/** Thrown when vCenter does not know a task any more. The caller has to check in vCenter whether the task took effect. */
 export class TaskGoneError extends VsphereError {
   readonly code = 'TASK_GONE';
   override readonly effectUnknown = true;
 }
 
 /**
- * Thrown when the address leads to another vCenter than at the first login. The same references name other objects there, so
+ * Thrown when the address leads to another vCenter than at the first login. There, the same references name other objects, so
  * nothing is sent until the address leads to the first vCenter again.
  */
 export class VcenterChangedError extends VsphereError {
@@ -96,7 +96,7 @@ export class VcenterChangedError extends VsphereError {
 
   constructor(expected: string, actual: string | undefined) {
     super(
-      `the address leads to another vCenter (${actual ?? 'without an instance UUID'}) than before (${expected})`,
+      `the address leads to another vCenter (instance UUID ${actual ?? 'missing'}) than at the first login (${expected})`,
     );
     this.expected = expected;
     this.actual = actual;

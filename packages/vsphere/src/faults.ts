@@ -46,12 +46,12 @@ export class FaultError extends VsphereError {
   override readonly retryable: boolean;
   /** Name of the fault type in vim25: `InvalidPowerState`. */
   readonly type: string;
-  /** The message without the name of the operation, so that it is the same for all operations. */
+  /** The message without the name of the operation: the same text for all operations that fail with this fault. */
   readonly reason: string;
   /** The fields of the fault; `faultOf` returns them typed. */
   readonly detail: DataObject;
 
-  /** @param operation name of the operation, with which the message begins */
+  /** @param operation name of the operation; the message begins with it */
   constructor(operation: string, type: string, detail: DataObject, message: string) {
     const reason = reasonFor(type, detail, message);
     super(`${operation}: ${reason}`);
@@ -70,7 +70,7 @@ export function faultOf<K extends keyof Vim25>(error: unknown, type: K): Vim25[K
   return isFaultOf(error.type, detail, type) ? detail : undefined;
 }
 
-/** Whether an object is of this type or a subtype, and so has its fields. */
+/** Whether an object is of this type or of a subtype, so that it has the fields of this type. */
 export function isA<K extends keyof Vim25>(object: DataObject, type: K): object is DataObject & Vim25[K] {
   return object._type !== undefined && isKindOf(object._type, type);
 }
@@ -120,7 +120,7 @@ function describeFault(type: string, detail: DataObject): string | undefined {
   return undefined;
 }
 
-/** Returns a reference as messages name it: `VirtualMachine vm-12`. */
+/** Returns the name of an object for messages: `VirtualMachine vm-12`. */
 export function nameOf({ type, value }: ManagedObjectReference): string {
   return `${type} ${value}`;
 }

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 
-describe('the certificate of the server is accepted', () => {
+describe('the certificate of the server', () => {
   async function outcome(tls: TlsOptions): Promise<string> {
     await using vcenter = clientOf(vcsim, { tls });
     return await vcenter.about().then(
@@ -24,24 +24,24 @@ describe('the certificate of the server is accepted', () => {
     );
   }
 
-  test('with a given certificate authority', async () => {
+  test('is accepted if tls.ca contains its authority', async () => {
     expect(await outcome({ ca: vcsim.ca })).toContain('vCenter');
   });
 
-  test('with its thumbprint, with and without colons', async () => {
+  test('is accepted with its thumbprint, with and without colons', async () => {
     expect(await outcome({ thumbprint })).toContain('vCenter');
     expect(await outcome({ thumbprint: thumbprint.replaceAll(':', '').toLowerCase() })).toContain('vCenter');
   });
 
-  test('with insecure: true', async () => {
+  test('is accepted with insecure: true', async () => {
     expect(await outcome({ insecure: true })).toContain('vCenter');
   });
 
-  test('but not with the system authorities only', async () => {
+  test('is rejected if only the system authorities are trusted', async () => {
     expect(await outcome({})).toMatch(/^CONNECTION: .*self-signed certificate/);
   });
 
-  test('but not with another thumbprint, and then nothing is sent', async () => {
+  test('is rejected with another thumbprint, before anything is sent', async () => {
     await vcsim.control.resetCalls();
     expect(await outcome({ thumbprint: '0'.repeat(64) })).toMatch(
       /^CONNECTION: .*does not match the pinned thumbprint/,
@@ -49,7 +49,7 @@ describe('the certificate of the server is accepted', () => {
     expect(await vcsim.control.calls()).toEqual({});
   });
 
-  test('with the TLS options at the time of the connection', async () => {
+  test('is verified with the TLS options at the time of the connection', async () => {
     let tls: TlsOptions = {};
     await using vcenter = clientOf(vcsim, { tls: async () => tls });
     await expect(vcenter.about()).rejects.toMatchObject({ code: 'CONNECTION' });
@@ -69,7 +69,7 @@ describe('the constructor rejects invalid options', () => {
     ['', {}, "'' is not a valid vCenter address"],
     ['https://root:secret@vc/sdk', {}, 'must not contain a user name or password'],
     ['vc', { thumbprint: 'a'.repeat(64) }, 'this world does not support certificate pinning'],
-  ])('%s %o', (server, tls, message) => {
+  ])('server %j with tls %j', (server, tls, message) => {
     expect(() => make(server, tls)).toThrow(message);
     expect(() => make(server, tls)).toThrow(expect.objectContaining({ code: 'INVALID_OPTIONS' }));
   });

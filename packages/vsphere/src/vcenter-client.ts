@@ -30,8 +30,8 @@ const TIMEOUT_MS = 30_000;
 /** Pause between inventory updates, so that vCenter reports the many property changes of one operation in one response. */
 const INVENTORY_BATCH_MS = 250;
 /**
- * Pause between inventory updates while tasks are followed. The task watcher reports the end of tasks; the last one
- * ends the pause.
+ * Pause between inventory updates while tasks are followed. It can be long, because the task watcher reports the end of each
+ * task, and the end of the last task ends the pause.
  */
 const BUSY_BATCH_MS = 2_000;
 
@@ -97,7 +97,7 @@ export class VcenterClient implements AsyncDisposable {
       origin,
       ...(origin.startsWith('https:') && { tls: tlsOptions(options) }),
     });
-    // Unique, so that the session of a lost login can be distinguished from those of other processes.
+    // Unique to this client: it identifies the session of a login whose response was lost.
     const userAgent = `${options.userAgent ?? 'vmwright'} (${world.uuid()})`;
     const soap = new SoapClient({
       world,
@@ -129,7 +129,7 @@ export class VcenterClient implements AsyncDisposable {
       world,
       calls: this.#calls,
       watcher: () => this.#taskWatcher,
-      onIdle: () => this.flush(), // the effect of the last task is in the inventory by now
+      onIdle: () => this.flush(), // vCenter's inventory has the effects of all tasks by now
       onError,
     });
     this.#taskWatcher = new PropertyWatcher({ ...watcherOptions, schedule: this.tasks.schedule }, [
@@ -169,7 +169,10 @@ export class VcenterClient implements AsyncDisposable {
     throw new NotFoundError(`vCenter returned no properties of ${nameOf(ref)}`);
   }
 
-  /** Reads properties of all objects of a type. @param options.container below which to search. @default the whole vCenter */
+  /**
+   * Reads properties of all objects of a type.
+   * @param options.container object below which to search. @default the whole vCenter
+   */
   async list<T extends ManagedType>(
     type: T,
     paths: readonly (keyof Properties[T] & string)[],

@@ -8,7 +8,7 @@ export interface FakeResponse {
   readonly cookie?: string;
 }
 
-/** A world with a virtual clock, whose server is a function of the test. */
+/** World with a virtual clock and a server that the test implements as a function. */
 export class FakeWorld extends VirtualClock implements VsphereWorld {
   readonly requests: TransportRequest[] = [];
   readonly #server: (request: TransportRequest) => Promise<FakeResponse> | FakeResponse;

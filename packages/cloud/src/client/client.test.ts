@@ -107,7 +107,7 @@ describe('requests', () => {
     expect(world.closed).toBe(1);
   });
 
-  test('of a list follow the cursor to the last page', async () => {
+  test('for a list follow the cursor to the last page', async () => {
     const second = { ...server, id: '6f0c2b0a-0d53-4f6e-8f0a-8a1f8f1f0002' };
     const { world, client } = start(
       { status: 200, body: { items: [server], next: 'MQ' } },
@@ -126,7 +126,7 @@ describe('requests', () => {
   test.for([
     ['ftp://cloud', '"ftp://cloud" is not a valid cloud URL; an example is http://127.0.0.1:8480'],
     ['cloud:8480', '"cloud:8480" is not a valid cloud URL; an example is http://127.0.0.1:8480'],
-  ])('to the invalid URL %s are rejected when the client is created', ([url = '', message]) => {
+  ])('are never sent to the invalid URL %s: the constructor throws', ([url = '', message]) => {
     const create = () => new CloudClient({ world: new VirtualWorld(), url, apiKey });
     expect(create).toThrow(ClientOptionsError);
     expect(create).toThrow(message);
@@ -246,11 +246,11 @@ describe('a transient failure', () => {
     expect(requests).toEqual(Array.from({ length: 4 }, () => 'GET /servers/{id} <error>'));
   });
 
-  test('of a create without a key is not retried, and the error says that the outcome is unknown', async () => {
+  test('is not retried for a create without a key, and the error says that the outcome is unknown', async () => {
     const { world, client } = start(lost);
     const error = await errorOf(world, calls['create without a key'](client));
     expect(error.message).toBe(
-      'POST /servers: read ECONNRESET; whether the cloud has carried it out is unknown',
+      'POST /servers: read ECONNRESET; it is unknown whether the cloud executed the request',
     );
     const other = start(problem(503, 'UNAVAILABLE'));
     expect(await errorOf(other.world, calls['create without a key'](other.client))).toBeInstanceOf(
@@ -316,7 +316,7 @@ describe('Retry-After', () => {
     expect((world.sentAt[4] ?? 0) - (world.sentAt[3] ?? 0)).toBe(2_100);
   });
 
-  test('of several concurrent responses: the longest one applies, limited to one minute', async () => {
+  test('applies the longest delay of concurrent responses, limited to one minute', async () => {
     const { world, client } = start(retryAfter(429, '3600'), retryAfter(429, '7'), ok);
     const [longest] = await Promise.all([errorOf(world, client.get('a')), errorOf(world, client.get('b'))]);
     expect(longest).toMatchObject({ retryAfterMs: 60_000 });
@@ -335,7 +335,7 @@ describe('an API key', () => {
   }
   const unauthorized = problem(401, 'UNAUTHORIZED');
 
-  test('that the cloud rejects is not sent again for one second; all calls throw UnauthorizedError', async () => {
+  test('is not sent for one second after the cloud rejected it; all calls throw UnauthorizedError', async () => {
     const { world, client } = start(unauthorized, unauthorized);
     for (const id of ['a', 'b', 'c']) {
       const error = await errorOf(world, client.get(id));
@@ -348,7 +348,7 @@ describe('an API key', () => {
     expect(world.sent).toHaveLength(2);
   });
 
-  test('that was rejected does not delay requests once it is replaced', async () => {
+  test('is sent at once if it replaces a rejected key', async () => {
     let key = 'old';
     const { world, client } = startWith(() => key, unauthorized, { status: 200, body: server });
     await errorOf(world, client.get('a'));
@@ -358,7 +358,7 @@ describe('an API key', () => {
     expect(world.sentAt[1]).toBe(world.sentAt[0]);
   });
 
-  test('that cannot be read makes calls throw the read error, and is redacted even if it is removed during a request', async () => {
+  test('that cannot be read makes calls throw the read error; a key that is removed during a request is still redacted', async () => {
     const missing = new Error('no key');
     const { world, client } = startWith(() => {
       throw missing;
@@ -385,7 +385,7 @@ describe('timeouts and cancellation', () => {
     const other = start('never');
     const error = await errorOf(other.world, other.client.create({ name: 'x' }, undefined));
     expect(error.message).toBe(
-      'POST /servers: no answer within 10 s; whether the cloud has carried it out is unknown',
+      'POST /servers: no response within 10 s; it is unknown whether the cloud executed the request',
     );
   });
 
@@ -416,7 +416,7 @@ describe('timeouts and cancellation', () => {
 });
 
 describe('the scope of a client', () => {
-  test('checks the fence right before each attempt of a write, and not for reads', async () => {
+  test('calls assertLeader right before each attempt of a write, but not for reads', async () => {
     const checks: number[] = [];
     const { world, client } = start(
       { status: 200, body: server },
@@ -431,7 +431,7 @@ describe('the scope of a client', () => {
     expect(checks).toEqual([1, 2, 3]);
   });
 
-  test('with a closed fence does not send the write and throws the error of the fence', async () => {
+  test('does not send a write when assertLeader throws, and rejects with the same error', async () => {
     class LeadershipLostError extends Error {}
     const { world, client } = start({ status: 503 }, { status: 201, body: server });
     let open = true;

@@ -9,7 +9,7 @@ export interface CloudClientOptions {
   readonly world: CloudWorld;
   /** Base URL, such as `https://cloud.example:8480`. May have a path, which is prefixed to the API's paths. */
   readonly url: string;
-  /** A function is called for each attempt, so that the key can be rotated. */
+  /** API key, or a function that returns it. The function is called for each attempt, so that the key can be rotated. */
   readonly apiKey: string | (() => string);
   /** TLS options for `https:`. @default trusts the system's certificate authorities */
   readonly tls?: () => Promise<TlsOptions>;
@@ -24,7 +24,7 @@ export interface CloudClientOptions {
 export interface CallScope {
   /** Aborts the calls, unless a call has its own signal. */
   readonly signal?: AbortSignal;
-  /** Called right before each attempt of a write; throws when it must not be sent, for example after leadership was lost. */
+  /** Called right before each attempt of a write. Throws to prevent the attempt, for example after leadership was lost. */
   assertLeader(): void;
 }
 
@@ -66,8 +66,8 @@ type Operation<T> = Omit<
  * create without a key is retried only after a 429, which means that the cloud did not execute it. Responses are checked
  * against their type. No error contains the API key.
  *
- * Errors: an error response throws a subclass of `CloudError`. No response throws a `ConnectionError`, after which a write
- * may have been executed, may not have been, or may still be executed later.
+ * Errors: a call throws a subclass of `CloudError` for an error response, and a `ConnectionError` if no response arrives. After
+ * a `ConnectionError`, a write may have been executed, may not have been, or may still be executed later.
  */
 export class CloudClient implements AsyncDisposable {
   readonly #options: CloudClientOptions;
@@ -115,7 +115,7 @@ export class CloudClient implements AsyncDisposable {
 
   /**
    * Creates a server, or returns the one that was created earlier with this key.
-   * @param key idempotency key, chosen before the first attempt, with which any number of requests create one server
+   * @param key idempotency key, chosen before the first attempt: any number of requests with this key create one server
    * @throws GoneError if the server of this key was deleted
    */
   create(server: NewServer, key: string | undefined, options: CallOptions = {}): Promise<Server> {

@@ -99,7 +99,7 @@ export class UnavailableError extends RetryableError {
   override readonly code = 'UNAVAILABLE';
 }
 
-/** Thrown when the response is not one of the cloud's API, for example a proxy's login page or another program on the port. */
+/** Thrown when the response does not come from the cloud's API, but for example from a proxy or another program on the port. */
 export class UnexpectedAnswerError extends CloudError {
   override readonly code = 'UNEXPECTED_ANSWER';
 }
@@ -127,7 +127,7 @@ const BY_STATUS: Readonly<Record<number, typeof CloudError>> = {
   422: InvalidRequestError,
 };
 
-/** Statuses that are trusted only with the cloud's problem code, because proxies send their own 403 and 404. */
+/** Problem codes that must accompany these statuses, because a proxy may send a 403 or 404 of its own. */
 const STATUS_BY_PROBLEM: ReadonlyMap<string, number> = new Map([
   ['PROHIBITED_NAME', 403],
   ['NOT_FOUND', 404],

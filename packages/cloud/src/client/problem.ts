@@ -1,7 +1,7 @@
 import { isRecord } from '../api/record.ts';
 import { type CloudError, cloudError } from './errors.ts';
 
-/** Maximum number of characters of a response that is not a problem document. */
+/** Maximum number of characters that an error quotes from a response that is not a problem document. */
 const MAX_BODY_CHARS = 300;
 /** Maximum number of characters of a problem's detail, which may become part of a status. */
 const MAX_DETAIL_CHARS = 2_000;

@@ -6,7 +6,7 @@ const REJECTED_KEY_MS = 1_000;
 
 /**
  * Blocks requests of all callers while the cloud has asked to back off. A caller's own back-off is not enough, because the
- * others would send in its place.
+ * other callers would still send requests.
  *
  * Guarantees: after a response with Retry-After nothing is sent before that time; after a 401 nothing is sent with the
  * same key for one second, but another key is sent immediately.

@@ -36,7 +36,7 @@ export interface OutgoingRequest<T> {
   /** Whether the request may be sent twice. If not, it is retried only after a 429, which means that it was not executed. */
   readonly idempotent: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** Called right before each attempt; throws when the request must not be sent. */
+  /** Called right before each attempt. Throws to prevent the attempt. */
   readonly assertLeader?: (() => void) | undefined;
   /** Timeout of one attempt, including its whole response. */
   readonly timeoutMs: number;
@@ -47,9 +47,9 @@ export interface OutgoingRequest<T> {
   readonly parse: (text: string) => T;
 }
 
-/** Maximum size of one server: 64 labels of 318 characters, each of which takes up to six in JSON. */
+/** Maximum size of a response with one server, which has up to 64 labels. JSON takes up to six bytes per character. */
 const SERVER_BYTES = 1 << 20;
-/** Maximum size of a page: 1,000 servers, most with few labels. */
+/** Maximum size of a response with a page of up to 1,000 servers, most of which have few labels. */
 export const PAGE_BYTES = 32 << 20;
 
 const FIRST_DELAY_MS = 100;
@@ -79,7 +79,7 @@ export class Requests {
         return await this.#attempt(outgoing, key, deadline);
       } catch (caught) {
         signal?.throwIfAborted();
-        // Not retried: leadership that was lost is not regained within this call.
+        // The request is not retried: lost leadership is not regained within this call.
         if (caught instanceof FencedError) throw caught.cause;
         const error =
           caught instanceof CloudError ? caught : connectionError(outgoing, key, deadline, caught);
@@ -130,7 +130,7 @@ export class Requests {
       const wasSent = !(error instanceof FencedError || error instanceof CloudError);
       if (wasSent) report('<error>');
       if (!isTooLarge(error)) throw error;
-      // Not retried: the next response would be as large.
+      // This error is not retryable: the next response would be as large.
       throw new UnexpectedAnswerError(redactKey(`${nameOf(outgoing)}: ${messageOf(error)}`, key), {
         status,
       });
@@ -178,9 +178,9 @@ function connectionError(
   { passed }: Deadline,
   cause: unknown,
 ): ConnectionError {
-  const why = passed ? `no answer within ${outgoing.timeoutMs / 1000} s` : redactKey(messageOf(cause), key);
-  const effect = outgoing.method === 'GET' ? '' : '; whether the cloud has carried it out is unknown';
-  // Without the cause: a transport may attach the request's headers, and with them the API key, to its errors.
+  const why = passed ? `no response within ${outgoing.timeoutMs / 1000} s` : redactKey(messageOf(cause), key);
+  const effect = outgoing.method === 'GET' ? '' : '; it is unknown whether the cloud executed the request';
+  // Has no `cause`: a transport may attach the request's headers, and with them the API key, to its errors.
   return new ConnectionError(`${nameOf(outgoing)}: ${why}${effect}`);
 }
 

@@ -105,7 +105,7 @@ async function listen(app: App, { listen: { host, port }, tls }: Settings): Prom
 
 async function closeApp(app: App, graceMs: number): Promise<void> {
   const deadline = setTimeout(() => app.server.closeAllConnections(), graceMs);
-  // A connection becomes idle after its pending response and would be kept open for a next request, which delays the close.
+  // A connection becomes idle after its pending response. It would stay open for another request and delay the close.
   const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_INTERVAL_MS);
   await app.close();
   clearInterval(closeIdle);

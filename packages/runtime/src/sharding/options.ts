@@ -34,6 +34,8 @@ export interface ShardingOptions extends Pick<LeaderElectionOptions, 'leaseMs' |
 
 /** Decides which objects this replica may act on. Keys are queue keys: `namespace/name`. */
 export interface ShardOwnership {
+  /** Shards that this replica owns at this moment. */
+  readonly held: ReadonlySet<number>;
   /** Returns the shard of an object, a number that all replicas agree on. */
   shardOf(key: string): number;
   /** Returns the fence of the current ownership of the object's shard; a closed fence if this replica does not own it. */

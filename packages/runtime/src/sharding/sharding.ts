@@ -97,6 +97,10 @@ export class Sharding implements ShardOwnership {
     return this.#current !== undefined;
   }
 
+  get held(): ReadonlySet<number> {
+    return this.#current?.heldShards.held ?? new Set();
+  }
+
   shardOf(key: string): number {
     const { shards = DEFAULT_SHARDS } = this.#options;
     return shardOf(refOf(key).namespace ?? '', this.#membership?.shards ?? shards);

@@ -62,7 +62,7 @@ export class Inventory implements PropertySubscriber, Disposable {
     this.#options = options;
     this.#dependencies = dependencies;
     this.#store = new Store(options.indexes ?? {});
-    this.#synced.promise.catch(() => undefined); // callers of `synced` get the error
+    this.#synced.promise.catch(() => undefined); // avoids an unhandled rejection; callers of `synced` get the error
   }
 
   /** Whether all objects have been loaded at least once. */
@@ -79,7 +79,7 @@ export class Inventory implements PropertySubscriber, Disposable {
     return this.#store.size;
   }
 
-  /** Resolves when all objects are loaded for the first time. @throws StoppedError when the client is stopped before */
+  /** Resolves when all objects are loaded for the first time. @throws StoppedError when the client is stopped before that */
   synced(signal?: AbortSignal): Promise<void> {
     return unlessAborted(this.#synced.promise, signal);
   }
@@ -172,7 +172,7 @@ export class Inventory implements PropertySubscriber, Disposable {
       try {
         listener(change);
       } catch (error) {
-        this.#dependencies.onError?.(error); // a listener that throws does not affect the others
+        this.#dependencies.onError?.(error); // not rethrown: the other listeners must still be called
       }
     }
   }

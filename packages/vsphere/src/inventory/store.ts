@@ -61,7 +61,7 @@ export class Store {
   }
 }
 
-/** Returns the key of a reference. On an ESXi host the values of references are unique only within their type. */
+/** Returns the key of a reference. It contains the type, because on an ESXi host values are unique only within a type. */
 export function keyOf({ type, value }: Ref): string {
   return `${type}:${value}`;
 }

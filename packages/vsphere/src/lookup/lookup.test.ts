@@ -67,7 +67,7 @@ describe('template', () => {
       code: 'AMBIGUOUS',
       message: "datacenter 'DC0' has 2 templates 'golden'; specify one by its path",
     });
-    // Only one of the two is in the folder.
+    // With `folder`, only the template in that folder is found.
     for (const name of ['golden', '/golden', 'second/golden', '/DC0/vm/second/golden'])
       expect(await vcenter.lookup.template(datacenter, name, { folder: second })).not.toEqual(golden);
     for (const name of ['outer/inner/golden', 'DC0_C0_RP1_VM0'])

@@ -24,7 +24,7 @@ export interface Datacenter {
 interface ObjectKind {
   /** Name of the kind in messages. */
   readonly label: string;
-  /** Accepted types. The first is the base type of the others, by which vCenter lists all of them. */
+  /** Accepted types. A search by name lists only objects of the first type and its subtypes. */
   readonly types: readonly [string, ...string[]];
   /** Folder that contains all objects of this kind in the datacenter. */
   readonly root: Ref;

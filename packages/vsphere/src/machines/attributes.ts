@@ -6,7 +6,7 @@ import type { CallOptions, ChangeOptions, SessionClient } from '../session/sessi
 import type { Vim25 } from '../vim25/vim25.generated.ts';
 
 /**
- * Custom attributes: named values on any object, including folders. vCenter assigns a key to each attribute name, which is
+ * Custom attributes: named values on any object, including folders. vCenter assigns each attribute name a key, which is
  * the same for all objects. The property `customValue` has the values of an object.
  */
 export class Attributes {

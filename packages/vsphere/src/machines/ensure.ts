@@ -10,7 +10,7 @@ export interface EnsureOptions extends ChangeOptions {
 }
 
 export interface EnsureDestroyedOptions extends EnsureOptions {
-  /** Whether the machine is powered off first; vCenter does not destroy a running machine. @default true */
+  /** Whether to power the machine off first: vCenter does not destroy a running machine. @default true */
   readonly powerOff?: boolean | undefined;
 }
 
@@ -42,7 +42,8 @@ export async function ensurePoweredOff(
 /**
  * Powers a machine off, destroys it with its disks, and waits for both tasks.
  * @returns whether this call destroyed it. False when vCenter does not know the reference. That does not prove that the
- * machine does not exist: one that was unregistered and registered again has another reference, so look it up by its instance UUID.
+ * machine does not exist: a machine that was unregistered and registered again has another reference, so look the machine up by
+ * its instance UUID.
  * @throws VsphereError
  */
 export async function ensureDestroyed(

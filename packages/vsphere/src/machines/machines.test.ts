@@ -221,7 +221,7 @@ test('destroy removes a machine, and later calls fail with OBJECT_NOT_FOUND', as
   });
 });
 
-test('createFolder fails for an existing folder with its reference', async () => {
+test('createFolder fails if the folder exists, with the reference of the folder in the fault', async () => {
   const folder = await vcenter.machines.createFolder(datacenter.vmFolder, 'once');
   const second = await vcenter.machines.createFolder(datacenter.vmFolder, 'once').catch((error) => error);
   expect(second).toMatchObject({ code: 'DUPLICATE_NAME' });

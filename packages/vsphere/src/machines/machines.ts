@@ -58,7 +58,7 @@ export class Machines {
     );
   }
 
-  /** Takes a snapshot without memory, as linked clones need it. */
+  /** Takes a snapshot without memory, for linked clones. */
   async snapshot(vm: Ref<'VirtualMachine'>, name: string, options: ChangeOptions = {}): Promise<TaskRef> {
     const description = options.description ?? `taking snapshot '${name}' of ${nameOf(vm)}`;
     const args = { name, memory: false, quiesce: false };
@@ -138,7 +138,10 @@ export class Machines {
     );
   }
 
-  /** Creates a folder. @throws FaultError `DUPLICATE_NAME` when it exists; `faultOf(error, 'DuplicateName')` has the reference */
+  /**
+   * Creates a folder.
+   * @throws FaultError `DUPLICATE_NAME` when it exists; `faultOf(error, 'DuplicateName')?.object` is its reference
+   */
   async createFolder(
     parent: Ref<'Folder'>,
     name: string,

@@ -16,7 +16,7 @@ function setup() {
   return { world, schedule, pauseLength };
 }
 
-test('waits before the next poll only after a response with updates', async () => {
+test('a pause follows a response with updates, but not a response without updates', async () => {
   const { pauseLength } = setup();
   expect(await pauseLength()).toBe(PAUSE_MS);
   expect(await pauseLength(false)).toBe(0);
@@ -32,7 +32,7 @@ test('flush ends the current pause but not the next one', async () => {
   expect(await pauseLength()).toBe(PAUSE_MS);
 });
 
-test('flush while a request is in flight skips the pause after it', async () => {
+test('flush while a request is in flight skips the pause after its response', async () => {
   const { schedule, pauseLength } = setup();
   schedule.flush();
   expect(await pauseLength()).toBe(0);

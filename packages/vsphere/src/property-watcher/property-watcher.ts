@@ -16,7 +16,7 @@ const BACKOFF = { baseMs: 200, maxMs: 30_000 };
  * noticed soon.
  */
 const OUTAGE_BACKOFF = { baseMs: 200, maxMs: 3_000 };
-/** Time after `maxWaitSeconds` within which a response must arrive before the connection counts as broken. */
+/** Time that a response may take beyond `maxWaitSeconds` before the connection counts as broken. */
 const RESPONSE_GRACE_MS = 20_000;
 /** Delay before a filter that vCenter rejected is created again. */
 const REJECTED_RETRY_MS = 60_000;
@@ -131,9 +131,8 @@ export class PropertyWatcher implements AsyncDisposable {
           for (const subscriber of unsynced)
             if (watched.unsynced.delete(subscriber) && this.#subscribers.has(subscriber))
               subscriber.onSynced();
-        // The first response does not reset the back-off: if every second request failed, the watch would list
-        // everything again
-        // and again without a delay.
+        // The first response does not reset the back-off. Otherwise a watch whose second request always fails would list
+        // everything again and again without a delay.
         if (!isFirst) resetBackoff();
         isFirst = false;
         if (watched.unsynced.size === 0) await this.#waitForNextPoll(watched, fetched.hasUpdates);
@@ -142,10 +141,10 @@ export class PropertyWatcher implements AsyncDisposable {
       this.#collector = undefined;
       for (const subscriber of watched.subscribers.values()) subscriber.onInterrupted(error);
       await watched.end();
-      // The collector ends with its session. If the session is still valid, vCenter would keep collecting changes for it.
+      // vCenter removes a collector when its session ends. As long as the session is valid, vCenter would keep collecting changes.
       const isSessionValid = !(error instanceof FaultError && error.code === 'NOT_AUTHENTICATED');
       const destroyed = isSessionValid ? destroyCollector(bound, watched.collector) : undefined;
-      if (signal.aborted) await destroyed; // otherwise an unreachable vCenter would delay the next attempt
+      if (signal.aborted) await destroyed; // not awaited before a retry, which an unreachable vCenter would delay
       throw error;
     }
   }
@@ -206,7 +205,7 @@ export class PropertyWatcher implements AsyncDisposable {
   }
 
   /**
-   * Sends WaitForUpdatesEx, again with the same version until a response arrives.
+   * Sends WaitForUpdatesEx, and repeats it with the same version until a response arrives.
    * @returns the response, with `isRetried` when an earlier request was abandoned: vCenter may then repeat the response to
    * that request, which lacks later changes
    */

@@ -4,7 +4,7 @@ import type { Vim25 } from '../vim25/vim25.generated.ts';
 /** Receives the property changes that one filter of a `PropertyWatcher` selects. */
 export interface PropertySubscriber {
   /**
-   * Creates what the filter refers to, such as a view, in this session and returns the filter. Called again for each new
+   * Creates the view that the filter refers to, if any, in this session and returns the filter. Called again for each new
    * collector, which reports every object from the start.
    */
   openFilter(bound: BoundSession): Promise<Vim25['PropertyFilterSpec']>;

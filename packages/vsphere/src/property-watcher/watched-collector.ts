@@ -22,7 +22,7 @@ export class WatchedCollector {
   #subscriberAdded = new AbortController();
 
   /**
-   * @param ended aborted to end the use of the collector
+   * @param ended controller that ends the use of the collector
    * @param signal aborts with `ended`, or when the watcher is stopped; the calls of `bound` end with it
    */
   constructor(bound: BoundSession, collector: Ref, ended: AbortController, signal: AbortSignal) {
@@ -33,8 +33,8 @@ export class WatchedCollector {
   }
 
   /**
-   * Signal that aborts the waiting request when a subscriber is added, because that request does not report its
-   * objects.
+   * Aborts when a subscriber is added, to end the waiting request: only a request that is sent afterwards reports all objects
+   * of the new filter.
    */
   get subscriberAdded(): AbortSignal {
     return this.#subscriberAdded.signal;
@@ -71,7 +71,7 @@ export class WatchedCollector {
     this.#ended.abort(error);
   }
 
-  /** Waits for all tracked work, which otherwise could replace what the next attempt creates. */
+  /** Ends the use of the collector and waits for tracked work, which could otherwise replace a view of the next attempt. */
   async end(): Promise<void> {
     this.#ended.abort(new Error('the property collector is no longer used'));
     await Promise.allSettled(this.#pending);

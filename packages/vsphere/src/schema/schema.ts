@@ -1,6 +1,6 @@
 import { SINCE, SUBTYPES, TYPES } from '../vim25/schema.generated.ts';
 
-/** A field of a type, which is an XML element. */
+/** A field of a type. It is encoded as an XML element. */
 export interface Field {
   readonly name: string;
   /** Name of a type, or an XML Schema type: `string`, `int`, `anyType`. */
@@ -9,7 +9,7 @@ export interface Field {
   /** Whether the value may be of a subtype, so that `xsi:type` is written. */
   readonly isTyped: boolean;
   readonly isOptional: boolean;
-  /** API version that introduced the field, when newer than 6.7. */
+  /** API version that introduced the field; undefined for 6.7 and older versions. */
   readonly since: string | undefined;
 }
 
@@ -44,7 +44,7 @@ export function nearestKnownType(name: string): TypeInfo | undefined {
   const direct = typeNamed(name) ?? typeNamed(bases.get(name) ?? '');
   // vcsim names some faults by the element that contains them: InvalidPowerStateFault.
   if (direct !== undefined || !name.endsWith('Fault')) return direct;
-  // Only one suffix is removed: the name comes from the server and may repeat it a million times.
+  // Only one suffix is removed: the name comes from the server and may repeat the suffix a million times.
   const fault = name.slice(0, -'Fault'.length);
   return typeNamed(fault) ?? typeNamed(bases.get(fault) ?? '');
 }

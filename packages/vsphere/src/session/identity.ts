@@ -7,7 +7,7 @@ const CURRENT_SESSION = 'currentSession';
 
 /**
  * Returns a filter for the server's identity and the session of the request. After a DNS change, or behind a load balancer,
- * two requests can reach two servers. Only one response with both proves which vCenter issued the session.
+ * two requests can reach two servers. Only a single response that has both proves which vCenter issued the session.
  */
 export function identitySpec(
   service: ManagedObjectReference,

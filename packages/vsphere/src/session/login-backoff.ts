@@ -19,7 +19,7 @@ export class LoginBackoff {
     this.#clock = clock;
   }
 
-  /** @throws FaultError of the last rejection, before its delay is over */
+  /** @throws FaultError of the last rejection, if vCenter rejected these credentials and the delay is not over */
   assertAllowed(credentials: Credentials): void {
     if (this.#isSame(credentials) && this.#last && this.#clock.monotonic() < this.#last.until)
       throw this.#last.error;

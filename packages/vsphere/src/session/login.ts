@@ -55,7 +55,7 @@ export async function logIn(
     self: content.sessionManager,
     args: { userName: username, password },
     description: `logging in as '${username}'`,
-    changes: false, // a failed login has no effect for the caller, whose request was not sent
+    changes: false, // the caller's own request is sent after the login, so it has no effect if the login fails
     version,
     timeoutMs,
     secret: password,
@@ -146,7 +146,7 @@ async function negotiatedVersion(soap: SoapClient, timeoutMs: number): Promise<s
   try {
     return text === undefined ? undefined : negotiateVersion(parseVersions(text));
   } catch (error) {
-    rethrowUnlessVsphereError(error); // such as an invalid response from a proxy
+    rethrowUnlessVsphereError(error); // the list is optional; a proxy may have sent an invalid one
     return undefined;
   }
 }

@@ -32,14 +32,14 @@ async function hasFolder(name: string): Promise<boolean> {
   return found.some(({ properties }) => properties.name === name);
 }
 
-describe('a read is retried', () => {
-  test('after a response from a proxy', async () => {
+describe('a read', () => {
+  test('is retried after a 503 from a proxy in front of vCenter', async () => {
     await vcsim.control.status(503, 3);
     expect(await read()).toEqual({ name: 'DC0' });
     expect(await vcsim.control.calls()).toEqual({ RetrievePropertiesEx: 4 });
   });
 
-  test('after a lost connection', async () => {
+  test('is retried after a lost connection', async () => {
     await vcsim.control.delay({ methods: { RetrievePropertiesEx: HOUR } });
     const result = read();
     await until(async () => (await vcsim.control.calls()).RetrievePropertiesEx === 1);
@@ -48,7 +48,7 @@ describe('a read is retried', () => {
     expect(await result).toEqual({ name: 'DC0' });
   });
 
-  test('up to four attempts', async () => {
+  test('fails after four attempts', async () => {
     await vcsim.control.status(503, 100);
     await expect(read()).rejects.toMatchObject({
       code: 'UNAVAILABLE',
@@ -60,15 +60,15 @@ describe('a read is retried', () => {
     expect(await vcsim.control.calls()).toEqual({ RetrievePropertiesEx: 4 });
   });
 
-  test('but not after a fault', async () => {
+  test('is not retried after a fault', async () => {
     await vcsim.control.fault({ method: 'RetrievePropertiesEx', fault: 'NoPermission' });
     await expect(read()).rejects.toMatchObject({ code: 'NO_PERMISSION' });
     expect(await vcsim.control.calls()).toEqual({ RetrievePropertiesEx: 1 });
   });
 });
 
-describe('a change is never retried, and its error has effectUnknown', () => {
-  test('after a lost connection, although vCenter carries it out', async () => {
+describe('a change', () => {
+  test('is not retried after a lost connection, and its error has effectUnknown because vCenter may carry it out', async () => {
     const name = `lost-${++folders}`;
     await vcsim.control.delay({ methods: { CreateFolder: HOUR } });
     const created = vcenter.machines.createFolder(datacenter.vmFolder, name);
@@ -89,7 +89,7 @@ describe('a change is never retried, and its error has effectUnknown', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CreateFolder: 1 });
   });
 
-  test('after a response from a proxy', async () => {
+  test('is not retried after a 503 from a proxy in front of vCenter, and its error has effectUnknown', async () => {
     const name = `rejected-${++folders}`;
     await vcsim.control.status(503);
     await expect(vcenter.machines.createFolder(datacenter.vmFolder, name)).rejects.toMatchObject({
@@ -100,7 +100,7 @@ describe('a change is never retried, and its error has effectUnknown', () => {
     expect(await hasFolder(name)).toBe(false);
   });
 
-  test('except that a failed login before it is retried, because the change was not sent yet', async () => {
+  test('is sent after a login that needed retries; if every login fails, it is not sent and effectUnknown is false', async () => {
     await using fresh = clientOf(vcsim);
     await vcsim.control.status(503, 2);
     await fresh.machines.createFolder(datacenter.vmFolder, `late-login-${++folders}`);

@@ -21,9 +21,9 @@ export interface CallOptions {
 }
 
 export interface ChangeOptions extends CallOptions {
-  /** Called right before each send. Throws to prevent it, for example because this process is no longer the leader. */
+  /** Called right before each send. Throws to prevent the send, for example because this process is no longer the leader. */
   readonly assertLeader?: (() => void) | undefined;
-  /** The operation as errors name it: "cloning 'x'". */
+  /** Name of the operation in errors: "cloning 'x'". */
   readonly description?: string | undefined;
   /**
    * Whether the request is sent again in a new session after vCenter rejected it because the session had ended. Set it to
@@ -72,7 +72,7 @@ export class SessionClient {
     this.#options = options;
   }
 
-  /** Runs a read in one session. Runs it again if the session has ended, and after errors other than faults of vCenter. */
+  /** Runs a read in one session. Runs it again if the session has ended, and after retryable errors that are not faults. */
   async retryRead<T>(work: (bound: BoundSession) => Promise<T>, { signal }: CallOptions = {}): Promise<T> {
     let hasNewSession = false;
     let hasNewView = false;
@@ -102,8 +102,8 @@ export class SessionClient {
   /**
    * Sends a call that changes something.
    *
-   * Guarantees: it is sent a second time only when vCenter rejected the first because its session had ended, so that the
-   * first had no effect.
+   * Guarantees: the request is sent a second time only if vCenter rejected the first one because the session had ended. The
+   * first one had no effect then.
    *
    * Errors: after an error with `effectUnknown` vCenter may have carried out the change.
    */
@@ -206,7 +206,7 @@ function isMissingView(error: unknown): boolean {
   return faultOf(error, 'ManagedObjectNotFound')?.obj?.type.endsWith('View') ?? false;
 }
 
-/** Whether a read may succeed when repeated. Faults are vCenter's response and left to the caller. */
+/** Whether to repeat a read. Faults are not repeated: vCenter responded, and the caller decides. */
 function isTransient(error: unknown): boolean {
   return error instanceof VsphereError && error.retryable && !(error instanceof FaultError);
 }

@@ -42,8 +42,8 @@ test('concurrent calls share one session, which stop logs out', async () => {
   expect(await vcsim.control.sessions()).toEqual([]);
 });
 
-describe('an ended session is replaced once and the read succeeds', () => {
-  test('when calls return a fault', async () => {
+describe('a read in an ended session', () => {
+  test('succeeds after one login when calls return a fault', async () => {
     await using vcenter = clientOf(vcsim);
     await names(vcenter);
     await vcsim.control.expireSessions();
@@ -57,7 +57,7 @@ describe('an ended session is replaced once and the read succeeds', () => {
     expect(await vcsim.control.calls()).toMatchObject({ Login: 2 });
   });
 
-  test('when properties are reported as missing because the session has ended', async () => {
+  test('succeeds after one login when vCenter reports the properties as missing', async () => {
     await using vcenter = clientOf(vcsim);
     const datacenter = await vcenter.lookup.datacenter();
     await vcsim.control.expireSessions();
@@ -66,7 +66,7 @@ describe('an ended session is replaced once and the read succeeds', () => {
     expect(await vcsim.control.calls()).toMatchObject({ Login: 2 });
   });
 
-  test('when vCenter reported a valid session as ended: it is logged out first', async () => {
+  test('succeeds when vCenter reports a valid session as ended, and the old session is logged out', async () => {
     await using vcenter = clientOf(vcsim);
     await names(vcenter);
     await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NotAuthenticated', max: 1 });
@@ -74,7 +74,7 @@ describe('an ended session is replaced once and the read succeeds', () => {
     expect(await vcsim.control.sessions()).toHaveLength(1);
   });
 
-  test('but only once: a second rejection is reported', async () => {
+  test('fails when vCenter also rejects the new session', async () => {
     await using vcenter = clientOf(vcsim);
     await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NotAuthenticated' });
     await expect(names(vcenter)).rejects.toMatchObject({ code: 'NOT_AUTHENTICATED' });
@@ -89,7 +89,7 @@ test('concurrent reads share one session even if it is killed repeatedly', async
   for (let round = 0; round < 8; round++) {
     const reads = Array.from({ length: 12 }, () => names(vcenter));
     await vcsim.control.expireSessions();
-    // A read that is hit twice fails with NOT_AUTHENTICATED; no other error occurs.
+    // A read that loses its session twice fails with NOT_AUTHENTICATED. No other error may occur.
     for (const { status, ...read } of await Promise.allSettled(reads))
       expect(read).toMatchObject(
         status === 'fulfilled' ? { value: ['DC0'] } : { reason: { code: 'NOT_AUTHENTICATED' } },
@@ -113,7 +113,7 @@ test('a change that was rejected because the session had ended is sent again aft
   });
   expect(await vcenter.read(folder, ['name'])).toEqual({ name: 'after-relogin' });
   expect(await vcsim.control.calls()).toMatchObject({ CreateFolder: 2, Login: 1 });
-  expect(checks).toBe(4); // for each send: before waiting for a connection, and when it is available
+  expect(checks).toBe(4); // twice for each send: before waiting for a connection, and when a connection is available
 });
 
 test('a change is not sent when assertLeader throws once a connection is available', async () => {

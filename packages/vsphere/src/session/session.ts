@@ -13,7 +13,7 @@ const LOGOUT_TIMEOUT_MS = 5_000;
 export interface SessionOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly soap: SoapClient;
-  /** User agent that no other process uses. */
+  /** User agent that no other client uses. It identifies the sessions of this client in vCenter. */
   readonly userAgent: string;
   readonly credentials: () => Credentials | Promise<Credentials>;
   readonly health: Health;
@@ -31,8 +31,8 @@ export interface SessionOptions {
  * Guarantees: there are never two sessions. An invalidated session is logged out before the next login. Sessions of logins
  * without a response are terminated after the next login.
  *
- * The vCenter stays that of the first login: when the address leads to another one, every login fails with
- * VcenterChangedError until the address leads to the first one again, so no call reaches the wrong vCenter.
+ * All sessions belong to the vCenter of the first login: while the address leads to another vCenter, every login fails with
+ * VcenterChangedError, so no call reaches the wrong vCenter.
  *
  * Errors: all callers that share a login get its error. Rejected credentials are not tried again before a delay.
  */
@@ -80,7 +80,7 @@ export class Session {
   /** Logs out. Later calls of `get` fail with StoppedError. */
   async stop(): Promise<void> {
     this.#stopped.abort(new StoppedError('the vSphere client was stopped'));
-    // A login in progress is not aborted: vCenter would keep its session.
+    // A login in progress is not aborted, because vCenter would keep the session of an aborted login.
     await this.#pending?.catch(() => undefined);
     const login = this.#login;
     const { soap, userAgent } = this.#options;

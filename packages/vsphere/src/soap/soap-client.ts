@@ -34,7 +34,7 @@ export interface SoapRequest<M extends Method> {
   readonly method: M;
   readonly self: ManagedObjectReference;
   readonly args: ArgsOf<M>;
-  /** The operation as errors name it. @default the method and the object */
+  /** Name of the operation in errors. @default the method and the object */
   readonly description?: string | undefined;
   /** Whether the call changes something, so that its effect is unknown without a response. */
   readonly changes: boolean;
@@ -45,7 +45,7 @@ export interface SoapRequest<M extends Method> {
   readonly timeoutMs: number;
   /** Whether the server holds the request open and may respond late. */
   readonly lasting?: boolean | undefined;
-  /** Called right before the request is sent. Throws to prevent it. */
+  /** Called right before the request is sent. Throws to prevent the send. */
   readonly assertLeader?: (() => void) | undefined;
   /** Text that is removed from error messages. */
   readonly secret?: string | undefined;

@@ -28,8 +28,8 @@ export function negotiateVersion(offered: readonly string[]): string | undefined
 }
 
 /**
- * Returns the version for a server that does not list its versions: its own, or the newest that the client knows if
- * that is older.
+ * Returns the version for a server that does not list its versions: its own or the newest that the client knows,
+ * whichever is older.
  */
 export function cappedVersion(own: string): string {
   return negotiateVersion([own]) ?? KNOWN_VERSION;

@@ -12,7 +12,7 @@ import { stateFrom, TASK_PROPERTIES, type TaskState, taskName, withChanges } fro
 
 export interface FollowOptions {
   readonly signal?: AbortSignal | undefined;
-  /** The operation of the task as errors name it: "cloning 'x'". */
+  /** Name of the task's operation in errors: "cloning 'x'". */
   readonly description?: string | undefined;
 }
 
@@ -52,7 +52,7 @@ const MAX_READ_DELAY_MS = 30_000;
  * others ended since, or vCenter was restarted) is read directly from time to time.
  *
  * Guarantees: `follow` settles with the outcome of the task despite lost connections, ended sessions and restarts of vCenter.
- * If vCenter does not know the task any more, it rejects with a TaskGoneError.
+ * If vCenter does not know the task any more, `follow` rejects with a TaskGoneError.
  */
 export class TaskFollower implements PropertySubscriber {
   /** Schedule of the watcher that reports the tasks. @internal */
@@ -112,7 +112,7 @@ export class TaskFollower implements PropertySubscriber {
     });
   }
 
-  /** Asks vCenter to cancel a task. `follow` reports its outcome. */
+  /** Asks vCenter to cancel a task. `follow` reports the outcome of the task. */
   async cancel(ref: Ref<'Task'>, options?: ChangeOptions): Promise<void> {
     await this.#options.calls.change('CancelTask', () => ref, {}, options);
   }
@@ -133,7 +133,7 @@ export class TaskFollower implements PropertySubscriber {
       const task = this.#tasks.get(value);
       if (update.kind === 'leave') {
         this.#states.delete(value);
-        if (task !== undefined) this.#scheduleRead(task, 0); // it may have ended without a report
+        if (task !== undefined) this.#scheduleRead(task, 0); // the task may have ended without a report
         continue;
       }
       const state = withChanges(this.#states.get(value) ?? {}, update);

@@ -29,14 +29,14 @@ test('the pause doubles with each response without a followed task, up to 250 ms
   expect(await pauseOf(schedule)).toBe(base);
 });
 
-test('polls at once after a response without updates', async () => {
+test('the next poll is due at once after a response without updates', async () => {
   const schedule = new TaskPollSchedule(world, () => true);
   const before = world.monotonic();
   await world.runUntilSettled(schedule.waitForNextPoll(false, signal));
   expect(world.monotonic()).toBe(before);
 });
 
-test('does not poll until a task is followed or the signal aborts', async () => {
+test('no poll is due until a task is followed or the signal aborts', async () => {
   let isFollowing = false;
   const schedule = new TaskPollSchedule(world, () => isFollowing);
   let isDue = false;

@@ -3,12 +3,12 @@ import type { PollSchedule } from '../property-watcher/poll-schedule.ts';
 import type { VsphereWorld } from '../world.ts';
 
 /**
- * Pause after a response, so that tasks that start or end together are reported together. It grows with responses
- * without a followed task: a busy vCenter reports many foreign tasks per second.
+ * Pause after a response, so that tasks that start or end together are reported together. The pause grows with each response
+ * that contains no followed task: a busy vCenter reports many foreign tasks per second.
  */
 const DELAYS = { baseMs: 50, maxMs: 250 };
 
-/** Polls the recent tasks while at least one is followed, and less often the more responses contain only foreign tasks. */
+/** Polls the recent tasks while at least one task is followed. Polls less often after responses with only foreign tasks. */
 export class TaskPollSchedule implements PollSchedule {
   readonly #world: Pick<VsphereWorld, 'after'>;
   readonly #isFollowing: () => boolean;

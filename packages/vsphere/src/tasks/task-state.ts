@@ -1,8 +1,8 @@
 import type { ManagedObjectReference, Vim25 } from '../vim25/vim25.generated.ts';
 
 /**
- * Watched properties of a task. Without `info.progress`, which changes up to a hundred times, each time with a
- * response.
+ * Watched properties of a task. `info.progress` is not watched: it changes up to a hundred times per task, and each change
+ * would cause a response.
  */
 export const TASK_PROPERTIES = ['info.state', 'info.error', 'info.result'] as const;
 
@@ -28,7 +28,7 @@ export function stateFrom(properties: Readonly<Record<string, unknown>>): TaskSt
   return Object.entries(properties).reduce((state, [name, val]) => withChange(state, { name, val }), {});
 }
 
-/** Returns the task as errors name it. */
+/** Returns the name of the task in errors. */
 export function taskName({ value }: ManagedObjectReference, description: string | undefined): string {
   return description === undefined ? `task ${value}` : `${description} (${value})`;
 }

@@ -70,7 +70,7 @@ test('elements are encoded in the order of the schema, independent of the order 
 });
 
 describe('the order of elements is that of the WSDL', () => {
-  // Taken from VMware's Java bindings, which are generated from the WSDL and so independent of our source.
+  // Taken from VMware's Java bindings, which are generated from the WSDL and do not depend on our schema.
   test.each([
     ['VirtualMachineCloneSpec', 'location template config customization powerOn snapshot memory'],
     [
@@ -134,19 +134,19 @@ test('buildRequest creates the exact SOAP message', () => {
   );
 });
 
-describe('fields newer than the API version are rejected', () => {
-  const young = (typeNamed('VirtualMachineConfigSpec')?.fields ?? []).filter(
+describe('with an API version older than some fields', () => {
+  const newer = (typeNamed('VirtualMachineConfigSpec')?.fields ?? []).filter(
     ({ since }) => since !== undefined,
   );
 
-  test('each field of VirtualMachineConfigSpec', () => {
-    expect(young.length).toBeGreaterThan(5);
-    for (const field of young) {
+  test('each newer field of VirtualMachineConfigSpec is rejected', () => {
+    expect(newer.length).toBeGreaterThan(5);
+    for (const field of newer) {
       const one = randomValue(new Random(1), field.type);
       const spec = { [field.name]: field.isList ? [one] : one };
       expect(() => written('VirtualMachineConfigSpec', spec, '6.7')).toThrow(InvalidRequestError);
     }
-    const [{ name = '', since = '', type = '' } = {}] = young.filter(({ type: kind }) => kind === 'boolean');
+    const [{ name = '', since = '', type = '' } = {}] = newer.filter(({ type: kind }) => kind === 'boolean');
     const spec = { [name]: randomValue(new Random(1), type) };
     expect(() => written('VirtualMachineConfigSpec', spec, '6.7')).toThrow(
       `VirtualMachineConfigSpec.${name} requires API version ${since}, but version 6.7 is used with this vCenter`,
@@ -154,7 +154,7 @@ describe('fields newer than the API version are rejected', () => {
     expect(written('VirtualMachineConfigSpec', spec, since)).toContain(name);
   });
 
-  test('but not the required fields of VirtualMachineCloneSpec', () => {
+  test('the required fields of VirtualMachineCloneSpec are accepted', () => {
     const spec = Object.fromEntries(
       (typeNamed('VirtualMachineCloneSpec')?.fields ?? []).flatMap(({ name, isOptional, type }) =>
         isOptional ? [] : [[name, randomValue(new Random(3), type, 9)]],
@@ -164,8 +164,8 @@ describe('fields newer than the API version are rejected', () => {
   });
 });
 
-describe('a response is decoded', () => {
-  test('by the namespace of xsi:type, not its prefix, and a reference keeps its own type', () => {
+describe('decode', () => {
+  test('recognizes xsi:type by its namespace instead of its prefix, and keeps the attribute type of a reference', () => {
     const xml =
       '<v XMLSchema-instance:type="ManagedObjectReference" type="Folder"' +
       ' xmlns:XMLSchema-instance="http://www.w3.org/2001/XMLSchema-instance">group-1</v>';
@@ -182,7 +182,7 @@ describe('a response is decoded', () => {
     ).toEqual({ _type: 'OptionValue', key: 'k' });
   });
 
-  test('with prefixed elements, comments, CDATA sections, entities and line ends', () => {
+  test('reads prefixed elements, comments, CDATA sections, entities and line ends', () => {
     const xml =
       '<?xml version="1.0"?><!-- > --><n:v xmlns:n="urn:vim25" a=\'>\' ><n:key>a<!-- b -->&#65;&#x42;<![CDATA[<&amp;>]]>\r\nz</n:key ></n:v>';
     expect(read(xml, 'OptionValue')).toEqual({ key: 'aAB<&amp;>\nz' });
@@ -190,7 +190,7 @@ describe('a response is decoded', () => {
     expect(readWithin('<v><key/><value xsi:nil="true"/></v>', 'OptionValue')).toEqual({ key: '' });
   });
 
-  test('with ArrayOf types as lists', () => {
+  test('returns lists for ArrayOf types', () => {
     const list = (type: string, xml: string) => readWithin(`<val xsi:type="${type}">${xml}</val>`, 'anyType');
     expect(list('ArrayOfString', '<string>a</string><string>b</string>')).toEqual(['a', 'b']);
     expect(list('ArrayOfInt', '<int>1</int>')).toEqual([1]);
@@ -207,7 +207,7 @@ describe('a response is decoded', () => {
     expect(list('VirtualMachinePowerState', 'poweredOn')).toBe('poweredOn');
   });
 
-  test('with unknown types as their nearest known base type, keeping the name', () => {
+  test('reads an unknown type as its nearest known base type and keeps its name', () => {
     expect(nearestKnownType('VirtualSriovEthernetCard')?.name).toBe('VirtualEthernetCard');
     const known = readWithin(
       '<d xsi:type="VirtualSriovEthernetCard"><key>7</key><macAddress>m</macAddress><allowGuestOSMtuChange>true</allowGuestOSMtuChange></d>',
@@ -287,7 +287,7 @@ describe('an invalid response gives a typed error', () => {
     ['a missing end tag', '<Envelope><Body>'],
     ['a wrong end tag', '<Envelope><Body></Envelope></Body>'],
     ['a response to another method', '<Envelope><Body><CurrentTimeResponse/></Body></Envelope>'],
-    ['an endless comment', '<Envelope><!-- '],
+    ['a comment without an end', '<Envelope><!-- '],
     ['an attribute without quotes', '<Envelope a=b></Envelope>'],
     ['only an end tag', '</Envelope>'],
     ['too deep nesting', `<Envelope>${'<a>'.repeat(100_000)}`],
@@ -301,7 +301,7 @@ describe('an invalid response gives a typed error', () => {
     );
   });
 
-  test('a valid message that was truncated or mangled at random', () => {
+  test('a valid message that was truncated or changed at random', () => {
     const outcomes = { parsed: 0, rejected: 0 };
     for (let seed = 0; seed < 4_000; seed++) {
       const random = new Random(seed);
@@ -353,30 +353,30 @@ test('16 prefixes for XSI are accepted, and a fault name with 200,000 suffixes i
 });
 
 test.each(['toString', 'valueOf', 'constructor', '__proto__'])(
-  'the name of an inherited property, %s, is not an entity',
+  'the entity &%s;, named like an inherited property of Object, is rejected',
   (name) => {
     const text = `<Envelope><Body><Fault><faultstring>&${name};</faultstring></Fault></Body></Envelope>`;
     expect(() => parseResponse(text, 'RetrievePropertiesEx')).toThrow(InvalidResponseError);
   },
 );
 
-describe('very long names from a server', () => {
+describe('a text of 10 million characters from the server', () => {
   const long = 'x'.repeat(10_000_000);
 
-  test('of an element give an error that does not contain them', () => {
+  test('is rejected as an element name, with an error that does not contain it', () => {
     expect(() => readWithin(`<${long}/>`, 'anyType')).toThrow('a name has more than 256 characters');
   });
 
-  test('of a type are unknown types', () => {
+  test('is treated as an unknown type in xsi:type', () => {
     expect(readWithin(`<v xsi:type="${long}">text</v>`, 'anyType')).toBe('text');
   });
 
-  test('fault messages are truncated', () => {
+  test('is truncated as a fault message', () => {
     const text = `<Envelope><Body><Fault><faultstring>${long}</faultstring></Fault></Body></Envelope>`;
     expect(parseResponse(text, 'CurrentTime')).toMatchObject({ fault: { message: 'x'.repeat(2_000) } });
   });
 
-  test('attribute values before xsi:type are accepted', () => {
+  test('is accepted as the value of an attribute before xsi:type', () => {
     expect(readWithin(`<v a="${long}" xsi:type="xsd:int">1</v>`, 'anyType')).toBe(1);
   });
 });

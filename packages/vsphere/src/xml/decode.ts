@@ -5,7 +5,7 @@ import type { Reader } from './reader.ts';
 const REFERENCE = 'ManagedObjectReference';
 const LIST = 'ArrayOf';
 
-/** How to decode a type. `unknown` are enumerations and types newer than the schema. */
+/** How to decode a type. `unknown` stands for enumerations and for types newer than the schema. */
 type Kind =
   | { readonly is: 'reference' }
   | { readonly is: 'primitive'; readonly type: string; readonly primitive: Primitive }
@@ -22,11 +22,11 @@ const MAX_KINDS = 10_000;
 /**
  * Decodes the element that the reader has opened.
  *
- * Guarantees: unknown elements are skipped. An unknown subtype is decoded as its nearest known base type, with its own name
- * in `_type`. A type that is newer than the schema is decoded as the declared type.
+ * Guarantees: unknown elements are skipped. A subtype without fields in the schema is decoded as its nearest known base type,
+ * and a type that is newer than the schema as the declared type. In both cases `_type` keeps the name from the response.
  *
  * @param declared type in the schema; `xsi:type` of the element overrides it
- * @throws InvalidResponseError when the text is not of the type
+ * @throws InvalidResponseError when a text does not match its type
  */
 export function decode(reader: Reader, declared: string): unknown {
   if (reader.isNil) return reader.skip();

@@ -17,10 +17,13 @@ const MAX_DEPTH = 200;
 const MAX_NAME_LENGTH = 256;
 /** Maximum length of a cached template. Caching longer ones saves no work, and copying one takes many times its memory. */
 const MAX_TEMPLATE_LENGTH = 1_024;
-/** Maximum number of prefixes for the XSI namespace at the same time. Each declaration copies the set of them. */
+/** Maximum number of prefixes for the XSI namespace in one scope. Each declaration copies the set of prefixes. */
 const MAX_XSI_PREFIXES = 16;
 
-/** The text of a tag from its name to the value of `xsi:type`, with the XSI prefixes outside (`from`) and inside (`to`) it. */
+/**
+ * Text of a start tag between its name and the value of `xsi:type`, with the XSI prefixes before (`from`) and after (`to`)
+ * the tag.
+ */
 interface TagTemplate {
   readonly text: string;
   readonly from: ReadonlySet<string>;
@@ -48,15 +51,15 @@ export class Reader {
     | undefined;
   readonly #templates: TagTemplate[] = [];
   readonly #localTypes = new Map<string, string>();
-  /** For each entered element: start and end of its name, and the XSI prefixes in it. */
+  /** Start and end of the name of each entered element, and the XSI prefixes in the element. */
   readonly #starts: number[] = [];
   readonly #ends: number[] = [];
   readonly #scopes: ReadonlySet<string>[] = [];
-  /** Position of the current element's name: with prefix from `#nameAt`, without from `#localAt`. */
+  /** Position of the current element's name. It starts at `#nameAt` with its prefix, and at `#localAt` without it. */
   #nameAt = 0;
   #localAt = 0;
   #nameEnd = 0;
-  /** Positions of the next characters that have to be decoded, as far as the text was searched. */
+  /** Positions of the next `&` and the next carriage return. Text before them needs no decoding. -1 before the first search. */
   #ampersand = -1;
   #carriageReturn = -1;
 
@@ -110,7 +113,7 @@ export class Reader {
     return true;
   }
 
-  /** Opens the next child of the entered element. @returns false at its end, which leaves the element */
+  /** Opens the next child of the entered element. @returns false at the end of the element, after leaving it */
   next(): boolean {
     const last = this.#starts.length - 1;
     const start = this.#starts[last] ?? 0;
@@ -213,7 +216,7 @@ export class Reader {
     for (; ; end++) {
       const code = text.charCodeAt(end);
       if (code === COLON) colon = end;
-      // Codes up to 32 are white space; past the end of the text it is NaN.
+      // Stops at white space (codes up to 32) and at the end of the text, where the code is NaN.
       else if (!(code > 32) || code === GREATER || code === SLASH) break;
     }
     if (end === at + 1) throw this.#syntaxError('a tag has no name');
@@ -343,7 +346,7 @@ export class Reader {
     this.#xsiPrefixes = to;
   }
 
-  /** Reads an end tag. @param start of the name in the start tag, which the end tag must repeat @param end of that name */
+  /** Reads the end tag at `at`. It must repeat the name of the start tag, which lies between `start` and `end`. */
   #close(at: number, start: number, end: number): void {
     const text = this.#text;
     let here = at + 2;
@@ -371,7 +374,7 @@ function indexOrInfinity(at: number): number {
   return at === -1 ? Number.POSITIVE_INFINITY : at;
 }
 
-/** Returns a copy that does not share memory with the response; comparing with a slice is slower. */
+/** Returns a copy that does not keep the response in memory. Comparing with it is also faster than with a slice. */
 function copyOf(text: string): string {
   return Array.from(text).join('');
 }

@@ -13,7 +13,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '<': '&lt;',
   '>': '&gt;',
   '"': '&quot;',
-  // Unescaped, parsers would normalise them to spaces or line feeds.
+  // A parser would replace these characters by spaces or line feeds if they were not escaped.
   '\t': '&#9;',
   '\n': '&#10;',
   '\r': '&#13;',
@@ -44,7 +44,7 @@ export function unescaped(raw: string): string {
   return lines.replace(/&([^;&\s]{0,10})(;?)/g, (whole, name: string, end: string) => {
     const text = end === '' ? undefined : (ENTITIES.get(name) ?? characterFrom(name));
     if (text === undefined)
-      throw new InvalidResponseError(`the response has the unknown XML entity ${whole}`);
+      throw new InvalidResponseError(`the response contains the unknown XML entity ${whole}`);
     return text;
   });
 }

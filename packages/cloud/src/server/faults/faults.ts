@@ -15,7 +15,7 @@ export interface Fault {
   readonly delayMs: number;
   /** Status to respond with instead of executing the request. */
   readonly errorStatus: 429 | 500 | 503 | undefined;
-  /** Closes the connection instead of sending a response: `before` or `after` the request is executed. */
+  /** When the connection is closed instead of sending a response: `before` or `after` the request is executed. */
   readonly lost: 'before' | 'after' | undefined;
 }
 

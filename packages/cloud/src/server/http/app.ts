@@ -21,7 +21,7 @@ export interface AppOptions extends RoutesOptions {
 const BODY_LIMIT = 64 * 1024;
 /** Time to receive a whole request, so that a slow client cannot hold a connection forever. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Longer than any valid name, so that a name that is too long gets a validation error instead of 404. */
+/** Maximum length of a path parameter. Much longer than a valid name, so that names that are too long get a validation error. */
 const MAX_PARAM_LENGTH = 1_000;
 
 /** Creates the HTTP or HTTPS server of the API. It does not listen yet. */
@@ -35,7 +35,7 @@ export function createApp(options: AppOptions): App {
     forceCloseConnections: 'idle',
     return503OnClosing: false, // requests on open connections are still served during shutdown
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
-    // Strict: wrong types and unknown fields are errors.
+    // Wrong types and unknown fields are errors; fastify's defaults convert or remove them.
     ajv: {
       customOptions: {
         coerceTypes: false,
@@ -92,7 +92,7 @@ export function createApp(options: AppOptions): App {
 
 const INTERNAL_ERROR = new Problem(
   'INTERNAL',
-  'The cloud failed to handle the request. Its log has the details under the id of this request.',
+  'The cloud failed to handle the request. The log of the cloud has the error under the request id in `instance`.',
 );
 
 /** Paths that need no API key. */

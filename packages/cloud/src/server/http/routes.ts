@@ -146,11 +146,12 @@ function routeOf(id: OperationId, { keys, faults, metrics }: RoutesOptions) {
     preValidation: async (request: FastifyRequest) => {
       if (query !== undefined) request.query = convertQuery(query, request.query);
     },
-    onSend: async (request: FastifyRequest) => pendingBreaks.get(request)?.(), // executed, but not answered yet
+    // In this hook the request has been executed, but its response is not sent yet.
+    onSend: async (request: FastifyRequest) => pendingBreaks.get(request)?.(),
   };
 }
 
-/** For requests whose response must be lost after they are executed: a function that closes the connection. */
+/** Maps a request whose response must be lost after its execution to a function that closes its connection. */
 const pendingBreaks = new WeakMap<FastifyRequest, () => void>();
 
 const NEVER = new AbortController().signal;

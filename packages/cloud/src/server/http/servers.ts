@@ -12,7 +12,7 @@ export interface ServersOptions {
   readonly names: Pick<ProhibitedNames, 'match'>;
 }
 
-/** Same limit as `maxProperties` of the schema `Labels`. */
+/** Maximum number of labels of a server, as in `maxProperties` of the schema `Labels`. */
 const MAX_LABELS = 64;
 
 export interface ListQuery {
@@ -55,7 +55,7 @@ export class Servers {
 
   create(wanted: NewServer, key: string | undefined): { readonly isNew: boolean; readonly server: Server } {
     const { store, machines } = this.#options;
-    // Before the name check: on a retry, the name is taken by the key's own server, which must be returned.
+    // The key is looked up before the name: on a retry, the name is taken by the key's own server, which must be returned.
     const lookup = key === undefined ? undefined : store.lookupKey(key, wanted);
     if (lookup?.result === 'same') return { isNew: false, server: this.#toApi(lookup.server) };
     if (lookup?.result === 'reused') {
@@ -146,7 +146,7 @@ export class Servers {
   }
 }
 
-/** Decimal, so that the pattern in the OpenAPI document describes exactly the accepted cursors. */
+/** Returns the cursor of the page after a server. Decimal, so that a pattern can describe exactly the accepted cursors. */
 function toCursor({ seq }: StoredServer): string {
   return String(seq);
 }

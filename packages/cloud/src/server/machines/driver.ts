@@ -19,7 +19,7 @@ export interface Observation {
  * Runs the machines of servers.
  *
  * Assumptions: `start` and `stop` of one machine never run concurrently, but either may be called again after a crash
- * interrupted it. It must then continue the interrupted operation and never create a second machine.
+ * interrupted it. The call must then continue the interrupted operation and never create a second machine.
  */
 export interface Driver {
   readonly name: string;

@@ -120,7 +120,7 @@ describe('a server', () => {
     expect(text).toContain('vmwright_cloud_driver_operations_total{operation="stop",result="success"} 1\n');
   });
 
-  test('has the same states at the same times after a restart at any point', async () => {
+  test('has the same states at the same times if the cloud is restarted at any point', async () => {
     for (const restartAfter of [50, 900, 1_500, 2_200, 3_000]) {
       const env = await start((clock) => new SimulatedDriver(SIMULATED, clock));
       env.machines.enqueue(env.store.create('1', { name: 'x' }, undefined).id);
@@ -134,7 +134,7 @@ describe('a server', () => {
         await env.advance(50);
         if (at % 500 === 250) states.push(env.store.find('1')?.state);
       }
-      // Sampled every 0.5 s from 0.25 s on. Deleted after 2 s and removed 2 s later.
+      // States are sampled every 0.5 s from 0.25 s on. The server is deleted after 2 s and removed 2 s later.
       expect(states, `restarted after ${restartAfter} ms`).toEqual([
         ...['building', 'building', 'running', 'running', 'deleting', 'deleting', 'deleting', 'deleting'],
         undefined,
@@ -142,14 +142,14 @@ describe('a server', () => {
     }
   });
 
-  test('whose boot fails is failed, with the reason', async () => {
+  test('is failed, with the reason, if its boot fails', async () => {
     const env = await start((clock) => new SimulatedDriver({ ...SIMULATED, failureProbability: 1 }, clock));
     env.machines.enqueue(env.store.create('1', { name: 'x' }, undefined).id);
     await env.advance(1_200);
     expect(env.store.find('1')).toMatchObject({ state: 'failed', message: 'simulated boot failure' });
   });
 
-  test('whose start throws is failed, with the reason', async () => {
+  test('is failed, with the reason, if the driver cannot start it', async () => {
     const driver = new ScriptedDriver();
     driver.onStart = async () => {
       throw new Error('no memory');
@@ -161,7 +161,7 @@ describe('a server', () => {
     expect(driver.calls).toEqual(['start 1']);
   });
 
-  test('whose running machine dies is failed', async () => {
+  test('is failed, with the reason, if its running machine dies', async () => {
     const driver = new ScriptedDriver();
     const env = await start(() => driver);
     env.machines.enqueue(env.store.create('1', { name: 'x' }, undefined).id);
@@ -173,7 +173,7 @@ describe('a server', () => {
     expect(env.audit).toEqual(['created', 'running', 'failed']);
   });
 
-  test('deleted during its start is stopped only after the start has finished', async () => {
+  test('is stopped only after its start has finished if it is deleted during the start', async () => {
     const driver = new ScriptedDriver();
     const startGate = Promise.withResolvers<void>();
     driver.onStart = () => startGate.promise;
@@ -189,7 +189,7 @@ describe('a server', () => {
     expect(env.store.find('1')).toBeUndefined();
   });
 
-  test('whose removal fails shows the error and is retried with exponential back-off', async () => {
+  test('shows the error of a failed removal, which is retried with exponential back-off', async () => {
     const driver = new ScriptedDriver();
     let canStop = false;
     driver.onStop = async () => {
@@ -212,7 +212,7 @@ describe('a server', () => {
   });
 });
 
-test('close does not wait for machines, and closes the driver last', async () => {
+test('close does not wait until machines are removed, and closes the driver last', async () => {
   const driver = new ScriptedDriver();
   const env = await start((clock) => {
     const simulated = new SimulatedDriver(SIMULATED, clock);

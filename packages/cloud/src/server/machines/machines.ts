@@ -143,7 +143,7 @@ export class Machines {
     try {
       this.#options.store.setDeletionMessage(id, next);
     } catch (error) {
-      // For example because the disk is full. The error is not thrown, because the removal must still be retried.
+      // The disk may be full. The error is not rethrown, because the removal must still be retried.
       this.#options.log.error(
         { id, error: messageOf(error) },
         'Updating the message of a server that is being deleted failed',

@@ -1,7 +1,7 @@
 /** Pattern of prohibited server names, parsed from one line of the prohibited-names file. */
 export interface Rule {
   readonly pattern: RegExp;
-  /** Shown to the client whose name is rejected. */
+  /** Reason that the error for a prohibited name contains. */
   readonly reason: string | undefined;
 }
 

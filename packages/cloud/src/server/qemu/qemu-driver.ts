@@ -103,8 +103,8 @@ export class QemuDriver implements Driver {
     const deadline = this.#clock.now() + QUIT_TIMEOUT_MS;
     while (processesOf(machine.id).length > 0 && this.#clock.now() < deadline)
       await wait(this.#clock, POLL_INTERVAL_MS, signal);
-    // Remove the directory before killing: a start that a killed cloud process left behind fails without it. A start that got
-    // further has a process, which the loop below finds.
+    // Remove the directory before killing: without it, a start that a killed cloud process left behind fails. If that start
+    // has already created a process, the loop below finds the process.
     rmSync(files.path, { recursive: true, force: true });
     for (;;) {
       const pids = processesOf(machine.id);

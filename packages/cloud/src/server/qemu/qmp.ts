@@ -13,7 +13,8 @@ const TIMEOUT_MS = 5_000;
  */
 export async function executeQmp(path: string, command: string, signal: AbortSignal): Promise<unknown> {
   const socket = connect(path);
-  socket.on('error', () => undefined); // reported below: by `once` before the connection, by the end of the lines after it
+  // Errors are reported below: by `once` while connecting, and by the end of the lines afterwards.
+  socket.on('error', () => undefined);
   const aborted = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const destroy = () => socket.destroy(new Error('the QMP monitor does not respond'));
   aborted.addEventListener('abort', destroy, { once: true });

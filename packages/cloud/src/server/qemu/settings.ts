@@ -1,6 +1,6 @@
 /** Settings of the QEMU driver. */
 export interface QemuSettings {
-  /** Name on the PATH, or path, of the QEMU program. */
+  /** QEMU program: a name on the PATH, or a path. */
   readonly binary: string;
   /** Directory with one subdirectory per machine for its console log, pid file and QMP socket. */
   readonly dir: string;

@@ -141,7 +141,7 @@ describe('the config file', () => {
     expect(() => parseSettings(['serve', '--config', file], {})).toThrow(message);
   });
 
-  test('that does not exist is rejected', () => {
+  test('is rejected if it does not exist', () => {
     expect(() => parseSettings(['serve', '--config', '/nowhere'], {})).toThrow(
       "cannot read the config file: ENOENT: no such file or directory, open '/nowhere'",
     );

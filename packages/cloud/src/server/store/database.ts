@@ -10,7 +10,7 @@ import { APPLICATION_ID, MIGRATIONS } from './migrations.ts';
  * Guarantees: a transaction is on disk when it returns (WAL, `synchronous` FULL), or has no effect.
  *
  * The lock is a second SQLite file next to the database, so that others, such as a backup, can still read the data. The
- * operating system releases it when the process ends, also after a kill.
+ * operating system releases the lock when the process ends, also after a kill.
  */
 export class Database implements Disposable {
   readonly #lock: DatabaseSync;
@@ -91,7 +91,8 @@ function migrate(connection: DatabaseSync, file: string): void {
   connection.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
   for (const [at, migration] of MIGRATIONS.entries()) {
     if (at < version) continue;
-    // The version is set in the same transaction: after a crash in between, the next start would create the tables again.
+    // The version is set in the same transaction. Otherwise, after a crash in between, the next start would create the tables
+    // again.
     connection.exec(
       `BEGIN IMMEDIATE; ${migration}; PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${at + 1}; COMMIT`,
     );

@@ -181,7 +181,7 @@ describe('the audit log', () => {
     const reader = new DatabaseSync(path, { readOnly: true });
     const rows = reader.prepare('SELECT seq, event FROM audit').all();
     reader.close();
-    // The rows on disk at this moment are what a restart after a kill would write.
+    // After a kill at this moment, the next start would write the rows that are on disk.
     expect(rows.map(({ seq, event }) => `{"audit":${seq},${String(event).slice(1)}\n`)).toEqual(audit);
   });
 });
@@ -218,7 +218,7 @@ describe('a list', () => {
     expect(names('a', { key: 'zone', value: '2' })).toEqual([]);
   });
 
-  test('contains each server that is not deleted exactly once while others are created and deleted between pages (200 seeds)', async () => {
+  test('has no duplicates and no gaps while servers are created and deleted between pages (200 seeds)', async () => {
     const path = await temporaryFile();
     const { store } = open(path);
     for (let seed = 1; seed <= 200; seed++) {
@@ -289,7 +289,7 @@ describe('the database file', () => {
     reader.close();
   });
 
-  test('of another program is rejected and not changed', async () => {
+  test('is rejected and not changed if it belongs to another program', async () => {
     const path = await temporaryFile();
     writeFileSync(path, 'not a database, but a text file\n'.repeat(20));
     expect(() => open(path)).toThrow(`cannot use ${path}: file is not a database`);
@@ -307,7 +307,7 @@ describe('the database file', () => {
     );
   });
 
-  test('of a newer schema version is rejected', async () => {
+  test('is rejected if its schema version is newer', async () => {
     const path = await temporaryFile();
     open(path).close();
     const database = new DatabaseSync(path);

@@ -104,10 +104,10 @@ export class Store implements Disposable {
     if (row === undefined) return undefined;
     const serverId = text(row, 'server');
     const server = this.find(serverId);
-    // Expired, but not deleted yet.
+    // The key has expired, but is not deleted yet.
     if (server === undefined && Number(row.deleted_at) <= this.#keyExpiry()) return undefined;
-    // Gone as soon as the delete is accepted, so that the result does not depend on the speed of the driver. Checked before
-    // the body: a client that repeats a create needs to know that the server is gone.
+    // The server counts as gone as soon as the delete is accepted, so that the result does not depend on the speed of the
+    // driver. This is checked before the body: a client that repeats a create needs to know that the server is gone.
     if (server === undefined || server.state === 'deleting') return { result: 'gone', serverId };
     if (text(row, 'fingerprint') !== fingerprintOf(wanted)) return { result: 'reused' };
     return { result: 'same', server };
@@ -220,7 +220,7 @@ export class Store implements Disposable {
     try {
       this.#transaction(() => undefined); // deletes the written audit events, so that the next start does not repeat them
     } catch {
-      // For example a full disk: then the next start repeats them.
+      // The disk may be full. The next start then repeats the events.
     }
     this.#database[Symbol.dispose]();
   }

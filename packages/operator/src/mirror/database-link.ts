@@ -1,0 +1,129 @@
+import {
+  type BackoffOptions,
+  backoffMs,
+  type Logger,
+  messageOf,
+  unlessAborted,
+  type World,
+  wait,
+} from '@vmwright/runtime';
+import { type Database, DatabaseError, type Session } from './database.ts';
+
+export interface DatabaseLinkOptions {
+  readonly world: World;
+  readonly log: Logger;
+  readonly database: Database;
+  readonly backoff: BackoffOptions;
+  /** Prepares a new session before others use it. If it fails, the session is closed and opened again after a delay. */
+  readonly prepare: (session: Session, signal: AbortSignal) => Promise<void>;
+  /** Called when a session has failed or could not be opened. */
+  readonly onFailure: (error: DatabaseError) => void;
+}
+
+/** Interval of the checks that the session still works, also while nothing is written. */
+const CHECK_MS = 5_000;
+
+/**
+ * Keeps one session with the database open: reopens it after a failure, with back-off, and logs an outage once when it
+ * begins and once when it ends.
+ */
+export class DatabaseLink {
+  readonly #options: DatabaseLinkOptions;
+  #ready = Promise.withResolvers<Session>();
+  #session: Session | undefined;
+  #fail: ((error: DatabaseError) => void) | undefined;
+  /** Number of failures since a session was last prepared. */
+  #failures = 0;
+
+  constructor(options: DatabaseLinkOptions) {
+    this.#options = options;
+  }
+
+  get isConnected(): boolean {
+    return this.#session !== undefined;
+  }
+
+  /** Waits for a prepared session. */
+  session(signal: AbortSignal): Promise<Session> {
+    return unlessAborted(this.#ready.promise, signal);
+  }
+
+  /** Returns the prepared session; undefined during an outage. */
+  get current(): Session | undefined {
+    return this.#session;
+  }
+
+  /** Closes the session because a call failed. Does nothing if it was replaced already. */
+  failed(session: Session, error: DatabaseError): void {
+    if (this.#session !== session) return;
+    this.#drop();
+    this.#fail?.(error);
+  }
+
+  /** Keeps a session open until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { world, backoff, onFailure } = this.#options;
+    while (!signal.aborted) {
+      const error = await this.#runSession(signal);
+      if (signal.aborted) return;
+      this.#failures += 1;
+      onFailure(error);
+      this.#report(error);
+      await wait(world, backoffMs(world, this.#failures, backoff), signal).catch(() => undefined);
+    }
+  }
+
+  /** Opens a session and keeps it until it fails. @returns the failure */
+  async #runSession(signal: AbortSignal): Promise<DatabaseError> {
+    const { world, log, database, prepare } = this.#options;
+    const failed = Promise.withResolvers<DatabaseError>();
+    const ended = new AbortController();
+    const end = () => ended.abort(signal.reason);
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      await using session = await database.open(signal);
+      await prepare(session, signal);
+      if (this.#failures > 0) log.info({}, 'Database is available again');
+      this.#failures = 0;
+      this.#session = session;
+      this.#fail = failed.resolve;
+      this.#ready.resolve(session);
+      const checking = (async () => {
+        for (;;) {
+          await wait(world, CHECK_MS, ended.signal);
+          await session.check();
+        }
+      })().catch((error: unknown) => failed.resolve(toDatabaseError(error)));
+      const error = await unlessAborted(failed.promise, signal);
+      ended.abort();
+      await checking;
+      return error;
+    } catch (error) {
+      return toDatabaseError(error);
+    } finally {
+      ended.abort();
+      signal.removeEventListener('abort', end);
+      this.#drop();
+      this.#fail = undefined;
+    }
+  }
+
+  #drop(): void {
+    if (this.#session === undefined) return;
+    this.#session = undefined;
+    this.#ready = Promise.withResolvers();
+  }
+
+  #report(error: DatabaseError): void {
+    const { log } = this.#options;
+    const fields = { error: error.message, code: error.code };
+    if (this.#failures > 1) log.debug(fields, 'Database is still unavailable, retrying');
+    else log.warn(fields, 'Database is unavailable; changes are kept and written when it is back');
+  }
+}
+
+function toDatabaseError(error: unknown): DatabaseError {
+  return error instanceof DatabaseError
+    ? error
+    : new DatabaseError(messageOf(error), 'UNKNOWN', 'session', { cause: error });
+}

@@ -1,0 +1,76 @@
+import type { Row } from './rows.ts';
+
+/** The database with the table `vms`. */
+export interface Database {
+  /**
+   * Opens a session.
+   * @param signal aborts the attempt
+   * @throws DatabaseError
+   */
+  open(signal: AbortSignal): Promise<Session>;
+}
+
+/** Status to write to a row. */
+export interface StatusWrite {
+  readonly id: string;
+  readonly status: string;
+}
+
+/** Result of a batch, by the position of the writes in it. */
+export interface BatchResult {
+  /** Rows that had another status. */
+  readonly written: readonly number[];
+  /** Rows that were not written: they do not exist, are soft-deleted, or are locked by another transaction. */
+  readonly skipped: readonly number[];
+}
+
+/**
+ * A session with the database. All calls reject with a `DatabaseError`; after one whose `scope` is `session`, the session
+ * cannot be used any more.
+ *
+ * Fence: `acquire` claims shards for this session, and a batch is written only while the session holds its shards. A
+ * session of another replica that acquires the same shard takes it away, in a way that orders every batch of the previous
+ * holder before the acquisition. A deposed leader therefore cannot write after its successor has read the table.
+ */
+export interface Session extends AsyncDisposable {
+  /**
+   * Claims shards. Resolves when no other session can write for them any more.
+   * @param takeOver whether to take shards from another session that does not release them; otherwise waits
+   */
+  acquire(shards: readonly number[], takeOver: boolean, signal: AbortSignal): Promise<void>;
+  /** Releases shards that this session holds. */
+  release(shards: readonly number[]): Promise<void>;
+  /** Yields all live rows in pages. */
+  rows(): AsyncIterable<readonly Row[]>;
+  /** Returns the live rows with these VM names, in one statement. */
+  find(names: readonly string[]): Promise<readonly Row[]>;
+  /** Checks that the database answers and that this session still holds its shards. */
+  check(): Promise<void>;
+  /** Writes statuses in one transaction, for rows of the given shards. */
+  write(writes: readonly StatusWrite[], shards: readonly number[]): Promise<BatchResult>;
+}
+
+/**
+ * Scope of a failure: the `session` (the database is unreachable, read-only, or lacks the table), the `fence` (another
+ * replica has taken over), or the `rows` of a batch (a constraint rejects one of them).
+ */
+export type FailureScope = 'session' | 'fence' | 'rows';
+
+/** Failure of a database call. The message contains no credentials. */
+export class DatabaseError extends Error {
+  readonly code: string;
+  readonly scope: FailureScope;
+
+  /** @param code SQLSTATE, or a system error code such as ECONNREFUSED */
+  constructor(message: string, code: string, scope: FailureScope, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'DatabaseError';
+    this.code = code;
+    this.scope = scope;
+  }
+}
+
+/** Returns whether the database rejected a batch because of one of its rows. */
+export function isRowError(error: unknown): error is DatabaseError {
+  return error instanceof DatabaseError && error.scope === 'rows';
+}

@@ -1,0 +1,116 @@
+import { isTransient, type StatusMapping, stateOf, type VmState } from './mapping.ts';
+import type { Row, RowIndex } from './rows.ts';
+import type { VirtualMachine } from './virtual-machine.ts';
+
+/** The VM that a row was last written for. */
+export interface Binding {
+  readonly uid: string;
+  readonly rowId: string;
+}
+
+/** What is known about a VM when its row is planned. */
+export interface Observed {
+  /** The VM; undefined if it does not exist. */
+  readonly vm: VirtualMachine | undefined;
+  readonly binding: Binding | undefined;
+  readonly rows: Pick<RowIndex, 'match' | 'get'>;
+  /** Time since which the VM has reported a state that may last for less than a second, in milliseconds. */
+  readonly transientForMs: number;
+}
+
+export interface PlanOptions {
+  readonly mapping: StatusMapping;
+  /** Time after which a state that may be transient is written. */
+  readonly settlingMs: number;
+  /**
+   * Time that a re-created VM waits for a row of its own before it takes over the row of its predecessor, because the row
+   * may be inserted after the VM.
+   */
+  readonly claimMs: number;
+}
+
+/** A status to write, and the VM that it comes from. */
+export interface PlannedWrite {
+  readonly row: Row;
+  readonly status: string;
+  readonly state: VmState;
+  /** UID of the VM; undefined if the row has no VM any more. */
+  readonly uid: string | undefined;
+}
+
+export interface Plan {
+  readonly writes: readonly PlannedWrite[];
+  /** The row that describes the VM; undefined if none is known, so that the table has to be searched. */
+  readonly row: Row | undefined;
+  /** Time after which the VM must be planned again. */
+  readonly againAfterMs?: number;
+  /** Older rows that describe the same VM. */
+  readonly duplicates: readonly Row[];
+}
+
+const NOTHING: Plan = { writes: [], row: undefined, duplicates: [] };
+
+/**
+ * Decides which statuses to write for a VM. It looks only at the newest known state, so late and repeated events cannot
+ * move a row back.
+ * @param now wall-clock time in milliseconds since 1970
+ */
+export function plan(observed: Observed, options: PlanOptions, now: number): Plan {
+  const { vm, binding, rows } = observed;
+  const { mapping } = options;
+  const bound = binding && rows.get(binding.rowId);
+  const isSuccessor = binding !== undefined && binding.uid !== vm?.metadata.uid;
+  const gone: readonly PlannedWrite[] =
+    isSuccessor && bound !== undefined && bound.status !== mapping.Deleted
+      ? [{ row: bound, status: mapping.Deleted, state: 'Deleted', uid: undefined }]
+      : [];
+  if (vm === undefined) return { ...NOTHING, writes: gone };
+  const match = rows.match(vm);
+  if (match === undefined) return { ...NOTHING, writes: gone };
+  const { row, older: duplicates } = match;
+  // The row of a deleted VM. A new VM with the same name usually gets a row of its own, possibly a moment later.
+  const isPredecessors = isSuccessor
+    ? row === bound
+    : binding === undefined && row.status === mapping.Deleted;
+  const claimInMs = options.claimMs - (now - createdAt(vm));
+  if (isPredecessors && claimInMs > 0)
+    return { writes: gone, row: undefined, againAfterMs: claimInMs, duplicates };
+  const others = gone.filter((write) => write.row !== row);
+  const toWrite = (state: VmState): readonly PlannedWrite[] =>
+    row.status === mapping[state]
+      ? others
+      : [...others, { row, status: mapping[state], state, uid: vm.metadata.uid ?? '' }];
+  const state = stateOf(vm);
+  const settlesInMs = options.settlingMs - observed.transientForMs;
+  if (!isTransient(vm, state) || settlesInMs <= 0) return { writes: toWrite(state), row, duplicates };
+  const isShown = binding?.uid === vm.metadata.uid && isMirrored(row, mapping);
+  return {
+    // A row that does not show this VM yet shows that it starts.
+    writes: isShown ? others : toWrite('NewRunning'),
+    row,
+    againAfterMs: settlesInMs,
+    duplicates,
+  };
+}
+
+/**
+ * Returns whether a row shows a VM that existed. A row with a status that the mirror never writes, such as INSTANTIATING,
+ * has not had a VM yet.
+ */
+export function isMirrored({ status }: Row, mapping: StatusMapping): boolean {
+  return status !== mapping.Deleted && Object.values(mapping).includes(status);
+}
+
+function createdAt({ metadata }: VirtualMachine): number {
+  return Date.parse(metadata.creationTimestamp ?? '') || 0;
+}
+
+/** Key of the VM that a row without a VM is planned under. Rows have other keys than VMs, which never begin with a slash. */
+export function rowKey({ id }: Pick<Row, 'id'>): string {
+  return `/${id}`;
+}
+
+/** Returns the id of a row from its key; undefined for the key of a VM. */
+export function rowIdOf(key: string): string | undefined {
+  return key.startsWith('/') ? key.slice(1) : undefined;
+}

@@ -1,0 +1,42 @@
+import { messageOf } from '@vmwright/runtime';
+import { DatabaseError, type FailureScope } from '../database.ts';
+
+/**
+ * SQLSTATE classes of failures that concern the rows of a batch: data exceptions, constraint violations, serialization
+ * failures and deadlocks, errors raised by triggers, and locks that are not available.
+ */
+const ROW_CLASSES: ReadonlySet<string> = new Set(['22', '23', '40', '44', 'P0']);
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** What to do about frequent failures, by SQLSTATE or system error code. */
+const REMEDIES: Readonly<Record<string, string>> = {
+  '28P01': 'check the user name and the password',
+  '28000': 'check pg_hba.conf, the user name and the TLS mode',
+  '3D000': 'check the name of the database',
+  '42P01': 'check that the schema of SSVirt is installed in this database and on the search path',
+  '42703': 'check that the schema of SSVirt has the expected columns',
+  '42501': 'grant the missing privilege (docs/mirror.md)',
+  '25006': 'check that the address leads to the primary server',
+  '53300': 'raise max_connections of the server, or connect through a pooler',
+  ECONNREFUSED: 'check the address, and that the server runs',
+  ENOTFOUND: 'check the host name',
+};
+
+/** Converts an error of the client library. Only PostgreSQL's own message is kept, which contains no credentials. */
+export function toDatabaseError(error: unknown): DatabaseError {
+  if (error instanceof DatabaseError) return error;
+  const code = codeOf(error);
+  const remedy = REMEDIES[code];
+  const message = remedy === undefined ? messageOf(error) : `${messageOf(error)}; ${remedy}`;
+  return new DatabaseError(message, code, scopeOf(code), { cause: error });
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
+}
+
+function scopeOf(code: string): FailureScope {
+  return code === LOCK_NOT_AVAILABLE || (code.length === 5 && ROW_CLASSES.has(code.slice(0, 2)))
+    ? 'rows'
+    : 'session';
+}

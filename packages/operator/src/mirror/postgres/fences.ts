@@ -1,0 +1,146 @@
+import { type Clock, wait } from '@vmwright/runtime';
+import { DatabaseError } from '../database.ts';
+
+/** Runs a statement in the session. */
+export type Query = (
+  text: string,
+  values: readonly unknown[],
+) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+
+/** Keeps other sessions from writing rows of the same shards. */
+export interface SqlFence {
+  /** Whether statements may use the state of the session: prepared statements and settings. */
+  readonly isSessionBound: boolean;
+  acquire(query: Query, shards: readonly number[], takeOver: boolean, signal: AbortSignal): Promise<void>;
+  release(query: Query, shards: readonly number[]): Promise<void>;
+  /** Shards that this session has acquired. */
+  readonly held: ReadonlySet<number>;
+  /** Query with one row and the column `ok`: whether the session holds the shards, with its parameters from $1 on. */
+  readonly guard: string;
+  guardValues(shards: readonly number[]): readonly unknown[];
+}
+
+/** First key of the advisory locks; the second is the shard. */
+const LOCK_CLASS = 0x5356_4d43;
+/** Time that another session gets to release its locks before it is terminated. */
+const RELEASE_MS = 2_000;
+const RETRY_MS = 200;
+
+/**
+ * Fence of session-level advisory locks. The batch statement checks that its own server process holds them, so a pooler
+ * that distributes statements over several server sessions (PgBouncer in transaction mode) makes batches fail instead of
+ * bypassing the fence.
+ *
+ * Take-over: the server session of the previous holder is terminated, which releases its locks after its last statement
+ * has been committed or rolled back. Both sessions must belong to the same database role.
+ */
+export class SessionLockFence implements SqlFence {
+  readonly isSessionBound = true;
+  readonly held = new Set<number>();
+  readonly guard = `
+    SELECT count(*) = cardinality($1::int[]) AS ok FROM pg_locks
+    WHERE locktype = 'advisory' AND classid = ${LOCK_CLASS} AND objid = ANY ($1::int[]) AND objsubid = 2
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+      AND pid = pg_backend_pid() AND granted`;
+  readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
+
+  constructor(clock: Pick<Clock, 'monotonic' | 'after'>) {
+    this.#clock = clock;
+  }
+
+  guardValues(shards: readonly number[]): readonly unknown[] {
+    return [shards];
+  }
+
+  async acquire(
+    query: Query,
+    shards: readonly number[],
+    takeOver: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const since = this.#clock.monotonic();
+    for (;;) {
+      const missing = shards.filter((shard) => !this.held.has(shard));
+      const got = await query(
+        `SELECT shard FROM unnest($1::int[]) AS shard WHERE pg_try_advisory_lock(${LOCK_CLASS}, shard)`,
+        [missing],
+      );
+      for (const { shard } of got) this.held.add(Number(shard));
+      if (got.length === missing.length) return;
+      if (takeOver && this.#clock.monotonic() - since >= RELEASE_MS)
+        await this.#terminateHolders(query, shards);
+      await wait(this.#clock, RETRY_MS, signal);
+    }
+  }
+
+  async release(query: Query, shards: readonly number[]): Promise<void> {
+    for (const shard of shards) this.held.delete(shard);
+    await query(`SELECT pg_advisory_unlock(${LOCK_CLASS}, shard) FROM unnest($1::int[]) AS shard`, [shards]);
+  }
+
+  async #terminateHolders(query: Query, shards: readonly number[]): Promise<void> {
+    const missing = shards.filter((shard) => !this.held.has(shard));
+    await query(
+      `SELECT pg_terminate_backend(pid) FROM (
+         SELECT DISTINCT pid FROM pg_locks
+         WHERE locktype = 'advisory' AND classid = ${LOCK_CLASS} AND objid = ANY ($1::int[]) AND objsubid = 2
+           AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+           AND pid <> pg_backend_pid() AND granted) AS holder`,
+      [missing],
+    );
+  }
+}
+
+/** Table of the mirror itself, with the epoch of the current holder of each shard. */
+export const FENCE_TABLE = 'ssvirt_vm_controller_fence';
+
+/**
+ * Fence of epochs in a table of the mirror's own. It needs no session state, so it works through PgBouncer in transaction
+ * mode. Each acquisition increments the epoch; the batch statement locks the epoch row in share mode and writes only if
+ * the epoch is still its own.
+ */
+export class EpochFence implements SqlFence {
+  readonly isSessionBound = false;
+  readonly guard = `
+    SELECT count(*) = cardinality($1::int[]) AS ok FROM (
+      SELECT 1 FROM ${FENCE_TABLE} AS fence
+      JOIN unnest($1::int[], $2::bigint[]) AS own(shard, epoch) ON fence.shard = own.shard AND fence.epoch = own.epoch
+      FOR SHARE OF fence) AS current`;
+  readonly #epochs = new Map<number, string>();
+  readonly #holder: string;
+
+  /** @param holder name of this replica, for people who read the table */
+  constructor(holder: string) {
+    this.#holder = holder;
+  }
+
+  get held(): ReadonlySet<number> {
+    return new Set(this.#epochs.keys());
+  }
+
+  guardValues(shards: readonly number[]): readonly unknown[] {
+    return [shards, shards.map((shard) => this.#epochs.get(shard) ?? '0')];
+  }
+
+  async acquire(query: Query, shards: readonly number[]): Promise<void> {
+    await query(
+      `CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (
+         shard integer PRIMARY KEY, epoch bigint NOT NULL, holder text NOT NULL, acquired_at timestamptz NOT NULL)`,
+      [],
+    ).catch((error: unknown) => {
+      // The administrator may have created the table because the role may not create tables.
+      if (!(error instanceof DatabaseError) || error.code !== '42501') throw error;
+    });
+    const rows = await query(
+      `INSERT INTO ${FENCE_TABLE} AS fence SELECT shard, 1, $2, now() FROM unnest($1::int[]) AS shard ORDER BY shard
+       ON CONFLICT (shard) DO UPDATE SET epoch = fence.epoch + 1, holder = excluded.holder, acquired_at = now()
+       RETURNING shard, epoch::text`,
+      [shards, this.#holder],
+    );
+    for (const { shard, epoch } of rows) this.#epochs.set(Number(shard), String(epoch));
+  }
+
+  async release(_: Query, shards: readonly number[]): Promise<void> {
+    for (const shard of shards) this.#epochs.delete(shard);
+  }
+}

@@ -1,0 +1,162 @@
+import type { Client } from 'pg';
+import { type BatchResult, DatabaseError, type Session, type StatusWrite } from '../database.ts';
+import { type Row, vappUuid } from '../rows.ts';
+import { toDatabaseError } from './errors.ts';
+import type { Query, SqlFence } from './fences.ts';
+
+const PAGE_ROWS = 5_000;
+
+const COLUMNS = `id, vm_name, coalesce(namespace, '') AS namespace, vapp_id, coalesce(status, '') AS status,
+  coalesce(extract(epoch FROM created_at) * 1000, 0)::float8 AS created_at`;
+
+const PAGE = `SELECT ${COLUMNS} FROM vms
+  WHERE deleted_at IS NULL AND vm_name IS NOT NULL AND id > $1 ORDER BY id LIMIT ${PAGE_ROWS}`;
+
+const FIND = `SELECT ${COLUMNS} FROM vms WHERE deleted_at IS NULL AND vm_name = ANY ($1::text[])`;
+
+/** Session with PostgreSQL over one connection. */
+export class PostgresSession implements Session {
+  readonly #client: Client;
+  readonly #fence: SqlFence;
+  readonly #write: string;
+  #failure: DatabaseError | undefined;
+
+  /** @param client connected client, which the session closes */
+  constructor(client: Client, fence: SqlFence) {
+    this.#client = client;
+    this.#fence = fence;
+    this.#write = writeStatement(fence);
+    client.on('error', (error) => (this.#failure ??= toDatabaseError(error)));
+    client.on(
+      'end',
+      () => (this.#failure ??= new DatabaseError('the connection was closed', 'CLOSED', 'session')),
+    );
+  }
+
+  acquire(shards: readonly number[], takeOver: boolean, signal: AbortSignal): Promise<void> {
+    return this.#fence.acquire(this.#query, shards, takeOver, signal);
+  }
+
+  release(shards: readonly number[]): Promise<void> {
+    return this.#fence.release(this.#query, shards);
+  }
+
+  async *rows(): AsyncGenerator<readonly Row[], void, undefined> {
+    for (let after = ''; ; ) {
+      const page = (await this.#query(PAGE, [after])).map(toRow);
+      yield page;
+      const last = page.at(-1);
+      if (page.length < PAGE_ROWS || last === undefined) return;
+      after = last.id;
+    }
+  }
+
+  async find(names: readonly string[]): Promise<readonly Row[]> {
+    return (await this.#query(FIND, [names])).map(toRow);
+  }
+
+  async check(): Promise<void> {
+    const shards = [...this.#fence.held];
+    const [row] = await this.#query(this.#fence.guard, this.#fence.guardValues(shards));
+    if (row?.ok !== true) throw fenceLost(this.#fence);
+  }
+
+  async write(writes: readonly StatusWrite[], shards: readonly number[]): Promise<BatchResult> {
+    const values = [
+      ...this.#fence.guardValues(shards),
+      writes.map(({ id }) => id),
+      writes.map(({ status }) => status),
+    ];
+    const [row] = await this.#query(this.#write, values);
+    if (row?.held !== true) throw fenceLost(this.#fence);
+    return { written: positions(row.written), skipped: positions(row.skipped) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#failure ??= new DatabaseError('the session was closed', 'CLOSED', 'session');
+    await this.#client.end().catch(() => undefined);
+  }
+
+  readonly #query: Query = async (text, values) => {
+    if (this.#failure !== undefined) throw this.#failure;
+    try {
+      // A prepared statement exists in one server session only, so it cannot be used with a pooler.
+      const name = this.#fence.isSessionBound ? { name: nameOf(text) } : {};
+      const result = await this.#client.query<Record<string, unknown>>({
+        text,
+        values: [...values],
+        ...name,
+      });
+      return result.rows;
+    } catch (error) {
+      throw this.#failure ?? toDatabaseError(error);
+    }
+  };
+}
+
+/** Names of prepared statements by their text. */
+const NAMES = new Map<string, string>();
+
+function nameOf(text: string): string {
+  const name = NAMES.get(text) ?? `vmwright-${NAMES.size}`;
+  NAMES.set(text, name);
+  return name;
+}
+
+/**
+ * Returns the statement that writes a batch. Rows that another transaction has locked are skipped instead of waited for:
+ * waiting would delay all other rows, and could deadlock with a transaction that locks rows in another order.
+ */
+function writeStatement(fence: SqlFence): string {
+  const first = fence.guardValues([]).length + 1;
+  return `
+    WITH held AS MATERIALIZED (${fence.guard}),
+    new AS MATERIALIZED (
+      SELECT id, status, position FROM unnest($${first}::text[], $${first + 1}::text[])
+        WITH ORDINALITY AS given(id, status, position)),
+    found AS MATERIALIZED (
+      SELECT new.position, new.status, vms.id, vms.status AS known
+      FROM held, new JOIN vms ON vms.id = new.id
+      WHERE held.ok AND vms.deleted_at IS NULL
+      FOR NO KEY UPDATE OF vms SKIP LOCKED),
+    written AS (
+      UPDATE vms SET status = found.status, updated_at = greatest(now(), vms.updated_at)
+      FROM found WHERE vms.id = found.id AND found.known IS DISTINCT FROM found.status
+      RETURNING found.position)
+    SELECT (SELECT ok FROM held) AS held,
+      ARRAY (SELECT position::int - 1 FROM written) AS written,
+      ARRAY (SELECT position::int - 1 FROM new WHERE position NOT IN (SELECT position FROM found)) AS skipped`;
+}
+
+function fenceLost({ isSessionBound }: SqlFence): DatabaseError {
+  const cause = isSessionBound
+    ? 'the session no longer holds its advisory lock: another replica has taken over, or a pooler in transaction mode distributes statements (use the fence "table")'
+    : 'another replica has taken over the epoch of the fence table';
+  return new DatabaseError(cause, 'FENCE_LOST', 'fence');
+}
+
+function positions(value: unknown): readonly number[] {
+  return Array.isArray(value) ? value.map(Number) : [];
+}
+
+function toRow(row: Readonly<Record<string, unknown>>): Row {
+  return {
+    id: String(row.id),
+    vmName: String(row.vm_name),
+    namespace: shared(String(row.namespace)),
+    vapp: vappUuid(String(row.vapp_id)),
+    status: shared(String(row.status)),
+    createdAt: Number(row.created_at),
+  };
+}
+
+/** Namespaces and statuses repeat in many rows; one copy of each is kept. */
+const SHARED = new Map<string, string>();
+const MAX_SHARED = 10_000;
+
+function shared(text: string): string {
+  const known = SHARED.get(text);
+  if (known !== undefined) return known;
+  if (SHARED.size < MAX_SHARED) SHARED.set(text, text);
+  return text;
+}

@@ -1,0 +1,92 @@
+import { hostname } from 'node:os';
+import {
+  type Access,
+  type CommonOptions,
+  type HttpResponse,
+  jsonLogger,
+  Manager,
+  type Replicas,
+  type World,
+} from '@vmwright/runtime';
+import { Mirror } from './mirror.ts';
+import { PostgresDatabase } from './postgres/database.ts';
+import type { MirrorSettings } from './settings.ts';
+
+/** Name of the program, its Lease and its service account. */
+export const NAME = 'ssvirt-vm-controller';
+
+/**
+ * Time that a re-created VM waits for a row of its own before it takes over the row of its predecessor: longer than the
+ * usual delay between the creation of a VM and the insertion of its row.
+ */
+const CLAIM_MS = 10_000;
+
+/** Runs the mirror until the signal aborts. */
+export async function runMirror(
+  world: World,
+  access: Access,
+  settings: MirrorSettings,
+  signal: AbortSignal,
+): Promise<void> {
+  const { namespaces, namespace, replicas, metrics, isEnabled } = settings;
+  const log = jsonLogger({ clock: world, level: settings.logLevel });
+  let mirror: Mirror | undefined;
+  const options: CommonOptions = {
+    ...{ world, access, log, name: NAME },
+    eventGroup: 'core',
+    ...(namespaces && { namespaces }),
+    status: {
+      port: metrics.port,
+      ...(metrics.host !== '' && { host: metrics.host }),
+      openMetrics: true,
+      logLevel: log,
+      routes: {
+        '/health/controller': { for: 'anyone', respond: () => healthOf(isEnabled, manager, mirror) },
+        '/dead-letters': { for: 'local', respond: () => json(200, mirror?.deadLetters ?? []) },
+      },
+    },
+  };
+  const manager = new Manager({
+    ...options,
+    ...(isEnabled && replicasOf(replicas, { name: NAME, namespace })),
+  });
+  if (isEnabled) {
+    const { mapping, workers, baseMs, maxMs, resyncMs, settlingMs, statusEvents, database } = settings;
+    mirror = new Mirror(manager, {
+      ...{ world, log, namespaces, mapping, workers, resyncMs, settlingMs, statusEvents },
+      claimMs: CLAIM_MS,
+      backoff: { baseMs, maxMs },
+      takesOver: replicas !== 'single',
+      database: new PostgresDatabase({ ...database, clock: world, identity: hostname() }),
+    });
+  } else log.info({}, 'The controller is disabled by CONTROLLER_ENABLED; waiting for the signal to stop');
+  await manager.run(signal);
+}
+
+function replicasOf(
+  replicas: MirrorSettings['replicas'],
+  lease: { readonly name: string; readonly namespace: string },
+): Replicas {
+  if (replicas === 'single') return {};
+  return replicas === 'election' ? { election: lease } : { sharding: lease };
+}
+
+/** Returns the response of `/health/controller`. A standby replica is healthy without a session with the database. */
+function healthOf(isEnabled: boolean, manager: Manager, mirror: Mirror | undefined): HttpResponse {
+  if (mirror === undefined)
+    return json(200, { status: 'healthy', controller: isEnabled ? 'not_running' : 'disabled' });
+  const { isConnected, pending, lagSeconds, deadLetters } = mirror.health;
+  const controller = manager.isActive ? 'running' : manager.ready ? 'standby' : 'not_running';
+  const isHealthy = controller === 'standby' || (controller === 'running' && isConnected);
+  return json(isHealthy ? 200 : 503, {
+    status: isHealthy ? 'healthy' : 'unhealthy',
+    controller,
+    cacheSynced: manager.ready,
+    ...(controller === 'running' && { database: isConnected ? 'reachable' : 'unreachable' }),
+    ...{ pending, lagSeconds, deadLetters },
+  });
+}
+
+function json(status: number, body: unknown): HttpResponse {
+  return { status, text: `${JSON.stringify(body)}\n`, contentType: 'application/json' };
+}

@@ -1,0 +1,322 @@
+import { readFileSync } from 'node:fs';
+import { LEVELS, type Level } from '@vmwright/runtime';
+import { parse } from 'yaml';
+import { parseDuration } from '../settings/duration.ts';
+import type { AddressSettings } from '../settings/endpoints.ts';
+import { type Environment, parseList, SettingsError } from '../settings/values.ts';
+import { DEFAULT_MAPPING, isVmState, type StatusMapping } from './mapping.ts';
+import { type DatabaseSettings, type FenceMode, SSL_MODES, type SslMode } from './postgres/database.ts';
+
+/** Validated settings of the program `ssvirt-vm-controller`. */
+export interface MirrorSettings {
+  readonly isEnabled: boolean;
+  readonly workers: number;
+  readonly baseMs: number;
+  readonly maxMs: number;
+  readonly resyncMs: number;
+  readonly replicas: 'election' | 'sharding' | 'single';
+  /** Namespace of the Leases. */
+  readonly namespace: string;
+  /** Watched namespaces. @default all */
+  readonly namespaces: readonly string[] | undefined;
+  readonly metrics: AddressSettings;
+  readonly mapping: StatusMapping;
+  readonly settlingMs: number;
+  readonly statusEvents: boolean;
+  readonly logLevel: Level;
+  readonly database: DatabaseSettings;
+}
+
+export const DEFAULT_CONFIG = '/etc/ssvirt/config.yaml';
+
+/** Settings of the section `controller`: key in the file, environment variable, default. Empty: no default. */
+const CONTROLLER = {
+  enabled: ['CONTROLLER_ENABLED', 'true'],
+  maxConcurrentReconciles: ['CONTROLLER_MAX_CONCURRENT', '5'],
+  baseDelay: ['CONTROLLER_BASE_DELAY', '1s'],
+  maxDelay: ['CONTROLLER_MAX_DELAY', '5m'],
+  resyncPeriod: ['CONTROLLER_RESYNC_PERIOD', '10m'],
+  enableLeaderElection: ['CONTROLLER_LEADER_ELECTION', 'true'],
+  namespace: ['CONTROLLER_NAMESPACE', 'ssvirt-system'],
+  metricsAddr: ['CONTROLLER_METRICS_ADDR', ':8080'],
+  watchNamespaces: ['CONTROLLER_WATCH_NAMESPACES', ''],
+  settlingTime: ['CONTROLLER_SETTLING_TIME', '3s'],
+  fence: ['CONTROLLER_FENCE', 'session'],
+  sharding: ['CONTROLLER_SHARDING', 'false'],
+  statusEvents: ['CONTROLLER_STATUS_EVENTS', 'on'],
+  logLevel: ['CONTROLLER_LOG_LEVEL', 'info'],
+} as const;
+
+/** Settings of the section `database`, which the program shares with the API server of SSVirt. */
+const DATABASE = {
+  url: ['DATABASE_URL', ''],
+  host: ['SSVIRT_DATABASE_HOST', 'localhost'],
+  port: ['SSVIRT_DATABASE_PORT', '5432'],
+  username: ['SSVIRT_DATABASE_USERNAME', ''],
+  password: ['SSVIRT_DATABASE_PASSWORD', ''],
+  passwordFile: ['SSVIRT_DATABASE_PASSWORD_FILE', ''],
+  database: ['SSVIRT_DATABASE_DATABASE', 'ssvirt'],
+  sslmode: ['SSVIRT_DATABASE_SSLMODE', 'prefer'],
+  sslrootcert: ['SSVIRT_DATABASE_SSLROOTCERT', ''],
+  maxConnections: ['SSVIRT_DATABASE_MAX_CONNECTIONS', '10'],
+} as const;
+
+type Section = 'controller' | 'database';
+type Texts<K extends string> = Readonly<Record<K, Setting>>;
+
+/** Text of a setting and where it comes from, for messages. */
+interface Setting {
+  readonly name: string;
+  readonly text: string;
+}
+
+/**
+ * Reads the settings. An environment variable takes precedence over the config file, and the file over the default.
+ * @param config path of the config file; undefined: the default path, which may not exist
+ * @throws SettingsError
+ */
+export function mirrorSettings(config: string | undefined, environment: Environment): MirrorSettings {
+  const path = config ?? DEFAULT_CONFIG;
+  const file = readConfig(path, config === undefined);
+  const section = sectionOf(file, 'controller');
+  const unknown = Object.keys(section).find(
+    (key) => !Object.hasOwn(CONTROLLER, key) && key !== 'statusMapping',
+  );
+  if (unknown !== undefined)
+    throw new SettingsError(
+      `controller.${unknown} in ${path} is not a setting; known are ${Object.keys(CONTROLLER).join(', ')} and statusMapping`,
+    );
+  const texts = textsOf('controller', CONTROLLER, section, environment);
+  const isSharded = parseSwitch(texts.sharding);
+  const isElected = parseSwitch(texts.enableLeaderElection);
+  const fence = oneOf(texts.fence, ['session', 'table']);
+  if (fence === 'table' && !isElected && !isSharded)
+    throw new SettingsError(
+      `${texts.fence.name} is "table", which needs ${texts.enableLeaderElection.name}: without it, replicas would take the fence from each other`,
+    );
+  const [baseMs, maxMs] = [parseTime(texts.baseDelay), parseTime(texts.maxDelay)];
+  if (maxMs < baseMs)
+    throw invalid(texts.maxDelay, `at least ${texts.baseDelay.name}, which is ${texts.baseDelay.text}`);
+  return {
+    isEnabled: parseSwitch(texts.enabled),
+    workers: parseCount(texts.maxConcurrentReconciles, 1, 100),
+    ...{ baseMs, maxMs },
+    resyncMs: parseTime(texts.resyncPeriod),
+    replicas: isSharded ? 'sharding' : isElected ? 'election' : 'single',
+    namespace: texts.namespace.text,
+    namespaces: parseList(texts.watchNamespaces.text),
+    metrics: parseAddress(texts.metricsAddr),
+    mapping: parseMapping(section.statusMapping, path),
+    settlingMs: parseTime(texts.settlingTime, 0),
+    statusEvents: oneOf(texts.statusEvents, ['on', 'off']) === 'on',
+    logLevel: oneOf(texts.logLevel, LEVELS),
+    database: databaseSettings(path, file, environment, fence),
+  };
+}
+
+function databaseSettings(
+  path: string,
+  file: Readonly<Record<string, unknown>>,
+  environment: Environment,
+  fence: FenceMode,
+): DatabaseSettings {
+  const section = withAliases(sectionOf(file, 'database'));
+  const texts = textsOf('database', DATABASE, section, environment);
+  parseCount(texts.maxConnections, 1, 10_000); // the program uses one connection
+  const url = parseDatabaseUrl(texts.url);
+  const user = url?.user ?? texts.username.text;
+  if (user === '')
+    throw new SettingsError(`SSVIRT_DATABASE_USERNAME is not set; set it, or database.username in ${path}`);
+  return {
+    host: url?.host ?? texts.host.text,
+    port: url?.port ?? parseCount(texts.port, 1, 65_535),
+    user,
+    database: url?.database ?? texts.database.text,
+    sslMode: url?.sslMode ?? oneOf(texts.sslmode, SSL_MODES),
+    caFile: texts.sslrootcert.text || url?.caFile,
+    password: async () => url?.password ?? readPassword(path, environment),
+    fence,
+  };
+}
+
+/** Reads the password again, because it may have been rotated in the config file or the password file. */
+function readPassword(path: string, environment: Environment): string | undefined {
+  const section = sectionOf(readConfig(path, true), 'database');
+  const { password, passwordFile } = textsOf('database', DATABASE, section, environment);
+  if (passwordFile.text === '') return password.text || undefined;
+  try {
+    return readFileSync(passwordFile.text, 'utf8').trimEnd();
+  } catch (error) {
+    throw new SettingsError(`the password file ${passwordFile.text} cannot be read`, { cause: error });
+  }
+}
+
+interface UrlSettings {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string | undefined;
+  readonly password: string | undefined;
+  readonly database: string | undefined;
+  readonly sslMode: SslMode | undefined;
+  readonly caFile: string | undefined;
+}
+
+/** Parses a URL such as `postgres://user:password@host:5432/ssvirt?sslmode=verify-full`. Messages never contain it. */
+function parseDatabaseUrl({ name, text }: Setting): UrlSettings | undefined {
+  if (text === '') return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === '')
+    throw new SettingsError(`${name} must be a URL such as postgres://user:password@host:5432/ssvirt`);
+  const sslMode = url.searchParams.get('sslmode');
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? 5432 : Number(url.port),
+    user: decodeURIComponent(url.username) || undefined,
+    password: decodeURIComponent(url.password) || undefined,
+    database: decodeURIComponent(url.pathname.slice(1)) || undefined,
+    sslMode: sslMode === null ? undefined : oneOf({ name: `sslmode of ${name}`, text: sslMode }, SSL_MODES),
+    caFile: url.searchParams.get('sslrootcert') ?? undefined,
+  };
+}
+
+function readConfig(path: string, isOptional: boolean): Readonly<Record<string, unknown>> {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if (isOptional && error instanceof Error && 'code' in error && error.code === 'ENOENT') return {};
+    throw new SettingsError(`the config file ${path} cannot be read; check --config`, { cause: error });
+  }
+  let content: unknown;
+  try {
+    content = parse(text);
+  } catch {
+    // The parser's message quotes the line, which may contain the password.
+    throw new SettingsError(`the config file ${path} is not valid YAML`);
+  }
+  if (content === null || content === undefined) return {};
+  if (isRecord(content)) return content;
+  throw new SettingsError(
+    `the config file ${path} must contain sections such as "database:" and "controller:"`,
+  );
+}
+
+function sectionOf(
+  file: Readonly<Record<string, unknown>>,
+  section: Section,
+): Readonly<Record<string, unknown>> {
+  const value = file[section] ?? {};
+  if (isRecord(value)) return value;
+  throw new SettingsError(`"${section}:" in the config file must be a section with settings`);
+}
+
+/** Accepts the names with underscores that the API server's part of the file may use. */
+function withAliases(section: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(section).map(([key, value]) => [
+      key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+      value,
+    ]),
+  );
+}
+
+function textsOf<K extends string>(
+  section: Section,
+  settings: Readonly<Record<K, readonly [variable: string, byDefault: string]>>,
+  values: Readonly<Record<string, unknown>>,
+  environment: Environment,
+): Texts<K> {
+  const texts: Partial<Record<K, Setting>> = {};
+  for (const key in settings) {
+    const [variable, byDefault] = settings[key];
+    const given = environment[variable];
+    const value = values[key];
+    texts[key] =
+      given !== undefined && given !== ''
+        ? { name: variable, text: given }
+        : { name: `${section}.${key}`, text: textOf(`${section}.${key}`, value) ?? byDefault };
+  }
+  return complete(texts, settings);
+}
+
+/** Narrows the type after every key was set. */
+function complete<K extends string>(
+  texts: Partial<Record<K, Setting>>,
+  settings: Readonly<Record<K, unknown>>,
+): Texts<K> {
+  const isComplete = (each: Partial<Record<K, Setting>>): each is Record<K, Setting> =>
+    Object.keys(settings).every((key) => Object.hasOwn(each, key));
+  if (isComplete(texts)) return texts;
+  throw new Error('a setting was left out');
+}
+
+function textOf(name: string, value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (Array.isArray(value)) return value.map(String).join();
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+    return String(value);
+  throw new SettingsError(`${name} in the config file must be a single value`);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function parseMapping(value: unknown, path: string): StatusMapping {
+  if (value === undefined || value === null) return DEFAULT_MAPPING;
+  if (!isRecord(value))
+    throw new SettingsError(`controller.statusMapping in ${path} must be a table of statuses`);
+  const mapping: Record<keyof StatusMapping, string> = { ...DEFAULT_MAPPING };
+  for (const [state, status] of Object.entries(value)) {
+    if (!isVmState(state))
+      throw new SettingsError(
+        `controller.statusMapping.${state} in ${path} is not a state of a VM; known are ${Object.keys(mapping).join(', ')}`,
+      );
+    if (typeof status !== 'string' || status === '')
+      throw new SettingsError(
+        `controller.statusMapping.${state} in ${path} must be a text such as POWERED_ON`,
+      );
+    mapping[state] = status;
+  }
+  const clash = Object.entries(mapping).find(
+    ([state, status]) => state !== 'Deleted' && status === mapping.Deleted,
+  );
+  if (clash !== undefined)
+    throw new SettingsError(
+      `controller.statusMapping.${clash[0]} in ${path} is "${clash[1]}", which means that the VM does not exist`,
+    );
+  return mapping;
+}
+
+function parseSwitch(setting: Setting): boolean {
+  return oneOf(setting, ['true', 'false']) === 'true';
+}
+
+function oneOf<const T extends string>(setting: Setting, values: readonly T[]): T {
+  const found = values.find((value) => value === setting.text);
+  if (found !== undefined) return found;
+  throw invalid(setting, `one of ${values.join(', ')}`);
+}
+
+function parseTime(setting: Setting, leastMs = 1): number {
+  const ms = parseDuration(setting.text);
+  if (ms !== undefined && ms >= leastMs) return ms;
+  throw invalid(setting, 'a time such as 500ms, 15s or 2m');
+}
+
+function parseCount(setting: Setting, least: number, most: number): number {
+  const count = Number(setting.text);
+  if (setting.text !== '' && Number.isInteger(count) && count >= least && count <= most) return count;
+  throw invalid(setting, `a whole number from ${least} to ${most}`);
+}
+
+function parseAddress(setting: Setting): AddressSettings {
+  const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(setting.text) ?? [];
+  if (port === '' || Number(port) > 65_535)
+    throw invalid(setting, 'a port such as :8080, or an address with a port');
+  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
+}
+
+function invalid({ name, text }: Setting, wanted: string): SettingsError {
+  return new SettingsError(`${name} is "${text}"; it must be ${wanted}`);
+}

@@ -1,0 +1,56 @@
+import { type Clock, exponentialMs } from '@vmwright/runtime';
+
+const BACKOFF = { baseMs: 1_000, maxMs: 30_000 };
+
+interface Search {
+  searches: number;
+  nextAt: number;
+}
+
+/**
+ * VMs that no row describes. Most are not managed by SSVirt; for others the row is inserted after the VM. They are
+ * searched for together, soon after the VM appeared and then less and less often.
+ */
+export class Unmatched {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #searches = new Map<string, Search>();
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
+
+  get size(): number {
+    return this.#searches.size;
+  }
+
+  has(key: string): boolean {
+    return this.#searches.has(key);
+  }
+
+  /** Adds a VM, or keeps it with its next search. */
+  add(key: string): void {
+    if (!this.#searches.has(key))
+      this.#searches.set(key, { searches: 0, nextAt: this.#clock.monotonic() + BACKOFF.baseMs });
+  }
+
+  delete(key: string): void {
+    this.#searches.delete(key);
+  }
+
+  clear(): void {
+    this.#searches.clear();
+  }
+
+  /** Returns the VMs to search for now, and schedules their next search. */
+  due(): readonly string[] {
+    const now = this.#clock.monotonic();
+    const due: string[] = [];
+    for (const [key, search] of this.#searches) {
+      if (search.nextAt > now) continue;
+      search.searches += 1;
+      search.nextAt = now + exponentialMs(search.searches + 1, BACKOFF);
+      due.push(key);
+    }
+    return due;
+  }
+}
