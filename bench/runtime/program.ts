@@ -42,13 +42,14 @@ export class Program implements AsyncDisposable {
     await this.waitForLines((lines) => lines.includes(line));
   }
 
-  /** Returns the used CPU time in seconds and the resident memory in MB. */
-  usage(): { readonly cpu: number; readonly rss: number } {
+  /** Returns the used CPU time in seconds, and the current and the largest resident memory in MB. */
+  usage(): { readonly cpu: number; readonly rss: number; readonly peak: number } {
     const { pid } = this.#process;
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
     const cpu = (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-    const rss = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
-    return { cpu, rss };
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const megabytes = (field: string) => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024;
+    return { cpu, rss: megabytes('VmRSS'), peak: megabytes('VmHWM') };
   }
 
   /** Returns the number of TCP connections to a port. */

@@ -1,8 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type Cluster, temporaryFolder } from '@vmwright/testbed';
-import { build as bundle } from 'rolldown';
+import { buildGo, bundle } from '../build.ts';
 import { Program } from './program.ts';
 
 export const SIDES = ['theirs', 'ours'] as const;
@@ -23,18 +21,12 @@ export interface Bench {
 /** Builds both sides as they would be shipped: theirs compiled, ours bundled into one file with Node's compile cache. */
 export async function build(): Promise<Programs> {
   const folder = await temporaryFolder('bench');
-  const theirs = join(folder, 'controller-runtime');
-  execFileSync('go', ['build', '-trimpath', '-buildvcs=false', '-mod=readonly', '-o', theirs, '.'], {
-    cwd: fileURLToPath(new URL('../controller-runtime', import.meta.url)),
-    env: { ...process.env, CGO_ENABLED: '0' },
-    stdio: 'inherit',
-  });
-  const input = fileURLToPath(new URL('ours.ts', import.meta.url));
-  await bundle({ input, platform: 'node', output: { dir: folder }, logLevel: 'silent' });
+  buildGo('controller-runtime', folder);
+  const ours = await bundle(new URL('ours.ts', import.meta.url), folder);
   const commands = {
-    theirs: [theirs],
+    theirs: [join(folder, 'controller-runtime')],
     // Without these flags, V8's heap grows during the initial list and does not shrink (docs/runtime.md, Memory).
-    ours: [process.execPath, '--max-semi-space-size=4', '--heap-growing-percent=50', join(folder, 'ours.js')],
+    ours: [process.execPath, '--max-semi-space-size=4', '--heap-growing-percent=50', ours],
   };
   return (side, { kubeconfig }, args) => {
     const [command = '', ...rest] = commands[side];
