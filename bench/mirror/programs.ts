@@ -48,7 +48,7 @@ export async function build(): Promise<Programs> {
         NODE_COMPILE_CACHE: join(folder, 'compiled'),
         ...environment,
       };
-      return () => new Program(command, args, variables);
+      return () => new Program(command, args, variables, 'stderr'); // both log to it
     },
     batch: (table, ...args) => new Program(join(folder, 'batch'), args, { DATABASE_URL: databaseUrl(table) }),
   };

@@ -5,22 +5,28 @@ import { createInterface } from 'node:readline';
 
 const TICKS_PER_SECOND = 100;
 
-/** A controller under measurement: a separate process that reports its progress as lines on standard output. */
+/** A controller under measurement: a separate process that reports its progress as lines. */
 export class Program implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #exited: Promise<unknown>;
   readonly #lines: string[] = [];
   #changed = Promise.withResolvers<void>();
 
-  constructor(command: string, args: readonly string[], environment: Readonly<Record<string, string>>) {
+  /** @param output stream with the lines; the other one is passed through */
+  constructor(
+    command: string,
+    args: readonly string[],
+    environment: Readonly<Record<string, string>>,
+    output: 'stdout' | 'stderr' = 'stdout',
+  ) {
     this.#process = spawn(command, args, {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: output === 'stdout' ? ['ignore', 'pipe', 'inherit'] : ['ignore', 'inherit', 'pipe'],
       env: { ...process.env, ...environment },
     });
-    const { stdout } = this.#process;
-    if (stdout === null) throw new Error('the process has no standard output');
+    const input = this.#process[output];
+    if (input === null) throw new Error(`the process has no ${output}`);
     this.#exited = once(this.#process, 'exit').then(() => this.#changed.resolve());
-    createInterface({ input: stdout }).on('line', (line) => {
+    createInterface({ input }).on('line', (line) => {
       this.#lines.push(line);
       this.#changed.resolve();
       this.#changed = Promise.withResolvers();
@@ -31,7 +37,7 @@ export class Program implements AsyncDisposable {
   async waitForLines(predicate: (lines: readonly string[]) => boolean): Promise<readonly string[]> {
     while (!predicate(this.#lines)) {
       if (this.#process.exitCode !== null || this.#process.signalCode !== null)
-        throw new Error(`the program exited after ${this.#lines.length} lines`);
+        throw new Error(`the program exited; its last line is: ${this.#lines.at(-1)}`);
       await this.#changed.promise;
     }
     return this.#lines;
