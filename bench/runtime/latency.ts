@@ -11,16 +11,27 @@ const IDLE = { probes: 500, everyMs: 20 };
 const FLOODED = { probes: 50, everyMs: 100 };
 const WORKERS = 16;
 
-/** Time from an object's event to the start of its reconcile, measured inside an otherwise idle program. */
+/**
+ * Time from an object's event to the start of its reconcile, measured inside an otherwise idle program. Each side has its own
+ * empty namespace: otherwise the second side would still be reconciling the first side's probes when its own arrive.
+ */
 export async function* latency({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);
   await declareSample(cluster);
   const waits = { ours: [0], theirs: [0] };
   for (const side of SIDES) {
-    const probes = `probe-${side}-`;
-    await using program = programs(side, cluster, { job: 'status', workers: WORKERS, phase: side, probes });
+    const namespace = `idle-${side}`;
+    await cluster.kubectl(['create', 'namespace', namespace]);
+    const probes = 'probe-';
+    await using program = programs(side, cluster, {
+      job: 'status',
+      workers: WORKERS,
+      phase: side,
+      namespace,
+      probes,
+    });
     await program.waitForLine('synced');
-    waits[side] = await probe(client, program, probes, IDLE);
+    waits[side] = await probe(client, program, { ...IDLE, name: probes, namespace });
   }
   const at = (share: number) => ({
     ours: quantile(waits.ours, share),
@@ -46,7 +57,7 @@ export async function* flood({ cluster, programs }: Bench): AsyncGenerator<Row> 
       probes,
     });
     await program.waitForLine('first');
-    worst[side] = Math.max(...(await probe(client, program, probes, FLOODED)));
+    worst[side] = Math.max(...(await probe(client, program, { ...FLOODED, name: probes })));
     const lines = await program.waitForLines(() => true);
     if (lines.includes('last')) throw new Error(`the flood ended before the probes on side ${side}`);
   }
@@ -54,15 +65,22 @@ export async function* flood({ cluster, programs }: Bench): AsyncGenerator<Row> 
   yield { name, ...worst, bar: { atMost: 100, of: 'ours' } };
 }
 
+interface Probes {
+  /** Prefix of the probes' names. */
+  readonly name: string;
+  readonly namespace?: string;
+  readonly probes: number;
+  readonly everyMs: number;
+}
+
 /** Creates probe objects and returns the latencies that the program reports for them, in ms. */
 async function probe(
   client: Client,
   program: Program,
-  name: string,
-  { probes, everyMs }: { readonly probes: number; readonly everyMs: number },
+  { name, namespace, probes, everyMs }: Probes,
 ): Promise<number[]> {
   for (let i = 0; i < probes; i++) {
-    await client.create(Sample, sample(`${name}${i}`));
+    await client.create(Sample, sample(`${name}${i}`, namespace));
     await sleep(everyMs); // only sets the rate of the probes
   }
   const reports = (lines: readonly string[]) => lines.filter((line) => line.startsWith('waited '));

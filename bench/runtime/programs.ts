@@ -34,6 +34,9 @@ export async function build(): Promise<Programs> {
     return new Program(command, [...rest, ...flags], {
       KUBECONFIG: kubeconfig,
       NODE_COMPILE_CACHE: join(folder, 'compiled'),
+      // Without these, glibc keeps the memory of V8's compiler threads (docs/runtime.md, Memory). Go does not use malloc.
+      MALLOC_ARENA_MAX: '1',
+      MALLOC_TRIM_THRESHOLD_: '131072',
     });
   };
 }

@@ -18,5 +18,14 @@ export { Part } from './process/part.ts';
 export { freePort } from './process/ports.ts';
 export { temporaryFolder } from './process/run-supervisor.ts';
 export { Random } from './random.ts';
+export {
+  installMirror,
+  type MirrorOptions,
+  type MirrorPart,
+  SSVIRT_NAMESPACE,
+  startMirror,
+  verifyMirror,
+} from './ssvirt/mirror.ts';
+export { type NewVm, Ssvirt, type VmRow } from './ssvirt/ssvirt.ts';
 export { startToxiproxy, Toxiproxy } from './toxiproxy/toxiproxy.ts';
 export { startVcsim, Vcsim, type VcsimOptions } from './vcsim/vcsim.ts';

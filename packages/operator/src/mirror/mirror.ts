@@ -5,9 +5,9 @@ import type { StatusMapping } from './mapping.ts';
 import { MirrorMetrics } from './metrics.ts';
 import type { PlanOptions } from './plan.ts';
 import { Reporter } from './reporter.ts';
-import { vappOf } from './rows.ts';
-import { Term, VAPP_INDEX } from './term.ts';
+import { Term } from './term.ts';
 import { leanVirtualMachine, VirtualMachine } from './virtual-machine.ts';
+import { indexByVapp, VAPP_INDEX } from './vm-rows.ts';
 
 export interface MirrorOptions extends PlanOptions {
   readonly world: World;
@@ -89,9 +89,4 @@ export class Mirror {
   get deadLetters(): readonly DeadLetter[] {
     return this.#deadLetters.list();
   }
-}
-
-function indexByVapp(vm: VirtualMachine): readonly string[] {
-  const vapp = vappOf(vm);
-  return vapp === undefined ? [] : [`${vapp}/${vm.metadata.name}`];
 }

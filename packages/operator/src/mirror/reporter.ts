@@ -2,7 +2,6 @@ import { type EventInput, type Logger, messageOf, type RunnableContext, type Wor
 import type { WriteResult } from './batch.ts';
 import { DatabaseError } from './database.ts';
 import { EventLimiter } from './event-limiter.ts';
-import type { VmState } from './mapping.ts';
 import type { MirrorMetrics, Trigger } from './metrics.ts';
 import type { PlannedWrite } from './plan.ts';
 import type { Row } from './rows.ts';
@@ -46,8 +45,7 @@ export class Reporter {
   /** Reports a row that has changed. @param lagMs time since the change of the VM arrived; undefined without one */
   committed(
     vm: VirtualMachine | undefined,
-    { row, status }: PlannedWrite,
-    state: VmState,
+    { row, status, state }: PlannedWrite,
     lagMs: number | undefined,
     trigger: Trigger | undefined,
   ): void {

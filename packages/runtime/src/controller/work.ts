@@ -41,7 +41,7 @@ export function workContext(
   // Read once: work that began in one term must not act in the next.
   const fence = fenceOf(key);
   const assertLeader = () => fence.assertOpen();
-  return {
+  const rest: Omit<WorkContext, 'log'> = {
     signal,
     fence,
     client: client.scoped({
@@ -55,15 +55,33 @@ export function workContext(
       },
     }),
     assertLeader,
-    get log() {
-      return log();
-    },
     now: () => world.now(),
     cache: (kind) => {
       if (declared.has(resourceOf(kind))) return caches.get(kind);
       throw new Error(`the cache of ${resourceOf(kind)} is read but not declared; add the kind to \`reads\``);
     },
   };
+  return Object.assign(new LazyLog(log), rest);
+}
+
+/**
+ * Object with a `log` that is created on first use. All instances share one getter: if each had its own, V8 would store every
+ * context as a hash table, of more than a kilobyte with its properties.
+ */
+class LazyLog {
+  static readonly #property: PropertyDescriptor & ThisType<LazyLog> = {
+    enumerable: true,
+    get() {
+      return this.#create();
+    },
+  };
+  declare readonly log: Logger;
+  readonly #create: () => Logger;
+
+  constructor(create: () => Logger) {
+    this.#create = create;
+    Object.defineProperty(this, 'log', LazyLog.#property);
+  }
 }
 
 /** Creates the caches of the kinds, so that the manager syncs them before it starts controllers. */

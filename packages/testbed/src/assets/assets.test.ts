@@ -235,6 +235,7 @@ test('the catalog has the versions that the Go modules pin', () => {
     kubevirt: 'kubevirt.io/kubevirt',
     vcsim: 'github.com/vmware/govmomi',
     toxiproxy: 'github.com/Shopify/toxiproxy/v2',
+    promtool: 'github.com/prometheus/prometheus',
   };
   const pinned = Object.entries(modules).map(([name, module]) => {
     const gomod = readFileSync(join(toolsFolder, name, 'go.mod'), 'utf8');

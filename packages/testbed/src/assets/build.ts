@@ -26,7 +26,7 @@ export async function build(bundle: Bundle, folder: string, env: NodeJS.ProcessE
     command: 'go',
     args: [
       ...['build', '-v', '-trimpath', '-buildvcs=false', '-mod=readonly'],
-      ...['-ldflags', bundle.ldflags, '-o', output],
+      ...['-tags', bundle.tags ?? '', '-ldflags', bundle.ldflags, '-o', output],
       ...bundle.programs.values(),
     ],
     env: { ...withoutUndefined(env), CGO_ENABLED: '0', GOWORK: 'off', GOTMPDIR: dir },

@@ -28,7 +28,7 @@ export class AssetCache {
   /** Returns the folder of a bundle. Its name contains a digest of the sources, so that a change leads to a rebuild. */
   async folder(bundle: Bundle): Promise<string> {
     const { os, arch } = this.#platform;
-    const digest = await digestOf(join(toolsFolder, bundle.name), bundle.ldflags);
+    const digest = await digestOf(join(toolsFolder, bundle.name), bundle.ldflags + (bundle.tags ?? ''));
     return join(this.root, `${bundle.name}-${bundle.version}-${os}-${arch}-${digest}`);
   }
 

@@ -12,7 +12,8 @@ export type Program =
   | 'virt-controller'
   | 'virt-api'
   | 'vcsim'
-  | 'toxiproxy-server';
+  | 'toxiproxy-server'
+  | 'promtool';
 
 export interface Release {
   readonly url: string;
@@ -32,6 +33,8 @@ export interface Bundle {
   readonly programs: ReadonlyMap<Program, string>;
   /** Go linker flags. Without them, a Kubernetes binary reports version v0.0.0 and rejects its peers. */
   readonly ldflags: string;
+  /** Go build tags, separated by commas. @default none */
+  readonly tags?: string;
   /** Returns the upstream release of a program, or undefined if there is none for the platform. */
   readonly release?: (program: Program, platform: Platform) => Release | undefined;
 }
@@ -47,6 +50,8 @@ const KWOK = '0.7.0';
 const KUBEVIRT = '1.6.0';
 const TOXIPROXY = '2.12.0';
 const GOVMOMI = '0.56.0';
+/** Version of the Go module. The release of Prometheus is called 3.<minor - 300>.<patch>. */
+const PROMETHEUS = '0.311.3';
 
 const [, minor = ''] = KUBERNETES.split('.');
 
@@ -127,6 +132,23 @@ export const bundles: readonly Bundle[] = [
       const base = `https://github.com/Shopify/toxiproxy/releases/download/v${TOXIPROXY}`;
       const name = `${program}-${os}-${arch}`;
       return { url: `${base}/${name}`, checksum: { url: `${base}/checksums.txt`, read: fromSums(name) } };
+    },
+  },
+  {
+    name: 'promtool',
+    version: PROMETHEUS,
+    programs: new Map([['promtool', 'github.com/prometheus/prometheus/cmd/promtool']]),
+    ldflags: `-s -w -X github.com/prometheus/common/version.Version=${PROMETHEUS}`,
+    tags: 'remove_all_sd', // service discovery links the SDKs of a dozen clouds, which checking rules does not need
+    release: (program, { os, arch }) => {
+      const version = PROMETHEUS.replace(/^0\.30?/, '3.');
+      const base = `https://github.com/prometheus/prometheus/releases/download/v${version}`;
+      const name = `prometheus-${version}.${os}-${arch}`;
+      return {
+        url: `${base}/${name}.tar.gz`,
+        member: `${name}/${program}`,
+        checksum: { url: `${base}/sha256sums.txt`, read: fromSums(`${name}.tar.gz`) },
+      };
     },
   },
 ];

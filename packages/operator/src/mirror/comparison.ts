@@ -1,0 +1,52 @@
+import { type Clock, wait } from '@vmwright/runtime';
+import type { Session } from './database.ts';
+import { type Plan, rowKey } from './plan.ts';
+import { vmKey } from './rows.ts';
+import type { VmRows } from './vm-rows.ts';
+
+export interface ComparisonOptions {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly session: Pick<Session, 'rows'>;
+  readonly vmRows: VmRows;
+  /** Keys of all VMs. */
+  readonly keys: () => Iterable<string>;
+  /** Whether this replica is responsible for a VM. */
+  readonly owns: (key: string) => boolean;
+  /** Called for each VM whose row needs no write now. */
+  readonly onSettled: (key: string, plan: Plan) => void;
+}
+
+/** Number of VMs or rows that are compared before other work can run. */
+const SLICE = 2_000;
+
+/**
+ * Reads the whole table and compares it with the whole cluster.
+ * @returns the keys of the VMs whose row has another status, and of the rows whose VM does not exist
+ */
+export async function compare(options: ComparisonOptions, signal: AbortSignal): Promise<readonly string[]> {
+  const { clock, session, vmRows, keys, owns, onSettled } = options;
+  await vmRows.read(session.rows());
+  const different: string[] = [];
+  await inSlices(clock, [...keys()], signal, (key) => {
+    if (!owns(key)) return;
+    const planned = vmRows.plan(key);
+    if (planned.writes.length > 0) different.push(key);
+    else onSettled(key, planned);
+  });
+  await inSlices(clock, [...vmRows.rows.rows()], signal, (row) => {
+    if (owns(vmKey(row)) && vmRows.isOrphaned(row)) different.push(rowKey(row));
+  });
+  return different;
+}
+
+async function inSlices<T>(
+  clock: Pick<Clock, 'after'>,
+  items: readonly T[],
+  signal: AbortSignal,
+  visit: (item: T) => void,
+): Promise<void> {
+  for (const [at, item] of items.entries()) {
+    if (at % SLICE === SLICE - 1) await wait(clock, 0, signal);
+    visit(item);
+  }
+}

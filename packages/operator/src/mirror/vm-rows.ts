@@ -1,0 +1,176 @@
+import type { ObjectCache, World } from '@vmwright/runtime';
+import { isTransient, stateOf } from './mapping.ts';
+import {
+  type Binding,
+  isMirrored,
+  type Plan,
+  type PlannedWrite,
+  type PlanOptions,
+  plan,
+  rowIdOf,
+} from './plan.ts';
+import { describes, type Row, RowIndex, vappOf, vmKey } from './rows.ts';
+import { Unmatched } from './unmatched.ts';
+import type { VirtualMachine } from './virtual-machine.ts';
+
+/** Time for which a new row without a VM is left alone, because its VM may be created after it. */
+const NEW_ROW_MS = 60_000;
+
+/** Index of the VM cache: VMs by `vapp/name`. */
+export const VAPP_INDEX = 'vapp';
+
+/** Returns the values of a VM in `VAPP_INDEX`. */
+export function indexByVapp(vm: VirtualMachine): readonly string[] {
+  const vapp = vappOf(vm);
+  return vapp === undefined ? [] : [`${vapp}/${vm.metadata.name}`];
+}
+
+export interface VmRowsOptions extends PlanOptions {
+  readonly world: World;
+  readonly vms: ObjectCache<VirtualMachine>;
+  /** Watched namespaces. @default all */
+  readonly namespaces?: readonly string[] | undefined;
+  /** Called once for a VM that several rows describe. */
+  readonly onDuplicates: (key: string, row: Row | undefined, older: readonly Row[]) => void;
+}
+
+/**
+ * What the mirror knows about the rows of the VMs: the table as last read or written, the row of each VM, and the VMs
+ * without a row. A key is that of a VM, or that of a row without a VM (`rowKey`).
+ */
+export class VmRows {
+  readonly rows = new RowIndex();
+  readonly unmatched: Unmatched;
+  readonly #options: VmRowsOptions;
+  readonly #bindings = new Map<string, Binding>();
+  /** Time since which a VM has reported a state that may be transient, on the monotonic clock. */
+  readonly #transientSince = new Map<string, number>();
+  readonly #duplicates = new Set<string>();
+  /** Rows that were written or found while a comparison reads the table: what it reads of them may be older. */
+  #touched: Set<string> | undefined;
+
+  constructor(options: VmRowsOptions) {
+    this.#options = options;
+    this.unmatched = new Unmatched(options.world);
+  }
+
+  get duplicates(): number {
+    return this.#duplicates.size;
+  }
+
+  vm(key: string): VirtualMachine | undefined {
+    return rowIdOf(key) === undefined ? this.#options.vms.get(key) : undefined;
+  }
+
+  /** Decides which statuses to write for a key. */
+  plan(key: string): Plan {
+    const { world, vms } = this.#options;
+    const rowId = rowIdOf(key);
+    if (rowId !== undefined) return this.#planRow(this.rows.get(rowId));
+    const vm = vms.get(key);
+    const since = this.#transientSince.get(key) ?? world.monotonic();
+    if (vm !== undefined && isTransient(vm, stateOf(vm))) this.#transientSince.set(key, since);
+    else this.#transientSince.delete(key);
+    const transientForMs = world.monotonic() - since;
+    const observed = { vm, binding: this.#bindings.get(key), rows: this.rows, transientForMs };
+    return plan(observed, this.#options, world.now());
+  }
+
+  #planRow(row: Row | undefined): Plan {
+    const { world, mapping } = this.#options;
+    if (row === undefined || !this.isOrphaned(row)) return { writes: [], row, duplicates: [] };
+    const againAfterMs = NEW_ROW_MS - (world.now() - row.createdAt);
+    if (againAfterMs > 0) return { writes: [], row, againAfterMs, duplicates: [] };
+    const write: PlannedWrite = { row, status: mapping.Deleted, state: 'Deleted', uid: undefined };
+    return { writes: [write], row, duplicates: [] };
+  }
+
+  /** Remembers what a plan found out beside its writes. */
+  settle(key: string, { writes, row, duplicates }: Plan): void {
+    if (rowIdOf(key) !== undefined) return;
+    const vm = this.vm(key);
+    if (vm === undefined) {
+      this.forget(key);
+      return;
+    }
+    if (row === undefined) this.unmatched.add(key);
+    else this.unmatched.delete(key);
+    if (row !== undefined && !writes.some((write) => write.row.id === row.id))
+      this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: row.id });
+    if (duplicates.length === 0) this.#duplicates.delete(key);
+    else if (!this.#duplicates.has(key)) {
+      this.#duplicates.add(key);
+      this.#options.onDuplicates(key, row, duplicates);
+    }
+  }
+
+  /** Drops what is known about a VM that does not exist, except its row. */
+  forget(key: string): void {
+    this.unmatched.delete(key);
+    this.#transientSince.delete(key);
+    this.#duplicates.delete(key);
+  }
+
+  /** Finds the row of a VM that was deleted. @returns whether it has one */
+  bindDeleted(key: string, vm: VirtualMachine): boolean {
+    if (this.#bindings.has(key)) return true;
+    const match = this.rows.match(vm);
+    if (match === undefined) return false;
+    this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: match.row.id });
+    return true;
+  }
+
+  /** Stores a status that was committed, or that the row had already. */
+  committed(key: string, { row, status, uid }: PlannedWrite): void {
+    this.rows.setStatus(row.id, status);
+    this.#touched?.add(row.id);
+    if (uid !== undefined) this.#bindings.set(key, { uid, rowId: row.id });
+    else this.#unbind(key, row);
+  }
+
+  /** Stores a row that a search found. A row that is known already may be written at the moment, so it is not replaced. */
+  found(row: Row): void {
+    if (this.rows.get(row.id) === undefined) this.rows.put(row);
+    this.#touched?.add(row.id);
+  }
+
+  /** Removes a row that does not exist any more. */
+  gone(key: string, row: Row): void {
+    this.rows.delete(row.id);
+    this.#unbind(key, row);
+  }
+
+  /** Replaces all rows by what is read from the table, except rows that are written or found in the meantime. */
+  async read(pages: AsyncIterable<readonly Row[]>): Promise<void> {
+    const touched = new Set<string>();
+    this.#touched = touched;
+    try {
+      const seen = new Set<string>();
+      for await (const page of pages) {
+        for (const row of page) {
+          seen.add(row.id);
+          if (!touched.has(row.id)) this.rows.put(row);
+        }
+      }
+      for (const { id } of [...this.rows.rows()]) if (!seen.has(id) && !touched.has(id)) this.rows.delete(id);
+    } finally {
+      this.#touched = undefined;
+    }
+  }
+
+  /** Returns whether a row shows a VM that does not exist. */
+  isOrphaned(row: Row): boolean {
+    const { vms, mapping, namespaces } = this.#options;
+    if (!isMirrored(row, mapping)) return false;
+    if (row.namespace === '')
+      return namespaces === undefined && vms.countByIndex(VAPP_INDEX, `${row.vapp}/${row.vmName}`) === 0;
+    const isWatched = namespaces?.includes(row.namespace) ?? true;
+    if (!isWatched || vms.unlistable.includes(row.namespace)) return false;
+    const vm = vms.get(vmKey(row));
+    return vm === undefined || !describes(row, vm);
+  }
+
+  #unbind(key: string, { id }: Row): void {
+    if (this.#bindings.get(key)?.rowId === id) this.#bindings.delete(key);
+  }
+}

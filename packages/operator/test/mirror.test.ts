@@ -1,0 +1,251 @@
+import { field, type KubeObject } from '@vmwright/testbed';
+import { test as base } from '@vmwright/testbed/vitest';
+import { describe, expect } from 'vitest';
+import { healthOf, machinePath, type WithMirror, withMirror } from './with-mirror.ts';
+
+const test = base.extend(
+  'env',
+  { scope: 'file' },
+  async ({ kubevirt }, { onCleanup }): Promise<WithMirror> => {
+    const env = await withMirror(kubevirt);
+    onCleanup(() => env[Symbol.asyncDispose]());
+    return env;
+  },
+);
+
+const UUID = '22222222-2222-4222-8222-222222222222';
+
+describe('the row follows the life of a VM', { timeout: 120_000 }, () => {
+  test('from its start through a pause and a stop to its deletion', async ({ env, namespace, kubevirt }) => {
+    const id = await env.ssvirt.insertVm({ namespace, name: 'life' });
+    const other = await env.ssvirt.insertVm({ namespace, name: 'other' });
+    await env.create(namespace, 'life');
+    await env.until(id, 'POWERED_ON');
+    const instance = `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstances/life`;
+    await kubevirt.api.merge(instance, {
+      metadata: { annotations: { 'testbed.vmwright.dev/guest': 'pause' } },
+    });
+    await env.until(id, 'SUSPENDED');
+    await kubevirt.api.merge(machinePath(namespace, 'life'), { spec: { runStrategy: 'Halted' } });
+    await env.until(id, 'POWERED_OFF');
+    await kubevirt.api.delete(machinePath(namespace, 'life'));
+    await env.until(id, 'DELETED');
+    expect(await env.ssvirt.status(other), 'a row without a VM').toBe('INSTANTIATING');
+    expect(await env.metric('ssvirt_vm_corrections_total{trigger="resync"}')).toBe(0);
+  });
+
+  test('a guest that crashes during boot is ERROR', async ({ env, namespace }) => {
+    const id = await env.ssvirt.insertVm({ namespace, name: 'crashing' });
+    await env.create(namespace, 'crashing', { annotations: { boot: 'crash' } });
+    await env.until(id, 'ERROR');
+  });
+
+  test('a VM that starts is never POWERED_OFF on the way', async ({ env, namespace }) => {
+    const id = await env.ssvirt.insertVm({ namespace, name: 'starting' });
+    await env.ssvirt.query('CREATE TABLE history (id text, status text)');
+    await env.ssvirt.query(`
+      CREATE FUNCTION remember() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN INSERT INTO history VALUES (new.id, new.status); RETURN new; END $$;
+      CREATE TRIGGER remember AFTER UPDATE ON vms FOR EACH ROW EXECUTE FUNCTION remember();`);
+    await env.create(namespace, 'starting');
+    await env.until(id, 'POWERED_ON');
+    const rows = await env.ssvirt.query('SELECT status FROM history WHERE id = $1', [id]);
+    expect(rows.map(({ status }) => status)).not.toContain('POWERED_OFF');
+    await env.ssvirt.query('DROP TRIGGER remember ON vms');
+  });
+
+  test('a VM that is deleted by force is DELETED', async ({ env, namespace, kubevirt }) => {
+    const id = await env.ssvirt.insertVm({ namespace, name: 'forced' });
+    await env.create(namespace, 'forced', { runStrategy: 'Halted' });
+    await env.until(id, 'POWERED_OFF');
+    await kubevirt.kubectl([
+      '-n',
+      namespace,
+      'delete',
+      'virtualmachine',
+      'forced',
+      '--force',
+      '--grace-period=0',
+    ]);
+    await env.until(id, 'DELETED');
+  });
+});
+
+describe('the row of a VM', { timeout: 60_000 }, () => {
+  test('is found when it is inserted after the VM', async ({ env, namespace }) => {
+    await env.create(namespace, 'late', { runStrategy: 'Halted' });
+    await expect.poll(() => env.metric('ssvirt_vm_without_row')).toBeGreaterThan(0);
+    const id = await env.ssvirt.insertVm({ namespace, name: 'late' });
+    await env.until(id, 'POWERED_OFF');
+  });
+
+  test('is found by the vApp of its label, not by another vApp with the same name', async ({
+    env,
+    namespace,
+  }) => {
+    const wrong = await env.ssvirt.insertVm({ namespace, name: 'labelled' });
+    const right = await env.ssvirt.insertVm({ namespace, name: 'labelled', vapp: UUID });
+    const newest = await env.ssvirt.insertVm({ namespace, name: 'labelled' });
+    await env.create(namespace, 'labelled', {
+      runStrategy: 'Halted',
+      labels: { 'vapp.ssvirt.io/vapp-id': UUID },
+    });
+    await env.until(right, 'POWERED_OFF');
+    expect([await env.ssvirt.status(wrong), await env.ssvirt.status(newest)]).toEqual(
+      Array(2).fill('INSTANTIATING'),
+    );
+  });
+
+  test('is the newest of several, which are reported', async ({ env, namespace }) => {
+    const older = await env.ssvirt.insertVm({ namespace, name: 'twice', age: 60 });
+    const newer = await env.ssvirt.insertVm({ namespace, name: 'twice' });
+    await env.create(namespace, 'twice', { runStrategy: 'Halted' });
+    await env.until(newer, 'POWERED_OFF');
+    expect(await env.ssvirt.status(older)).toBe('INSTANTIATING');
+    expect(await env.log()).toContain('Several rows describe this VM');
+    expect(await env.metric('ssvirt_vm_duplicate_rows')).toBe(1);
+  });
+
+  test('is left alone when it is soft-deleted', async ({ env, namespace }) => {
+    const id = await env.ssvirt.insertVm({ namespace, name: 'soft' });
+    await env.ssvirt.query('UPDATE vms SET deleted_at = now() WHERE id = $1', [id]);
+    const next = await env.ssvirt.insertVm({ namespace, name: 'soft', age: 3_600 });
+    await env.create(namespace, 'soft', { runStrategy: 'Halted' });
+    await env.until(next, 'POWERED_OFF');
+    expect(await env.ssvirt.status(id)).toBe('INSTANTIATING');
+  });
+
+  test('of a re-created VM is its own, and the old one stays DELETED', async ({
+    env,
+    namespace,
+    kubevirt,
+  }) => {
+    const first = await env.ssvirt.insertVm({ namespace, name: 'again' });
+    await env.create(namespace, 'again', { runStrategy: 'Halted' });
+    await env.until(first, 'POWERED_OFF');
+    await kubevirt.kubectl(['-n', namespace, 'delete', 'virtualmachine', 'again']);
+    await env.create(namespace, 'again', { runStrategy: 'Halted' });
+    await env.until(first, 'DELETED');
+    const second = await env.ssvirt.insertVm({ namespace, name: 'again' });
+    await env.until(second, 'POWERED_OFF');
+    expect(await env.ssvirt.status(first)).toBe('DELETED');
+  });
+
+  test('of a re-created VM without a row of its own is that of its predecessor', async ({
+    env,
+    namespace,
+    kubevirt,
+  }) => {
+    const id = await env.ssvirt.insertVm({ namespace, name: 'reused' });
+    await env.create(namespace, 'reused', { runStrategy: 'Halted' });
+    await env.until(id, 'POWERED_OFF');
+    await kubevirt.kubectl(['-n', namespace, 'delete', 'virtualmachine', 'reused']);
+    await env.create(namespace, 'reused', { runStrategy: 'Halted' });
+    await env.until(id, 'DELETED');
+    await env.until(id, 'POWERED_OFF');
+  });
+});
+
+describe('the mirror', { timeout: 120_000 }, () => {
+  test('corrects everything that happened while it was down', async ({ env, namespace, kubevirt }) => {
+    const [gone, stopped, edited] = await Promise.all(
+      ['gone', 'stopped', 'edited'].map((name) => env.ssvirt.insertVm({ namespace, name, age: 120 })),
+    );
+    if (gone === undefined || stopped === undefined || edited === undefined) throw new Error('three rows');
+    await env.create(namespace, 'gone', { runStrategy: 'Halted' });
+    await env.create(namespace, 'stopped');
+    await env.create(namespace, 'edited', { runStrategy: 'Halted' });
+    await env.until(gone, 'POWERED_OFF');
+    await env.until(stopped, 'POWERED_ON');
+    await env.until(edited, 'POWERED_OFF');
+    await env.mirror.part.stop();
+    await kubevirt.kubectl(['-n', namespace, 'delete', 'virtualmachine', 'gone']);
+    await kubevirt.api.merge(machinePath(namespace, 'stopped'), { spec: { runStrategy: 'Halted' } });
+    const halted = (vm: KubeObject) => field(vm, 'status', 'printableStatus') === 'Stopped';
+    await kubevirt.waitFor(machinePath(namespace, 'stopped'), halted);
+    await env.ssvirt.query(`UPDATE vms SET status = 'POWERED_ON' WHERE id = $1`, [edited]);
+    const found = await env.verify();
+    expect(found.code).toBe(1);
+    for (const name of ['gone', 'stopped', 'edited']) expect(found.stdout).toContain(`${namespace}/${name} `);
+    await env.mirror.part.start();
+    await env.until(gone, 'DELETED');
+    await env.until(stopped, 'POWERED_OFF');
+    await env.until(edited, 'POWERED_OFF');
+    expect(await env.metric('ssvirt_vm_corrections_total{trigger="start"}')).toBe(3);
+    expect(await env.verify()).toMatchObject({ code: 0, stdout: 'The table agrees with the cluster.\n' });
+  });
+
+  test('keeps changes while the database is down, and reports it', async ({ env, namespace, kubevirt }) => {
+    const id = await env.ssvirt.insertVm({ namespace, name: 'outage' });
+    await env.create(namespace, 'outage', { runStrategy: 'Halted' });
+    await env.until(id, 'POWERED_OFF');
+    expect(await env.health()).toMatchObject({
+      code: 200,
+      body: { status: 'healthy', controller: 'running', database: 'reachable', cacheSynced: true },
+    });
+    await env.postgres.part.kill();
+    await expect.poll(env.health, { timeout: 20_000 }).toMatchObject({
+      code: 503,
+      body: { status: 'unhealthy', controller: 'running', database: 'unreachable' },
+    });
+    await kubevirt.api.merge(machinePath(namespace, 'outage'), { spec: { runStrategy: 'Always' } });
+    await expect.poll(() => env.metric('ssvirt_vm_pending'), { timeout: 20_000 }).toBeGreaterThan(0);
+    await env.postgres.part.start();
+    await env.until(id, 'POWERED_ON');
+    await expect.poll(env.health, { timeout: 20_000 }).toMatchObject({ code: 200 });
+    const lines = (await env.log()).split('\n').filter((line) => line.includes('Database is unavailable'));
+    expect(lines).toHaveLength(1);
+  });
+
+  test('writes all other rows when one is rejected, which becomes a dead letter', async ({
+    env,
+    namespace,
+    kubevirt,
+  }) => {
+    const names = ['bad', 'good-1', 'good-2', 'good-3'];
+    const ids = new Map<string, string>();
+    for (const name of names) ids.set(name, await env.ssvirt.insertVm({ namespace, name }));
+    const bad = ids.get('bad') ?? '';
+    await env.ssvirt.query(`
+      CREATE FUNCTION reject_bad() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN IF new.vm_name = 'bad' THEN RAISE EXCEPTION 'bad is rejected'; END IF; RETURN new; END $$;
+      CREATE TRIGGER reject_bad BEFORE UPDATE ON vms FOR EACH ROW EXECUTE FUNCTION reject_bad();`);
+    for (const name of names) await env.create(namespace, name, { runStrategy: 'Halted' });
+    for (const name of names.slice(1)) await env.until(ids.get(name) ?? '', 'POWERED_OFF');
+    await expect.poll(() => env.metric('ssvirt_vm_dead_letters'), { timeout: 30_000 }).toBe(1);
+    const letters = await (await fetch(`${env.mirror.url}/dead-letters`)).json();
+    expect(letters).toMatchObject([
+      { vm: `${namespace}/bad`, rowId: bad, status: 'POWERED_OFF', error: 'bad is rejected' },
+    ]);
+    await expect
+      .poll(async () => (await kubevirt.kubectl(['-n', namespace, 'get', 'events'])).stdout, {
+        timeout: 20_000,
+      })
+      .toMatch(
+        /Warning +ReconciliationFailed +virtualmachine\/bad +Failed to update VM status repeatedly: bad is rejected/,
+      );
+    await env.ssvirt.query('DROP TRIGGER reject_bad ON vms');
+    await env.until(bad, 'POWERED_OFF');
+    await expect.poll(() => env.metric('ssvirt_vm_dead_letters')).toBe(0);
+  });
+
+  test('a standby takes over when the leader is killed, also while its session is open', async ({
+    env,
+    namespace,
+  }) => {
+    const id = await env.ssvirt.insertVm({ namespace, name: 'failover' });
+    const leader = env.mirror;
+    await env.start();
+    expect(await env.health()).toMatchObject({ code: 200, body: { controller: 'standby' } });
+    leader.part.pause();
+    await env.create(namespace, 'failover', { runStrategy: 'Halted' });
+    await env.until(id, 'POWERED_OFF');
+    expect(await env.health()).toMatchObject({ code: 200, body: { controller: 'running' } });
+    leader.part.resume();
+    await expect
+      .poll(async () => (await healthOf(leader)).body.controller, {
+        timeout: 30_000,
+      })
+      .toBe('standby');
+  });
+});

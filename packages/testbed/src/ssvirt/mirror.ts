@@ -1,0 +1,70 @@
+import { fileURLToPath } from 'node:url';
+import type { Cluster } from '../kubernetes/cluster.ts';
+import type { Postgres } from '../postgres/postgres.ts';
+import { healthy } from '../process/healthy.ts';
+import { Part } from '../process/part.ts';
+import { freePort } from '../process/ports.ts';
+import { programOf } from '../process/program.ts';
+import { type Result, tryRun } from '../process/run.ts';
+
+export interface MirrorOptions {
+  readonly cluster: Cluster;
+  readonly database: Pick<Postgres, 'url'>;
+  /** Additional environment variables. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** kubeconfig, for example with the address of a proxy. @default that of the program's service account */
+  readonly kubeconfig?: string;
+  /** @default a free port */
+  readonly statusPort?: number;
+}
+
+/** Namespace of the manifests in `config/ssvirt`. */
+export const SSVIRT_NAMESPACE = 'ssvirt-system';
+const ACCOUNT = { namespace: SSVIRT_NAMESPACE, name: 'ssvirt-vm-controller' };
+/** Manifests of the mirror that give it its permissions. */
+const RBAC = ['service-account', 'cluster-role', 'lease-role'].map((name) =>
+  fileURLToPath(new URL(`../../../../config/ssvirt/${name}.yaml`, import.meta.url)),
+);
+
+/** Applies the service account and the roles of the mirror. */
+export async function installMirror(cluster: Cluster): Promise<void> {
+  await cluster.apply(
+    JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: SSVIRT_NAMESPACE } }),
+  );
+  await cluster.apply(RBAC);
+}
+
+/** A running `ssvirt-vm-controller`. */
+export interface MirrorPart extends AsyncDisposable {
+  readonly part: Part;
+  /** Address of its status server. */
+  readonly url: string;
+}
+
+/** Starts `ssvirt-vm-controller` as a separate process with its own service account. */
+export async function startMirror(options: MirrorOptions): Promise<MirrorPart> {
+  const { statusPort = await freePort() } = options;
+  const url = `http://127.0.0.1:${statusPort}`;
+  const part = await Part.start({
+    name: 'ssvirt-vm-controller',
+    ...programOf('mirror'),
+    env: { ...(await environment(options)), CONTROLLER_METRICS_ADDR: `127.0.0.1:${statusPort}` },
+    ready: () => healthy(`${url}/readyz`),
+    stopGraceMs: 40_000,
+  });
+  return { part, url, [Symbol.asyncDispose]: () => part[Symbol.asyncDispose]() };
+}
+
+/** Runs `ssvirt-vm-controller verify` with the same settings as `startMirror`. */
+export async function verifyMirror(options: MirrorOptions): Promise<Result> {
+  const { command, args } = programOf('mirror', 'verify');
+  return tryRun(command, args, { env: { ...process.env, ...(await environment(options)) } });
+}
+
+async function environment({ cluster, database, env, kubeconfig }: MirrorOptions) {
+  return {
+    KUBECONFIG: kubeconfig ?? (await cluster.kubeconfigFor(ACCOUNT)),
+    DATABASE_URL: database.url,
+    ...env,
+  };
+}
