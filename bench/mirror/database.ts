@@ -1,5 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import { type Postgres, startPostgres } from '@vmwright/testbed';
+import { type Postgres, Ssvirt, startPostgres } from '@vmwright/testbed';
 import pg from 'pg';
 
 /** Number of namespaces that the VMs are spread over. A VDC has one namespace. */
@@ -33,23 +32,19 @@ export class Table implements AsyncDisposable {
     // The lag is measured by the commit timestamps of the rows.
     const settings = { fsync: 'on', track_commit_timestamp: 'on' };
     const postgres = resources.use(await startPostgres({ settings }));
+    await using _ = await Ssvirt.install(postgres);
     const client = new pg.Client(postgres.url);
     await client.connect();
-    await client.query(await readFile(new URL('schema.sql', import.meta.url), 'utf8'));
     resources.move();
     return new Table(postgres, client);
   }
 
   /** Inserts rows for the VMs 0 to `count - 1`; see `vmName` and `namespaceOf`. */
   async fill(count: number, status: string): Promise<void> {
-    await this.client.query(`
-      INSERT INTO organizations (id, name) VALUES ('urn:vcloud:org:0', 'bench');
-      INSERT INTO vdcs (id, name, organization_id, namespace)
-        SELECT 'urn:vcloud:vdc:' || i, 'vdc-' || i, 'urn:vcloud:org:0', 'vdc-' || i
-        FROM generate_series(0, ${NAMESPACES - 1}) AS i;
-      INSERT INTO v_apps (id, name, vdc_id)
-        SELECT 'urn:vcloud:vapp:' || gen_random_uuid(), 'vapp-' || i, 'urn:vcloud:vdc:' || i
-        FROM generate_series(0, ${NAMESPACES - 1}) AS i;`);
+    await this.client.query(
+      `INSERT INTO v_apps (id, name, vdc_id) SELECT 'urn:vcloud:vapp:' || gen_random_uuid(), 'vapp-' || i, vdcs.id
+       FROM generate_series(0, ${NAMESPACES - 1}) AS i, vdcs`,
+    );
     await this.client.query(
       `INSERT INTO vms SELECT 'urn:vcloud:vm:' || gen_random_uuid(), 'vm-' || i, 'A virtual machine of the benchmark',
          v_apps.id, 'vm-' || i, 'vdc-' || i % ${NAMESPACES}, $2, 2, 4096, 'rhel9_64Guest', now(), now(), NULL

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Cluster, freePort, temporaryFolder } from '@vmwright/testbed';
 import { buildGo, bundle } from '../build.ts';
 import { Program } from '../runtime/program.ts';
-import type { Side } from '../runtime/programs.ts';
+import { MALLOC, NODE_FLAGS, type Side } from '../runtime/programs.ts';
 import type { Table } from './database.ts';
 
 /** Namespace of the Lease. */
@@ -32,8 +32,7 @@ export async function build(): Promise<Programs> {
   const ours = await bundle(program, folder);
   const commands = {
     theirs: [join(folder, 'ssvirt-controller')],
-    // Without these flags, V8's heap grows during the initial list and does not shrink (docs/runtime.md, Memory).
-    ours: [process.execPath, '--max-semi-space-size=4', '--heap-growing-percent=50', ours],
+    ours: [process.execPath, ...NODE_FLAGS, ours],
   };
   return {
     controllers: async (side, cluster, table, environment = {}) => {
@@ -46,6 +45,7 @@ export async function build(): Promise<Programs> {
         CONTROLLER_NAMESPACE: NAMESPACE,
         CONTROLLER_METRICS_ADDR: `127.0.0.1:${await freePort()}`,
         NODE_COMPILE_CACHE: join(folder, 'compiled'),
+        ...MALLOC,
         ...environment,
       };
       return () => new Program(command, args, variables, 'stderr'); // both log to it

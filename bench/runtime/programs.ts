@@ -18,6 +18,12 @@ export interface Bench {
   readonly programs: Programs;
 }
 
+/** Flags with which our programs run. Without them, V8's heap grows during the initial list and does not shrink (docs/runtime.md). */
+export const NODE_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=50'];
+
+/** Environment of our programs. Without it, glibc keeps the memory of V8's compiler threads (docs/runtime.md). Go ignores it. */
+export const MALLOC = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
+
 /** Builds both sides as they would be shipped: theirs compiled, ours bundled into one file with Node's compile cache. */
 export async function build(): Promise<Programs> {
   const folder = await temporaryFolder('bench');
@@ -25,8 +31,7 @@ export async function build(): Promise<Programs> {
   const ours = await bundle(new URL('ours.ts', import.meta.url), folder);
   const commands = {
     theirs: [join(folder, 'controller-runtime')],
-    // Without these flags, V8's heap grows during the initial list and does not shrink (docs/runtime.md, Memory).
-    ours: [process.execPath, '--max-semi-space-size=4', '--heap-growing-percent=50', ours],
+    ours: [process.execPath, ...NODE_FLAGS, ours],
   };
   return (side, { kubeconfig }, args) => {
     const [command = '', ...rest] = commands[side];
@@ -34,9 +39,7 @@ export async function build(): Promise<Programs> {
     return new Program(command, [...rest, ...flags], {
       KUBECONFIG: kubeconfig,
       NODE_COMPILE_CACHE: join(folder, 'compiled'),
-      // Without these, glibc keeps the memory of V8's compiler threads (docs/runtime.md, Memory). Go does not use malloc.
-      MALLOC_ARENA_MAX: '1',
-      MALLOC_TRIM_THRESHOLD_: '131072',
+      ...MALLOC,
     });
   };
 }
