@@ -34,8 +34,13 @@ export async function startEnvironment(vms: number): Promise<Environment> {
 
 /** Interval at which the table is read while a controller works. Times come from commit timestamps and do not depend on it. */
 const POLL_MS = 200;
+const TIMEOUT_MS = 300_000;
 
 /** Waits until all rows have the status. */
 export async function untilAll(table: Table, rows: number, status: string): Promise<void> {
-  while ((await table.count(status)) < rows) await sleep(POLL_MS);
+  const deadline = performance.now() + TIMEOUT_MS;
+  for (let right = 0; right < rows; right = await table.count(status)) {
+    if (performance.now() > deadline) throw new Error(`only ${right} of ${rows} rows are ${status}`);
+    await sleep(POLL_MS);
+  }
 }

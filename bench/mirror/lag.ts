@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '@vmwright/runtime';
 import type { Row } from '../bar.ts';
 import { quantile } from '../runtime/latency.ts';
-import { SIDES, type Side } from '../runtime/programs.ts';
+import type { Side } from '../runtime/programs.ts';
 import { type Environment, PAUSED, RUNNING, STALE, startEnvironment, untilAll } from './bench.ts';
 import type { Commit, Table } from './database.ts';
 import { setPrintableStatus } from './machines.ts';
@@ -23,19 +24,14 @@ const TIMEOUT_MS = 60_000;
  */
 export async function* lag(programs: Programs): AsyncGenerator<Row> {
   await using environment = await startEnvironment(VMS);
-  const lags: Record<Side, readonly Lag[]> = { ours: [], theirs: [] };
-  for (const side of SIDES) lags[side] = await measureRun(programs, environment, side);
+  const theirs = await measureRun(programs, environment, 'theirs');
+  const ours = await measureRun(programs, environment, 'ours');
   const at = (from: keyof Lag, share: number) => ({
-    ours: quantile(
-      lags.ours.map((each) => each[from]),
-      share,
-    ),
-    theirs: quantile(
-      lags.theirs.map((each) => each[from]),
-      share,
-    ),
+    ours: quantileOf(ours.lags, from, share),
+    theirs: quantileOf(theirs.lags, from, share),
   });
   const what = `${RATE} changes/s`;
+  yield { name: `${what}: changes that the API server accepted (1/s)`, ours: ours.rate, theirs: theirs.rate };
   yield { name: `${what}: accepted to committed, p50 (ms)`, ...at('accepted', 0.5) };
   yield {
     name: `${what}: accepted to committed, p99 (ms)`,
@@ -59,30 +55,50 @@ interface Change {
   readonly acceptedAt: number;
 }
 
+interface Measured {
+  /** Changes that the API server accepted per second. Less than the intended rate if the machine is too busy. */
+  readonly rate: number;
+  readonly lags: readonly Lag[];
+}
+
 async function measureRun(
   { controllers }: Programs,
   environment: Environment,
   side: Side,
-): Promise<readonly Lag[]> {
+): Promise<Measured> {
   const { cluster, table } = environment;
   await table.reset(STALE);
   const start = await controllers(side, cluster, table);
   await using _ = start();
   await untilAll(table, VMS, RUNNING.row);
   await using commits = new CommitLog(table);
-  const changes = await changeStatuses(environment);
-  await commits.untilKnown(changes);
-  return changes.slice(WARM_UP_SECONDS * RATE).map((change) => {
-    const committedAt = commits.of(change);
-    if (committedAt === undefined) throw new Error(`a change of VM ${change.vm} was never written`);
+  const all = await changeStatuses(environment);
+  await commits.untilKnown(all);
+  const changes = all.slice(WARM_UP_SECONDS * RATE);
+  const lags = changes.map((each) => {
+    const committedAt = commits.of(each);
+    if (committedAt === undefined) throw new Error(`a change of VM ${each.vm} was never written`);
     return {
-      sent: Math.max(0, committedAt - change.sentAt),
-      accepted: Math.max(0, committedAt - change.acceptedAt),
+      sent: Math.max(0, committedAt - each.sentAt),
+      accepted: Math.max(0, committedAt - each.acceptedAt),
     };
   });
+  const times = changes.map(({ acceptedAt }) => acceptedAt).sort((a, b) => a - b);
+  const seconds = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / 1000;
+  return { rate: changes.length / seconds, lags };
 }
 
-/** Changes the VMs in turn at the rate, whether or not earlier requests have been answered. */
+function quantileOf(lags: readonly Lag[], from: keyof Lag, share: number): number {
+  return quantile(
+    lags.map((each) => each[from]),
+    share,
+  );
+}
+
+/**
+ * Changes the VMs in turn at the rate, whether or not the requests for other VMs have been answered. A VM is changed again only
+ * after its previous change was accepted, because requests over several connections can overtake each other.
+ */
 async function changeStatuses({ client }: Environment): Promise<readonly Change[]> {
   // Every VM ends with the status that it had, so that both sides start from the same state.
   const rounds = 2 * Math.ceil((SECONDS * RATE) / VMS / 2);
@@ -91,16 +107,16 @@ async function changeStatuses({ client }: Environment): Promise<readonly Change[
   for (let i = 0; i < rounds * VMS; i++) {
     const waitMs = started + (i * 1000) / RATE - performance.now();
     if (waitMs > 1) await sleep(waitMs);
-    const to = Math.floor(i / VMS) % 2 === 0 ? PAUSED : RUNNING;
-    const vm = i % VMS;
-    const sentAt = Date.now();
-    changes.push(
-      setPrintableStatus(client, vm, to.printableStatus).then(() => ({
-        ...{ vm, status: to.row, sentAt, acceptedAt: Date.now() },
-      })),
-    );
+    await changes[i - VMS];
+    changes.push(change(client, i % VMS, Math.floor(i / VMS) % 2 === 0 ? PAUSED : RUNNING));
   }
   return Promise.all(changes);
+}
+
+async function change(client: Client, vm: number, to: typeof RUNNING): Promise<Change> {
+  const sentAt = Date.now();
+  await setPrintableStatus(client, vm, to.printableStatus);
+  return { vm, status: to.row, sentAt, acceptedAt: Date.now() };
 }
 
 /** Collects the commits of all rows. A row changes every few seconds, and the table is read more often than that. */

@@ -40,6 +40,13 @@ export async function createVms(client: Client, count: number, printableStatus: 
   await Promise.all(Array.from({ length: 16 }, patch));
 }
 
+/** Lists all VMs without keeping them. @returns the duration in seconds */
+export async function listVms(client: Client): Promise<number> {
+  const started = performance.now();
+  for await (const _ of client.pages(VirtualMachine));
+  return (performance.now() - started) / 1000;
+}
+
 /** Changes the status of a VM as KubeVirt does. */
 export async function setPrintableStatus(client: Client, i: number, printableStatus: string): Promise<void> {
   await setStatus(client, i, { printableStatus });
