@@ -8,8 +8,11 @@ import type { Commit, Table } from './database.ts';
 import { setPrintableStatus } from './machines.ts';
 import type { Programs } from './programs.ts';
 
+/** More than `IN_FLIGHT`, so that a VM is changed again only after its previous change was accepted. */
 const VMS = Number(process.env.LAG_VMS ?? 2_000);
-const RATE = 200;
+const RATE = Number(process.env.LAG_RATE ?? 200);
+/** Maximum number of requests in flight. Reached only if the API server cannot keep up with the rate. */
+const IN_FLIGHT = 64;
 const SECONDS = Number(process.env.LAG_SECONDS ?? 30);
 /** Changes before the measurement. */
 const WARM_UP_SECONDS = Math.min(5, SECONDS / 2);
@@ -95,10 +98,7 @@ function quantileOf(lags: readonly Lag[], from: keyof Lag, share: number): numbe
   );
 }
 
-/**
- * Changes the VMs in turn at the rate, whether or not the requests for other VMs have been answered. A VM is changed again only
- * after its previous change was accepted, because requests over several connections can overtake each other.
- */
+/** Changes the VMs in turn at the rate, whether or not earlier requests have been answered. */
 async function changeStatuses({ client }: Environment): Promise<readonly Change[]> {
   // Every VM ends with the status that it had, so that both sides start from the same state.
   const rounds = 2 * Math.ceil((SECONDS * RATE) / VMS / 2);
@@ -107,7 +107,7 @@ async function changeStatuses({ client }: Environment): Promise<readonly Change[
   for (let i = 0; i < rounds * VMS; i++) {
     const waitMs = started + (i * 1000) / RATE - performance.now();
     if (waitMs > 1) await sleep(waitMs);
-    await changes[i - VMS];
+    await changes[i - IN_FLIGHT];
     changes.push(change(client, i % VMS, Math.floor(i / VMS) % 2 === 0 ? PAUSED : RUNNING));
   }
   return Promise.all(changes);
