@@ -1,5 +1,26 @@
 /** The controllers of vmwright, and the operator that runs them. */
+
 export { type ManifestOptions, type Manifests, manifests } from './manifests.ts';
+export {
+  type BatchResult,
+  type Database,
+  DatabaseError,
+  type FailureScope,
+  type Session,
+  type StatusWrite,
+} from './mirror/database.ts';
+export type { DeadLetter } from './mirror/dead-letters.ts';
+export type { StatusMapping, VmState } from './mirror/mapping.ts';
+export { Mirror, type MirrorHealth, type MirrorOptions } from './mirror/mirror.ts';
+export type { PlanOptions } from './mirror/plan.ts';
+export {
+  type DatabaseSettings,
+  type FenceMode,
+  PostgresDatabase,
+  type PostgresDatabaseOptions,
+  type SslMode,
+} from './mirror/postgres/database.ts';
+export type { Row } from './mirror/rows.ts';
 export { runOperator } from './operator.ts';
 export { type Settings, settingsFrom } from './settings/settings.ts';
 export { SettingsError } from './settings/values.ts';

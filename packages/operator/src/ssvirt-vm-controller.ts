@@ -5,19 +5,26 @@ import { clusterAccess } from './access.ts';
 import { NAME, runMirror } from './mirror/program.ts';
 import { DEFAULT_CONFIG, mirrorSettings } from './mirror/settings.ts';
 import { differenceTable, verify } from './mirror/verify.ts';
+import { parseTime } from './settings/values.ts';
 
 const USAGE = `${NAME}: mirrors the status of KubeVirt VMs into the PostgreSQL database of SSVirt
 
   ${NAME} [run] [--config=<file>]    runs until SIGTERM or SIGINT
-  ${NAME} verify [--config=<file>]   compares cluster and table once; exit code 1 if they differ, 2 if it fails
+  ${NAME} verify [--config=<file>] [--wait=<time>]
+                                     compares cluster and table; exit code 1 if they differ, 2 if it fails.
+                                     --wait repeats the comparison until they agree, at most for that time
 
 The default of --config is ${DEFAULT_CONFIG}. docs/mirror.md describes the settings.`;
 
 try {
   const { values, positionals } = parseArgs({
     // Go programs accept flags with one dash too.
-    args: process.argv.slice(2).map((arg) => arg.replace(/^-(?=config\b|help\b)/, '--')),
-    options: { config: { type: 'string' }, help: { type: 'boolean' } },
+    args: process.argv.slice(2).map((arg) => arg.replace(/^-(?=config\b|wait\b|help\b)/, '--')),
+    options: {
+      config: { type: 'string' },
+      wait: { type: 'string', default: '0s' },
+      help: { type: 'boolean' },
+    },
     allowPositionals: true,
   });
   const [command = 'run', ...more] = positionals;
@@ -30,7 +37,7 @@ try {
     const access = await clusterAccess(world);
     if (command === 'run') await runMirror(world, access, settings, stopSignal());
     else {
-      const found = await verify(world, access, settings, stopSignal());
+      const found = await verify(world, access, settings, parseTime('wait', values.wait, 0), stopSignal());
       console.log(differenceTable(found));
       process.exitCode = found.length === 0 ? 0 : 1;
     }

@@ -12,6 +12,7 @@ export {
 } from './kubernetes/control-plane.ts';
 export { type KubeVirt, startKubeVirt } from './kubevirt/kubevirt.ts';
 export { createNode, startKwok } from './kwok/kwok.ts';
+export { manifestPath } from './manifests/load.ts';
 export { installOperator, type OperatorOptions, operatorSays, startOperator } from './operator/operator.ts';
 export { Postgres, startPostgres } from './postgres/postgres.ts';
 export { Part } from './process/part.ts';

@@ -7,6 +7,10 @@ import type { VmRows } from './vm-rows.ts';
 export interface ComparisonOptions {
   readonly clock: Pick<Clock, 'after'>;
   readonly session: Pick<Session, 'rows'>;
+  /** Lists the cluster again. */
+  readonly refresh: () => Promise<void>;
+  /** Whether the cache may be older than what an earlier leader has written, so that it has to be refreshed in any case. */
+  readonly isStale: boolean;
   readonly vmRows: VmRows;
   /** Keys of all VMs. */
   readonly keys: () => Iterable<string>;
@@ -20,12 +24,22 @@ export interface ComparisonOptions {
 const SLICE = 2_000;
 
 /**
- * Reads the whole table and compares it with the whole cluster.
+ * Reads the whole table and compares it with the whole cluster. The cluster is listed after the table was read, unless
+ * nothing differs: the VM of a row that was read may be missing from a late cache, and a late cache may have an older
+ * state than the row.
  * @returns the keys of the VMs whose row has another status, and of the rows whose VM does not exist
  */
 export async function compare(options: ComparisonOptions, signal: AbortSignal): Promise<readonly string[]> {
-  const { clock, session, vmRows, keys, owns, onSettled } = options;
+  const { session, vmRows, refresh, isStale } = options;
   await vmRows.read(session.rows());
+  if (isStale) await refresh();
+  const different = await differingKeys(options, signal);
+  if (different.length > 0 && !isStale) await refresh(); // the keys are planned again when they are written
+  return different;
+}
+
+async function differingKeys(options: ComparisonOptions, signal: AbortSignal): Promise<readonly string[]> {
+  const { clock, vmRows, keys, owns, onSettled } = options;
   const different: string[] = [];
   await inSlices(clock, [...keys()], signal, (key) => {
     if (!owns(key)) return;

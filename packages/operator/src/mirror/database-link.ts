@@ -32,7 +32,7 @@ export class DatabaseLink {
   #ready = Promise.withResolvers<Session>();
   #session: Session | undefined;
   #fail: ((error: DatabaseError) => void) | undefined;
-  /** Number of failures since a session was last prepared. */
+  /** Number of failures since a session last passed a check. */
   #failures = 0;
 
   constructor(options: DatabaseLinkOptions) {
@@ -75,29 +75,22 @@ export class DatabaseLink {
 
   /** Opens a session and keeps it until it fails. @returns the failure */
   async #runSession(signal: AbortSignal): Promise<DatabaseError> {
-    const { world, log, database, prepare } = this.#options;
+    const { database, prepare } = this.#options;
     const failed = Promise.withResolvers<DatabaseError>();
     const ended = new AbortController();
     const end = () => ended.abort(signal.reason);
     signal.addEventListener('abort', end, { once: true });
     try {
       await using session = await database.open(signal);
-      await prepare(session, signal);
-      if (this.#failures > 0) log.info({}, 'Database is available again');
-      this.#failures = 0;
+      await unlessAborted(prepare(session, signal), signal); // a statement without an answer must not delay the stop
       this.#session = session;
       this.#fail = failed.resolve;
       this.#ready.resolve(session);
-      const checking = (async () => {
-        for (;;) {
-          await wait(world, CHECK_MS, ended.signal);
-          await session.check();
-        }
-      })().catch((error: unknown) => failed.resolve(toDatabaseError(error)));
-      const error = await unlessAborted(failed.promise, signal);
-      ended.abort();
-      await checking;
-      return error;
+      // Not awaited: a check that does not return must not delay the next session. It ends when the session is closed.
+      void this.#check(session, ended.signal).catch((error: unknown) =>
+        failed.resolve(toDatabaseError(error)),
+      );
+      return await unlessAborted(failed.promise, signal);
     } catch (error) {
       return toDatabaseError(error);
     } finally {
@@ -105,6 +98,21 @@ export class DatabaseLink {
       signal.removeEventListener('abort', end);
       this.#drop();
       this.#fail = undefined;
+    }
+  }
+
+  /**
+   * Checks the session until it fails or the signal aborts. The outage ends with the first successful check and not with
+   * the opened session: if the database is read-only, each session is opened and fails with its first batch.
+   */
+  async #check(session: Session, signal: AbortSignal): Promise<never> {
+    const { world, log } = this.#options;
+    for (;;) {
+      await wait(world, CHECK_MS, signal);
+      await session.check();
+      signal.throwIfAborted();
+      if (this.#failures > 0) log.info({}, 'Database is available again');
+      this.#failures = 0;
     }
   }
 

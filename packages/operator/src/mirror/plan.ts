@@ -16,6 +16,8 @@ export interface Observed {
   readonly rows: Pick<RowIndex, 'match' | 'get'>;
   /** Time since which the VM has reported a state that may last for less than a second, in milliseconds. */
   readonly transientForMs: number;
+  /** Time for which the VM has waited for a row of its own, in milliseconds; see `Plan.isWaiting`. */
+  readonly waitedMs: number;
 }
 
 export interface PlanOptions {
@@ -44,7 +46,12 @@ export interface Plan {
   readonly row: Row | undefined;
   /** Time after which the VM must be planned again. */
   readonly againAfterMs?: number;
-  /** Older rows that describe the same VM. */
+  /**
+   * Whether a re-created VM waits for a row of its own, or a new row for its VM. The wait ends by the monotonic clock,
+   * because the clocks of this replica, the API server and SSVirt can differ.
+   */
+  readonly isWaiting?: boolean;
+  /** Older rows that describe the same VM and are not marked as deleted. */
   readonly duplicates: readonly Row[];
 }
 
@@ -53,29 +60,30 @@ const NOTHING: Plan = { writes: [], row: undefined, duplicates: [] };
 /**
  * Decides which statuses to write for a VM. It looks only at the newest known state, so late and repeated events cannot
  * move a row back.
- * @param now wall-clock time in milliseconds since 1970
  */
-export function plan(observed: Observed, options: PlanOptions, now: number): Plan {
+export function plan(observed: Observed, options: PlanOptions): Plan {
   const { vm, binding, rows } = observed;
   const { mapping } = options;
   const bound = binding && rows.get(binding.rowId);
   const isSuccessor = binding !== undefined && binding.uid !== vm?.metadata.uid;
-  const gone: readonly PlannedWrite[] =
-    isSuccessor && bound !== undefined && bound.status !== mapping.Deleted
-      ? [{ row: bound, status: mapping.Deleted, state: 'Deleted', uid: undefined }]
-      : [];
-  if (vm === undefined) return { ...NOTHING, writes: gone };
-  const match = rows.match(vm);
-  if (match === undefined) return { ...NOTHING, writes: gone };
-  const { row, older: duplicates } = match;
+  const predecessor = isSuccessor && bound !== undefined && bound.status !== mapping.Deleted ? [bound] : [];
+  const match = vm && rows.match(vm);
+  if (vm === undefined || match === undefined)
+    return { ...NOTHING, writes: predecessor.map(toDeleted(mapping)) };
+  const { row, older } = match;
+  const duplicates = older.filter(({ status }) => status !== mapping.Deleted);
+  // The name of a VM is unique, so an older row that shows a VM shows an earlier one.
+  const stale = new Set([...predecessor, ...older.filter((each) => isMirrored(each, mapping))]);
   // The row of a deleted VM. A new VM with the same name usually gets a row of its own, possibly a moment later.
   const isPredecessors = isSuccessor
     ? row === bound
     : binding === undefined && row.status === mapping.Deleted;
-  const claimInMs = options.claimMs - (now - createdAt(vm));
-  if (isPredecessors && claimInMs > 0)
-    return { writes: gone, row: undefined, againAfterMs: claimInMs, duplicates };
-  const others = gone.filter((write) => write.row !== row);
+  const claimInMs = options.claimMs - observed.waitedMs;
+  if (isPredecessors && claimInMs > 0) {
+    const writes = [...stale].map(toDeleted(mapping));
+    return { writes, row: undefined, againAfterMs: claimInMs, isWaiting: true, duplicates };
+  }
+  const others = [...stale].filter((each) => each !== row).map(toDeleted(mapping));
   const toWrite = (state: VmState): readonly PlannedWrite[] =>
     row.status === mapping[state]
       ? others
@@ -101,8 +109,8 @@ export function isMirrored({ status }: Row, mapping: StatusMapping): boolean {
   return status !== mapping.Deleted && Object.values(mapping).includes(status);
 }
 
-function createdAt({ metadata }: VirtualMachine): number {
-  return Date.parse(metadata.creationTimestamp ?? '') || 0;
+function toDeleted(mapping: StatusMapping): (row: Row) => PlannedWrite {
+  return (row) => ({ row, status: mapping.Deleted, state: 'Deleted', uid: undefined });
 }
 
 /** Key of the VM that a row without a VM is planned under. Rows have other keys than VMs, which never begin with a slash. */

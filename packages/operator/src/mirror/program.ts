@@ -5,6 +5,8 @@ import {
   type HttpResponse,
   jsonLogger,
   Manager,
+  type ManagerElection,
+  type ManagerSharding,
   type Replicas,
   type World,
 } from '@vmwright/runtime';
@@ -65,7 +67,7 @@ export async function runMirror(
 
 function replicasOf(
   replicas: MirrorSettings['replicas'],
-  lease: { readonly name: string; readonly namespace: string },
+  lease: ManagerElection & ManagerSharding,
 ): Replicas {
   if (replicas === 'single') return {};
   return replicas === 'election' ? { election: lease } : { sharding: lease };

@@ -83,8 +83,8 @@ export class Reporter {
 
   duplicateRows(vm: string, row: Row | undefined, older: readonly Row[]): void {
     this.#options.log.warn(
-      { vm, updated: row?.id, ignored: older.map(({ id }) => id) },
-      'Several rows describe this VM; only the newest is updated',
+      { vm, newest: row?.id, older: older.map(({ id }) => id) },
+      'Several rows describe this VM; only the newest follows it',
     );
   }
 

@@ -53,7 +53,7 @@ function isNewer(a: Row, b: Row): boolean {
 export interface Match {
   /** The newest row, which the mirror keeps current. */
   readonly row: Row;
-  /** Older rows for the same VM, which are left as they are. */
+  /** Older rows for the same name. */
   readonly older: readonly Row[];
 }
 

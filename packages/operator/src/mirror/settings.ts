@@ -15,6 +15,8 @@ export interface MirrorSettings {
   readonly maxMs: number;
   readonly resyncMs: number;
   readonly replicas: 'election' | 'sharding' | 'single';
+  /** Time after which another replica takes over from one that does not respond. */
+  readonly leaseMs: number;
   /** Namespace of the Leases. */
   readonly namespace: string;
   /** Watched namespaces. @default all */
@@ -37,6 +39,7 @@ const CONTROLLER = {
   maxDelay: ['CONTROLLER_MAX_DELAY', '5m'],
   resyncPeriod: ['CONTROLLER_RESYNC_PERIOD', '10m'],
   enableLeaderElection: ['CONTROLLER_LEADER_ELECTION', 'true'],
+  leaseDuration: ['CONTROLLER_LEASE_DURATION', '15s'],
   namespace: ['CONTROLLER_NAMESPACE', 'ssvirt-system'],
   metricsAddr: ['CONTROLLER_METRICS_ADDR', ':8080'],
   watchNamespaces: ['CONTROLLER_WATCH_NAMESPACES', ''],
@@ -103,6 +106,7 @@ export function mirrorSettings(config: string | undefined, environment: Environm
     ...{ baseMs, maxMs },
     resyncMs: parseTime(texts.resyncPeriod),
     replicas: isSharded ? 'sharding' : isElected ? 'election' : 'single',
+    leaseMs: parseSeconds(texts.leaseDuration),
     namespace: texts.namespace.text,
     namespaces: parseList(texts.watchNamespaces.text),
     metrics: parseAddress(texts.metricsAddr),
@@ -120,8 +124,7 @@ function databaseSettings(
   environment: Environment,
   fence: FenceMode,
 ): DatabaseSettings {
-  const section = withAliases(sectionOf(file, 'database'));
-  const texts = textsOf('database', DATABASE, section, environment);
+  const texts = databaseTexts(file, environment);
   parseCount(texts.maxConnections, 1, 10_000); // the program uses one connection
   const url = parseDatabaseUrl(texts.url);
   const user = url?.user ?? texts.username.text;
@@ -133,16 +136,24 @@ function databaseSettings(
     user,
     database: url?.database ?? texts.database.text,
     sslMode: url?.sslMode ?? oneOf(texts.sslmode, SSL_MODES),
-    caFile: texts.sslrootcert.text || url?.caFile,
-    password: async () => url?.password ?? readPassword(path, environment),
+    caFile: (url?.caFile ?? texts.sslrootcert.text) || undefined,
+    password: async () => readPassword(path, environment),
     fence,
   };
 }
 
+function databaseTexts(
+  file: Readonly<Record<string, unknown>>,
+  environment: Environment,
+): Texts<keyof typeof DATABASE> {
+  return textsOf('database', DATABASE, withAliases(sectionOf(file, 'database')), environment);
+}
+
 /** Reads the password again, because it may have been rotated in the config file or the password file. */
 function readPassword(path: string, environment: Environment): string | undefined {
-  const section = sectionOf(readConfig(path, true), 'database');
-  const { password, passwordFile } = textsOf('database', DATABASE, section, environment);
+  const { url, password, passwordFile } = databaseTexts(readConfig(path, true), environment);
+  const inUrl = parseDatabaseUrl(url)?.password;
+  if (inUrl !== undefined) return inUrl;
   if (passwordFile.text === '') return password.text || undefined;
   try {
     return readFileSync(passwordFile.text, 'utf8').trimEnd();
@@ -165,7 +176,7 @@ interface UrlSettings {
 function parseDatabaseUrl({ name, text }: Setting): UrlSettings | undefined {
   if (text === '') return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === '')
+  if (url === undefined || !/^postgres(ql)?:$/.test(url.protocol) || url.hostname === '' || !isDecodable(url))
     throw new SettingsError(`${name} must be a URL such as postgres://user:password@host:5432/ssvirt`);
   const sslMode = url.searchParams.get('sslmode');
   return {
@@ -177,6 +188,16 @@ function parseDatabaseUrl({ name, text }: Setting): UrlSettings | undefined {
     sslMode: sslMode === null ? undefined : oneOf({ name: `sslmode of ${name}`, text: sslMode }, SSL_MODES),
     caFile: url.searchParams.get('sslrootcert') ?? undefined,
   };
+}
+
+/** Returns whether all escape sequences of a URL are valid: a "%" in a password has to be written as "%25". */
+function isDecodable({ username, password, pathname }: URL): boolean {
+  try {
+    decodeURIComponent(username + password + pathname);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function readConfig(path: string, isOptional: boolean): Readonly<Record<string, unknown>> {
@@ -304,9 +325,16 @@ function parseTime(setting: Setting, leastMs = 1): number {
   throw invalid(setting, 'a time such as 500ms, 15s or 2m');
 }
 
+/** Leases store their duration in seconds. */
+function parseSeconds(setting: Setting): number {
+  const ms = parseDuration(setting.text);
+  if (ms !== undefined && ms >= 2_000 && ms % 1_000 === 0) return ms;
+  throw invalid(setting, 'whole seconds, at least 2s');
+}
+
 function parseCount(setting: Setting, least: number, most: number): number {
   const count = Number(setting.text);
-  if (setting.text !== '' && Number.isInteger(count) && count >= least && count <= most) return count;
+  if (/^\d+$/.test(setting.text) && count >= least && count <= most) return count;
   throw invalid(setting, `a whole number from ${least} to ${most}`);
 }
 

@@ -24,6 +24,8 @@ import { VmRows } from './vm-rows.ts';
 
 /** Interval at which rows are searched for, shards are acquired, and the time of the next resync is checked. */
 const TICK_MS = 500;
+/** Number of searches for the row of a deleted VM: about half a minute. */
+const MAX_SEARCHES_FOR_DELETED = 5;
 /** Maximum number of names in one search. */
 const SEARCH_NAMES = 10_000;
 /** Shard of all rows if the work is not sharded. */
@@ -125,25 +127,26 @@ export class Term {
   onChange(event: CacheEvent<VirtualMachine>): void {
     const { key, type, initial } = event;
     if (!this.#owns(key)) return;
-    if (type === 'removed' && !this.#vmRows.bindDeleted(key, event.object)) {
-      this.#changedAt.delete(key);
-      this.#vmRows.forget(key);
-      return;
-    }
+    if (type === 'removed') this.#vmRows.deleted(key, event.object);
     if (!this.#changedAt.has(key)) this.#changedAt.set(key, this.#options.world.monotonic());
     this.#queue.add(key, { priority: initial ? LOW : NORMAL });
   }
 
+  /**
+   * Whether this replica is responsible for a VM. VMs of a shard that is gained but not acquired yet are left out: the
+   * comparison that follows the acquisition includes them.
+   */
   #owns(key: string): boolean {
-    return this.#options.context.shards?.owns(key) ?? true;
+    const { shards } = this.#options.context;
+    return shards === undefined || (shards.owns(key) && this.#acquired.has(shards.shardOf(key)));
   }
 
   /**
-   * Prepares a new session. The order matters: an earlier leader cannot write after `acquire`, so a list of the cluster
-   * that begins afterwards is at least as new as its last write, and a read of the table contains that write.
+   * Prepares a new session. The order matters: an earlier leader cannot write after `acquire`, so a read of the table that
+   * begins afterwards contains its last write, and a list of the cluster is at least as new as that write.
    */
   async #prepare(session: Session, signal: AbortSignal): Promise<void> {
-    const { context, vms, takesOver, reporter } = this.#options;
+    const { context, takesOver, reporter } = this.#options;
     reporter.sessionOpened();
     this.#acquired = new Set();
     const shards = context.shards?.held ?? new Set([ONLY_SHARD]);
@@ -151,8 +154,6 @@ export class Term {
     await session.acquire([...shards], takesOver, signal);
     this.#assertLeader();
     this.#acquired = shards;
-    if (!this.#isFresh && takesOver) await vms.refresh(signal);
-    this.#isFresh = true;
     await this.#compare(session, 'start', signal);
   }
 
@@ -162,19 +163,20 @@ export class Term {
 
   /** Compares the whole table with the whole cluster and enqueues every difference. */
   async #compare(session: Session, trigger: Trigger, signal: AbortSignal): Promise<void> {
-    const { world, log, vms, resyncMs } = this.#options;
+    const { world, log, vms, resyncMs, takesOver } = this.#options;
     const startedAt = world.monotonic();
+    const isStale = !this.#isFresh && takesOver;
     const different = await compare(
       {
-        ...{ clock: world, session, vmRows: this.#vmRows },
+        ...{ clock: world, session, vmRows: this.#vmRows, isStale },
+        refresh: () => vms.refresh(signal),
         keys: () => vms.keys(),
         owns: (key) => this.#owns(key),
         onSettled: (key, plan) => this.#settle(key, plan),
       },
       signal,
     );
-    // The cache may be late: a correction must not replace the status of a newer state.
-    if (trigger === 'resync' && different.length > 0) await vms.refresh(signal);
+    this.#isFresh = true;
     for (const key of different) {
       const isExpected = trigger === 'resync' && (this.#changedAt.has(key) || this.#inFlight.has(key));
       if (!isExpected) this.#corrections.set(key, trigger);
@@ -221,7 +223,7 @@ export class Term {
 
   /** Acquires the shards that this replica has gained and releases those that it has lost. */
   async #followShards(session: Session, signal: AbortSignal): Promise<void> {
-    const { context, takesOver, vms } = this.#options;
+    const { context, takesOver } = this.#options;
     if (context.shards === undefined) return;
     const { held } = context.shards;
     const [gained, lost] = [held.difference(this.#acquired), this.#acquired.difference(held)];
@@ -232,21 +234,19 @@ export class Term {
     if (gained.size === 0) return;
     await session.acquire([...gained], takesOver, signal);
     this.#acquired = this.#acquired.union(gained);
-    await vms.refresh(signal);
+    this.#isFresh = false; // the previous owner may have written newer states
     await this.#compare(session, 'start', signal);
   }
 
   /** Searches for the rows of VMs, and enqueues the VMs whose row was found. */
   async #search(session: Session, keys: readonly string[]): Promise<void> {
-    const { rows, unmatched } = this.#vmRows;
     for (let from = 0; from < keys.length; from += SEARCH_NAMES) {
       const some = keys.slice(from, from + SEARCH_NAMES);
       const names = new Set(some.map((key) => key.slice(key.indexOf('/') + 1)));
       for (const row of await session.find([...names])) this.#vmRows.found(row);
       for (const key of some) {
-        const vm = this.#vmRows.vm(key);
-        if (vm === undefined) unmatched.delete(key);
-        else if (rows.match(vm) !== undefined) this.#queue.add(key);
+        if (this.#vmRows.isMatched(key)) this.#queue.add(key);
+        else if (this.#vmRows.unmatched.searches(key) >= MAX_SEARCHES_FOR_DELETED) this.#vmRows.giveUp(key);
       }
     }
   }
@@ -308,10 +308,7 @@ export class Term {
 
   /** Whether a VM has no known row and was not searched for yet. Later searches have a schedule of their own. */
   #isNewWithoutRow(key: string): boolean {
-    const { unmatched } = this.#vmRows;
-    return (
-      this.#vmRows.vm(key) !== undefined && !unmatched.has(key) && this.#vmRows.plan(key).row === undefined
-    );
+    return !this.#vmRows.unmatched.has(key) && !this.#vmRows.isMatched(key);
   }
 
   #settle(key: string, plan: Plan): void {

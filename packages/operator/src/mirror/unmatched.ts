@@ -41,6 +41,11 @@ export class Unmatched {
     this.#searches.clear();
   }
 
+  /** Returns the number of times that a VM was searched for. */
+  searches(key: string): number {
+    return this.#searches.get(key)?.searches ?? 0;
+  }
+
   /** Returns the VMs to search for now, and schedules their next search. */
   due(): readonly string[] {
     const now = this.#clock.monotonic();

@@ -1,9 +1,9 @@
-import { type Access, Client, type World } from '@vmwright/runtime';
+import { type Access, Client, type World, wait } from '@vmwright/runtime';
 import { stateOf } from './mapping.ts';
 import { isMirrored } from './plan.ts';
 import { PostgresDatabase } from './postgres/database.ts';
 import { NAME } from './program.ts';
-import { describes, type Row, RowIndex, vmKey } from './rows.ts';
+import { type Row, RowIndex, vmKey } from './rows.ts';
 import type { MirrorSettings } from './settings.ts';
 import { leanVirtualMachine, VirtualMachine } from './virtual-machine.ts';
 
@@ -16,8 +16,29 @@ export interface Difference {
   readonly expected: string;
 }
 
-/** Compares cluster and table once. Reads only, and needs no leadership. */
+/** Interval between two comparisons. */
+const REPEAT_MS = 500;
+
+/**
+ * Compares cluster and table until they agree or the time is over. Reads only, and needs no leadership.
+ * @param waitMs maximum time; 0 for a single comparison
+ */
 export async function verify(
+  world: World,
+  access: Access,
+  settings: MirrorSettings,
+  waitMs: number,
+  signal: AbortSignal,
+): Promise<readonly Difference[]> {
+  const deadline = world.monotonic() + waitMs;
+  for (;;) {
+    const found = await compareOnce(world, access, settings, signal);
+    if (found.length === 0 || world.monotonic() >= deadline) return found;
+    await wait(world, REPEAT_MS, signal);
+  }
+}
+
+async function compareOnce(
   world: World,
   access: Access,
   settings: MirrorSettings,
@@ -56,15 +77,13 @@ export function differences(
   for (const [key, vm] of vms) {
     const match = rows.match(vm);
     if (match === undefined) continue;
-    for (const { id } of [match.row, ...match.older]) described.add(id);
+    described.add(match.row.id);
     const expected = mapping[stateOf(vm)];
     if (match.row.status !== expected) add(key, match.row, expected);
   }
-  for (const row of rows.rows()) {
-    const vm = vms.get(vmKey(row));
-    const hasVm = described.has(row.id) || (vm !== undefined && describes(row, vm));
-    if (!hasVm && isMirrored(row, mapping) && isWatched(row)) add(vmKey(row), row, mapping.Deleted);
-  }
+  for (const row of rows.rows())
+    if (!described.has(row.id) && isMirrored(row, mapping) && isWatched(row))
+      add(vmKey(row), row, mapping.Deleted);
   return found;
 }
 

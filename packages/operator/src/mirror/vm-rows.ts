@@ -45,7 +45,11 @@ export class VmRows {
   readonly #bindings = new Map<string, Binding>();
   /** Time since which a VM has reported a state that may be transient, on the monotonic clock. */
   readonly #transientSince = new Map<string, number>();
+  /** Time since which a VM has waited for its row, or a row for its VM, on the monotonic clock. */
+  readonly #waiting = new Map<string, { readonly uid: string | undefined; readonly since: number }>();
   readonly #duplicates = new Set<string>();
+  /** Last state of deleted VMs whose row is not known, because it was inserted a moment ago or is not inserted yet. */
+  readonly #deleted = new Map<string, VirtualMachine>();
   /** Rows that were written or found while a comparison reads the table: what it reads of them may be older. */
   #touched: Set<string> | undefined;
 
@@ -66,23 +70,47 @@ export class VmRows {
   plan(key: string): Plan {
     const { world, vms } = this.#options;
     const rowId = rowIdOf(key);
-    if (rowId !== undefined) return this.#planRow(this.rows.get(rowId));
+    if (rowId !== undefined) return this.#planRow(key, this.rows.get(rowId));
     const vm = vms.get(key);
+    const deleted = this.#deleted.get(key);
+    // A VM of the same name that exists by now may own the row.
+    if (deleted !== undefined && vm === undefined) this.#bindDeleted(key, deleted);
     const since = this.#transientSince.get(key) ?? world.monotonic();
     if (vm !== undefined && isTransient(vm, stateOf(vm))) this.#transientSince.set(key, since);
     else this.#transientSince.delete(key);
     const transientForMs = world.monotonic() - since;
-    const observed = { vm, binding: this.#bindings.get(key), rows: this.rows, transientForMs };
-    return plan(observed, this.#options, world.now());
+    const waitedMs = this.#waitedMs(key, vm?.metadata.uid);
+    const observed = { vm, binding: this.#bindings.get(key), rows: this.rows, transientForMs, waitedMs };
+    return this.#waits(key, vm?.metadata.uid, plan(observed, this.#options));
   }
 
-  #planRow(row: Row | undefined): Plan {
+  #planRow(key: string, row: Row | undefined): Plan {
     const { world, mapping } = this.#options;
-    if (row === undefined || !this.isOrphaned(row)) return { writes: [], row, duplicates: [] };
-    const againAfterMs = NEW_ROW_MS - (world.now() - row.createdAt);
-    if (againAfterMs > 0) return { writes: [], row, againAfterMs, duplicates: [] };
+    if (row === undefined || !this.isOrphaned(row))
+      return this.#waits(key, undefined, { writes: [], row, duplicates: [] });
+    const ageMs = Math.max(world.now() - row.createdAt, this.#waitedMs(key, undefined));
+    const againAfterMs = Math.min(NEW_ROW_MS - ageMs, NEW_ROW_MS);
+    if (againAfterMs > 0)
+      return this.#waits(key, undefined, { writes: [], row, againAfterMs, isWaiting: true, duplicates: [] });
     const write: PlannedWrite = { row, status: mapping.Deleted, state: 'Deleted', uid: undefined };
     return { writes: [write], row, duplicates: [] };
+  }
+
+  /** Returns the time for which a VM has waited for its row, or a row for its VM. @param uid undefined for a row */
+  #waitedMs(key: string, uid: string | undefined): number {
+    const waiting = this.#waiting.get(key);
+    return waiting?.uid === uid && waiting !== undefined
+      ? this.#options.world.monotonic() - waiting.since
+      : 0;
+  }
+
+  /** Remembers whether a key waits. @returns the plan */
+  #waits(key: string, uid: string | undefined, planned: Plan): Plan {
+    const waiting = this.#waiting.get(key);
+    if (planned.isWaiting !== true) this.#waiting.delete(key);
+    else if (waiting === undefined || waiting.uid !== uid)
+      this.#waiting.set(key, { uid, since: this.#options.world.monotonic() });
+    return planned;
   }
 
   /** Remembers what a plan found out beside its writes. */
@@ -90,9 +118,11 @@ export class VmRows {
     if (rowIdOf(key) !== undefined) return;
     const vm = this.vm(key);
     if (vm === undefined) {
-      this.forget(key);
+      this.#forget(key);
+      if (this.#deleted.has(key)) this.unmatched.add(key);
       return;
     }
+    this.#deleted.delete(key);
     if (row === undefined) this.unmatched.add(key);
     else this.unmatched.delete(key);
     if (row !== undefined && !writes.some((write) => write.row.id === row.id))
@@ -104,20 +134,40 @@ export class VmRows {
     }
   }
 
+  /** Stores the last state of a VM that was deleted, which leads to its row. */
+  deleted(key: string, vm: VirtualMachine): void {
+    if (!this.#bindings.has(key) && !this.#bindDeleted(key, vm)) this.#deleted.set(key, vm);
+  }
+
+  /** Returns whether a row of a VM is known, or of a VM that was deleted. */
+  isMatched(key: string): boolean {
+    const vm = this.vm(key) ?? this.#deleted.get(key);
+    return vm === undefined || this.rows.match(vm) !== undefined;
+  }
+
+  /** Gives up the search for the row of a VM that was deleted, and keeps searching for those of other VMs. */
+  giveUp(key: string): void {
+    if (this.vm(key) !== undefined) return;
+    this.#deleted.delete(key);
+    this.unmatched.delete(key);
+  }
+
+  #bindDeleted(key: string, vm: VirtualMachine): boolean {
+    const { row, older = [] } = this.rows.match(vm) ?? {};
+    const rows = row === undefined ? [] : [row, ...older];
+    // A row that does not show a VM yet may be that of a VM that is about to be created under the same name.
+    const own = rows.find((each) => isMirrored(each, this.#options.mapping)) ?? row;
+    if (own === undefined) return false;
+    this.#deleted.delete(key);
+    this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: own.id });
+    return true;
+  }
+
   /** Drops what is known about a VM that does not exist, except its row. */
-  forget(key: string): void {
+  #forget(key: string): void {
     this.unmatched.delete(key);
     this.#transientSince.delete(key);
     this.#duplicates.delete(key);
-  }
-
-  /** Finds the row of a VM that was deleted. @returns whether it has one */
-  bindDeleted(key: string, vm: VirtualMachine): boolean {
-    if (this.#bindings.has(key)) return true;
-    const match = this.rows.match(vm);
-    if (match === undefined) return false;
-    this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: match.row.id });
-    return true;
   }
 
   /** Stores a status that was committed, or that the row had already. */

@@ -62,7 +62,7 @@ describe('scaling out', () => {
     });
   });
 
-  test('the clone of a slot that was used before, or was adopted, first looks for an existing machine', () => {
+  test('a clone is a retry if its slot was used before or the machine of the slot was adopted', () => {
     const isRetry = (actions: readonly Action[]) =>
       actions.map((action) => (action.type === 'clone' ? action.isRetry : undefined));
     const first = plan(group({ replicas: 2 }), observed(), NOW);

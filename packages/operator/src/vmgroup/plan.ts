@@ -20,7 +20,7 @@ import {
 import { deletingStatus, observedStatus, type PlannedStatus } from './status.ts';
 
 export interface Plan extends PlannedStatus {
-  /** Operations to start after the status is stored, most urgent first. Not all of them may get a permit. */
+  /** Operations to start after the status is stored, most urgent first. Some of them may not get a permit. */
   readonly actions: readonly Action[];
   /** Reasons why the group does not match its spec. An event is recorded for each. */
   readonly errors: readonly ConditionError[];

@@ -1,5 +1,6 @@
 import { messageOf, type World } from '@vmwright/core';
 import type { Client } from '../client/client.ts';
+import { ForbiddenError } from '../client/errors.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import { type KubeObject, keyOf, type ObjectRef } from '../kind/object.ts';
 import { byFields, byLabels, type Selects } from '../kind/selector.ts';
@@ -95,6 +96,8 @@ export class ObjectCache<T extends KubeObject> {
   readonly #synced = Promise.withResolvers<void>();
   /** Version up to which the watch has delivered every change, by watched namespace ('' for all namespaces). */
   readonly #observedVersions = new Map<string, number>();
+  /** Version of the newest list that `refresh` has read, by watched namespace. The watch may be behind it. */
+  readonly #refreshedVersions = new Map<string, number>();
   readonly #selects: Selects;
   #hasSynced = false;
 
@@ -198,8 +201,16 @@ export class ObjectCache<T extends KubeObject> {
    * is late. Namespaces that cannot be listed are left out; see `unlistable`.
    */
   async refresh(signal: AbortSignal): Promise<void> {
-    for (const partition of this.#partitions.values())
-      if (partition.isPublished && !partition.isFailing) await this.#relist(partition, signal);
+    for (const partition of this.#partitions.values()) {
+      if (!partition.isPublished || partition.isFailing) continue;
+      try {
+        await this.#relist(partition, signal);
+      } catch (error) {
+        // A watch that was opened before the namespace became forbidden goes on, so the partition is not failing yet.
+        if (!(error instanceof ForbiddenError) || this.#partitions.size === 1) throw error;
+        this.#failed(partition, error);
+      }
+    }
   }
 
   /** Stores the response to a write, ahead of the watch. */
@@ -223,10 +234,13 @@ export class ObjectCache<T extends KubeObject> {
       for (const object of page.items) {
         const key = keyOf(object.metadata);
         keys.add(key);
-        this.#notify(this.#store.put(key, this.#toStored(object)));
+        // The watch may have reported a deletion since the page was sent.
+        if (this.#accepts(key, object)) this.#notify(this.#store.put(key, this.#toStored(object)));
       }
       version = Number(page.resourceVersion);
     }
+    const { namespace = '' } = partition;
+    this.#refreshedVersions.set(namespace, Math.max(version, this.#refreshedVersions.get(namespace) ?? 0));
     for (const change of this.#store.removeUnlisted(prefixOf(partition), keys, version)) this.#notify(change);
   }
 
@@ -250,7 +264,13 @@ export class ObjectCache<T extends KubeObject> {
       keyOf: ({ metadata }) => keyOf(metadata),
       onError: (error) => this.#failed(partition, error),
       sink: {
-        put: (object) => notify(store().put(keyOf(object.metadata), this.#toStored(object))),
+        put: (object) => {
+          const key = keyOf(object.metadata);
+          // `refresh` has read a newer list without this object: the watch is late and will report its deletion.
+          const isDeleted =
+            !store().has(key) && versionOf(object) <= (this.#refreshedVersions.get(namespace ?? '') ?? 0);
+          if (!isDeleted) notify(store().put(key, this.#toStored(object)));
+        },
         remove: (object) => {
           notify(store().remove(keyOf(object.metadata), versionOf(object)));
           this.#store.clearTombstone(object.metadata.uid);
@@ -317,8 +337,8 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   /**
-   * Whether the response to a write may be stored. An object that is not cached although the watch has passed its
-   * version was deleted since: the response arrived late and must not bring the object back.
+   * Whether the response to a write or a list may be stored. An object that is not cached although the watch or a newer
+   * list has passed its version was deleted since: the response arrived late and must not bring the object back.
    */
   #accepts(key: string, object: T): boolean {
     if (this.#store.has(key)) return true;
@@ -326,7 +346,12 @@ export class ObjectCache<T extends KubeObject> {
     const { namespace = '' } = object.metadata;
     if (namespaces !== undefined && !namespaces.includes(namespace)) return false;
     if (this.#partitions.get(namespace)?.staged !== undefined) return false; // becomes visible with the rest of its namespace
-    return versionOf(object) > (this.#observedVersions.get(namespaces === undefined ? '' : namespace) ?? 0);
+    const watched = namespaces === undefined ? '' : namespace;
+    const version = versionOf(object);
+    return (
+      version > (this.#observedVersions.get(watched) ?? 0) &&
+      version > (this.#refreshedVersions.get(watched) ?? 0)
+    );
   }
 
   #toStored(object: T): T {

@@ -136,13 +136,10 @@ export class Store<T extends KubeObject> {
     return this.#drop(key, known);
   }
 
-  /**
-   * Removes the objects with this prefix that a complete list lacks, unless their stored version is newer than the list.
-   * The watch may be behind the list: versions up to the list's that it still delivers are ignored.
-   */
+  /** Removes the objects with this prefix that a complete list lacks, unless their stored version is newer than the list. */
   removeUnlisted(prefix: string, keys: ReadonlySet<string>, version: number): readonly Change[] {
-    const unlisted = [...this.#entries].filter(([key]) => key.startsWith(prefix) && !keys.has(key));
-    return unlisted.flatMap(([key, { uid }]) => this.addTombstone(key, uid, version) ?? []);
+    const unlisted = [...this.#entries.keys()].filter((key) => key.startsWith(prefix) && !keys.has(key));
+    return unlisted.flatMap((key) => this.remove(key, version) ?? []);
   }
 
   /** To be called when the watch reports the deletion: older versions cannot arrive after that. */

@@ -64,7 +64,7 @@ export function timingsOf(
   const { lease, leaseMs = 15_000, renewMs = 10_000, retryMs = 2_000 } = options;
   const invalid = (why: string) => new ElectionOptionsError(`election with lease ${keyOf(lease)}: ${why}`);
   if (leaseMs < 1_000 || leaseMs % 1_000 !== 0)
-    throw invalid(`leaseMs (${leaseMs}) must be a positive number of whole seconds`);
+    throw invalid(`leaseMs (${leaseMs}) must be a positive multiple of 1000 milliseconds`);
   // The difference is the time in which a leader must stop, and covers clocks that run at different speeds.
   if (renewMs >= leaseMs) throw invalid(`renewMs (${renewMs}) must be less than leaseMs (${leaseMs})`);
   if (retryMs <= 0 || renewMs < 2 * retryMs)

@@ -40,6 +40,46 @@ test('equal events appear as one event with a count in kubectl describe', async 
   expect(described.stdout).toMatch(/Warning +CloneFailed .*the datastore is full; free some space/);
 });
 
+test('a role that allows events in the core group only is enough with the group core', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  await using admin = await connect(cluster.kubeconfig);
+  const inNamespace = (...args: readonly string[]) => cluster.kubectl(['-n', namespace.name, ...args]);
+  await inNamespace('create', 'role', 'core-events', '--verb=create,patch', '--resource=events');
+  const subject = `--serviceaccount=${namespace.name}:default`;
+  await inNamespace('create', 'rolebinding', 'core-events', '--role=core-events', subject);
+  const kubeconfig = await cluster.kubeconfigFor({ namespace: namespace.name, name: 'default' });
+  await using client = await connect(kubeconfig);
+  const metadata = { namespace: namespace.name, name: 'subject' };
+  const object = await admin.create(ConfigMap, { metadata });
+  const { logger, lines } = collectingLogger();
+  const options = { world: nodeWorld, client, instance: 'replica-1', log: logger };
+  const recorder = new EventRecorder({ ...options, controller: 'vmwright.dev/core', group: 'core' });
+  for (let count = 0; count < 2; count++) {
+    recorder.record(ConfigMap, object, failed);
+    await recorder.flush();
+  }
+  expect(lines).toEqual([]);
+  const { items } = await admin.list(Event, { namespace: namespace.name });
+  expect(items.filter(({ regarding }) => regarding.uid === object.metadata.uid)).toMatchObject([
+    {
+      ...{ type: 'Warning', reason: 'CloneFailed', action: 'CloneFailed', note: failed.note },
+      ...{ reportingController: 'vmwright.dev/core', reportingInstance: 'replica-1', series: { count: 2 } },
+      regarding: { apiVersion: 'v1', kind: 'ConfigMap', ...metadata },
+    },
+  ]);
+  const described = await inNamespace('describe', 'configmap', 'subject');
+  expect(described.stdout).toMatch(/Warning +CloneFailed .*vmwright.dev\/core.*the datastore is full/);
+
+  const current = new EventRecorder({ ...options, controller: 'vmwright.dev/current' });
+  current.record(ConfigMap, object, failed);
+  await current.flush();
+  expect(lines).toMatchObject([
+    { level: 'warn', error: expect.stringContaining('events.events.k8s.io is forbidden') },
+  ]);
+});
+
 describe('EventRecorder', () => {
   const start = () => {
     const clock = new VirtualClock();

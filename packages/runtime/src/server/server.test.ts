@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { connect } from 'node:net';
+import { networkInterfaces } from 'node:os';
 import { collectingLogger, type LogLevel, Registry } from '@vmwright/core';
 import { parseExposition, VirtualClock } from '@vmwright/core/testing';
 import { describe, expect, test } from 'vitest';
@@ -345,6 +346,90 @@ describe('on a non-loopback address', () => {
     ['10.0.0.1', false],
     ['127.0.0.1.example.com', false],
   ] as const)('isLoopback of %j is %s', ([host, expected]) => {
+    expect(isLoopback(host)).toBe(expected);
+  });
+});
+
+describe('additional routes', () => {
+  /** An address of this machine that is not a loopback address; undefined if it has none. */
+  const external = Object.values(networkInterfaces())
+    .flat()
+    .find((each) => each?.family === 'IPv4' && !each.internal)?.address;
+
+  const withRoutes = (options: Partial<StatusServerOptions> = {}) =>
+    start({
+      routes: {
+        '/health/controller': {
+          for: 'anyone',
+          respond: () => ({ status: 503, text: '{"status":"unhealthy"}\n', contentType: 'application/json' }),
+        },
+        '/dead-letters': { for: 'local', respond: async () => ({ status: 200, text: '[]\n' }) },
+        '/broken': { for: 'anyone', respond: () => Promise.reject(new Error('s3cret')) },
+      },
+      ...options,
+    });
+
+  test('respond with status, text and content type', async () => {
+    await using env = await withRoutes();
+    expect(await send(env.server, '/health/controller')).toEqual({
+      status: 503,
+      type: 'application/json',
+      text: '{"status":"unhealthy"}\n',
+    });
+    expect(await send(env.server, '/dead-letters?since=1')).toMatchObject({ status: 200, text: '[]\n' });
+    expect(await send(env.server, '/dead-letters', 'HEAD')).toMatchObject({ status: 200, text: '' });
+  });
+
+  test('allow GET and HEAD only, and no other path', async () => {
+    await using env = await withRoutes();
+    for (const method of ['POST', 'PUT', 'DELETE'])
+      expect((await send(env.server, '/dead-letters', method)).status, method).toBe(405);
+    for (const path of ['/dead-letters/', '/dead-letters/x', '/health', '/DEAD-LETTERS'])
+      expect((await send(env.server, path)).status, path).toBe(404);
+  });
+
+  test('an error is not shown to the client', async () => {
+    await using env = await withRoutes();
+    expect(await send(env.server, '/broken')).toMatchObject({
+      status: 500,
+      text: 'internal error; see the log\n',
+    });
+    expect(env.lines[0]).toMatchObject({ level: 'error', path: '/broken' });
+  });
+
+  test('on all addresses, a local route is open to local clients', async () => {
+    for (const host of ['0.0.0.0', '::']) {
+      await using env = await withRoutes({ host });
+      expect((await send(env.server, '/dead-letters')).status, host).toBe(200);
+    }
+  });
+
+  test.skipIf(external === undefined)(
+    'a local route is forbidden for clients of another address',
+    async () => {
+      await using env = await withRoutes({ host: '0.0.0.0' });
+      const get = async (path: string, headers: Record<string, string> = {}, method = 'GET') => {
+        const response = await fetch(`http://${external}:${env.server.port}${path}`, { headers, method });
+        return { status: response.status, text: await response.text() };
+      };
+      const forbidden = {
+        status: 403,
+        text: '/dead-letters is open to local clients only; use kubectl port-forward\n',
+      };
+      expect(await get('/dead-letters')).toEqual(forbidden);
+      expect(await get('/dead-letters', { 'x-forwarded-for': '127.0.0.1', host: 'localhost' })).toEqual(
+        forbidden,
+      );
+      expect(await get('/dead-letters', {}, 'POST')).toEqual(forbidden);
+      expect((await get('/health/controller')).status).toBe(503);
+    },
+  );
+
+  test.for([
+    ['::ffff:127.0.0.1', true],
+    ['::ffff:10.0.0.1', false],
+    ['::ffff:127.0.0.1.example', false],
+  ] as const)('isLoopback of the client %j is %s', ([host, expected]) => {
     expect(isLoopback(host)).toBe(expected);
   });
 });

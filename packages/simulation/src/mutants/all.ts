@@ -1,3 +1,4 @@
+import { MIRROR_MUTANTS } from '../mirror/mutants.ts';
 import { VM_MUTANTS } from '../vm/mutants.ts';
 import { VMGROUP_MUTANTS } from '../vmgroup/mutants.ts';
 import { ELECTION_MUTANTS } from './election-mutants.ts';
@@ -14,6 +15,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...SAMPLE_MUTANTS,
   ...VM_MUTANTS,
   ...VMGROUP_MUTANTS,
+  ...MIRROR_MUTANTS,
 ];
 
 /** Returns the mutant with this name. @throws when there is none */

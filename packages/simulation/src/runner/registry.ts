@@ -1,3 +1,4 @@
+import { mirror } from '../mirror/scenario.ts';
 import { runtime } from '../runtime/runtime.ts';
 import { sharding } from '../runtime/sharding.ts';
 import { carelessGreeter, greeter } from '../samples/greeter.ts';
@@ -18,6 +19,7 @@ export const scenarios: readonly Scenario[] = [
   ...variants.filter(isSound).map(machines),
   vm,
   vmgroup,
+  mirror,
 ];
 
 /** Scenarios with known violations that show what the simulation finds. They run only when named. */

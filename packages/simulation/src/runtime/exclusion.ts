@@ -38,7 +38,7 @@ export class Exclusion {
     return { [Symbol.dispose]: () => void replica.working.delete(working) };
   }
 
-  /** Must be called when a write is sent on behalf of an object. */
+  /** Reports a violation if another replica reconciles the same object or namespace. Must be called whenever a replica sends a write. */
   sends(replica: Replica, key: string): void {
     this.#compare(replica, { key, namespace: key.split('/', 1)[0] ?? '', disturbed: false }, 'writes');
   }

@@ -65,7 +65,7 @@ export class ThirdParties {
     ])();
   }
 
-  /** Removes a managed server, either instantly or through a deletion. */
+  /** Removes a managed server, either instantly or with a delete request that takes time. */
   remove(server: CloudServer | undefined): void {
     if (server === undefined || server.state === 'deleting') return;
     if (this.#simulation.choices.oneIn(2)) {

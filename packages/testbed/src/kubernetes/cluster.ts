@@ -55,11 +55,14 @@ export class Cluster implements AsyncDisposable {
     else await this.kubectl([...apply, ...manifests.flatMap((path) => ['-f', path])]);
   }
 
-  /** Writes a kubeconfig for a service account, so that programs run under the RBAC that they ship. Returns its path. */
-  async kubeconfigFor({ namespace, name }: ServiceAccount): Promise<string> {
+  /**
+   * Writes a kubeconfig for a service account, so that programs run under the RBAC that they ship. Returns its path.
+   * @param server URL of the API server, for example through a proxy. @default the API server's own
+   */
+  async kubeconfigFor({ namespace, name }: ServiceAccount, server = this.access.server): Promise<string> {
     const token = await this.api.token(namespace, name);
     const path = join(await RunSupervisor.shared.folder('kubeconfig'), `${namespace}-${name}`);
-    return writeKubeconfig(path, { ...this.access, as: { token } });
+    return writeKubeconfig(path, { ...this.access, server, as: { token } });
   }
 
   /** Creates a namespace and waits for its default service account, which pods need. */

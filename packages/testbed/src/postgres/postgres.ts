@@ -15,8 +15,15 @@ export interface PostgresOptions {
   readonly port?: number;
   /** Folder with PostgreSQL's `bin`, `lib` and `share`. @default the one that npm installed */
   readonly native?: string;
+  /** Certificate and private key in PEM; the server then offers TLS. @default no TLS */
+  readonly tls?: Tls;
   /** Server parameters, which override the testbed's, such as `{ fsync: 'on' }`. */
   readonly settings?: Readonly<Record<string, string | number>>;
+}
+
+interface Tls {
+  readonly certificate: string;
+  readonly key: string;
 }
 
 interface Credentials extends Address {
@@ -58,7 +65,8 @@ export class Postgres implements AsyncDisposable {
   }
 }
 
-export async function startPostgres({ port, native, settings }: PostgresOptions = {}): Promise<Postgres> {
+export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
+  const { port, native, tls } = options;
   const credentials: Credentials = {
     host: '127.0.0.1',
     port: await portFor('PostgreSQL', port),
@@ -74,11 +82,12 @@ export async function startPostgres({ port, native, settings }: PostgresOptions 
   const binaries = await usableBinaries({ native: native ?? installedNative(), user, dir });
   const data = join(dir, 'data');
   await initialise(binaries, { credentials, data, dir, user });
+  if (tls !== undefined) await writeTls(data, tls, user);
   const part = resources.use(
     await Part.start({
       name: 'postgres',
       command: binaries.postgres,
-      args: ['-D', data, ...parameters(credentials, settings)],
+      args: ['-D', data, ...parameters(credentials, options)],
       dir,
       stopSignal: 'SIGINT', // "fast" shutdown: does not wait for clients to disconnect
       killSignal: 'SIGQUIT', // "immediate" shutdown: like SIGKILL, but releases shared memory and ends the server processes
@@ -89,13 +98,14 @@ export async function startPostgres({ port, native, settings }: PostgresOptions 
   return new Postgres(credentials, part, resources.move());
 }
 
-function parameters({ host, port }: Credentials, settings: PostgresOptions['settings']): string[] {
+function parameters({ host, port }: Credentials, { tls, settings }: PostgresOptions): string[] {
   const values = {
     listen_addresses: host,
     port,
     unix_socket_directories: '', // the path of a socket is limited to 107 bytes, which TMPDIR may exceed
     fsync: 'off',
     dynamic_shared_memory_type: 'mmap', // in the data folder, which is always removed, instead of /dev/shm
+    ...(tls && { ssl: 'on' }), // with server.crt and server.key in the data folder
     ...settings,
   };
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
@@ -132,6 +142,18 @@ async function initialise(binaries: Binaries, { credentials, data, dir, user }: 
       'COMMAND_FAILED',
       `initdb could not create a PostgreSQL database in ${data}: ${output}`,
     );
+  }
+}
+
+async function writeTls(
+  data: string,
+  { certificate, key }: Tls,
+  user: ServerUser | undefined,
+): Promise<void> {
+  for (const [name, pem] of Object.entries({ 'server.crt': certificate, 'server.key': key })) {
+    const path = join(data, name);
+    await writeFile(path, pem);
+    await giveTo(user, path, 0o600);
   }
 }
 

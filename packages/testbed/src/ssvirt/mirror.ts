@@ -10,10 +10,12 @@ import { type Result, tryRun } from '../process/run.ts';
 export interface MirrorOptions {
   readonly cluster: Cluster;
   readonly database: Pick<Postgres, 'url'>;
+  /** Additional flags. */
+  readonly args?: readonly string[];
   /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>;
-  /** kubeconfig, for example with the address of a proxy. @default that of the program's service account */
-  readonly kubeconfig?: string;
+  /** URL of the API server, for example through a proxy. @default the API server's own */
+  readonly server?: string;
   /** @default a free port */
   readonly statusPort?: number;
 }
@@ -21,17 +23,14 @@ export interface MirrorOptions {
 /** Namespace of the manifests in `config/ssvirt`. */
 export const SSVIRT_NAMESPACE = 'ssvirt-system';
 const ACCOUNT = { namespace: SSVIRT_NAMESPACE, name: 'ssvirt-vm-controller' };
-/** Manifests of the mirror that give it its permissions. */
-const RBAC = ['service-account', 'cluster-role', 'lease-role'].map((name) =>
-  fileURLToPath(new URL(`../../../../config/ssvirt/${name}.yaml`, import.meta.url)),
-);
+const RBAC = fileURLToPath(new URL('../../../../config/ssvirt/rbac.yaml', import.meta.url));
 
 /** Applies the service account and the roles of the mirror. */
 export async function installMirror(cluster: Cluster): Promise<void> {
   await cluster.apply(
     JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: SSVIRT_NAMESPACE } }),
   );
-  await cluster.apply(RBAC);
+  await cluster.apply([RBAC]);
 }
 
 /** A running `ssvirt-vm-controller`. */
@@ -47,7 +46,7 @@ export async function startMirror(options: MirrorOptions): Promise<MirrorPart> {
   const url = `http://127.0.0.1:${statusPort}`;
   const part = await Part.start({
     name: 'ssvirt-vm-controller',
-    ...programOf('mirror'),
+    ...programOf('mirror', ...(options.args ?? [])),
     env: { ...(await environment(options)), CONTROLLER_METRICS_ADDR: `127.0.0.1:${statusPort}` },
     ready: () => healthy(`${url}/readyz`),
     stopGraceMs: 40_000,
@@ -61,9 +60,9 @@ export async function verifyMirror(options: MirrorOptions): Promise<Result> {
   return tryRun(command, args, { env: { ...process.env, ...(await environment(options)) } });
 }
 
-async function environment({ cluster, database, env, kubeconfig }: MirrorOptions) {
+async function environment({ cluster, database, env, server }: MirrorOptions) {
   return {
-    KUBECONFIG: kubeconfig ?? (await cluster.kubeconfigFor(ACCOUNT)),
+    KUBECONFIG: await cluster.kubeconfigFor(ACCOUNT, server),
     DATABASE_URL: database.url,
     ...env,
   };

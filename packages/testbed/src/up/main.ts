@@ -66,7 +66,7 @@ async function up(): Promise<void> {
 
 function howTo({ env, logs }: UpFolder): string {
   return [
-    `In another shell:  . ${env}   (sets the variables above; adds kubectl, vmwright and vmwright-cloud to the PATH)`,
+    `In another shell:  . ${env}   (sets the variables above; adds kubectl and our programs to the PATH)`,
     `Tutorial:          docs/tour.md`,
     `Logs:              ${logs}/<part>.log`,
     `Restart a part:    make restart PART=operator   (parts that exit are restarted automatically)`,
@@ -123,6 +123,12 @@ async function describe(testbed: Testbed, ports: Ports): Promise<Row[]> {
       address: operatorUrl(ports),
       use: 'kubectl get cvm,vg -A; curl $OPERATOR_URL/metrics',
     },
+    {
+      part: 'mirror',
+      version: 'this checkout',
+      address: testbed.mirror.url,
+      use: 'psql "$DATABASE_URL" -c "SELECT vm_name, status FROM vms"; curl $MIRROR_URL/health/controller',
+    },
   ];
 }
 
@@ -132,12 +138,13 @@ function operatorUrl(ports: Ports): string {
 
 /** Returns the programs for the user's shell: our own, the Node that they need, and kubectl in the cluster's version. */
 async function programs(): Promise<Record<string, string>> {
-  const own = (name: string) => fileURLToPath(new URL(`../../../${name}/src/main.ts`, import.meta.url));
+  const own = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
   return {
     node: process.execPath,
     kubectl: await new Assets().path('kubectl'),
-    vmwright: own('operator'),
-    'vmwright-cloud': own('cloud'),
+    vmwright: own('operator/src/main.ts'),
+    'ssvirt-vm-controller': own('operator/src/ssvirt-vm-controller.ts'),
+    'vmwright-cloud': own('cloud/src/main.ts'),
   };
 }
 
@@ -155,6 +162,7 @@ function variables(testbed: Testbed, ports: Ports, folder: UpFolder): Record<str
     CLOUD_URL: cloud.url,
     CLOUD_API_KEY: cloud.apiKey,
     OPERATOR_URL: operatorUrl(ports),
+    MIRROR_URL: testbed.mirror.url,
     TOXIPROXY_URL: `http://127.0.0.1:${ports.toxiproxy}`,
   };
 }

@@ -11,12 +11,13 @@ export interface Ports {
   readonly cloud: number;
   readonly webhook: number;
   readonly metrics: number;
+  readonly mirror: number;
 }
 
 const FIRST = 16_440;
-const COUNT = 8;
+const COUNT = 9;
 
-/** Returns eight consecutive ports, starting at `PORTS`. Throws `PORT_BUSY` if one is in use. */
+/** Returns nine consecutive ports, starting at `PORTS`. Throws `PORT_BUSY` if one is in use. */
 export async function choosePorts(env: NodeJS.ProcessEnv): Promise<Ports> {
   const first = Number(env.PORTS || FIRST);
   if (!Number.isInteger(first) || first < 1024 || first + COUNT > 65_536) {
@@ -34,6 +35,7 @@ export async function choosePorts(env: NodeJS.ProcessEnv): Promise<Ports> {
     cloud: first + 5,
     webhook: first + 6,
     metrics: first + 7,
+    mirror: first + 8,
   };
   for (const [purpose, port] of Object.entries(ports)) await requirePort(port, purpose);
   return ports;

@@ -10,6 +10,8 @@ import { type KubeVirt, kubeVirtPrograms, startKubeVirt } from '../kubevirt/kube
 import { installOperator, startOperator } from '../operator/operator.ts';
 import { type Postgres, startPostgres } from '../postgres/postgres.ts';
 import type { Part } from '../process/part.ts';
+import { installMirror, type MirrorPart, startMirror } from '../ssvirt/mirror.ts';
+import { Ssvirt } from '../ssvirt/ssvirt.ts';
 import { startToxiproxy, type Toxiproxy } from '../toxiproxy/toxiproxy.ts';
 import { startVcsim, type Vcsim } from '../vcsim/vcsim.ts';
 import type { Ports } from './ports.ts';
@@ -23,6 +25,7 @@ export interface Testbed extends AsyncDisposable {
   readonly toxiproxy: Toxiproxy;
   readonly cloud: Cloud;
   readonly operator: Part;
+  readonly mirror: MirrorPart;
 }
 
 /** The operator's namespace. */
@@ -70,6 +73,12 @@ export async function startTestbed(ports: Ports, print: (line: string) => void):
     const options = { webhookPort: ports.webhook, statusPort: ports.metrics };
     return startOperator({ cluster, cloud, vcsim, namespace: NAMESPACE, ...options });
   });
+  const mirror = await starting('mirror', async () => {
+    await using ssvirt = await Ssvirt.install(postgres);
+    await ssvirt.insertVm({ namespace: 'default', name: 'sample' });
+    await installMirror(cluster);
+    return startMirror({ cluster, database: postgres, statusPort: ports.mirror });
+  });
   print('Applying config/samples');
   await applySamples(controlPlane);
   const owned = stack.move();
@@ -81,6 +90,7 @@ export async function startTestbed(ports: Ports, print: (line: string) => void):
     toxiproxy,
     cloud,
     operator,
+    mirror,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
@@ -99,11 +109,12 @@ export function partsOf({
   toxiproxy,
   cloud,
   operator,
+  mirror,
 }: Testbed): readonly Part[] {
   const { etcd, apiserver, controllerManager, scheduler } = controlPlane;
   const virt = kubeVirt.imitated ? [] : [kubeVirt.virtController, kubeVirt.virtApi];
   const all = [etcd, apiserver, controllerManager, scheduler, kubeVirt.kwok, ...virt];
-  return [...all, vcsim.part, postgres.part, toxiproxy.part, cloud.part, operator].filter(
+  return [...all, vcsim.part, postgres.part, toxiproxy.part, cloud.part, operator, mirror.part].filter(
     (part) => part !== undefined,
   );
 }

@@ -44,7 +44,7 @@ async function start(env: Record<string, string | undefined> = {}): Promise<Up> 
   const work = await temporaryFolder('up-test');
   const [dir, tmp] = [join(work, 'up'), join(work, 'tmp')];
   mkdirSync(tmp);
-  const port = await freePortRange(8);
+  const port = await freePortRange(9);
   const child = spawn('make', ['up'], {
     cwd: ROOT,
     detached: true, // its own process group, as in a shell: Ctrl-C reaches make and its children
@@ -126,6 +126,7 @@ test('make up starts every part, prints how to use it, and leaves nothing behind
     'toxiproxy +2.12.0',
     'cloud +simulated machines',
     'operator +this checkout',
+    'mirror +this checkout',
   ]) {
     expect(up.output()).toMatch(new RegExp(`^${part}`, 'm'));
   }
@@ -133,7 +134,11 @@ test('make up starts every part, prints how to use it, and leaves nothing behind
   await shell(up, 'kubectl wait --for=condition=Ready cvm/sample --timeout=60s');
   const documented = consoleCommands(readFileSync(join(ROOT, 'README.md'), 'utf8')).map(({ line }) => line);
   const [vms, groups] = ['kubectl get cvm', 'kubectl get vg -A'];
-  expect(documented).toEqual(['make up', '. .vmwright/env', vms, groups, 'make test']);
+  const rows = `psql "$DATABASE_URL" -c "SELECT namespace, vm_name, status FROM vms"`;
+  expect(documented).toEqual(['make up', '. .vmwright/env', vms, groups, rows, 'make test']);
+  await until(async () => /^ default +\| sample +\| POWERED_ON$/m.test(await shell(up, rows)), {
+    what: 'the row follows the VirtualMachine',
+  });
   expect(await shell(up, vms)).toMatch(
     /^NAME +VMNAME +STATUS +VMID +CPU +AGE\nsample +vmsample +Running +[0-9a-f-]{36} +\d+ +\w+$/m,
   );
@@ -166,12 +171,13 @@ test('make up starts every part, prints how to use it, and leaves nothing behind
   const recorded = JSON.parse(readFileSync(join(up.tmp, runFolder, 'processes.json'), 'utf8'));
   process.kill(recorded.parts.at(-1).pid, 'SIGKILL');
   await until(
-    async () => up.output().includes('operator exited (SIGKILL), restarting in 1 s. Last lines of'),
+    async () =>
+      up.output().includes('ssvirt-vm-controller exited (SIGKILL), restarting in 1 s. Last lines of'),
     {
       what: 'the exit of the part is printed',
     },
   );
-  await until(async () => up.output().includes('operator is running again'), {
+  await until(async () => up.output().includes('ssvirt-vm-controller is running again'), {
     what: 'the part is restarted',
     timeoutMs: 60_000,
   });
@@ -192,7 +198,8 @@ test('every documented command prints what its page shows', async () => {
     env: { PATH: SYSTEM_PATH },
   });
   expect(stdout).toMatch(/^v24\.[\s\S]*^vmwright: [\s\S]*^vmwright-cloud serve /m);
-  for (const page of ['docs/vm.md', 'docs/vmgroup.md', 'docs/tour.md']) await runPage(up, page);
+  for (const page of ['docs/mirror.md', 'docs/vm.md', 'docs/vmgroup.md', 'docs/tour.md'])
+    await runPage(up, page);
   // A resource name takes precedence over a short name, which is why the pages use `cvm`.
   expect(await shell(up, 'kubectl get vm -o name')).toBe('vm.samplecontroller.k8s.io/sample\n');
 }, 600_000);
@@ -227,7 +234,7 @@ test('without Go and KubeVirt binaries, kwok imitates KubeVirt and the table say
 
 describe('make up exits with code 1 and the remedy, and leaves nothing behind', () => {
   test('when a port is in use', async () => {
-    const port = await freePortRange(8);
+    const port = await freePortRange(9);
     const holder = createServer().listen(port + 3, '127.0.0.1');
     await once(holder, 'listening');
     const up = await start({ PORTS: String(port) });
@@ -241,7 +248,7 @@ describe('make up exits with code 1 and the remedy, and leaves nothing behind', 
   test('when PORTS is not a port number', async () => {
     await expectFailure(
       await start({ PORTS: 'high' }),
-      /PORTS=high must be a port number from 1024 to 65528/,
+      /PORTS=high must be a port number from 1024 to 65527/,
     );
   });
 

@@ -284,5 +284,5 @@ function assertType<T extends string>(ref: unknown, type: T): Ref<T> {
 function describe(ref: unknown): string {
   return typeof ref === 'object' && ref !== null && 'type' in ref && 'value' in ref
     ? nameOf({ type: String(ref.type), value: String(ref.value) })
-    : 'an object without a reference';
+    : 'no managed object reference';
 }

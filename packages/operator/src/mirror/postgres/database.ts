@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Clock, unlessAborted } from '@vmwright/runtime';
 import pg, { type ClientConfig } from 'pg';
 import { type Database, DatabaseError } from '../database.ts';
-import { toDatabaseError } from './errors.ts';
+import { NO_TLS, toDatabaseError } from './errors.ts';
 import { EpochFence, SessionLockFence } from './fences.ts';
 import { PostgresSession } from './session.ts';
 
@@ -133,6 +133,6 @@ export class PostgresDatabase implements Database {
 
 /** Whether another encryption might help: the server does not offer TLS, or pg_hba.conf requires it or forbids it. */
 function mayDependOnTls(error: unknown): boolean {
-  const { code, message } = toDatabaseError(error);
-  return code === '28000' || /does not support SSL/i.test(message);
+  const { code } = toDatabaseError(error);
+  return code === '28000' || code === NO_TLS;
 }

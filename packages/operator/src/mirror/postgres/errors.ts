@@ -8,6 +8,9 @@ import { DatabaseError, type FailureScope } from '../database.ts';
 const ROW_CLASSES: ReadonlySet<string> = new Set(['22', '23', '40', '44', 'P0']);
 const LOCK_NOT_AVAILABLE = '55P03';
 
+/** Code of the failure that TLS was requested from a server that does not offer it. */
+export const NO_TLS = 'NO_TLS';
+
 /** What to do about frequent failures, by SQLSTATE or system error code. */
 const REMEDIES: Readonly<Record<string, string>> = {
   '28P01': 'check the user name and the password',
@@ -20,6 +23,19 @@ const REMEDIES: Readonly<Record<string, string>> = {
   '53300': 'raise max_connections of the server, or connect through a pooler',
   ECONNREFUSED: 'check the address, and that the server runs',
   ENOTFOUND: 'check the host name',
+  EAI_AGAIN: 'check the host name',
+  [NO_TLS]: 'enable TLS on the server, or change the TLS mode',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'check the host name, or use the TLS mode verify-ca',
+  CERT_HAS_EXPIRED: 'renew the certificate of the server',
+  ...Object.fromEntries(
+    [
+      'DEPTH_ZERO_SELF_SIGNED_CERT',
+      'SELF_SIGNED_CERT_IN_CHAIN',
+      'UNABLE_TO_GET_ISSUER_CERT',
+      'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+      'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    ].map((code) => [code, 'check sslrootcert, the file with the CA certificates to trust']),
+  ),
 };
 
 /** Converts an error of the client library. Only PostgreSQL's own message is kept, which contains no credentials. */
@@ -32,6 +48,7 @@ export function toDatabaseError(error: unknown): DatabaseError {
 }
 
 function codeOf(error: unknown): string {
+  if (error instanceof Error && /does not support SSL/.test(error.message)) return NO_TLS;
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
 }
 

@@ -123,24 +123,45 @@ export class EpochFence implements SqlFence {
   }
 
   async acquire(query: Query, shards: readonly number[]): Promise<void> {
-    await query(
-      `CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (
-         shard integer PRIMARY KEY, epoch bigint NOT NULL, holder text NOT NULL, acquired_at timestamptz NOT NULL)`,
-      [],
-    ).catch((error: unknown) => {
-      // The administrator may have created the table because the role may not create tables.
-      if (!(error instanceof DatabaseError) || error.code !== '42501') throw error;
-    });
+    const notCreated = await this.#createTable(query);
     const rows = await query(
       `INSERT INTO ${FENCE_TABLE} AS fence SELECT shard, 1, $2, now() FROM unnest($1::int[]) AS shard ORDER BY shard
        ON CONFLICT (shard) DO UPDATE SET epoch = fence.epoch + 1, holder = excluded.holder, acquired_at = now()
        RETURNING shard, epoch::text`,
       [shards, this.#holder],
-    );
+    ).catch((error: unknown) => {
+      throw hasCode(error, [UNDEFINED_TABLE]) && notCreated !== undefined ? notCreated : error;
+    });
     for (const { shard, epoch } of rows) this.#epochs.set(Number(shard), String(epoch));
   }
 
   async release(_: Query, shards: readonly number[]): Promise<void> {
     for (const shard of shards) this.#epochs.delete(shard);
   }
+
+  /** Creates the table. @returns the reason why it could not be created; it may exist nevertheless */
+  async #createTable(query: Query): Promise<DatabaseError | undefined> {
+    try {
+      await query(
+        `CREATE TABLE IF NOT EXISTS ${FENCE_TABLE} (
+           shard integer PRIMARY KEY, epoch bigint NOT NULL, holder text NOT NULL, acquired_at timestamptz NOT NULL)`,
+        [],
+      );
+      return undefined;
+    } catch (error) {
+      if (hasCode(error, MAY_EXIST)) return error;
+      throw error;
+    }
+  }
+}
+
+const UNDEFINED_TABLE = '42P01';
+/**
+ * SQLSTATEs of `CREATE TABLE IF NOT EXISTS` for a table that may exist: the role may not create tables, or another session
+ * creates the same table at this moment.
+ */
+const MAY_EXIST = ['42501', '42P07', '23505'];
+
+function hasCode(error: unknown, codes: readonly string[]): error is DatabaseError {
+  return error instanceof DatabaseError && codes.includes(error.code);
 }

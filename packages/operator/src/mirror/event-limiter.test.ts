@@ -1,0 +1,50 @@
+import { VirtualClock } from '@vmwright/core/testing';
+import { expect, test } from 'vitest';
+import { EventLimiter } from './event-limiter.ts';
+
+function start() {
+  const clock = new VirtualClock();
+  const limiter = new EventLimiter(clock);
+  const acquire = (count: number, series?: (at: number) => string) =>
+    Array.from({ length: count }, (_, at) => limiter.tryAcquire(series?.(at))).filter(Boolean).length;
+  return { clock, limiter, acquire };
+}
+
+test('ten thousand events at once become a hundred', () => {
+  expect(start().acquire(10_000)).toBe(100);
+});
+
+test('after a burst five events a second are allowed, and at most a burst after a long pause', () => {
+  const { clock, acquire } = start();
+  acquire(100);
+  clock.advance(1_000);
+  expect(acquire(100)).toBe(5);
+  clock.advance(3_600_000);
+  expect(acquire(1_000)).toBe(100);
+});
+
+test('a series is allowed once a minute, and does not limit other series', () => {
+  const { clock, limiter } = start();
+  expect(limiter.tryAcquire('tenant/web')).toBe(true);
+  expect(limiter.tryAcquire('tenant/web')).toBe(false);
+  expect(limiter.tryAcquire('tenant/db')).toBe(true);
+  clock.advance(59_999);
+  expect(limiter.tryAcquire('tenant/web')).toBe(false);
+  clock.advance(1);
+  expect(limiter.tryAcquire('tenant/web')).toBe(true);
+});
+
+test('an event that its series suppresses does not use up the limit over all VMs', () => {
+  const { limiter, acquire } = start();
+  limiter.tryAcquire('tenant/web');
+  for (let at = 0; at < 1_000; at++) limiter.tryAcquire('tenant/web');
+  expect(acquire(1_000)).toBe(99);
+});
+
+test('an event that the limit over all VMs suppresses does not start the minute of its series', () => {
+  const { clock, limiter, acquire } = start();
+  acquire(100);
+  expect(limiter.tryAcquire('tenant/web')).toBe(false);
+  clock.advance(1_000);
+  expect(limiter.tryAcquire('tenant/web')).toBe(true);
+});

@@ -1,0 +1,307 @@
+import { describe, expect, test } from 'vitest';
+import { DEFAULT_MAPPING } from './mapping.ts';
+import { type Binding, isMirrored, type Observed, type Plan, plan, rowIdOf, rowKey } from './plan.ts';
+import { type Row, RowIndex } from './rows.ts';
+import type { VirtualMachine } from './virtual-machine.ts';
+
+const NOW = Date.parse('2026-11-16T10:00:00Z');
+const OPTIONS = { mapping: DEFAULT_MAPPING, settlingMs: 3_000, claimMs: 10_000 };
+
+interface VmFields {
+  readonly uid?: string;
+  readonly printable?: string;
+  readonly running?: boolean;
+  readonly isDeleting?: boolean;
+}
+
+function vm({ uid = 'u-1', printable = 'Running', ...rest }: VmFields = {}): VirtualMachine {
+  const { running = true, isDeleting = false } = rest;
+  return {
+    metadata: {
+      ...{ namespace: 'tenant', name: 'web', uid },
+      creationTimestamp: new Date(NOW - 3_600_000).toISOString(),
+      ...(isDeleting && { deletionTimestamp: new Date(NOW).toISOString() }),
+    },
+    spec: { running },
+    status: { printableStatus: printable },
+  };
+}
+
+function row(status: string, id = 'r-1', createdAt = 1): Row {
+  return { id, vmName: 'web', namespace: 'tenant', vapp: 'v', status, createdAt };
+}
+
+const bound = (rowId = 'r-1', uid = 'u-1'): Binding => ({ uid, rowId });
+
+function planned(
+  object: VirtualMachine | undefined,
+  rows: readonly Row[],
+  {
+    binding,
+    transientForMs = 0,
+    waitedMs = 3_600_000,
+  }: Partial<Pick<Observed, 'binding' | 'transientForMs' | 'waitedMs'>> = {},
+) {
+  const index = new RowIndex();
+  for (const each of rows) index.put(each);
+  const result = plan({ vm: object, binding, rows: index, transientForMs, waitedMs }, OPTIONS);
+  return { ...result, ...summaryOf(result) };
+}
+
+/** Returns the writes as `row status state uid`, and the ids of the rows. */
+function summaryOf({ writes, row: found, duplicates, againAfterMs }: Plan) {
+  return {
+    writes: writes.map(({ row: { id }, status, state, uid }) => `${id} ${status} ${state} ${uid}`),
+    row: found?.id,
+    duplicates: duplicates.map(({ id }) => id),
+    againAfterMs,
+  };
+}
+
+const NOTHING = { writes: [], row: undefined, duplicates: [], againAfterMs: undefined };
+
+describe('a VM with its row', () => {
+  test('another status is written', () => {
+    expect(planned(vm(), [row('POWERED_OFF')], { binding: bound() })).toEqual({
+      ...NOTHING,
+      writes: ['r-1 POWERED_ON Running u-1'],
+      row: 'r-1',
+    });
+  });
+
+  test('an equal status is not written again', () => {
+    expect(planned(vm(), [row('POWERED_ON')], { binding: bound() })).toEqual({ ...NOTHING, row: 'r-1' });
+    expect(planned(vm(), [row('POWERED_ON')])).toEqual({ ...NOTHING, row: 'r-1' });
+  });
+
+  test.each(['', 'INSTANTIATING', 'UNRESOLVED'])(
+    'a status that the mirror never writes, "%s", is replaced',
+    (status) => {
+      expect(planned(vm(), [row(status)]).writes).toEqual(['r-1 POWERED_ON Running u-1']);
+    },
+  );
+
+  test('a VM with a deletionTimestamp is DELETING', () => {
+    expect(planned(vm({ isDeleting: true }), [row('POWERED_ON')], { binding: bound() }).writes).toEqual([
+      'r-1 DELETING Deleting u-1',
+    ]);
+  });
+
+  test('an older row that shows a VM becomes DELETED, and is a duplicate until then', () => {
+    const rows = [row('POWERED_OFF', 'r-1', 1), row('POWERED_OFF', 'r-2', 2)];
+    expect(planned(vm(), rows)).toEqual({
+      ...NOTHING,
+      writes: ['r-1 DELETED Deleted undefined', 'r-2 POWERED_ON Running u-1'],
+      row: 'r-2',
+      duplicates: ['r-1'],
+    });
+    const after = [row('DELETED', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
+    expect(planned(vm(), after)).toEqual({ ...NOTHING, row: 'r-2' });
+  });
+
+  test('an older row that shows no VM is a duplicate and stays as it is', () => {
+    const rows = [row('INSTANTIATING', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
+    expect(planned(vm(), rows)).toEqual({ ...NOTHING, row: 'r-2', duplicates: ['r-1'] });
+  });
+
+  test('a newer row of the same VM replaces the one that was bound', () => {
+    const rows = [row('POWERED_ON', 'r-1', 1), row('', 'r-2', 2)];
+    expect(planned(vm(), rows, { binding: bound() }).writes).toEqual([
+      'r-1 DELETED Deleted undefined',
+      'r-2 POWERED_ON Running u-1',
+    ]);
+  });
+});
+
+describe('a VM without a row', () => {
+  test('nothing is written, and the table has to be searched', () => {
+    expect(planned(vm(), [])).toEqual(NOTHING);
+  });
+
+  test('nothing is written for a row that was soft-deleted since it was bound', () => {
+    expect(planned(vm(), [], { binding: bound() })).toEqual(NOTHING);
+    expect(planned(undefined, [], { binding: bound() })).toEqual(NOTHING);
+  });
+});
+
+describe('a VM that no longer exists', () => {
+  test('its row becomes DELETED', () => {
+    expect(planned(undefined, [row('POWERED_ON')], { binding: bound() })).toEqual({
+      ...NOTHING,
+      writes: ['r-1 DELETED Deleted undefined'],
+    });
+  });
+
+  test('a row that is DELETED already is not written again', () => {
+    expect(planned(undefined, [row('DELETED')], { binding: bound() })).toEqual(NOTHING);
+  });
+
+  test('no row is written if none was bound', () => {
+    expect(planned(undefined, [row('POWERED_ON')])).toEqual(NOTHING);
+  });
+});
+
+describe('a VM that was re-created under the same name', () => {
+  const successor = vm({ uid: 'u-2' });
+
+  test('with a row of its own: the old row becomes DELETED, the new one shows the new VM', () => {
+    const rows = [row('POWERED_ON', 'r-1', 1), row('INSTANTIATING', 'r-2', 2)];
+    expect(planned(successor, rows, { binding: bound(), waitedMs: 0 })).toEqual({
+      ...NOTHING,
+      writes: ['r-1 DELETED Deleted undefined', 'r-2 POWERED_ON Running u-2'],
+      row: 'r-2',
+      duplicates: ['r-1'],
+    });
+  });
+
+  test('with a row of its own that is current: only the old row is written', () => {
+    const rows = [row('POWERED_ON', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
+    expect(planned(successor, rows, { binding: bound(), waitedMs: 0 }).writes).toEqual([
+      'r-1 DELETED Deleted undefined',
+    ]);
+  });
+
+  test('without a row of its own: the old row becomes DELETED, and the new VM waits', () => {
+    expect(planned(successor, [row('POWERED_ON')], { binding: bound(), waitedMs: 4_000 })).toEqual({
+      ...NOTHING,
+      writes: ['r-1 DELETED Deleted undefined'],
+      againAfterMs: 6_000,
+      isWaiting: true,
+    });
+  });
+
+  test('without a row of its own: waits on after the old row became DELETED', () => {
+    for (const binding of [undefined, bound()])
+      expect(planned(successor, [row('DELETED')], { binding, waitedMs: 4_000 })).toEqual({
+        ...NOTHING,
+        againAfterMs: 6_000,
+        isWaiting: true,
+      });
+  });
+
+  test.each([10_000, 3_600_000])(
+    'without a row of its own: takes over the old row %i ms later',
+    (waitedMs) => {
+      const rows = [row('DELETED')];
+      const expected = { ...NOTHING, writes: ['r-1 POWERED_ON Running u-2'], row: 'r-1' };
+      expect(planned(successor, rows, { waitedMs })).toEqual(expected);
+      expect(planned(successor, rows, { binding: bound(), waitedMs })).toEqual(expected);
+    },
+  );
+
+  test('a takeover of a row that was never marked as DELETED is one write', () => {
+    expect(planned(successor, [row('POWERED_OFF')], { binding: bound(), waitedMs: 10_000 })).toEqual({
+      ...NOTHING,
+      writes: ['r-1 POWERED_ON Running u-2'],
+      row: 'r-1',
+    });
+    expect(planned(successor, [row('POWERED_ON')], { binding: bound(), waitedMs: 10_000 }).writes).toEqual(
+      [],
+    );
+  });
+
+  test('a late deletion of the old VM does not mark the row of the new one', () => {
+    // The new VM is cached and its row is bound to it when the deletion of the old one arrives.
+    const rows = [row('DELETED', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
+    expect(planned(successor, rows, { binding: bound('r-2', 'u-2'), waitedMs: 0 })).toEqual({
+      ...NOTHING,
+      row: 'r-2',
+    });
+  });
+
+  test('a row of its own that appears while the new VM waits is used at once', () => {
+    const rows = [row('DELETED', 'r-1', 1), row('INSTANTIATING', 'r-2', 2)];
+    expect(planned(successor, rows, { waitedMs: 4_000 }).writes).toEqual(['r-2 POWERED_ON Running u-2']);
+  });
+
+  test('the row of the old VM becomes DELETED even if no row describes the new one', () => {
+    const moved: Row = { ...row('POWERED_ON'), vmName: 'renamed' };
+    expect(planned(successor, [moved], { binding: bound(), waitedMs: 0 })).toEqual({
+      ...NOTHING,
+      writes: ['r-1 DELETED Deleted undefined'],
+    });
+  });
+});
+
+describe('Stopped of a VM that should run', () => {
+  const stopped = (fields: VmFields = {}) => vm({ printable: 'Stopped', ...fields });
+
+  test.each(['POWERED_ON', 'POWERING_OFF', 'ERROR'])(
+    'is not written while it may be transient, and %s stays',
+    (status) => {
+      expect(planned(stopped(), [row(status)], { binding: bound(), transientForMs: 1_000 })).toEqual({
+        ...NOTHING,
+        row: 'r-1',
+        againAfterMs: 2_000,
+      });
+    },
+  );
+
+  test('is written after the settling time', () => {
+    for (const transientForMs of [3_000, 60_000])
+      expect(planned(stopped(), [row('POWERED_ON')], { binding: bound(), transientForMs })).toEqual({
+        ...NOTHING,
+        writes: ['r-1 POWERED_OFF Stopped u-1'],
+        row: 'r-1',
+      });
+  });
+
+  test.each(['', 'INSTANTIATING'])(
+    'of a new VM shows as STARTING in a row with the status "%s"',
+    (status) => {
+      expect(planned(stopped(), [row(status)])).toEqual({
+        ...NOTHING,
+        writes: ['r-1 STARTING NewRunning u-1'],
+        row: 'r-1',
+        againAfterMs: 3_000,
+      });
+    },
+  );
+
+  test('of a new VM that has its status STARTING is not written again', () => {
+    expect(planned(stopped(), [row('STARTING')])).toEqual({
+      ...NOTHING,
+      row: 'r-1',
+      againAfterMs: 3_000,
+    });
+  });
+
+  test('of a re-created VM shows as STARTING in a row of its own, and the old row becomes DELETED', () => {
+    const rows = [row('POWERED_ON', 'r-1', 1), row('', 'r-2', 2)];
+    expect(planned(stopped({ uid: 'u-2' }), rows, { binding: bound() }).writes).toEqual([
+      'r-1 DELETED Deleted undefined',
+      'r-2 STARTING NewRunning u-2',
+    ]);
+  });
+
+  test('of a VM that takes over the row of its predecessor shows as STARTING', () => {
+    expect(planned(stopped({ uid: 'u-2' }), [row('DELETED')]).writes).toEqual([
+      'r-1 STARTING NewRunning u-2',
+    ]);
+  });
+
+  test('is written at once if the VM should not run, and DELETING if it is being deleted', () => {
+    const binding = bound();
+    expect(planned(stopped({ running: false }), [row('POWERED_ON')], { binding }).writes).toEqual([
+      'r-1 POWERED_OFF Stopped u-1',
+    ]);
+    expect(planned(stopped({ isDeleting: true }), [row('POWERED_ON')], { binding }).writes).toEqual([
+      'r-1 DELETING Deleting u-1',
+    ]);
+  });
+});
+
+test('a row is mirrored if it has a status that the mirror writes for an existing VM', () => {
+  const statuses = ['POWERED_ON', 'STOPPED', 'DELETING', 'UNKNOWN', 'DELETED', 'INSTANTIATING', ''];
+  expect(statuses.filter((status) => isMirrored(row(status), DEFAULT_MAPPING))).toEqual([
+    'POWERED_ON',
+    'STOPPED',
+    'DELETING',
+    'UNKNOWN',
+  ]);
+});
+
+test('the keys of rows and of VMs differ', () => {
+  expect(rowIdOf(rowKey({ id: 'urn:vcloud:vm:1' }))).toBe('urn:vcloud:vm:1');
+  expect(rowIdOf('tenant/web')).toBeUndefined();
+});

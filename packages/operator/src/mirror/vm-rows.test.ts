@@ -1,0 +1,340 @@
+import { VirtualClock } from '@vmwright/core/testing';
+import { nodeWorld, ObjectCache, type World } from '@vmwright/runtime';
+import { describe, expect, test } from 'vitest';
+import { compare } from './comparison.ts';
+import { DEFAULT_MAPPING } from './mapping.ts';
+import type { Row } from './rows.ts';
+import { VAPP_LABEL, VirtualMachine } from './virtual-machine.ts';
+import { indexByVapp, VAPP_INDEX, VmRows } from './vm-rows.ts';
+
+const NEVER = new AbortController().signal;
+
+interface VmFields {
+  readonly uid?: string;
+  readonly printable?: string;
+  readonly namespace?: string;
+  readonly vapp?: string;
+}
+
+function row(id: string, status: string, fields: Partial<Row> = {}): Row {
+  return { id, vmName: id, namespace: 'tenant', vapp: 'v', status, createdAt: 0, ...fields };
+}
+
+async function* pagesOf(...pages: readonly (readonly Row[])[]) {
+  yield* pages;
+}
+
+/** Starts with an empty cluster and an empty table. */
+function start(namespaces?: readonly string[]) {
+  const clock = new VirtualClock(Date.parse('2026-11-16T10:00:00Z'));
+  const world: World = {
+    ...nodeWorld,
+    ...{ now: () => clock.now(), monotonic: () => clock.monotonic() },
+    after: (ms, callback) => clock.after(ms, callback),
+  };
+  const unused = () => {
+    throw new Error('the test does not list or watch');
+  };
+  const vms = new ObjectCache({
+    ...{ world, kind: VirtualMachine, client: { watch: unused, pages: unused } },
+    indexers: { [VAPP_INDEX]: indexByVapp },
+  });
+  let version = 0;
+  /** Creates or changes a VM. */
+  const put = (name: string, { uid = 'u-1', printable = 'Running', vapp, ...rest }: VmFields = {}) => {
+    version += 1;
+    const { namespace = 'tenant' } = rest;
+    const vm: VirtualMachine = {
+      metadata: {
+        ...{ namespace, name, uid, resourceVersion: String(version) },
+        creationTimestamp: new Date(clock.now() - 3_600_000).toISOString(),
+        ...(vapp !== undefined && { labels: { [VAPP_LABEL]: vapp } }),
+      },
+      spec: { running: true },
+      status: { printableStatus: printable },
+    };
+    vms.onWrite(vm);
+    return vm;
+  };
+  const duplicates: string[] = [];
+  const vmRows = new VmRows({
+    ...{ world, vms, namespaces, mapping: DEFAULT_MAPPING, settlingMs: 3_000, claimMs: 10_000 },
+    onDuplicates: (key, newest, older) =>
+      duplicates.push(`${key} ${newest?.id} ${older.map(({ id }) => id)}`),
+  });
+  /** Removes a VM, as the watch reports it. */
+  const remove = (vm: VirtualMachine) => {
+    const { namespace = '', name, uid = '' } = vm.metadata;
+    vms.onDelete({ namespace, name }, uid);
+    vmRows.deleted(`${namespace}/${name}`, vm);
+  };
+  /** Plans a key, and stores its result as if all writes were committed. */
+  const mirror = (key: string) => {
+    const planned = vmRows.plan(key);
+    vmRows.settle(key, planned);
+    for (const write of planned.writes) vmRows.committed(key, write);
+    return planned.writes.map(({ row: { id }, status }) => `${id} ${status}`);
+  };
+  /** Compares a table with the cluster. */
+  const compareWith = (
+    rows: readonly Row[],
+    owns: (key: string) => boolean = () => true,
+    refresh: () => Promise<void> = async () => undefined,
+  ) => {
+    const options = { clock, session: { rows: () => pagesOf(rows) }, vmRows, owns, refresh, isStale: true };
+    const onSettled = vmRows.settle.bind(vmRows);
+    return compare({ ...options, keys: () => vms.keys(), onSettled }, NEVER);
+  };
+  return { clock, vms, vmRows, put, remove, mirror, compareWith, duplicates };
+}
+
+describe('a comparison of table and cluster', () => {
+  test('lists the cluster after it has read the table, so that the VM of a new row is not missed', async () => {
+    const { put, compareWith } = start();
+    const refresh = async () => void put('new');
+    expect(await compareWith([row('new', 'POWERED_ON')], undefined, refresh)).toEqual([]);
+  });
+
+  test('finds rows with another status, and rows whose VM was deleted', async () => {
+    const { put, compareWith, mirror } = start();
+    for (const name of ['same', 'other', 'new']) put(name);
+    const found = await compareWith([
+      row('same', 'POWERED_ON'),
+      row('other', 'POWERED_OFF'),
+      row('new', 'INSTANTIATING'),
+      row('gone', 'POWERED_ON'),
+      row('deleting', 'DELETING'),
+    ]);
+    expect([...found].sort()).toEqual(['/deleting', '/gone', 'tenant/new', 'tenant/other']);
+    expect(found.flatMap(mirror).sort()).toEqual([
+      'deleting DELETED',
+      'gone DELETED',
+      'new POWERED_ON',
+      'other POWERED_ON',
+    ]);
+    expect(found.flatMap(mirror)).toEqual([]);
+  });
+
+  test('leaves rows without a VM alone that never showed one or are DELETED', async () => {
+    const { compareWith } = start();
+    const rows = [row('a', 'INSTANTIATING'), row('b', ''), row('c', 'DELETED'), row('d', 'RESOLVED')];
+    expect(await compareWith(rows)).toEqual([]);
+  });
+
+  test('leaves rows alone whose namespace is not watched, or belongs to another replica', async () => {
+    const { compareWith } = start(['tenant']);
+    const far = row('far', 'POWERED_ON', { namespace: 'elsewhere' });
+    const unknown = row('unknown', 'POWERED_ON', { namespace: '' });
+    expect(await compareWith([row('gone', 'POWERED_ON'), far, unknown])).toEqual(['/gone']);
+    expect(await compareWith([row('gone', 'POWERED_ON')], () => false)).toEqual([]);
+  });
+
+  test('finds a row without a namespace by its vApp', async () => {
+    const { put, compareWith } = start();
+    put('kept', { vapp: 'v', namespace: 'anywhere' });
+    put('gone', { vapp: 'w' });
+    const rows = ['kept', 'gone'].map((name) => row(name, 'POWERED_ON', { namespace: '' }));
+    expect(await compareWith(rows)).toEqual(['/gone']);
+  });
+
+  test('finds a row of another vApp than that of the VM with its name', async () => {
+    const { put, compareWith, mirror } = start();
+    put('web', { vapp: 'w' });
+    const rows = [
+      row('old', 'POWERED_ON', { vmName: 'web', vapp: 'v' }),
+      row('new', 'POWERED_ON', { vmName: 'web', vapp: 'w' }),
+    ];
+    expect(await compareWith(rows)).toEqual(['/old']);
+    expect(mirror('/old')).toEqual(['old DELETED']);
+  });
+
+  test('of many VMs and rows lets other work run in between', async () => {
+    const { clock, put, compareWith } = start();
+    const names = Array.from({ length: 5_000 }, (_, at) => `vm-${at}`);
+    for (const name of names) put(name);
+    const comparing = compareWith(names.map((name) => row(name, 'POWERED_OFF')));
+    expect(await clock.runUntilSettled(comparing)).toHaveLength(5_000);
+  });
+});
+
+describe('a row without a VM', () => {
+  test('is left alone for a minute, because its VM may be created after it', async () => {
+    const { clock, vmRows, compareWith, mirror } = start();
+    const fresh = row('web', 'STOPPED', { createdAt: clock.now() - 20_000 });
+    expect(await compareWith([fresh])).toEqual(['/web']);
+    expect(vmRows.plan('/web')).toMatchObject({ writes: [], againAfterMs: 40_000 });
+    clock.advance(40_000);
+    expect(mirror('/web')).toEqual(['web DELETED']);
+  });
+
+  test('is not written if its VM appears, or the row is deleted, before the batch', async () => {
+    const { put, vmRows, compareWith, mirror } = start();
+    expect(await compareWith([row('web', 'POWERED_ON'), row('db', 'POWERED_ON')])).toEqual(['/web', '/db']);
+    put('web');
+    expect(mirror('/web')).toEqual([]);
+    vmRows.gone('/db', row('db', 'POWERED_ON'));
+    expect(mirror('/db')).toEqual([]);
+  });
+});
+
+describe('reading the table', () => {
+  test('replaces rows, and removes those that the table lacks', async () => {
+    const { vmRows } = start();
+    await vmRows.read(pagesOf([row('a', ''), row('b', '')], [row('c', '')]));
+    await vmRows.read(pagesOf([row('a', 'POWERED_ON')], [row('d', '')]));
+    expect([...vmRows.rows.rows()].map(({ id, status }) => `${id} ${status}`)).toEqual([
+      'a POWERED_ON',
+      'd ',
+    ]);
+  });
+
+  test('keeps rows that are written or found while the table is read', async () => {
+    const { vmRows, put, mirror } = start();
+    await vmRows.read(pagesOf([row('web', 'POWERED_OFF')]));
+    const pages = async function* () {
+      yield [];
+      put('web');
+      expect(mirror('tenant/web')).toEqual(['web POWERED_ON']);
+      vmRows.found(row('late', 'INSTANTIATING'));
+      yield [row('web', 'POWERED_OFF')]; // read before the write
+    };
+    await vmRows.read(pages());
+    expect([...vmRows.rows.rows()].map(({ id, status }) => `${id} ${status}`)).toEqual([
+      'web POWERED_ON',
+      'late INSTANTIATING',
+    ]);
+  });
+
+  test('that fails keeps all rows', async () => {
+    const { vmRows } = start();
+    await vmRows.read(pagesOf([row('a', ''), row('b', '')]));
+    const failing = async function* () {
+      yield [row('a', 'POWERED_ON')];
+      throw new Error('connection terminated');
+    };
+    await expect(vmRows.read(failing())).rejects.toThrow('connection terminated');
+    expect(vmRows.rows.size).toBe(2);
+  });
+
+  test('a search does not replace a row that is known, which may be written at the moment', async () => {
+    const { vmRows } = start();
+    await vmRows.read(pagesOf([row('a', 'POWERED_ON')]));
+    vmRows.found(row('a', 'POWERED_OFF'));
+    expect(vmRows.rows.get('a')?.status).toBe('POWERED_ON');
+  });
+});
+
+describe('Stopped of a VM that should run', () => {
+  test('settles after a time, which starts again when the VM reports another state', async () => {
+    const { clock, put, vmRows, mirror } = start();
+    await vmRows.read(pagesOf([row('web', 'POWERED_ON')]));
+    put('web');
+    mirror('tenant/web');
+    put('web', { printable: 'Stopped' });
+    expect(vmRows.plan('tenant/web').againAfterMs).toBe(3_000);
+    clock.advance(2_000);
+    expect(vmRows.plan('tenant/web').againAfterMs).toBe(1_000);
+    put('web', { printable: 'Running' });
+    expect(mirror('tenant/web')).toEqual([]);
+    put('web', { printable: 'Stopped' });
+    expect(vmRows.plan('tenant/web').againAfterMs).toBe(3_000);
+    clock.advance(3_000);
+    expect(mirror('tenant/web')).toEqual(['web POWERED_OFF']);
+  });
+});
+
+describe('a VM without a row', () => {
+  test('is unmatched until its row is found', () => {
+    const { put, vmRows, mirror } = start();
+    put('web');
+    expect(mirror('tenant/web')).toEqual([]);
+    expect([vmRows.unmatched.size, vmRows.isMatched('tenant/web')]).toEqual([1, false]);
+    vmRows.found(row('web', 'INSTANTIATING'));
+    expect(vmRows.isMatched('tenant/web')).toBe(true);
+    expect(mirror('tenant/web')).toEqual(['web POWERED_ON']);
+    expect(vmRows.unmatched.size).toBe(0);
+  });
+
+  test('is still searched for after many searches', () => {
+    const { put, vmRows, mirror } = start();
+    put('web');
+    mirror('tenant/web');
+    vmRows.giveUp('tenant/web');
+    expect(vmRows.unmatched.size).toBe(1);
+  });
+
+  test('and one that was deleted before its row was found gets the status DELETED', () => {
+    const { put, remove, vmRows, mirror } = start();
+    remove(put('web'));
+    expect(mirror('tenant/web')).toEqual([]);
+    expect([vmRows.unmatched.size, vmRows.isMatched('tenant/web')]).toEqual([1, false]);
+    vmRows.found(row('web', 'INSTANTIATING'));
+    expect(mirror('tenant/web')).toEqual(['web DELETED']);
+    expect(vmRows.unmatched.size).toBe(0);
+  });
+
+  test('and one that was deleted is given up', () => {
+    const { put, remove, vmRows, mirror } = start();
+    remove(put('web'));
+    mirror('tenant/web');
+    vmRows.giveUp('tenant/web');
+    expect([vmRows.unmatched.size, vmRows.isMatched('tenant/web')]).toEqual([0, true]);
+    vmRows.found(row('web', 'INSTANTIATING'));
+    expect(mirror('tenant/web')).toEqual([]);
+  });
+});
+
+describe('a VM that is re-created under the same name', () => {
+  test('gets its own row, and the old row is DELETED, although the deletion was not observed', async () => {
+    const { put, vmRows, mirror } = start();
+    await vmRows.read(pagesOf([row('old', 'POWERED_ON', { vmName: 'web', createdAt: 1 })]));
+    put('web', { uid: 'u-1' });
+    expect(mirror('tenant/web')).toEqual([]);
+    put('web', { uid: 'u-2', printable: 'Starting' });
+    vmRows.found(row('new', 'INSTANTIATING', { vmName: 'web', createdAt: 2 }));
+    expect(mirror('tenant/web')).toEqual(['old DELETED', 'new POWERING_ON']);
+    expect(mirror('tenant/web')).toEqual([]);
+  });
+
+  test('is not marked by a deletion of the old VM that arrives late', async () => {
+    const { put, vmRows, mirror } = start();
+    const rows = [
+      row('old', 'DELETED', { vmName: 'web', createdAt: 1 }),
+      row('new', 'INSTANTIATING', { vmName: 'web', createdAt: 2 }),
+    ];
+    await vmRows.read(pagesOf(rows));
+    const old = put('web', { uid: 'u-1' });
+    put('web', { uid: 'u-2' });
+    expect(mirror('tenant/web')).toEqual(['new POWERED_ON']);
+    vmRows.deleted('tenant/web', old);
+    expect(mirror('tenant/web')).toEqual([]);
+    expect(vmRows.rows.get('new')?.status).toBe('POWERED_ON');
+  });
+});
+
+test('several rows of a VM are reported once, until the older one is DELETED', async () => {
+  const { put, vmRows, mirror, duplicates } = start();
+  const older = row('old', 'INSTANTIATING', { vmName: 'web', createdAt: 1 });
+  await vmRows.read(pagesOf([older, row('new', '', { vmName: 'web', createdAt: 2 })]));
+  put('web');
+  for (const printable of ['Starting', 'Running']) {
+    put('web', { printable });
+    mirror('tenant/web');
+  }
+  expect([duplicates, vmRows.duplicates]).toEqual([['tenant/web new old'], 1]);
+  vmRows.gone('tenant/web', older);
+  mirror('tenant/web');
+  expect([duplicates.length, vmRows.duplicates]).toEqual([1, 0]);
+});
+
+test('a row that is soft-deleted while its VM exists is forgotten, and the VM is searched for again', async () => {
+  const { put, vmRows, mirror } = start();
+  const old = row('web', 'POWERED_ON');
+  await vmRows.read(pagesOf([old]));
+  put('web');
+  mirror('tenant/web');
+  put('web', { printable: 'Stopping' });
+  vmRows.gone('tenant/web', old);
+  expect(mirror('tenant/web')).toEqual([]);
+  expect(vmRows.unmatched.size).toBe(1);
+});

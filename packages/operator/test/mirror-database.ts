@@ -1,0 +1,83 @@
+import { randomUUID } from 'node:crypto';
+import { nodeWorld } from '@vmwright/runtime';
+import { type Postgres, Ssvirt } from '@vmwright/testbed';
+import pg from 'pg';
+import { onTestFinished } from 'vitest';
+import { PostgresDatabase, type PostgresDatabaseOptions } from '../src/mirror/postgres/database.ts';
+import type { PostgresSession } from '../src/mirror/postgres/session.ts';
+
+export const NEVER = new AbortController().signal;
+
+/** A database with the schema of SSVirt that one test uses. */
+export interface MirrorDatabase {
+  readonly name: string;
+  readonly url: string;
+  /** Superuser of the database, in the part of SSVirt's API server. */
+  readonly ssvirt: Ssvirt;
+  /** Returns the mirror's access to the database, by default as superuser. */
+  access(options?: Partial<PostgresDatabaseOptions>): PostgresDatabase;
+  /** Opens a session of the mirror, which is closed when the test has finished. */
+  open(options?: Partial<PostgresDatabaseOptions>): Promise<PostgresSession>;
+  /** Opens a session that holds shard 0. */
+  openHolder(options?: Partial<PostgresDatabaseOptions>): Promise<PostgresSession>;
+  /** Opens a plain connection as superuser, for transactions of other programs. */
+  connect(): Promise<pg.Client>;
+  /** Creates a role that may log in, and returns the options to use it. */
+  role(...grants: readonly string[]): Promise<Role>;
+}
+
+export interface Role {
+  readonly user: string;
+  readonly password: () => Promise<string>;
+}
+
+/** Creates a database for the current test. */
+export async function createDatabase(server: Postgres): Promise<MirrorDatabase> {
+  const stack = new AsyncDisposableStack();
+  onTestFinished(() => stack.disposeAsync());
+  const admin = stack.use(await Ssvirt.connect(server));
+  const name = `test_${randomUUID().slice(0, 8)}`;
+  await admin.query(`CREATE DATABASE ${name}`);
+  stack.defer(() => admin.query(`DROP DATABASE ${name} WITH (FORCE)`).then(() => undefined));
+  const url = new URL(server.url);
+  url.pathname = `/${name}`;
+  const ssvirt = stack.use(await Ssvirt.install({ url: url.href }));
+  const access: MirrorDatabase['access'] = (options) => {
+    const { host, port, user, password } = server;
+    return new PostgresDatabase({
+      ...{ host, port, user, database: name, password: async () => password },
+      ...{ sslMode: 'disable', caFile: undefined, fence: 'session' },
+      ...{ clock: nodeWorld, identity: 'test', ...options },
+    });
+  };
+  const open: MirrorDatabase['open'] = async (options) => stack.use(await access(options).open(NEVER));
+  return {
+    ...{ name, url: url.href, ssvirt, access, open },
+    openHolder: async (options) => {
+      const session = await open(options);
+      await session.acquire([0], true, NEVER);
+      return session;
+    },
+    connect: async () => {
+      const client = new pg.Client(url.href);
+      client.on('error', () => undefined);
+      await client.connect();
+      stack.defer(() => client.end());
+      return client;
+    },
+    role: async (...grants) => {
+      const user = `role_${randomUUID().slice(0, 8)}`;
+      const password = randomUUID();
+      await ssvirt.query(`CREATE ROLE ${user} LOGIN PASSWORD '${password}'`);
+      for (const grant of grants) await ssvirt.query(`GRANT ${grant} TO ${user}`);
+      stack.defer(async () => {
+        await ssvirt.query(`DROP OWNED BY ${user}; DROP ROLE ${user}`);
+      });
+      return { user, password: async () => password };
+    },
+  };
+}
+
+/** The fence table, as an administrator creates it for a role that may not create tables. */
+export const FENCE_TABLE_DDL = `CREATE TABLE ssvirt_vm_controller_fence (
+  shard integer PRIMARY KEY, epoch bigint NOT NULL, holder text NOT NULL, acquired_at timestamptz NOT NULL)`;

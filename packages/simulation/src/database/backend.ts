@@ -1,0 +1,22 @@
+import type { ServerStream } from '../world/server.ts';
+import type { FenceMode } from './protocol.ts';
+
+/** Server process of one session. */
+export class Backend {
+  readonly id: number;
+  /** Name and incarnation of the replica. */
+  readonly identity: string;
+  readonly mode: FenceMode;
+  /** Connection to the client. */
+  stream: ServerStream | undefined;
+  /** Ends the statement that is being executed, by a commit or a rollback; undefined when the session is idle. */
+  statement: ((commits: boolean) => void) | undefined;
+  /** Whether the session ends with its current statement. */
+  isAbandoned = false;
+
+  constructor(id: number, identity: string, mode: FenceMode) {
+    this.id = id;
+    this.identity = identity;
+    this.mode = mode;
+  }
+}

@@ -1,0 +1,54 @@
+import type { StatusWrite } from '@vmwright/operator';
+import type { TableRow } from './table.ts';
+
+/* Messages between a session and the model of the server. Each statement of the mirror is one request. */
+
+/** Way in which the fence identifies its holder: a lock of the session, or an epoch for each shard. */
+export type FenceMode = 'session' | 'table';
+
+/** Shards whose fence a statement needs, with the epochs in mode `table`. */
+export interface Guard {
+  readonly shards: readonly number[];
+  readonly epochs: readonly number[];
+}
+
+/** Statements by name, with their parameters. */
+export interface Statements {
+  /** Tries to get the advisory locks of shards. */
+  readonly lock: { readonly shards: readonly number[] };
+  readonly unlock: { readonly shards: readonly number[] };
+  /** Terminates the sessions that hold the advisory locks of shards. */
+  readonly terminate: { readonly shards: readonly number[] };
+  /** Increments the epochs of shards. */
+  readonly bump: { readonly shards: readonly number[] };
+  readonly page: { readonly after: string };
+  readonly find: { readonly names: readonly string[] };
+  readonly check: Guard;
+  readonly write: Guard & { readonly writes: readonly StatusWrite[] };
+}
+
+/** Results of the statements. */
+export interface Results {
+  readonly lock: readonly number[];
+  readonly unlock: null;
+  readonly terminate: null;
+  readonly bump: readonly number[];
+  readonly page: { readonly rows: readonly TableRow[]; readonly isLast: boolean };
+  readonly find: readonly TableRow[];
+  readonly check: boolean;
+  readonly write: {
+    readonly held: boolean;
+    readonly written: readonly number[];
+    readonly skipped: readonly number[];
+  };
+}
+
+export type StatementName = keyof Statements;
+
+/** Response to a statement. */
+export type Reply<R = unknown> =
+  | { readonly result: R }
+  | { readonly error: { readonly code: string; readonly message: string } };
+
+/** Statements that only read, and therefore are not tracked as writes in transit. */
+export const READS: ReadonlySet<StatementName> = new Set<StatementName>(['page', 'find', 'check']);

@@ -1,0 +1,379 @@
+import type { BufferedResponse, ModelRequest, ModelResponse, ModelServer } from '../world/server.ts';
+import { Answer, failure, reply } from './answer.ts';
+import { Backend } from './backend.ts';
+import { Locks } from './locks.ts';
+import type { FenceMode, Guard, Reply, Results, Statements } from './protocol.ts';
+import { Table, type TableRow } from './table.ts';
+
+/** Clock, choices and reporting for the model. */
+export interface DatabaseEnvironment {
+  /** Milliseconds since 1970, by the server's clock. */
+  now(): number;
+  after(ms: number, act: () => void): void;
+  /** Time that the next statement takes between its snapshot and its commit, in milliseconds. */
+  executionMs(): number;
+  /** Time that the next batch waits before it is executed, as in a pooler without free connections, in milliseconds. */
+  queuedMs(): number;
+  /** Whether the server does not notice that the client of a session is gone. */
+  lingers(): boolean;
+  /** Whether a terminated session commits the statement that it executes, instead of rolling it back. */
+  commitsWhenTerminated(): boolean;
+  /** Maximum number of rows of a page. */
+  readonly pageRows: number;
+  /** Whether a constraint rejects a status of a row. */
+  rejects(row: TableRow, status: string): boolean;
+  note(what: string): void;
+}
+
+/** What happens in the server, for invariants and counters. */
+export type DatabaseEvent =
+  | { readonly type: 'acquired' | 'terminated' | 'fenced' | 'rejected'; readonly session: Backend }
+  | { readonly type: 'read'; readonly session: Backend; readonly isFirst: boolean }
+  | { readonly type: 'batch'; readonly session: Backend; readonly ids: readonly string[] }
+  | {
+      readonly type: 'committed';
+      readonly session: Backend;
+      readonly written: number;
+      readonly locked: number;
+    };
+
+/** Time after which the server notices that the client of a lingering session is gone. */
+const KEEPALIVE_MS = 60_000;
+
+/**
+ * Model of PostgreSQL as far as the mirror uses it: sessions, both variants of the fence, row locks, constraints, slow
+ * statements, outages, and a fail-over to a standby that lacks the last commits.
+ *
+ * `test/database-differential.test.ts` compares it with PostgreSQL. Each statement takes its snapshot, checks the fence and
+ * locks its rows when it arrives, and commits after its execution time.
+ * Not modelled: lock queues, transactions of several statements, isolation levels other than read committed.
+ */
+export class DatabaseServer implements ModelServer {
+  readonly table = new Table();
+  readonly #environment: DatabaseEnvironment;
+  readonly #sessions = new Map<number, Backend>();
+  readonly #locks = new Locks();
+  readonly #epochs = new Map<number, number>();
+  readonly #listeners: ((event: DatabaseEvent) => void)[] = [];
+  #lastSession = 0;
+  /** Whether the server accepts no connections. */
+  #isDown = false;
+  /** Whether all transactions are read-only. */
+  isReadOnly = false;
+  /** Whether all connection slots are taken. */
+  isFull = false;
+
+  constructor(environment: DatabaseEnvironment) {
+    this.#environment = environment;
+  }
+
+  listen(listener: (event: DatabaseEvent) => void): void {
+    this.#listeners.push(listener);
+  }
+
+  get isWritable(): boolean {
+    return !this.#isDown && !this.isReadOnly;
+  }
+
+  /** Ends all sessions and accepts no connections until `start`. Statements that are being executed are rolled back. */
+  stop(): void {
+    this.#isDown = true;
+    for (const session of [...this.#sessions.values()]) this.#end(session, false);
+  }
+
+  start(): void {
+    this.#isDown = false;
+  }
+
+  /** Fails over to a standby that lacks the commits of the last milliseconds. @returns the number of lost commits */
+  failOver(lostMs: number): number {
+    this.stop();
+    const lost = this.table.undoSince(this.#environment.now() - lostMs);
+    this.start();
+    return lost;
+  }
+
+  /** Ends a session with its connection, as an administrator or a proxy does. */
+  kill(session: Backend): void {
+    this.#end(session, this.#environment.commitsWhenTerminated());
+  }
+
+  /** Locks a row for another transaction until the returned function is called. Does nothing if it is locked already. */
+  lockRow(id: string): () => void {
+    const owner = {};
+    this.#locks.tryLock(id, owner);
+    return () => this.#locks.release(owner);
+  }
+
+  /** Changes rows for the SSVirt API server, as soon as no other transaction locks them. */
+  change(id: string, change: (row: TableRow | undefined) => TableRow | undefined): void {
+    this.#locks.whenFree(id, () => {
+      const row = this.isWritable ? change(this.table.get(id)) : undefined;
+      if (row !== undefined) this.table.commit([row], 'ssvirt', this.#environment.now());
+    });
+  }
+
+  reject(status: 429 | 500): BufferedResponse {
+    return status === 500
+      ? failure('57014', 'canceling statement due to user request')
+      : failure('53300', 'sorry, too many clients already');
+  }
+
+  receive({ path, body }: ModelRequest): ModelResponse {
+    const [, kind = '', id = '', name = ''] = path.split('/');
+    if (this.#isDown) return failure('ECONNREFUSED', 'connect ECONNREFUSED');
+    if (kind === 'open') return this.#open(JSON.parse(body ?? '{}'));
+    const session = this.#sessions.get(Number(id));
+    if (session === undefined) return failure('ECONNRESET', 'read ECONNRESET');
+    return this.#execute(session, name, body ?? '{}');
+  }
+
+  #open({ identity, mode }: { readonly identity: string; readonly mode: FenceMode }): ModelResponse {
+    if (this.isFull) return failure('53300', 'sorry, too many clients already');
+    this.#lastSession += 1;
+    const session = new Backend(this.#lastSession, identity, mode);
+    this.#sessions.set(session.id, session);
+    return {
+      status: 200,
+      open: (stream) => {
+        session.stream = stream;
+        stream.send(JSON.stringify({ result: session.id }));
+        if (!this.#sessions.has(session.id)) stream.end();
+        return () => this.#disconnected(session);
+      },
+    };
+  }
+
+  /** The connection is closed. The server notices it at once, when the statement ends, or only by keep-alives. */
+  #disconnected(session: Backend): void {
+    if (!this.#sessions.has(session.id)) return;
+    if (this.#environment.lingers()) this.#environment.after(KEEPALIVE_MS, () => this.#end(session, true));
+    else if (session.statement === undefined) this.#end(session, true);
+    else session.isAbandoned = true;
+  }
+
+  #end(session: Backend, commits: boolean): void {
+    if (!this.#sessions.has(session.id)) return;
+    session.statement?.(commits);
+    this.#sessions.delete(session.id);
+    this.#locks.releaseShards(session);
+    session.stream?.end();
+  }
+
+  #execute(session: Backend, name: string, body: string): ModelResponse {
+    const ms = this.#environment.executionMs();
+    switch (name) {
+      case 'write':
+        return this.#queue(session, JSON.parse(body), ms);
+      case 'bump':
+        return this.#bump(session, JSON.parse(body));
+      default: {
+        const result = this.#read(session, name, body);
+        return ms === 0 ? reply({ result }) : this.#delayed(ms, { result });
+      }
+    }
+  }
+
+  /** Executes a statement without effect on rows. Its result is that of the moment of its arrival. */
+  #read(session: Backend, name: string, body: string): unknown {
+    switch (name) {
+      case 'lock':
+        return this.#lock(session, JSON.parse(body));
+      case 'unlock':
+        return this.#unlock(session, JSON.parse(body));
+      case 'terminate':
+        return this.#terminate(session, JSON.parse(body));
+      case 'page':
+        return this.#page(session, JSON.parse(body));
+      case 'find':
+        return this.#find(JSON.parse(body));
+      case 'check':
+        return this.#holds(session, JSON.parse(body));
+      default:
+        throw new Error(`the model of the database does not support the statement "${name}"`);
+    }
+  }
+
+  #lock(session: Backend, { shards }: Statements['lock']): Results['lock'] {
+    const got = shards.filter((shard) => this.#locks.tryLockShard(shard, session));
+    if (got.length > 0) this.#acquired(session);
+    return got;
+  }
+
+  #unlock(session: Backend, { shards }: Statements['unlock']): null {
+    for (const shard of shards) this.#locks.unlockShard(shard, session);
+    return null;
+  }
+
+  #terminate(session: Backend, { shards }: Statements['terminate']): null {
+    for (const holder of new Set(shards.flatMap((shard) => this.#locks.holderOf(shard) ?? []))) {
+      if (holder === session) continue;
+      this.#tell({ type: 'terminated', session: holder });
+      this.#end(holder, this.#environment.commitsWhenTerminated());
+    }
+    return null;
+  }
+
+  #page(session: Backend, { after }: Statements['page']): Results['page'] {
+    this.#tell({ type: 'read', session, isFirst: after === '' });
+    const rows = this.#liveRows().filter(({ id, vmName }) => vmName !== null && id > after);
+    const { pageRows } = this.#environment;
+    return { rows: rows.slice(0, pageRows), isLast: rows.length < pageRows };
+  }
+
+  #find({ names }: Statements['find']): Results['find'] {
+    return this.#liveRows().filter(({ vmName }) => vmName !== null && names.includes(vmName));
+  }
+
+  #liveRows(): readonly TableRow[] {
+    return this.table.all().filter(({ deletedAt }) => deletedAt === null);
+  }
+
+  #holds({ mode, ...session }: Backend, { shards, epochs }: Guard): boolean {
+    return shards.every((shard, at) =>
+      mode === 'session'
+        ? this.#locks.holderOf(shard)?.id === session.id
+        : this.#epochs.get(shard) === epochs[at],
+    );
+  }
+
+  /** Increments epochs when no batch that has checked them is being executed. */
+  #bump(session: Backend, { shards }: Statements['bump']): ModelResponse {
+    if (this.isReadOnly) return reply(readOnly('INSERT'));
+    return this.#whenFree(shards.map(epochRow), session, () => {
+      const epochs = shards.map((shard) => {
+        const before = this.#epochs.get(shard);
+        const epoch = (before ?? 0) + 1;
+        this.#epochs.set(shard, epoch);
+        this.table.record(this.#environment.now(), () => {
+          if (before === undefined) this.#epochs.delete(shard);
+          else this.#epochs.set(shard, before);
+        });
+        return epoch;
+      });
+      this.#acquired(session);
+      return { result: epochs };
+    });
+  }
+
+  /** Executes a batch when it is its turn, unless the session has ended by then. */
+  #queue(session: Backend, statement: Statements['write'], ms: number): ModelResponse {
+    const queuedMs = this.#environment.queuedMs();
+    if (queuedMs === 0 && ms === 0) {
+      const answers: Reply[] = [];
+      this.#write(session, statement, 0, (answer) => answers.push(answer));
+      return reply(answers[0] ?? { error: { code: 'XX000', message: 'no answer' } });
+    }
+    const answer = new Answer();
+    this.#environment.after(queuedMs, () => {
+      if (this.#sessions.has(session.id))
+        this.#write(session, statement, ms, (content) => answer.send(content));
+    });
+    return answer.response;
+  }
+
+  #write(
+    session: Backend,
+    { writes, ...guard }: Statements['write'],
+    ms: number,
+    answer: (content: Reply) => void,
+  ): void {
+    if (this.isReadOnly) {
+      answer(readOnly('UPDATE'));
+      return;
+    }
+    this.#tell({ type: 'batch', session, ids: writes.map(({ id }) => id) });
+    if (!this.#holds(session, guard)) {
+      this.#tell({ type: 'fenced', session });
+      answer({ result: { held: false, written: [], skipped: [] } });
+      return;
+    }
+    const startedAt = this.#environment.now();
+    const statement = {};
+    const exists = ({ id }: { readonly id: string }) => this.table.get(id)?.deletedAt === null;
+    const found = writes.map((write) => exists(write) && this.#locks.tryLock(write.id, statement));
+    if (session.mode === 'table')
+      for (const shard of guard.shards) this.#locks.share(epochRow(shard), statement);
+    const skipped = found.flatMap((isFound, at) => (isFound ? [] : [at]));
+    const locked = skipped.filter((at) => exists(writes[at] ?? { id: '' })).length;
+    const execute = (): Reply<Results['write']> => {
+      const changed = writes.flatMap(({ id, status }, at) => {
+        const row = this.table.get(id);
+        return found[at] === true && row !== undefined && row.status !== status ? [{ at, row, status }] : [];
+      });
+      if (changed.some(({ row, status }) => this.#environment.rejects(row, status))) {
+        this.#tell({ type: 'rejected', session });
+        return { error: { code: '23514', message: 'new row for relation "vms" violates check constraint' } };
+      }
+      const rows = changed.map(({ row, status }) => ({
+        ...row,
+        status,
+        updatedAt: Math.max(startedAt, row.updatedAt ?? 0),
+      }));
+      if (rows.length > 0)
+        this.table.commit(rows, { type: 'batch', session: session.id }, this.#environment.now());
+      this.#tell({ type: 'committed', session, written: rows.length, locked });
+      return { result: { held: true, written: changed.map(({ at }) => at), skipped } };
+    };
+    const end = (commits: boolean): Reply => {
+      session.statement = undefined;
+      try {
+        return commits ? execute() : { error: { code: '57P01', message: 'terminating connection' } };
+      } finally {
+        this.#locks.release(statement);
+        if (session.isAbandoned) this.#end(session, true);
+      }
+    };
+    if (ms === 0) {
+      answer(end(true));
+      return;
+    }
+    const finish = (commits: boolean) => answer(end(commits));
+    session.statement = finish;
+    this.#environment.after(ms, () => {
+      if (session.statement === finish) finish(true);
+    });
+  }
+
+  /** Executes a statement of a session when its rows are free. */
+  #whenFree(rows: readonly string[], session: Backend, act: () => Reply): ModelResponse {
+    const answer = new Answer();
+    const [row, ...rest] = rows;
+    if (row === undefined) {
+      answer.send(act());
+      return answer.response;
+    }
+    const wait = (id: string, others: readonly string[]) =>
+      this.#locks.whenFree(id, () => {
+        const [next, ...more] = others;
+        if (!this.#sessions.has(session.id)) return;
+        if (next !== undefined) wait(next, more);
+        else answer.send(act());
+      });
+    wait(row, rest);
+    return answer.response;
+  }
+
+  #delayed(ms: number, result: Reply): ModelResponse {
+    const answer = new Answer();
+    this.#environment.after(ms, () => answer.send(result));
+    return answer.response;
+  }
+
+  #acquired(session: Backend): void {
+    this.#environment.note(`session ${session.id} of ${session.identity} acquires the fence`);
+    this.#tell({ type: 'acquired', session });
+  }
+
+  #tell(event: DatabaseEvent): void {
+    for (const listener of this.#listeners) listener(event);
+  }
+}
+
+function epochRow(shard: number): string {
+  return `epoch of shard ${shard}`;
+}
+
+function readOnly(statement: string): Reply {
+  return { error: { code: '25006', message: `cannot execute ${statement} in a read-only transaction` } };
+}

@@ -1,0 +1,322 @@
+import { sampleOf } from '@vmwright/core/testing';
+import type { Mirror, Session } from '@vmwright/operator';
+import type { DatabaseServer } from '../database/server.ts';
+import type { RowChange, Table, TableRow } from '../database/table.ts';
+import type { Invariant, Truth } from '../invariants/invariant.ts';
+import type { Holder } from '../invariants/leaders.ts';
+import { expectations, isMirrored, isNewer } from './expected.ts';
+import { CLAIM_MS, SETTLING_MS } from './program.ts';
+import type { Timeline, View } from './timeline.ts';
+import { isTransient, SimulatedVm, statusOf, type Words } from './virtual-machine.ts';
+
+/** What the invariants of the mirror need in addition to the truth of all scenarios. */
+export interface MirrorTruth {
+  readonly database: DatabaseServer;
+  readonly timeline: Timeline;
+  readonly words: Words;
+}
+
+/** A leader that is deposed cannot change a row that its successor has read. */
+export function noWriteOfEndedTerm({ database }: MirrorTruth): Invariant {
+  return {
+    name: 'no write commits after a successor has read the table',
+    watch: (_, violated) => {
+      const acquired = new Map<number, number>();
+      let acquisitions = 0;
+      let lastRead = 0;
+      database.listen((event) => {
+        const { session } = event;
+        const own = acquired.get(session.id);
+        if (event.type === 'acquired') {
+          acquisitions += 1;
+          acquired.set(session.id, acquisitions);
+        } else if (event.type === 'read') {
+          if (own === undefined)
+            violated(`${session.identity} reads the table without having acquired the fence`);
+          lastRead = Math.max(lastRead, own ?? 0);
+        } else if (event.type === 'committed' && (own ?? 0) < lastRead)
+          violated(
+            `session ${session.id} of ${session.identity} commits a batch after a later session has read`,
+          );
+      });
+    },
+  };
+}
+
+/** A replica that lost the lease while it waited for the fence does not continue with that session. */
+export class OnlyLeadersRead {
+  readonly #deposed = new WeakSet<Session>();
+  #violated: ((detail: string) => void) | undefined;
+
+  readonly invariant: Invariant = {
+    name: 'only a leader reads the table',
+    watch: (_, violated) => {
+      this.#violated = violated;
+    },
+  };
+
+  acquired(session: Session, isLeader: boolean): void {
+    if (!isLeader) this.#deposed.add(session);
+  }
+
+  read(identity: string, session: Session): void {
+    if (this.#deposed.has(session))
+      this.#violated?.(`${identity} reads the table although it did not lead when it acquired the fence`);
+  }
+}
+
+/** Columns other than status and updated_at never change, and updated_at never goes back. */
+export function onlyStatusChanges({ database }: MirrorTruth): Invariant {
+  return {
+    name: 'only status and updated_at change',
+    watch: (_, violated) =>
+      onBatchChange(database, ({ before, after }) => {
+        const { status: _was, updatedAt: from, ...others } = before;
+        const { status: _is, updatedAt: to, ...same } = after;
+        if (JSON.stringify(others) !== JSON.stringify(same))
+          violated(`${after.id} has other columns than before`);
+        if ((to ?? 0) < (from ?? 0)) violated(`updated_at of ${after.id} goes back from ${from} to ${to}`);
+      }),
+  };
+}
+
+/** Rows that are soft-deleted, or that never described a VM and have a status of their own, stay as they are. */
+export function foreignRowsUntouched({ database, timeline, words }: MirrorTruth): Invariant {
+  return {
+    name: 'foreign rows are never touched',
+    watch: (_, violated) =>
+      onBatchChange(database, ({ before, after }) => {
+        if (before.deletedAt !== null) violated(`${after.id} is soft-deleted and becomes ${after.status}`);
+        const hadVm = timeline.views(before).some(({ vm }) => vm !== undefined);
+        if (!hadVm && !isMirrored(before, words))
+          violated(`${after.id} never described a VM and becomes ${after.status}`);
+      }),
+  };
+}
+
+/** What a row has shown: the statuses that were written, with the version that each corresponds to at least. */
+interface Shown {
+  readonly status: string | null;
+  readonly version: number;
+}
+
+/**
+ * A row shows the states of its VM in the order of their resource versions. The written statuses must be a subsequence of
+ * the statuses of all versions; each is matched with the oldest possible version.
+ */
+export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invariant {
+  return {
+    name: 'a row never goes back to an older state',
+    watch: ({ simulation }, violated) => {
+      const shown = new Map<string, Shown[]>();
+      const replaced = replacedRows(database.table);
+      const writers = new Map<string, { readonly session: number; readonly uid: string }>();
+      database.table.listen(({ before, after, cause }) => {
+        const row = after ?? before;
+        if (row === undefined || cause === 'ssvirt') return;
+        const stack = shown.get(row.id) ?? [];
+        shown.set(row.id, stack);
+        if (cause === 'fail-over') {
+          while (stack.length > 0 && stack.at(-1)?.status !== after?.status) stack.pop();
+          writers.delete(row.id);
+          return;
+        }
+        const { status } = row;
+        // An older row of a name is marked as deleted when a newer one exists, whatever its VM does.
+        const isReplaced = status === words.Deleted && replaced.has(row.id);
+        if (isReplaced) return;
+        const oldest = stack.at(-1)?.version ?? 0;
+        const views = timeline.views(row);
+        const candidates = viewsFrom(views, oldest).filter(({ vm }) => canShow(vm, words).includes(status));
+        const [found] = candidates;
+        if (found === undefined) {
+          const past = views.map(({ vm, version }) => `${statusOf(vm, words)} @${version}`).join(', ');
+          violated(`${row.id} becomes ${status} after it has shown version ${oldest} of: ${past}`);
+          return;
+        }
+        stack.push({ status, version: found.version });
+        const now = simulation.schedule.now;
+        const isSettled = ({ vm }: View) =>
+          vm === undefined ||
+          status !== words.Stopped ||
+          !isTransient(vm) ||
+          now - since(views, found) >= SETTLING_MS;
+        if (!candidates.some(isSettled)) violated(`${row.id} shows the transient state ${status} at once`);
+        // A status that several VMs have had says nothing about which of them the row shows.
+        const uids = new Set(candidates.map(({ vm }) => vm?.metadata.uid));
+        const { uid } = found.vm?.metadata ?? {};
+        if (uid === undefined || uids.size > 1) return;
+        const earlier = writers.get(row.id);
+        const isTakenOver = earlier?.session === cause.session && earlier.uid !== uid;
+        if (isTakenOver && now - createdMs(views, uid) < CLAIM_MS - 1_000)
+          violated(
+            `${row.id} shows the new VM ${uid} right after its creation, without waiting for a new row`,
+          );
+        writers.set(row.id, { session: cause.session, uid });
+      });
+    },
+  };
+}
+
+/** Collects the ids of rows for which a newer row with the same VM name was inserted at any time. */
+function replacedRows(table: Table): ReadonlySet<string> {
+  const ids = new Set<string>();
+  table.listen(({ before, after }) => {
+    if (before !== undefined || after === undefined) return;
+    const same = table.all().filter(({ id, vmName }) => vmName === after.vmName && id !== after.id);
+    for (const row of same) ids.add(isNewer(row, after) ? after.id : row.id);
+  });
+  return ids;
+}
+
+/** Views that are not older than a version. */
+function viewsFrom(views: readonly View[], version: number): readonly View[] {
+  return views.filter(
+    (view, at) => view.version >= version || (views[at + 1]?.version ?? Infinity) > version,
+  );
+}
+
+/** Statuses that a row of this VM may show. A VM that is about to start may be shown as starting. */
+function canShow(vm: View['vm'], words: Words): readonly (string | null)[] {
+  const status = statusOf(vm, words);
+  return vm !== undefined && isTransient(vm) ? [status, words.NewRunning] : [status];
+}
+
+/** Time since which a VM has been in the transient state of a view. */
+function since(views: readonly View[], view: View): number {
+  let at = views.indexOf(view);
+  for (let before = views[at - 1]; before?.vm !== undefined && isTransient(before.vm); before = views[at - 1])
+    at -= 1;
+  return views[at]?.atMs ?? 0;
+}
+
+function createdMs(views: readonly View[], uid: string): number {
+  return views.find(({ vm }) => vm?.metadata.uid === uid)?.atMs ?? 0;
+}
+
+/** The table equals a recomputation from the cluster. */
+export function tableIsCorrect({ database, words }: MirrorTruth): Invariant {
+  return {
+    name: 'the table equals a recomputation from the cluster',
+    healed: function* ({ server }) {
+      for (const { row, status } of expectations(server, database.table, words))
+        if (status !== undefined && row.status !== status)
+          yield `${row.id} (${row.namespace}/${row.vmName}) is ${row.status} instead of ${status}`;
+    },
+  };
+}
+
+/** The leader of a scenario: its mirror and its metrics. */
+export interface Leader {
+  readonly mirror: Mirror;
+  readonly metrics: () => string;
+}
+
+/** When idle, nothing is pending, nothing is rejected, and the mirror remembers no more than what exists. */
+export function nothingPending(leader: () => Leader | undefined): Invariant {
+  return {
+    name: 'nothing is pending',
+    healed: function* ({ server }) {
+      const found = leader();
+      if (found === undefined) {
+        yield 'no replica leads';
+        return;
+      }
+      const { isConnected, pending, deadLetters } = found.mirror.health;
+      if (!isConnected) yield 'the leader has no session';
+      if (pending > 0) yield `${pending} VMs are pending`;
+      if (deadLetters > 0) yield `${deadLetters} rows are dead letters`;
+      const vms = [...server.objects(SimulatedVm)].length;
+      const text = found.metrics();
+      for (const name of ['ssvirt_vm_without_row', 'ssvirt_vm_duplicate_rows']) {
+        const value = sampleOf(text, name) ?? 0;
+        if (value > vms) yield `${name} is ${value}, but ${vms} VMs exist`;
+      }
+    },
+  };
+}
+
+/** A replica that must stop, or that lost leadership, ends its work in time, also if the database does not answer. */
+export const stopsInTime: Invariant = {
+  name: 'every replica stops in time',
+  healed: function* ({ simulation }) {
+    const failed = simulation.counts.of('a replica failed');
+    if (failed > 0) yield `${failed} processes ended with an error`;
+  },
+};
+
+/** Maximum time for which a row may be wrong while nothing fails, without the creation of its VM or of a row. */
+const LAG_MS = 30_000;
+/** Time that a new VM or row gets in addition: for searches with back-off, and for the row of a predecessor. */
+const NEW_MS = 60_000;
+
+/** While nothing fails, a row follows its VM within seconds, without the help of a resync. */
+export class BoundedLag {
+  readonly #truth: MirrorTruth;
+  readonly #wrongSince = new Map<string, number>();
+  readonly #newAt = new Map<string, number>();
+  #violated: ((detail: string) => void) | undefined;
+
+  readonly invariant: Invariant;
+
+  constructor(mirrorTruth: MirrorTruth) {
+    this.#truth = mirrorTruth;
+    this.invariant = {
+      name: 'a row follows its VM within seconds',
+      watch: (truth, violated) => {
+        this.#violated = violated;
+        this.#watchNew(truth);
+      },
+    };
+  }
+
+  #watchNew({ simulation, server }: Truth): void {
+    const { database } = this.#truth;
+    const touch = (vmName: string | null) => this.#newAt.set(vmName ?? '', simulation.schedule.now);
+    database.table.listen(({ before, after, cause }) => {
+      const isBatch = typeof cause === 'object';
+      if (!isBatch) touch((after ?? before)?.vmName ?? null);
+    });
+    server.listen(({ resource, before, after }) => {
+      if (resource.kind.kind === SimulatedVm.kind && (before === undefined || after === undefined))
+        touch((after ?? before)?.object.metadata.name ?? null);
+    });
+  }
+
+  /** Starts to check once per second. */
+  begin({ simulation, server }: Truth): void {
+    const { schedule } = simulation;
+    const { database, words } = this.#truth;
+    const check = () => {
+      for (const { row, vm, status } of expectations(server, database.table, words)) {
+        const isNew = schedule.now - (this.#newAt.get(row.vmName ?? '') ?? 0) < NEW_MS;
+        if (vm === undefined || status === undefined || row.status === status || isNew) {
+          this.#wrongSince.delete(row.id);
+          continue;
+        }
+        const wrongSince = this.#wrongSince.get(row.id) ?? schedule.now;
+        this.#wrongSince.set(row.id, wrongSince);
+        if (schedule.now - wrongSince > LAG_MS)
+          this.#violated?.(`${row.id} has been ${row.status} instead of ${status} for ${LAG_MS / 1_000} s`);
+      }
+      schedule.after(1_000, check);
+    };
+    check();
+  }
+}
+
+/** A change of a row by a batch of the mirror. */
+type BatchChange = RowChange & { readonly before: TableRow; readonly after: TableRow };
+
+function onBatchChange({ table }: DatabaseServer, listener: (change: BatchChange) => void): void {
+  table.listen((change) => {
+    const { before, after, cause } = change;
+    if (typeof cause === 'object' && before !== undefined && after !== undefined)
+      listener({ ...change, before, after });
+  });
+}
+
+/** Returns the replica that holds the lease. */
+export function leaderOf(mirrors: ReadonlyMap<string, Leader>, holder: Holder): Leader | undefined {
+  return mirrors.entries().find(([identity]) => holder.is(identity))?.[1];
+}

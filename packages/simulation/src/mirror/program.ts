@@ -1,0 +1,45 @@
+import { Mirror, type MirrorOptions, type Session } from '@vmwright/operator';
+import type { FenceMode } from '../database/protocol.ts';
+import { SimulatedDatabase } from '../database/session.ts';
+import { observedManager } from '../scenario/observed-manager.ts';
+import type { Program } from '../scenario/replicas.ts';
+
+/** Back-off of sessions and rows. Shorter than the default of five minutes, so that histories end soon. */
+const BACKOFF = { baseMs: 1_000, maxMs: 20_000 };
+
+/** Time after which a transient state is written. */
+export const SETTLING_MS = 3_000;
+/** Time that a re-created VM waits for a row of its own. */
+export const CLAIM_MS = 10_000;
+
+export interface MirrorProgramOptions
+  extends Pick<MirrorOptions, 'mapping' | 'workers' | 'resyncMs' | 'statusEvents'> {
+  readonly fence: FenceMode;
+  /** Called with the mirror of each process, and a function that returns its metrics. */
+  readonly onMirror: (identity: string, mirror: Mirror, metrics: () => string) => void;
+  readonly onAcquired: (identity: string, session: Session) => void;
+  readonly onRead: (identity: string, session: Session) => void;
+}
+
+/** Returns the program of the mirror, without its HTTP server. */
+export function mirrorProgram({
+  fence,
+  onMirror,
+  onAcquired,
+  onRead,
+  ...options
+}: MirrorProgramOptions): Program {
+  return async (world) => {
+    const { identity } = world;
+    const { manager, log } = observedManager(world, { onQueue: () => undefined, onLog: () => undefined });
+    const database = new SimulatedDatabase({
+      ...{ world, identity, mode: fence },
+      onAcquired: (session) => onAcquired(identity, session),
+      onRead: (session) => onRead(identity, session),
+    });
+    const times = { settlingMs: SETTLING_MS, claimMs: CLAIM_MS, backoff: BACKOFF };
+    const mirror = new Mirror(manager, { ...options, ...times, world, log, database, takesOver: true });
+    onMirror(identity, mirror, () => manager.registry.text());
+    await manager.run(world.stopping);
+  };
+}

@@ -1,0 +1,149 @@
+import { API_SERVER, startApiServer } from '../apiserver/simulated.ts';
+import type { DatabaseServer } from '../database/server.ts';
+import { DATABASE } from '../database/session.ts';
+import { DATABASE_FAULTS, simulatedDatabase } from '../database/simulated.ts';
+import type { ExternalResources } from '../invariants/external-resources.ts';
+import type { Truth } from '../invariants/invariant.ts';
+import { Holder, onlyTheLeaderWrites } from '../invariants/leaders.ts';
+import { FaultInjector } from '../scenario/fault-injector.ts';
+import { isSettled, runHistory } from '../scenario/history.ts';
+import { COMPACTED, commonFaults } from '../scenario/must-happen.ts';
+import { LEASE } from '../scenario/observed-manager.ts';
+import { Replicas } from '../scenario/replicas.ts';
+import type { Scenario, Violation } from '../scenario/scenario.ts';
+import { Traffic } from '../scenario/traffic.ts';
+import type { Simulation } from '../world/simulation.ts';
+import { CRITICAL_MOMENTS, countCriticalMoments } from './critical-moments.ts';
+import { DATABASE_ACTIONS, DatabaseFaults } from './database-faults.ts';
+import {
+  BoundedLag,
+  foreignRowsUntouched,
+  type Leader,
+  leaderOf,
+  type MirrorTruth,
+  neverGoesBack,
+  nothingPending,
+  noWriteOfEndedTerm,
+  OnlyLeadersRead,
+  onlyStatusChanges,
+  stopsInTime,
+  tableIsCorrect,
+} from './invariants.ts';
+import { KUBEVIRT_ACTIONS, KubeVirt } from './kubevirt.ts';
+import { mirrorProgram } from './program.ts';
+import { SSVIRT_ACTIONS, Ssvirt } from './ssvirt.ts';
+import { injectTargetedFaults } from './targeted-faults.ts';
+import { Timeline } from './timeline.ts';
+import { DISTINCT_WORDS, SimulatedVm, WORDS } from './virtual-machine.ts';
+import { Workload } from './workload.ts';
+
+/** Interval of resyncs in one half of the runs. In the other half no resync corrects what the mirror missed. */
+const RESYNC_MS = 60_000;
+const NO_RESYNC_MS = 86_400_000;
+/** Maximum time until convergence; a new row without a VM is left alone for a minute. */
+const BOUND_MS = 600_000;
+
+/** Two or three replicas of the status mirror over a model of PostgreSQL, under faults. */
+export const mirror: Scenario = {
+  name: 'mirror',
+  mustHappen: [
+    ...commonFaults(DATABASE).filter((fault) => fault !== 'a list was old'), // the cache watches from the start
+    ...KUBEVIRT_ACTIONS,
+    ...SSVIRT_ACTIONS,
+    ...DATABASE_ACTIONS,
+    ...CRITICAL_MOMENTS,
+  ],
+  run: runScenario,
+};
+
+function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
+  const { choices, schedule } = simulation;
+  const server = startApiServer(simulation);
+  server.serve(SimulatedVm);
+  const rejected = new Set<string>();
+  const database = simulatedDatabase(simulation, ({ id }) => rejected.has(id));
+  const traffic = new Traffic(simulation);
+  traffic.serve(API_SERVER, server);
+  traffic.serve(DATABASE, database, DATABASE_FAULTS);
+  const truth: Truth = { simulation, server, kind: SimulatedVm, external: batchesOf(database), traffic };
+  const words = choices.oneIn(2) ? DISTINCT_WORDS : WORDS;
+  const mirrorTruth: MirrorTruth = { database, timeline: new Timeline(server, schedule), words };
+  const holder = new Holder(truth, LEASE);
+  const mirrors = new Map<string, Leader>();
+  const onlyLeadersRead = new OnlyLeadersRead();
+  const isResynced = choices.oneIn(2);
+  const program = mirrorProgram({
+    mapping: words,
+    workers: 1 + choices.pick(3),
+    resyncMs: isResynced ? RESYNC_MS : NO_RESYNC_MS,
+    statusEvents: choices.oneIn(2),
+    fence: choices.oneIn(2) ? 'table' : 'session',
+    onMirror: (identity, each, metrics) => mirrors.set(identity, { mirror: each, metrics }),
+    onAcquired: (identity, session) => onlyLeadersRead.acquired(session, holder.is(identity)),
+    onRead: (identity, session) => onlyLeadersRead.read(identity, session),
+  });
+  const names = choices.oneIn(3) ? (['alpha', 'beta', 'gamma'] as const) : (['alpha', 'beta'] as const);
+  const replicas = new Replicas({ simulation, traffic, names, program });
+  const boundedLag = new BoundedLag(mirrorTruth);
+  const invariants = [
+    noWriteOfEndedTerm(mirrorTruth),
+    onlyLeadersRead.invariant,
+    onlyTheLeaderWrites(API_SERVER, LEASE),
+    onlyStatusChanges(mirrorTruth),
+    foreignRowsUntouched(mirrorTruth),
+    neverGoesBack(mirrorTruth),
+    boundedLag.invariant,
+    tableIsCorrect(mirrorTruth),
+    stopsInTime,
+    nothingPending(() => leaderOf(mirrors, holder)),
+  ];
+  countCriticalMoments(truth, mirrorTruth);
+  const faultInjector = new FaultInjector({
+    ...{ simulation, replicas, origins: [API_SERVER, DATABASE] },
+    more: { [COMPACTED]: () => server.compact() },
+  });
+  const databaseFaults = new DatabaseFaults(simulation, database, rejected);
+  injectTargetedFaults(truth, database, faultInjector, databaseFaults);
+  const kubevirt = new KubeVirt(simulation);
+  const ssvirt = new Ssvirt(simulation, database);
+  const workload = new Workload({ simulation, kubevirt, ssvirt, table: database.table, server, isResynced });
+  const faultMs = 40_000 + choices.pick(40_000);
+  workload.setUp();
+  replicas.start();
+  workload.plan(faultMs);
+  databaseFaults.plan(faultMs);
+  let calmUntil: number | undefined;
+  const heal = () => {
+    databaseFaults.stop();
+    workload.end();
+  };
+  const isConverged = () => {
+    const isStopped = simulation.counts.of('a replica failed') > 0;
+    if (isStopped) return true; // an invariant is violated
+    if (!kubevirt.isIdle || !isSettled(truth, invariants)) return false;
+    if (calmUntil === undefined) {
+      simulation.note('world', 'is calm');
+      boundedLag.begin(truth);
+      calmUntil = schedule.now + workload.planCalm();
+    }
+    return schedule.now > calmUntil && kubevirt.isIdle;
+  };
+  return runHistory({
+    ...{ truth, faultInjector, invariants, faultMs, boundMs: BOUND_MS },
+    onHealed: heal,
+    isConverged,
+  });
+}
+
+/** Presents the batches of the mirror as changes of external resources: none may be sent when idle. */
+function batchesOf(database: DatabaseServer): ExternalResources {
+  return {
+    all: () => [],
+    listen: (listener) =>
+      database.listen((event) => {
+        if (event.type !== 'batch') return;
+        const after = { id: event.ids.join(', '), owner: undefined, deleting: false };
+        listener({ before: undefined, after });
+      }),
+  };
+}

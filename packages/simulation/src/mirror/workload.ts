@@ -1,0 +1,169 @@
+import type { ApiServer } from '../apiserver/api-server.ts';
+import type { Table, TableRow } from '../database/table.ts';
+import type { Simulation } from '../world/simulation.ts';
+import type { KubeVirt, VmRef } from './kubevirt.ts';
+import { INSTANTIATING, type Ssvirt } from './ssvirt.ts';
+import { describes } from './timeline.ts';
+import { SimulatedVm } from './virtual-machine.ts';
+
+/** UUIDs of vApps. The first two belong to the namespace red, the third to blue. */
+const RED = 'aaaaaaaa-0000-4000-8000-000000000001';
+const RED_2 = 'aaaaaaaa-0000-4000-8000-000000000002';
+const BLUE = 'bbbbbbbb-0000-4000-8000-000000000003';
+
+interface Place extends VmRef {
+  /** vApps that the VM can belong to. */
+  readonly vapps: readonly [string, ...string[]];
+  /** Whether a VM with the same label exists in another namespace. */
+  readonly isCopied?: boolean;
+}
+
+const PLACES: readonly Place[] = [
+  { namespace: 'red', name: 'web', vapps: [RED, RED, RED_2] },
+  { namespace: 'red', name: 'db', vapps: [RED] },
+  { namespace: 'blue', name: 'web', vapps: [BLUE] },
+  { namespace: 'red', name: 'copy', vapps: [RED], isCopied: true },
+  { namespace: 'blue', name: 'copy', vapps: [RED], isCopied: true },
+];
+const FRESH: VmRef = { namespace: 'red', name: 'fresh' };
+
+/** Statuses that the API server of SSVirt writes by itself. */
+const API_STATUSES = ['POWERING_ON', 'POWERING_OFF', 'POWERED_ON', 'SUSPENDED'] as const;
+/** Statuses of rows that existed before. Some of them show VMs that are gone. */
+const OLD_STATUSES = ['POWERED_ON', 'DELETED', 'SUSPENDED', 'UNRESOLVED'];
+
+const MAX_API_ACTIONS = 6;
+/** Maximum delay of a row after its VM. */
+const LATE_ROW_MS = 40_000;
+/** Maximum delay if no resync would find the row of a re-created VM after that VM has taken over another row. */
+const SOON_ROW_MS = 2_000;
+/** Duration of the changes while nothing fails. */
+const CALM_MS = 45_000;
+
+export interface WorkloadOptions {
+  readonly simulation: Simulation;
+  readonly kubevirt: KubeVirt;
+  readonly ssvirt: Ssvirt;
+  readonly table: Table;
+  readonly server: ApiServer;
+  /** Whether resyncs correct what only the API server of SSVirt has changed. */
+  readonly isResynced: boolean;
+}
+
+/** Plans the lives of VMs and rows. */
+export class Workload {
+  readonly #options: WorkloadOptions;
+
+  constructor(options: WorkloadOptions) {
+    this.#options = options;
+  }
+
+  setUp(): void {
+    this.#options.ssvirt.setUp([RED, RED_2, BLUE], OLD_STATUSES);
+  }
+
+  /** Plans changes for the given number of milliseconds. */
+  plan(ms: number): void {
+    const { simulation, kubevirt, isResynced } = this.#options;
+    const { choices } = simulation;
+    for (const place of PLACES) if (!choices.oneIn(4)) this.#planLives(place, ms);
+    if (!isResynced) return;
+    for (let count = choices.pick(MAX_API_ACTIONS + 1); count > 0; count--)
+      kubevirt.at(choices.pick(ms), () => this.#actOnRow());
+  }
+
+  #planLives(place: Place, ms: number): void {
+    const { simulation, kubevirt } = this.#options;
+    const { choices } = simulation;
+    let at = choices.pick(ms / 3);
+    for (let life = 0, lives = 1 + choices.pick(3); life < lives && at < ms; life++) {
+      const vapp = choices.one(place.vapps);
+      const isLabelled = place.isCopied === true || !choices.oneIn(4);
+      kubevirt.at(at, () => kubevirt.create(place, isLabelled ? vapp : undefined));
+      this.#planRow(place, vapp, isLabelled, at, life);
+      for (let count = choices.pick(5); count > 0; count--) {
+        at += choices.oneIn(3) ? choices.pick(ms / 3) : choices.pick(4_000);
+        kubevirt.at(Math.min(at, ms), () => kubevirt.change(place));
+      }
+      at += choices.oneIn(2) ? choices.pick(ms / 3) : choices.pick(3_000);
+      if (life === lives - 1 && !choices.oneIn(3)) break;
+      const force = choices.oneIn(3);
+      kubevirt.at(Math.min(at, ms), () => kubevirt.delete(place, force));
+      at += force ? 300 + choices.pick(3_000) : 7_000 + choices.pick(8_000);
+    }
+  }
+
+  #planRow(place: Place, vapp: string, isLabelled: boolean, createdAt: number, life: number): void {
+    const { simulation, kubevirt, ssvirt, isResynced } = this.#options;
+    const { choices } = simulation;
+    if (choices.oneIn(6)) return; // a VM without a row, or with that of its predecessor
+    const isNull = isLabelled && place.isCopied !== true && choices.oneIn(6);
+    const namespace = isNull ? null : place.namespace;
+    const isEarly = choices.oneIn(3);
+    // A status that the mirror writes too says that the row has had a VM.
+    const hasStatus = choices.oneIn(3) && (isResynced || life === 0) && isEarly;
+    const status = hasStatus ? 'STOPPED' : choices.oneIn(6) ? null : INSTANTIATING;
+    const late = life > 0 && !isResynced ? SOON_ROW_MS : choices.oneIn(2) ? LATE_ROW_MS : 2_000;
+    const at = isEarly ? createdAt - choices.pick(5_000) : createdAt + choices.pick(late);
+    kubevirt.at(at, () => {
+      if (isResynced || !this.#hasRow(place)) ssvirt.insert({ vmName: place.name, namespace, vapp, status });
+    });
+  }
+
+  /** Whether a VM and its row exist. Only a resync finds another row of such a VM. */
+  #hasRow({ namespace, name }: VmRef): boolean {
+    const { server, table } = this.#options;
+    const vm = server
+      .objects(SimulatedVm)
+      .find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+    return vm !== undefined && table.all().some((row) => row.deletedAt === null && describes(row, vm));
+  }
+
+  #actOnRow(): void {
+    const { simulation, ssvirt } = this.#options;
+    const { choices } = simulation;
+    const row = this.#oneRow();
+    if (row === undefined) return;
+    const status = choices.one(API_STATUSES);
+    choices.one([
+      () => ssvirt.write(row.id, status),
+      () => ssvirt.write(row.id, status),
+      () => ssvirt.softDelete(row.id),
+      () => ssvirt.replace(row.id),
+      () => ssvirt.duplicate(row.id, status),
+      () => ssvirt.insertForeign(row.id, choices.one([RED_2, BLUE]), status),
+    ])();
+  }
+
+  #oneRow(): TableRow | undefined {
+    const names = PLACES.map(({ name }) => name);
+    const rows = this.#options.table
+      .all()
+      .filter(({ deletedAt, vmName }) => deletedAt === null && names.includes(vmName ?? ''));
+    return rows[this.#options.simulation.choices.pick(Math.max(rows.length, 1))];
+  }
+
+  /** Creates a VM with a row when the faults have stopped. */
+  end(): void {
+    const { kubevirt, ssvirt } = this.#options;
+    kubevirt.create(FRESH, RED);
+    ssvirt.insert({ vmName: FRESH.name, namespace: FRESH.namespace, vapp: RED });
+  }
+
+  /** Plans changes of VMs while nothing fails. @returns their duration in milliseconds */
+  planCalm(): number {
+    const { simulation, kubevirt, ssvirt } = this.#options;
+    const { choices } = simulation;
+    for (const place of [FRESH, ...PLACES])
+      for (let at = choices.pick(8_000); at < CALM_MS; at += 3_000 + choices.pick(12_000))
+        kubevirt.at(at, () => kubevirt.change(place));
+    if (choices.oneIn(2)) {
+      kubevirt.at(CALM_MS / 3, () => kubevirt.delete(FRESH, true));
+      kubevirt.at(CALM_MS / 2, () => kubevirt.create(FRESH, RED));
+      kubevirt.at(CALM_MS / 2 + 2_000, () =>
+        ssvirt.insert({ vmName: FRESH.name, namespace: FRESH.namespace, vapp: RED }),
+      );
+    }
+    return CALM_MS + 10_000;
+  }
+}
