@@ -21,12 +21,13 @@ export interface Environment extends AsyncDisposable {
 /** kube-controller-manager is killed, because it takes CPU and has nothing to do with the measurements. */
 export async function startEnvironment(vms: number): Promise<Environment> {
   await using resources = new AsyncDisposableStack();
-  const { cluster, controllerManager } = resources.use(await startControlPlane());
-  await controllerManager.kill();
+  const controlPlane = resources.use(await startControlPlane());
+  const { cluster } = controlPlane;
+  await controlPlane.controllerManager.kill();
   const client = resources.use(await connect(cluster));
   const table = resources.use(await Table.start());
   await installKubeVirt(cluster);
-  await createVms(client, vms, RUNNING.printableStatus);
+  await createVms(client, controlPlane, vms, RUNNING.printableStatus);
   await table.fill(vms, STALE);
   const owned = resources.move();
   return { cluster, client, table, [Symbol.asyncDispose]: () => owned.disposeAsync() };
