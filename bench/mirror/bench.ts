@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@vmwright/runtime';
 import { type Cluster, startControlPlane } from '@vmwright/testbed';
 import { connect } from '../runtime/objects.ts';
+import type { Program } from '../runtime/program.ts';
 import { Table } from './database.ts';
 import { createVms, installKubeVirt } from './machines.ts';
 
@@ -35,13 +36,16 @@ export async function startEnvironment(vms: number): Promise<Environment> {
 
 /** Interval at which the table is read while a controller works. Times come from commit timestamps and do not depend on it. */
 const POLL_MS = 200;
-const TIMEOUT_MS = 300_000;
+const TIMEOUT_MS = 600_000;
 
-/** Waits until all rows have the status. */
-export async function untilAll(table: Table, rows: number, status: string): Promise<void> {
+/** Waits until a controller has given all rows the status. */
+export async function untilAll(program: Program, table: Table, rows: number, status: string): Promise<void> {
   const deadline = performance.now() + TIMEOUT_MS;
   for (let right = 0; right < rows; right = await table.count(status)) {
-    if (performance.now() > deadline) throw new Error(`only ${right} of ${rows} rows are ${status}`);
+    if (performance.now() > deadline) {
+      const state = `only ${right} of ${rows} rows are ${status}`;
+      throw new Error(`${state}; the controller's last lines are:\n${program.tail}`);
+    }
     await sleep(POLL_MS);
   }
 }

@@ -65,7 +65,7 @@ async function measureRun(
   await using program = start();
   await program.waitForLines((lines) => lines.some((line) => LEADS.test(line)));
   const leadsAt = Date.now();
-  await untilAll(table, vms, RUNNING.row);
+  await untilAll(program, table, vms, RUNNING.row);
   const { cpu, rss } = program.usage();
   const { first, last } = await table.commits();
   const seconds = (at: number) => (at - started) / 1000;

@@ -72,8 +72,8 @@ async function measureRun(
   const { cluster, table } = environment;
   await table.reset(STALE);
   const start = await controllers(side, cluster, table);
-  await using _ = start();
-  await untilAll(table, VMS, RUNNING.row);
+  await using program = start();
+  await untilAll(program, table, VMS, RUNNING.row);
   await using commits = new CommitLog(table);
   const all = await changeStatuses(environment);
   await commits.untilKnown(all);

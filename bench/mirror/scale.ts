@@ -15,7 +15,7 @@ export async function* scale({ controllers }: Programs): AsyncGenerator<Row> {
   const start = await controllers('ours', cluster, table, { CONTROLLER_RESYNC_PERIOD: RESYNC });
   const started = Date.now();
   await using program = start();
-  await untilAll(table, VMS, RUNNING.row);
+  await untilAll(program, table, VMS, RUNNING.row);
   const { cpu } = program.usage();
   const { last } = await table.commits();
   yield { name: `${VMS} VMs, start to last row (s)`, ours: (last - started) / 1000 };

@@ -33,11 +33,16 @@ export class Program implements AsyncDisposable {
     });
   }
 
+  /** The last lines, for error messages. */
+  get tail(): string {
+    return this.#lines.slice(-10).join('\n');
+  }
+
   /** Waits until the predicate holds for the lines so far, and returns them. Throws if the program exits first. */
   async waitForLines(predicate: (lines: readonly string[]) => boolean): Promise<readonly string[]> {
     while (!predicate(this.#lines)) {
       if (this.#process.exitCode !== null || this.#process.signalCode !== null)
-        throw new Error(`the program exited; its last line is: ${this.#lines.at(-1)}`);
+        throw new Error(`the program exited; its last lines are:\n${this.tail}`);
       await this.#changed.promise;
     }
     return this.#lines;
