@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { type Client, type Draft, foreignKind, type KubeObject, type ObjectRef } from '@vmwright/runtime';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  ApiError,
+  type Client,
+  type Draft,
+  foreignKind,
+  type KubeObject,
+  type ObjectRef,
+} from '@vmwright/runtime';
 import type { Cluster, ControlPlane } from '@vmwright/testbed';
 import { NAMESPACES, namespaceOf, vmName } from './database.ts';
 
@@ -15,6 +23,8 @@ const VirtualMachine = foreignKind<VirtualMachine>({
   plural: 'virtualmachines',
   scope: 'Namespaced',
 });
+
+const CACHE_POLL_MS = 500;
 
 const CRDS = new URL('../../packages/testbed/manifests/kubevirt-crds.yaml', import.meta.url);
 
@@ -58,6 +68,20 @@ export async function createVms(
     }
   };
   await Promise.all(Array.from({ length: 16 }, copy));
+  await untilServed(client);
+}
+
+/** Waits until the API server's watch cache has caught up with etcd. Before that, it rejects watches with the initial objects. */
+async function untilServed(client: Client): Promise<void> {
+  const first = { namespace: namespaceOf(0), fieldSelector: `metadata.name=${vmName(0)}` };
+  for (;;) {
+    try {
+      for await (const _ of client.watch(VirtualMachine, { ...first, sendInitialEvents: true })) return;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+    }
+    await sleep(CACHE_POLL_MS);
+  }
 }
 
 /** Lists all VMs without keeping them. @returns the duration in seconds */
