@@ -35,8 +35,10 @@ try {
   } else {
     const settings = mirrorSettings(values.config, process.env);
     const access = await clusterAccess(world);
-    if (command === 'run') await runMirror(world, access, settings, stopSignal());
-    else {
+    if (command === 'run') {
+      await runMirror(world, access, settings, stopSignal());
+      process.exit(0); // a connection to a server that has vanished would keep the process alive
+    } else {
       const found = await verify(world, access, settings, parseTime('wait', values.wait, 0), stopSignal());
       console.log(differenceTable(found));
       process.exitCode = found.length === 0 ? 0 : 1;

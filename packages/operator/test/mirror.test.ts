@@ -1,4 +1,4 @@
-import { field, type KubeObject } from '@vmwright/testbed';
+import { field, type KubeObject, startMirror } from '@vmwright/testbed';
 import { test as base } from '@vmwright/testbed/vitest';
 import { describe, expect } from 'vitest';
 import { healthOf, machinePath, type WithMirror, withMirror } from './with-mirror.ts';
@@ -229,6 +229,44 @@ describe('the mirror', { timeout: 120_000 }, () => {
     await expect.poll(() => env.metric('ssvirt_vm_dead_letters')).toBe(0);
   });
 
+  test('corrects a row that another client has changed at the next resync, and counts it', async ({
+    env,
+    namespace,
+  }) => {
+    const id = await env.ssvirt.insertVm({ namespace, name: 'resynced' });
+    await env.create(namespace, 'resynced', { runStrategy: 'Halted' });
+    await env.until(id, 'POWERED_OFF');
+    const series = 'ssvirt_vm_corrections_total{trigger="resync"}';
+    const before = await env.metric(series);
+    await env.ssvirt.query(`UPDATE vms SET status = 'POWERED_ON' WHERE id = $1`, [id]);
+    await env.until(id, 'POWERED_OFF');
+    expect(await env.metric(series)).toBe(before + 1);
+  });
+
+  test('may read VirtualMachines and not write them', async ({ env }) => {
+    const can = async (verb: string) => {
+      const account = 'system:serviceaccount:ssvirt-system:ssvirt-vm-controller';
+      const args = ['auth', 'can-i', verb, 'virtualmachines.kubevirt.io', '-A', `--as=${account}`];
+      return (await env.cluster.tryKubectl(args)).stdout.trim();
+    };
+    expect(await Promise.all(['list', 'watch', 'get'].map(can))).toEqual(['yes', 'yes', 'yes']);
+    expect(await Promise.all(['create', 'update', 'patch', 'delete'].map(can))).toEqual(Array(4).fill('no'));
+  });
+
+  test('reports that it is disabled by CONTROLLER_ENABLED=false', async ({ env }) => {
+    const { mirror } = env;
+    await using disabled = await startMirror({
+      cluster: env.cluster,
+      database: env.postgres,
+      env: { CONTROLLER_ENABLED: 'false' },
+    });
+    expect(await healthOf(disabled)).toEqual({
+      code: 200,
+      body: { status: 'healthy', controller: 'disabled' },
+    });
+    expect(await healthOf(mirror)).toMatchObject({ body: { controller: 'running' } });
+  });
+
   test('a standby takes over when the leader is killed, also while its session is open', async ({
     env,
     namespace,
@@ -247,5 +285,15 @@ describe('the mirror', { timeout: 120_000 }, () => {
         timeout: 30_000,
       })
       .toBe('standby');
+  });
+
+  test('mirrors with the fence "table"', async ({ env, namespace }) => {
+    const id = await env.ssvirt.insertVm({ namespace, name: 'fenced' });
+    await env.mirror.part.stop();
+    await env.start({ CONTROLLER_FENCE: 'table', CONTROLLER_LEASE_DURATION: '2s' });
+    await env.create(namespace, 'fenced', { runStrategy: 'Halted' });
+    await env.until(id, 'POWERED_OFF');
+    const [fence] = await env.ssvirt.query('SELECT shard, epoch::int FROM ssvirt_vm_controller_fence');
+    expect(fence).toMatchObject({ shard: 0 });
   });
 });

@@ -16,6 +16,7 @@ const FAST = {
   CONTROLLER_BASE_DELAY: '100ms',
   CONTROLLER_MAX_DELAY: '1s',
   CONTROLLER_SETTLING_TIME: '1500ms',
+  CONTROLLER_RESYNC_PERIOD: '2s',
 };
 
 /** A machine to create with `WithMirror.create`. */

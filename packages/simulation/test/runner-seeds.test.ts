@@ -56,6 +56,7 @@ const SHARES: Readonly<Record<string, number>> = {
   'machines-sound': 900,
   vm: budget(1_000, 20_000),
   vmgroup: budget(1_000, 20_000),
+  mirror: budget(1_000, 20_000),
 };
 
 describe('many seeds', () => {

@@ -100,7 +100,7 @@ function start(overrides: Partial<Fake> = {}) {
   };
 }
 
-const DOWN = 'Database is unavailable; changes are kept and written when it is back';
+const DOWN = 'Database is unavailable; changes are kept and written after the reconnect';
 const UP = 'Database is available again';
 
 describe('opening', () => {
@@ -252,7 +252,7 @@ describe('a session that cannot be prepared', () => {
     fake.prepare = () => Promise.reject(new Error('the cluster cannot be listed'));
     await advance(2_500);
     expect([sessions.length, closed.size, failures]).toEqual([2, 2, ['UNKNOWN', 'UNKNOWN']]);
-    expect([link.isConnected, messages()]).toEqual([false, [DOWN]]);
+    expect([link.isConnected, messages()]).toEqual([false, ['The session could not be prepared, retrying']]);
     fake.prepare = async () => undefined;
     await advance(20_000);
     expect([link.current, closed.size]).toEqual([sessions[2], 2]);

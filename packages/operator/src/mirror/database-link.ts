@@ -126,12 +126,16 @@ export class DatabaseLink {
     const { log } = this.#options;
     const fields = { error: error.message, code: error.code };
     if (this.#failures > 1) log.debug(fields, 'Database is still unavailable, retrying');
-    else log.warn(fields, 'Database is unavailable; changes are kept and written when it is back');
+    else if (error.code === NOT_DATABASE) log.warn(fields, 'The session could not be prepared, retrying');
+    else log.warn(fields, 'Database is unavailable; changes are kept and written after the reconnect');
   }
 }
+
+/** Code of a failure that does not come from the database, such as a failed list of VMs. */
+const NOT_DATABASE = 'UNKNOWN';
 
 function toDatabaseError(error: unknown): DatabaseError {
   return error instanceof DatabaseError
     ? error
-    : new DatabaseError(messageOf(error), 'UNKNOWN', 'session', { cause: error });
+    : new DatabaseError(messageOf(error), NOT_DATABASE, 'session', { cause: error });
 }

@@ -37,6 +37,11 @@ export class DeadLetters {
       .toArray();
   }
 
+  /** Returns whether the row of a key is a dead letter. */
+  has(key: string): boolean {
+    return (this.#failing.get(key)?.failures ?? 0) >= MAX_FAILURES;
+  }
+
   /** Counts a failure. @returns whether the row has just become a dead letter */
   failed(key: string, letter: Pick<DeadLetter, 'vm' | 'rowId' | 'status' | 'error'>): boolean {
     const known = this.#failing.get(key);

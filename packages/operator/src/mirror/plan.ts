@@ -14,7 +14,7 @@ export interface Observed {
   readonly vm: VirtualMachine | undefined;
   readonly binding: Binding | undefined;
   readonly rows: Pick<RowIndex, 'match' | 'get'>;
-  /** Time since which the VM has reported a state that may last for less than a second, in milliseconds. */
+  /** How long the VM has been in a state that may be transient, in milliseconds. */
   readonly transientForMs: number;
   /** Time for which the VM has waited for a row of its own, in milliseconds; see `Plan.isWaiting`. */
   readonly waitedMs: number;
@@ -70,7 +70,11 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
   const match = vm && rows.match(vm);
   if (vm === undefined || match === undefined)
     return { ...NOTHING, writes: predecessor.map(toDeleted(mapping)) };
-  const { row, older } = match;
+  const claimInMs = options.claimMs - observed.waitedMs;
+  // A newer row is usually that of a VM which is about to be created under the same name, after this one is deleted.
+  const keepsRow = !isSuccessor && bound !== undefined && bound !== match.row && claimInMs > 0;
+  const row = keepsRow ? bound : match.row;
+  const older = match.older.filter((each) => each !== row);
   const duplicates = older.filter(({ status }) => status !== mapping.Deleted);
   // The name of a VM is unique, so an older row that shows a VM shows an earlier one.
   const stale = new Set([...predecessor, ...older.filter((each) => isMirrored(each, mapping))]);
@@ -78,7 +82,6 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
   const isPredecessors = isSuccessor
     ? row === bound
     : binding === undefined && row.status === mapping.Deleted;
-  const claimInMs = options.claimMs - observed.waitedMs;
   if (isPredecessors && claimInMs > 0) {
     const writes = [...stale].map(toDeleted(mapping));
     return { writes, row: undefined, againAfterMs: claimInMs, isWaiting: true, duplicates };
@@ -90,14 +93,17 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
       : [...others, { row, status: mapping[state], state, uid: vm.metadata.uid ?? '' }];
   const state = stateOf(vm);
   const settlesInMs = options.settlingMs - observed.transientForMs;
-  if (!isTransient(vm, state) || settlesInMs <= 0) return { writes: toWrite(state), row, duplicates };
+  const waiting = keepsRow ? { isWaiting: true, againAfterMs: claimInMs } : {};
+  if (!isTransient(vm, state) || settlesInMs <= 0)
+    return { writes: toWrite(state), row, duplicates, ...waiting };
   const isShown = binding?.uid === vm.metadata.uid && isMirrored(row, mapping);
   return {
-    // A row that does not show this VM yet shows that it starts.
-    writes: isShown ? others : toWrite('NewRunning'),
+    // If the row shows another VM or none, it shows that this VM starts until Stopped has settled.
+    writes: isShown || row.status === mapping[state] ? others : toWrite('NewRunning'),
     row,
-    againAfterMs: settlesInMs,
     duplicates,
+    ...waiting,
+    againAfterMs: keepsRow ? Math.min(settlesInMs, claimInMs) : settlesInMs,
   };
 }
 
@@ -113,7 +119,7 @@ function toDeleted(mapping: StatusMapping): (row: Row) => PlannedWrite {
   return (row) => ({ row, status: mapping.Deleted, state: 'Deleted', uid: undefined });
 }
 
-/** Key of the VM that a row without a VM is planned under. Rows have other keys than VMs, which never begin with a slash. */
+/** Queue key of a row that has no VM. It begins with a slash, which keys of VMs never do. */
 export function rowKey({ id }: Pick<Row, 'id'>): string {
   return `/${id}`;
 }

@@ -43,15 +43,15 @@ export async function runMirror(
       openMetrics: true,
       logLevel: log,
       routes: {
-        '/health/controller': { for: 'anyone', respond: () => healthOf(isEnabled, manager, mirror) },
+        '/health/controller': { for: 'anyone', respond: () => healthOf(settings, manager, mirror) },
         '/dead-letters': { for: 'local', respond: () => json(200, mirror?.deadLetters ?? []) },
       },
     },
   };
-  const manager = new Manager({
-    ...options,
-    ...(isEnabled && replicasOf(replicas, { name: NAME, namespace })),
-  });
+  const { leaseMs } = settings;
+  // The proportions of the usual 15, 10 and 2 seconds.
+  const lease = { name: NAME, namespace, leaseMs, renewMs: (leaseMs * 2) / 3, retryMs: (leaseMs * 2) / 15 };
+  const manager = new Manager({ ...options, ...(isEnabled && replicasOf(replicas, lease)) });
   if (isEnabled) {
     const { mapping, workers, baseMs, maxMs, resyncMs, settlingMs, statusEvents, database } = settings;
     mirror = new Mirror(manager, {
@@ -74,11 +74,11 @@ function replicasOf(
 }
 
 /** Returns the response of `/health/controller`. A standby replica is healthy without a session with the database. */
-function healthOf(isEnabled: boolean, manager: Manager, mirror: Mirror | undefined): HttpResponse {
-  if (mirror === undefined)
-    return json(200, { status: 'healthy', controller: isEnabled ? 'not_running' : 'disabled' });
+function healthOf({ replicas }: MirrorSettings, manager: Manager, mirror: Mirror | undefined): HttpResponse {
+  if (mirror === undefined) return json(200, { status: 'healthy', controller: 'disabled' });
   const { isConnected, pending, lagSeconds, deadLetters } = mirror.health;
-  const controller = manager.isActive ? 'running' : manager.ready ? 'standby' : 'not_running';
+  const isStandby = replicas === 'election' && manager.ready;
+  const controller = manager.isActive ? 'running' : isStandby ? 'standby' : 'not_running';
   const isHealthy = controller === 'standby' || (controller === 'running' && isConnected);
   return json(isHealthy ? 200 : 503, {
     status: isHealthy ? 'healthy' : 'unhealthy',

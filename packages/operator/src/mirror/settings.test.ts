@@ -342,7 +342,7 @@ describe('an invalid setting is rejected with its name and what is valid', () =>
     ],
     [{ statusMapping: { constructor: 'X' } }, {}, {}, 'controller.statusMapping.constructor in'],
     [{ statusMapping: { Running: '' } }, {}, {}, 'must be a text such as POWERED_ON'],
-    [{ statusMapping: { Running: 1 } }, {}, {}, 'must be a text such as POWERED_ON'],
+    [{ statusMapping: { Running: [1] } }, {}, {}, 'must be a text such as POWERED_ON'],
     [
       { statusMapping: { Stopped: 'DELETED' } },
       {},

@@ -210,12 +210,13 @@ function readConfig(path: string, isOptional: boolean): Readonly<Record<string, 
   }
   let content: unknown;
   try {
-    content = parse(text);
+    // All values are texts: otherwise the password 0123 would become 123. Warnings would quote lines of the file.
+    content = parse(text, { schema: 'failsafe', logLevel: 'error' });
   } catch {
     // The parser's message quotes the line, which may contain the password.
     throw new SettingsError(`the config file ${path} is not valid YAML`);
   }
-  if (content === null || content === undefined) return {};
+  if (content === null || content === undefined || content === '') return {};
   if (isRecord(content)) return content;
   throw new SettingsError(
     `the config file ${path} must contain sections such as "database:" and "controller:"`,
@@ -226,7 +227,7 @@ function sectionOf(
   file: Readonly<Record<string, unknown>>,
   section: Section,
 ): Readonly<Record<string, unknown>> {
-  const value = file[section] ?? {};
+  const value = file[section] || {}; // an empty section is an empty text
   if (isRecord(value)) return value;
   throw new SettingsError(`"${section}:" in the config file must be a section with settings`);
 }

@@ -6,6 +6,7 @@ import {
   NORMAL,
   type ObjectCache,
   type RunnableContext,
+  refOf,
   WorkQueue,
   wait,
 } from '@vmwright/runtime';
@@ -33,10 +34,12 @@ const ONLY_SHARD = 0;
 /** Time for which changes are collected before a batch is written. */
 const COLLECT_MS = 3;
 const MAX_BATCH_ROWS = 2_500;
-/** Pause after a failure that is not the database's, such as a lost leadership before the signal aborts. */
+/** Time after which a resync that failed is repeated. */
+const RESYNC_RETRY_MS = 30_000;
+/** Pause after an error that does not come from the database, for example when leadership is lost and the signal has not aborted yet. */
 const RETRY_MS = 1_000;
 
-/** A planned write with the key that it was planned for, and the key of its VM, which decides about the shard. */
+/** A planned write, the queue key it was planned for, and the key of its VM, which determines the shard. */
 interface KeyedWrite extends PlannedWrite {
   readonly key: string;
   readonly vmKey: string;
@@ -69,7 +72,10 @@ export class Term {
   readonly #corrections = new Map<string, Trigger>();
   /** Whether the cache is at least as new as everything that an earlier leader has written. */
   #isFresh = false;
+  /** Shards whose fence this session holds. */
   #acquired: ReadonlySet<number> = new Set();
+  /** Acquired shards whose rows were compared. Others are not written: the cache may be older than their rows. */
+  #compared: ReadonlySet<number> = new Set();
   #collecting: Promise<unknown> = Promise.resolve();
   #nextResyncAt = 0;
   lastComparisonAt = 0;
@@ -100,9 +106,11 @@ export class Term {
     return this.#changedAt.size;
   }
 
+  /** Age of the oldest change that is not committed, except those of dead letters. */
   get oldestPendingMs(): number {
-    const [oldest] = this.#changedAt.values();
-    return oldest === undefined ? 0 : this.#options.world.monotonic() - oldest;
+    const { world, deadLetters } = this.#options;
+    for (const [key, at] of this.#changedAt) if (!deadLetters.has(key)) return world.monotonic() - at;
+    return 0;
   }
 
   get duplicateRows(): number {
@@ -141,6 +149,10 @@ export class Term {
     return shards === undefined || (shards.owns(key) && this.#acquired.has(shards.shardOf(key)));
   }
 
+  #shardOf(key: string): number {
+    return this.#options.context.shards?.shardOf(key) ?? ONLY_SHARD;
+  }
+
   /**
    * Prepares a new session. The order matters: an earlier leader cannot write after `acquire`, so a read of the table that
    * begins afterwards contains its last write, and a list of the cluster is at least as new as that write.
@@ -149,6 +161,7 @@ export class Term {
     const { context, takesOver, reporter } = this.#options;
     reporter.sessionOpened();
     this.#acquired = new Set();
+    this.#compared = new Set();
     const shards = context.shards?.held ?? new Set([ONLY_SHARD]);
     this.#assertLeader(); // a deposed leader must not take the shards from its successor
     await session.acquire([...shards], takesOver, signal);
@@ -165,21 +178,23 @@ export class Term {
   async #compare(session: Session, trigger: Trigger, signal: AbortSignal): Promise<void> {
     const { world, log, vms, resyncMs, takesOver } = this.#options;
     const startedAt = world.monotonic();
+    this.#nextResyncAt = startedAt + Math.min(resyncMs, RESYNC_RETRY_MS);
+    const unlistable = new Set(vms.unlistable); // their cached VMs may be out of date
     const isStale = !this.#isFresh && takesOver;
     const different = await compare(
       {
         ...{ clock: world, session, vmRows: this.#vmRows, isStale },
         refresh: () => vms.refresh(signal),
         keys: () => vms.keys(),
-        owns: (key) => this.#owns(key),
+        owns: (key) => this.#owns(key) && !unlistable.has(refOf(key).namespace ?? ''),
         onSettled: (key, plan) => this.#settle(key, plan),
       },
       signal,
     );
     this.#isFresh = true;
+    this.#compared = this.#acquired;
     for (const key of different) {
-      const isExpected = trigger === 'resync' && (this.#changedAt.has(key) || this.#inFlight.has(key));
-      if (!isExpected) this.#corrections.set(key, trigger);
+      if (trigger === 'start' || !this.#isPending(key)) this.#corrections.set(key, trigger);
       this.#queue.add(key, { priority: LOW });
     }
     this.lastComparisonAt = world.now();
@@ -187,6 +202,13 @@ export class Term {
     const durationMs = Math.round(world.monotonic() - startedAt);
     const fields = { trigger, rows: this.#vmRows.rows.size, vms: vms.size, differences: different.length };
     log.info({ ...fields, durationMs }, 'Compared the table with the cluster');
+  }
+
+  /** Whether a difference is expected, because a change of the VM is not committed or its row was not found yet. */
+  #isPending(key: string): boolean {
+    const keys = [key, this.#vmRows.vmKeyOf(key)];
+    const { unmatched } = this.#vmRows;
+    return keys.some((each) => this.#changedAt.has(each) || this.#inFlight.has(each) || unmatched.has(each));
   }
 
   /** Searches for rows of VMs without one, acquires and releases shards, and starts resyncs. */
@@ -229,13 +251,27 @@ export class Term {
     const [gained, lost] = [held.difference(this.#acquired), this.#acquired.difference(held)];
     if (lost.size > 0) {
       this.#acquired = this.#acquired.difference(lost);
+      this.#compared = this.#compared.difference(lost);
+      this.#dropUnowned();
       await session.release([...lost]);
     }
     if (gained.size === 0) return;
     await session.acquire([...gained], takesOver, signal);
     this.#acquired = this.#acquired.union(gained);
     this.#isFresh = false; // the previous owner may have written newer states
-    await this.#compare(session, 'start', signal);
+    try {
+      await this.#compare(session, 'start', signal);
+    } catch (error) {
+      this.#acquired = this.#acquired.difference(gained); // compared again at the next attempt
+      throw error;
+    }
+  }
+
+  #dropUnowned(): void {
+    const isDropped = (key: string) => !this.#owns(this.#vmRows.vmKeyOf(key));
+    this.#vmRows.drop(isDropped);
+    for (const map of [this.#changedAt, this.#corrections])
+      for (const key of [...map.keys()]) if (isDropped(key)) map.delete(key);
   }
 
   /** Searches for the rows of VMs, and enqueues the VMs whose row was found. */
@@ -283,19 +319,30 @@ export class Term {
     return keys;
   }
 
-  /** Brings the rows of some VMs up to date. @throws if the database is unavailable; all of them have to be retried then */
-  async #mirror(session: Session, keys: readonly string[]): Promise<void> {
+  /** Brings the rows of some VMs up to date. @throws if the database is unavailable; then all keys must be retried */
+  async #mirror(session: Session, all: readonly string[]): Promise<void> {
+    const isCompared = (key: string) => this.#compared.has(this.#shardOf(this.#vmRows.vmKeyOf(key)));
+    const keys = all.filter(isCompared);
+    for (const key of all) if (!isCompared(key)) this.#queue.add(key, { afterMs: TICK_MS });
     const changedAt = new Map(keys.map((key) => [key, this.#changedAt.get(key)]));
-    const missing = keys.filter((key) => this.#isNewWithoutRow(key));
+    const missing = keys.filter((key) => this.#isNewWithoutRow(key) || this.#vmRows.isWaiting(key));
     if (missing.length > 0) await this.#search(session, missing);
+    const deleted = keys.filter((key) => this.#vmRows.isDeletedWithRow(key));
+    if (deleted.length > 0) await this.#options.vms.refresh(this.#options.context.signal);
+    for (const key of deleted) this.#vmRows.bindDeleted(key);
     const writes: KeyedWrite[] = [];
     const targets = new Set<string>();
     for (const key of keys) {
       const plan = this.#vmRows.plan(key);
       this.#settle(key, plan);
-      if (plan.againAfterMs !== undefined) changedAt.delete(key); // not settled: it stays pending
+      // Not settled: it stays pending. A VM that keeps its row while it waits is settled.
+      if (plan.againAfterMs !== undefined && (plan.isWaiting !== true || plan.row === undefined))
+        changedAt.delete(key);
       for (const write of plan.writes) {
-        if (targets.has(write.row.id)) continue; // planned for two VMs; the second is planned again after this batch
+        if (targets.has(write.row.id)) {
+          this.#queue.add(key); // another key of this batch writes the row; plan this one again afterwards
+          continue;
+        }
         targets.add(write.row.id);
         writes.push({ ...write, key, vmKey: rowIdOf(key) === undefined ? key : vmKey(write.row) });
       }
@@ -323,6 +370,7 @@ export class Term {
     const writes = planned.filter((write) => {
       const work = shards?.begin(write.vmKey);
       if (work !== undefined) works.defer(() => work.end());
+      else if (shards !== undefined) this.#disown(write.key);
       return shards === undefined || work !== undefined;
     });
     if (writes.length === 0) return;
@@ -334,7 +382,7 @@ export class Term {
       results = await writeBatch(
         session,
         writes.map(({ row, status }) => ({ id: row.id, status })),
-        [...new Set(writes.map((write) => shards?.shardOf(write.vmKey) ?? ONLY_SHARD))],
+        [...new Set(writes.map((write) => this.#shardOf(write.vmKey)))],
       );
     } catch (error) {
       for (const { key, row } of writes) reporter.writeFailed(this.#vmRows.vm(key), row, error);
@@ -356,6 +404,8 @@ export class Term {
     const { world, reporter } = this.#options;
     const { key } = write;
     this.#vmRows.committed(key, write);
+    // A VM that appeared under the name of the row was planned with the row's old status.
+    if (rowIdOf(key) !== undefined && write.row.namespace !== '') this.#queue.add(write.vmKey);
     if (isChanged) {
       const changedAt = this.#changedAt.get(key);
       const lagMs = changedAt === undefined ? undefined : world.monotonic() - changedAt;
@@ -368,6 +418,12 @@ export class Term {
     this.#corrections.delete(key);
     this.#queue.forget(key);
     this.#options.deadLetters.succeeded(key);
+  }
+
+  /** Drops the change of a VM that another replica mirrors now. */
+  #disown(key: string): void {
+    this.#changedAt.delete(key);
+    this.#succeed(key);
   }
 
   #fail({ key, row, status }: KeyedWrite, error: DatabaseError): void {

@@ -23,6 +23,10 @@ export class Unmatched {
     return this.#searches.size;
   }
 
+  keys(): readonly string[] {
+    return [...this.#searches.keys()];
+  }
+
   has(key: string): boolean {
     return this.#searches.has(key);
   }

@@ -269,8 +269,19 @@ describe('a VM without a row', () => {
     expect(mirror('tenant/web')).toEqual([]);
     expect([vmRows.unmatched.size, vmRows.isMatched('tenant/web')]).toEqual([1, false]);
     vmRows.found(row('web', 'INSTANTIATING'));
+    expect(vmRows.isDeletedWithRow('tenant/web')).toBe(true);
+    vmRows.bindDeleted('tenant/web');
     expect(mirror('tenant/web')).toEqual(['web DELETED']);
     expect(vmRows.unmatched.size).toBe(0);
+  });
+
+  test('and one that was deleted does not take the row of a new VM that appears before the row is bound', () => {
+    const { put, remove, vmRows, mirror } = start();
+    remove(put('web'));
+    vmRows.found(row('web', 'STOPPED'));
+    put('web', { uid: 'u-2' });
+    vmRows.bindDeleted('tenant/web');
+    expect(mirror('tenant/web')).toEqual(['web POWERED_ON']);
   });
 
   test('and one that was deleted is given up', () => {

@@ -9,7 +9,7 @@ import {
   plan,
   rowIdOf,
 } from './plan.ts';
-import { describes, type Row, RowIndex, vappOf, vmKey } from './rows.ts';
+import { describes, type Match, type Row, RowIndex, vappOf, vmKey } from './rows.ts';
 import { Unmatched } from './unmatched.ts';
 import type { VirtualMachine } from './virtual-machine.ts';
 
@@ -72,9 +72,6 @@ export class VmRows {
     const rowId = rowIdOf(key);
     if (rowId !== undefined) return this.#planRow(key, this.rows.get(rowId));
     const vm = vms.get(key);
-    const deleted = this.#deleted.get(key);
-    // A VM of the same name that exists by now may own the row.
-    if (deleted !== undefined && vm === undefined) this.#bindDeleted(key, deleted);
     const since = this.#transientSince.get(key) ?? world.monotonic();
     if (vm !== undefined && isTransient(vm, stateOf(vm))) this.#transientSince.set(key, since);
     else this.#transientSince.delete(key);
@@ -104,22 +101,30 @@ export class VmRows {
       : 0;
   }
 
+  /** Whether a re-created VM waits for a row of its own, which is searched for before it takes over another one. */
+  isWaiting(key: string): boolean {
+    return rowIdOf(key) === undefined && this.#waiting.has(key);
+  }
+
   /** Remembers whether a key waits. @returns the plan */
   #waits(key: string, uid: string | undefined, planned: Plan): Plan {
     const waiting = this.#waiting.get(key);
-    if (planned.isWaiting !== true) this.#waiting.delete(key);
+    // With writes, the wait is over only when they are committed.
+    if (planned.isWaiting !== true && planned.writes.length === 0) this.#waiting.delete(key);
+    else if (planned.isWaiting !== true) return planned;
     else if (waiting === undefined || waiting.uid !== uid)
       this.#waiting.set(key, { uid, since: this.#options.world.monotonic() });
     return planned;
   }
 
-  /** Remembers what a plan found out beside its writes. */
+  /** Stores the results of a plan that are not writes: binding, missing row, duplicates. */
   settle(key: string, { writes, row, duplicates }: Plan): void {
     if (rowIdOf(key) !== undefined) return;
     const vm = this.vm(key);
     if (vm === undefined) {
       this.#forget(key);
       if (this.#deleted.has(key)) this.unmatched.add(key);
+      if (writes.length === 0) this.#bindings.delete(key);
       return;
     }
     this.#deleted.delete(key);
@@ -134,9 +139,36 @@ export class VmRows {
     }
   }
 
-  /** Stores the last state of a VM that was deleted, which leads to its row. */
+  /** Stores the last state of a VM that was deleted, if its row is not known yet. */
   deleted(key: string, vm: VirtualMachine): void {
-    if (!this.#bindings.has(key) && !this.#bindDeleted(key, vm)) this.#deleted.set(key, vm);
+    if (!this.#bindings.has(key)) this.#deleted.set(key, vm);
+  }
+
+  /** Returns whether a VM was deleted before its row was known, and a row that may be its own is known now. */
+  isDeletedWithRow(key: string): boolean {
+    return this.#deleted.has(key) && this.vm(key) === undefined && this.isMatched(key);
+  }
+
+  /**
+   * Finds the row of a deleted VM. To be called only after the cluster was listed: a row of the name may belong to a new VM
+   * that a late cache lacks.
+   */
+  bindDeleted(key: string): void {
+    const vm = this.#deleted.get(key);
+    if (vm === undefined || this.vm(key) !== undefined) return;
+    const match = this.rows.match(vm);
+    if (match === undefined) return;
+    this.#deleted.delete(key);
+    const own = this.#rowOfDeleted(match, vm);
+    if (own !== undefined) this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: own.id });
+  }
+
+  /** Returns the row of a deleted VM. A row that does not show a VM yet may be that of a VM which is created next. */
+  #rowOfDeleted({ row, older }: Match, { metadata }: VirtualMachine): Row | undefined {
+    const deletedAt = Date.parse(metadata.deletionTimestamp ?? '') || Number.POSITIVE_INFINITY;
+    const rows = [row, ...older].filter(({ createdAt }) => createdAt <= deletedAt + 1_000); // whole seconds
+    const shown = rows.find((each) => isMirrored(each, this.#options.mapping));
+    return shown ?? (rows.length === 1 ? rows[0] : undefined);
   }
 
   /** Returns whether a row of a VM is known, or of a VM that was deleted. */
@@ -152,17 +184,6 @@ export class VmRows {
     this.unmatched.delete(key);
   }
 
-  #bindDeleted(key: string, vm: VirtualMachine): boolean {
-    const { row, older = [] } = this.rows.match(vm) ?? {};
-    const rows = row === undefined ? [] : [row, ...older];
-    // A row that does not show a VM yet may be that of a VM that is about to be created under the same name.
-    const own = rows.find((each) => isMirrored(each, this.#options.mapping)) ?? row;
-    if (own === undefined) return false;
-    this.#deleted.delete(key);
-    this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: own.id });
-    return true;
-  }
-
   /** Drops what is known about a VM that does not exist, except its row. */
   #forget(key: string): void {
     this.unmatched.delete(key);
@@ -174,6 +195,9 @@ export class VmRows {
   committed(key: string, { row, status, uid }: PlannedWrite): void {
     this.rows.setStatus(row.id, status);
     this.#touched?.add(row.id);
+    const vm = this.vm(key);
+    const isOwn = vm !== undefined && this.rows.match(vm)?.row.id === row.id;
+    if (isOwn || rowIdOf(key) !== undefined) this.#waiting.delete(key);
     if (uid !== undefined) this.#bindings.set(key, { uid, rowId: row.id });
     else this.#unbind(key, row);
   }
@@ -182,6 +206,21 @@ export class VmRows {
   found(row: Row): void {
     if (this.rows.get(row.id) === undefined) this.rows.put(row);
     this.#touched?.add(row.id);
+  }
+
+  /** Drops what is known about the keys that another replica is responsible for now. */
+  drop(isDropped: (key: string) => boolean): void {
+    for (const map of [this.#bindings, this.#transientSince, this.#deleted, this.#waiting])
+      for (const key of [...map.keys()]) if (isDropped(key)) map.delete(key);
+    for (const key of [...this.#duplicates]) if (isDropped(key)) this.#duplicates.delete(key);
+    for (const key of this.unmatched.keys()) if (isDropped(key)) this.unmatched.delete(key);
+  }
+
+  /** Returns the key of the VM that a key is about: itself, or that of the VM which a row shows. */
+  vmKeyOf(key: string): string {
+    const rowId = rowIdOf(key);
+    const row = rowId === undefined ? undefined : this.rows.get(rowId);
+    return row === undefined ? key : vmKey(row);
   }
 
   /** Removes a row that does not exist any more. */

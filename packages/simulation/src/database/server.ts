@@ -44,7 +44,7 @@ const KEEPALIVE_MS = 60_000;
  * Model of PostgreSQL as far as the mirror uses it: sessions, both variants of the fence, row locks, constraints, slow
  * statements, outages, and a fail-over to a standby that lacks the last commits.
  *
- * `test/database-differential.test.ts` compares it with PostgreSQL. Each statement takes its snapshot, checks the fence and
+ * `test/database-differential` compares it with PostgreSQL. Each statement takes its snapshot, checks the fence and
  * locks its rows when it arrives, and commits after its execution time.
  * Not modelled: lock queues, transactions of several statements, isolation levels other than read committed.
  */

@@ -26,7 +26,7 @@ export function simulatedDatabase(
 ): DatabaseServer {
   const { schedule, choices, network } = simulation;
   const oneIn = (n: number) => network.faulty && choices.oneIn(n);
-  return new DatabaseServer({
+  const database = new DatabaseServer({
     now: () => EPOCH_MS + Math.round(schedule.now),
     after: (ms, act) => void schedule.after(ms, act),
     executionMs: () => (oneIn(SLOW_STATEMENT.oneIn) ? 1 + choices.pick(SLOW_STATEMENT.ms) : 0),
@@ -37,4 +37,9 @@ export function simulatedDatabase(
     rejects,
     note: (what) => simulation.note('database', what),
   });
+  database.table.listen(({ before, after, cause }) => {
+    const who = typeof cause === 'object' ? `session ${cause.session}` : cause;
+    simulation.note('database', `${(after ?? before)?.id} becomes ${after?.status} by ${who}`);
+  });
+  return database;
 }

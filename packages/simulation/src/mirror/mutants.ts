@@ -120,6 +120,14 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
+    name: 'row of a predecessor is taken over without a last search',
+    file: `${MIRROR}/term.ts`,
+    find: 'this.#isNewWithoutRow(key) || this.#vmRows.isWaiting(key)',
+    replace: 'this.#isNewWithoutRow(key)',
+    why: 'the row of the new VM may have been inserted since the last search',
+    scenario,
+  },
+  {
     name: 'oldest of several rows is updated',
     file: `${MIRROR}/rows.ts`,
     find: 'a.createdAt > b.createdAt;',
@@ -154,8 +162,8 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
   {
     name: 'refreshed cache brings deleted objects back',
     file: 'packages/runtime/src/cache/cache.ts',
-    find: 'must not come back. if (this.#accepts(key, object))',
-    replace: 'must not come back.\n',
+    find: 'since the page was sent. if (this.#accepts(key, object))',
+    replace: 'since the page was sent.\n',
     why: 'a list may be older than what the watch has reported',
     scenario,
   },

@@ -106,7 +106,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   injectTargetedFaults(truth, database, faultInjector, databaseFaults);
   const kubevirt = new KubeVirt(simulation);
   const ssvirt = new Ssvirt(simulation, database);
-  const workload = new Workload({ simulation, kubevirt, ssvirt, table: database.table, server, isResynced });
+  const workload = new Workload({ simulation, kubevirt, ssvirt, table: database.table, isResynced });
   const faultMs = 40_000 + choices.pick(40_000);
   workload.setUp();
   replicas.start();

@@ -65,7 +65,7 @@ export const DISTINCT_WORDS: Words = {
 const DERIVED: readonly string[] = ['NewRunning', 'NewStopped', 'Deleting', 'Deleted', 'Unrecognized'];
 
 /** Returns the state of an existing VM. */
-export function stateOf({ metadata, spec, status }: StoredObject): State {
+function stateOf({ metadata, spec, status }: StoredObject): State {
   if (metadata.deletionTimestamp !== undefined) return 'Deleting';
   const printable = fieldAt(status, ['printableStatus']) ?? '';
   if (printable === '') return shouldRun(spec) ? 'NewRunning' : 'NewStopped';

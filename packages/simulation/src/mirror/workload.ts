@@ -1,10 +1,8 @@
-import type { ApiServer } from '../apiserver/api-server.ts';
 import type { Table, TableRow } from '../database/table.ts';
 import type { Simulation } from '../world/simulation.ts';
 import type { KubeVirt, VmRef } from './kubevirt.ts';
 import { INSTANTIATING, type Ssvirt } from './ssvirt.ts';
-import { describes } from './timeline.ts';
-import { SimulatedVm } from './virtual-machine.ts';
+import { urnOf } from './timeline.ts';
 
 /** UUIDs of vApps. The first two belong to the namespace red, the third to blue. */
 const RED = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -36,7 +34,7 @@ const MAX_API_ACTIONS = 6;
 /** Maximum delay of a row after its VM. */
 const LATE_ROW_MS = 40_000;
 /** Maximum delay if no resync would find the row of a re-created VM after that VM has taken over another row. */
-const SOON_ROW_MS = 2_000;
+const SOON_ROW_MS = 9_500;
 /** Duration of the changes while nothing fails. */
 const CALM_MS = 45_000;
 
@@ -45,7 +43,6 @@ export interface WorkloadOptions {
   readonly kubevirt: KubeVirt;
   readonly ssvirt: Ssvirt;
   readonly table: Table;
-  readonly server: ApiServer;
   /** Whether resyncs correct what only the API server of SSVirt has changed. */
   readonly isResynced: boolean;
 }
@@ -106,17 +103,26 @@ export class Workload {
     const late = life > 0 && !isResynced ? SOON_ROW_MS : choices.oneIn(2) ? LATE_ROW_MS : 2_000;
     const at = isEarly ? createdAt - choices.pick(5_000) : createdAt + choices.pick(late);
     kubevirt.at(at, () => {
-      if (isResynced || !this.#hasRow(place)) ssvirt.insert({ vmName: place.name, namespace, vapp, status });
+      if (isResynced || !this.#hasRow(place, isLabelled ? vapp : undefined))
+        ssvirt.insert({ vmName: place.name, namespace, vapp, status });
     });
   }
 
-  /** Whether a VM and its row exist. Only a resync finds another row of such a VM. */
-  #hasRow({ namespace, name }: VmRef): boolean {
-    const { server, table } = this.#options;
-    const vm = server
-      .objects(SimulatedVm)
-      .find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
-    return vm !== undefined && table.all().some((row) => row.deletedAt === null && describes(row, vm));
+  /**
+   * Whether a row exists that a VM would match, and that does not show a deleted one. Only a resync finds another row then.
+   * @param vapp UUID in the VM's label; undefined without the label
+   */
+  #hasRow(place: VmRef, vapp: string | undefined): boolean {
+    return this.#options.table
+      .all()
+      .some(
+        ({ vmName, namespace, vappId, deletedAt, status }) =>
+          vmName === place.name &&
+          (namespace ?? place.namespace) === place.namespace &&
+          (vapp === undefined || vappId === urnOf(vapp)) &&
+          deletedAt === null &&
+          status !== 'DELETED',
+      );
   }
 
   #actOnRow(): void {

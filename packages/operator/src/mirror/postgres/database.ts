@@ -51,6 +51,7 @@ export class PostgresDatabase implements Database {
     const session = new PostgresSession(
       client,
       fence === 'session' ? new SessionLockFence(clock) : new EpochFence(identity),
+      clock,
     );
     try {
       // A pooler in transaction mode would apply the setting to another client's statements.

@@ -20,6 +20,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   '42703': 'check that the schema of SSVirt has the expected columns',
   '42501': 'grant the missing privilege (docs/mirror.md)',
   '25006': 'check that the address leads to the primary server',
+  '26000': 'a pooler in transaction mode needs the fence "table"',
+  '42P05': 'a pooler in transaction mode needs the fence "table"',
   '53300': 'raise max_connections of the server, or connect through a pooler',
   ECONNREFUSED: 'check the address, and that the server runs',
   ENOTFOUND: 'check the host name',
@@ -38,7 +40,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   ),
 };
 
-/** Converts an error of the client library. Only PostgreSQL's own message is kept, which contains no credentials. */
+/** Converts an error of the client library. Keeps the message of PostgreSQL or of the client library; neither contains credentials. */
 export function toDatabaseError(error: unknown): DatabaseError {
   if (error instanceof DatabaseError) return error;
   const code = codeOf(error);

@@ -15,7 +15,7 @@ export interface SqlFence {
   release(query: Query, shards: readonly number[]): Promise<void>;
   /** Shards that this session has acquired. */
   readonly held: ReadonlySet<number>;
-  /** Query with one row and the column `ok`: whether the session holds the shards, with its parameters from $1 on. */
+  /** Query that returns one row with the column `ok`: whether this session holds the shards. Its parameters start at $1. */
   readonly guard: string;
   guardValues(shards: readonly number[]): readonly unknown[];
 }
@@ -25,6 +25,8 @@ const LOCK_CLASS = 0x5356_4d43;
 /** Time that another session gets to release its locks before it is terminated. */
 const RELEASE_MS = 2_000;
 const RETRY_MS = 200;
+/** Time to wait for another session without taking over. */
+const MAX_WAIT_MS = 30_000;
 
 /**
  * Fence of session-level advisory locks. The batch statement checks that its own server process holds them, so a pooler
@@ -69,6 +71,7 @@ export class SessionLockFence implements SqlFence {
       if (got.length === missing.length) return;
       if (takeOver && this.#clock.monotonic() - since >= RELEASE_MS)
         await this.#terminateHolders(query, shards);
+      if (!takeOver && this.#clock.monotonic() - since >= MAX_WAIT_MS) throw fenceHeld();
       await wait(this.#clock, RETRY_MS, signal);
     }
   }
@@ -164,4 +167,10 @@ const MAY_EXIST = ['42501', '42P07', '23505'];
 
 function hasCode(error: unknown, codes: readonly string[]): error is DatabaseError {
   return error instanceof DatabaseError && codes.includes(error.code);
+}
+
+function fenceHeld(): DatabaseError {
+  const message =
+    'another session holds the advisory lock; without leader election only one replica may run (pg_locks shows the session)';
+  return new DatabaseError(message, 'FENCE_HELD', 'session');
 }

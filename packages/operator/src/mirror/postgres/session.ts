@@ -1,3 +1,4 @@
+import { type Clock, wait } from '@vmwright/runtime';
 import type { Client } from 'pg';
 import { type BatchResult, DatabaseError, type Session, type StatusWrite } from '../database.ts';
 import { type Row, vappUuid } from '../rows.ts';
@@ -5,6 +6,8 @@ import { toDatabaseError } from './errors.ts';
 import type { Query, SqlFence } from './fences.ts';
 
 const PAGE_ROWS = 5_000;
+/** Maximum time to wait for the end of a connection. */
+const CLOSE_MS = 1_000;
 
 const COLUMNS = `id, vm_name, coalesce(namespace, '') AS namespace, vapp_id, coalesce(status, '') AS status,
   coalesce(extract(epoch FROM created_at) * 1000, 0)::float8 AS created_at`;
@@ -17,13 +20,15 @@ const FIND = `SELECT ${COLUMNS} FROM vms WHERE deleted_at IS NULL AND vm_name = 
 /** Session with PostgreSQL over one connection. */
 export class PostgresSession implements Session {
   readonly #client: Client;
+  readonly #clock: Pick<Clock, 'after'>;
   readonly #fence: SqlFence;
   readonly #write: string;
   #failure: DatabaseError | undefined;
 
   /** @param client connected client, which the session closes */
-  constructor(client: Client, fence: SqlFence) {
+  constructor(client: Client, fence: SqlFence, clock: Pick<Clock, 'after'>) {
     this.#client = client;
+    this.#clock = clock;
     this.#fence = fence;
     this.#write = writeStatement(fence);
     client.on('error', (error) => (this.#failure ??= toDatabaseError(error)));
@@ -74,7 +79,9 @@ export class PostgresSession implements Session {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#failure ??= new DatabaseError('the session was closed', 'CLOSED', 'session');
-    await this.#client.end().catch(() => undefined);
+    // The server may have vanished: its end of the connection is not waited for.
+    const ending = this.#client.end().catch(() => undefined);
+    await Promise.race([ending, wait(this.#clock, CLOSE_MS)]);
   }
 
   readonly #query: Query = async (text, values) => {
