@@ -1,5 +1,6 @@
 /** `make bench`: runs all benchmarks, or the given one, compares each row with its bar, and writes `bench/results/`. */
 import { cells, HEADER, type Judged, judge, line, type Row } from './bar.ts';
+import { mirror } from './mirror/mirror.ts';
 import { writeResults } from './results.ts';
 import { runtime } from './runtime/runtime.ts';
 import { testbed } from './testbed.ts';
@@ -9,6 +10,7 @@ const benchmarks: Readonly<Record<string, (part?: string) => AsyncIterable<Row>>
   testbed,
   runtime,
   vsphere,
+  mirror,
 };
 
 const [only, part] = process.argv.slice(2);

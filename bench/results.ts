@@ -5,6 +5,14 @@ import { plot } from './plot.ts';
 
 const FOLDER = new URL('results/', import.meta.url);
 
+/** Name, folder and module of the libraries that the comparators use. */
+const COMPARATORS = [
+  ['controller-runtime', 'controller-runtime', 'sigs.k8s.io/controller-runtime'],
+  ['govmomi', 'govmomi', 'github.com/vmware/govmomi'],
+  ['gorm', 'ssvirt-controller', 'gorm.io/gorm'],
+  ['pgx', 'ssvirt-controller', 'github.com/jackc/pgx/v5'],
+] as const;
+
 /** A row and the time of its measurement. */
 interface Dated extends Judged {
   readonly date: string;
@@ -43,9 +51,8 @@ function machine(): string {
 }
 
 function versions(): string {
-  const comparators = ['sigs.k8s.io/controller-runtime', 'github.com/vmware/govmomi'].map((module) => {
-    const name = module.slice(module.lastIndexOf('/') + 1);
-    const required = readFileSync(new URL(`${name}/go.mod`, import.meta.url), 'utf8');
+  const comparators = COMPARATORS.map(([name, folder, module]) => {
+    const required = readFileSync(new URL(`${folder}/go.mod`, import.meta.url), 'utf8');
     return `${name} ${required.split(`${module} `)[1]?.split(/\s/)[0]}`;
   });
   return [`Node ${process.version}`, ...comparators].join(', ');

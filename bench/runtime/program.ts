@@ -5,33 +5,44 @@ import { createInterface } from 'node:readline';
 
 const TICKS_PER_SECOND = 100;
 
-/** A controller under measurement: a separate process that reports its progress as lines on standard output. */
+/** A controller under measurement: a separate process that reports its progress as lines. */
 export class Program implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #exited: Promise<unknown>;
   readonly #lines: string[] = [];
   #changed = Promise.withResolvers<void>();
 
-  constructor(command: string, args: readonly string[], environment: Readonly<Record<string, string>>) {
+  /** @param output stream with the lines; the other one is passed through */
+  constructor(
+    command: string,
+    args: readonly string[],
+    environment: Readonly<Record<string, string>>,
+    output: 'stdout' | 'stderr' = 'stdout',
+  ) {
     this.#process = spawn(command, args, {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: output === 'stdout' ? ['ignore', 'pipe', 'inherit'] : ['ignore', 'inherit', 'pipe'],
       env: { ...process.env, ...environment },
     });
-    const { stdout } = this.#process;
-    if (stdout === null) throw new Error('the process has no standard output');
+    const input = this.#process[output];
+    if (input === null) throw new Error(`the process has no ${output}`);
     this.#exited = once(this.#process, 'exit').then(() => this.#changed.resolve());
-    createInterface({ input: stdout }).on('line', (line) => {
+    createInterface({ input }).on('line', (line) => {
       this.#lines.push(line);
       this.#changed.resolve();
       this.#changed = Promise.withResolvers();
     });
   }
 
+  /** The last lines, for error messages. */
+  get tail(): string {
+    return this.#lines.slice(-10).join('\n');
+  }
+
   /** Waits until the predicate holds for the lines so far, and returns them. Throws if the program exits first. */
   async waitForLines(predicate: (lines: readonly string[]) => boolean): Promise<readonly string[]> {
     while (!predicate(this.#lines)) {
       if (this.#process.exitCode !== null || this.#process.signalCode !== null)
-        throw new Error(`the program exited after ${this.#lines.length} lines`);
+        throw new Error(`the program exited; its last lines are:\n${this.tail}`);
       await this.#changed.promise;
     }
     return this.#lines;
@@ -42,13 +53,14 @@ export class Program implements AsyncDisposable {
     await this.waitForLines((lines) => lines.includes(line));
   }
 
-  /** Returns the used CPU time in seconds and the resident memory in MB. */
-  usage(): { readonly cpu: number; readonly rss: number } {
+  /** Returns the used CPU time in seconds, and the current and the largest resident memory in MB. */
+  usage(): { readonly cpu: number; readonly rss: number; readonly peak: number } {
     const { pid } = this.#process;
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
     const cpu = (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-    const rss = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
-    return { cpu, rss };
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    const megabytes = (field: string) => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024;
+    return { cpu, rss: megabytes('VmRSS'), peak: megabytes('VmHWM') };
   }
 
   /** Returns the number of TCP connections to a port. */

@@ -1,8 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type Cluster, temporaryFolder } from '@vmwright/testbed';
-import { build as bundle } from 'rolldown';
+import { buildGo, bundle } from '../build.ts';
 import { Program } from './program.ts';
 
 export const SIDES = ['theirs', 'ours'] as const;
@@ -20,21 +18,20 @@ export interface Bench {
   readonly programs: Programs;
 }
 
+/** Flags with which our programs run. Without them, V8's heap grows during the initial list and does not shrink (docs/runtime.md). */
+export const NODE_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=50'];
+
+/** Environment of our programs. Without it, glibc keeps the memory of V8's compiler threads (docs/runtime.md). Go ignores it. */
+export const MALLOC = { MALLOC_ARENA_MAX: '1', MALLOC_TRIM_THRESHOLD_: '131072' };
+
 /** Builds both sides as they would be shipped: theirs compiled, ours bundled into one file with Node's compile cache. */
 export async function build(): Promise<Programs> {
   const folder = await temporaryFolder('bench');
-  const theirs = join(folder, 'controller-runtime');
-  execFileSync('go', ['build', '-trimpath', '-buildvcs=false', '-mod=readonly', '-o', theirs, '.'], {
-    cwd: fileURLToPath(new URL('../controller-runtime', import.meta.url)),
-    env: { ...process.env, CGO_ENABLED: '0' },
-    stdio: 'inherit',
-  });
-  const input = fileURLToPath(new URL('ours.ts', import.meta.url));
-  await bundle({ input, platform: 'node', output: { dir: folder }, logLevel: 'silent' });
+  buildGo('controller-runtime', folder);
+  const ours = await bundle(new URL('ours.ts', import.meta.url), folder);
   const commands = {
-    theirs: [theirs],
-    // Without these flags, V8's heap grows during the initial list and does not shrink (docs/runtime.md, Memory).
-    ours: [process.execPath, '--max-semi-space-size=4', '--heap-growing-percent=50', join(folder, 'ours.js')],
+    theirs: [join(folder, 'controller-runtime')],
+    ours: [process.execPath, ...NODE_FLAGS, ours],
   };
   return (side, { kubeconfig }, args) => {
     const [command = '', ...rest] = commands[side];
@@ -42,9 +39,7 @@ export async function build(): Promise<Programs> {
     return new Program(command, [...rest, ...flags], {
       KUBECONFIG: kubeconfig,
       NODE_COMPILE_CACHE: join(folder, 'compiled'),
-      // Without these, glibc keeps the memory of V8's compiler threads (docs/runtime.md, Memory). Go does not use malloc.
-      MALLOC_ARENA_MAX: '1',
-      MALLOC_TRIM_THRESHOLD_: '131072',
+      ...MALLOC,
     });
   };
 }

@@ -1,8 +1,6 @@
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { temporaryFolder, type Vcsim } from '@vmwright/testbed';
-import { build as bundle } from 'rolldown';
+import { buildGo, bundle } from '../build.ts';
 import { Program } from '../runtime/program.ts';
 import type { Side } from '../runtime/programs.ts';
 import { MACHINE } from './machine.ts';
@@ -13,17 +11,11 @@ export type Programs = (side: Side, vcsim: Vcsim, args: Readonly<Record<string, 
 /** Builds both sides as they would be shipped: theirs compiled, ours bundled into one file with Node's compile cache. */
 export async function build(): Promise<Programs> {
   const folder = await temporaryFolder('bench');
-  const theirs = join(folder, 'govmomi');
-  execFileSync('go', ['build', '-trimpath', '-buildvcs=false', '-mod=readonly', '-o', theirs, '.'], {
-    cwd: fileURLToPath(new URL('../govmomi', import.meta.url)),
-    env: { ...process.env, CGO_ENABLED: '0' },
-    stdio: 'inherit',
-  });
-  const input = fileURLToPath(new URL('ours.ts', import.meta.url));
-  await bundle({ input, platform: 'node', output: { dir: folder }, logLevel: 'silent' });
+  buildGo('govmomi', folder);
+  const ours = await bundle(new URL('ours.ts', import.meta.url), folder);
   const commands = {
-    theirs: [theirs, `--properties=${MACHINE.join()}`],
-    ours: [process.execPath, '--max-semi-space-size=4', join(folder, 'ours.js')], // the operator's flags
+    theirs: [join(folder, 'govmomi'), `--properties=${MACHINE.join()}`],
+    ours: [process.execPath, '--max-semi-space-size=4', ours], // the operator's flags
   };
   return (side, { host, username, password, caFile }, args) => {
     const [command = '', ...rest] = commands[side];

@@ -74,7 +74,7 @@ test(`faults neither lose, revert nor resurrect a row (seed ${SEED}, ${ROUNDS} r
   await cluster.kubectl(['wait', '--for=condition=Established', 'crd/virtualmachines.kubevirt.io']);
   await installMirror(cluster);
   await ssvirt.query(`
-    CREATE TABLE history (nr bigserial, id text, status text);
+    CREATE TABLE history (nr bigserial, id text, status text, pid int DEFAULT pg_backend_pid(), at timestamptz DEFAULT clock_timestamp());
     CREATE FUNCTION remember() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN INSERT INTO history (id, status) VALUES (new.id, new.status); RETURN new; END $$;
     CREATE TRIGGER remember AFTER UPDATE ON vms FOR EACH ROW EXECUTE FUNCTION remember();`);
@@ -264,16 +264,19 @@ test(`faults neither lose, revert nor resurrect a row (seed ${SEED}, ${ROUNDS} r
 
   /** Returns rows that showed an older state after a newer one, or any state after the deletion of their VM. */
   async function reverted(): Promise<readonly string[]> {
-    const history = await ssvirt.query('SELECT id, status FROM history ORDER BY nr');
+    const history = await ssvirt.query(
+      `SELECT id, status, status || ' (' || pid || ' at ' || to_char(at, 'MI:SS.MS') || ')' AS text FROM history ORDER BY nr`,
+    );
     return all.flatMap((machine) => {
-      const statuses = history.filter(({ id }) => id === machine.rowId).map(({ status }) => String(status));
+      const own = history.filter(({ id }) => id === machine.rowId);
+      const statuses = own.map(({ status }) => String(status));
       let last = -1;
       for (const status of statuses) {
         const at =
           status === 'Deleted' || status === 'DELETING'
             ? MAX_CHANGES + (status === 'Deleted' ? 2 : 1)
             : stepOf(machine, status);
-        if (at < last) return [`${machine.name} showed ${statuses.join(', ')}`];
+        if (at < last) return [`${machine.name} showed ${own.map(({ text }) => text).join(', ')}`];
         last = at;
       }
       return [];

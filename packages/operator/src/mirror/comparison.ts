@@ -24,21 +24,36 @@ export interface ComparisonOptions {
 const SLICE = 2_000;
 
 /**
- * Reads the whole table and compares it with the whole cluster. The cluster is listed after the table was read, unless
- * nothing differs: the VM of a row that was read may be missing from a late cache, and a late cache may have an older
- * state than the row.
+ * Reads the whole table and compares it with the whole cluster. Unless nothing differs, the cluster is listed after the
+ * table was read, and the table is read again after that:
+ * - The VM of a row may be missing from a late cache, and a late cache may have an older state than the row. So a row has
+ *   no VM only if the cluster was listed after the row was read.
+ * - The row of a new VM may have been inserted after the first read. So the newest row of a VM is known only if the table
+ *   was read after the VM was listed.
  * @returns the keys of the VMs whose row has another status, and of the rows whose VM does not exist
  */
 export async function compare(options: ComparisonOptions, signal: AbortSignal): Promise<readonly string[]> {
   const { session, vmRows, refresh, isStale } = options;
-  await vmRows.read(session.rows());
-  if (isStale) await refresh();
-  const different = await differingKeys(options, signal);
-  if (different.length > 0 && !isStale) await refresh(); // the keys are planned again when they are written
-  return different;
+  const read = () => vmRows.read(session.rows());
+  const known = await read();
+  if (isStale) {
+    await refresh();
+    await read();
+  }
+  const different = await differingKeys(options, known, signal);
+  if (different.length > 0 && !isStale) {
+    await refresh();
+    await read();
+  }
+  return different; // planned again when they are written
 }
 
-async function differingKeys(options: ComparisonOptions, signal: AbortSignal): Promise<readonly string[]> {
+/** @param known rows that were read before the cluster was listed */
+async function differingKeys(
+  options: ComparisonOptions,
+  known: ReadonlySet<string>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   const { clock, vmRows, keys, owns, onSettled } = options;
   const different: string[] = [];
   await inSlices(clock, [...keys()], signal, (key) => {
@@ -48,7 +63,7 @@ async function differingKeys(options: ComparisonOptions, signal: AbortSignal): P
     else onSettled(key, planned);
   });
   await inSlices(clock, [...vmRows.rows.rows()], signal, (row) => {
-    if (owns(vmKey(row)) && vmRows.isOrphaned(row)) different.push(rowKey(row));
+    if (known.has(row.id) && owns(vmKey(row)) && vmRows.isOrphaned(row)) different.push(rowKey(row));
   });
   return different;
 }

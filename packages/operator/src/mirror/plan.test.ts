@@ -104,6 +104,17 @@ describe('a VM with its row', () => {
     expect(planned(vm(), rows)).toEqual({ ...NOTHING, row: 'r-2', duplicates: ['r-1'] });
   });
 
+  test('a newer row does not replace the one that was bound at once: it may be that of the next VM', () => {
+    const rows = [row('POWERED_OFF', 'r-1', 1), row('INSTANTIATING', 'r-2', 2)];
+    expect(planned(vm(), rows, { binding: bound(), waitedMs: 4_000 })).toEqual({
+      ...NOTHING,
+      writes: ['r-1 POWERED_ON Running u-1'],
+      row: 'r-1',
+      againAfterMs: 6_000,
+      isWaiting: true,
+    });
+  });
+
   test('a newer row of the same VM replaces the one that was bound', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('', 'r-2', 2)];
     expect(planned(vm(), rows, { binding: bound() }).writes).toEqual([

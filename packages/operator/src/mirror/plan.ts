@@ -70,7 +70,11 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
   const match = vm && rows.match(vm);
   if (vm === undefined || match === undefined)
     return { ...NOTHING, writes: predecessor.map(toDeleted(mapping)) };
-  const { row, older } = match;
+  const claimInMs = options.claimMs - observed.waitedMs;
+  // A newer row is usually that of a VM which is about to be created under the same name, after this one is deleted.
+  const keepsRow = !isSuccessor && bound !== undefined && bound !== match.row && claimInMs > 0;
+  const row = keepsRow ? bound : match.row;
+  const older = match.older.filter((each) => each !== row);
   const duplicates = older.filter(({ status }) => status !== mapping.Deleted);
   // The name of a VM is unique, so an older row that shows a VM shows an earlier one.
   const stale = new Set([...predecessor, ...older.filter((each) => isMirrored(each, mapping))]);
@@ -78,7 +82,6 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
   const isPredecessors = isSuccessor
     ? row === bound
     : binding === undefined && row.status === mapping.Deleted;
-  const claimInMs = options.claimMs - observed.waitedMs;
   if (isPredecessors && claimInMs > 0) {
     const writes = [...stale].map(toDeleted(mapping));
     return { writes, row: undefined, againAfterMs: claimInMs, isWaiting: true, duplicates };
@@ -90,14 +93,17 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
       : [...others, { row, status: mapping[state], state, uid: vm.metadata.uid ?? '' }];
   const state = stateOf(vm);
   const settlesInMs = options.settlingMs - observed.transientForMs;
-  if (!isTransient(vm, state) || settlesInMs <= 0) return { writes: toWrite(state), row, duplicates };
+  const waiting = keepsRow ? { isWaiting: true, againAfterMs: claimInMs } : {};
+  if (!isTransient(vm, state) || settlesInMs <= 0)
+    return { writes: toWrite(state), row, duplicates, ...waiting };
   const isShown = binding?.uid === vm.metadata.uid && isMirrored(row, mapping);
   return {
     // If the row shows another VM or none, it shows that this VM starts until Stopped has settled.
     writes: isShown || row.status === mapping[state] ? others : toWrite('NewRunning'),
     row,
-    againAfterMs: settlesInMs,
     duplicates,
+    ...waiting,
+    againAfterMs: keepsRow ? Math.min(settlesInMs, claimInMs) : settlesInMs,
   };
 }
 

@@ -220,7 +220,7 @@ export class Term {
       if (session === undefined || signal.aborted) continue;
       await this.#withSession(session, async () => {
         await this.#followShards(session, signal);
-        await this.#search(session, this.#vmRows.unmatched.due());
+        await this.#searchUnmatched(session);
         if (world.monotonic() >= this.#nextResyncAt) await this.#compare(session, 'resync', signal);
       });
     }
@@ -274,16 +274,23 @@ export class Term {
       for (const key of [...map.keys()]) if (isDropped(key)) map.delete(key);
   }
 
-  /** Searches for the rows of VMs, and enqueues the VMs whose row was found. */
+  /** Searches for the rows of VMs. */
   async #search(session: Session, keys: readonly string[]): Promise<void> {
     for (let from = 0; from < keys.length; from += SEARCH_NAMES) {
       const some = keys.slice(from, from + SEARCH_NAMES);
       const names = new Set(some.map((key) => key.slice(key.indexOf('/') + 1)));
       for (const row of await session.find([...names])) this.#vmRows.found(row);
-      for (const key of some) {
-        if (this.#vmRows.isMatched(key)) this.#queue.add(key);
-        else if (this.#vmRows.unmatched.searches(key) >= MAX_SEARCHES_FOR_DELETED) this.#vmRows.giveUp(key);
-      }
+    }
+  }
+
+  /** Searches again for the rows of VMs without one, and enqueues the VMs whose row was found. */
+  async #searchUnmatched(session: Session): Promise<void> {
+    const { unmatched } = this.#vmRows;
+    const keys = unmatched.due();
+    await this.#search(session, keys);
+    for (const key of keys) {
+      if (this.#vmRows.isMatched(key)) this.#queue.add(key);
+      else if (unmatched.searches(key) >= MAX_SEARCHES_FOR_DELETED) this.#vmRows.giveUp(key);
     }
   }
 
@@ -325,7 +332,7 @@ export class Term {
     const keys = all.filter(isCompared);
     for (const key of all) if (!isCompared(key)) this.#queue.add(key, { afterMs: TICK_MS });
     const changedAt = new Map(keys.map((key) => [key, this.#changedAt.get(key)]));
-    const missing = keys.filter((key) => this.#isNewWithoutRow(key) || this.#vmRows.isWaiting(key));
+    const missing = keys.filter((key) => this.#needsSearch(key) || this.#vmRows.isWaiting(key));
     if (missing.length > 0) await this.#search(session, missing);
     const deleted = keys.filter((key) => this.#vmRows.isDeletedWithRow(key));
     if (deleted.length > 0) await this.#options.vms.refresh(this.#options.context.signal);
@@ -335,7 +342,9 @@ export class Term {
     for (const key of keys) {
       const plan = this.#vmRows.plan(key);
       this.#settle(key, plan);
-      if (plan.againAfterMs !== undefined) changedAt.delete(key); // not settled: it stays pending
+      // Not settled: it stays pending. A VM that keeps its row while it waits is settled.
+      if (plan.againAfterMs !== undefined && (plan.isWaiting !== true || plan.row === undefined))
+        changedAt.delete(key);
       for (const write of plan.writes) {
         if (targets.has(write.row.id)) {
           this.#queue.add(key); // another key of this batch writes the row; plan this one again afterwards
@@ -351,9 +360,12 @@ export class Term {
       if (this.#changedAt.get(key) === at && this.#queue.failures(key) === 0) this.#changedAt.delete(key);
   }
 
-  /** Whether a VM has no known row and was not searched for yet. Later searches have a schedule of their own. */
-  #isNewWithoutRow(key: string): boolean {
-    return !this.#vmRows.unmatched.has(key) && !this.#vmRows.isMatched(key);
+  /**
+   * Whether the table has to be searched for the row of a VM before it is planned: a row of the same name that is known may
+   * be that of an earlier VM. VMs without a row are searched for on a schedule of their own.
+   */
+  #needsSearch(key: string): boolean {
+    return rowIdOf(key) === undefined && !this.#vmRows.unmatched.has(key) && !this.#vmRows.isBound(key);
   }
 
   #settle(key: string, plan: Plan): void {

@@ -171,6 +171,12 @@ export class VmRows {
     return shown ?? (rows.length === 1 ? rows[0] : undefined);
   }
 
+  /** Returns whether a VM has a row that was found or written for it. */
+  isBound(key: string): boolean {
+    const [binding, vm] = [this.#bindings.get(key), this.vm(key)];
+    return binding !== undefined && (vm === undefined || binding.uid === vm.metadata.uid);
+  }
+
   /** Returns whether a row of a VM is known, or of a VM that was deleted. */
   isMatched(key: string): boolean {
     const vm = this.vm(key) ?? this.#deleted.get(key);
@@ -195,7 +201,9 @@ export class VmRows {
   committed(key: string, { row, status, uid }: PlannedWrite): void {
     this.rows.setStatus(row.id, status);
     this.#touched?.add(row.id);
-    if (uid !== undefined || rowIdOf(key) !== undefined) this.#waiting.delete(key);
+    const vm = this.vm(key);
+    const isOwn = vm !== undefined && this.rows.match(vm)?.row.id === row.id;
+    if (isOwn || rowIdOf(key) !== undefined) this.#waiting.delete(key);
     if (uid !== undefined) this.#bindings.set(key, { uid, rowId: row.id });
     else this.#unbind(key, row);
   }
@@ -227,8 +235,11 @@ export class VmRows {
     this.#unbind(key, row);
   }
 
-  /** Replaces all rows by what is read from the table, except rows that are written or found in the meantime. */
-  async read(pages: AsyncIterable<readonly Row[]>): Promise<void> {
+  /**
+   * Replaces all rows by what is read from the table, except rows that are written or found in the meantime.
+   * @returns the ids of the rows that were read
+   */
+  async read(pages: AsyncIterable<readonly Row[]>): Promise<ReadonlySet<string>> {
     const touched = new Set<string>();
     this.#touched = touched;
     try {
@@ -240,6 +251,7 @@ export class VmRows {
         }
       }
       for (const { id } of [...this.rows.rows()]) if (!seen.has(id) && !touched.has(id)) this.rows.delete(id);
+      return seen;
     } finally {
       this.#touched = undefined;
     }

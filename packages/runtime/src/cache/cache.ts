@@ -347,11 +347,8 @@ export class ObjectCache<T extends KubeObject> {
     if (namespaces !== undefined && !namespaces.includes(namespace)) return false;
     if (this.#partitions.get(namespace)?.staged !== undefined) return false; // becomes visible with the rest of its namespace
     const watched = namespaces === undefined ? '' : namespace;
-    const version = versionOf(object);
-    return (
-      version > (this.#observedVersions.get(watched) ?? 0) &&
-      version > (this.#refreshedVersions.get(watched) ?? 0)
-    );
+    const versions = [this.#observedVersions.get(watched) ?? 0, this.#refreshedVersions.get(watched) ?? 0];
+    return versionOf(object) > Math.max(...versions);
   }
 
   #toStored(object: T): T {

@@ -16,8 +16,8 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
   {
     name: 'new leader of the mirror does not list the VMs again',
     file: `${MIRROR}/comparison.ts`,
-    find: 'if (isStale) await refresh();',
-    replace: '',
+    find: 'if (isStale) { await refresh();',
+    replace: 'if (isStale) {',
     why: 'its cache may be older than what the previous leader has written',
     scenario,
   },
@@ -71,7 +71,7 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
   {
     name: 'rows whose VM is gone are ignored when the table is compared',
     file: `${MIRROR}/comparison.ts`,
-    find: 'if (owns(vmKey(row)) && vmRows.isOrphaned(row)) different.push(rowKey(row));',
+    find: 'if (known.has(row.id) && owns(vmKey(row)) && vmRows.isOrphaned(row)) different.push(rowKey(row));',
     replace: '',
     why: 'VMs may be deleted while no replica runs',
     scenario,
@@ -103,7 +103,7 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
   {
     name: 'row that is inserted after its VM is not searched for',
     file: `${MIRROR}/term.ts`,
-    find: 'await this.#search(session, this.#vmRows.unmatched.due());',
+    find: 'await this.#searchUnmatched(session);',
     replace: '',
     why: 'it would be found by the next resync only',
     scenario,
@@ -111,8 +111,8 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
   {
     name: 'row of a predecessor is taken over without a last search',
     file: `${MIRROR}/term.ts`,
-    find: 'this.#isNewWithoutRow(key) || this.#vmRows.isWaiting(key)',
-    replace: 'this.#isNewWithoutRow(key)',
+    find: 'this.#needsSearch(key) || this.#vmRows.isWaiting(key)',
+    replace: 'this.#needsSearch(key)',
     why: 'the row of the new VM may have been inserted since the last search',
     scenario,
   },

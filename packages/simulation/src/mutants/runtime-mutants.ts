@@ -120,7 +120,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'late response restores a deleted object in the cache',
     file: `${SRC}/cache/cache.ts`,
-    find: "return versionOf(object) > (this.#observedVersions.get(namespaces === undefined ? '' : namespace) ?? 0);",
+    find: 'return versionOf(object) > Math.max(...versions);',
     replace: 'return true;',
     why: 'the watch can report a deletion before the response to an earlier write arrives',
     scenario,
@@ -238,8 +238,8 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'leadership check always passes',
     file: `${SRC}/controller/work.ts`,
-    find: 'assertLeader,\n    get log() {',
-    replace: 'assertLeader: () => undefined,\n    get log() {',
+    find: 'assertLeader,\n    now:',
+    replace: 'assertLeader: () => undefined,\n    now:',
     why: 'calls to external systems are fenced by this check',
     scenario,
   },

@@ -79,6 +79,12 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
     expect(await query(postgres.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
+  test('starts with the given settings', async () => {
+    await using durable = await startPostgres({ settings: { fsync: 'on' } });
+    const [row] = await query(durable.url, `select current_setting('fsync') as fsync`);
+    expect(row).toEqual({ fsync: 'on' });
+  });
+
   test('leaves no process, folder or shared memory when disposed', async () => {
     const port = await freePort();
     const other = await startPostgres({ port });

@@ -17,6 +17,8 @@ export interface PostgresOptions {
   readonly native?: string;
   /** Certificate and private key in PEM; the server then offers TLS. @default no TLS */
   readonly tls?: Tls;
+  /** Server parameters, which override the testbed's, such as `{ fsync: 'on' }`. */
+  readonly settings?: Readonly<Record<string, string | number>>;
 }
 
 interface Tls {
@@ -63,7 +65,8 @@ export class Postgres implements AsyncDisposable {
   }
 }
 
-export async function startPostgres({ port, native, tls }: PostgresOptions = {}): Promise<Postgres> {
+export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
+  const { port, native, tls } = options;
   const credentials: Credentials = {
     host: '127.0.0.1',
     port: await portFor('PostgreSQL', port),
@@ -84,7 +87,7 @@ export async function startPostgres({ port, native, tls }: PostgresOptions = {})
     await Part.start({
       name: 'postgres',
       command: binaries.postgres,
-      args: ['-D', data, ...settings(credentials, tls !== undefined)],
+      args: ['-D', data, ...parameters(credentials, options)],
       dir,
       stopSignal: 'SIGINT', // "fast" shutdown: does not wait for clients to disconnect
       killSignal: 'SIGQUIT', // "immediate" shutdown: like SIGKILL, but releases shared memory and ends the server processes
@@ -95,14 +98,15 @@ export async function startPostgres({ port, native, tls }: PostgresOptions = {})
   return new Postgres(credentials, part, resources.move());
 }
 
-function settings({ host, port }: Credentials, hasTls: boolean): string[] {
+function parameters({ host, port }: Credentials, { tls, settings }: PostgresOptions): string[] {
   const values = {
     listen_addresses: host,
     port,
     unix_socket_directories: '', // the path of a socket is limited to 107 bytes, which TMPDIR may exceed
     fsync: 'off',
     dynamic_shared_memory_type: 'mmap', // in the data folder, which is always removed, instead of /dev/shm
-    ...(hasTls && { ssl: 'on' }), // with server.crt and server.key in the data folder
+    ...(tls && { ssl: 'on' }), // with server.crt and server.key in the data folder
+    ...settings,
   };
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }

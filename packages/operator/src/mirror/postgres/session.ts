@@ -24,6 +24,8 @@ export class PostgresSession implements Session {
   readonly #fence: SqlFence;
   readonly #write: string;
   #failure: DatabaseError | undefined;
+  /** The statement that was passed last. */
+  #last: Promise<unknown> = Promise.resolve();
 
   /** @param client connected client, which the session closes */
   constructor(client: Client, fence: SqlFence, clock: Pick<Clock, 'after'>) {
@@ -84,7 +86,14 @@ export class PostgresSession implements Session {
     await Promise.race([ending, wait(this.#clock, CLOSE_MS)]);
   }
 
-  readonly #query: Query = async (text, values) => {
+  /** Runs a statement after those that were passed before. pg supports one at a time per client. */
+  readonly #query: Query = (text, values) => {
+    const result = this.#last.then(() => this.#run(text, values));
+    this.#last = result.catch(() => undefined);
+    return result;
+  };
+
+  readonly #run: Query = async (text, values) => {
     if (this.#failure !== undefined) throw this.#failure;
     try {
       // A prepared statement exists in one server session only, so it cannot be used with a pooler.

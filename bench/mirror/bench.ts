@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '@vmwright/runtime';
+import { type Cluster, startControlPlane } from '@vmwright/testbed';
+import { connect } from '../runtime/objects.ts';
+import type { Program } from '../runtime/program.ts';
+import { Table } from './database.ts';
+import { createVms, installKubeVirt } from './machines.ts';
+
+/** Status of the VMs in the cluster, and the status of their rows. */
+export const RUNNING = { printableStatus: 'Running', row: 'POWERED_ON' };
+export const PAUSED = { printableStatus: 'Paused', row: 'SUSPENDED' };
+/** Status of the rows before the controller starts. */
+export const STALE = 'POWERED_OFF';
+
+/** A cluster with running VMs and a table with a stale row for each. */
+export interface Environment extends AsyncDisposable {
+  readonly cluster: Cluster;
+  readonly client: Client;
+  readonly table: Table;
+}
+
+/** kube-controller-manager is killed, because it takes CPU and has nothing to do with the measurements. */
+export async function startEnvironment(vms: number): Promise<Environment> {
+  await using resources = new AsyncDisposableStack();
+  const controlPlane = resources.use(await startControlPlane());
+  const { cluster } = controlPlane;
+  await controlPlane.controllerManager.kill();
+  const client = resources.use(await connect(cluster));
+  const table = resources.use(await Table.start());
+  await installKubeVirt(cluster);
+  await createVms(client, controlPlane, vms, RUNNING.printableStatus);
+  await table.fill(vms, STALE);
+  const owned = resources.move();
+  return { cluster, client, table, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+/** Interval at which the table is read while a controller works. Times come from commit timestamps and do not depend on it. */
+const POLL_MS = 200;
+const TIMEOUT_MS = 600_000;
+
+/** Waits until a controller has given all rows the status. */
+export async function untilAll(program: Program, table: Table, rows: number, status: string): Promise<void> {
+  const deadline = performance.now() + TIMEOUT_MS;
+  for (let right = 0; right < rows; right = await table.count(status)) {
+    if (performance.now() > deadline) {
+      const state = `only ${right} of ${rows} rows are ${status}`;
+      throw new Error(`${state}; the controller's last lines are:\n${program.tail}`);
+    }
+    await sleep(POLL_MS);
+  }
+}

@@ -1,0 +1,160 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '@vmwright/runtime';
+import type { Row } from '../bar.ts';
+import { quantile } from '../runtime/latency.ts';
+import type { Side } from '../runtime/programs.ts';
+import { type Environment, PAUSED, RUNNING, STALE, startEnvironment, untilAll } from './bench.ts';
+import type { Commit, Table } from './database.ts';
+import { setPrintableStatus } from './machines.ts';
+import type { Programs } from './programs.ts';
+
+/** More than `IN_FLIGHT`, so that a VM is changed again only after its previous change was accepted. */
+const VMS = Number(process.env.LAG_VMS ?? 2_000);
+const RATE = Number(process.env.LAG_RATE ?? 200);
+/** Maximum number of requests in flight. Reached only if the API server cannot keep up with the rate. */
+const IN_FLIGHT = 64;
+const SECONDS = Number(process.env.LAG_SECONDS ?? 30);
+/** Changes before the measurement. */
+const WARM_UP_SECONDS = Math.min(5, SECONDS / 2);
+const POLL_MS = 500;
+/** Time after the last change until its row must be committed. */
+const TIMEOUT_MS = 60_000;
+
+/**
+ * Time from a change of a VM to the commit of its row, at a steady rate of changes: from the moment at which the API server has
+ * accepted the change, as its client sees it, to the commit timestamp that PostgreSQL keeps for the row. The lag from the moment
+ * at which the change was sent includes the API server's share; it is the upper limit.
+ */
+export async function* lag(programs: Programs): AsyncGenerator<Row> {
+  await using environment = await startEnvironment(VMS);
+  const theirs = await measureRun(programs, environment, 'theirs');
+  const ours = await measureRun(programs, environment, 'ours');
+  const at = (from: keyof Lag, share: number) => ({
+    ours: quantileOf(ours.lags, from, share),
+    theirs: quantileOf(theirs.lags, from, share),
+  });
+  const what = `${RATE} changes/s`;
+  yield { name: `${what}: changes that the API server accepted (1/s)`, ours: ours.rate, theirs: theirs.rate };
+  yield { name: `${what}: accepted to committed, p50 (ms)`, ...at('accepted', 0.5) };
+  yield {
+    name: `${what}: accepted to committed, p99 (ms)`,
+    ...at('accepted', 0.99),
+    bar: { atMost: 100, of: 'ours' },
+  };
+  yield { name: `${what}: sent to committed, p50 (ms)`, ...at('sent', 0.5) };
+  yield { name: `${what}: sent to committed, p99 (ms)`, ...at('sent', 0.99) };
+}
+
+/** Time until the commit of a row in ms, from two moments. */
+interface Lag {
+  readonly sent: number;
+  readonly accepted: number;
+}
+
+interface Change {
+  readonly vm: number;
+  readonly status: string;
+  readonly sentAt: number;
+  readonly acceptedAt: number;
+}
+
+interface Measured {
+  /** Changes that the API server accepted per second. Less than the intended rate if the machine is too busy. */
+  readonly rate: number;
+  readonly lags: readonly Lag[];
+}
+
+async function measureRun(
+  { controllers }: Programs,
+  environment: Environment,
+  side: Side,
+): Promise<Measured> {
+  const { cluster, table } = environment;
+  await table.reset(STALE);
+  const start = await controllers(side, cluster, table);
+  await using program = start();
+  await untilAll(program, table, VMS, RUNNING.row);
+  await using commits = new CommitLog(table);
+  const all = await changeStatuses(environment);
+  await commits.untilKnown(all);
+  const changes = all.slice(WARM_UP_SECONDS * RATE);
+  const lags = changes.map((each) => {
+    const committedAt = commits.of(each);
+    if (committedAt === undefined) throw new Error(`a change of VM ${each.vm} was never written`);
+    return {
+      sent: Math.max(0, committedAt - each.sentAt),
+      accepted: Math.max(0, committedAt - each.acceptedAt),
+    };
+  });
+  const times = changes.map(({ acceptedAt }) => acceptedAt).sort((a, b) => a - b);
+  const seconds = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / 1000;
+  return { rate: changes.length / seconds, lags };
+}
+
+function quantileOf(lags: readonly Lag[], from: keyof Lag, share: number): number {
+  return quantile(
+    lags.map((each) => each[from]),
+    share,
+  );
+}
+
+/** Changes the VMs in turn at the rate, whether or not earlier requests have been answered. */
+async function changeStatuses({ client }: Environment): Promise<readonly Change[]> {
+  // Every VM ends with the status that it had, so that both sides start from the same state.
+  const rounds = 2 * Math.ceil((SECONDS * RATE) / VMS / 2);
+  const started = performance.now();
+  const changes: Promise<Change>[] = [];
+  for (let i = 0; i < rounds * VMS; i++) {
+    const waitMs = started + (i * 1000) / RATE - performance.now();
+    if (waitMs > 1) await sleep(waitMs);
+    await changes[i - IN_FLIGHT];
+    changes.push(change(client, i % VMS, Math.floor(i / VMS) % 2 === 0 ? PAUSED : RUNNING));
+  }
+  return Promise.all(changes);
+}
+
+async function change(client: Client, vm: number, to: typeof RUNNING): Promise<Change> {
+  const sentAt = Date.now();
+  await setPrintableStatus(client, vm, to.printableStatus);
+  return { vm, status: to.row, sentAt, acceptedAt: Date.now() };
+}
+
+/** Collects the commits of all rows. A row changes every few seconds, and the table is read more often than that. */
+class CommitLog implements AsyncDisposable {
+  readonly #table: Table;
+  readonly #commits = new Map<number, Commit[]>();
+  readonly #reading: Promise<void>;
+  #isClosed = false;
+
+  constructor(table: Table) {
+    this.#table = table;
+    this.#reading = this.#read();
+  }
+
+  /** Returns the time at which a change was committed. */
+  of({ vm, status, sentAt }: Change): number | undefined {
+    return this.#commits.get(vm)?.find((commit) => commit.status === status && commit.at >= sentAt)?.at;
+  }
+
+  async untilKnown(changes: readonly Change[]): Promise<void> {
+    const deadline = performance.now() + TIMEOUT_MS;
+    while (changes.some((change) => this.of(change) === undefined) && performance.now() < deadline)
+      await sleep(POLL_MS);
+  }
+
+  async #read(): Promise<void> {
+    while (!this.#isClosed) {
+      for (const commit of await this.#table.recentCommits()) {
+        const known = this.#commits.get(commit.vm);
+        if (known === undefined) this.#commits.set(commit.vm, [commit]);
+        else if (known.at(-1)?.at !== commit.at) known.push(commit);
+      }
+      await sleep(POLL_MS);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true;
+    await this.#reading;
+  }
+}

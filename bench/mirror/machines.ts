@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  ApiError,
+  type Client,
+  type Draft,
+  foreignKind,
+  type KubeObject,
+  type ObjectRef,
+} from '@vmwright/runtime';
+import type { Cluster, ControlPlane } from '@vmwright/testbed';
+import { NAMESPACES, namespaceOf, vmName } from './database.ts';
+
+interface VirtualMachine extends KubeObject {
+  readonly spec?: object;
+  readonly status?: object;
+}
+
+const VirtualMachine = foreignKind<VirtualMachine>({
+  group: 'kubevirt.io',
+  version: 'v1',
+  kind: 'VirtualMachine',
+  plural: 'virtualmachines',
+  scope: 'Namespaced',
+});
+
+const CACHE_POLL_MS = 500;
+
+const CRDS = new URL('../../packages/testbed/manifests/kubevirt-crds.yaml', import.meta.url);
+
+/** Installs KubeVirt's CRDs and creates the namespaces. virt-controller does not run: the benchmark sets the statuses. */
+export async function installKubeVirt(cluster: Cluster): Promise<void> {
+  await cluster.apply([CRDS.pathname]);
+  await cluster.kubectl(['wait', '--for=condition=Established', 'crd/virtualmachines.kubevirt.io']);
+  const namespaces = Array.from({ length: NAMESPACES }, (_, i) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: namespaceOf(i) },
+  }));
+  await cluster.apply(namespaces.map((each) => JSON.stringify(each)).join('\n---\n'));
+}
+
+/**
+ * Creates the VMs 0 to `count - 1` with a status. The first one is created by the API server, the others are copies of it in etcd:
+ * two requests for each of 100,000 VMs would take the API server a quarter of an hour.
+ */
+export async function createVms(
+  client: Client,
+  { store }: Pick<ControlPlane, 'store'>,
+  count: number,
+  printableStatus: string,
+): Promise<void> {
+  await client.create(VirtualMachine, machine(0));
+  await setStatus(client, 0, statusOf(printableStatus));
+  const {
+    apiVersion = 'kubevirt.io/v1',
+    kind = 'VirtualMachine',
+    ...first
+  } = await client.get(VirtualMachine, refOf(0));
+  const { resourceVersion: _, ...metadata } = first.metadata;
+  let next = 1;
+  const copy = async () => {
+    for (let i = next++; i < count; i = next++) {
+      const { spec, metadata: own } = machine(i);
+      const vm = { apiVersion, kind, ...first, metadata: { ...metadata, ...own, uid: randomUUID() }, spec };
+      const { namespace, name } = refOf(i);
+      await store(`kubevirt.io/virtualmachines/${namespace}/${name}`, JSON.stringify(vm));
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, copy));
+  await untilServed(client);
+}
+
+/** Waits until the API server's watch cache has caught up with etcd. Before that, it rejects watches with the initial objects. */
+async function untilServed(client: Client): Promise<void> {
+  const first = { namespace: namespaceOf(0), fieldSelector: `metadata.name=${vmName(0)}` };
+  for (;;) {
+    try {
+      for await (const _ of client.watch(VirtualMachine, { ...first, sendInitialEvents: true })) return;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+    }
+    await sleep(CACHE_POLL_MS);
+  }
+}
+
+/** Lists all VMs without keeping them. @returns the duration in seconds */
+export async function listVms(client: Client): Promise<number> {
+  const started = performance.now();
+  for await (const _ of client.pages(VirtualMachine));
+  return (performance.now() - started) / 1000;
+}
+
+/** Changes the status of a VM as KubeVirt does. */
+export async function setPrintableStatus(client: Client, i: number, printableStatus: string): Promise<void> {
+  await setStatus(client, i, { printableStatus });
+}
+
+async function setStatus(client: Client, i: number, status: object): Promise<void> {
+  await client.mergePatch(VirtualMachine, refOf(i), { status }, { subresource: 'status' });
+}
+
+function refOf(i: number): ObjectRef {
+  return { namespace: namespaceOf(i), name: vmName(i) };
+}
+
+function statusOf(printableStatus: string): object {
+  const lastTransitionTime = '2026-01-01T00:00:00Z';
+  return {
+    ...{ created: true, ready: true, printableStatus, runStrategy: 'Always' },
+    ...{ observedGeneration: 1, desiredGeneration: 1 },
+    conditions: [
+      { type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime },
+      { type: 'LiveMigratable', status: 'True', lastProbeTime: null, lastTransitionTime },
+      { type: 'StorageLiveMigratable', status: 'True', lastProbeTime: null, lastTransitionTime },
+      { type: 'AgentConnected', status: 'True', lastProbeTime: null, lastTransitionTime },
+    ],
+    volumeSnapshotStatuses: [
+      { name: 'root', enabled: false, reason: 'No VolumeSnapshotClass: Volume snapshots are not configured' },
+      { name: 'cloudinit', enabled: false, reason: 'Snapshot is not supported for this volumeSource type' },
+    ],
+  };
+}
+
+/** A VM of the usual size, about 3 KB with its status. It has no vApp label, so that both sides find its row by name. */
+function machine(i: number): Draft<VirtualMachine> {
+  const name = vmName(i);
+  const labels = { app: 'bench', 'vdc.ssvirt.io/vdc-id': namespaceOf(i), 'kubevirt.io/vm': name };
+  return {
+    metadata: { namespace: namespaceOf(i), name, labels },
+    spec: {
+      runStrategy: 'Always',
+      template: {
+        metadata: { labels },
+        spec: {
+          architecture: 'amd64',
+          domain: {
+            cpu: { cores: 2, sockets: 1, threads: 1 },
+            memory: { guest: '4Gi' },
+            machine: { type: 'q35' },
+            resources: { requests: { memory: '4Gi' } },
+            devices: {
+              disks: [
+                { name: 'root', bootOrder: 1, disk: { bus: 'virtio' } },
+                { name: 'cloudinit', disk: { bus: 'virtio' } },
+              ],
+              interfaces: [{ name: 'default', masquerade: {}, model: 'virtio' }],
+              rng: {},
+            },
+            features: { acpi: { enabled: true }, smm: { enabled: true } },
+            firmware: { bootloader: { efi: {} } },
+          },
+          networks: [{ name: 'default', pod: {} }],
+          terminationGracePeriodSeconds: 180,
+          evictionStrategy: 'LiveMigrate',
+          volumes: [
+            { name: 'root', dataVolume: { name: `${name}-root` } },
+            {
+              name: 'cloudinit',
+              cloudInitNoCloud: { userData: `#cloud-config\n${'# setting\n'.repeat(60)}` },
+            },
+          ],
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,16 @@
+import type { Row } from '../bar.ts';
+import { endToEnd } from './end-to-end.ts';
+import { lag } from './lag.ts';
+import { build } from './programs.ts';
+import { scale } from './scale.ts';
+import { writer } from './writer.ts';
+
+/**
+ * Compares the status mirror with a controller that writes a row at a time, and its writer with other ways to write rows. Both
+ * sides use the same API server and the same database, one program at a time. PostgreSQL runs with fsync.
+ */
+export async function* mirror(part?: string): AsyncGenerator<Row> {
+  const programs = await build();
+  for (const measure of [writer, endToEnd, lag, scale])
+    if (part === undefined || part === measure.name) yield* measure(programs);
+}

@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import { type Cluster, freePort, temporaryFolder } from '@vmwright/testbed';
+import { buildGo, bundle } from '../build.ts';
+import { Program } from '../runtime/program.ts';
+import { MALLOC, NODE_FLAGS, type Side } from '../runtime/programs.ts';
+import type { Table } from './database.ts';
+
+/** Namespace of the Lease. */
+const NAMESPACE = 'default';
+const LEASE = 'ssvirt-vm-controller';
+
+/** Prepares the controller of one side and returns the function that starts it. Both sides take the same environment variables. */
+export type Controllers = (
+  side: Side,
+  cluster: Cluster,
+  table: Table,
+  environment?: Readonly<Record<string, string>>,
+) => Promise<() => Program>;
+
+/** The built programs. */
+export interface Programs {
+  readonly controllers: Controllers;
+  /** Starts the program that writes batches of single-row updates. */
+  readonly batch: (table: Table, ...args: readonly string[]) => Program;
+}
+
+/** Builds both sides as they would be shipped: theirs compiled, ours bundled into one file with Node's compile cache. */
+export async function build(): Promise<Programs> {
+  const folder = await temporaryFolder('bench');
+  buildGo('ssvirt-controller', folder);
+  const program = new URL('../../packages/operator/src/ssvirt-vm-controller.ts', import.meta.url);
+  const ours = await bundle(program, folder);
+  const commands = {
+    theirs: [join(folder, 'ssvirt-controller')],
+    ours: [process.execPath, ...NODE_FLAGS, ours],
+  };
+  return {
+    controllers: async (side, cluster, table, environment = {}) => {
+      // A killed predecessor would delay the start by the duration of its Lease.
+      await cluster.kubectl(['delete', 'lease', LEASE, `--namespace=${NAMESPACE}`, '--ignore-not-found']);
+      const [command = '', ...args] = commands[side];
+      const variables = {
+        KUBECONFIG: cluster.kubeconfig,
+        DATABASE_URL: databaseUrl(table),
+        CONTROLLER_NAMESPACE: NAMESPACE,
+        CONTROLLER_METRICS_ADDR: `127.0.0.1:${await freePort()}`,
+        NODE_COMPILE_CACHE: join(folder, 'compiled'),
+        ...MALLOC,
+        ...environment,
+      };
+      return () => new Program(command, args, variables, 'stderr'); // both log to it
+    },
+    batch: (table, ...args) => new Program(join(folder, 'batch'), args, { DATABASE_URL: databaseUrl(table) }),
+  };
+}
+
+function databaseUrl({ url }: Table): string {
+  return `${url}?sslmode=disable`;
+}
