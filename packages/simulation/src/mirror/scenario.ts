@@ -44,6 +44,9 @@ const NO_RESYNC_MS = 86_400_000;
 /** Maximum time until convergence; a new row without a VM is left alone for a minute. */
 const BOUND_MS = 600_000;
 
+/** Maximum time from the commit of a row until its Kubernetes event is written. */
+const EVENTS_MS = 10_000;
+
 /** Two or three replicas of the status mirror over a model of PostgreSQL, under faults. */
 export const mirror: Scenario = {
   name: 'mirror',
@@ -115,6 +118,10 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   workload.plan(faultMs);
   databaseFaults.plan(faultMs);
   let calmUntil: number | undefined;
+  let writtenAt = 0;
+  database.table.listen(() => {
+    writtenAt = schedule.now;
+  });
   const heal = () => {
     databaseFaults.stop();
     workload.end();
@@ -122,13 +129,14 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   const isConverged = () => {
     const isStopped = simulation.counts.of('a replica failed') > 0;
     if (isStopped) return true; // an invariant is violated
-    if (!kubevirt.isIdle || !isSettled(truth, invariants)) return false;
+    const isQuiet = kubevirt.isIdle && schedule.now > writtenAt + EVENTS_MS;
+    if (!isQuiet || !isSettled(truth, invariants)) return false;
     if (calmUntil === undefined) {
       simulation.note('world', 'is calm');
       boundedLag.begin(truth);
       calmUntil = schedule.now + workload.planCalm();
     }
-    return schedule.now > calmUntil && kubevirt.isIdle;
+    return schedule.now > calmUntil;
   };
   return runHistory({
     ...{ truth, faultInjector, invariants, faultMs, boundMs: BOUND_MS },
