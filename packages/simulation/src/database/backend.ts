@@ -11,7 +11,9 @@ export class Backend {
   stream: ServerStream | undefined;
   /** Ends the statement that is being executed, by a commit or a rollback; undefined when the session is idle. */
   statement: ((commits: boolean) => void) | undefined;
-  /** Whether the session ends with its current statement. */
+  /** Number of statements that have arrived and are not executed yet. */
+  queued = 0;
+  /** Whether the session ends after the statements that have arrived, because its client is gone. */
   isAbandoned = false;
 
   constructor(id: number, identity: string, mode: FenceMode) {

@@ -151,7 +151,7 @@ export class DatabaseServer implements ModelServer {
   #disconnected(session: Backend): void {
     if (!this.#sessions.has(session.id)) return;
     if (this.#environment.lingers()) this.#environment.after(KEEPALIVE_MS, () => this.#end(session, true));
-    else if (session.statement === undefined) this.#end(session, true);
+    else if (session.statement === undefined && session.queued === 0) this.#end(session, true);
     else session.isAbandoned = true;
   }
 
@@ -268,9 +268,12 @@ export class DatabaseServer implements ModelServer {
       return reply(answers[0] ?? { error: { code: 'XX000', message: 'no answer' } });
     }
     const answer = new Answer();
+    session.queued += 1;
     this.#environment.after(queuedMs, () => {
-      if (this.#sessions.has(session.id))
-        this.#write(session, statement, ms, (content) => answer.send(content));
+      session.queued -= 1;
+      if (!this.#sessions.has(session.id)) return;
+      this.#write(session, statement, ms, (content) => answer.send(content));
+      if (session.isAbandoned && session.statement === undefined) this.#end(session, true);
     });
     return answer.response;
   }

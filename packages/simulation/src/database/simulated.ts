@@ -15,7 +15,7 @@ export const DATABASE_FAULTS: FaultRates = {
 /** One statement in `oneIn` takes up to `ms` milliseconds on the server. */
 const SLOW_STATEMENT = { oneIn: 12, ms: 12_000 };
 /** One batch in `oneIn` waits up to `ms` milliseconds before it is executed: longer than a lease. */
-const QUEUED_BATCH = { oneIn: 12, ms: 40_000 };
+const QUEUED_BATCH = { oneIn: 8, ms: 45_000 };
 /** Small, so that rows change while the table is read. */
 const PAGE_ROWS = 3;
 

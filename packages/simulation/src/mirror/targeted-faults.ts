@@ -7,7 +7,7 @@ import type { DatabaseFaults } from './database-faults.ts';
 
 /** Probabilities: one batch, acquisition or read in N triggers the fault. */
 const FAULT_ONE_IN = 16;
-const PAUSE_ONE_IN = 10;
+const PAUSE_ONE_IN = 6;
 const ACQUIRE_ONE_IN = 4;
 const READ_ONE_IN = 24;
 const FAIL_OVER_ONE_IN = 40;
