@@ -10,7 +10,7 @@ export interface DatabaseEnvironment {
   /** Milliseconds since 1970, by the server's clock. */
   now(): number;
   after(ms: number, act: () => void): void;
-  /** Time that the next statement takes between its snapshot and its commit, in milliseconds. */
+  /** Time that the next batch takes between its snapshot and its commit, in milliseconds. */
   executionMs(): number;
   /** Time that the next batch waits before it is executed, as in a pooler without free connections, in milliseconds. */
   queuedMs(): number;
@@ -164,16 +164,13 @@ export class DatabaseServer implements ModelServer {
   }
 
   #execute(session: Backend, name: string, body: string): ModelResponse {
-    const ms = this.#environment.executionMs();
     switch (name) {
       case 'write':
-        return this.#queue(session, JSON.parse(body), ms);
+        return this.#queue(session, JSON.parse(body), this.#environment.executionMs());
       case 'bump':
         return this.#bump(session, JSON.parse(body));
-      default: {
-        const result = this.#read(session, name, body);
-        return ms === 0 ? reply({ result }) : this.#delayed(ms, { result });
-      }
+      default:
+        return reply({ result: this.#read(session, name, body) });
     }
   }
 
@@ -358,12 +355,6 @@ export class DatabaseServer implements ModelServer {
         else answer.send(act());
       });
     wait(row, rest);
-    return answer.response;
-  }
-
-  #delayed(ms: number, result: Reply): ModelResponse {
-    const answer = new Answer();
-    this.#environment.after(ms, () => answer.send(result));
     return answer.response;
   }
 

@@ -6,9 +6,9 @@ import type { TableRow } from './table.ts';
 
 /** Fault rates on the connections to the database. */
 export const DATABASE_FAULTS: FaultRates = {
-  request: 14,
+  request: 40, // each fault ends the session
   requestFaults: ['lost', 'half-open', 'refused', 'throttled', 'reset', 'answer lost', 'late'],
-  line: 40,
+  line: 80,
   streamFaults: ['cut', 'stalled'],
 };
 
@@ -17,7 +17,7 @@ const SLOW_STATEMENT = { oneIn: 12, ms: 12_000 };
 /** One batch in `oneIn` waits up to `ms` milliseconds before it is executed: longer than a lease. */
 const QUEUED_BATCH = { oneIn: 8, ms: 45_000 };
 /** Small, so that rows change while the table is read. */
-const PAGE_ROWS = 3;
+const PAGE_ROWS = 5;
 
 /** Creates the database of a simulation. @param rejects whether a constraint rejects a status of a row */
 export function simulatedDatabase(

@@ -8,6 +8,7 @@ import type { MirrorTruth } from './invariants.ts';
 
 /** Critical moments that are counted here and must occur over many seeds. */
 export const CRITICAL_MOMENTS = [
+  'a batch was committed during the faults',
   'leadership moved to another replica',
   'leadership moved while a batch was in transit',
   'a batch arrived after another replica became leader',
@@ -40,7 +41,7 @@ export function countCriticalMoments(truth: Truth, mirrorTruth: MirrorTruth): vo
 
 type Add = (what: CriticalMoment) => void;
 
-function countBatches({ server, traffic }: Truth, database: DatabaseServer, add: Add): void {
+function countBatches({ simulation, server, traffic }: Truth, database: DatabaseServer, add: Add): void {
   const holder = new Holder({ server }, LEASE, (before) => {
     if (before === '') return;
     add('leadership moved to another replica');
@@ -50,6 +51,10 @@ function countBatches({ server, traffic }: Truth, database: DatabaseServer, add:
   database.listen(({ type, session }) => {
     if (type === 'batch' && !holder.is(session.identity))
       add('a batch arrived after another replica became leader');
+  });
+  database.listen((event) => {
+    if (simulation.network.faulty && event.type === 'committed' && event.written > 0)
+      add('a batch was committed during the faults');
   });
   traffic.onArrival((sent) => {
     if (isBatch(sent) && sent.outcome === 'failed') add('a batch arrived after its sender gave up');

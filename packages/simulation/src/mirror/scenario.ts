@@ -12,6 +12,7 @@ import { LEASE } from '../scenario/observed-manager.ts';
 import { Replicas } from '../scenario/replicas.ts';
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
+import { type FaultRates, USUAL_FAULTS } from '../world/faults.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { CRITICAL_MOMENTS, countCriticalMoments } from './critical-moments.ts';
 import { DATABASE_ACTIONS, DatabaseFaults } from './database-faults.ts';
@@ -47,6 +48,12 @@ const BOUND_MS = 600_000;
 /** Maximum time from the commit of a row until its Kubernetes event is written. */
 const EVENTS_MS = 10_000;
 
+/**
+ * Fault rates on the connections to the API server. Lower than usual: a watch that has stalled is noticed after more than a
+ * minute, and most batches would be written when the faults are over.
+ */
+const API_FAULTS: FaultRates = { ...USUAL_FAULTS, request: 20, line: 120 };
+
 /** Two or three replicas of the status mirror over a model of PostgreSQL, under faults. */
 export const mirror: Scenario = {
   name: 'mirror',
@@ -67,7 +74,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   const rejected = new Set<string>();
   const database = simulatedDatabase(simulation, ({ id }) => rejected.has(id));
   const traffic = new Traffic(simulation);
-  traffic.serve(API_SERVER, server);
+  traffic.serve(API_SERVER, server, API_FAULTS);
   traffic.serve(DATABASE, database, DATABASE_FAULTS);
   const truth: Truth = { simulation, server, kind: SimulatedVm, external: batchesOf(database), traffic };
   const words = choices.oneIn(2) ? DISTINCT_WORDS : WORDS;
@@ -112,7 +119,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   const kubevirt = new KubeVirt(simulation);
   const ssvirt = new Ssvirt(simulation, database);
   const workload = new Workload({ simulation, kubevirt, ssvirt, table: database.table, isResynced });
-  const faultMs = 40_000 + choices.pick(40_000);
+  const faultMs = 60_000 + choices.pick(60_000);
   workload.setUp();
   replicas.start();
   workload.plan(faultMs);

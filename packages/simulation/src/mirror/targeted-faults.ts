@@ -6,11 +6,11 @@ import { isBatch } from './critical-moments.ts';
 import type { DatabaseFaults } from './database-faults.ts';
 
 /** Probabilities: one batch, acquisition or read in N triggers the fault. */
-const FAULT_ONE_IN = 16;
-const PAUSE_ONE_IN = 6;
-const ACQUIRE_ONE_IN = 4;
-const READ_ONE_IN = 24;
-const FAIL_OVER_ONE_IN = 40;
+const FAULT_ONE_IN = 24;
+const PAUSE_ONE_IN = 12;
+const ACQUIRE_ONE_IN = 40;
+const READ_ONE_IN = 80;
+const FAIL_OVER_ONE_IN = 60;
 const LOCK_ONE_IN = 20;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;
