@@ -1,4 +1,5 @@
 import { Mirror, type MirrorOptions, type Session } from '@vmwright/operator';
+import { messageOf } from '@vmwright/runtime';
 import type { FenceMode } from '../database/protocol.ts';
 import { SimulatedDatabase } from '../database/session.ts';
 import { observedManager } from '../scenario/observed-manager.ts';
@@ -17,6 +18,8 @@ export interface MirrorProgramOptions
   readonly fence: FenceMode;
   /** Called with the mirror of each process, and a function that returns its metrics. */
   readonly onMirror: (identity: string, mirror: Mirror, metrics: () => string) => void;
+  /** Called with the error that ends a process. */
+  readonly onFailure: (message: string) => void;
   readonly onAcquired: (identity: string, session: Session) => void;
   readonly onRead: (identity: string, session: Session) => void;
 }
@@ -25,6 +28,7 @@ export interface MirrorProgramOptions
 export function mirrorProgram({
   fence,
   onMirror,
+  onFailure,
   onAcquired,
   onRead,
   ...options
@@ -40,6 +44,9 @@ export function mirrorProgram({
     const times = { settlingMs: SETTLING_MS, claimMs: CLAIM_MS, backoff: BACKOFF };
     const mirror = new Mirror(manager, { ...options, ...times, world, log, database, takesOver: true });
     onMirror(identity, mirror, () => manager.registry.text());
-    await manager.run(world.stopping);
+    await manager.run(world.stopping).catch((error: unknown) => {
+      onFailure(messageOf(error));
+      throw error;
+    });
   };
 }
