@@ -41,11 +41,11 @@ describe('the scope of a failure', () => {
 
 test('a value without a code is a failure of the session', () => {
   expect(toDatabaseError(new Error('Query read timeout'))).toMatchObject({
-    code: 'UNKNOWN',
+    code: 'CONNECTION_LOST',
     scope: 'session',
     message: 'Query read timeout',
   });
-  expect(toDatabaseError('odd')).toMatchObject({ code: 'UNKNOWN', scope: 'session', message: 'odd' });
+  expect(toDatabaseError('odd')).toMatchObject({ code: 'CONNECTION_LOST', scope: 'session', message: 'odd' });
 });
 
 test('a remedy follows the message of the server', () => {

@@ -49,9 +49,14 @@ export function toDatabaseError(error: unknown): DatabaseError {
   return new DatabaseError(message, code, scopeOf(code), { cause: error });
 }
 
+/** Code of errors to which pg gives none, such as `Connection terminated unexpectedly`. */
+const CONNECTION_LOST = 'CONNECTION_LOST';
+
 function codeOf(error: unknown): string {
   if (error instanceof Error && /does not support SSL/.test(error.message)) return NO_TLS;
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
+  return error instanceof Error && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : CONNECTION_LOST;
 }
 
 function scopeOf(code: string): FailureScope {

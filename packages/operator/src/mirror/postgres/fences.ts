@@ -163,7 +163,7 @@ const UNDEFINED_TABLE = '42P01';
  * SQLSTATEs of `CREATE TABLE IF NOT EXISTS` for a table that may exist: the role may not create tables, or another session
  * creates the same table at this moment.
  */
-const MAY_EXIST = ['42501', '42P07', '23505'];
+const MAY_EXIST = ['42501', '42P07', '42710', '23505'];
 
 function hasCode(error: unknown, codes: readonly string[]): error is DatabaseError {
   return error instanceof DatabaseError && codes.includes(error.code);
