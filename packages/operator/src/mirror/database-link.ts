@@ -80,8 +80,10 @@ export class DatabaseLink {
     const ended = new AbortController();
     const end = () => ended.abort(signal.reason);
     signal.addEventListener('abort', end, { once: true });
+    // Not `await using`: what tools replace it by takes another number of turns, so a simulated history would depend on them.
+    let session: Session | undefined;
     try {
-      await using session = await database.open(signal);
+      session = await database.open(signal);
       await unlessAborted(prepare(session, signal), signal); // a statement without an answer must not delay the stop
       this.#session = session;
       this.#fail = failed.resolve;
@@ -94,6 +96,7 @@ export class DatabaseLink {
     } catch (error) {
       return toDatabaseError(error);
     } finally {
+      await session?.[Symbol.asyncDispose]();
       ended.abort();
       signal.removeEventListener('abort', end);
       this.#drop();
