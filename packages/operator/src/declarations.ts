@@ -9,9 +9,15 @@ import {
 } from '@vmwright/runtime';
 import { Namespace } from './kinds.ts';
 import { SettingsError } from './settings/values.ts';
+import { admitVirtualMachines } from './virtualmachine/admission.ts';
+import { VIRTUAL_MACHINE_PERMISSIONS } from './virtualmachine/controller.ts';
+import { VirtualMachine } from './virtualmachine/resource.ts';
 import { admitVms } from './vm/admission.ts';
 import { FINALIZER as VM_FINALIZER } from './vm/controller.ts';
 import { VM } from './vm/resource.ts';
+import { admitVmDiskImages } from './vmdiskimage/admission.ts';
+import { IMAGE_PERMISSIONS } from './vmdiskimage/controller.ts';
+import { VMDiskImage } from './vmdiskimage/resource.ts';
 import { FINALIZER as VMGROUP_FINALIZER } from './vmgroup/controller.ts';
 import { CONVERSION } from './vmgroup/conversion.ts';
 import { VmGroup } from './vmgroup/resource.ts';
@@ -20,7 +26,7 @@ import { VmGroup } from './vmgroup/resource.ts';
 export const NAME = 'vmwright';
 
 /** Kinds that the operator reconciles. */
-export const KINDS = [VM, VmGroup] as const;
+export const KINDS = [VM, VmGroup, VirtualMachine, VMDiskImage] as const;
 
 /** Namespace whose UID identifies the cluster. */
 const SYSTEM = { name: 'kube-system' };
@@ -46,8 +52,11 @@ export function webhooks(namespaces: readonly string[] | undefined) {
   const namespaceSelector = namespaces && {
     matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: namespaces }],
   };
+  const selected = { ...(namespaceSelector && { namespaceSelector }) };
   return [
-    admission(VM, { ...rules, ...(namespaceSelector && { namespaceSelector }) }),
+    admission(VM, { ...rules, ...selected }),
+    admission(VirtualMachine, { ...admitVirtualMachines(undefined), ...selected }),
+    admission(VMDiskImage, { ...admitVmDiskImages(undefined), ...selected }),
     conversion(VmGroup, CONVERSION),
   ];
 }
@@ -71,6 +80,8 @@ export function programPermissions(namespace: string, namespaces?: readonly stri
     controllers: [
       { for: VM, finalizer: { name: VM_FINALIZER } },
       { for: VmGroup, finalizer: { name: VMGROUP_FINALIZER } },
+      VIRTUAL_MACHINE_PERMISSIONS,
+      IMAGE_PERMISSIONS,
     ],
     jobs: [{ reads: [VM] }, { reads: [VmGroup] }],
     election: { name: NAME },

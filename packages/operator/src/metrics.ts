@@ -1,16 +1,26 @@
 import { type Caches, ObjectMetrics, type Registry } from '@vmwright/runtime';
 import packageJson from '../package.json' with { type: 'json' };
+import { VirtualMachine } from './virtualmachine/resource.ts';
 import { VM } from './vm/resource.ts';
+import { VMDiskImage } from './vmdiskimage/resource.ts';
 import { VmGroup } from './vmgroup/resource.ts';
 
 type VmPhase = NonNullable<NonNullable<VM['status']>['opStatus']>;
 type VmGroupPhase = NonNullable<NonNullable<VmGroup['status']>['phase']>;
+type VirtualMachinePhase = NonNullable<NonNullable<VirtualMachine['status']>['phase']>;
+type ImagePhase = NonNullable<NonNullable<VMDiskImage['status']>['phase']>;
 
 /* Records instead of arrays, so that the compiler reports a phase that is missing here. */
 const VM_PHASES: Readonly<Record<VmPhase, true>> = {
   ...{ New: true, Running: true, Failed: true, Unknown: true, Deleting: true, Deleted: true },
 };
 const VMGROUP_PHASES: Readonly<Record<VmGroupPhase, true>> = { RUNNING: true, PENDING: true, ERROR: true };
+const VIRTUAL_MACHINE_PHASES: Readonly<Record<VirtualMachinePhase, true>> = {
+  ...{ Provisioning: true, Ready: true, Failed: true, Deleting: true },
+};
+const IMAGE_PHASES: Readonly<Record<ImagePhase, true>> = {
+  ...{ Queued: true, Syncing: true, Ready: true, Failed: true, RetryableFailure: true, Deleting: true },
+};
 
 /** Declares `vmwright_build_info`. @param revision commit that the program was built from */
 export function buildMetrics(registry: Registry, revision: string): void {
@@ -28,7 +38,7 @@ export function buildMetrics(registry: Registry, revision: string): void {
 export function objectMetrics(
   registry: Registry,
   caches: Caches,
-  kinds: { readonly vm: boolean; readonly vmgroup: boolean },
+  kinds: { readonly vm: boolean; readonly vmgroup: boolean; readonly kubevirt: boolean },
 ): void {
   const metrics = new ObjectMetrics(registry, 'vmwright_objects');
   if (kinds.vm)
@@ -41,4 +51,14 @@ export function objectMetrics(
       phases: Object.keys(VMGROUP_PHASES),
       phaseOf: ({ status }) => status?.phase,
     });
+  if (kinds.kubevirt) {
+    metrics.count(caches.get(VirtualMachine), {
+      phases: Object.keys(VIRTUAL_MACHINE_PHASES),
+      phaseOf: ({ status }) => status?.phase,
+    });
+    metrics.count(caches.get(VMDiskImage), {
+      phases: Object.keys(IMAGE_PHASES),
+      phaseOf: ({ status }) => status?.phase,
+    });
+  }
 }

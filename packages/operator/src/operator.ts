@@ -5,10 +5,16 @@ import { buildMetrics, objectMetrics } from './metrics.ts';
 import type { AddressSettings } from './settings/endpoints.ts';
 import type { Settings } from './settings/settings.ts';
 import { connectVcenters } from './vcenter/connect.ts';
+import { admitVirtualMachines } from './virtualmachine/admission.ts';
+import { controlVirtualMachines } from './virtualmachine/controller.ts';
+import { VirtualMachine } from './virtualmachine/resource.ts';
 import { admitVms } from './vm/admission.ts';
 import { controlVms } from './vm/controller.ts';
 import { collectVmGarbage } from './vm/gc.ts';
 import { VM } from './vm/resource.ts';
+import { admitVmDiskImages } from './vmdiskimage/admission.ts';
+import { controlVmDiskImages } from './vmdiskimage/controller.ts';
+import { VMDiskImage } from './vmdiskimage/resource.ts';
 import { controlVmGroups } from './vmgroup/controller.ts';
 import { CONVERSION } from './vmgroup/conversion.ts';
 import { collectVmGroupGarbage } from './vmgroup/gc.ts';
@@ -68,9 +74,16 @@ export async function runOperator(
     controlVmGroups(manager, { ...common, vcenters, events, concurrency: VMGROUP_WORKERS });
     collectVmGroupGarbage(manager, { ...common, vcenters, everyMs: sweepMs, graceMs: sweepMs });
   }
+  if (settings.kubevirt !== undefined) {
+    manager.admit(VirtualMachine, admitVirtualMachines(manager.caches));
+    manager.admit(VMDiskImage, admitVmDiskImages(manager.caches));
+    controlVmDiskImages(manager, { world, namespace, ...settings.kubevirt });
+    controlVirtualMachines(manager, { world, ...settings.kubevirt });
+  }
   objectMetrics(manager.registry, manager.caches, {
     vm: settings.cloud !== undefined,
     vmgroup: settings.vsphere !== undefined,
+    kubevirt: settings.kubevirt !== undefined,
   });
   await manager.run(signal);
 }

@@ -35,7 +35,7 @@ export interface Installed {
  */
 export async function installed(
   stack: AsyncDisposableStack,
-  options: Pick<OperatorOptions, 'cloud' | 'vcsim' | 'args' | 'env'>,
+  options: Pick<OperatorOptions, 'cloud' | 'vcsim' | 'kubevirt' | 'args' | 'env'>,
 ): Promise<Installed> {
   const replicas = new AsyncDisposableStack();
   const controlPlane = stack.use(await startControlPlane());

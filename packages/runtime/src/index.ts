@@ -99,6 +99,7 @@ export {
   type OwnerReference,
   refOf,
 } from './kind/object.ts';
+export { parseQuantity } from './kind/quantity.ts';
 export * as schema from './kind/schema/index.ts';
 export { byFields, byLabels, type Selects } from './kind/selector.ts';
 export { microTime } from './kind/time.ts';

@@ -40,6 +40,15 @@ export const OPTIONS = {
   'vsphere-template-folder': { type: 'string' },
   'vsphere-allow-vm-as-template': { type: 'string', default: 'false' },
   'vmgroup-sweep': { type: 'string', default: '1m' },
+  'image-namespaces': { type: 'string' },
+  'image-prune-after': { type: 'string', default: '720h' },
+  'image-stalled-after': { type: 'string', default: '10m' },
+  'image-sync-concurrency': { type: 'string', default: '10' },
+  'image-sync-max-backoff': { type: 'string', default: '1h' },
+  'image-sync-timeout': { type: 'string', default: '12h' },
+  'image-sync-attempt-timeout': { type: 'string', default: '1h' },
+  'image-sync-restarts': { type: 'string', default: '3' },
+  'kubevirt-concurrency': { type: 'string', default: '8' },
 } as const;
 
 export type Flag = keyof typeof OPTIONS;

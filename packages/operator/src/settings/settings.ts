@@ -7,6 +7,7 @@ import {
   type WebhookSettings,
 } from './endpoints.ts';
 import { type Flag, parseFlags } from './flags.ts';
+import { type KubevirtSettings, parseKubevirtSettings } from './kubevirt.ts';
 import { type Environment, invalidFlag, parseBoolean, parseLevel, parseList, parseTime } from './values.ts';
 import { parseVsphereSettings, type VsphereSettings } from './vsphere.ts';
 
@@ -28,6 +29,8 @@ export interface Settings {
   readonly cloud: CloudSettings | undefined;
   /** Settings of the VmGroup controller; undefined if it is disabled. */
   readonly vsphere: VsphereSettings | undefined;
+  /** Settings of the VirtualMachine and VMDiskImage controllers; undefined if they are disabled. */
+  readonly kubevirt: KubevirtSettings | undefined;
 }
 
 interface ElectionSettings {
@@ -53,6 +56,7 @@ export function settingsFrom(args: readonly string[], environment: Environment):
     logLevel: parseLevel(text('log-level')),
     cloud: controllers.has('vm') ? parseCloudSettings(text, environment) : undefined,
     vsphere: controllers.has('vmgroup') ? parseVsphereSettings(text, environment) : undefined,
+    kubevirt: controllers.has('kubevirt') ? parseKubevirtSettings(text, environment) : undefined,
   };
 }
 
@@ -87,7 +91,7 @@ function parseClusterId(value: string | undefined): string | undefined {
   );
 }
 
-const CONTROLLERS = ['vm', 'vmgroup'] as const;
+const CONTROLLERS = ['vm', 'vmgroup', 'kubevirt'] as const;
 
 function parseControllers(value: string): ReadonlySet<string> {
   const names = parseList(value) ?? [];

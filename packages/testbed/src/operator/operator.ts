@@ -14,6 +14,8 @@ export interface OperatorOptions {
   readonly cloud?: Pick<Cloud, 'url' | 'apiKey'>;
   /** The vCenter of the VmGroup controller. Without it, the controller is disabled. */
   readonly vcsim?: Pick<Vcsim, 'host' | 'username' | 'password' | 'caFile'>;
+  /** Whether the controllers of VirtualMachine and VMDiskImage run. The cluster must have KubeVirt. @default false */
+  readonly kubevirt?: boolean;
   /** Namespace of the operator's leases and service account. */
   readonly namespace: string;
   /** Additional flags. */
@@ -46,7 +48,12 @@ export async function installOperator(
   );
   const { stdout } = await promisify(execFile)(command, args);
   await cluster.apply(stdout);
-  const crds = ['crd/vms.samplecontroller.k8s.io', 'crd/vmgroups.vm.codeconnect.vmworld.com'];
+  const crds = [
+    'crd/vms.samplecontroller.k8s.io',
+    'crd/vmgroups.vm.codeconnect.vmworld.com',
+    'crd/virtualmachines.pelotech.ot',
+    'crd/vmdiskimages.crd.pelotech.ot',
+  ];
   await cluster.kubectl(['wait', '--for=condition=Established', ...crds]);
 }
 
@@ -73,8 +80,12 @@ export async function operatorSays(options: OperatorOptions, command: 'orphans')
 }
 
 async function operatorCommand(options: OperatorOptions, command: string, ...flags: readonly string[]) {
-  const { cluster, cloud, vcsim, namespace, args = [], env = {} } = options;
-  const controllers = [...(cloud ? ['vm'] : []), ...(vcsim ? ['vmgroup'] : [])];
+  const { cluster, cloud, vcsim, kubevirt, namespace, args = [], env = {} } = options;
+  const controllers = [
+    ...(cloud ? ['vm'] : []),
+    ...(vcsim ? ['vmgroup'] : []),
+    ...(kubevirt ? ['kubevirt'] : []),
+  ];
   const common = [`--controllers=${controllers.join()}`, `--namespace=${namespace}`];
   return {
     ...programOf('operator', command, ...common, ...flags, ...args),

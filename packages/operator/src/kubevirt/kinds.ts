@@ -1,0 +1,217 @@
+import { foreignKind, type KubeObject } from '@vmwright/runtime';
+
+/* Kinds of KubeVirt, CDI, CSI snapshots and Multus that the operator uses, with only the fields that it reads or sets. */
+
+/** A condition as KubeVirt and CDI write it. */
+export interface ForeignCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastTransitionTime?: string;
+}
+
+/** KubeVirt's VirtualMachine, which runs a machine for a VirtualMachine of this operator. */
+export interface KubevirtMachine extends KubeObject {
+  readonly spec?: {
+    readonly runStrategy?: string;
+    readonly template?: {
+      readonly metadata?: {
+        readonly labels?: Readonly<Record<string, string>>;
+        readonly annotations?: Readonly<Record<string, string>>;
+      };
+      readonly spec?: KubevirtMachineSpec;
+    };
+  };
+  readonly status?: {
+    readonly printableStatus?: string;
+    readonly ready?: boolean;
+    readonly created?: boolean;
+    readonly conditions?: readonly ForeignCondition[];
+  };
+}
+
+/** Spec of the instances of a KubeVirt VirtualMachine. */
+export interface KubevirtMachineSpec {
+  readonly hostname?: string;
+  readonly domain: {
+    readonly cpu?: { readonly cores?: number };
+    readonly memory?: { readonly guest?: string };
+    readonly devices: {
+      readonly disks?: readonly {
+        readonly name: string;
+        readonly bootOrder?: number;
+        readonly disk: { readonly bus: string };
+      }[];
+      readonly interfaces?: readonly {
+        readonly name: string;
+        readonly macAddress?: string;
+        readonly bridge?: object;
+        readonly masquerade?: object;
+      }[];
+    };
+  };
+  readonly networks?: readonly {
+    readonly name: string;
+    readonly pod?: object;
+    readonly multus?: { readonly networkName: string };
+  }[];
+  readonly volumes?: readonly {
+    readonly name: string;
+    readonly dataVolume?: { readonly name: string };
+    readonly cloudInitNoCloud?: {
+      readonly secretRef?: { readonly name: string };
+      readonly networkDataSecretRef?: { readonly name: string };
+    };
+  }[];
+}
+
+export const KubevirtMachine = foreignKind<KubevirtMachine>({
+  group: 'kubevirt.io',
+  version: 'v1',
+  kind: 'VirtualMachine',
+  plural: 'virtualmachines',
+  scope: 'Namespaced',
+});
+
+/** KubeVirt's VirtualMachineInstance: a running machine. */
+export interface KubevirtInstance extends KubeObject {
+  readonly status?: {
+    readonly phase?: string;
+    readonly nodeName?: string;
+    readonly interfaces?: readonly { readonly name?: string; readonly ipAddress?: string }[];
+    readonly conditions?: readonly ForeignCondition[];
+  };
+}
+
+export const KubevirtInstance = foreignKind<KubevirtInstance>({
+  group: 'kubevirt.io',
+  version: 'v1',
+  kind: 'VirtualMachineInstance',
+  plural: 'virtualmachineinstances',
+  scope: 'Namespaced',
+});
+
+/** Source of a DataVolume's data. Exactly one field is set. */
+export interface DataVolumeSource {
+  readonly http?: {
+    readonly url: string;
+    readonly secretRef?: string;
+    readonly certConfigMap?: string;
+    readonly checksum?: string;
+  };
+  readonly s3?: { readonly url: string; readonly secretRef?: string; readonly certConfigMap?: string };
+  readonly registry?: { readonly url?: string; readonly secretRef?: string; readonly certConfigMap?: string };
+  readonly blank?: object;
+  readonly snapshot?: { readonly namespace: string; readonly name: string };
+  readonly pvc?: { readonly namespace: string; readonly name: string };
+}
+
+/** CDI's DataVolume: a PersistentVolumeClaim that CDI fills from a source. */
+export interface DataVolume extends KubeObject {
+  readonly spec?: {
+    readonly source?: DataVolumeSource;
+    readonly storage?: {
+      readonly storageClassName?: string;
+      readonly accessModes?: readonly string[];
+      readonly resources?: { readonly requests?: { readonly storage?: string } };
+    };
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly claimName?: string;
+    /** Percentage such as `61.0%`, or `N/A`. */
+    readonly progress?: string;
+    readonly restartCount?: number;
+    readonly conditions?: readonly ForeignCondition[];
+  };
+}
+
+export const DataVolume = foreignKind<DataVolume>({
+  group: 'cdi.kubevirt.io',
+  version: 'v1beta1',
+  kind: 'DataVolume',
+  plural: 'datavolumes',
+  scope: 'Namespaced',
+});
+
+/** Label that CDI sets on the PersistentVolumeClaims of DataVolumes. Selects the claims that the operator caches. */
+export const CDI_LABEL = { app: 'containerized-data-importer' } as const;
+
+export interface PersistentVolumeClaim extends KubeObject {
+  readonly spec?: {
+    readonly storageClassName?: string;
+    readonly volumeName?: string;
+    readonly resources?: { readonly requests?: { readonly storage?: string } };
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly capacity?: { readonly storage?: string };
+    readonly conditions?: readonly ForeignCondition[];
+  };
+}
+
+export const PersistentVolumeClaim = foreignKind<PersistentVolumeClaim>({
+  group: '',
+  version: 'v1',
+  kind: 'PersistentVolumeClaim',
+  plural: 'persistentvolumeclaims',
+  scope: 'Namespaced',
+});
+
+export interface StorageClass extends KubeObject {
+  readonly provisioner?: string;
+  readonly volumeBindingMode?: string;
+  readonly allowVolumeExpansion?: boolean;
+}
+
+export const StorageClass = foreignKind<StorageClass>({
+  group: 'storage.k8s.io',
+  version: 'v1',
+  kind: 'StorageClass',
+  plural: 'storageclasses',
+  scope: 'Cluster',
+});
+
+export interface VolumeSnapshot extends KubeObject {
+  readonly spec?: {
+    readonly volumeSnapshotClassName?: string;
+    readonly source?: { readonly persistentVolumeClaimName?: string };
+  };
+  readonly status?: {
+    readonly readyToUse?: boolean;
+    readonly restoreSize?: string;
+    readonly error?: { readonly message?: string; readonly time?: string };
+  };
+}
+
+export const VolumeSnapshot = foreignKind<VolumeSnapshot>({
+  group: 'snapshot.storage.k8s.io',
+  version: 'v1',
+  kind: 'VolumeSnapshot',
+  plural: 'volumesnapshots',
+  scope: 'Namespaced',
+});
+
+export interface VolumeSnapshotClass extends KubeObject {
+  readonly driver?: string;
+}
+
+export const VolumeSnapshotClass = foreignKind<VolumeSnapshotClass>({
+  group: 'snapshot.storage.k8s.io',
+  version: 'v1',
+  kind: 'VolumeSnapshotClass',
+  plural: 'volumesnapshotclasses',
+  scope: 'Cluster',
+});
+
+/** Multus network that an interface of a machine is attached to. */
+export type NetworkAttachmentDefinition = KubeObject;
+
+export const NetworkAttachmentDefinition = foreignKind<NetworkAttachmentDefinition>({
+  group: 'k8s.cni.cncf.io',
+  version: 'v1',
+  kind: 'NetworkAttachmentDefinition',
+  plural: 'network-attachment-definitions',
+  scope: 'Namespaced',
+});

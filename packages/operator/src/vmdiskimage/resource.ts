@@ -1,0 +1,253 @@
+import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
+
+const { array, boolean, conditions, integer, literals, object, optional, string } = schema;
+
+/** Default of `spec.url` in existing objects: no URL is given. */
+export const NO_URL = 'not-provided';
+
+const QUANTITY_RULE = {
+  rule: 'isQuantity(self) && quantity(self).isGreaterThan(quantity("0"))',
+  message: 'must be a size such as 20Gi',
+};
+
+/** A disk or memory size. */
+export function size(description: string): schema.Schema<string> {
+  return string({ description, maxLength: 32, rules: [QUANTITY_RULE] });
+}
+
+const RFC1123 = '^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$';
+
+/** Name of another Kubernetes object. */
+export function objectName(description: string): schema.Schema<string> {
+  return string({ description, minLength: 1, maxLength: 253, pattern: RFC1123 });
+}
+
+const retention = object(
+  {
+    pruneAfter: optional(
+      string({
+        description:
+          'Time after which an unreferenced image is deleted, such as 72h or 30m. Defaults to the setting --image-prune-after of the operator (30 days).',
+        maxLength: 32,
+        rules: [
+          {
+            rule: "self.matches('^([0-9]+(h|m|s))+$') && duration(self) > duration('0s')",
+            message: 'must be a time such as 72h or 30m',
+          },
+        ],
+      }),
+    ),
+    keep: optional(
+      boolean({ description: 'Whether the image is kept when it is unreferenced. false by default.' }),
+    ),
+  },
+  { description: 'When the operator deletes the image because no VM uses it.' },
+);
+
+/** Fields of a VMDiskImage's spec. A VirtualMachine's template for its image has the same fields. */
+export const imageFields = {
+  secretRef: string({
+    description:
+      'Name of the Secret with the credentials of the source (accessKeyId and secretKey), in the namespace of the image. Empty if the source needs none.',
+    maxLength: 253,
+  }),
+  url: optional(
+    string({
+      description:
+        'URL of the disk image. For s3 and http: https://, http:// or s3://. For registry: docker:// or oci-archive://. Not needed for blank.',
+      maxLength: 2_048,
+      default: NO_URL,
+    }),
+  ),
+  sourceType: literals(['s3', 'registry', 'blank', 'http'], {
+    description: 'Type of the source. blank: an empty disk.',
+  }),
+  diskSize: size('Size of the disk that the image is imported to.'),
+  storageClass: optional(
+    objectName('StorageClass of the imported disk. Defaults to the default class of the cluster.'),
+  ),
+  certConfigMap: optional(
+    objectName(
+      'ConfigMap with the CA certificates of the source, in the namespace of the image. Defaults to the public CAs.',
+    ),
+  ),
+  snapshotClass: optional(
+    objectName(
+      'VolumeSnapshotClass of the snapshot that VMs are cloned from. Defaults to the default class of the storage driver.',
+    ),
+  ),
+  name: optional(string({ description: 'Display name of the image.', maxLength: 253 })),
+  checksum: optional(
+    string({
+      description:
+        'Checksum of the disk image, such as sha256:<hex digits>; http only. CDI compares it after the download. For registry, use a URL with a digest.',
+      maxLength: 160,
+      rules: [
+        {
+          rule: "self.matches('^(md5:[0-9a-f]{32}|sha1:[0-9a-f]{40}|sha256:[0-9a-f]{64}|sha512:[0-9a-f]{128})$')",
+          message: 'must be md5:, sha1:, sha256: or sha512: and the checksum in lower-case hex digits',
+        },
+      ],
+    }),
+  ),
+  retention: optional(retention),
+  maxClones: optional(
+    integer({
+      description:
+        'Maximum number of clones of one snapshot that the storage allows. The operator takes another snapshot when it is reached. Unlimited by default.',
+      minimum: 1,
+      format: 'int32',
+    }),
+  ),
+};
+
+/** Returns whether a URL in CEL begins with one of these prefixes. */
+const begins = (...prefixes: readonly string[]) =>
+  `(${prefixes.map((prefix) => `self.url.startsWith('${prefix}')`).join(' || ')})`;
+
+/** Rules of an image's spec: what each source type needs. */
+export const imageRules = [
+  {
+    rule: `self.sourceType == 'blank' || (self.url != '' && self.url != '${NO_URL}')`,
+    message: 'url is required unless sourceType is blank',
+    fieldPath: '.url',
+  },
+  {
+    rule: `!(self.sourceType in ['s3', 'http']) || self.url == '${NO_URL}' || ${begins('http://', 'https://', 's3://')}`,
+    message: 'url must begin with https://, http:// or s3:// for the sourceTypes s3 and http',
+    fieldPath: '.url',
+  },
+  {
+    rule: `self.sourceType != 'registry' || self.url == '${NO_URL}' || ${begins('docker://', 'oci-archive://')}`,
+    message: 'url must begin with docker:// or oci-archive:// for the sourceType registry',
+    fieldPath: '.url',
+  },
+  {
+    rule: "!has(self.checksum) || self.sourceType == 'http'",
+    message:
+      'checksum is supported only for the sourceType http; for registry, use a url with a digest (…@sha256:…)',
+    fieldPath: '.checksum',
+  },
+];
+
+const spec = object(imageFields, {
+  description: 'Disk image to import, and how long to keep it.',
+  rules: imageRules,
+});
+
+const time = (description: string) => optional(string({ description, format: 'date-time' }));
+
+const status = object(
+  {
+    observedGeneration: optional(
+      integer({
+        description: 'Generation of the spec that this status describes; -1 before the first reconcile.',
+        format: 'int64',
+      }),
+    ),
+    phase: optional(
+      literals(['Queued', 'Syncing', 'Ready', 'Failed', 'RetryableFailure', 'Deleting'], {
+        description:
+          'State of the image. Queued: it waits for a free sync slot. Syncing: it is imported, or its snapshot is taken. Ready: VMs can be cloned from it. RetryableFailure: the last attempt failed, and the operator tries again. Failed: the operator does not try again until the spec changes or the annotation vmwright.dev/retry is set. Deleting: the image is being deleted, and no VM uses it.',
+      }),
+    ),
+    message: optional(string({ description: 'Message of the condition Ready: the state in a sentence.' })),
+    progress: optional(
+      integer({
+        description: 'Progress of the import in percent, in steps of 5.',
+        minimum: 0,
+        maximum: 100,
+      }),
+    ),
+    queuedAt: time('Time when the image entered the queue for a sync slot. Earlier images are synced first.'),
+    attempt: optional(
+      object(
+        {
+          number: integer({
+            description: 'Number of the attempt. The names of its DataVolume and snapshots contain it.',
+          }),
+          startedAt: string({
+            description: 'Time when the attempt got a sync slot.',
+            format: 'date-time',
+          }),
+          progressedAt: time('Time when the import last made progress.'),
+          source: string({
+            description: 'Digest of the spec fields that the imported data depends on.',
+          }),
+        },
+        { description: 'Current or last attempt to import the image.' },
+      ),
+    ),
+    syncStartedAt: time(
+      'Time when the first attempt for this spec started. MAX_SYNC_DURATION limits the time from here.',
+    ),
+    failureCount: optional(
+      integer({ description: 'Number of failed attempts since the last success or change of the spec.' }),
+    ),
+    lastFailureTime: time('Time when the last attempt failed.'),
+    retryRequest: optional(
+      string({ description: 'Value of the annotation vmwright.dev/retry that the operator handled last.' }),
+    ),
+    dataVolume: optional(string({ description: 'Name of the DataVolume of the current attempt.' })),
+    snapshots: optional(
+      array(
+        object({
+          name: string({ description: 'Name of the VolumeSnapshot.' }),
+          clones: integer({ description: 'Number of clones of this snapshot.' }),
+        }),
+        { description: 'Snapshots that VMs can be cloned from, oldest first.', maxItems: 1_000 },
+      ),
+    ),
+    references: optional(
+      integer({
+        description:
+          'Number of VirtualMachines that name the image, and of other DataVolumes that clone one of its snapshots. An image with references is not deleted.',
+      }),
+    ),
+    referencedBy: optional(
+      array(string(), {
+        description: 'The first 20 references, sorted: kind, namespace/name.',
+        maxItems: 20,
+      }),
+    ),
+    unreferencedSince: time(
+      'Time when the image became Ready without references or lost its last reference.',
+    ),
+    pruneAt: time('Time when the operator deletes the image unless it is referenced by then.'),
+    conditions: optional(
+      conditions(
+        'Ready: VMs can be cloned from the image. Progressing: False if the import makes no progress, with the object that blocks it. DeletionBlocked: the image is being deleted and still referenced. Reconciling, Stalled: as kstatus defines them. Paused: the operator observes the image and changes nothing.',
+      ),
+    ),
+  },
+  {
+    description: 'Observed state of the image, written by the operator.',
+    // -1 differs from every generation. Without it, kstatus (Flux, Argo CD) would report a new image as ready.
+    default: { observedGeneration: -1 },
+  },
+);
+
+/** A disk image that VirtualMachines are cloned from. */
+export const VMDiskImage = defineKind({
+  group: 'crd.pelotech.ot',
+  version: 'v1alpha1',
+  kind: 'VMDiskImage',
+  plural: 'vmdiskimages',
+  shortNames: ['vmdi'],
+  description:
+    'VMDiskImage is a disk image that the operator imports into the cluster and that VirtualMachines are cloned from.',
+  spec,
+  status,
+  columns: [
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Progress', type: 'integer', jsonPath: '.status.progress' },
+    { name: 'References', type: 'integer', jsonPath: '.status.references' },
+    { name: 'Size', type: 'string', jsonPath: '.spec.diskSize' },
+    { name: 'Prune', type: 'string', jsonPath: '.status.pruneAt', priority: 1 },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
+  ],
+});
+export type VMDiskImage = ObjectOf<typeof VMDiskImage>;
+export type VMDiskImageStatus = NonNullable<VMDiskImage['status']>;
+export type ImageSpec = VMDiskImage['spec'];
