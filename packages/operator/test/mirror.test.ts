@@ -285,6 +285,7 @@ describe('the mirror', { timeout: 120_000 }, () => {
         timeout: 30_000,
       })
       .toBe('standby');
+    await leader.part.stop(); // otherwise it could lead in the next test, with its own settings
   });
 
   test('mirrors with the fence "table"', async ({ env, namespace }) => {
