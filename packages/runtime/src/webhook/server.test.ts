@@ -159,7 +159,7 @@ test('a hanging handler times out shortly before the API server does', async () 
   clock.advance(9_900);
   expect(signal.aborted).toBe(false);
   clock.advance(100);
-  expect(await pending).toEqual({ status: 500, text: `${PATH} timed out\n` });
+  expect(await pending).toEqual({ status: 500, text: `${PATH} timed out after 10.0 s\n` });
   expect(signal.aborted).toBe(true);
 });
 
