@@ -64,8 +64,8 @@ function start(options: Partial<ClientOptions> = {}) {
   return { simulation, server, world, client, outcome, done };
 }
 
-describe('a watch', () => {
-  test('an idle watch gets a bookmark every minute and ends after timeoutSeconds', async () => {
+describe('watch', () => {
+  test('sends a bookmark every minute while idle and ends after timeoutSeconds', async () => {
     const { client, world, done } = start();
     const seen: string[] = [];
     const watch = async () => {

@@ -273,9 +273,15 @@ export function stopsInTime(failures: readonly string[]): Invariant {
   };
 }
 
-/** Maximum time for which a row may be wrong while nothing fails, without the creation of its VM or of a row. */
+/**
+ * Maximum time for which a row may differ from its VM while no faults are injected. Starts `NEW_MS` after the VM was last
+ * created or deleted, or after a client other than the mirror last changed the row.
+ */
 const LAG_MS = 30_000;
-/** Time that a new VM or row gets in addition: for searches with back-off, and for the row of a predecessor. */
+/**
+ * Time after such a change in which the row is not checked: the mirror may search for the row with back-off, and the row
+ * of a VM's predecessor may be in the way.
+ */
 const NEW_MS = 60_000;
 
 /** While nothing fails, a row follows its VM within seconds, without the help of a resync. */

@@ -35,7 +35,7 @@ const MAX_API_ACTIONS = 6;
 const LATE_ROW_MS = 40_000;
 /** Maximum delay of the row of a re-created VM that must be found without a resync: less than the time that it waits. */
 const SOON_ROW_MS = 9_500;
-/** Duration of the changes while nothing fails. */
+/** Duration of the phase without faults in which VMs keep changing. */
 const CALM_MS = 45_000;
 
 export interface WorkloadOptions {
