@@ -9,7 +9,7 @@ import { CLAIM_MS, SETTLING_MS } from './program.ts';
 import type { Timeline, View } from './timeline.ts';
 import { isTransient, SimulatedVm, statusOf, type Words } from './virtual-machine.ts';
 
-/** What the invariants of the mirror need in addition to the truth of all scenarios. */
+/** Ground truth of the mirror, in addition to that of all scenarios. */
 export interface MirrorTruth {
   readonly database: DatabaseServer;
   readonly timeline: Timeline;
@@ -117,7 +117,7 @@ export function foreignRowsUntouched({ database, timeline, words }: MirrorTruth)
   };
 }
 
-/** What a row has shown: the statuses that were written, with the version that each corresponds to at least. */
+/** A status that the mirror wrote to a row, with the oldest version of the VM that the status can stand for. */
 interface Shown {
   readonly status: string | null;
   readonly version: number;
@@ -192,7 +192,7 @@ function replacedRows(table: Table): ReadonlySet<string> {
   return ids;
 }
 
-/** Views that are not older than a version. */
+/** Returns the views that are not older than a version. */
 function viewsFrom(views: readonly View[], version: number): readonly View[] {
   return views.filter(
     (view, at) => view.version >= version || (views[at + 1]?.version ?? Infinity) > version,
