@@ -163,7 +163,7 @@ test('a hanging handler times out shortly before the API server does', async () 
   expect(signal.aborted).toBe(true);
 });
 
-test('a timeout above the 30 s that the API server allows is limited to 30 s', async () => {
+test('a requested timeout above 30 s, the maximum of the API server, counts as 30 s', async () => {
   const started = Promise.withResolvers<AbortSignal>();
   await using env = await start({
     validate: (_, { signal }) => {
