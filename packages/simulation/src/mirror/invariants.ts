@@ -284,7 +284,7 @@ const LAG_MS = 30_000;
  */
 const NEW_MS = 60_000;
 
-/** While nothing fails, a row follows its VM within seconds, without the help of a resync. */
+/** While no faults are injected, a row follows its VM within `LAG_MS`, without the help of a resync. */
 export class BoundedLag {
   readonly #truth: MirrorTruth;
   readonly #wrongSince = new Map<string, number>();

@@ -159,7 +159,7 @@ export class Workload {
     ssvirt.insert({ vmName: FRESH.name, namespace: FRESH.namespace, vapp: RED });
   }
 
-  /** Plans changes of VMs while nothing fails. @returns their duration in milliseconds */
+  /** Plans changes of VMs for the phase without faults. @returns the duration of the phase in milliseconds */
   planCalm(): number {
     const { simulation, kubevirt, ssvirt, isResynced } = this.#options;
     const { choices } = simulation;
