@@ -174,7 +174,8 @@ describe('the mirror', { timeout: 120_000 }, () => {
     await env.until(gone, 'DELETED');
     await env.until(stopped, 'POWERED_OFF');
     await env.until(edited, 'POWERED_OFF');
-    expect(await env.metric('ssvirt_vm_corrections_total{trigger="start"}')).toBe(3);
+    // At least: VMs of other tests may have changed while the mirror was down.
+    expect(await env.metric('ssvirt_vm_corrections_total{trigger="start"}')).toBeGreaterThanOrEqual(3);
     expect(await env.verify()).toMatchObject({ code: 0, stdout: 'The table agrees with the cluster.\n' });
   });
 
