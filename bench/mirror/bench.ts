@@ -19,7 +19,10 @@ export interface Environment extends AsyncDisposable {
   readonly table: Table;
 }
 
-/** kube-controller-manager is killed, because it takes CPU and has nothing to do with the measurements. */
+/**
+ * Starts a cluster with VMs and a table with their rows. kube-controller-manager is killed, because it would take CPU time
+ * from the measured programs.
+ */
 export async function startEnvironment(vms: number): Promise<Environment> {
   await using resources = new AsyncDisposableStack();
   const controlPlane = resources.use(await startControlPlane());

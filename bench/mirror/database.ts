@@ -9,7 +9,7 @@ export interface Commit {
   /** Number of the VM. */
   readonly vm: number;
   readonly status: string;
-  /** Milliseconds since 1970. */
+  /** Commit time in milliseconds since the Unix epoch. */
   readonly at: number;
 }
 

@@ -14,7 +14,7 @@ const RATE = Number(process.env.LAG_RATE ?? 200);
 /** Maximum number of requests in flight. Reached only if the API server cannot keep up with the rate. */
 const IN_FLIGHT = 64;
 const SECONDS = Number(process.env.LAG_SECONDS ?? 30);
-/** Changes before the measurement. */
+/** Duration of the changes that precede the measurement. */
 const WARM_UP_SECONDS = Math.min(5, SECONDS / 2);
 const POLL_MS = 500;
 /** Time after the last change until its row must be committed. */

@@ -10,7 +10,7 @@ import type { Programs } from './programs.ts';
 
 const ROWS = Number(process.env.ROWS ?? 50_000);
 const BATCH = 2_500;
-/** A row at a time is too slow for the whole table. */
+/** Number of rows for the way that writes one row at a time, which is too slow for the whole table. */
 const SAMPLE = Math.min(500, ROWS);
 const ROUNDS = Number(process.env.ROUNDS ?? 5);
 const SHARD = 0;

@@ -7,9 +7,8 @@ import { beside, many, replicas } from './groups.ts';
 import { clear, race } from './race.ts';
 
 /**
- * Compares our vSphere client with govmomi, and the VmGroup controller, with realistic clone times, with the theoretical minimum,
- * because there is no comparable program. The operator runs as a separate process under its own service account with all features
- * enabled.
+ * Compares our vSphere client with govmomi, and the VmGroup controller with the minimum time of its clones (`floorOf`), because
+ * no comparable program exists. The operator runs as a separate process under its own service account with all features enabled.
  */
 export async function* vsphere(part?: string): AsyncGenerator<Row> {
   if (part === undefined || part === client.name) yield* client();

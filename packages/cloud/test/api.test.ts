@@ -68,7 +68,7 @@ describe('a server', () => {
     await client.delete(id);
     expect(await client.get(id)).toMatchObject({ state: 'deleting', cpuUtilization: 0 });
     await expect(client.check('x')).rejects.toThrow(
-      `GET /check/x: The name "x" is taken by the server ${id}, which is being deleted. Choose another name, or delete that server.`,
+      `GET /check/x: The name "x" is taken by the server ${id}, which is being deleted. Choose another name, or wait until the deletion has finished.`,
     );
     await expect(client.create({ name: 'x' }, 'key')).rejects.toThrow(GoneError);
   });

@@ -116,7 +116,8 @@ test(`faults neither lose, revert nor resurrect a row (seed ${SEED}, ${ROUNDS} r
       metadata: { name },
       spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } },
     });
-    // The whole life of a VM may fall into one fault. A row that shows a VM becomes Deleted then, too.
+    // A VM may be created and deleted during one fault. The mirror then marks its row as deleted only if the row has a
+    // status that the mirror writes.
     await ssvirt.query(`UPDATE vms SET status = 'STOPPED' WHERE id = $1 AND status = 'INSTANTIATING'`, [
       rowId,
     ]);

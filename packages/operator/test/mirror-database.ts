@@ -12,7 +12,7 @@ export const NEVER = new AbortController().signal;
 export interface MirrorDatabase {
   readonly name: string;
   readonly url: string;
-  /** Superuser of the database, in the part of SSVirt's API server. */
+  /** Superuser of the database, in the role of SSVirt's API server. */
   readonly ssvirt: Ssvirt;
   /** Returns the mirror's access to the database, by default as superuser. */
   access(options?: Partial<PostgresDatabaseOptions>): PostgresDatabase;

@@ -222,7 +222,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     await session.write(poweredOn('a'), [0, 2]);
   });
 
-  test('works with minimal privileges, and names the missing one', async () => {
+  test('works with minimal privileges; a missing privilege is reported with the table and a remedy', async () => {
     const { session: creator, ssvirt, role, openHolder, open } = await start('POWERED_OFF');
     await creator[Symbol.asyncDispose]();
     const fenceTable = fence === 'table' ? [`SELECT, INSERT, UPDATE ON ${FENCE_TABLE}`] : [];
@@ -470,7 +470,7 @@ describe('the fence table', () => {
     expect((await failureOf(second.check())).code).toBe('FENCE_LOST');
   });
 
-  test('a closed session does not release its epoch to a session that has not acquired it', async () => {
+  test('a session that has not acquired the shard cannot write, even after the holder has closed its session', async () => {
     const env = await create();
     const first = await env.openHolder({ fence });
     await first[Symbol.asyncDispose]();
@@ -689,7 +689,7 @@ describe('a failure has a code, the scope session, and a remedy', () => {
     });
   });
 
-  test('the session sets its own statement timeout, unless a pooler may share it', async () => {
+  test('with session locks, the session replaces the statement timeout of its role', async () => {
     const env = await create();
     const role = await env.role(...MINIMAL);
     await env.ssvirt.query(`ALTER ROLE ${role.user} SET statement_timeout = '100ms'`);
@@ -709,7 +709,7 @@ describe('a failure has a code, the scope session, and a remedy', () => {
     expect(await finding).toEqual([]);
   });
 
-  test('a session that the server ends fails once with its reason, and then at once', async () => {
+  test('every call of a session that the server has ended fails with the scope session', async () => {
     const env = await create();
     const session = await env.openHolder({ identity: 'ended' });
     await env.ssvirt.query(

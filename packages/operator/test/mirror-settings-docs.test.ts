@@ -21,7 +21,7 @@ const SETTINGS = [
   byDefault,
 }));
 
-/** The ConfigMap's file with all settings that are commented out, except the URL, which would replace others. */
+/** The ConfigMap's file with every commented-out setting enabled, except the URL, which would replace other settings. */
 const FULL_CONFIG = CONFIG.replace(/^( +)# (\w+)(?=: )/gm, (line, indent: string, key: string) =>
   isSetting(key) ? `${indent}${key}` : line,
 );

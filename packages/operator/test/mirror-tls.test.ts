@@ -104,7 +104,7 @@ describe('a server with TLS, whose certificate is for localhost', () => {
       return options;
     }
 
-    test('allow uses TLS for a role that must use it, disable fails', async () => {
+    test('sslmode allow uses TLS for a role that must use it, and disable fails', async () => {
       const role = await roleWith('hostssl');
       await expect
         .poll(() => attempt(server, { ...role, sslMode: 'disable' }))
@@ -113,7 +113,7 @@ describe('a server with TLS, whose certificate is for localhost', () => {
       expect(await attempt(server, { ...role, sslMode: 'require' })).toBe('encrypted');
     });
 
-    test('prefer uses no TLS for a role that must not use it, require fails', async () => {
+    test('sslmode prefer uses no TLS for a role that must not use it, and require fails', async () => {
       const role = await roleWith('hostnossl');
       await expect
         .poll(() => attempt(server, { ...role, sslMode: 'require' }))

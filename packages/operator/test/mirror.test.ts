@@ -40,7 +40,7 @@ describe('the row follows the life of a VM', { timeout: 120_000 }, () => {
     await env.until(id, 'ERROR');
   });
 
-  test('a VM that starts is never POWERED_OFF on the way', async ({ env, namespace }) => {
+  test('the row of a VM that starts never becomes POWERED_OFF on the way', async ({ env, namespace }) => {
     const id = await env.ssvirt.insertVm({ namespace, name: 'starting' });
     await env.ssvirt.query('CREATE TABLE history (id text, status text)');
     await env.ssvirt.query(`
@@ -96,7 +96,10 @@ describe('the row of a VM', { timeout: 60_000 }, () => {
     );
   });
 
-  test('is the newest of several, which are reported', async ({ env, namespace }) => {
+  test('is the newest if several rows describe the VM, and the duplicates are reported', async ({
+    env,
+    namespace,
+  }) => {
     const older = await env.ssvirt.insertVm({ namespace, name: 'twice', age: 60 });
     const newer = await env.ssvirt.insertVm({ namespace, name: 'twice' });
     await env.create(namespace, 'twice', { runStrategy: 'Halted' });
@@ -171,7 +174,8 @@ describe('the mirror', { timeout: 120_000 }, () => {
     await env.until(gone, 'DELETED');
     await env.until(stopped, 'POWERED_OFF');
     await env.until(edited, 'POWERED_OFF');
-    expect(await env.metric('ssvirt_vm_corrections_total{trigger="start"}')).toBe(3);
+    // At least: VMs of other tests may have changed while the mirror was down.
+    expect(await env.metric('ssvirt_vm_corrections_total{trigger="start"}')).toBeGreaterThanOrEqual(3);
     expect(await env.verify()).toMatchObject({ code: 0, stdout: 'The table agrees with the cluster.\n' });
   });
 
@@ -267,7 +271,7 @@ describe('the mirror', { timeout: 120_000 }, () => {
     expect(await healthOf(mirror)).toMatchObject({ body: { controller: 'running' } });
   });
 
-  test('a standby takes over when the leader is killed, also while its session is open', async ({
+  test('a standby takes over from a paused leader whose session is open, and the leader stands by when it resumes', async ({
     env,
     namespace,
   }) => {
@@ -285,6 +289,7 @@ describe('the mirror', { timeout: 120_000 }, () => {
         timeout: 30_000,
       })
       .toBe('standby');
+    await leader.part.stop(); // otherwise it could lead in the next test, with its own settings
   });
 
   test('mirrors with the fence "table"', async ({ env, namespace }) => {

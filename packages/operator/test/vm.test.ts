@@ -76,7 +76,7 @@ test('a manifest of the replaced controller creates a machine and reports its ut
   await env.gone('sample');
   const seen404 = Date.now();
   const deleted = (await env.cloud.audit()).find(({ event, id }) => event === 'deleted' && id === vmId);
-  // The cloud's audit log: the machine was deleted before the object.
+  // The finalizer must hold the object until the cloud has deleted the machine.
   expect(Date.parse(deleted?.time ?? '')).toBeLessThanOrEqual(seen404);
 });
 

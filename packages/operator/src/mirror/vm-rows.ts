@@ -214,7 +214,7 @@ export class VmRows {
     this.#touched?.add(row.id);
   }
 
-  /** Drops what is known about the keys that another replica is responsible for now. */
+  /** Drops the state of the matching keys, for shards that this replica no longer owns. Keeps the rows. */
   drop(isDropped: (key: string) => boolean): void {
     for (const map of [this.#bindings, this.#transientSince, this.#deleted, this.#waiting])
       for (const key of [...map.keys()]) if (isDropped(key)) map.delete(key);

@@ -91,7 +91,7 @@ function outageCondition(vcenter: string, error: unknown): ConditionError {
   if (error instanceof VcenterChangedError)
     return {
       reason: 'VcenterChanged',
-      message: `the address of vCenter '${vcenter}' leads to another vCenter (${error.actual}) than before (${error.expected}), so nothing is changed there; correct its address, or restart the operator if the vCenter was replaced on purpose`,
+      message: `the address of vCenter '${vcenter}' leads to another vCenter (${error.actual}) than at the first login (${error.expected}), so nothing is changed there; correct its address, or restart the operator if the vCenter was replaced on purpose`,
     };
   if (error instanceof ConnectionError && error.untrusted)
     return {

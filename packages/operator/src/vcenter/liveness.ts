@@ -30,7 +30,10 @@ export class Liveness<V extends LiveVCenter> {
     this.#vcenters = vcenters;
   }
 
-  /** Returns the vCenters that became available or unavailable, or opened a folder, since the last call. */
+  /**
+   * Returns the vCenters that changed since the last call: the vCenter or one of its folders became available or
+   * unavailable, or a folder was opened.
+   */
   changed(): ReadonlySet<V | undefined> {
     const changed = new Set<V>();
     for (const vcenter of this.#vcenters) {

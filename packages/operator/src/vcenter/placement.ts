@@ -1,7 +1,7 @@
 /** Path of the folder that contains the groups' folders, unless a vCenter or a group names another. */
 export const DEFAULT_FOLDER = 'vm-operator';
 
-/** Where machines are created. A missing field means the vCenter's default, or the only object of that type. */
+/** Where machines are created. The defaults are the same as those of a VmGroup's `spec.placement`. */
 export interface Placement {
   readonly vcenter?: string;
   readonly datacenter?: string;

@@ -202,7 +202,7 @@ describe('an operation', () => {
     expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
   });
 
-  test('whose size vCenter rejects is retried after ten minutes, or at once for another size', async () => {
+  test('that resizes a machine to a size that vCenter rejects is retried after ten minutes, or at once for another size', async () => {
     const { inFlight, term, state, enqueued, permit, requeueMs } = start();
     const { operation, reject } = pending('resize');
     await state.start(0, operation, permit);
@@ -220,7 +220,7 @@ describe('an operation', () => {
     expect([...state.backoffs.slots('size')]).toEqual([]);
   });
 
-  test('whose resize fails temporarily is retried with exponential back-off', async () => {
+  test('that temporarily fails to resize a machine is retried with exponential back-off', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const delays: number[] = [];
     for (let count = 1; count <= 7; count++) {

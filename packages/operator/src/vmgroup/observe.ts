@@ -8,7 +8,7 @@ import { isReplacing } from './replacement.ts';
 import type { VmGroup } from './resource.ts';
 import type { Observed } from './slots.ts';
 
-/** The template in the spec, as far as a reconcile has looked it up. */
+/** The template in the spec. Empty if no plan depends on it; the reference of an earlier lookup if the latest failed. */
 export type ObservedTemplate = Pick<Observed, 'templateId' | 'isTemplateFound'>;
 
 /** Gathers the machines of a group and the state of its operations, without a call to vCenter. */

@@ -269,7 +269,7 @@ describe('updates', () => {
     expect(terminatingSlots(status)).toEqual([1]);
   });
 
-  test('a machine with a rejected size keeps running, and is powered on when it is off', () => {
+  test('a machine whose resize was rejected is not resized again, but is powered on and removed', () => {
     const wanted = group({ cpu: 64 }, { replicas });
     const resizeRejected = new Set([0]);
     expect(summary(plan(wanted, observed(three, { resizeRejected }), NOW).actions)).toEqual(['resize 1']);

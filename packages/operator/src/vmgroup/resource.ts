@@ -31,28 +31,61 @@ const template = string({
   minLength: 1,
 });
 
-/** Fields of the placement. A missing field means the default of the vCenter, or the only object of that type. */
+/**
+ * Fields of the placement. A missing field gets the default from the vCenter's configuration. Without one, datacenter and
+ * cluster must be unambiguous, and datastore and storagePolicy are left out of the clone request.
+ */
 const place = {
   vcenter: optional(
-    string({ description: 'Name of the vCenter in the file that --vcenters names.', minLength: 1 }),
+    string({
+      description:
+        'Name of the vCenter in the file that --vcenters names. By default, the vCenter that the file assigns to the namespace, else the vCenter for all namespaces.',
+      minLength: 1,
+    }),
   ),
-  datacenter: optional(string({ description: 'Name of the datacenter.', minLength: 1 })),
+  datacenter: optional(
+    string({
+      description:
+        'Name of the datacenter. By default, the datacenter in the configuration of the vCenter, else its only datacenter.',
+      minLength: 1,
+    }),
+  ),
   folder: optional(
     string({
       description:
-        "Path of the VM folder that contains the group's own folder, for example a/b, with at most 8 segments. The operator creates it if it is missing.",
+        "Path of the VM folder that contains the group's own folder, for example a/b, with at most 8 segments. The operator creates it if it is missing. By default, the folder in the configuration of the vCenter, else vm-operator.",
       minLength: 1,
       maxLength: MAX_PATH_LENGTH,
       rules: FOLDER_RULES,
     }),
   ),
-  cluster: optional(string({ description: 'Name or inventory path of the compute cluster.', minLength: 1 })),
-  resourcePool: optional(
-    string({ description: 'Name or inventory path of the resource pool.', minLength: 1 }),
+  cluster: optional(
+    string({
+      description:
+        'Name or inventory path of the compute cluster. By default, the cluster in the configuration of the vCenter, else the only cluster of the datacenter.',
+      minLength: 1,
+    }),
   ),
-  datastore: optional(string({ description: 'Name or inventory path of the datastore.', minLength: 1 })),
+  resourcePool: optional(
+    string({
+      description:
+        'Name or inventory path of the resource pool. By default, the resource pool in the configuration of the vCenter unless the group names another cluster, else the root resource pool of the cluster.',
+      minLength: 1,
+    }),
+  ),
+  datastore: optional(
+    string({
+      description:
+        'Name or inventory path of the datastore. By default, the datastore in the configuration of the vCenter, else the datastore of the template.',
+      minLength: 1,
+    }),
+  ),
   storagePolicy: optional(
-    string({ description: "Id of the storage policy of the machines' disks.", minLength: 1 }),
+    string({
+      description:
+        "Id of the storage policy of the machines' disks. By default, the storage policy in the configuration of the vCenter, else none.",
+      minLength: 1,
+    }),
   ),
 };
 

@@ -37,30 +37,33 @@ export class KubeconfigFiles {
     return new KubeconfigFiles(files);
   }
 
-  get currentContext(): string | undefined {
+  /** Returns the name of the current context. @throws AccessError if no file sets it */
+  currentContext(): string {
     for (const { config } of this.#files) {
       const name = nonEmptyString(config['current-context']);
       if (name !== undefined) return name;
     }
-    return undefined;
+    throw new AccessError(
+      `current-context is not set in ${this.#paths()}; choose one with \`kubectl config use-context\``,
+    );
   }
 
-  /** Returns the content of the entry with this name: the value of `cluster` in `{name, cluster: {…}}`. */
-  entry(list: 'contexts' | 'clusters' | 'users', name: string | undefined): Entry {
+  /**
+   * Returns the content of the entry with this name: the value of `cluster` in `{name, cluster: {…}}`.
+   * @throws AccessError if no file has the entry
+   */
+  entry(list: 'contexts' | 'clusters' | 'users', name: string): Entry {
     const singular = list.slice(0, -1);
-    const where = this.#files.map(({ path }) => path).join(' and ');
-    if (name === undefined) {
-      const advice = list === 'contexts' ? 'choose one with `kubectl config use-context`' : 'add it';
-      throw new AccessError(
-        `${where} sets no ${singular}${list === 'contexts' ? '' : ' in the context'}; ${advice}`,
-      );
-    }
     for (const { path, config } of this.#files) {
       const entries = Array.isArray(config[list]) ? config[list] : [];
       const found = fieldsOf(fieldsOf(entries.find((entry) => fieldsOf(entry)?.name === name))?.[singular]);
       if (found !== undefined) return { fields: found, path };
     }
-    throw new AccessError(`${where} has no ${singular} "${name}"`);
+    throw new AccessError(`${this.#paths()} has no ${singular} "${name}"`);
+  }
+
+  #paths(): string {
+    return this.#files.map(({ path }) => path).join(' and ');
   }
 }
 

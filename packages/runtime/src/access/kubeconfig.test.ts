@@ -68,10 +68,12 @@ describe('context', () => {
       );
     await expect(dangling({ cluster: 'gone' })).rejects.toThrow('has no cluster "gone"');
     await expect(dangling({ cluster: 'here', user: 'gone' })).rejects.toThrow('has no user "gone"');
-    await expect(dangling({})).rejects.toThrow('sets no cluster in the context');
+    await expect(dangling({})).rejects.toThrow(
+      /^context "main" in .* has no cluster; set it with `kubectl config set-context main --cluster=<name>`$/,
+    );
     const none = await writeConfig({ ...config({}), 'current-context': '' });
     await expect(access({ path: none })).rejects.toThrow(
-      `${none} sets no context; choose one with \`kubectl config use-context\``,
+      `current-context is not set in ${none}; choose one with \`kubectl config use-context\``,
     );
   });
 });

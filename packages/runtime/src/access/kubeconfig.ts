@@ -29,8 +29,14 @@ const UNSUPPORTED = ['as', 'as-uid', 'as-groups', 'as-user-extra', 'username', '
 export async function kubeconfigAccess(options: KubeconfigOptions): Promise<Access> {
   const { world, path, env = process.env } = options;
   const files = await KubeconfigFiles.load(path, env);
-  const context = files.entry('contexts', options.context ?? files.currentContext).fields;
-  const cluster = files.entry('clusters', nonEmptyString(context.cluster));
+  const contextName = options.context ?? files.currentContext();
+  const { fields: context, path: contextPath } = files.entry('contexts', contextName);
+  const clusterName = nonEmptyString(context.cluster);
+  if (clusterName === undefined)
+    throw new AccessError(
+      `context "${contextName}" in ${contextPath} has no cluster; set it with \`kubectl config set-context ${contextName} --cluster=<name>\``,
+    );
+  const cluster = files.entry('clusters', clusterName);
   const userName = nonEmptyString(context.user);
   const user = userName === undefined ? { ...cluster, fields: {} } : files.entry('users', userName);
   rejectUnsupported(user, UNSUPPORTED);

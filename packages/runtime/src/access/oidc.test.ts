@@ -146,7 +146,7 @@ describe('OIDC token', () => {
     await expect(authorize()).rejects.toThrow(/cannot reach .*ECONNREFUSED/);
   });
 
-  test('is renewed over TLS for an https issuer, even if no CA is configured', async () => {
+  test('is not renewed over plain HTTP if the issuer is https and no CA is configured', async () => {
     await using provider = await new IdentityProvider().start(); // does not speak TLS
     const issuer = provider.origin.replace('http:', 'https:');
     const config = settings(provider, { 'idp-issuer-url': issuer });

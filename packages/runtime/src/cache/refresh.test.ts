@@ -144,7 +144,7 @@ test('refresh makes the cache current while the watch is late, and the watch rep
   expect([...(await watched())].sort()).toEqual(['added created', 'changed changed', 'removed deleted']);
 });
 
-test('an object that was created and deleted while the watch is late does not appear', async ({
+test('refresh does not add an object that was created and deleted while the watch lagged', async ({
   cluster,
 }) => {
   const { create, patch, remove, env } = await setUp(cluster);
@@ -159,7 +159,7 @@ test('an object that was created and deleted while the watch is late does not ap
   expect(get('short-lived')).toBeUndefined();
 });
 
-test('an object that was deleted and created again while the watch is late is the new one', async ({
+test('refresh stores the re-created object while the watch lags, and the watch does not restore the old one', async ({
   cluster,
 }) => {
   const { create, remove, env } = await setUp(cluster);

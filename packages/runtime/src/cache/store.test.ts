@@ -5,7 +5,7 @@ const object = (resourceVersion: number, uid = 'u-1') => ({
   metadata: { namespace: 'n', name: 'a', uid, resourceVersion: String(resourceVersion) },
 });
 
-describe('tombstone of a deleted object', () => {
+describe('a tombstone of a deleted object', () => {
   const deleted = () => {
     const store = new Store();
     store.put('n/a', object(10));
@@ -13,7 +13,7 @@ describe('tombstone of a deleted object', () => {
     return store;
   };
 
-  test('ignores older versions, also after a list that still contains the object', () => {
+  test('hides every version of the object, even after a list that still contains it', () => {
     const store = deleted();
     store.clearTombstones('', new Set(['n/a']), 12);
     expect(store.put('n/a', object(11))).toBeUndefined();

@@ -17,7 +17,10 @@ export interface Page<T> {
   readonly continue: string | undefined;
 }
 
-/** An event of a watch. `initialEventsEnd` marks the bookmark after the existing objects (WatchList). */
+/**
+ * An event of a watch. `initialEventsEnd` is true for the bookmark that ends the initial events of a streaming list
+ * (`sendInitialEvents`).
+ */
 export type WatchEvent<T> =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: T }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string; readonly initialEventsEnd: boolean };

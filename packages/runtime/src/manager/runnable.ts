@@ -33,8 +33,8 @@ export interface RunnableEnvironment extends WorkEnvironment {
  * to another system in batches.
  *
  * Guarantees: with leader election it runs only on the leader, once per term, with the fence of that term. With sharding
- * it runs on every member and has to check `shards` for each key; the context's fence is that of the membership's
- * cluster-scoped keys, so it must use the fence of `shards` instead.
+ * it runs on every member and has to check `shards` for each key. The context's fence covers only the shard of
+ * cluster-scoped objects, so the work must use `shards.fence(key)` instead.
  */
 export class Runnable {
   readonly #options: RunnableOptions;

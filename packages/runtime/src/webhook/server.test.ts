@@ -159,11 +159,11 @@ test('a hanging handler times out shortly before the API server does', async () 
   clock.advance(9_900);
   expect(signal.aborted).toBe(false);
   clock.advance(100);
-  expect(await pending).toEqual({ status: 500, text: `${PATH} timed out\n` });
+  expect(await pending).toEqual({ status: 500, text: `${PATH} timed out after 10.0 s\n` });
   expect(signal.aborted).toBe(true);
 });
 
-test('a timeout above the 30 s that the API server allows is limited to 30 s', async () => {
+test('a requested timeout above 30 s, the maximum of the API server, counts as 30 s', async () => {
   const started = Promise.withResolvers<AbortSignal>();
   await using env = await start({
     validate: (_, { signal }) => {

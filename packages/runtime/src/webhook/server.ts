@@ -149,7 +149,7 @@ export class WebhookServer {
     // The API server shows the text of a 500 to the user, but not that of a 504. A timeout is an error and not a denial,
     // so that the failurePolicy applies.
     deadline.signal.addEventListener('abort', () =>
-      reject(new RequestError(500, `${endpoint.path} timed out\n`)),
+      reject(new RequestError(500, `${endpoint.path} timed out after ${(timeoutMs / 1_000).toFixed(1)} s\n`)),
     );
     try {
       using body = await this.#read(request, endpoint.maxBytes, Math.min(timeoutMs, BODY_TIMEOUT_MS));

@@ -24,7 +24,7 @@ export interface RequestInfo {
   readonly user: User;
   /** Whether nothing will be stored: handlers must not change external state then. */
   readonly dryRun: boolean;
-  /** Aborts when the API server no longer waits for the response. */
+  /** Aborts shortly before the API server stops waiting for the response. */
   readonly signal: AbortSignal;
 }
 

@@ -64,8 +64,8 @@ function start(options: Partial<ClientOptions> = {}) {
   return { simulation, server, world, client, outcome, done };
 }
 
-describe('a watch', () => {
-  test('an idle watch gets a bookmark every minute and ends after timeoutSeconds', async () => {
+describe('watch', () => {
+  test('sends a bookmark every minute while idle and ends after timeoutSeconds', async () => {
     const { client, world, done } = start();
     const seen: string[] = [];
     const watch = async () => {
@@ -77,7 +77,7 @@ describe('a watch', () => {
     expect(Math.round(world.monotonic() / 1_000)).toBe(150);
   });
 
-  test('a watch or a list page older than the last compaction gets 410', async () => {
+  test('from a version before the last compaction gets 410, as does the next page of a list', async () => {
     const { client, server, done, outcome } = start();
     const created = await done(client.create(ConfigMap, { metadata: metadata('a') }));
     await done(client.create(ConfigMap, { metadata: metadata('b') }));
@@ -91,7 +91,7 @@ describe('a watch', () => {
       expect(settled).toMatchObject({ status: 'rejected', reason: expect.any(GoneError) });
   });
 
-  test('a watch from a version after the last compaction gets all changes since', async () => {
+  test('from the version of a list gets all later changes', async () => {
     const { client, done } = start();
     await done(client.create(ConfigMap, { metadata: metadata('a') }));
     const { resourceVersion } = await done(client.list(ConfigMap));

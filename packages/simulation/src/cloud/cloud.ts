@@ -255,8 +255,11 @@ export class Cloud implements ModelServer {
     }
     const holder = this.servers.named(name);
     if (holder === undefined) return undefined;
-    const until = holder.state === 'deleting' ? ', which is being deleted' : '';
-    const detail = `The name "${name}" is taken by the server ${holder.id}${until}. Choose another name, or delete that server.`;
+    const [state, remedy] =
+      holder.state === 'deleting'
+        ? [', which is being deleted', 'wait until the deletion has finished']
+        : ['', 'delete that server'];
+    const detail = `The name "${name}" is taken by the server ${holder.id}${state}. Choose another name, or ${remedy}.`;
     return new Problem(409, 'NAME_TAKEN', detail, holder.id);
   }
 

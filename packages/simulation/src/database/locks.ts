@@ -1,6 +1,6 @@
 import type { Backend } from './backend.ts';
 
-/** Locks of rows by statements and other transactions, and advisory locks of shards by sessions. */
+/** Row locks of statements and of other transactions, and advisory locks that sessions hold on shards. */
 export class Locks {
   /** Owners of each locked row. Only share locks have several. */
   readonly #rows = new Map<string, Set<object>>();
@@ -20,7 +20,7 @@ export class Locks {
     this.#rows.set(id, (this.#rows.get(id) ?? new Set()).add(owner));
   }
 
-  /** Releases all row locks of a transaction, and runs what has waited for them. */
+  /** Releases all row locks of a transaction, and runs the actions that waited for them. */
   release(owner: object): void {
     for (const [id, owners] of this.#rows)
       if (owners.delete(owner) && owners.size === 0) this.#rows.delete(id);

@@ -25,7 +25,7 @@ export interface DatabaseEnvironment {
   note(what: string): void;
 }
 
-/** What happens in the server, for invariants and counters. */
+/** An event in the server, for invariants and counters. */
 export type DatabaseEvent =
   | { readonly type: 'acquired' | 'terminated' | 'fenced' | 'rejected'; readonly session: Backend }
   | { readonly type: 'read'; readonly session: Backend; readonly isFirst: boolean }
@@ -108,7 +108,7 @@ export class DatabaseServer implements ModelServer {
     return () => this.#locks.release(owner);
   }
 
-  /** Changes rows for the SSVirt API server, as soon as no other transaction locks them. */
+  /** Changes a row on behalf of the SSVirt API server, as soon as no transaction locks the row. */
   change(id: string, change: (row: TableRow | undefined) => TableRow | undefined): void {
     this.#locks.whenFree(id, () => {
       const row = this.isWritable ? change(this.table.get(id)) : undefined;
@@ -147,7 +147,10 @@ export class DatabaseServer implements ModelServer {
     };
   }
 
-  /** The connection is closed. The server notices it at once, when the statement ends, or only by keep-alives. */
+  /**
+   * Ends the session of a closed connection: at once if it is idle, else after its last statement. If the session
+   * lingers, only after `KEEPALIVE_MS`.
+   */
   #disconnected(session: Backend): void {
     if (!this.#sessions.has(session.id)) return;
     if (this.#environment.lingers()) this.#environment.after(KEEPALIVE_MS, () => this.#end(session, true));
@@ -174,7 +177,7 @@ export class DatabaseServer implements ModelServer {
     }
   }
 
-  /** Executes a statement without effect on rows. Its result is that of the moment of its arrival. */
+  /** Executes a statement that changes no row. Its result reflects the state at its arrival. */
   #read(session: Backend, name: string, body: string): unknown {
     switch (name) {
       case 'lock':
@@ -256,7 +259,7 @@ export class DatabaseServer implements ModelServer {
     });
   }
 
-  /** Executes a batch when it is its turn, unless the session has ended by then. */
+  /** Executes a batch after its time in the queue, unless the session has ended by then. */
   #queue(session: Backend, statement: Statements['write'], ms: number): ModelResponse {
     const queuedMs = this.#environment.queuedMs();
     if (queuedMs === 0 && ms === 0) {

@@ -33,7 +33,10 @@ export interface SimulatedDatabaseOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Longer than the longest statement, shorter than PostgreSQL's, to keep histories short. */
+/**
+ * Timeout of a statement. Longer than a slow statement (12 s), but not than the longest wait of a batch in the queue (45 s).
+ * Shorter than in production (35 s), to keep histories short.
+ */
 const QUERY_TIMEOUT_MS = 20_000;
 /** Time that another session gets to release its locks before it is terminated. */
 const RELEASE_MS = 2_000;

@@ -34,7 +34,7 @@ export function* expectations(
   }
 }
 
-/** Whether a row shows a VM that existed, by its status. */
+/** Whether the mirror writes the status of a row, which then shows a VM that exists or existed. */
 export function isMirrored({ status }: TableRow, words: Words): boolean {
   return status !== null && Object.values(words).includes(status);
 }

@@ -9,7 +9,7 @@ import { CLAIM_MS, SETTLING_MS } from './program.ts';
 import type { Timeline, View } from './timeline.ts';
 import { isTransient, SimulatedVm, statusOf, type Words } from './virtual-machine.ts';
 
-/** What the invariants of the mirror need in addition to the truth of all scenarios. */
+/** Ground truth of the mirror, in addition to that of all scenarios. */
 export interface MirrorTruth {
   readonly database: DatabaseServer;
   readonly timeline: Timeline;
@@ -117,7 +117,7 @@ export function foreignRowsUntouched({ database, timeline, words }: MirrorTruth)
   };
 }
 
-/** What a row has shown: the statuses that were written, with the version that each corresponds to at least. */
+/** A status that the mirror wrote to a row, with the oldest version of the VM that the status can stand for. */
 interface Shown {
   readonly status: string | null;
   readonly version: number;
@@ -192,7 +192,7 @@ function replacedRows(table: Table): ReadonlySet<string> {
   return ids;
 }
 
-/** Views that are not older than a version. */
+/** Returns the views that are not older than a version. */
 function viewsFrom(views: readonly View[], version: number): readonly View[] {
   return views.filter(
     (view, at) => view.version >= version || (views[at + 1]?.version ?? Infinity) > version,
@@ -273,12 +273,18 @@ export function stopsInTime(failures: readonly string[]): Invariant {
   };
 }
 
-/** Maximum time for which a row may be wrong while nothing fails, without the creation of its VM or of a row. */
+/**
+ * Maximum time for which a row may differ from its VM while no faults are injected. Starts `NEW_MS` after the VM was last
+ * created or deleted, or after a client other than the mirror last changed the row.
+ */
 const LAG_MS = 30_000;
-/** Time that a new VM or row gets in addition: for searches with back-off, and for the row of a predecessor. */
+/**
+ * Time after such a change in which the row is not checked: the mirror may search for the row with back-off, and the row
+ * of a VM's predecessor may be in the way.
+ */
 const NEW_MS = 60_000;
 
-/** While nothing fails, a row follows its VM within seconds, without the help of a resync. */
+/** While no faults are injected, a row follows its VM within `LAG_MS`, without the help of a resync. */
 export class BoundedLag {
   readonly #truth: MirrorTruth;
   readonly #wrongSince = new Map<string, number>();

@@ -63,7 +63,7 @@ export class KubeVirt {
     this.#process = world.process;
   }
 
-  /** Whether no action is planned or without an answer. */
+  /** Whether no action is planned and none waits for its response. */
   get isIdle(): boolean {
     return this.#open === 0;
   }
@@ -77,7 +77,7 @@ export class KubeVirt {
     this.#simulation.schedule.after(ms, once, this.#process);
   }
 
-  /** Creates a VM, which then starts or not. @param vapp UUID in its label; undefined without the label */
+  /** Creates a VM that then goes through a random episode. @param vapp UUID in its label; undefined without the label */
   create(ref: VmRef, vapp: string | undefined): void {
     const { choices, counts } = this.#simulation;
     const { strategy = '', statuses } = choices.one(BIRTHS);

@@ -49,8 +49,8 @@ const BOUND_MS = 600_000;
 const EVENTS_MS = 10_000;
 
 /**
- * Fault rates on the connections to the API server. Lower than usual: a watch that has stalled is noticed after more than a
- * minute, and most batches would be written when the faults are over.
+ * Fault rates on the connections to the API server. Lower than usual: a stalled watch is noticed only after more than a
+ * minute, so that most batches would be written after the faults.
  */
 const API_FAULTS: FaultRates = { ...USUAL_FAULTS, request: 20, line: 120 };
 

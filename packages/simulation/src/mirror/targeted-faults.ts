@@ -41,7 +41,7 @@ export function injectTargetedFaults(
       const [first] = idsIn(sent.body ?? '');
       if (choices.oneIn(LOCK_ONE_IN)) databaseFaults.lockRow(database.table.get(first ?? ''));
     } else if (choices.oneIn(ACQUIRE_ONE_IN)) {
-      // The answer finds a replica that may not lead any more.
+      // When the response arrives, the replica may no longer lead.
       faultInjector.pause(name);
     }
   });

@@ -27,15 +27,18 @@ const FRESH: VmRef = { namespace: 'red', name: 'fresh' };
 
 /** Statuses that the API server of SSVirt writes by itself. */
 const API_STATUSES = ['POWERING_ON', 'POWERING_OFF', 'POWERED_ON', 'SUSPENDED'] as const;
-/** Statuses of rows that existed before. Some of them show VMs that are gone. */
+/** Statuses of rows that existed before the mirror was installed. Some of the rows show VMs that are gone. */
 const OLD_STATUSES = ['POWERED_ON', 'DELETED', 'SUSPENDED', 'UNRESOLVED'];
 
 const MAX_API_ACTIONS = 6;
-/** Maximum delay of a row after its VM. */
+/** Maximum time from the creation of a VM until its row is inserted. */
 const LATE_ROW_MS = 40_000;
-/** Maximum delay of the row of a re-created VM that must be found without a resync: less than the time that it waits. */
+/**
+ * The same for a re-created VM in a run without resyncs. Shorter than `CLAIM_MS`, because a VM that no longer waits for a
+ * row of its own takes over the row of its predecessor.
+ */
 const SOON_ROW_MS = 9_500;
-/** Duration of the changes while nothing fails. */
+/** Duration of the phase without faults in which VMs keep changing. */
 const CALM_MS = 45_000;
 
 export interface WorkloadOptions {
@@ -93,11 +96,11 @@ export class Workload {
   #planRow(place: Place, vapp: string, isLabelled: boolean, createdAt: number, life: number): void {
     const { simulation, kubevirt, ssvirt, isResynced } = this.#options;
     const { choices } = simulation;
-    if (choices.oneIn(6)) return; // a VM without a row, or with that of its predecessor
+    if (choices.oneIn(6)) return; // the VM has no row, or takes over the row of its predecessor
     const isNull = isLabelled && place.isCopied !== true && choices.oneIn(6);
     const namespace = isNull ? null : place.namespace;
     const isEarly = choices.oneIn(3);
-    // A status that the mirror writes too says that the row has had a VM.
+    // To the mirror, a row with a status that the mirror itself writes has had a VM.
     const hasStatus = choices.oneIn(3) && (isResynced || life === 0) && isEarly;
     const status = hasStatus ? 'STOPPED' : choices.oneIn(6) ? null : INSTANTIATING;
     const late = life > 0 && !isResynced ? SOON_ROW_MS : choices.oneIn(2) ? LATE_ROW_MS : 2_000;
@@ -109,7 +112,7 @@ export class Workload {
   }
 
   /**
-   * Whether a row exists that a VM would match, and that does not show a deleted one. Only a resync finds another row then.
+   * Whether a VM already matches a row that does not show a deleted VM. Only a resync would find a second row for the VM.
    * @param vapp UUID in the VM's label; undefined without the label
    */
   #hasRow(place: VmRef, vapp: string | undefined): boolean {
@@ -156,7 +159,7 @@ export class Workload {
     ssvirt.insert({ vmName: FRESH.name, namespace: FRESH.namespace, vapp: RED });
   }
 
-  /** Plans changes of VMs while nothing fails. @returns their duration in milliseconds */
+  /** Plans changes of VMs for the phase without faults. @returns the duration of the phase in milliseconds */
   planCalm(): number {
     const { simulation, kubevirt, ssvirt, isResynced } = this.#options;
     const { choices } = simulation;

@@ -17,7 +17,7 @@ export interface Sent {
   readonly method: TransportRequest['method'];
   readonly path: string;
   readonly body: string | undefined;
-  /** Virtual time of sending in milliseconds. */
+  /** Virtual time at which the request was sent, in milliseconds. */
   readonly at: number;
   /** Virtual time of its execution; undefined if it has not arrived or was rejected by the network. */
   arrivedAt: number | undefined;

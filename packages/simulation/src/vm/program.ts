@@ -20,8 +20,8 @@ const GC_INTERVAL_MS = 12_000;
  */
 const GRACE_MS = 0;
 /**
- * Timeout of a cloud request. Exceeded only if request and response are both slow, so that the cloud is not
- * reported as unreachable when idle.
+ * Timeout of a cloud request. Longer than the maximum delay of one message (12 s), so that one slow message alone does
+ * not cause a timeout; two slow messages and injected faults do.
  */
 const TIMEOUT_MS = 13_000;
 /** Time without a response after which the operator reports the state of machines as unknown. */

@@ -22,7 +22,10 @@ const GC_INTERVAL_MS = 15_000;
  * orphan only for a moment.
  */
 const GRACE_MS = 0;
-/** Timeout of a vCenter request. Exceeded only if request and response are both slow. */
+/**
+ * Timeout of a vCenter request. Longer than the maximum delay of one message (12 s), so that one slow message alone does
+ * not cause a timeout; two slow messages and injected faults do.
+ */
 const TIMEOUT_MS = 13_000;
 
 export interface VmGroupProgramOptions extends ManagerListeners {

@@ -62,7 +62,8 @@ const MAX_TRANSIT_MS = 13_000;
  */
 const BOUND_MS = 1_200_000;
 
-/** Maximum duration of the initial phase without faults; shorter than the fault phase. */
+/** Minimum duration of the initial phase without faults, and the maximum that a run adds to it. */
+const MIN_CALM_MS = 4_000;
 const CALM_MS = 16_000;
 
 /** Two replicas of the operator over a vCenter, under faults. */
@@ -150,12 +151,12 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   });
 }
 
-/** Suppresses faults until machines exist. */
+/** Suppresses faults at the beginning of a run, usually until machines exist. */
 function calmAtFirst({ schedule, network, choices }: Simulation): void {
   schedule.after(0, () => {
     network.faulty = false;
   });
-  schedule.after(4_000 + choices.pick(CALM_MS), () => {
+  schedule.after(MIN_CALM_MS + choices.pick(CALM_MS), () => {
     network.faulty = true;
   });
 }

@@ -28,7 +28,7 @@ const TEMPLATE_ONE_IN = 4;
 const FOLDER_REMOVALS: ReadonlySet<string> = new Set(['Destroy_Task', 'UnregisterAndDestroy_Task']);
 /** Minimum duration of a slow clone: longer than a fail-over. */
 const SLOW_MS = 30_000;
-/** Duration of a partition of the standby: the typical maximum transit time of a request. */
+/** Duration of a partition of the standby: longer than most requests take, so that it misses the new group. */
 const PARTITION_MS = 2_000;
 /** Time until a new group has machines. */
 const CREATED_MS = 20_000;

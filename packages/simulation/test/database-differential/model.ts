@@ -6,7 +6,10 @@ import { SimulatedDatabase } from '../../src/database/session.ts';
 import { rejects } from './operations.ts';
 import type { OtherClients } from './side.ts';
 
-/** Clock on which a millisecond lasts a microsecond, so that a take-over of the fence does not take seconds. */
+/**
+ * Clock that runs a thousand times as fast, so that a take-over of the fence does not take seconds. Timers of less than
+ * a second fire after 1 ms; longer ones, which are timeouts, take their full time.
+ */
 export const FAST_CLOCK: Pick<World, 'monotonic' | 'after'> = {
   monotonic: () => nodeWorld.monotonic() * 1_000,
   after: (ms, act) => nodeWorld.after(ms < 1_000 ? 1 : ms, act),

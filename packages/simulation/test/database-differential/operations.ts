@@ -26,7 +26,7 @@ const SHARDS: readonly (readonly number[])[] = [[0], [1], [0, 1]];
 
 /** UUID of the vApp of all rows. */
 export const VAPP = '11111111-1111-4111-8111-111111111111';
-/** Time at which all rows were created, and a time in the future that some rows were updated at. */
+/** Time at which all rows were created, and the future time at which some rows were updated. */
 export const CREATED_MS = Date.UTC(2026, 0, 1);
 export const FUTURE_MS = Date.UTC(2100, 0, 1);
 
@@ -35,7 +35,7 @@ export function rejects({ name }: Pick<TableRow, 'name'>, status: string): boole
   return name === 'rejected' && status === 'BAD';
 }
 
-/** Returns a random sequence of operations. Begins with rows and sessions that hold the fence. */
+/** Returns a random sequence of operations. It begins with inserts and with a session that acquires the fence. */
 export function sequence(choices: Choices): readonly Operation[] {
   const operations: Operation[] = [];
   for (const id of IDS) if (!choices.oneIn(4)) operations.push({ do: 'insert', row: newRow(choices, id) });

@@ -14,7 +14,7 @@ export async function install(postgres: Postgres): Promise<Ssvirt> {
   return ssvirt;
 }
 
-/** The database of the operator over PostgreSQL. */
+/** Returns the mirror's production database client, connected to a real PostgreSQL server. */
 export function realDatabase(
   { host, port, user, password, database }: Postgres,
   fence: FenceMode,

@@ -2,10 +2,10 @@ import { type Database, DatabaseError, type Session } from '@vmwright/operator';
 import type { TableRow } from '../../src/database/table.ts';
 import { FUTURE_MS, type Operation } from './operations.ts';
 
-/** Result of an operation: a value, the scope of the error, or that it could not be tried. */
+/** Result of an operation: a value, the scope of the error, or `skipped` if the operation could not be tried. */
 export type Result = { readonly ok: unknown } | { readonly error: string } | 'skipped';
 
-/** What other clients do with the database. */
+/** Actions of other clients of the database. */
 export interface OtherClients {
   insert(row: TableRow): Promise<void>;
   softDelete(id: string): Promise<void>;

@@ -57,20 +57,26 @@ test('a guest that crashes during boot is reported as CrashLoopBackOff', async (
   await waitForStatus(kubevirt, namespace, 'crashing', 'CrashLoopBackOff');
 });
 
-test('the boot time of a guest is configurable, and a guest can power itself off', async ({
+test('a machine is Starting during the configured boot time, then Running', async ({
   kubevirt,
   namespace,
 }) => {
-  await kubevirt.apply(
-    machine(namespace, 'slow', { runStrategy: 'RerunOnFailure', annotations: { 'boot-time': '2s' } }),
-  );
+  await kubevirt.apply(machine(namespace, 'slow', { annotations: { 'boot-time': '2s' } }));
   await waitForStatus(kubevirt, namespace, 'slow', 'Starting');
   await waitForStatus(kubevirt, namespace, 'slow', 'Running');
-  const instance = `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstances/slow`;
+});
+
+test('a machine with RerunOnFailure is Stopped after its guest powers itself off', async ({
+  kubevirt,
+  namespace,
+}) => {
+  await kubevirt.apply(machine(namespace, 'self-stopping', { runStrategy: 'RerunOnFailure' }));
+  await waitForStatus(kubevirt, namespace, 'self-stopping', 'Running');
+  const instance = `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstances/self-stopping`;
   await kubevirt.api.merge(instance, {
     metadata: { annotations: { 'testbed.vmwright.dev/guest': 'poweroff' } },
   });
-  await waitForStatus(kubevirt, namespace, 'slow', 'Stopped');
+  await waitForStatus(kubevirt, namespace, 'self-stopping', 'Stopped');
 });
 
 test('a machine stays Starting while its guest hangs during boot', async ({ kubevirt, namespace }) => {

@@ -31,7 +31,7 @@ export interface NewVm {
   readonly age?: number;
 }
 
-/** Database of SSVirt: creates the schema and plays the part of its API server, which inserts rows. */
+/** Database of SSVirt: creates the schema, and inserts rows as SSVirt's API server does. */
 export class Ssvirt implements AsyncDisposable {
   readonly #pool: pg.Pool;
 

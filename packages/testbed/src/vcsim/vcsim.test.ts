@@ -76,7 +76,7 @@ async function waitForUpdates(
 ): Promise<{ readonly response: Promise<SoapResponse> }> {
   const before = (await vcsim.control.calls()).WaitForUpdatesEx ?? 0;
   const response = client.updates(collector, version);
-  response.catch(() => undefined); // not an unhandled rejection before the caller awaits it
+  response.catch(() => undefined); // prevents an unhandled rejection until the caller awaits it
   await until(async () => ((await vcsim.control.calls()).WaitForUpdatesEx ?? 0) > before, {
     what: 'the simulator has received WaitForUpdatesEx',
   });

@@ -42,8 +42,8 @@ export class Health {
 }
 
 /**
- * Whether an error means that the vCenter cannot be used: no connection, no valid response, another vCenter, or a
- * rejected login.
+ * Whether an error means that the vCenter cannot be used: no connection, a response of a proxy or a starting vCenter,
+ * another vCenter, or a rejected login.
  */
 export function isOutage(error: unknown): error is VsphereError {
   if (error instanceof FaultError) return error.code === 'INVALID_LOGIN';

@@ -337,7 +337,7 @@ export class Reader {
     }
     if (isXsi && this.#xsiPrefixes.size >= MAX_XSI_PREFIXES)
       throw this.#syntaxError(
-        `<${this.qualified}> declares more than ${MAX_XSI_PREFIXES} prefixes for one namespace`,
+        `more than ${MAX_XSI_PREFIXES} prefixes for the XSI namespace are in scope at <${this.qualified}>`,
       );
     const to = new Set(this.#xsiPrefixes);
     if (isXsi) to.add(prefix);

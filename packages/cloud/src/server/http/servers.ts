@@ -45,10 +45,13 @@ export class Servers {
     }
     const holder = this.#options.store.findByName(name);
     if (holder === undefined) return;
-    const until = holder.state === 'deleting' ? ', which is being deleted' : '';
+    const [state, remedy] =
+      holder.state === 'deleting'
+        ? [', which is being deleted', 'wait until the deletion has finished']
+        : ['', 'delete that server'];
     throw new Problem(
       'NAME_TAKEN',
-      `The name "${name}" is taken by the server ${holder.id}${until}. Choose another name, or delete that server.`,
+      `The name "${name}" is taken by the server ${holder.id}${state}. Choose another name, or ${remedy}.`,
       { serverId: holder.id },
     );
   }

@@ -25,7 +25,7 @@ export class ProhibitedNames implements Disposable {
     if (file !== undefined) this.#timer = setInterval(() => this.#poll(), POLL_INTERVAL_MS).unref();
   }
 
-  /** Returns the first rule that prohibits the name. */
+  /** Returns the first rule that prohibits the name; undefined if the name is allowed. */
   match(name: string): Pick<Rule, 'reason'> | undefined {
     return this.#rules.find(({ pattern }) => pattern.test(name));
   }
