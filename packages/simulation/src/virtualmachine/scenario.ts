@@ -14,6 +14,7 @@ import { LEASE } from '../scenario/observed-manager.ts';
 import { Replicas } from '../scenario/replicas.ts';
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
+import { type FaultRates, USUAL_FAULTS } from '../world/faults.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { attemptsFailForAReason } from './attempt-invariants.ts';
 import { BACKEND_FAULTS, Backends } from './backends.ts';
@@ -52,6 +53,12 @@ const MAX_TRANSIT_MS = 13_000;
 /** Maximum time until convergence: several attempts with their back-offs, one image after another. */
 const BOUND_MS = 1_200_000;
 
+/**
+ * Fault rates on the connections to the API server. Lower than usual: the operator watches ten kinds, and a watch that has
+ * stalled is noticed after more than a minute.
+ */
+const API_FAULTS: FaultRates = { ...USUAL_FAULTS, request: 20, line: 160 };
+
 /** Two or three replicas of the operator over KubeVirt and CDI, under faults. */
 export const virtualmachine: Scenario = {
   name: 'virtualmachine',
@@ -72,7 +79,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   server.serveResource(SERVED_VIRTUAL_MACHINE);
   server.serveResource(SERVED_IMAGE);
   const traffic = new Traffic(simulation);
-  traffic.serve(API_SERVER, server);
+  traffic.serve(API_SERVER, server, API_FAULTS);
   const truth: Truth = { simulation, server, kind: VirtualMachine, external: NOTHING, traffic };
   const foreign = new Foreign(server);
   const backends = new Backends(simulation, server);
