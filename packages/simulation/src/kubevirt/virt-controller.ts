@@ -163,6 +163,7 @@ function printableStatusOf({ machine, instance, volume, claim }: Observed): stri
 function createInstance({ machine, claim }: Observed, afterMs: number): Step {
   const { name, uid = '' } = machine.metadata;
   const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid };
+  const { labels, annotations } = metadataOf(fieldAt(machine, ['spec', 'template', 'metadata']));
   return {
     what: 'creates the instance of',
     afterMs,
@@ -172,12 +173,23 @@ function createInstance({ machine, claim }: Observed, afterMs: number): Step {
           ...refOf(machine.metadata),
           finalizers: [INSTANCE_FINALIZER],
           ownerReferences: [{ ...owner, controller: true, blockOwnerDeletion: true }],
-          ...(claim === undefined && { annotations: { [STUCK]: 'true' } }),
+          labels,
+          annotations: { ...annotations, ...(claim === undefined && { [STUCK]: 'true' }) },
         },
         spec: fieldAt(machine, ['spec', 'template', 'spec']),
         status: { phase: 'Pending' },
       }),
   };
+}
+
+/** Returns the labels and annotations of a template, which its instances inherit. */
+function metadataOf(template: unknown): Record<'labels' | 'annotations', Readonly<Record<string, string>>> {
+  const map = (name: string) => {
+    const found = fieldAt(template, [name]);
+    const entries = Object.entries(isJson(found) ? found : {});
+    return Object.fromEntries(entries.map(([key, value]) => [key, String(value)]));
+  };
+  return { labels: map('labels'), annotations: map('annotations') };
 }
 
 function deleteInstance({ metadata }: StoredObject, afterMs: number): Step {

@@ -1,4 +1,5 @@
 import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
+import { same } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
 import { controllerOf, find, Snapshot, Volume } from '../kubevirt/kinds.ts';
@@ -8,6 +9,7 @@ import {
   imageOf,
   isTerminating,
   keyOf,
+  listAt,
   numberAt,
   onChange,
   phaseIn,
@@ -15,7 +17,7 @@ import {
   textAt,
 } from './objects.ts';
 import { LiveLists, onOperatorCreate, onOperatorDelete } from './operator-writes.ts';
-import { machinesNaming, referencesOf } from './references.ts';
+import { machinesNaming, type References } from './references.ts';
 
 /** Maximum clock skew of a replica. */
 export const SKEW_MS = 10_000;
@@ -157,15 +159,18 @@ export const respectsMaxClones: Invariant = {
     }),
 };
 
-/** References in the status of each image equal those that a count over all objects finds. */
-export const referencesAreCounted: Invariant = {
-  name: 'references are counted',
-  healed: function* ({ server }) {
-    for (const image of server.objects(VMDiskImage)) {
-      const expected = referencesOf(server, image);
-      const count = numberAt(image, 'status', 'references') ?? 0;
-      if (count !== expected.length)
-        yield `${keyOf(image)} has ${count} references in its status, but ${expected.join(', ') || 'none'}`;
-    }
-  },
-};
+/** References in the status of each image equal those that a look at all objects finds. */
+export function referencesAreCounted(references: References): Invariant {
+  return {
+    name: 'references are counted',
+    healed: function* ({ server }) {
+      for (const image of server.objects(VMDiskImage)) {
+        const expected = references.of(image);
+        const count = numberAt(image, 'status', 'references') ?? 0;
+        const listed = listAt(image, 'status', 'referencedBy');
+        if (count !== expected.length || !same(listed, expected))
+          yield `${keyOf(image)} has ${count} references (${listed.join(', ')}), but ${expected.join(', ') || 'none'}`;
+      }
+    },
+  };
+}

@@ -1,5 +1,6 @@
 import { VirtualMachine } from '@vmwright/operator';
 import { fieldAt, isJson } from '../apiserver/json.ts';
+import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant } from '../invariants/invariant.ts';
 import { Claim, controllerOf, find, Instance, isOf, Machine, Secret, Volume } from '../kubevirt/kinds.ts';
 import { byUid, isTerminating, keyOf, onChange, phaseIn, textAt } from './objects.ts';
@@ -12,17 +13,24 @@ import {
 } from './operator-writes.ts';
 import { PASSWORD, PASSWORDS } from './user.ts';
 
-/** A VirtualMachine has one KubeVirt VirtualMachine, one root disk and one Secret, whichever replicas act. */
+/**
+ * A VirtualMachine has one KubeVirt VirtualMachine, one root disk and one Secret, whichever replicas act. A disk whose clone did
+ * not succeed and that is not the one in the status is about to be deleted, and does not count.
+ */
 export const oneOfEach: Invariant = {
   name: 'at most one child of a kind per machine',
   watch: (truth, violated) => {
     for (const kind of [Machine, Volume, Secret])
       onOperatorCreate(truth, kind, (created) => {
         const uid = controllerOf(created);
-        if (byUid(truth.server, VirtualMachine, uid) === undefined) return;
+        const machine = byUid(truth.server, VirtualMachine, uid);
+        if (machine === undefined) return;
+        const current = textAt(machine, 'status', 'dataVolume');
+        const isReplaced = (each: StoredObject) =>
+          kind === Volume && phaseIn(each) !== 'Succeeded' && each.metadata.name !== current;
         const live = truth.server
           .objects(kind)
-          .filter((each) => controllerOf(each) === uid && !isTerminating(each))
+          .filter((each) => controllerOf(each) === uid && !isTerminating(each) && !isReplaced(each))
           .map(keyOf)
           .toArray();
         if (live.length > 1) violated(`${uid} has ${live.join(' and ')}`);

@@ -3,7 +3,7 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import { snapshotSourceOf } from '../kubevirt/cdi.ts';
 import { controllerOf, Snapshot, Volume } from '../kubevirt/kinds.ts';
-import { imageOf, keyOf } from './objects.ts';
+import { imageOf, keyOf, onChange } from './objects.ts';
 
 /** Returns the VirtualMachines that name an image, including those that are being deleted. */
 export function machinesNaming(server: ApiServer, image: string): StoredObject[] {
@@ -13,37 +13,37 @@ export function machinesNaming(server: ApiServer, image: string): StoredObject[]
     .toArray();
 }
 
-/** Returns the DataVolumes that clone a snapshot of the image, without the root disks of the given VirtualMachines. */
-function foreignClones(
-  server: ApiServer,
-  image: StoredObject,
-  machines: readonly StoredObject[],
-): StoredObject[] {
-  const own = new Set(
-    server
-      .objects(Snapshot)
-      .filter((snapshot) => controllerOf(snapshot) === image.metadata.uid)
-      .map(keyOf),
-  );
-  const counted = new Set(machines.map(({ metadata }) => metadata.uid));
-  return server
-    .objects(Volume)
-    .filter((volume) => {
-      const source = snapshotSourceOf(volume);
-      return (
-        source !== undefined &&
-        own.has(`${source.namespace}/${source.name}`) &&
-        !counted.has(controllerOf(volume))
-      );
-    })
-    .toArray();
-}
+/** Counts the references of images by a look at all objects. */
+export class References {
+  readonly #server: ApiServer;
+  /** UID of the image that each snapshot was taken of, by the key of the snapshot, also of those that are gone. */
+  readonly #images = new Map<string, string>();
 
-/** Returns the references of an image, counted anew over all objects, as its status must list them. */
-export function referencesOf(server: ApiServer, image: StoredObject): readonly string[] {
-  const machines = machinesNaming(server, keyOf(image));
-  return [
-    ...machines.map((machine) => `VirtualMachine ${keyOf(machine)}`),
-    ...foreignClones(server, image, machines).map((volume) => `DataVolume ${keyOf(volume)}`),
-  ].sort();
+  constructor(server: ApiServer) {
+    this.#server = server;
+    onChange(server, Snapshot, (before, after) => {
+      const uid = after && controllerOf(after);
+      if (before === undefined && after !== undefined && uid !== undefined)
+        this.#images.set(keyOf(after), uid);
+    });
+  }
+
+  /** Returns the references of an image, sorted, as its status lists them. */
+  of(image: StoredObject): readonly string[] {
+    const machines = machinesNaming(this.#server, keyOf(image));
+    const counted = new Set(machines.map(({ metadata }) => metadata.uid));
+    const clones = this.#server
+      .objects(Volume)
+      .filter((volume) => this.#imageOf(volume) === image.metadata.uid && !counted.has(controllerOf(volume)));
+    return [
+      ...machines.map((machine) => `VirtualMachine ${keyOf(machine)}`),
+      ...clones.map((volume) => `DataVolume ${keyOf(volume)}`),
+    ].sort();
+  }
+
+  /** Returns the UID of the image whose snapshot a DataVolume clones. */
+  #imageOf(volume: StoredObject): string | undefined {
+    const source = snapshotSourceOf(volume);
+    return source && this.#images.get(`${source.namespace}/${source.name}`);
+  }
 }

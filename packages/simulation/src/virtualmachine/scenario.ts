@@ -40,6 +40,7 @@ import {
 } from './machine-invariants.ts';
 import { SERVED_IMAGE, SERVED_VIRTUAL_MACHINE } from './objects.ts';
 import { IMAGE_FINALIZER, kubevirtProgram, MACHINE_FINALIZER } from './program.ts';
+import { References } from './references.ts';
 import { converged, nothingStray } from './settled.ts';
 import { limitsSyncs, oneImport, syncsHoldSlots } from './slot-invariants.ts';
 import { injectTargetedFaults } from './targeted-faults.ts';
@@ -100,7 +101,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   const holder = new Holder(truth, LEASE);
   const leaders = () => queues.entries().find(([identity]) => holder.is(identity))?.[1] ?? [];
   const invariants = [
-    ...invariantsOf(limit, foreign),
+    ...invariantsOf(limit, foreign, new References(server)),
     passwordStaysSecret((read) => readers.push(read)),
     emptyQueue(() => leaders().find(({ depth, working }) => depth + working.length > 0)),
   ];
@@ -138,7 +139,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
 /** Everything that the operator manages for these kinds is an object of the API server. */
 const NOTHING: ExternalResources = { all: () => [], listen: () => undefined };
 
-function invariantsOf(limit: number, foreign: Foreign): readonly Invariant[] {
+function invariantsOf(limit: number, foreign: Foreign, references: References): readonly Invariant[] {
   return [
     limitsSyncs(limit),
     syncsHoldSlots,
@@ -150,7 +151,7 @@ function invariantsOf(limit: number, foreign: Foreign): readonly Invariant[] {
     readyHasData,
     templatesCreateSharedImages,
     respectsMaxClones,
-    referencesAreCounted,
+    referencesAreCounted(references),
     oneOfEach,
     rootDiskKept,
     choiceStoredFirst,
@@ -162,7 +163,7 @@ function invariantsOf(limit: number, foreign: Foreign): readonly Invariant[] {
     finalizerStaysWhileWanted(MACHINE_FINALIZER),
     ofImages(finalizerStaysWhileWanted(IMAGE_FINALIZER)),
     onlyTheLeaderWrites(API_SERVER, LEASE),
-    converged,
+    converged(references),
     nothingStray(foreign),
   ];
 }

@@ -19,27 +19,28 @@ import {
   snapshotsIn,
   textAt,
 } from './objects.ts';
-import { referencesOf } from './references.ts';
+import type { References } from './references.ts';
 
 /** Every image and machine has the state that it must have once the faults have stopped. */
-export const converged: Invariant = {
-  name: 'converged',
-  healed: function* ({ server }) {
-    for (const image of server.objects(VMDiskImage)) {
-      const problem = imageProblem(server, image);
-      if (problem !== undefined)
-        yield `image ${keyOf(image)}: ${problem}, status ${JSON.stringify(image.status)}`;
-    }
-    for (const machine of server.objects(VirtualMachine)) {
-      const problem = machineProblem(server, machine);
-      if (problem !== undefined)
-        yield `machine ${keyOf(machine)}: ${problem}, status ${JSON.stringify(machine.status)}`;
-    }
-  },
-};
+export function converged(references: References): Invariant {
+  return {
+    name: 'converged',
+    healed: function* ({ server }) {
+      for (const image of server.objects(VMDiskImage)) {
+        const problem = imageProblem(server, image, references.of(image).length > 0);
+        if (problem !== undefined)
+          yield `image ${keyOf(image)}: ${problem}, status ${JSON.stringify(image.status)}`;
+      }
+      for (const machine of server.objects(VirtualMachine)) {
+        const problem = machineProblem(server, machine);
+        if (problem !== undefined)
+          yield `machine ${keyOf(machine)}: ${problem}, status ${JSON.stringify(machine.status)}`;
+      }
+    },
+  };
+}
 
-function imageProblem(server: ApiServer, image: StoredObject): string | undefined {
-  const isReferenced = referencesOf(server, image).length > 0;
+function imageProblem(server: ApiServer, image: StoredObject, isReferenced: boolean): string | undefined {
   if (isPaused(image)) return 'it is paused';
   if (isTerminating(image)) {
     if (!isReferenced) return `it is held by ${image.metadata.finalizers?.join(', ')}`;
