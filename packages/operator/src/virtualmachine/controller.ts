@@ -9,8 +9,8 @@ import {
   statusChanged,
   type World,
 } from '@vmwright/runtime';
+import { configureClaimCache } from '../kubevirt/claim-cache.ts';
 import {
-  CDI_LABEL,
   DataVolume,
   KubevirtInstance,
   KubevirtMachine,
@@ -104,7 +104,7 @@ function configureCaches(caches: Caches): void {
   caches.get(KubevirtMachine, { labelSelector: MANAGED_SELECTOR });
   caches.get(KubevirtInstance, { labelSelector: MANAGED_SELECTOR });
   caches.get(Secret, { labelSelector: MANAGED_SELECTOR });
-  caches.get(PersistentVolumeClaim, { labelSelector: `app=${CDI_LABEL.app}` });
+  configureClaimCache(caches);
   caches.get(NetworkAttachmentDefinition, { metadataOnly: true });
   const volumes = caches.get(DataVolume);
   volumes.addIndex(VOLUME_OWNER_INDEX, volumeOwnerKeys);

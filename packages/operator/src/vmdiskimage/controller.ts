@@ -12,13 +12,8 @@ import {
   type World,
   watch,
 } from '@vmwright/runtime';
-import {
-  CDI_LABEL,
-  DataVolume,
-  PersistentVolumeClaim,
-  StorageClass,
-  VolumeSnapshot,
-} from '../kubevirt/kinds.ts';
+import { configureClaimCache } from '../kubevirt/claim-cache.ts';
+import { DataVolume, PersistentVolumeClaim, StorageClass, VolumeSnapshot } from '../kubevirt/kinds.ts';
 import type { KubevirtSettings } from '../settings/kubevirt.ts';
 import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { ImageFinalizer } from './deletion.ts';
@@ -73,7 +68,7 @@ export function controlVmDiskImages(manager: Manager, options: ImageControllerOp
   const { namespace, syncs, pruneAfterMs, concurrency } = options;
   const { caches } = manager;
   const images = caches.get(VMDiskImage);
-  caches.get(PersistentVolumeClaim, { labelSelector: `app=${CDI_LABEL.app}` });
+  configureClaimCache(caches);
   indexUsers(caches);
   indexChildren(caches);
   const channel = new Channel();
