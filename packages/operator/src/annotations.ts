@@ -3,7 +3,7 @@ import type { KubeObject } from '@vmwright/runtime';
 /* Annotations that users set on objects of every kind. */
 
 const PAUSED = 'vmwright.dev/paused';
-const DELETION_POLICY = 'vmwright.dev/deletion-policy';
+export const DELETION_POLICY = 'vmwright.dev/deletion-policy';
 
 /** With the value `"true"`, the operator replaces the object's machine when it is lost or has failed. */
 export const RECREATE = 'vmwright.dev/recreate';
@@ -38,6 +38,14 @@ const REPLACE = 'vmwright.dev/replace';
 export function replaceRequestOf({ metadata }: KubeObject): string | undefined {
   const request = metadata.annotations?.[REPLACE]?.trim();
   return request === '' ? undefined : request;
+}
+
+/** A new value makes the operator try again after a failure that stops retries. */
+export const RETRY = 'vmwright.dev/retry';
+
+/** Returns the value with which the user asks to try again. A new value is a new request. */
+export function retryRequestOf({ metadata }: KubeObject): string | undefined {
+  return metadata.annotations?.[RETRY];
 }
 
 /**

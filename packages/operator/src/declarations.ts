@@ -16,7 +16,7 @@ import { admitVms } from './vm/admission.ts';
 import { FINALIZER as VM_FINALIZER } from './vm/controller.ts';
 import { VM } from './vm/resource.ts';
 import { admitVmDiskImages } from './vmdiskimage/admission.ts';
-import { IMAGE_PERMISSIONS } from './vmdiskimage/controller.ts';
+import { IMAGE_OWN_PERMISSIONS, IMAGE_PERMISSIONS } from './vmdiskimage/controller.ts';
 import { VMDiskImage } from './vmdiskimage/resource.ts';
 import { FINALIZER as VMGROUP_FINALIZER } from './vmgroup/controller.ts';
 import { CONVERSION } from './vmgroup/conversion.ts';
@@ -88,5 +88,6 @@ export function programPermissions(namespace: string, namespaces?: readonly stri
     webhooks: { webhooks: webhooks(namespaces) },
     secureStatus: true,
     permissions: [cluster],
+    ownPermissions: IMAGE_OWN_PERMISSIONS,
   };
 }

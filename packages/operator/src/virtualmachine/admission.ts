@@ -1,10 +1,50 @@
-import { type AdmissionRules, allow, type Caches } from '@vmwright/runtime';
-import type { VirtualMachine } from './resource.ts';
+import { type AdmissionRules, allow, type Caches, deny } from '@vmwright/runtime';
+import { deletionPolicyOf } from '../annotations.ts';
+import { addressKeys, conflictMessage, findAddressConflict } from './addresses.ts';
+import { VirtualMachine } from './resource.ts';
+import { changedNamesMessage, collisionMessage, userNamesOf } from './user-names.ts';
 
 /**
  * Returns the admission rules of VirtualMachines, which reject an address that another machine on the same network uses.
+ * Only what a request changes is reviewed, so that a VirtualMachine that became invalid can still be changed and deleted. The
+ * caches may be late: the controller reports what is accepted because of that.
  * @param caches undefined for manifests, which only declare the rules
  */
 export function admitVirtualMachines(caches: Caches | undefined): AdmissionRules<VirtualMachine> {
-  return { operations: ['CREATE', 'UPDATE'], validate: () => (caches === undefined ? allow() : allow()) };
+  return {
+    operations: ['CREATE', 'UPDATE'],
+    validate: (vm, { before }) => {
+      if (vm.metadata.deletionTimestamp !== undefined) return allow();
+      const policy = deletionPolicyOf(vm);
+      if (typeof policy === 'object' && isChanged(vm, before, (each) => each.metadata.annotations))
+        return deny(policy.problem);
+      if (caches !== undefined && isChanged(vm, before, addressKeys)) {
+        const conflict = findAddressConflict(vm, caches.get(VirtualMachine), () => true);
+        if (conflict !== undefined) return deny(conflictMessage(vm, conflict));
+      }
+      if (!isChanged(vm, before, (each) => each.spec.users)) return allow();
+      const names = userNamesOf(vm);
+      const collision = collisionMessage(names);
+      return collision === undefined ? allow(...warningsOf(vm, changedNamesMessage(names))) : deny(collision);
+    },
+  };
+}
+
+function warningsOf(
+  { spec: { users = [] } }: VirtualMachine,
+  changed: string | undefined,
+): readonly string[] {
+  const isPlain = users.some(({ plain_text_passwd }) => plain_text_passwd !== undefined);
+  const plain =
+    'spec.users: plain_text_passwd is readable by everyone who can read the VirtualMachine. Use passwordSecretRef instead';
+  return [...(changed === undefined ? [] : [`spec.users: ${changed}`]), ...(isPlain ? [plain] : [])];
+}
+
+/** Whether a request changes a part of the object; true for a new object. */
+function isChanged(
+  vm: VirtualMachine,
+  before: VirtualMachine | undefined,
+  part: (vm: VirtualMachine) => unknown,
+): boolean {
+  return before === undefined || JSON.stringify(part(before)) !== JSON.stringify(part(vm));
 }

@@ -1,26 +1,114 @@
-import type { ControllerPermissions, Manager, World } from '@vmwright/runtime';
+import {
+  annotationsChanged,
+  any,
+  type Caches,
+  type ControllerPermissions,
+  generationChanged,
+  type Manager,
+  Secret,
+  statusChanged,
+  type World,
+} from '@vmwright/runtime';
+import { configureClaimCache } from '../kubevirt/claim-cache.ts';
+import {
+  DataVolume,
+  KubevirtInstance,
+  KubevirtMachine,
+  NetworkAttachmentDefinition,
+  PersistentVolumeClaim,
+  StorageClass,
+} from '../kubevirt/kinds.ts';
 import type { KubevirtSettings } from '../settings/kubevirt.ts';
+import { VMDiskImage } from '../vmdiskimage/resource.ts';
+import { reconcileDelete } from './deletion.ts';
+import { MANAGED_SELECTOR } from './identity.ts';
+import { VOLUME_OWNER_INDEX, volumeOwnerKeys } from './observe.ts';
+import { PasswordReader } from './passwords.ts';
+import { VirtualMachineReconciler } from './reconciler.ts';
 import { VirtualMachine } from './resource.ts';
+import {
+  FOREIGN_CLONE_INDEX,
+  foreignCloneKeys,
+  SNAPSHOT_INDEX,
+  SnapshotClones,
+  snapshotKeys,
+} from './snapshot-clones.ts';
+import { addWatchIndexes, watchesOf } from './watches.ts';
 
 export const FINALIZER = 'vmwright.dev/virtualmachine';
+
+/** Maximum delay of a retry, so that machines are retried soon after a long outage. */
+const MAX_BACKOFF_MS = 60_000;
 
 export interface VirtualMachineControllerOptions
   extends Pick<KubevirtSettings, 'imageNamespaces' | 'concurrency'> {
   readonly world: World;
 }
 
+const OWNED = [KubevirtMachine, DataVolume, Secret] as const;
+const WATCHED = [
+  ...[KubevirtInstance, PersistentVolumeClaim, VMDiskImage],
+  ...[NetworkAttachmentDefinition, StorageClass],
+] as const;
+
 /** Permissions of the controller, for the RBAC that the operator ships. */
 export const VIRTUAL_MACHINE_PERMISSIONS: ControllerPermissions = {
   for: VirtualMachine,
+  owns: OWNED,
+  watches: WATCHED.map((kind) => ({ kind })),
   finalizer: { name: FINALIZER },
+  permissions: [
+    { kind: KubevirtMachine, verbs: ['get', 'create', 'patch', 'delete'] },
+    { kind: KubevirtInstance, verbs: ['get', 'delete'] },
+    { kind: DataVolume, verbs: ['create', 'patch', 'delete'] },
+    // CDI requires it of the user that creates a clone, in the namespace of the source.
+    { kind: DataVolume, subresource: 'source', verbs: ['create'] },
+    { kind: PersistentVolumeClaim, verbs: ['patch'] },
+    { kind: Secret, verbs: ['get', 'create', 'patch', 'delete'] },
+    { kind: VMDiskImage, verbs: ['create'] },
+  ],
 };
 
-/** Adds the controller of VirtualMachines to the manager. */
+/**
+ * Adds the controller of VirtualMachines to the manager.
+ *
+ * Guarantees: one KubeVirt VirtualMachine and one current root disk per VirtualMachine; the snapshot and the name of the disk
+ * are stored with a resourceVersion precondition before the disk is created. A DataVolume that succeeded is never deleted
+ * while its VirtualMachine exists. Objects without an owner reference to the VirtualMachine are never changed. The finalizer
+ * stays until the machine, its instance, its disks and its Secret are gone.
+ */
 export function controlVirtualMachines(manager: Manager, options: VirtualMachineControllerOptions): void {
+  const { caches } = manager;
+  configureCaches(caches);
+  const machines = caches.get(VirtualMachine);
+  const passwords = new PasswordReader();
+  machines.subscribe(({ type, object }) => {
+    if (type === 'removed') passwords.evict(object.metadata.uid ?? '');
+  });
+  const clones = new SnapshotClones(machines, caches.get(DataVolume));
+  const reconciler = new VirtualMachineReconciler({ ...options, clones, passwords });
   manager.control({
     for: VirtualMachine,
+    predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status
+    owns: OWNED,
+    watches: watchesOf(caches),
     concurrency: options.concurrency,
-    finalizer: { name: FINALIZER, finalize: async () => undefined },
-    reconcile: async () => undefined,
+    backoff: { maxMs: MAX_BACKOFF_MS },
+    reconcile: reconciler.reconcile,
+    finalizer: { name: FINALIZER, finalize: reconcileDelete },
   });
+}
+
+/** Limits the caches to the objects that the operator created, and adds the indexes. Must precede the first controller. */
+function configureCaches(caches: Caches): void {
+  caches.get(KubevirtMachine, { labelSelector: MANAGED_SELECTOR });
+  caches.get(KubevirtInstance, { labelSelector: MANAGED_SELECTOR });
+  caches.get(Secret, { labelSelector: MANAGED_SELECTOR });
+  configureClaimCache(caches);
+  caches.get(NetworkAttachmentDefinition, { metadataOnly: true });
+  const volumes = caches.get(DataVolume);
+  volumes.addIndex(VOLUME_OWNER_INDEX, volumeOwnerKeys);
+  volumes.addIndex(FOREIGN_CLONE_INDEX, foreignCloneKeys);
+  caches.get(VirtualMachine).addIndex(SNAPSHOT_INDEX, snapshotKeys);
+  addWatchIndexes(caches);
 }

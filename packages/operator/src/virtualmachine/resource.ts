@@ -201,6 +201,14 @@ const status = object(
       integer({ description: 'Number of restarts by the operator since the machine was last ready.' }),
     ),
     restartedAt: time('Time when the operator last restarted the machine.'),
+    restartedGeneration: optional(
+      integer({
+        description:
+          'Generation of the KubeVirt VirtualMachine for which the operator last restarted the machine (updatePolicy Restart).',
+        format: 'int64',
+      }),
+    ),
+    stuckSince: time('Time since KubeVirt cannot start the machine although its root disk is ready.'),
     conditions: optional(
       conditions(
         'Ready: the machine is ready for use. DiskImageReady: the VMDiskImage is Ready. VolumeReady: the root disk is cloned. ImageDiffers: the existing VMDiskImage differs from vmDiskImageTemplate. UserNamesChanged: a user name was changed to a legal one. RestartRequired: a change takes effect after a restart. Reconciling, Stalled: as kstatus defines them. Paused: the operator observes the machine and changes nothing.',

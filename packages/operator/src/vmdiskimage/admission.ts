@@ -1,10 +1,49 @@
-import { type AdmissionRules, allow, type Caches } from '@vmwright/runtime';
+import { type AdmissionRules, allow, type Caches, deny, keyOf, type Verdict } from '@vmwright/runtime';
+import { DELETION_POLICY, deletionPolicyOf } from '../annotations.ts';
+import { countReferences, hasSyncedUsers, indexUsers, listReferrers, usersOf } from './references.ts';
 import type { VMDiskImage } from './resource.ts';
+import { NAMED_REFERRERS } from './status.ts';
+
+/** Value of the annotation with the deletion policy, in CEL. */
+const policyIn = (object: string) => `${object}.metadata.?annotations[?"${DELETION_POLICY}"]`;
 
 /**
- * Returns the admission rules of VMDiskImages, which reject the deletion of a referenced image.
+ * Returns the admission rules of VMDiskImages, which reject the deletion of a referenced image and unknown deletion policies.
+ * The finalizer holds a referenced image in any case, but its deletion cannot be undone: the rejection comes before that.
  * @param caches undefined for manifests, which only declare the rules
  */
 export function admitVmDiskImages(caches: Caches | undefined): AdmissionRules<VMDiskImage> {
-  return { operations: ['DELETE'], validate: () => (caches === undefined ? allow() : allow()) };
+  if (caches !== undefined) indexUsers(caches);
+  return {
+    operations: ['CREATE', 'UPDATE', 'DELETE'],
+    // Other updates, such as the removal of a finalizer, do not depend on the operator.
+    matchConditions: [
+      {
+        name: 'deletion-policy-changed',
+        expression: `request.operation != "UPDATE" || ${policyIn('object')} != ${policyIn('oldObject')}`,
+      },
+    ],
+    validate: (image, { operation }) => {
+      if (operation === 'DELETE') return caches === undefined ? allow() : validateDeletion(image, caches);
+      const policy = deletionPolicyOf(image);
+      return typeof policy === 'object' ? deny(policy.problem) : allow();
+    },
+  };
+}
+
+function validateDeletion(image: VMDiskImage, caches: Caches): Verdict {
+  if (image.metadata.deletionTimestamp !== undefined) return allow(); // it is being deleted already
+  const name = keyOf(image.metadata);
+  if (!hasSyncedUsers(caches))
+    return deny(
+      `The references to the VMDiskImage ${name} are not known yet, because the operator is starting. Try again`,
+      {
+        code: 503,
+      },
+    );
+  const references = countReferences(usersOf(image, caches));
+  if (references.count === 0) return allow();
+  return deny(
+    `The VMDiskImage ${name} is used by ${listReferrers(references, NAMED_REFERRERS)}. Delete them first; kubectl get vmdi -o yaml lists the references in status.referencedBy`,
+  );
 }

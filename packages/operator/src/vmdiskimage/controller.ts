@@ -1,8 +1,33 @@
-import type { ControllerPermissions, Manager, World } from '@vmwright/runtime';
+import {
+  annotationsChanged,
+  any,
+  Channel,
+  ConfigMap,
+  type ControllerPermissions,
+  generationChanged,
+  type Manager,
+  type Permission,
+  type Predicate,
+  statusChanged,
+  type World,
+  watch,
+} from '@vmwright/runtime';
+import { configureClaimCache } from '../kubevirt/claim-cache.ts';
+import { DataVolume, PersistentVolumeClaim, StorageClass, VolumeSnapshot } from '../kubevirt/kinds.ts';
 import type { KubevirtSettings } from '../settings/kubevirt.ts';
+import { VirtualMachine } from '../virtualmachine/resource.ts';
+import { ImageFinalizer } from './deletion.ts';
+import { Executor } from './executor.ts';
+import { claimPrefix, clonedPrefix, referencedImage } from './identity.ts';
+import { imageMetrics } from './metrics.ts';
+import { imagesWithPrefix, indexChildren } from './observe.ts';
+import { ImageReconciler } from './reconciler.ts';
+import { indexUsers } from './references.ts';
 import { VMDiskImage } from './resource.ts';
+import { SyncQueue } from './sync-queue.ts';
+import { SLOTS_NAME, SyncSlots } from './sync-slots.ts';
 
-export const FINALIZER = 'vmwright.dev/vmdiskimage';
+const FINALIZER = 'vmwright.dev/vmdiskimage';
 
 export interface ImageControllerOptions extends KubevirtSettings {
   readonly world: World;
@@ -11,14 +36,89 @@ export interface ImageControllerOptions extends KubevirtSettings {
 }
 
 /** Permissions of the controller, for the RBAC that the operator ships. */
-export const IMAGE_PERMISSIONS: ControllerPermissions = { for: VMDiskImage, finalizer: { name: FINALIZER } };
+export const IMAGE_PERMISSIONS: ControllerPermissions = {
+  for: VMDiskImage,
+  finalizer: { name: FINALIZER },
+  owns: [DataVolume, VolumeSnapshot],
+  watches: [{ kind: PersistentVolumeClaim }, { kind: VirtualMachine }],
+  reads: [StorageClass],
+  permissions: [
+    { kind: VMDiskImage, verbs: ['get', 'delete'] },
+    { kind: DataVolume, verbs: ['get', 'create', 'patch', 'delete'] },
+    { kind: VolumeSnapshot, verbs: ['get', 'create', 'patch', 'delete'] },
+    { kind: PersistentVolumeClaim, verbs: ['get'] },
+  ],
+};
 
-/** Adds the controller of VMDiskImages to the manager. */
+/** Permissions of the controller in the operator's namespace. RBAC cannot restrict `create` by name. */
+export const IMAGE_OWN_PERMISSIONS: readonly Permission[] = [
+  { kind: ConfigMap, verbs: ['create'] },
+  { kind: ConfigMap, verbs: ['get', 'patch'], names: [SLOTS_NAME] },
+];
+
+/**
+ * Adds the controller of VMDiskImages to the manager.
+ *
+ * Guarantees: at most `syncs.concurrency` images are synced at any time, first come, first served, whichever replica leads. An
+ * image is Ready only while its imported disk and a usable snapshot exist. Data is deleted only if no VirtualMachine and no
+ * DataVolume refers to the image, according to lists from etcd (`ImageFinalizer`). Objects that the image does not own are
+ * never changed.
+ */
 export function controlVmDiskImages(manager: Manager, options: ImageControllerOptions): void {
+  const { namespace, syncs, pruneAfterMs, concurrency } = options;
+  const { caches } = manager;
+  const images = caches.get(VMDiskImage);
+  configureClaimCache(caches);
+  indexUsers(caches);
+  indexChildren(caches);
+  const channel = new Channel();
+  const queue = new SyncQueue();
+  const enqueueNext = () => {
+    const waiting = queue.images.filter(({ phase }) => phase === 'Queued');
+    for (const { key } of waiting.slice(0, syncs.concurrency)) channel.enqueue(key);
+  };
+  images.subscribe((event) => {
+    if (queue.update(event)) enqueueNext();
+  });
+  const slots = new SyncSlots({
+    namespace,
+    limit: syncs.concurrency,
+    queue: () => queue.images,
+    isCached: (key, uid) => images.get(key)?.metadata.uid === uid,
+    onReleased: enqueueNext,
+  });
+  const metrics = imageMetrics(manager.registry, queue);
+  const executor = new Executor({ caches, slots, metrics });
+  const { reconcile } = new ImageReconciler({
+    caches,
+    slots,
+    metrics,
+    executor,
+    limits: { syncs, pruneAfterMs },
+  });
+  const { reconcileDelete } = new ImageFinalizer({ caches, slots, reconcile });
   manager.control({
     for: VMDiskImage,
-    concurrency: options.concurrency,
-    finalizer: { name: FINALIZER, finalize: async () => undefined },
-    reconcile: async () => undefined,
+    predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status
+    owns: [DataVolume, VolumeSnapshot],
+    watches: [
+      watch(VirtualMachine, (machine) => [referencedImage(machine)], isReferenceChange),
+      watch(DataVolume, (volume) => imagesWithPrefix(clonedPrefix(volume), caches)),
+      watch(PersistentVolumeClaim, (claim) => imagesWithPrefix(claimPrefix(claim), caches)),
+    ],
+    reads: [StorageClass],
+    sources: [channel.source],
+    concurrency,
+    backoff: { maxMs: 60_000 },
+    onStartedLeading: () => slots.reset(),
+    reconcile,
+    finalizer: { name: FINALIZER, finalize: reconcileDelete },
   });
 }
+
+/** Matches changes of a VirtualMachine that concern its image: most changes of its status do not. */
+const isReferenceChange: Predicate<VirtualMachine> = ({ type, before, object }) =>
+  type !== 'changed' ||
+  before?.metadata.uid !== object.metadata.uid ||
+  before?.status?.snapshot !== object.status?.snapshot ||
+  (before !== undefined && referencedImage(before) !== referencedImage(object));

@@ -5,6 +5,7 @@ import { carelessGreeter, greeter } from '../samples/greeter.ts';
 import { machines } from '../samples/machines/scenario.ts';
 import { VARIANTS, WRONG_ORDER } from '../samples/machines/variant.ts';
 import type { Scenario } from '../scenario/scenario.ts';
+import { virtualmachine } from '../virtualmachine/scenario.ts';
 import { vm } from '../vm/scenario.ts';
 import { vmgroup } from '../vmgroup/scenario.ts';
 
@@ -20,6 +21,7 @@ export const scenarios: readonly Scenario[] = [
   vm,
   vmgroup,
   mirror,
+  virtualmachine,
 ];
 
 /** Scenarios with known violations that show what the simulation finds. They run only when named. */

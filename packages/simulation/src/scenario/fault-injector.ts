@@ -8,13 +8,14 @@ export interface FaultInjectorOptions {
   readonly origins: readonly [string, ...string[]];
   /** Additional faults by the name under which they are counted. */
   readonly more?: Readonly<Record<string, () => void>>;
+  /** Maximum clock skew in milliseconds. @default one hour: longer than any lease and most time-outs */
+  readonly skewMs?: number;
 }
 
 /** Maximum number of faults per run, in addition to those of the network. */
 const MAX_FAULTS = 6;
 /** Maximum duration of a pause or partition: longer than a lease, so that another replica becomes leader. */
 const LASTING_MS = 45_000;
-/** Maximum clock skew: longer than any lease and most time-outs. */
 const SKEW_MS = 3_600_000;
 
 /**
@@ -47,7 +48,7 @@ export class FaultInjector {
 
   /** Injects a random fault into this replica or the world. Does nothing after healing. */
   injectFault(name: string): void {
-    const { simulation, replicas, origins, more = {} } = this.#options;
+    const { simulation, replicas, origins, more = {}, skewMs = SKEW_MS } = this.#options;
     const { choices, network, counts } = simulation;
     if (!network.faulty) return;
     const others = Object.entries(more).map(([what, act]) => () => {
@@ -69,7 +70,7 @@ export class FaultInjector {
       part,
       () => {
         counts.add('a clock jumped');
-        replicas.setClock(name, choices.pick(2 * SKEW_MS) - SKEW_MS);
+        replicas.setClock(name, choices.pick(2 * skewMs) - skewMs);
       },
       ...others,
     ])();

@@ -6,8 +6,9 @@ import type { Simulation } from '../world/simulation.ts';
 /** Maximum time from sending until arrival of a request: the longest lateness plus the longest delay. */
 const MAX_TRANSIT_MS = 45_000;
 
-/** Header that identifies a request when it arrives. */
+/** Headers that identify a write, and the sender of a read, when it arrives. */
 const SERIAL = 'x-simulated-request';
+const SENDER = 'x-simulated-sender';
 
 /** A write request of a replica. */
 export interface Sent {
@@ -30,9 +31,15 @@ export interface Sent {
   outcome: 'pending' | 'answered' | 'failed';
 }
 
+/** A read request of a replica, when a server executes it. */
+export interface Read {
+  readonly sender: string;
+  readonly path: string;
+}
+
 /**
  * Tracks all writes of replicas with their senders, which real servers do not know but invariants need. Reads
- * are not tracked.
+ * are only reported when they arrive.
  */
 export class Traffic {
   readonly #simulation: Simulation;
@@ -40,6 +47,7 @@ export class Traffic {
   readonly #onSend: ((sent: Sent) => void)[] = [];
   readonly #onArrival: ((sent: Sent) => void)[] = [];
   readonly #onEnd: ((sent: Sent) => void)[] = [];
+  readonly #onRead: ((read: Read) => void)[] = [];
   #serial = 0;
   #arriving: Sent | undefined;
 
@@ -61,6 +69,8 @@ export class Traffic {
           sent.arrivedAt = this.#simulation.schedule.now;
           for (const notify of this.#onArrival) notify(sent);
         }
+        const { [SENDER]: sender } = arrived.headers;
+        if (sender !== undefined) for (const notify of this.#onRead) notify({ sender, path: arrived.path });
         this.#arriving = sent;
         try {
           return server.receive(arrived);
@@ -81,6 +91,11 @@ export class Traffic {
   /** Calls the listener right before the server executes a write. */
   onArrival(listener: (sent: Sent) => void): void {
     this.#onArrival.push(listener);
+  }
+
+  /** Calls the listener right before the server executes a read. */
+  onRead(listener: (read: Read) => void): void {
+    this.#onRead.push(listener);
   }
 
   /** Calls the listener when the sender has received a response, or an error instead. */
@@ -113,7 +128,8 @@ export class Traffic {
   observe(transport: Transport, sender: string, origin: string): Transport {
     return {
       request: (request) => {
-        if (request.method === 'GET') return transport.request(request);
+        if (request.method === 'GET')
+          return transport.request({ ...request, headers: { ...request.headers, [SENDER]: sender } });
         const { method, path, body } = request;
         const at = this.#simulation.schedule.now;
         const sent: Sent = {

@@ -1,0 +1,79 @@
+import type { ObjectCache, ObjectRef } from '@vmwright/runtime';
+import { place } from './identity.ts';
+import type { VirtualMachine } from './resource.ts';
+
+/** Index of VirtualMachines by network and address. */
+export const ADDRESS_INDEX = 'virtualmachine-address';
+
+/** A static address that a VirtualMachine cannot have. */
+export interface AddressConflict {
+  readonly address: string;
+  /** NetworkAttachmentDefinition: `namespace/name`. */
+  readonly network: string;
+  /** The VirtualMachine that has the address; itself if two of its interfaces have the same address. */
+  readonly holder: ObjectRef;
+}
+
+/** Returns the NetworkAttachmentDefinition of an interface. */
+export function networkRef({ metadata }: VirtualMachine, network: string): ObjectRef & { namespace: string } {
+  const cut = network.indexOf('/');
+  return cut === -1
+    ? { namespace: metadata.namespace ?? '', name: network }
+    : { namespace: network.slice(0, cut), name: network.slice(cut + 1) };
+}
+
+/** Returns the address without its prefix length, in the canonical form, so that equal IPv6 addresses are equal. */
+export function plainAddress(ipAddress: string): string {
+  const [address = ''] = ipAddress.split('/');
+  if (!address.includes(':')) return address;
+  const url = URL.parse(`http://[${address}]`);
+  return url === null ? address : url.hostname.slice(1, -1);
+}
+
+/** Returns the keys of a VirtualMachine in the index of addresses, one per interface. */
+export function addressKeys(vm: VirtualMachine): readonly string[] {
+  return (vm.spec.interfaces ?? []).map(
+    ({ network, ipAddress }) => `${place(networkRef(vm, network))} ${plainAddress(ipAddress)}`,
+  );
+}
+
+/**
+ * Returns the first address of the VirtualMachine that it cannot have.
+ * @param wins whether another VirtualMachine with the same address keeps it
+ */
+export function findAddressConflict(
+  vm: VirtualMachine,
+  machines: Pick<ObjectCache<VirtualMachine>, 'byIndex'>,
+  wins: (other: VirtualMachine) => boolean,
+): AddressConflict | undefined {
+  const keys = addressKeys(vm);
+  for (const [i, key] of keys.entries()) {
+    const [network = '', address = ''] = key.split(' ');
+    if (keys.indexOf(key) < i) return { address, network, holder: vm.metadata };
+    for (const other of machines.byIndex(ADDRESS_INDEX, key)) {
+      const isSelf =
+        other.metadata.namespace === vm.metadata.namespace && other.metadata.name === vm.metadata.name;
+      if (!isSelf && wins(other)) return { address, network, holder: other.metadata };
+    }
+  }
+  return undefined;
+}
+
+/** Whether a VirtualMachine is older than another one: by creation time, then by UID. */
+export function isOlder(a: VirtualMachine, b: VirtualMachine): boolean {
+  const [atA, atB] = [a, b].map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? ''));
+  if (atA !== atB && atA !== undefined && atB !== undefined) return atA < atB;
+  return (a.metadata.uid ?? '') < (b.metadata.uid ?? '');
+}
+
+/** Returns the message about a conflict. It does not name a VirtualMachine of another namespace, which may be secret. */
+export function conflictMessage({ metadata }: VirtualMachine, conflict: AddressConflict): string {
+  const { address, network, holder } = conflict;
+  if (holder.namespace === metadata.namespace && holder.name === metadata.name)
+    return `spec.interfaces: two interfaces have the address ${address} on the network ${network}. Change one of them`;
+  const by =
+    holder.namespace === metadata.namespace
+      ? `the VirtualMachine "${holder.name}" in this namespace`
+      : 'a VirtualMachine in another namespace';
+  return `The address ${address} on the network ${network} is used by ${by}. Choose another address`;
+}

@@ -1,0 +1,128 @@
+import {
+  type Client,
+  type Kind,
+  type KubeObject,
+  type Reconcile,
+  type ReconcileContext,
+  requeueAfter,
+  Secret,
+} from '@vmwright/runtime';
+import { deletionPolicyOf, pauseOf } from '../annotations.ts';
+import { DataVolume, KubevirtInstance, KubevirtMachine, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
+import { ignoreNotFound } from './errors.ts';
+import { remove } from './execute.ts';
+import {
+  childSelector,
+  controllerUid,
+  isInstanceOf,
+  isOwnedBy,
+  NO_CHILD_LABELS,
+  place,
+  secretName,
+} from './identity.ts';
+import type { VirtualMachine } from './resource.ts';
+import { deletingStatus } from './status.ts';
+
+/** Requeue interval while children are deleted, as a safety net: their removal enqueues the VirtualMachine at once. */
+const WAIT_MS = 10_000;
+/** Requeue interval of a deletion that an annotation blocks, as a safety net. */
+const HELD_MS = 10 * 60_000;
+
+type Context = ReconcileContext<VirtualMachine>;
+
+/** An existing child. */
+interface Child {
+  readonly kind: Kind;
+  readonly object: KubeObject;
+}
+
+/**
+ * Deletes or orphans the children of a VirtualMachine; the finalizer stays until they are gone. The machine goes first: its
+ * disk and its Secret are in use until it has stopped. Children are read from the API server, because a child whose labels a
+ * user removed is not in the caches.
+ */
+export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) => {
+  const { now, setStatus } = context;
+  const policy = deletionPolicyOf(vm);
+  const hold = typeof policy === 'object' ? policy.problem : pauseOf(vm)?.message;
+  if (hold !== undefined) {
+    await setStatus(vm, deletingStatus(vm, `The machine is not deleted: ${hold}`, 'stalled', now()));
+    return requeueAfter(HELD_MS);
+  }
+  if (policy === 'Orphan') {
+    for (const child of [...(await machineOf(vm, context)), ...(await dataOf(vm, context))])
+      await orphan(vm, child, context.client);
+    return undefined;
+  }
+  const remaining =
+    (await deleteAll(await machineOf(vm, context), context)) ??
+    (await instanceOf(vm, context)) ??
+    (await deleteAll(await dataOf(vm, context), context)) ??
+    claimOf(vm, context);
+  if (remaining === undefined) return undefined;
+  await setStatus(
+    vm,
+    deletingStatus(vm, `Waiting for the deletion of the ${remaining}`, 'progressing', now()),
+  );
+  return requeueAfter(WAIT_MS);
+};
+
+/** Requests the deletion of children. @returns the first one, if there is any */
+async function deleteAll(children: readonly Child[], { client }: Context): Promise<string | undefined> {
+  for (const { kind, object } of children)
+    if (object.metadata.deletionTimestamp === undefined)
+      await remove(client, kind, object.metadata, object.metadata.uid);
+  const [first] = children;
+  return first && describe(first);
+}
+
+async function machineOf(vm: VirtualMachine, { client }: Context): Promise<readonly Child[]> {
+  const machine = await ignoreNotFound(client.get(KubevirtMachine, vm.metadata));
+  return machine !== undefined && isOwnedBy(machine, vm) ? [{ kind: KubevirtMachine, object: machine }] : [];
+}
+
+/** Returns the DataVolumes and the Secret. */
+async function dataOf(vm: VirtualMachine, { client, cache }: Context): Promise<readonly Child[]> {
+  const { namespace = '' } = vm.metadata;
+  const secret = await ignoreNotFound(client.get(Secret, { namespace, name: secretName(vm) }));
+  const { items } = await client.list(DataVolume, { namespace, labelSelector: childSelector(vm) });
+  const listed = new Set(items.map(({ metadata }) => metadata.uid));
+  const { dataVolume = '' } = vm.status ?? {};
+  const named = cache(DataVolume).get({ namespace, name: dataVolume });
+  const volumes = named === undefined || listed.has(named.metadata.uid) ? items : [...items, named];
+  return [
+    ...volumes.map((object) => ({ kind: DataVolume, object })),
+    ...(secret === undefined ? [] : [{ kind: Secret, object: secret }]),
+  ].filter(({ object }) => isOwnedBy(object, vm));
+}
+
+/** Returns the instance, which KubeVirt deletes with its VirtualMachine. */
+async function instanceOf(vm: VirtualMachine, { client }: Context): Promise<string | undefined> {
+  const instance = await ignoreNotFound(client.get(KubevirtInstance, vm.metadata));
+  if (instance === undefined || !isInstanceOf(instance, vm)) return undefined;
+  return describe({ kind: KubevirtInstance, object: instance });
+}
+
+/** Returns the claim of the root disk, which the garbage collector deletes after its DataVolume. */
+function claimOf(vm: VirtualMachine, { cache }: Context): string | undefined {
+  const { dataVolume } = vm.status ?? {};
+  if (dataVolume === undefined) return undefined;
+  const ref = { namespace: vm.metadata.namespace, name: dataVolume };
+  const claim = cache(PersistentVolumeClaim).get(ref);
+  // A claim without an owner, or with a DataVolume that was taken from the VirtualMachine, is not deleted.
+  if (claim === undefined || controllerUid(claim) === undefined) return undefined;
+  if (cache(DataVolume).get(ref)?.metadata.uid === controllerUid(claim)) return undefined;
+  return describe({ kind: PersistentVolumeClaim, object: claim });
+}
+
+/** Removes the owner reference and the labels from a child, so that it stays when the VirtualMachine is deleted. */
+async function orphan(vm: VirtualMachine, { kind, object }: Child, client: Client): Promise<void> {
+  const { uid, resourceVersion, ownerReferences = [] } = object.metadata;
+  const others = ownerReferences.filter((reference) => reference.uid !== vm.metadata.uid);
+  const metadata = { uid, resourceVersion, ownerReferences: others, labels: NO_CHILD_LABELS };
+  await ignoreNotFound(client.mergePatch(kind, object.metadata, { metadata }));
+}
+
+function describe({ kind, object }: Child): string {
+  return `${kind.group === KubevirtMachine.group ? 'KubeVirt ' : ''}${kind.kind} ${place(object.metadata)}`;
+}

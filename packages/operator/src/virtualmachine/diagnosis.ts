@@ -1,0 +1,79 @@
+import { place } from './identity.ts';
+import { foreignCondition, type Observed } from './observe.ts';
+import type { Problem } from './problem.ts';
+import type { VirtualMachine } from './resource.ts';
+
+/** State from which a problem is diagnosed. */
+export type Symptoms = Pick<
+  Observed,
+  'machine' | 'instance' | 'claim' | 'storageClass' | 'missingNetworks' | 'image'
+>;
+
+/**
+ * Returns why the machine does not run, from what exists in the cluster and from what KubeVirt reports; undefined if nothing
+ * is wrong. All of these problems end by themselves when their cause is removed.
+ */
+export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | undefined {
+  const { machine, instance, claim, storageClass, missingNetworks } = symptoms;
+  const problem = (reason: string, message: string): Problem => ({ phase: 'Provisioning', reason, message });
+  const [network] = missingNetworks;
+  if (network !== undefined) {
+    const others = missingNetworks.length > 1 ? ` (and ${missingNetworks.length - 1} more)` : '';
+    return problem(
+      'NetworkNotFound',
+      `The NetworkAttachmentDefinition ${network}${others} of spec.interfaces does not exist. Create it, or correct the interface`,
+    );
+  }
+  if (storageClass?.exists === false && claim?.status?.phase !== 'Bound')
+    return problem(
+      'StorageClassNotFound',
+      `The StorageClass ${storageClass.name} of the root disk does not exist. Create it, or correct storageClass of the VMDiskImage`,
+    );
+  const status = machine?.status?.printableStatus;
+  const where = place(vm.metadata);
+  const conditions = instance?.status?.conditions;
+  switch (status) {
+    case 'ErrorUnschedulable': {
+      const { message = 'no cause given' } = foreignCondition(conditions, 'PodScheduled') ?? {};
+      return problem(
+        'Unschedulable',
+        `No node can run the machine: ${message}. Reduce spec.resources, or add nodes with enough resources`,
+      );
+    }
+    case 'ErrImagePull':
+    case 'ImagePullBackOff':
+      return problem(
+        status,
+        `A node cannot pull KubeVirt's launcher image. Check the installation of KubeVirt`,
+      );
+    case 'ErrorPvcNotFound':
+      return claim === undefined
+        ? problem(
+            'ClaimNotFound',
+            `The PersistentVolumeClaim of the root disk is gone. Delete its DataVolume ${vm.status?.dataVolume ?? ''} to clone the disk again; its data is lost`,
+          )
+        : problem(
+            status,
+            'KubeVirt started the machine before its root disk existed; the operator restarts it',
+          );
+    case 'DataVolumeError':
+      return problem(status, 'KubeVirt reports an error of the root disk; see the condition VolumeReady');
+    case 'CrashLoopBackOff':
+      return problem(
+        status,
+        `The machine fails to start again and again; KubeVirt retries with a back-off of up to 5 minutes. See the events of the VirtualMachineInstance ${where}`,
+      );
+    case 'Paused':
+      return problem(
+        'MachinePaused',
+        `The machine is paused. Unpause it with: virtctl unpause vm ${vm.metadata.name}`,
+      );
+  }
+  const failure = foreignCondition(machine?.status?.conditions, 'Failure');
+  const failed = failure?.status === 'True' ? failure : foreignCondition(conditions, 'Synchronized');
+  if (failed === undefined || (failed !== failure && failed.status !== 'False')) return undefined;
+  return problem(
+    'MachineFailing',
+    `KubeVirt cannot start the machine: ${failed.message ?? failed.reason ?? ''}`,
+  );
+}

@@ -1,0 +1,162 @@
+import type { Condition, EventInput } from '@vmwright/runtime';
+import type { DataVolume } from '../kubevirt/kinds.ts';
+import type { Action } from './actions.ts';
+import { diskSizeOf, usesVolume, volumeDraft } from './children.ts';
+import { isVolumeName, nextVolumeName, place } from './identity.ts';
+import type { ImagePlan } from './image.ts';
+import { currentVolumeName, foreignCondition, type Observed } from './observe.ts';
+import type { Problem } from './problem.ts';
+import { planResize } from './resize.ts';
+import type { VirtualMachine } from './resource.ts';
+import { chooseSnapshot, hasSnapshot } from './snapshot-choice.ts';
+
+/** What a VirtualMachine does about its root disk. */
+export interface DiskPlan {
+  /** Name of the DataVolume and of its snapshot, to be stored before the DataVolume is created. */
+  readonly dataVolume?: string | undefined;
+  readonly snapshot?: string | undefined;
+  /** `ready`: it is cloned. `cloning`: it exists or is being created. `missing`: it cannot be created yet. */
+  readonly state: 'ready' | 'cloning' | 'missing';
+  /** Condition VolumeReady. */
+  readonly condition: Pick<Condition, 'status' | 'reason' | 'message'>;
+  readonly problem?: Problem | undefined;
+  readonly actions: readonly Action[];
+  readonly events: readonly EventInput[];
+}
+
+/**
+ * Plans the root disk: clones it once from a snapshot of the image, and again if it is lost. The operator never deletes a
+ * DataVolume that succeeded, because the machine's data is in it.
+ */
+export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePlan): DiskPlan {
+  const { volumes, machine, claim, foreignVolume } = observed;
+  const dataVolume = currentVolumeName(vm, volumes, machine);
+  const volume = volumes.find(({ metadata }) => metadata.name === dataVolume);
+  const where = place({ namespace: vm.metadata.namespace, name: dataVolume });
+  if (foreignVolume !== undefined)
+    return missing({
+      phase: 'Failed',
+      reason: 'NameConflict',
+      message: `The DataVolume ${where} exists and was not created for this VirtualMachine. Delete or rename it`,
+    });
+  if (volume !== undefined) {
+    const snapshot = vm.status?.snapshot ?? volume.spec?.source?.snapshot?.name;
+    if (volume.status?.phase === 'Succeeded') {
+      const { condition, actions, events } = planResize(vm, observed, diskSizeOf(vm, image.usable));
+      const cleanUp = deleteStrays(vm, volumes, dataVolume);
+      return { state: 'ready', dataVolume, snapshot, condition, actions: [...actions, ...cleanUp], events };
+    }
+    const isSourceGone =
+      image.usable !== undefined && snapshot !== undefined && !hasSnapshot(image.usable, snapshot);
+    if (!isSourceGone || volume.metadata.deletionTimestamp !== undefined)
+      return { ...cloning(volume, where), dataVolume, snapshot };
+    return planClone(vm, observed, image, nextVolumeName(vm, dataVolume), undefined);
+  }
+  // The KubeVirt VirtualMachine and the claim are created after the DataVolume: with one of them, the DataVolume existed.
+  const isLost = claim !== undefined || usesVolume(machine, dataVolume);
+  if (!isLost) return planClone(vm, observed, image, dataVolume, undefined);
+  return planClone(vm, observed, image, nextVolumeName(vm, dataVolume), {
+    type: 'Warning',
+    reason: 'DiskLost',
+    note: `The DataVolume ${where} of the root disk was deleted; cloning a new disk from the image. The data of the old disk is lost when the machine restarts`,
+  });
+}
+
+/** Plans a new clone under a name that no DataVolume and no claim has. */
+function planClone(
+  vm: VirtualMachine,
+  { volumes, clones }: Observed,
+  image: ImagePlan,
+  name: string,
+  event: EventInput | undefined,
+): DiskPlan {
+  const { usable } = image;
+  if (usable === undefined)
+    return missing(
+      image.problem ?? { phase: 'Provisioning', reason: 'ImageNotReady', message: image.condition.message },
+    );
+  const stored = vm.status?.snapshot;
+  const isKept = stored !== undefined && hasSnapshot(usable, stored);
+  const snapshot = isKept ? stored : chooseSnapshot(usable, clones);
+  const source = place(usable.metadata);
+  if (snapshot === undefined)
+    return missing({
+      phase: 'Provisioning',
+      reason: 'NoFreeSnapshot',
+      message: `Every snapshot of the VMDiskImage ${source} has its maximum number of clones (maxClones); waiting for another snapshot`,
+    });
+  const where = place({ namespace: vm.metadata.namespace, name });
+  const condition = {
+    status: 'False',
+    reason: 'Cloning',
+    message: `The DataVolume ${where} is being cloned from the image`,
+  } as const;
+  return {
+    ...{ state: 'cloning', dataVolume: name, snapshot, condition },
+    actions: [
+      { type: 'createVolume', volume: volumeDraft(vm, usable, snapshot, name) },
+      ...deleteStrays(vm, volumes, name),
+    ],
+    events: event === undefined ? [] : [event],
+  };
+}
+
+/** Deletes DataVolumes that were replaced before their clone succeeded. */
+function deleteStrays(
+  vm: VirtualMachine,
+  volumes: readonly DataVolume[],
+  current: string,
+): readonly Action[] {
+  return volumes
+    .filter(({ metadata, status }) => {
+      const isReplaced = metadata.name !== current && isVolumeName(vm, metadata.name);
+      return isReplaced && status?.phase !== 'Succeeded' && metadata.deletionTimestamp === undefined;
+    })
+    .map(({ metadata: { name, uid } }) => ({ type: 'deleteVolume', name, uid }));
+}
+
+function cloning({ status, metadata }: DataVolume, where: string): DiskPlan {
+  const wait = (reason: string, message: string, problem?: Problem): DiskPlan => ({
+    ...{ state: 'cloning', condition: { status: 'False', reason, message } },
+    ...{ problem, actions: [], events: [] },
+  });
+  const fail = (reason: string, message: string) =>
+    wait(reason, message, { phase: 'Provisioning', reason, message });
+  if (metadata.deletionTimestamp !== undefined)
+    return fail(
+      'VolumeDeleting',
+      `The DataVolume ${where} is being deleted; a new disk is cloned when it is gone`,
+    );
+  const { phase, conditions } = status ?? {};
+  const causes = ['Running', 'Bound', 'Ready']
+    .map((type) => foreignCondition(conditions, type))
+    .filter((condition) => condition?.status === 'False' && (condition.message ?? '') !== '');
+  const [cause] = causes;
+  if (phase === 'Failed')
+    return fail(
+      'CloneFailed',
+      `The clone of the DataVolume ${where} has failed (${cause?.message ?? 'no cause given'}). Delete the DataVolume to try again`,
+    );
+  if (cause !== undefined && ERRORS.has(cause.reason ?? ''))
+    return fail('CloneFailing', `The DataVolume ${where} is not cloned: ${cause.message}`);
+  if (phase === 'WaitForFirstConsumer')
+    return wait('WaitForFirstConsumer', `The DataVolume ${where} is cloned when the machine is scheduled`);
+  return wait('Cloning', `The DataVolume ${where} is being cloned from the image`);
+}
+
+/** Reasons of a DataVolume's conditions that report an error rather than progress. */
+const ERRORS: ReadonlySet<string> = new Set([
+  ...['Error', 'ErrClaimNotValid', 'ErrExceededQuota', 'CloneValidationFailed', 'CloneWithoutSource'],
+  ...['ImagePullFailed', 'ClaimLost', 'NotFound', 'ErrUnableToClone', 'IncompatibleVolumeModes'],
+]);
+
+function missing(problem: Problem): DiskPlan {
+  const { reason, message } = problem;
+  return {
+    state: 'missing',
+    condition: { status: 'False', reason, message },
+    problem,
+    actions: [],
+    events: [],
+  };
+}

@@ -1,0 +1,140 @@
+import {
+  AlreadyExistsError,
+  ApiError,
+  BadRequestError,
+  ForbiddenError,
+  InvalidError,
+  NotFoundError,
+} from '@vmwright/runtime';
+import type { Action } from './actions.ts';
+import { place } from './identity.ts';
+import { imageRefOf } from './image-ref.ts';
+import type { Problem } from './problem.ts';
+import type { VirtualMachine } from './resource.ts';
+
+/** Thrown instead of changing an object that has the name of a child and belongs to another owner. */
+export class NameConflictError extends Error {
+  readonly code = 'NAME_CONFLICT';
+  readonly retryable = false;
+
+  constructor(kind: string, where: string) {
+    super(`The ${kind} ${where} exists and was not created for this VirtualMachine. Delete or rename it`);
+    this.name = 'NameConflictError';
+  }
+}
+
+/** A problem of an action, and the condition that reports it besides Ready. */
+export type ActionProblem = Problem & { readonly part?: 'DiskImageReady' | 'VolumeReady' };
+
+/**
+ * Returns what the status reports about an action that failed; undefined for errors that the controller only logs and
+ * retries, such as a lost connection. Messages about Secrets do not repeat the server's text, which may quote their data.
+ */
+export function problemOf(vm: VirtualMachine, action: Action, error: unknown): ActionProblem | undefined {
+  if (error instanceof NameConflictError)
+    return { phase: 'Failed', reason: 'NameConflict', message: error.message };
+  if (!(error instanceof ApiError) || !isRejection(error)) return undefined;
+  const text = error.message;
+  if (error instanceof ForbiddenError && text.includes('exceeded quota') && action.type !== 'applySecret')
+    return {
+      phase: 'Provisioning',
+      reason: 'QuotaExceeded',
+      message: `A quota of the namespace does not allow another object: ${text}`,
+      ...partOf(action),
+    };
+  switch (action.type) {
+    case 'createImage':
+      return imageProblem(vm, error);
+    case 'createVolume':
+      return volumeProblem(vm, error);
+    case 'applyMachine':
+      return {
+        phase: 'Failed',
+        reason: 'MachineRejected',
+        message: `The KubeVirt VirtualMachine ${place(vm.metadata)} is rejected: ${text}`,
+      };
+    case 'applySecret':
+      return {
+        phase: 'Provisioning',
+        reason: 'SecretRejected',
+        message: `The API server rejects the Secret with the cloud-init data (HTTP ${error.status})`,
+      };
+    case 'resizeClaim':
+      return {
+        phase: 'Provisioning',
+        reason: 'ExpansionRejected',
+        message: `The root disk cannot grow: ${text}`,
+        ...partOf(action),
+      };
+    case 'deleteVolume':
+    case 'restart':
+      return undefined;
+  }
+}
+
+function imageProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
+  const ref = imageRefOf(vm);
+  const part = 'DiskImageReady';
+  if (error instanceof NotFoundError)
+    return {
+      phase: 'Provisioning',
+      reason: 'ImageNamespaceNotFound',
+      message: `The namespace ${ref.namespace} of the VMDiskImage ${place(ref)} does not exist. Create it, or correct spec.vmDiskImageRef`,
+      part,
+    };
+  const isInvalid = error instanceof InvalidError;
+  return {
+    phase: isInvalid ? 'Failed' : 'Provisioning',
+    reason: 'ImageRejected',
+    message: `The VMDiskImage ${place(ref)} cannot be created: ${error.message}`,
+    part,
+  };
+}
+
+function volumeProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
+  const { namespace } = imageRefOf(vm);
+  const part = 'VolumeReady';
+  if (error instanceof ForbiddenError)
+    return {
+      phase: 'Provisioning',
+      reason: 'CloneForbidden',
+      message: `The clone of the root disk is forbidden: the operator needs the permission to create datavolumes/source in the namespace ${namespace}. An administrator has to grant it (${error.message})`,
+      part,
+    };
+  return {
+    phase: 'Provisioning',
+    reason: 'VolumeRejected',
+    message: `The DataVolume of the root disk is rejected: ${error.message}`,
+    part,
+  };
+}
+
+function partOf({ type }: Action): Pick<ActionProblem, 'part'> {
+  if (type === 'createImage') return { part: 'DiskImageReady' };
+  return type === 'createVolume' || type === 'resizeClaim' ? { part: 'VolumeReady' } : {};
+}
+
+/** Whether the server understood the request and rejects it, so that a retry needs a change. */
+function isRejection(error: ApiError): boolean {
+  return [ForbiddenError, InvalidError, BadRequestError, NotFoundError].some((each) => error instanceof each);
+}
+
+/** Resolves to undefined instead of failing if the object does not exist. */
+export async function ignoreNotFound<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+}
+
+/** Resolves to undefined instead of failing if the object exists already. */
+export async function ignoreAlreadyExists<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof AlreadyExistsError) return undefined;
+    throw error;
+  }
+}

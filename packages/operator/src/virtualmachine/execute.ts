@@ -1,0 +1,80 @@
+import {
+  type Client,
+  ConflictError,
+  type Draft,
+  type Kind,
+  type KubeObject,
+  type ObjectRef,
+  Secret,
+} from '@vmwright/runtime';
+import { DataVolume, KubevirtInstance, KubevirtMachine, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
+import { VMDiskImage } from '../vmdiskimage/resource.ts';
+import type { Action } from './actions.ts';
+import { ignoreAlreadyExists, ignoreNotFound, NameConflictError } from './errors.ts';
+import { isOwnedBy, place } from './identity.ts';
+import type { VirtualMachine } from './resource.ts';
+
+/**
+ * Checks that an object which an action creates does not belong to another owner. Must precede the first action, so that
+ * nothing is created for a VirtualMachine whose children cannot all be created.
+ * @throws NameConflictError
+ */
+export async function checkName(action: Action, vm: VirtualMachine, client: Client): Promise<void> {
+  if (action.type === 'applySecret' && action.isNew) await rejectForeign(Secret, action.secret, vm, client);
+  if (action.type === 'applyMachine' && action.isNew)
+    await rejectForeign(KubevirtMachine, action.machine, vm, client);
+}
+
+/** Executes an action of a plan. Every action can be repeated. */
+export async function execute(action: Action, vm: VirtualMachine, client: Client): Promise<void> {
+  const { namespace, name } = vm.metadata;
+  switch (action.type) {
+    case 'createImage':
+      // Another VirtualMachine may create the same image at the same time.
+      return void (await ignoreAlreadyExists(client.create(VMDiskImage, action.image)));
+    case 'applySecret':
+      return void (await client.apply(Secret, action.secret));
+    case 'createVolume':
+      return void (await ignoreAlreadyExists(client.create(DataVolume, action.volume)));
+    case 'applyMachine':
+      return void (await client.apply(KubevirtMachine, action.machine));
+    case 'deleteVolume':
+      return remove(client, DataVolume, { namespace, name: action.name }, action.uid);
+    case 'resizeClaim': {
+      const patch = {
+        metadata: { uid: action.uid },
+        spec: { resources: { requests: { storage: action.size } } },
+      };
+      return void (await client.mergePatch(PersistentVolumeClaim, { namespace, name: action.name }, patch));
+    }
+    case 'restart':
+      return remove(client, KubevirtInstance, { namespace, name }, action.uid);
+  }
+}
+
+/** Deletes the object with this UID. Does nothing if it is gone or was replaced by another one of the same name. */
+export async function remove(
+  client: Client,
+  kind: Kind,
+  ref: ObjectRef,
+  uid: string | undefined,
+): Promise<void> {
+  try {
+    await ignoreNotFound(client.delete(kind, ref, { uid }));
+  } catch (error) {
+    if (!(error instanceof ConflictError)) throw error; // Conflict: another UID
+  }
+}
+
+/** The caches contain only labelled objects, so one of another owner is found only by a request. */
+async function rejectForeign<T extends KubeObject>(
+  kind: Kind<T>,
+  { metadata }: Draft<T>,
+  vm: VirtualMachine,
+  client: Client,
+): Promise<void> {
+  const existing = await ignoreNotFound(client.get(kind, metadata));
+  if (existing === undefined || isOwnedBy(existing, vm)) return;
+  const description = kind.group === KubevirtMachine.group ? `KubeVirt ${kind.kind}` : kind.kind;
+  throw new NameConflictError(description, place(metadata));
+}

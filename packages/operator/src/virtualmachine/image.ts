@@ -1,0 +1,102 @@
+import type { Condition, EventInput } from '@vmwright/runtime';
+import type { VMDiskImage } from '../vmdiskimage/resource.ts';
+import type { Action } from './actions.ts';
+import { place } from './identity.ts';
+import { imageFromTemplate, imageRefOf, templateDifferences } from './image-ref.ts';
+import type { Observed } from './observe.ts';
+import type { Problem } from './problem.ts';
+import type { VirtualMachine } from './resource.ts';
+
+/** What a VirtualMachine does about its image. */
+export interface ImagePlan {
+  /** The image, if a disk can be cloned from it. */
+  readonly usable?: VMDiskImage;
+  /** Condition DiskImageReady. */
+  readonly condition: Pick<Condition, 'status' | 'reason' | 'message'>;
+  /** Why no disk can be cloned from the image. */
+  readonly problem?: Problem;
+  /** Message of the condition ImageDiffers. */
+  readonly difference?: string;
+  readonly actions: readonly Action[];
+  readonly events: readonly EventInput[];
+}
+
+const NOTHING = { actions: [], events: [] } as const;
+
+/** Plans the image of a VirtualMachine: uses it, waits for it, or creates it from the template. */
+export function planImage(vm: VirtualMachine, { image }: Pick<Observed, 'image'>): ImagePlan {
+  const where = place(imageRefOf(vm));
+  if (image === undefined) return planMissing(vm, where);
+  const { phase, message = '' } = image.status ?? {};
+  const fields = templateDifferences(vm, image);
+  const difference =
+    fields.length === 0
+      ? {}
+      : {
+          difference: `The existing VMDiskImage ${where} differs from vmDiskImageTemplate in ${fields.join(', ')}; the template is ignored`,
+        };
+  if (phase === 'Ready') {
+    const condition = {
+      status: 'True',
+      reason: 'Ready',
+      message: `The VMDiskImage ${where} is Ready`,
+    } as const;
+    return { usable: image, condition, ...difference, ...NOTHING };
+  }
+  const blocked = (problem: Problem): ImagePlan => ({ ...waiting(problem), ...difference });
+  if (phase === 'Failed')
+    return blocked({
+      phase: 'Failed',
+      reason: 'ImageFailed',
+      message: `The VMDiskImage ${where} has failed: ${message}`,
+    });
+  if (phase === 'Deleting') {
+    const then =
+      vm.spec.vmDiskImageTemplate === undefined
+        ? 'create it again when it is gone'
+        : 'the operator creates it again when it is gone';
+    return blocked({
+      phase: 'Provisioning',
+      reason: 'ImageDeleting',
+      message: `The VMDiskImage ${where} is being deleted; ${then}`,
+    });
+  }
+  // The messages of the other phases change during an import. Copying them would write every VirtualMachine of the image.
+  const text =
+    phase === 'RetryableFailure' ? `has failed and is retried: ${message}` : `is ${phase ?? 'new'}`;
+  return blocked({
+    phase: 'Provisioning',
+    reason: 'ImageNotReady',
+    message: `The VMDiskImage ${where} ${text}; waiting until it is Ready`,
+  });
+}
+
+function planMissing(vm: VirtualMachine, where: string): ImagePlan {
+  const image = imageFromTemplate(vm);
+  if (image === undefined)
+    return waiting({
+      phase: 'Provisioning',
+      reason: 'ImageNotFound',
+      message: `The VMDiskImage ${where} does not exist. Create it, or set spec.vmDiskImageTemplate`,
+    });
+  return {
+    ...waiting({
+      phase: 'Provisioning',
+      reason: 'CreatingImage',
+      message: `The VMDiskImage ${where} is being created from vmDiskImageTemplate`,
+    }),
+    actions: [{ type: 'createImage', image }],
+    events: [
+      {
+        type: 'Normal',
+        reason: 'CreatingImage',
+        note: `Creating VMDiskImage ${where} from vmDiskImageTemplate`,
+      },
+    ],
+  };
+}
+
+function waiting(problem: Problem): ImagePlan {
+  const { reason, message } = problem;
+  return { condition: { status: 'False', reason, message }, problem, ...NOTHING };
+}

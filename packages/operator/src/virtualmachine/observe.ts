@@ -1,0 +1,156 @@
+import { keyOf, type ReconcileContext, Secret } from '@vmwright/runtime';
+import {
+  DataVolume,
+  type ForeignCondition,
+  KubevirtInstance,
+  KubevirtMachine,
+  NetworkAttachmentDefinition,
+  PersistentVolumeClaim,
+  StorageClass,
+} from '../kubevirt/kinds.ts';
+import { VMDiskImage } from '../vmdiskimage/resource.ts';
+import { type AddressConflict, findAddressConflict, isOlder, networkRef } from './addresses.ts';
+import { usesVolume } from './children.ts';
+import {
+  controllerUid,
+  firstVolumeName,
+  isInstanceOf,
+  isOwnedBy,
+  isVolumeName,
+  place,
+  secretName,
+} from './identity.ts';
+import { imageKeyOf, imageRefOf, isImageNamespaceAllowed } from './image-ref.ts';
+import type { Passwords } from './passwords.ts';
+import { VirtualMachine } from './resource.ts';
+import type { CloneCounts } from './snapshot-choice.ts';
+import type { SnapshotClones } from './snapshot-clones.ts';
+
+/** Index of DataVolumes by the UID of their controller. */
+export const VOLUME_OWNER_INDEX = 'virtualmachine-volume-owner';
+
+/** Returns the key of a DataVolume in the index of owners. */
+export function volumeOwnerKeys(volume: DataVolume): readonly string[] {
+  const uid = controllerUid(volume);
+  return uid === undefined ? [] : [uid];
+}
+
+/** State of the cluster that concerns a VirtualMachine. */
+export interface Observed {
+  readonly isImageNamespaceAllowed: boolean;
+  readonly addressConflict?: AddressConflict | undefined;
+  readonly image?: VMDiskImage | undefined;
+  /** Number of clones of each snapshot of the image. */
+  readonly clones: CloneCounts;
+  readonly passwords: Passwords;
+  readonly secret?: Secret | undefined;
+  /** DataVolumes that the VirtualMachine owns. */
+  readonly volumes: readonly DataVolume[];
+  /** DataVolume with the name of the root disk that belongs to another owner. */
+  readonly foreignVolume?: DataVolume | undefined;
+  /** PersistentVolumeClaim of the root disk. */
+  readonly claim?: PersistentVolumeClaim | undefined;
+  readonly machine?: KubevirtMachine | undefined;
+  readonly instance?: KubevirtInstance | undefined;
+  readonly storageClass?: ObservedStorageClass | undefined;
+  /** NetworkAttachmentDefinitions that do not exist. */
+  readonly missingNetworks: readonly string[];
+}
+
+/** StorageClass of the root disk. */
+export interface ObservedStorageClass {
+  readonly name: string;
+  readonly exists: boolean;
+  readonly allowsExpansion: boolean;
+}
+
+/** What `observe` needs besides the caches. */
+export interface ObserveOptions {
+  readonly imageNamespaces: readonly string[] | undefined;
+  readonly clones: Pick<SnapshotClones, 'count'>;
+}
+
+type Context = Pick<ReconcileContext<VirtualMachine>, 'cache'>;
+
+/**
+ * Reads the state from the caches, without a request, so that nothing changes between the observation and the plan.
+ * @param passwords read before, because they may need requests
+ */
+export function observe(
+  vm: VirtualMachine,
+  passwords: Passwords,
+  { cache }: Context,
+  { imageNamespaces, clones }: ObserveOptions,
+): Observed {
+  const { namespace = '', name, uid = '' } = vm.metadata;
+  const key = keyOf({ namespace, name });
+  const image = cache(VMDiskImage).get(imageKeyOf(vm));
+  const machine = owned(cache(KubevirtMachine).get(key), vm);
+  const instance = cache(KubevirtInstance).get(key);
+  const volumes = [...cache(DataVolume).byIndex(VOLUME_OWNER_INDEX, uid)];
+  const volumeKey = keyOf({ namespace, name: currentVolumeName(vm, volumes, machine) });
+  const volume = cache(DataVolume).get(volumeKey);
+  const claim = cache(PersistentVolumeClaim).get(volumeKey);
+  const className = claim?.spec?.storageClassName ?? image?.spec.storageClass;
+  const storageClass = className === undefined ? undefined : cache(StorageClass).get({ name: className });
+  const networks = (vm.spec.interfaces ?? []).map(({ network }) => networkRef(vm, network));
+  const countOf = (snapshot: string) => clones.count(`${imageRefOf(vm).namespace}/${snapshot}`);
+  return {
+    isImageNamespaceAllowed: isImageNamespaceAllowed(vm, imageNamespaces),
+    addressConflict: findAddressConflict(vm, cache(VirtualMachine), (other) => isOlder(other, vm)),
+    image,
+    clones: new Map(image?.status?.snapshots?.map((snapshot) => [snapshot.name, countOf(snapshot.name)])),
+    passwords,
+    secret: owned(cache(Secret).get({ namespace, name: secretName(vm) }), vm),
+    volumes,
+    foreignVolume: volume !== undefined && !isOwnedBy(volume, vm) ? volume : undefined,
+    claim,
+    machine,
+    instance: instance !== undefined && isInstanceOf(instance, vm) ? instance : undefined,
+    storageClass:
+      className === undefined
+        ? undefined
+        : {
+            name: className,
+            exists: storageClass !== undefined,
+            allowsExpansion: storageClass?.allowVolumeExpansion === true,
+          },
+    missingNetworks: [
+      ...new Set(
+        networks.filter((ref) => cache(NetworkAttachmentDefinition).get(ref) === undefined).map(place),
+      ),
+    ],
+  };
+}
+
+/**
+ * Returns the name of the DataVolume of the root disk. If the status does not have it, because it was never stored or was
+ * removed, an existing disk is found, so that the machine does not get an empty one instead.
+ */
+export function currentVolumeName(
+  vm: VirtualMachine,
+  volumes: readonly DataVolume[],
+  machine: KubevirtMachine | undefined,
+): string {
+  const { dataVolume } = vm.status ?? {};
+  if (dataVolume !== undefined && isVolumeName(vm, dataVolume)) return dataVolume;
+  const disks = volumes.filter(({ metadata }) => isVolumeName(vm, metadata.name));
+  const disk =
+    disks.find(({ metadata }) => usesVolume(machine, metadata.name)) ??
+    disks.find(({ status }) => status?.phase === 'Succeeded') ??
+    disks.at(-1);
+  return disk?.metadata.name ?? firstVolumeName(vm);
+}
+
+/** Returns the condition of a type that KubeVirt, CDI or Kubernetes reports. */
+export function foreignCondition(
+  conditions: readonly ForeignCondition[] | undefined,
+  type: string,
+): ForeignCondition | undefined {
+  return conditions?.find((condition) => condition.type === type);
+}
+
+/** A child of another owner counts as missing; the operator notices the conflict when it creates its own. */
+function owned<T extends KubevirtMachine | Secret>(child: T | undefined, vm: VirtualMachine): T | undefined {
+  return child !== undefined && isOwnedBy(child, vm) ? child : undefined;
+}

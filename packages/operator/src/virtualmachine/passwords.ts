@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { type Client, NotFoundError, Secret } from '@vmwright/runtime';
+import { place } from './identity.ts';
+import type { VirtualMachine } from './resource.ts';
+import { sha512Crypt } from './sha512-crypt.ts';
+import { userNamesOf } from './user-names.ts';
+
+/** Hashes of the users' passwords, in the order of the spec, or the reason why one cannot be read. */
+export type Passwords =
+  | { readonly hashes: readonly (string | undefined)[] }
+  | { readonly problem: { readonly reason: string; readonly message: string } };
+
+const DEFAULT_KEY = 'password';
+const SALT_CHARACTERS = 16;
+
+/**
+ * Reads and hashes the passwords of VirtualMachines. Remembers hashes, because one takes about 10 ms; the plain passwords are
+ * never kept. `evict` drops the hashes of a deleted VirtualMachine.
+ */
+export class PasswordReader {
+  readonly #hashes = new Map<string, Map<string, string>>();
+
+  /** Reads the passwords, those of `passwordSecretRef` from the API server. */
+  async read(vm: VirtualMachine, client: Pick<Client, 'get'>, signal: AbortSignal): Promise<Passwords> {
+    const { users = [] } = vm.spec;
+    const { names } = userNamesOf(vm);
+    const hashes: (string | undefined)[] = [];
+    for (const [i, { plain_text_passwd, passwordSecretRef }] of users.entries()) {
+      let password = plain_text_passwd;
+      if (passwordSecretRef !== undefined) {
+        const { name, key = DEFAULT_KEY } = passwordSecretRef;
+        const found = await this.#fromSecret(vm, name, key, client, signal);
+        if (typeof found === 'object') return { problem: found };
+        password = found;
+      }
+      hashes.push(password === undefined ? undefined : this.#hashOf(vm, names[i] ?? '', password));
+    }
+    return { hashes };
+  }
+
+  evict(uid: string): void {
+    this.#hashes.delete(uid);
+  }
+
+  async #fromSecret(
+    { metadata: { namespace } }: VirtualMachine,
+    name: string,
+    key: string,
+    client: Pick<Client, 'get'>,
+    signal: AbortSignal,
+  ): Promise<string | { readonly reason: string; readonly message: string }> {
+    const where = place({ namespace, name });
+    try {
+      const { data } = await client.get(Secret, { namespace, name }, { signal });
+      const value = data?.[key];
+      if (value !== undefined && value !== '') return Buffer.from(value, 'base64').toString();
+      const message = `The Secret ${where} has no key "${key}" with a password (users[].passwordSecretRef). Add it`;
+      return { reason: 'PasswordKeyNotFound', message };
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+      const message = `The Secret ${where} with a password does not exist (users[].passwordSecretRef). Create it`;
+      return { reason: 'PasswordSecretNotFound', message };
+    }
+  }
+
+  #hashOf({ metadata: { uid = '' } }: VirtualMachine, user: string, password: string): string {
+    const known = this.#hashes.get(uid) ?? new Map<string, string>();
+    this.#hashes.set(uid, known);
+    const key = createHash('sha256')
+      .update(JSON.stringify([user, password]))
+      .digest('hex');
+    const remembered = known.get(key);
+    if (remembered !== undefined) return remembered;
+    const hashed = sha512Crypt(password, saltFor(uid, user));
+    known.set(key, hashed);
+    return hashed;
+  }
+}
+
+/** Returns the salt, derived from UID and user name, so that every reconcile writes the same Secret. */
+export function saltFor(uid: string, user: string): string {
+  const digest = createHash('sha256').update(`${uid}/${user}`).digest('base64');
+  return digest.replaceAll('+', '.').replaceAll('=', '').slice(0, SALT_CHARACTERS);
+}

@@ -1,0 +1,164 @@
+import { conditionOf, type EventInput } from '@vmwright/runtime';
+import { isPaused } from '../annotations.ts';
+import type { Action } from './actions.ts';
+import { conflictMessage } from './addresses.ts';
+import { machineDraft, secretDraft, shouldRun } from './children.ts';
+import { cloudInitOf } from './cloud-init.ts';
+import { diagnose } from './diagnosis.ts';
+import { type DiskPlan, planDisk } from './disk.ts';
+import { differs } from './drift.ts';
+import { place } from './identity.ts';
+import { planImage } from './image.ts';
+import { imageRefOf } from './image-ref.ts';
+import type { Observed } from './observe.ts';
+import type { Problem } from './problem.ts';
+import type { VirtualMachine, VirtualMachineStatus } from './resource.ts';
+import { isRunning, planRestart, restartRecord, restartRequired } from './restart.ts';
+import { type Report, statusOf } from './status.ts';
+import { changedNamesMessage, collisionMessage, userNamesOf } from './user-names.ts';
+
+/** Result of planning a reconcile of a VirtualMachine. */
+export interface Plan {
+  /**
+   * Status to report if the actions succeed. If it has a new intent (`hasNewIntent`), it must be stored before the first
+   * action.
+   */
+  readonly status: VirtualMachineStatus;
+  /** Actions to execute in this order. */
+  readonly actions: readonly Action[];
+  readonly events: readonly EventInput[];
+  /** Time after which to reconcile again without a change, in milliseconds. */
+  readonly requeueAfterMs?: number;
+}
+
+/** Interval at which a password is read again that could not be read: the operator does not watch users' Secrets. */
+const PASSWORD_RETRY_MS = 30_000;
+
+/**
+ * Plans the next step for a VirtualMachine that is not being deleted. The children are created in an order in which each
+ * finds what it needs: image, cloud-init data and root disk, then the machine. A paused VirtualMachine is only observed.
+ */
+export function plan(vm: VirtualMachine, observed: Observed, now: number): Plan {
+  const changedNames = changedNamesMessage(userNamesOf(vm));
+  const rejection = rejectionOf(vm, observed);
+  if (rejection !== undefined) {
+    const parts = { changedNames, restarts: restartRecord(vm), report: rejection };
+    return withEvents(vm, { status: statusOf(vm, observed, parts, now), actions: [], events: [] });
+  }
+  const image = planImage(vm, observed);
+  const disk = planDisk(vm, observed, image);
+  const children = planChildren(vm, observed, disk);
+  const report = reportOf(vm, observed, disk, children.problem);
+  const parts = { image, changedNames, restartRequired: restartMessage(observed), report };
+  if (isPaused(vm)) {
+    const { snapshot, dataVolume } = vm.status ?? {};
+    const kept = { condition: disk.condition, snapshot, dataVolume };
+    const all = { ...parts, disk: kept, restarts: restartRecord(vm) };
+    return { status: statusOf(vm, observed, all, now), actions: [], events: [] };
+  }
+  const isCurrent = children.machine.length === 0;
+  const restart = planRestart(vm, observed, { isDiskReady: disk.state === 'ready', isCurrent }, now);
+  const waits = [restart.requeueAfterMs, children.problem && PASSWORD_RETRY_MS].flatMap((ms) => ms ?? []);
+  return withEvents(vm, {
+    status: statusOf(vm, observed, { ...parts, disk, restarts: restart.record }, now),
+    actions: [...image.actions, ...children.secret, ...disk.actions, ...children.machine, ...restart.actions],
+    events: [...image.events, ...disk.events, ...restart.events],
+    ...(waits.length > 0 && { requeueAfterMs: Math.min(...waits) }),
+  });
+}
+
+/** Returns why nothing may be created for the VirtualMachine until a user changes something. */
+function rejectionOf(vm: VirtualMachine, observed: Observed): Problem | undefined {
+  const { isImageNamespaceAllowed, addressConflict } = observed;
+  const failed = (reason: string, message: string): Problem => ({ phase: 'Failed', reason, message });
+  if (!isImageNamespaceAllowed) {
+    const { namespace } = imageRefOf(vm);
+    return failed(
+      'ImageNamespaceNotAllowed',
+      `VirtualMachines of other namespaces may not use images of the namespace ${namespace}. Use an image of this namespace, or ask an administrator of the operator to allow it (--image-namespaces)`,
+    );
+  }
+  const collision = collisionMessage(userNamesOf(vm));
+  if (collision !== undefined) return failed('UserNamesCollide', collision);
+  if (addressConflict !== undefined) return failed('AddressConflict', conflictMessage(vm, addressConflict));
+  return undefined;
+}
+
+interface ChildrenPlan {
+  readonly secret: readonly Action[];
+  readonly machine: readonly Action[];
+  readonly problem?: Problem;
+}
+
+/** Plans the Secret and the KubeVirt VirtualMachine. Objects that match their draft are not applied again. */
+function planChildren(vm: VirtualMachine, observed: Observed, disk: DiskPlan): ChildrenPlan {
+  const { passwords, secret, machine } = observed;
+  if (disk.state === 'missing' || disk.dataVolume === undefined) return { secret: [], machine: [] };
+  // An unreadable password is no reason to change a Secret that exists: cloud-init uses it only at the first boot.
+  if ('problem' in passwords && secret === undefined)
+    return { secret: [], machine: [], problem: { phase: 'Provisioning', ...passwords.problem } };
+  const actions: { secret: Action[]; machine: Action[] } = { secret: [], machine: [] };
+  if (!('problem' in passwords)) {
+    const wanted = secretDraft(vm, cloudInitOf(vm, passwords.hashes));
+    if (secret === undefined || differs(secret, wanted))
+      actions.secret.push({ type: 'applySecret', secret: wanted, isNew: secret === undefined });
+  }
+  const wanted = machineDraft(vm, disk.dataVolume);
+  const isTerminating = machine?.metadata.deletionTimestamp !== undefined;
+  if (!isTerminating && (machine === undefined || differs(machine, wanted)))
+    actions.machine.push({ type: 'applyMachine', machine: wanted, isNew: machine === undefined });
+  return actions;
+}
+
+/** Returns the state to report. A machine that is ready stays so, whatever becomes of its image or its former causes. */
+function reportOf(
+  vm: VirtualMachine,
+  observed: Observed,
+  disk: DiskPlan,
+  problem: Problem | undefined,
+): Report {
+  const { machine } = observed;
+  const { printableStatus = '' } = machine?.status ?? {};
+  if (shouldRun(vm) && isRunning(observed))
+    return { phase: 'Ready', reason: 'Running', message: 'The machine is running' };
+  const isStopped = printableStatus === 'Stopped' && machine?.spec?.runStrategy === 'Halted';
+  if (!shouldRun(vm) && disk.state === 'ready' && isStopped) {
+    const message = 'The machine is prepared and stays stopped (spec.ignoreOnDeploy)';
+    return { phase: 'Ready', reason: 'IgnoredOnDeploy', message };
+  }
+  const cause = disk.problem ?? problem ?? diagnose(vm, observed);
+  if (cause !== undefined) return cause;
+  const wait = (reason: string, message: string): Problem => ({ phase: 'Provisioning', reason, message });
+  if (disk.state !== 'ready') return wait(disk.condition.reason, disk.condition.message);
+  if (machine === undefined) return wait('CreatingMachine', 'The KubeVirt VirtualMachine is being created');
+  if (machine.metadata.deletionTimestamp !== undefined)
+    return wait(
+      'MachineDeleting',
+      `The KubeVirt VirtualMachine ${place(vm.metadata)} was deleted; it is created again when it is gone`,
+    );
+  return shouldRun(vm)
+    ? wait('Starting', 'KubeVirt is starting the machine')
+    : wait('Stopping', 'KubeVirt is stopping the machine');
+}
+
+function restartMessage(observed: Observed): string | undefined {
+  const cause = restartRequired(observed);
+  return cause === undefined
+    ? undefined
+    : `A change takes effect only after a restart of the machine: ${cause}`;
+}
+
+/** Adds the events about changed user names and about a new problem. They are recorded once, when the status changes. */
+function withEvents(vm: VirtualMachine, result: Plan): Plan {
+  const before = vm.status?.conditions;
+  const { conditions } = result.status;
+  const names = conditionOf(conditions, 'UserNamesChanged');
+  const stalled = conditionOf(conditions, 'Stalled');
+  const news = [names, stalled].flatMap((condition) => {
+    if (condition === undefined || conditionOf(before, condition.type)?.message === condition.message)
+      return [];
+    const reason = condition === names ? 'UserNamesChanged' : condition.reason;
+    return [{ type: 'Warning', reason, note: condition.message } as const];
+  });
+  return { ...result, events: [...result.events, ...news] };
+}

@@ -1,0 +1,79 @@
+import { type Reconcile, type ReconcileContext, type Result, requeueAfter } from '@vmwright/runtime';
+import { problemOf } from './errors.ts';
+import { checkName, execute } from './execute.ts';
+import { imageRefOf } from './image-ref.ts';
+import { type ObserveOptions, observe } from './observe.ts';
+import type { PasswordReader } from './passwords.ts';
+import { type Plan, plan } from './plan.ts';
+import type { VirtualMachine } from './resource.ts';
+import type { SnapshotClones } from './snapshot-clones.ts';
+import { hasNewIntent, problemStatus } from './status.ts';
+
+/** Interval at which an action that the API server rejected is tried again, because its cause may not be watched. */
+const REJECTED_RETRY_MS = 30_000;
+
+export interface VirtualMachineReconcilerOptions extends Pick<ObserveOptions, 'imageNamespaces'> {
+  readonly clones: SnapshotClones;
+  readonly passwords: PasswordReader;
+}
+
+/** Brings one VirtualMachine to its desired state: observe, plan, execute, report. */
+export class VirtualMachineReconciler {
+  readonly #options: VirtualMachineReconcilerOptions;
+
+  constructor(options: VirtualMachineReconcilerOptions) {
+    this.#options = options;
+  }
+
+  readonly reconcile: Reconcile<VirtualMachine> = async (vm, context) => {
+    const { clones, passwords } = this.#options;
+    const read = await passwords.read(vm, context.client, context.signal);
+    // No await until the clone is reserved: another reconcile must not choose the same last clone of a snapshot.
+    const planned = plan(vm, observe(vm, read, context, this.#options), context.now());
+    const stored = await storeIntent(vm, planned, context, clones);
+    return this.#execute(stored, planned, context);
+  };
+
+  async #execute(
+    vm: VirtualMachine,
+    { status, actions, events, requeueAfterMs }: Plan,
+    context: ReconcileContext<VirtualMachine>,
+  ): Promise<Result> {
+    const { client, setStatus, event, now } = context;
+    for (const step of [checkName, execute]) {
+      for (const action of actions) {
+        try {
+          await step(action, vm, client);
+        } catch (error) {
+          const problem = problemOf(vm, action, error);
+          if (problem === undefined) throw error;
+          const { reason, message: note } = problem;
+          const isReported = vm.status?.message === note;
+          await setStatus(vm, problemStatus(vm, status, problem, now()));
+          if (!isReported) event(vm, { type: 'Warning', reason, note });
+          return requeueAfter(REJECTED_RETRY_MS);
+        }
+      }
+    }
+    const reported = await setStatus(vm, status);
+    for (const input of events) event(reported, input);
+    return requeueAfterMs === undefined ? undefined : requeueAfter(requeueAfterMs);
+  }
+}
+
+/**
+ * Stores the status before the actions if it records an intent: which snapshot is cloned to which DataVolume, or that the
+ * machine is restarted. After a crash, the next reconcile continues with the same names.
+ */
+async function storeIntent(
+  vm: VirtualMachine,
+  { status }: Plan,
+  { setStatus }: Pick<ReconcileContext<VirtualMachine>, 'setStatus'>,
+  clones: SnapshotClones,
+): Promise<VirtualMachine> {
+  if (!hasNewIntent(vm.status, status)) return vm;
+  const { snapshot } = status;
+  const isNew = snapshot !== undefined && snapshot !== vm.status?.snapshot;
+  using _ = clones.reserve(isNew ? `${imageRefOf(vm).namespace}/${snapshot}` : undefined);
+  return await setStatus(vm, status);
+}

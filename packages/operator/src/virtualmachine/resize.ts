@@ -1,0 +1,60 @@
+import { type Condition, type EventInput, parseQuantity } from '@vmwright/runtime';
+import type { Action } from './actions.ts';
+import { place } from './identity.ts';
+import { foreignCondition, type Observed } from './observe.ts';
+import { VirtualMachine } from './resource.ts';
+
+/** Growth of a root disk that is cloned. */
+interface ResizePlan {
+  readonly condition: Pick<Condition, 'status' | 'reason' | 'message'>;
+  readonly actions: readonly Action[];
+  readonly events: readonly EventInput[];
+}
+
+/** Conditions of a claim that report a failed expansion. */
+const ERRORS = ['ControllerResizeError', 'NodeResizeError'] as const;
+
+/** Plans the growth of the root disk. VolumeReady stays True: the disk is usable at its present size. */
+export function planResize(vm: VirtualMachine, observed: Observed, wanted: string): ResizePlan {
+  const { claim, storageClass } = observed;
+  const cloned = ready('Cloned', 'The root disk is cloned');
+  const request = claim?.spec?.resources?.requests?.storage;
+  if (claim === undefined || request === undefined || claim.metadata.deletionTimestamp !== undefined)
+    return cloned;
+  const { name, uid } = claim.metadata;
+  const where = place(claim.metadata);
+  if (isLarger(wanted, request)) {
+    if (storageClass?.allowsExpansion !== true) {
+      const message = `The root disk cannot grow from ${request} to ${wanted}: the StorageClass ${storageClass?.name ?? 'of the disk'} does not allow the expansion of volumes. Set allowVolumeExpansion on it, or create another ${VirtualMachine.kind}`;
+      const isReported = vm.status?.conditions?.some((condition) => condition.message === message);
+      const event = { type: 'Warning', reason: 'ExpansionNotSupported', note: message } as const;
+      return { ...ready('ExpansionNotSupported', message), events: isReported ? [] : [event] };
+    }
+    const resizing = ready('Expanding', `The PersistentVolumeClaim ${where} is being expanded to ${wanted}`);
+    return { ...resizing, actions: [{ type: 'resizeClaim', name, uid, size: wanted }] };
+  }
+  const { capacity, conditions } = claim.status ?? {};
+  if (!isLarger(request, capacity?.storage)) return cloned;
+  const failed = ERRORS.map((type) => foreignCondition(conditions, type)).find(
+    (condition) => condition?.status === 'True',
+  );
+  if (failed !== undefined)
+    return ready(
+      'ExpansionFailing',
+      `The PersistentVolumeClaim ${where} is not expanded to ${request}: ${failed.message ?? failed.type}`,
+    );
+  if (foreignCondition(conditions, 'FileSystemResizePending')?.status === 'True')
+    return ready(
+      'ExpansionPending',
+      `The expansion of the PersistentVolumeClaim ${where} ends when the machine restarts`,
+    );
+  return ready('Expanding', `The PersistentVolumeClaim ${where} is being expanded to ${request}`);
+}
+
+function isLarger(size: string, than: string | undefined): boolean {
+  return (parseQuantity(size) ?? 0) > (parseQuantity(than ?? size) ?? 0);
+}
+
+function ready(reason: string, message: string): ResizePlan {
+  return { condition: { status: 'True', reason, message }, actions: [], events: [] };
+}

@@ -1,0 +1,104 @@
+import { type EventInput, exponentialMs } from '@vmwright/runtime';
+import type { Action } from './actions.ts';
+import { shouldRun } from './children.ts';
+import { foreignCondition, type Observed } from './observe.ts';
+import type { VirtualMachine, VirtualMachineStatus } from './resource.ts';
+
+/** Fields of the status that restarts are recorded in. They are stored before the instance is deleted. */
+export type RestartRecord = Pick<
+  VirtualMachineStatus,
+  'restarts' | 'restartedAt' | 'restartedGeneration' | 'stuckSince'
+>;
+
+/** What a VirtualMachine does about an instance that needs a restart. */
+export interface RestartPlan {
+  readonly record: RestartRecord;
+  readonly actions: readonly Action[];
+  readonly events: readonly EventInput[];
+  readonly requeueAfterMs?: number;
+}
+
+/**
+ * Statuses of KubeVirt that a restart can resolve once the disk is ready. In CrashLoopBackOff, KubeVirt has deleted the
+ * failed instance and starts another one itself after at most 5 minutes: there is no instance that the operator could restart.
+ */
+const STUCK: ReadonlySet<string> = new Set(['ErrorPvcNotFound', 'DataVolumeError', 'CrashLoopBackOff']);
+
+const BACKOFF = { baseMs: 10_000, maxMs: 5 * 60_000 };
+
+/** Whether KubeVirt reports the machine as running and ready. */
+export function isRunning({ machine }: Pick<Observed, 'machine'>): boolean {
+  const { printableStatus, ready } = machine?.status ?? {};
+  return ready === true && (printableStatus === 'Running' || printableStatus === 'Migrating');
+}
+
+/** Returns KubeVirt's message if a change takes effect only after a restart. */
+export function restartRequired({ machine }: Pick<Observed, 'machine'>): string | undefined {
+  const condition = foreignCondition(machine?.status?.conditions, 'RestartRequired');
+  return condition?.status === 'True' ? (condition.message ?? '') : undefined;
+}
+
+/** Returns the record of earlier restarts. */
+export function restartRecord({ status }: VirtualMachine): RestartRecord {
+  const { restarts, restartedAt, restartedGeneration, stuckSince } = status ?? {};
+  return {
+    ...(restarts !== undefined && { restarts }),
+    ...(restartedAt !== undefined && { restartedAt }),
+    ...(restartedGeneration !== undefined && { restartedGeneration }),
+    ...(stuckSince !== undefined && { stuckSince }),
+  };
+}
+
+/**
+ * Plans the restart of an instance: once for each change that needs one (updatePolicy Restart), and with a back-off if the
+ * machine is stuck although its disk is ready, because it started before the data was there.
+ * @param isDiskReady whether the root disk is cloned
+ * @param isCurrent whether the KubeVirt VirtualMachine has the desired spec
+ */
+export function planRestart(
+  vm: VirtualMachine,
+  observed: Observed,
+  { isDiskReady, isCurrent }: { readonly isDiskReady: boolean; readonly isCurrent: boolean },
+  now: number,
+): RestartPlan {
+  const { machine, instance } = observed;
+  const { stuckSince, restarts, ...others } = restartRecord(vm);
+  // A machine that became ready starts with the shortest back-off again.
+  const record = { ...others, ...(restarts !== undefined && !isRunning(observed) && { restarts }) };
+  const nothing = { record, actions: [], events: [] };
+  const isAlive = instance !== undefined && instance.metadata.deletionTimestamp === undefined;
+  if (!isAlive || !shouldRun(vm) || machine === undefined) return nothing;
+  const time = new Date(now).toISOString();
+  const actions = [{ type: 'restart', uid: instance.metadata.uid }] as const;
+  const message = restartRequired(observed);
+  const { generation } = machine.metadata;
+  if (
+    message !== undefined &&
+    vm.spec.updatePolicy === 'Restart' &&
+    isCurrent &&
+    generation !== record.restartedGeneration
+  ) {
+    const note = `Restarting the machine, because a change takes effect only after a restart (${message})`;
+    const events = [{ type: 'Normal', reason: 'Restarted', note }] as const;
+    return {
+      record: {
+        ...record,
+        restartedAt: time,
+        ...(generation !== undefined && { restartedGeneration: generation }),
+      },
+      actions,
+      events,
+    };
+  }
+  const status = machine.status?.printableStatus ?? '';
+  if (!isDiskReady || !STUCK.has(status)) return nothing;
+  const since = stuckSince ?? time;
+  const waitMs = Date.parse(since) + exponentialMs((restarts ?? 0) + 1, BACKOFF) - now;
+  if (waitMs > 0) return { ...nothing, record: { ...record, stuckSince: since }, requeueAfterMs: waitMs };
+  const note = `Restarting the machine, because KubeVirt reports ${status} although the root disk is ready`;
+  return {
+    record: { ...record, restarts: (restarts ?? 0) + 1, restartedAt: time },
+    actions,
+    events: [{ type: 'Warning', reason: 'Restarted', note }],
+  };
+}

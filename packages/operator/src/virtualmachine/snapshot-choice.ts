@@ -1,0 +1,20 @@
+import type { VMDiskImage } from '../vmdiskimage/resource.ts';
+
+/** Number of clones of a snapshot that the caches show, by the name of the snapshot. */
+export type CloneCounts = ReadonlyMap<string, number>;
+
+/** Whether the image lists a snapshot as one to clone from. */
+export function hasSnapshot({ status }: VMDiskImage, name: string): boolean {
+  return status?.snapshots?.some((snapshot) => snapshot.name === name) ?? false;
+}
+
+/**
+ * Returns the newest snapshot of the image that may have another clone; undefined if none may. The image counts its clones
+ * later than the caches do, and knows of clones that the caches do not show, so the larger number counts.
+ */
+export function chooseSnapshot({ spec, status }: VMDiskImage, counts: CloneCounts): string | undefined {
+  const { maxClones = Number.POSITIVE_INFINITY } = spec;
+  return status?.snapshots?.findLast(
+    ({ name, clones }) => Math.max(clones, counts.get(name) ?? 0) < maxClones,
+  )?.name;
+}

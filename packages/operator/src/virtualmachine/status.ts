@@ -1,0 +1,125 @@
+import { type Condition, removeCondition, setCondition, withOutcome, withPaused } from '@vmwright/runtime';
+import { pauseOf } from '../annotations.ts';
+import { plainAddress } from './addresses.ts';
+import type { DiskPlan } from './disk.ts';
+import type { ImagePlan } from './image.ts';
+import type { Observed } from './observe.ts';
+import type { Problem } from './problem.ts';
+import type { VirtualMachine, VirtualMachineStatus } from './resource.ts';
+import type { RestartRecord } from './restart.ts';
+
+/* The status of a VirtualMachine. Messages are the same on every retry, so that a retry writes nothing. */
+
+/** The state that a status reports: ready, or why it is not. */
+export type Report = Problem | { readonly phase: 'Ready'; readonly reason: string; readonly message: string };
+
+/** Parts from which the status of a VirtualMachine is made. */
+export interface StatusParts {
+  readonly image?: Pick<ImagePlan, 'condition' | 'difference'> | undefined;
+  readonly disk?: Pick<DiskPlan, 'condition' | 'snapshot' | 'dataVolume'> | undefined;
+  /** Message of the condition UserNamesChanged. */
+  readonly changedNames?: string | undefined;
+  /** Message of the condition RestartRequired. */
+  readonly restartRequired?: string | undefined;
+  readonly restarts: RestartRecord;
+  readonly report: Report;
+}
+
+/** Returns the status of a VirtualMachine that is not being deleted. */
+export function statusOf(
+  vm: VirtualMachine,
+  observed: Observed,
+  parts: StatusParts,
+  now: number,
+): VirtualMachineStatus {
+  const { image, disk, changedNames, restartRequired, restarts, report } = parts;
+  const { snapshot, dataVolume } = disk ?? vm.status ?? {};
+  let conditions = vm.status?.conditions;
+  const set = (type: string, condition: Pick<Condition, 'status' | 'reason' | 'message'> | undefined) => {
+    if (condition !== undefined)
+      conditions = setCondition(conditions, { type, ...condition, ...generationOf(vm) }, now);
+  };
+  /** Sets a condition that is present only while it is True. */
+  const setIf = (type: string, reason: string, message: string | undefined) => {
+    if (message === undefined) conditions = removeCondition(conditions, type);
+    else set(type, { status: 'True', reason, message });
+  };
+  set('DiskImageReady', image?.condition);
+  set('VolumeReady', disk?.condition);
+  setIf('ImageDiffers', 'TemplateIgnored', image?.difference);
+  setIf('UserNamesChanged', 'NotAllowedByLinux', changedNames);
+  setIf('RestartRequired', 'ChangeNeedsRestart', restartRequired);
+  const status: VirtualMachineStatus = {
+    ...(snapshot !== undefined && { snapshot }),
+    ...(dataVolume !== undefined && { dataVolume }),
+    ...machineFields(vm, observed),
+    ...restarts,
+    ...(conditions && { conditions }),
+  };
+  return withReport(vm, status, report, now);
+}
+
+/** Returns a planned status with a problem that its actions met. */
+export function problemStatus(
+  vm: VirtualMachine,
+  planned: VirtualMachineStatus,
+  { part, ...problem }: Problem & { readonly part?: 'DiskImageReady' | 'VolumeReady' | undefined },
+  now: number,
+): VirtualMachineStatus {
+  const { reason, message } = problem;
+  const condition = part && { type: part, status: 'False' as const, reason, message, ...generationOf(vm) };
+  const conditions = condition ? setCondition(planned.conditions, condition, now) : planned.conditions;
+  return withReport(vm, { ...planned, ...(conditions && { conditions }) }, problem, now);
+}
+
+/** Returns the status of a VirtualMachine that is being deleted. */
+export function deletingStatus(
+  vm: VirtualMachine,
+  message: string,
+  state: 'progressing' | 'stalled',
+  now: number,
+): VirtualMachineStatus {
+  const status = { ...vm.status, phase: 'Deleting', message } as const;
+  return withOutcome(
+    vm,
+    withPaused(vm, status, pauseOf(vm), now),
+    { state, reason: 'Deleting', message },
+    now,
+  );
+}
+
+/** Whether two statuses differ in a field that must be stored before the actions of a plan are executed. */
+export function hasNewIntent(before: VirtualMachineStatus | undefined, after: VirtualMachineStatus): boolean {
+  const fields = ['snapshot', 'dataVolume', 'restarts', 'restartedAt', 'restartedGeneration'] as const;
+  return fields.some((field) => before?.[field] !== after[field]);
+}
+
+function withReport(
+  vm: VirtualMachine,
+  status: VirtualMachineStatus,
+  { phase, reason, message }: Report,
+  now: number,
+): VirtualMachineStatus {
+  const state = phase === 'Ready' ? 'ready' : phase === 'Failed' ? 'stalled' : 'progressing';
+  const paused = withPaused(vm, { ...status, phase, message }, pauseOf(vm), now);
+  return withOutcome(vm, paused, { state, reason, message }, now);
+}
+
+/** Returns what KubeVirt reports about the machine. The static address is reported once the machine runs. */
+function machineFields(vm: VirtualMachine, { machine, instance }: Observed): Partial<VirtualMachineStatus> {
+  const { printableStatus = '' } = machine?.status ?? {};
+  const { nodeName, interfaces = [], phase } = instance?.status ?? {};
+  const [first] = vm.spec.interfaces ?? [];
+  const reported = interfaces.find(({ ipAddress }) => (ipAddress ?? '') !== '')?.ipAddress;
+  const configured = phase === 'Running' && first !== undefined ? plainAddress(first.ipAddress) : undefined;
+  const ip = reported ?? configured;
+  return {
+    ...(printableStatus !== '' && { printableStatus }),
+    ...(ip !== undefined && { ip }),
+    ...(nodeName !== undefined && nodeName !== '' && { node: nodeName }),
+  };
+}
+
+function generationOf({ metadata: { generation } }: VirtualMachine) {
+  return generation === undefined ? {} : { observedGeneration: generation };
+}

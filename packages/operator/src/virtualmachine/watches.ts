@@ -1,0 +1,100 @@
+import { type Caches, keyOf, type Predicate, type Watch, watch } from '@vmwright/runtime';
+import {
+  KubevirtInstance,
+  NetworkAttachmentDefinition,
+  PersistentVolumeClaim,
+  StorageClass,
+} from '../kubevirt/kinds.ts';
+import { VMDiskImage } from '../vmdiskimage/resource.ts';
+import { ADDRESS_INDEX, addressKeys, networkRef } from './addresses.ts';
+import { isLabelled } from './identity.ts';
+import { imageKeyOf } from './image-ref.ts';
+import { VirtualMachine } from './resource.ts';
+
+/* Indexes of VirtualMachines, and the changes of other objects that enqueue them. */
+
+const IMAGE_INDEX = 'virtualmachine-image';
+const NETWORK_INDEX = 'virtualmachine-network';
+const VOLUME_INDEX = 'virtualmachine-volume';
+
+/** Adds the indexes that the watches use. */
+export function addWatchIndexes(caches: Caches): void {
+  const machines = caches.get(VirtualMachine);
+  machines.addIndex(IMAGE_INDEX, (vm) => [imageKeyOf(vm)]);
+  machines.addIndex(ADDRESS_INDEX, addressKeys);
+  machines.addIndex(NETWORK_INDEX, (vm) =>
+    (vm.spec.interfaces ?? []).map(({ network }) => keyOf(networkRef(vm, network))),
+  );
+  machines.addIndex(VOLUME_INDEX, ({ metadata: { namespace }, status }) =>
+    status?.dataVolume === undefined ? [] : [keyOf({ namespace, name: status.dataVolume })],
+  );
+}
+
+/** Returns the watches of objects that VirtualMachines do not own. */
+export function watchesOf(caches: Caches): readonly Watch[] {
+  const machines = caches.get(VirtualMachine);
+  const found = (index: string, value: string) =>
+    [...machines.byIndex(index, value)].map(({ metadata }) => keyOf(metadata));
+  return [
+    // An instance has the name of its KubeVirt VirtualMachine, which has the name of the VirtualMachine.
+    watch(
+      KubevirtInstance,
+      (instance) => (isLabelled(instance) ? [keyOf(instance.metadata)] : []),
+      partChanged(({ metadata, status }) => [
+        metadata.uid,
+        metadata.deletionTimestamp,
+        status?.phase,
+        status?.nodeName,
+        status?.interfaces?.map(({ ipAddress }) => ipAddress),
+        status?.conditions?.map(({ type, status: value, reason, message }) => [type, value, reason, message]),
+      ]),
+    ),
+    // A claim has the name of its DataVolume.
+    watch(PersistentVolumeClaim, ({ metadata }) => found(VOLUME_INDEX, keyOf(metadata))),
+    // Progress of an import concerns no VirtualMachine.
+    watch(
+      VMDiskImage,
+      ({ metadata }) => found(IMAGE_INDEX, keyOf(metadata)),
+      partChanged(({ metadata, spec, status }) => [
+        metadata.uid,
+        metadata.deletionTimestamp,
+        spec,
+        status?.phase,
+        status?.phase === 'Failed' || status?.phase === 'RetryableFailure' ? status.message : '',
+        status?.snapshots,
+      ]),
+    ),
+    // The younger of two VirtualMachines with the same address is enqueued when the older one gives it up.
+    watch(
+      VirtualMachine,
+      (vm) =>
+        addressKeys(vm)
+          .flatMap((key) => found(ADDRESS_INDEX, key))
+          .filter((key) => key !== keyOf(vm.metadata)),
+      partChanged(({ metadata, spec }) => [metadata.uid, spec.interfaces]),
+    ),
+    watch(
+      NetworkAttachmentDefinition,
+      ({ metadata }) => found(NETWORK_INDEX, keyOf(metadata)),
+      ({ type }) => type !== 'changed',
+    ),
+    watch(
+      StorageClass,
+      ({ metadata: { name } }) =>
+        [...caches.get(VMDiskImage).list()]
+          .filter(({ spec }) => spec.storageClass === name)
+          .flatMap(({ metadata }) => found(IMAGE_INDEX, keyOf(metadata))),
+      partChanged(({ allowVolumeExpansion }) => [allowVolumeExpansion]),
+    ),
+  ];
+}
+
+/** Matches added and removed objects, and changes of a part of them. */
+function partChanged<T extends KubevirtInstance | VMDiskImage | VirtualMachine | StorageClass>(
+  part: (object: T) => readonly unknown[],
+): Predicate<T> {
+  return ({ type, object, before }) =>
+    type !== 'changed' ||
+    before === undefined ||
+    JSON.stringify(part(before)) !== JSON.stringify(part(object));
+}

@@ -1,0 +1,166 @@
+import {
+  type Caches,
+  type Client,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  type Reconcile,
+  type ReconcileContext,
+  type Result,
+  requeueAfter,
+} from '@vmwright/runtime';
+import { deletionPolicyOf, pauseOf } from '../annotations.ts';
+import { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { nameOf, snapshotChild, volumeChild } from './cleanup.ts';
+import { deleteChild } from './executor.ts';
+import { isOwnedBy } from './identity.ts';
+import { childrenOf, claimsOf } from './observe.ts';
+import { countReferences, refreshUsers, usersOf } from './references.ts';
+import { VMDiskImage } from './resource.ts';
+import { deleting, withReferences } from './status.ts';
+import { ignoreNotFound, type SyncSlots } from './sync-slots.ts';
+
+/** Requeue interval of a deletion that a user has to unblock, as a safety net: the change enqueues the image at once. */
+const HELD_MS = 10 * 60_000;
+/** Requeue interval while references remain, as a safety net: their deletion enqueues the image. */
+const REFERENCED_MS = 60_000;
+/** Requeue interval while children remain, as a safety net: their deletion enqueues the image. */
+const REMAINING_MS = 10_000;
+
+/** Finalizer with which the garbage collector deletes children before their owner, whether or not the owner is in use. */
+const FOREGROUND = 'foregroundDeletion';
+
+export interface ImageFinalizerOptions {
+  readonly caches: Caches;
+  readonly slots: SyncSlots;
+  /** Reconciles an image that is being deleted and still referenced, so that its VMs can use it. */
+  readonly reconcile: Reconcile<VMDiskImage>;
+}
+
+/**
+ * Deletes the children of an image that is being deleted, in an order that is safe without a transaction over several
+ * objects (decision 020):
+ *
+ * 1. The image has a deletion timestamp.
+ * 2. VirtualMachines and DataVolumes are listed from etcd. With a reference, the image stays and is maintained.
+ * 3. The phase Deleting is stored. VMs do not use the image from now on.
+ * 4. They are listed again. A VM that was created between the two lists makes the image usable again.
+ * 5. Snapshots and DataVolumes are deleted. A VM that is created now waits until the image is gone.
+ * 6. The finalizer is removed when the API server has no child and no claim of the image any more.
+ */
+export class ImageFinalizer {
+  readonly #options: ImageFinalizerOptions;
+
+  constructor(options: ImageFinalizerOptions) {
+    this.#options = options;
+  }
+
+  readonly reconcileDelete: Reconcile<VMDiskImage> = async (image, context) => {
+    const policy = deletionPolicyOf(image);
+    const hold = typeof policy === 'object' ? policy.problem : pauseOf(image)?.message;
+    if (hold !== undefined) {
+      const message = `The image is not deleted: ${hold}`;
+      await context.setStatus(image, deleting(image, { state: 'stalled', message }, context.now()).status);
+      return requeueAfter(HELD_MS);
+    }
+    if (policy === 'Orphan') return this.#orphan(image, context);
+    if (!(await this.#isDeletable(image, context))) return this.#maintain(image, context);
+    const marked = await this.#mark(image, context);
+    if (marked === undefined) return this.#maintain(image, context);
+    return this.#remove(marked, context);
+  };
+
+  /** Whether no object refers to the image, or its data is already being deleted. */
+  async #isDeletable(image: VMDiskImage, { signal }: ReconcileContext<VMDiskImage>): Promise<boolean> {
+    const { caches } = this.#options;
+    if (this.#hasBegun(image)) return true;
+    const isReferenced = () => countReferences(usersOf(image, caches)).count > 0;
+    if (isReferenced()) return false; // the lists are needed only to prove the opposite
+    const unlistable = await refreshUsers(caches, signal);
+    if (unlistable.length > 0)
+      throw new Error(
+        `the references to the image cannot be counted, because these namespaces cannot be listed: ${unlistable.join(', ')}`,
+      );
+    return !isReferenced();
+  }
+
+  /** Whether the deletion of the data has begun: VMs wait since then until the image is gone, and it must not come back. */
+  #hasBegun(image: VMDiskImage): boolean {
+    const { phase, dataVolume, snapshots = [] } = image.status ?? {};
+    if (phase !== 'Deleting' || dataVolume === undefined) return false;
+    const children = childrenOf(image, this.#options.caches);
+    const isIntact = (name: string, among: readonly KubeObject[]) =>
+      among.some(({ metadata }) => metadata.name === name && metadata.deletionTimestamp === undefined);
+    return !(
+      isIntact(dataVolume, children.volumes) &&
+      snapshots.every(({ name }) => isIntact(name, children.snapshots))
+    );
+  }
+
+  /** Stores the phase Deleting and checks the references once more. @returns undefined if there is one now */
+  async #mark(image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<VMDiskImage | undefined> {
+    if (this.#hasBegun(image)) return image;
+    const message = 'Deleting the snapshots and the disk of the image';
+    const { status } = deleting(image, { state: 'progressing', message }, context.now());
+    const marked = await context.setStatus(image, { ...status, phase: 'Deleting' });
+    return (await this.#isDeletable(marked, context)) ? marked : undefined;
+  }
+
+  async #remove(image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
+    const { caches, slots } = this.#options;
+    const { client, now, setStatus } = context;
+    const children = () => {
+      const { volumes, snapshots } = childrenOf(image, caches);
+      return [...snapshots.map(snapshotChild), ...volumes.map(volumeChild)];
+    };
+    for (const child of children())
+      if (child.metadata.deletionTimestamp === undefined) await deleteChild(child, client);
+    const claims = claimsOf(image, caches).map(({ metadata }) => `PersistentVolumeClaim ${keyOf(metadata)}`);
+    const remaining = [...children().map(nameOf), ...claims];
+    if (remaining.length > 0) {
+      const message = `Waiting until these objects are deleted: ${remaining.join(', ')}`;
+      await setStatus(image, deleting(image, { state: 'progressing', message }, now()).status);
+      return requeueAfter(REMAINING_MS);
+    }
+    await slots.release(image.metadata.uid ?? '', client);
+    return undefined;
+  }
+
+  /** Keeps the children and removes the image from their owners, so that the garbage collector does not delete them. */
+  async #orphan(image: VMDiskImage, { client }: ReconcileContext<VMDiskImage>): Promise<Result> {
+    const { caches, slots } = this.#options;
+    const { volumes, snapshots } = childrenOf(image, caches);
+    for (const volume of volumes) await disown(DataVolume, volume, image, client);
+    for (const snapshot of snapshots) await disown(VolumeSnapshot, snapshot, image, client);
+    await slots.release(image.metadata.uid ?? '', client);
+    return undefined;
+  }
+
+  /** Keeps a referenced image usable while it waits for its deletion. */
+  async #maintain(found: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
+    const { caches, reconcile } = this.#options;
+    const newest = context.cache(VMDiskImage).get(context.key); // this reconcile may have stored the phase Deleting
+    const image = newest !== undefined && newest.metadata.uid === found.metadata.uid ? newest : found;
+    // What is created would be deleted again at once, and every import costs money.
+    if (image.metadata.finalizers?.includes(FOREGROUND)) {
+      const users = usersOf(image, caches);
+      await context.setStatus(image, withReferences(image, { users }, context.now()).status);
+      return requeueAfter(REFERENCED_MS);
+    }
+    const result = await reconcile(image, context);
+    return requeueAfter(Math.min(result?.requeueAfterMs ?? REFERENCED_MS, REFERENCED_MS));
+  }
+}
+
+async function disown<T extends KubeObject>(
+  kind: Kind<T>,
+  child: T,
+  image: VMDiskImage,
+  client: Pick<Client, 'mergePatch'>,
+): Promise<void> {
+  if (!isOwnedBy(child, image)) return;
+  const { resourceVersion, ownerReferences = [] } = child.metadata;
+  const others = ownerReferences.filter(({ uid }) => uid !== image.metadata.uid);
+  const metadata = { resourceVersion, ownerReferences: others };
+  await ignoreNotFound(client.mergePatch(kind, child.metadata, { metadata }));
+}

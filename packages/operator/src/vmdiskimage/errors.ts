@@ -1,0 +1,122 @@
+import { keyOf } from '@vmwright/runtime';
+import { dataVolumeName } from './identity.ts';
+import { NO_URL, type VMDiskImage } from './resource.ts';
+
+/** Reasons of failed attempts, as conditions, Events and the metric of failures report them. */
+export const FAILURE_REASONS = [
+  'SourceMissing',
+  'SourceForbidden',
+  'ChecksumMismatch',
+  'ChecksumUnsupported',
+  'ImportFailed',
+  'TooManyRestarts',
+  'AttemptTimeout',
+  'SyncTimeout',
+  'DataVolumeLost',
+  'DataVolumeRejected',
+  'ClaimLost',
+  'SnapshotFailed',
+  'VolumeSnapshotRejected',
+] as const;
+
+export type FailureReason = (typeof FAILURE_REASONS)[number];
+
+/** Why an attempt failed. The message is the same on every retry. */
+export interface Failure {
+  readonly reason: FailureReason;
+  /** What failed, on which object, and what the user can do. */
+  readonly message: string;
+  /** Whether another attempt cannot succeed. Downloads cost money, so the operator stops then. */
+  readonly isTerminal: boolean;
+}
+
+/**
+ * Patterns in the messages of CDI's importer and of the programs it uses (Go's HTTP client, the S3 client, the registry client).
+ * A bare number never matches, because it may be a part of a size, a request id or a name.
+ */
+const PATTERNS: readonly (readonly [FailureReason, RegExp])[] = [
+  ['ChecksumMismatch', /\bchecksum (mismatch|does not match|verification failed)\b/i],
+  ['SourceMissing', /\bgot (404|410)\b|\bstatus( code)?:? (404|410)\b|\breturned error: (404|410)\b/i],
+  ['SourceMissing', /\b(NoSuchKey|NoSuchBucket|NoSuchVersion)\b|\bmanifest unknown\b|\bname unknown\b/],
+  ['SourceForbidden', /\bgot (401|403)\b|\bstatus( code)?:? (401|403)\b|\breturned error: (401|403)\b/i],
+  [
+    'SourceForbidden',
+    /\b(AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch)\b|\bunauthorized(:|$)|\brequested access to the resource is denied\b/im,
+  ],
+];
+
+/** Returns why the source cannot be imported, from a message of CDI; undefined if another attempt may succeed. */
+export function classify(image: VMDiskImage, text: string): Failure | undefined {
+  const plain = withoutNames(image, text);
+  const reason = PATTERNS.find(([, pattern]) => pattern.test(plain))?.[0];
+  if (reason === undefined) return undefined;
+  const message = `${sentenceFor(reason, image)}. CDI reports: ${withoutCredentials(image, text)}`;
+  return { reason, message, isTerminal: true };
+}
+
+/** Removes user, password and query of the image's URL from a text. */
+export function withoutCredentials({ spec: { url } }: VMDiskImage, text: string): string {
+  return url === undefined || url === NO_URL ? text : text.replaceAll(url, safeUrl(url));
+}
+
+function sentenceFor(reason: FailureReason, { spec: { url, secretRef } }: VMDiskImage): string {
+  switch (reason) {
+    case 'SourceMissing':
+      return `The source ${safeUrl(url)} does not exist; correct spec.url or upload the disk image`;
+    case 'SourceForbidden':
+      return secretRef === ''
+        ? `The source ${safeUrl(url)} rejects requests without credentials; set spec.secretRef`
+        : `The source ${safeUrl(url)} rejects the credentials in the Secret ${secretRef}; correct them`;
+    default:
+      return `The data of ${safeUrl(url)} does not match spec.checksum; correct the checksum or the disk image`;
+  }
+}
+
+/** Returns a URL without user, password and query, which may contain credentials (a presigned S3 URL). */
+export function safeUrl(url: string | undefined): string {
+  const parsed = url === undefined ? null : URL.parse(url);
+  if (parsed === null) return 'of the image';
+  return `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
+}
+
+/** Names that are part of a pattern. Removing them would hide the failures themselves. */
+const PATTERN_WORDS = /^(\d+|unauthorized|checksum|status|code|got|manifest|name)$/;
+
+/** Removes the URL and the names of the image's objects, so that "404" in one of them is not taken for a failure. */
+function withoutNames(image: VMDiskImage, text: string): string {
+  const { metadata, spec, status } = image;
+  const names = [
+    ...urlForms(spec.url),
+    keyOf(metadata),
+    ...(status?.attempt === undefined ? [] : [dataVolumeName(image, status.attempt.number)]),
+    metadata.name,
+  ].filter((name) => name.length > 2 && !PATTERN_WORDS.test(name));
+  // The longest first: the name of the image is a part of the name of its DataVolume.
+  return names
+    .toSorted((a, b) => b.length - a.length)
+    .reduce((rest, name) => rest.replaceAll(name, '…'), text);
+}
+
+/** Returns the forms in which programs print a URL: whole, without scheme, without query, and only its path; also decoded. */
+function urlForms(url: string | undefined): readonly string[] {
+  const parsed = url === undefined || url === NO_URL ? null : URL.parse(url);
+  if (url === undefined || parsed === null) return [];
+  const path = parsed.pathname.replace(/^\/+/, '');
+  const forms = [
+    url,
+    parsed.href,
+    safeUrl(url),
+    url.replace(/^[a-z0-9-]+:\/\//, ''),
+    `${parsed.host}/${path}`,
+    path,
+  ];
+  return forms.flatMap((form) => [form, decoded(form)]);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

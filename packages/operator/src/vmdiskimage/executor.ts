@@ -1,0 +1,105 @@
+import {
+  AlreadyExistsError,
+  BadRequestError,
+  type Caches,
+  type Client,
+  ForbiddenError,
+  InvalidError,
+  messageOf,
+  type ReconcileContext,
+} from '@vmwright/runtime';
+import { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import type { Child } from './cleanup.ts';
+import type { Failure } from './errors.ts';
+import type { ImageMetrics } from './metrics.ts';
+import type { Observed } from './observe.ts';
+import type { Action } from './plan.ts';
+import { countReferences, refreshUsers, usersOf } from './references.ts';
+import { VMDiskImage } from './resource.ts';
+import { ignoreNotFound, type SyncSlots } from './sync-slots.ts';
+
+export interface ExecutorOptions {
+  readonly caches: Caches;
+  readonly slots: SyncSlots;
+  readonly metrics: ImageMetrics;
+}
+
+/** What an action changed for the next plan. `wait`: the caches do not show its result yet, so the reconcile ends. */
+export type Result = Partial<Pick<Observed, 'slot' | 'rejection'>> | 'wait' | 'pruned';
+
+/** Executes the actions of plans. */
+export class Executor {
+  readonly #options: ExecutorOptions;
+
+  constructor(options: ExecutorOptions) {
+    this.#options = options;
+  }
+
+  async execute(action: Action, image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
+    const { client } = context;
+    const { slots } = this.#options;
+    const { uid = '' } = image.metadata;
+    switch (action.type) {
+      case 'acquireSlot':
+        return { slot: (await slots.acquire(uid, client)) ? 'held' : 'waiting' };
+      case 'releaseSlot':
+        await slots.release(uid, client);
+        return { slot: 'none' };
+      case 'createVolume':
+        return created('DataVolume', client.create(DataVolume, action.volume));
+      case 'createSnapshot':
+        return created('VolumeSnapshot', client.create(VolumeSnapshot, action.snapshot));
+      case 'delete':
+        await deleteChild(action.child, client);
+        return {};
+      case 'prune':
+        return this.#prune(image, context);
+    }
+  }
+
+  /**
+   * Deletes an image that no object refers to, according to etcd and not only to the cache. A reference that appears after the
+   * list is found when the image is finalized, before any data is deleted.
+   */
+  async #prune(
+    image: VMDiskImage,
+    { client, event, signal }: ReconcileContext<VMDiskImage>,
+  ): Promise<Result> {
+    const { caches, metrics } = this.#options;
+    const unlistable = await refreshUsers(caches, signal);
+    if (unlistable.length > 0) return 'wait';
+    if (countReferences(usersOf(image, caches)).count > 0) return {};
+    const { uid, resourceVersion } = image.metadata;
+    await ignoreNotFound(client.delete(VMDiskImage, image.metadata, { uid, resourceVersion }));
+    const since = image.status?.unreferencedSince;
+    const note = `Deleted the image, because no object has referred to it since ${since}`;
+    event(image, { type: 'Normal', reason: 'Pruned', note });
+    metrics.pruned();
+    return 'pruned';
+  }
+}
+
+/** Deletes a child. Its UID is a precondition, so another object of the same name is never deleted. */
+export async function deleteChild(
+  { childKind, metadata }: Child,
+  client: Pick<Client, 'delete'>,
+): Promise<void> {
+  const kind = childKind === 'DataVolume' ? DataVolume : VolumeSnapshot;
+  await ignoreNotFound(client.delete(kind, metadata, { uid: metadata.uid, propagation: 'Background' }));
+}
+
+/** Waits for the creation of a child. A child that the API server rejects fails the attempt. */
+async function created(kind: 'DataVolume' | 'VolumeSnapshot', creation: Promise<unknown>): Promise<Result> {
+  try {
+    await creation;
+    return {};
+  } catch (error) {
+    // Created by an earlier reconcile, or by the previous leader; the watch has not delivered it yet.
+    if (error instanceof AlreadyExistsError) return 'wait';
+    const isRejected = [InvalidError, BadRequestError, ForbiddenError].some((each) => error instanceof each);
+    if (!isRejected) throw error;
+    const message = `The API server rejected the ${kind}: ${messageOf(error)}`;
+    const rejection: Failure = { reason: `${kind}Rejected`, message, isTerminal: false };
+    return { rejection };
+  }
+}

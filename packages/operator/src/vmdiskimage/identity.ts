@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import { type KubeObject, keyOf, type OwnerReference } from '@vmwright/runtime';
+import type { DataVolume } from '../kubevirt/kinds.ts';
+import type { VirtualMachine } from '../virtualmachine/resource.ts';
+import { type ImageSpec, VMDiskImage } from './resource.ts';
+
+/* Names, labels and ownership of the DataVolumes and VolumeSnapshots of an image. */
+
+/** Label of an image's children with the UID of the image. A UID is a legal label value; an object's name may be too long. */
+const UID_LABEL = 'vmwright.dev/vmdiskimage-uid';
+
+/** Maximum length of the part of a child's name that comes from the image's name. */
+const MAX_NAME = 40;
+const UID_DIGITS = 8;
+
+/**
+ * Returns the beginning of the names of all children of an image. It contains a part of the UID, so that an image that is
+ * created again under the same name does not collide with the children of the old one, which may be terminating.
+ */
+export function childPrefix({ metadata: { name, uid = '' } }: KubeObject): string {
+  // A part of a name between two dots must not end with a hyphen or begin with one.
+  return `${name.slice(0, MAX_NAME).replace(/[-.]+$/, '')}-${uid.slice(0, UID_DIGITS)}`;
+}
+
+/** Returns the name of the DataVolume of an attempt, and of its PersistentVolumeClaim. */
+export function dataVolumeName(image: VMDiskImage, attempt: number): string {
+  return `${childPrefix(image)}-${attempt}`;
+}
+
+/** Returns the name of a snapshot of an attempt. @param number 1 for the first snapshot */
+export function snapshotName(image: VMDiskImage, attempt: number, number: number): string {
+  return `${dataVolumeName(image, attempt)}-${number}`;
+}
+
+/** Returns the metadata of a child of an image. */
+export function childMetadata(image: VMDiskImage, name: string) {
+  const { namespace = '', uid = '' } = image.metadata;
+  return { namespace, name, labels: { [UID_LABEL]: uid }, ownerReferences: [ownerReference(image)] };
+}
+
+function ownerReference({ metadata: { name, uid = '' } }: VMDiskImage): OwnerReference {
+  const { group, version, kind } = VMDiskImage;
+  const owner = { apiVersion: `${group}/${version}`, kind, name, uid };
+  return { ...owner, controller: true, blockOwnerDeletion: true };
+}
+
+/** Returns the UID of the controller that owns an object. */
+export function controllerOf({ metadata }: KubeObject): OwnerReference | undefined {
+  return metadata.ownerReferences?.find(({ controller }) => controller === true);
+}
+
+/** Whether an object is a child of this image. Objects with another owner are never changed, whatever their name is. */
+export function isOwnedBy(child: KubeObject, { metadata: { uid } }: KubeObject): boolean {
+  return uid !== undefined && controllerOf(child)?.uid === uid;
+}
+
+/** Returns the number of the attempt that a child belongs to, from its name; 0 if the operator did not choose the name. */
+export function attemptOf(image: VMDiskImage, { metadata: { name } }: KubeObject): number {
+  const prefix = childPrefix(image);
+  const [, number = '0'] =
+    (name.startsWith(prefix) && /^-(\d+)(-\d+)?$/.exec(name.slice(prefix.length))) || [];
+  return Number(number);
+}
+
+/** Returns the key of the image that a VirtualMachine refers to: `namespace/name`. */
+export function referencedImage({ metadata, spec }: VirtualMachine): string {
+  const { namespace = metadata.namespace, name } = spec.vmDiskImageRef;
+  return keyOf({ namespace, name });
+}
+
+/** Returns namespace and prefix of an image's children, under which clones of them are indexed. */
+export function prefixKey(image: VMDiskImage): string {
+  return keyOf({ namespace: image.metadata.namespace, name: childPrefix(image) });
+}
+
+/**
+ * Returns the `prefixKey` of the image whose snapshot or claim a DataVolume clones. Undefined if the source cannot belong to
+ * an image. The name is sufficient, so a clone also counts while its source is missing from the cache.
+ */
+export function clonedPrefix({ metadata, spec }: DataVolume): string | undefined {
+  const { snapshot, pvc } = spec?.source ?? {};
+  const source = snapshot ?? pvc;
+  const name = snapshot === undefined ? withoutNumbers(pvc?.name, 1) : withoutNumbers(snapshot.name, 2);
+  if (source === undefined || name === undefined) return undefined;
+  return keyOf({ namespace: source.namespace ?? metadata.namespace, name });
+}
+
+/** Returns the `prefixKey` of the image whose DataVolume has a claim of this name. */
+export function claimPrefix({ metadata: { namespace, name } }: KubeObject): string | undefined {
+  const prefix = withoutNumbers(name, 1);
+  return prefix === undefined ? undefined : keyOf({ namespace, name: prefix });
+}
+
+/** Removes a number of suffixes like `-12`; undefined if the name has fewer. */
+function withoutNumbers(name: string | undefined, count: number): string | undefined {
+  let rest = name;
+  for (let removed = 0; removed < count; removed++) rest = rest && /^(.+)-\d+$/.exec(rest)?.[1];
+  return rest;
+}
+
+/**
+ * Returns a digest of the fields that the imported data depends on. Another digest means that the image must be imported
+ * again. Credentials and certificates are not part of it.
+ */
+export function sourceDigest({ sourceType, url, checksum, diskSize, storageClass }: ImageSpec): string {
+  const fields = [sourceType, sourceType === 'blank' ? null : url, checksum, diskSize, storageClass];
+  return createHash('sha256').update(JSON.stringify(fields)).digest('hex').slice(0, 16);
+}

@@ -1,0 +1,168 @@
+import { type Caches, type Client, type Kind, type KubeObject, keyOf } from '@vmwright/runtime';
+import { DataVolume, PersistentVolumeClaim, StorageClass, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import type { KubevirtSettings } from '../settings/kubevirt.ts';
+import type { Failure } from './errors.ts';
+import {
+  attemptOf,
+  claimPrefix,
+  controllerOf,
+  dataVolumeName,
+  isOwnedBy,
+  prefixKey,
+  sourceDigest,
+} from './identity.ts';
+import { type Users, usersOf } from './references.ts';
+import { VMDiskImage } from './resource.ts';
+import { isReadyToUse } from './snapshots.ts';
+import { ignoreNotFound } from './sync-slots.ts';
+
+/** Settings that decide about an image. */
+export type ImageLimits = Pick<KubevirtSettings, 'syncs' | 'pruneAfterMs'>;
+
+/** State of the cluster that the plan for an image is based on. */
+export interface Observed {
+  readonly limits: ImageLimits;
+  /** DataVolume of the current attempt, if it exists and belongs to the image. */
+  readonly volume?: DataVolume | undefined;
+  /** Whether an object that does not belong to the image has the name of this DataVolume. */
+  readonly isNameTaken: boolean;
+  /** Whether the DataVolume lacks the checksum of the spec, because the installed version of CDI does not know checksums. */
+  readonly isUnverified: boolean;
+  /** Claim of the DataVolume. */
+  readonly claim?: PersistentVolumeClaim | undefined;
+  /** Snapshots of the current attempt that belong to the image, oldest first. */
+  readonly snapshots: readonly VolumeSnapshot[];
+  /** Children of other attempts. */
+  readonly obsolete: Children;
+  /** Highest number of an attempt that has children. */
+  readonly lastAttempt: number;
+  readonly users: Users;
+  /** Whether the image holds a sync slot. `waiting`: it asked for one, and others are before it. */
+  readonly slot: 'held' | 'none' | 'waiting';
+  /** What is wrong with the storage class, if anything. */
+  readonly storageClass?: string | undefined;
+  /** Failure of an action of this reconcile: the API server rejected a child. */
+  readonly rejection?: Failure | undefined;
+}
+
+export interface Children {
+  readonly volumes: readonly DataVolume[];
+  readonly snapshots: readonly VolumeSnapshot[];
+}
+
+/** Index of DataVolumes and VolumeSnapshots by the UID of the controller that owns them. */
+const BY_OWNER = 'owner';
+/** Index of images, and of claims of their DataVolumes, by the `prefixKey` of the image. */
+const BY_PREFIX = 'vmdiskimage-prefix';
+const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
+
+/** Adds the indexes that the functions of this file read. */
+export function indexChildren(caches: Caches): void {
+  caches.get(DataVolume).addIndex(BY_OWNER, ownerUids);
+  caches.get(VolumeSnapshot).addIndex(BY_OWNER, ownerUids);
+  caches.get(VMDiskImage).addIndex(BY_PREFIX, (image) => [prefixKey(image)]);
+  caches.get(PersistentVolumeClaim).addIndex(BY_PREFIX, (claim) => [claimPrefix(claim) ?? []].flat());
+}
+
+function ownerUids(child: KubeObject): readonly string[] {
+  const owner = controllerOf(child);
+  return owner === undefined ? [] : [owner.uid];
+}
+
+/** Returns the keys of the images whose children have this `prefixKey`. */
+export function imagesWithPrefix(prefix: string | undefined, caches: Caches): readonly string[] {
+  if (prefix === undefined) return [];
+  return [...caches.get(VMDiskImage).byIndex(BY_PREFIX, prefix)].map(({ metadata }) => keyOf(metadata));
+}
+
+/** Returns the claims of all DataVolumes of an image, also of those that are gone. */
+export function claimsOf(image: VMDiskImage, caches: Caches): readonly PersistentVolumeClaim[] {
+  return [...caches.get(PersistentVolumeClaim).byIndex(BY_PREFIX, prefixKey(image))];
+}
+
+/** Returns all children of an image in the caches. */
+export function childrenOf({ metadata: { uid = '' } }: VMDiskImage, caches: Caches): Children {
+  return {
+    volumes: [...caches.get(DataVolume).byIndex(BY_OWNER, uid)],
+    snapshots: [...caches.get(VolumeSnapshot).byIndex(BY_OWNER, uid)].toSorted(byAge),
+  };
+}
+
+/**
+ * Gathers the state of an image from the caches. What the stored status says should exist, and the caches lack, is read from
+ * the API server: the watch of one kind may be behind that of another, above all when a replica starts to lead.
+ */
+export async function observe(
+  image: VMDiskImage,
+  known: Pick<Observed, 'limits' | 'slot' | 'rejection'>,
+  caches: Caches,
+  client: Pick<Client, 'get'>,
+): Promise<Observed> {
+  const { namespace } = image.metadata;
+  const { attempt, dataVolume, snapshots: recorded = [] } = image.status ?? {};
+  const read = async <T extends KubeObject>(kind: Kind<T>, name: string) => {
+    const found = await ignoreNotFound(client.get(kind, { namespace, name }));
+    return found !== undefined && isOwnedBy(found, image) ? found : undefined;
+  };
+  const { volumes, snapshots: cached } = childrenOf(image, caches);
+  const number = attempt?.number ?? 0;
+  const name = dataVolumeName(image, number);
+  let volume = volumes.find(({ metadata }) => metadata.name === name);
+  if (volume === undefined && dataVolume === name) volume = await read(DataVolume, name);
+  const namesake = caches.get(DataVolume).get({ namespace, name });
+  let snapshots = cached.filter((snapshot) => attemptOf(image, snapshot) === number);
+  if (!snapshots.some(isReadyToUse) && recorded.length > 0) {
+    const missing = recorded.filter((each) => !snapshots.some(({ metadata }) => metadata.name === each.name));
+    const found = await Promise.all(missing.map((each) => read(VolumeSnapshot, each.name)));
+    snapshots = [...snapshots, ...found.flatMap((each) => each ?? [])].toSorted(byAge);
+  }
+  return {
+    ...known,
+    volume,
+    isNameTaken: namesake !== undefined && !isOwnedBy(namesake, image),
+    isUnverified: volume !== undefined && lacksChecksum(image, volume),
+    claim: volume && (await observeClaim(volume, caches, client)),
+    snapshots,
+    obsolete: {
+      volumes: volumes.filter(({ metadata }) => metadata.name !== name),
+      snapshots: cached.filter((snapshot) => attemptOf(image, snapshot) !== number),
+    },
+    lastAttempt: Math.max(number, ...[...volumes, ...cached].map((child) => attemptOf(image, child))),
+    users: usersOf(image, caches),
+    storageClass: storageClassProblem(image, caches),
+  };
+}
+
+/** The API server drops fields that the CRD does not declare. A DataVolume for an earlier spec may have another checksum. */
+function lacksChecksum({ spec, status }: VMDiskImage, volume: DataVolume): boolean {
+  if (spec.checksum === undefined || status?.attempt?.source !== sourceDigest(spec)) return false;
+  return volume.spec?.source?.http?.checksum !== spec.checksum;
+}
+
+async function observeClaim(
+  { metadata, status }: DataVolume,
+  caches: Caches,
+  client: Pick<Client, 'get'>,
+): Promise<PersistentVolumeClaim | undefined> {
+  const ref = { namespace: metadata.namespace, name: status?.claimName ?? metadata.name };
+  const cached = caches.get(PersistentVolumeClaim).get(ref);
+  if (cached !== undefined || status?.phase !== 'Succeeded') return cached;
+  return ignoreNotFound(client.get(PersistentVolumeClaim, ref));
+}
+
+function storageClassProblem({ spec: { storageClass } }: VMDiskImage, caches: Caches): string | undefined {
+  const classes = caches.get(StorageClass);
+  if (storageClass !== undefined)
+    return classes.get(storageClass) === undefined
+      ? `the StorageClass ${storageClass} does not exist; create it or correct spec.storageClass`
+      : undefined;
+  const hasDefault = [...classes.list()].some(
+    ({ metadata }) => metadata.annotations?.[DEFAULT_CLASS] === 'true',
+  );
+  return hasDefault ? undefined : 'the cluster has no default StorageClass; set spec.storageClass';
+}
+
+/** Snapshots have numbers as the end of their names, and a shorter name is a smaller number. */
+function byAge({ metadata: a }: KubeObject, { metadata: b }: KubeObject): number {
+  return a.name.length - b.name.length || (keyOf(a) < keyOf(b) ? -1 : 1);
+}

@@ -1,0 +1,236 @@
+import type { Draft, EventInput, KubeObject } from '@vmwright/runtime';
+import { isPaused, retryRequestOf } from '../annotations.ts';
+import type { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { dataVolumeFor, snapshotFor } from './children.ts';
+import {
+  type Child,
+  hasImportedDisk,
+  leftovers,
+  nameOf,
+  obsoleteChildren,
+  snapshotChild,
+} from './cleanup.ts';
+import type { Failure, FailureReason } from './errors.ts';
+import { attemptEndsAt, backoffMs, failureOf, syncEndsAt, syncTimeout } from './failures.ts';
+import { dataVolumeName, sourceDigest } from './identity.ts';
+import type { Observed } from './observe.ts';
+import { blockerOf, progressedAt, withProgress } from './progress.ts';
+import type { VMDiskImage, VMDiskImageStatus } from './resource.ts';
+import { withRetention } from './retention.ts';
+import { countClones, freeSnapshotName, isReadyToUse } from './snapshots.ts';
+import {
+  cleaning,
+  enqueued,
+  failed,
+  paused,
+  queued,
+  READY_MESSAGE,
+  type Reported,
+  ready,
+  started,
+  stillFailed,
+  syncing,
+  timeOf,
+  withoutFailures,
+  withReferences,
+} from './status.ts';
+
+/** Next step of a reconcile of an image. */
+export interface Plan {
+  /** Status to store before the actions are executed. */
+  readonly status: VMDiskImageStatus;
+  /** Actions to execute once the status is stored. Then the image is observed and planned again. Empty: the reconcile ends. */
+  readonly actions: readonly Action[];
+  /** Events to record once the status is stored. @default none */
+  readonly events?: readonly EventInput[];
+  /** Reason of a failure that the status newly reports, for the metric. */
+  readonly failure?: FailureReason | undefined;
+  /** Time after which to reconcile again without a change, in milliseconds. */
+  readonly requeueAfterMs?: number;
+}
+
+export type Action =
+  | { readonly type: 'acquireSlot' | 'releaseSlot' }
+  | { readonly type: 'createVolume'; readonly volume: Draft<DataVolume> }
+  | { readonly type: 'createSnapshot'; readonly snapshot: Draft<VolumeSnapshot> }
+  | { readonly type: 'delete'; readonly child: Child }
+  /** Deletes the image, unless a reference has appeared. */
+  | { readonly type: 'prune' };
+
+/** Requeue interval as a safety net, while an event is expected to enqueue the image: a free slot, a deleted child. */
+const SAFETY_MS = 60_000;
+
+/**
+ * Plans the next step for an image that is not being deleted, or is being deleted and still referenced.
+ *
+ * Every attempt is stored in the status, with a resourceVersion precondition, before its DataVolume is created, and the name of
+ * the DataVolume contains its number: after a crash or a change of the leader, the same object is created again. A snapshot is
+ * taken only after the import has succeeded. The image is Ready only if the DataVolume, its claim and at least one usable
+ * snapshot exist and belong to the image.
+ */
+export function plan(stored: VMDiskImage, observed: Observed, now: number): Plan {
+  const image = withReferences(stored, observed, now);
+  const { phase, attempt } = image.status;
+  if (isPaused(image)) return { status: paused(image, now).status, actions: [] };
+  const isOtherSource = attempt !== undefined && attempt.source !== sourceDigest(image.spec);
+  const enqueue = () => planQueued(enqueued(withoutFailures(image)), observed, now);
+  switch (phase) {
+    case 'Queued':
+      return planQueued(isOtherSource ? withoutFailures(image) : image, observed, now);
+    case 'Syncing':
+      return isOtherSource || attempt === undefined ? enqueue() : planSyncing(image, observed, now);
+    case 'Ready':
+      return isOtherSource || !hasData(observed) ? enqueue() : planReady(image, observed, now);
+    case 'RetryableFailure':
+    case 'Failed': {
+      const retry = retryRequestOf(image);
+      const isRequested = retry !== undefined && retry !== image.status.retryRequest;
+      return isOtherSource || isRequested ? enqueue() : planFailed(image, observed, now);
+    }
+    default: // new, or Deleting and a reference appeared before anything was deleted
+      return enqueue();
+  }
+}
+
+/** Whether VMs can be cloned from the current attempt. An empty list of snapshots is no data. */
+function hasData(observed: Observed): boolean {
+  return hasImportedDisk(observed) && observed.snapshots.some(isReadyToUse);
+}
+
+function planQueued(image: Reported, observed: Observed, now: number): Plan {
+  const { attempt } = image.status;
+  const isSameSource = attempt?.source === sourceDigest(image.spec);
+  if (isSameSource && hasData(observed)) return planReady(image, observed, now);
+  if (now >= syncEndsAt(image, observed)) return planFailure(image, syncTimeout(observed), observed, now);
+  const rest = leftovers(image, observed);
+  const [first] = rest;
+  if (first !== undefined) return removing(cleaning(image, nameOf(first), now), rest);
+  const waiting = queued(image, observed, now);
+  if (observed.slot === 'held') return planStart(image, observed, now);
+  if (observed.slot === 'none') return { status: waiting.status, actions: [{ type: 'acquireSlot' }] };
+  const untilEndMs = syncEndsAt(image, observed) - now;
+  return { status: waiting.status, actions: [], requeueAfterMs: Math.min(SAFETY_MS, untilEndMs) };
+}
+
+function planStart(image: Reported, observed: Observed, now: number): Plan {
+  const { attempt } = image.status;
+  const isImported = attempt?.source === sourceDigest(image.spec) && hasImportedDisk(observed);
+  const number = isImported ? attempt.number : observed.lastAttempt + 1;
+  const begun = started(image, number, isImported, now);
+  const action: Action = isImported
+    ? takeSnapshot(begun, observed)
+    : { type: 'createVolume', volume: dataVolumeFor(begun, number) };
+  return { status: begun.status, actions: [action] };
+}
+
+function planSyncing(image: Reported, observed: Observed, now: number): Plan {
+  const { slot, volume, snapshots, limits } = observed;
+  // The slot is missing only if a user changed the ConfigMap or the status. The image has precedence over those that wait.
+  if (slot === 'none') return { status: image.status, actions: [{ type: 'acquireSlot' }] };
+  if (slot === 'waiting') return { status: image.status, actions: [], requeueAfterMs: SAFETY_MS };
+  if (hasData(observed)) return planReady(image, observed, now);
+  const failure = failureOf(image, observed, now);
+  if (failure !== undefined) return planFailure(image, failure, observed, now);
+  if (now >= syncEndsAt(image, observed)) return planFailure(image, syncTimeout(observed), observed, now);
+  const current = withProgress(image, observed, now);
+  const stallsAt = progressedAt(current) + limits.syncs.stalledAfterMs;
+  const { status } = syncing(current, now >= stallsAt ? blockerOf(image, observed) : undefined, now);
+  if (volume === undefined) {
+    const create = dataVolumeFor(image, status.attempt?.number ?? 0);
+    return { status, actions: [{ type: 'createVolume', volume: create }] };
+  }
+  if (hasImportedDisk(observed) && snapshots.every(isTerminating))
+    return { status, actions: [takeSnapshot(current, observed)] };
+  const deadlines = [attemptEndsAt(image, observed), syncEndsAt(image, observed), stallsAt];
+  const next = Math.min(...deadlines.filter((time) => time > now));
+  return { status, actions: [], requeueAfterMs: Math.min(next - now, SAFETY_MS) };
+}
+
+function planFailure(image: Reported, failure: Failure, observed: Observed, now: number): Plan {
+  const { failureCount = 0 } = image.status;
+  const nextAt = now + backoffMs(failureCount + 1, observed.limits.syncs);
+  // If the next attempt would begin too late, the image fails now, while the cause is known.
+  const isLast = !failure.isTerminal && nextAt >= syncEndsAt(image, observed);
+  const final = isLast ? syncTimeout(observed, failure) : failure;
+  const after = failed(image, final, now);
+  const note = after.status.message ?? final.message;
+  return {
+    status: after.status,
+    actions: removing(after, leftovers(after, observed)).actions,
+    events: [{ type: 'Warning', reason: final.reason, note }],
+    failure: final.reason,
+    requeueAfterMs: 0,
+  };
+}
+
+/** Plans for an image whose last attempt failed: removes its remains, releases the slot, and tries again after the back-off. */
+function planFailed(image: Reported, observed: Observed, now: number): Plan {
+  const { phase, failureCount = 0, lastFailureTime = timeOf(0) } = image.status;
+  const { status } = stillFailed(image, now);
+  const rest = leftovers(image, observed);
+  // The slot covers the importer. A snapshot that is not deleted in time does not block other images.
+  const isImporting = rest.some(({ childKind }) => childKind === 'DataVolume');
+  if (observed.slot === 'held' && !isImporting) return { status, actions: [{ type: 'releaseSlot' }] };
+  if (rest.length > 0) return removing({ ...image, status }, rest);
+  if (phase === 'Failed') return { status, actions: [] };
+  const nextAt = Date.parse(lastFailureTime) + backoffMs(failureCount, observed.limits.syncs);
+  if (now >= nextAt) return planQueued(enqueued(image), observed, now);
+  return { status, actions: [], requeueAfterMs: nextAt - now };
+}
+
+function planReady(image: Reported, observed: Observed, now: number): Plan {
+  const { phase, pruneAt: announced } = image.status;
+  const { status } = withRetention(ready(image, observed, now), observed, now);
+  const { pruneAt } = status;
+  // A further snapshot for maxClones that does not become ready is taken again.
+  const pending = observed.snapshots.filter((each) => !isTerminating(each) && !isReadyToUse(each));
+  const endsAt = (snapshot: VolumeSnapshot) =>
+    Date.parse(snapshot.metadata.creationTimestamp ?? '') + observed.limits.syncs.maxAttemptMs;
+  const stuck = pending.filter((snapshot) => endsAt(snapshot) <= now);
+  const pruneInMs = pruneAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(pruneAt) - now;
+  const actions: Action[] = [
+    ...removing(image, [...obsoleteChildren(observed), ...stuck.map(snapshotChild)]).actions,
+    ...(observed.slot === 'held' ? [{ type: 'releaseSlot' } as const] : []),
+    ...(needsSnapshot(image, observed) ? [takeSnapshot(image, observed)] : []),
+    // Only if it was announced before, so that the Event always precedes the deletion.
+    ...(pruneInMs <= 0 && announced === pruneAt ? [{ type: 'prune' } as const] : []),
+  ];
+  const events: EventInput[] = [];
+  if (phase !== 'Ready') events.push({ type: 'Normal', reason: 'Synced', note: READY_MESSAGE });
+  if (pruneAt !== undefined && announced !== pruneAt)
+    events.push({ type: 'Normal', reason: 'PruneScheduled', note: pruneNote(pruneAt) });
+  const requeueMs = Math.min(pruneInMs, ...pending.map((snapshot) => endsAt(snapshot) - now));
+  const requeue = Number.isFinite(requeueMs) && { requeueAfterMs: Math.max(0, requeueMs) };
+  return { status, actions, events, ...requeue };
+}
+
+/** Whether every snapshot has as many clones as the storage allows, and no other one is on its way. */
+function needsSnapshot({ spec: { maxClones } }: VMDiskImage, { snapshots, users }: Observed): boolean {
+  if (maxClones === undefined) return false;
+  return snapshots
+    .filter((snapshot) => !isTerminating(snapshot))
+    .every((snapshot) => isReadyToUse(snapshot) && countClones(snapshot.metadata.name, users) >= maxClones);
+}
+
+function takeSnapshot(image: Reported, { volume, snapshots }: Observed): Action {
+  const number = image.status.attempt?.number ?? 0;
+  const claim = volume?.status?.claimName ?? dataVolumeName(image, number);
+  const name = freeSnapshotName(image, number, snapshots);
+  return { type: 'createSnapshot', snapshot: snapshotFor(image, name, claim) };
+}
+
+/** Returns a plan that deletes children, or waits for those that are terminating. */
+function removing({ status }: Reported, children: readonly Child[]): Plan {
+  const actions = children
+    .filter((child) => !isTerminating(child))
+    .map((child) => ({ type: 'delete', child }) as const);
+  return { status, actions, requeueAfterMs: SAFETY_MS };
+}
+
+function pruneNote(pruneAt: string): string {
+  return `The image is deleted at ${pruneAt} unless a VirtualMachine refers to it by then; set spec.retention.keep to keep it`;
+}
+
+function isTerminating({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}

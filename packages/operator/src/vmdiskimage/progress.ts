@@ -1,0 +1,67 @@
+import { keyOf } from '@vmwright/runtime';
+import type { DataVolume, ForeignCondition } from '../kubevirt/kinds.ts';
+import { withoutCredentials } from './errors.ts';
+import type { Observed } from './observe.ts';
+import type { VMDiskImage } from './resource.ts';
+import { type Reported, timeOf } from './status.ts';
+
+/** Steps in which the progress is reported, in percent, so that an import causes few writes. */
+const STEP = 5;
+
+/** Sets the progress of the import, and the time of the last progress if it has grown. */
+export function withProgress(image: Reported, { volume }: Observed, now: number): Reported {
+  const { attempt, progress: before = 0 } = image.status;
+  if (attempt === undefined || volume === undefined) return image;
+  const progress = percentOf(volume);
+  const status = { ...image.status, dataVolume: volume.metadata.name, progress };
+  if (progress <= before) return { ...image, status };
+  return { ...image, status: { ...status, attempt: { ...attempt, progressedAt: timeOf(now) } } };
+}
+
+/** Returns the progress in steps; below 100 until CDI reports success, because it converts the disk after the download. */
+function percentOf({ status }: DataVolume): number {
+  if (status?.phase === 'Succeeded') return 100;
+  const percent = Number.parseFloat(status?.progress ?? '');
+  return Number.isNaN(percent) ? 0 : Math.min(Math.floor(percent / STEP) * STEP, 100 - STEP);
+}
+
+/** Returns the time of the last progress of an attempt, in milliseconds. */
+export function progressedAt({ status: { attempt } }: Reported): number {
+  return Date.parse(attempt?.progressedAt ?? attempt?.startedAt ?? '');
+}
+
+/** Returns the object that an import waits for, and its state. */
+export function blockerOf(image: VMDiskImage, observed: Observed): string {
+  const { volume, claim, snapshots, storageClass } = observed;
+  if (volume === undefined) return 'the DataVolume does not exist yet';
+  const name = keyOf(volume.metadata);
+  const phase = volume.status?.phase ?? 'none';
+  if (phase === 'Succeeded') {
+    const [snapshot] = snapshots;
+    return snapshot === undefined
+      ? `no VolumeSnapshot of the PersistentVolumeClaim ${name} exists yet`
+      : `the VolumeSnapshot ${keyOf(snapshot.metadata)} is not ready; check the VolumeSnapshotClass and the snapshot controller`;
+  }
+  if (claim?.status?.phase !== 'Bound') {
+    const state = claim === undefined ? 'does not exist' : `is ${claim.status?.phase ?? 'Pending'}`;
+    const bound = said(image, conditionIn(volume, 'Bound'));
+    return storageClass ?? `the PersistentVolumeClaim ${name} ${state}${bound}`;
+  }
+  return `the importer of the DataVolume ${name} is in phase ${phase}${said(image, conditionIn(volume, 'Running'))}`;
+}
+
+/** Returns why CDI's importer does not run; the empty string if it runs or CDI gives no reason. */
+export function importerMessage(volume: DataVolume): string {
+  const { reason = '', message = '', status } = conditionIn(volume, 'Running') ?? {};
+  return status === 'True' ? '' : [reason, message].filter((part) => part !== '').join(': ');
+}
+
+function conditionIn({ status }: DataVolume, type: string): ForeignCondition | undefined {
+  return status?.conditions?.find((each) => each.type === type);
+}
+
+function said(image: VMDiskImage, condition: ForeignCondition | undefined): string {
+  const { reason = '', message = '' } = condition ?? {};
+  const parts = [reason, message].filter((part) => part !== '');
+  return parts.length === 0 ? '' : ` (${withoutCredentials(image, parts.join(': '))})`;
+}

@@ -1,0 +1,77 @@
+import {
+  type Caches,
+  type Client,
+  type Reconcile,
+  type ReconcileContext,
+  type Result,
+  requeueAfter,
+} from '@vmwright/runtime';
+import type { Executor, ExecutorOptions } from './executor.ts';
+import { type ImageLimits, type Observed, observe } from './observe.ts';
+import { plan } from './plan.ts';
+import type { VMDiskImage } from './resource.ts';
+import type { SyncSlots } from './sync-slots.ts';
+
+/** Maximum number of plans in one reconcile. A sync needs five: queued, started, created, and two to remove an attempt. */
+const MAX_TURNS = 12;
+/** Requeue interval if the caches do not show the result of a write yet. The watch event usually comes first. */
+const RETRY_MS = 1_000;
+
+export interface ImageReconcilerOptions extends Pick<ExecutorOptions, 'metrics'> {
+  readonly caches: Caches;
+  readonly slots: SyncSlots;
+  readonly limits: ImageLimits;
+  readonly executor: Executor;
+}
+
+/** Brings one image to its desired state: observe, plan, report, execute. */
+export class ImageReconciler {
+  readonly #options: ImageReconcilerOptions;
+
+  constructor(options: ImageReconcilerOptions) {
+    this.#options = options;
+  }
+
+  readonly reconcile: Reconcile<VMDiskImage> = async (found, context) => {
+    const { executor, metrics } = this.#options;
+    let image = found;
+    let known = await this.#known(image, context.client);
+    for (let turn = 0; turn < MAX_TURNS; turn++) {
+      const observed = await this.#observe(image, known, context);
+      const next = plan(image, observed, context.now());
+      image = await context.setStatus(image, next.status);
+      for (const event of next.events ?? []) context.event(image, event);
+      if (next.failure !== undefined) metrics.failed(next.failure);
+      if (next.actions.length === 0) return resultOf(next.requeueAfterMs);
+      const { rejection: _, ...before } = known;
+      known = before;
+      for (const action of next.actions) {
+        const result = await executor.execute(action, image, context);
+        if (result === 'pruned') return undefined;
+        if (result === 'wait') return requeueAfter(RETRY_MS);
+        known = { ...known, ...result };
+      }
+    }
+    return requeueAfter(RETRY_MS);
+  };
+
+  async #known(
+    { metadata: { uid = '' } }: VMDiskImage,
+    client: Client,
+  ): Promise<Pick<Observed, 'limits' | 'slot' | 'rejection'>> {
+    const { slots, limits } = this.#options;
+    return { limits, slot: (await slots.holds(uid, client)) ? 'held' : 'none' };
+  }
+
+  #observe(
+    image: VMDiskImage,
+    known: Pick<Observed, 'limits' | 'slot' | 'rejection'>,
+    { client }: ReconcileContext<VMDiskImage>,
+  ): Promise<Observed> {
+    return observe(image, known, this.#options.caches, client);
+  }
+}
+
+function resultOf(requeueAfterMs: number | undefined): Result {
+  return requeueAfterMs === undefined ? undefined : requeueAfter(requeueAfterMs);
+}

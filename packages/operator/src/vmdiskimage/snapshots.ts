@@ -1,0 +1,54 @@
+import type { VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { snapshotName } from './identity.ts';
+import { machineUid, type Users } from './references.ts';
+import type { VMDiskImage } from './resource.ts';
+
+/**
+ * Returns the snapshot that the next VM is cloned from: the oldest one that allows another clone. Undefined if the image is
+ * not Ready, or if every snapshot has `maxClones` clones; another snapshot is on its way then. Works for an image that is being
+ * deleted and still referenced, because its phase stays Ready.
+ */
+export function chooseSnapshot({ spec, status }: Pick<VMDiskImage, 'spec' | 'status'>): string | undefined {
+  if (status?.phase !== 'Ready') return undefined;
+  const { maxClones = Number.POSITIVE_INFINITY } = spec;
+  return status.snapshots?.find(({ clones }) => clones < maxClones)?.name;
+}
+
+/**
+ * Counts the clones of a snapshot: VirtualMachines that chose it, and other DataVolumes that clone it. A VirtualMachine counts
+ * once its `status.snapshot` is stored, before its disk exists.
+ */
+export function countClones(snapshot: string, { machines, clones }: Users): number {
+  const cloners = new Set<string | undefined>();
+  for (const { metadata, status } of machines) if (status?.snapshot === snapshot) cloners.add(metadata.uid);
+  for (const volume of clones)
+    if (volume.spec?.source?.snapshot?.name === snapshot)
+      cloners.add(machineUid(volume) || volume.metadata.uid);
+  return cloners.size;
+}
+
+/** Whether a DataVolume is still being cloned from a snapshot, so that the snapshot must not be deleted yet. */
+export function isBeingCloned(snapshot: string, { clones }: Users): boolean {
+  return clones.some(
+    ({ metadata, spec, status }) =>
+      spec?.source?.snapshot?.name === snapshot &&
+      metadata.deletionTimestamp === undefined &&
+      status?.phase !== 'Succeeded',
+  );
+}
+
+/** Returns the first name for a snapshot of an attempt that is not in use. */
+export function freeSnapshotName(
+  image: VMDiskImage,
+  attempt: number,
+  snapshots: readonly VolumeSnapshot[],
+): string {
+  const used = new Set(snapshots.map(({ metadata }) => metadata.name));
+  let number = 1;
+  while (used.has(snapshotName(image, attempt, number))) number++;
+  return snapshotName(image, attempt, number);
+}
+
+export function isReadyToUse({ metadata, status }: VolumeSnapshot): boolean {
+  return metadata.deletionTimestamp === undefined && status?.readyToUse === true;
+}

@@ -1,0 +1,225 @@
+import {
+  conditionOf,
+  type Outcome,
+  removeCondition,
+  setCondition,
+  withOutcome,
+  withPaused as withPausedCondition,
+} from '@vmwright/runtime';
+import { pauseOf, RETRY, retryRequestOf } from '../annotations.ts';
+import { type Failure, safeUrl } from './errors.ts';
+import { dataVolumeName, sourceDigest } from './identity.ts';
+import type { Observed } from './observe.ts';
+import { countReferences, listReferrers } from './references.ts';
+import type { VMDiskImage, VMDiskImageStatus } from './resource.ts';
+import { countClones, isReadyToUse } from './snapshots.ts';
+
+/*
+ * Each function returns the image with the status of a situation. Messages are the same on every retry, so that a retry writes
+ * nothing.
+ */
+
+export const READY_MESSAGE = 'VMs can be cloned from the image';
+const PROGRESSING = 'Progressing';
+const DELETION_BLOCKED = 'DeletionBlocked';
+/** Number of referrers in the status. */
+const MAX_REFERRERS = 20;
+/** Number of referrers in a message. */
+export const NAMED_REFERRERS = 5;
+
+/** An image with a status. */
+export type Reported = VMDiskImage & { readonly status: VMDiskImageStatus };
+
+/** Formats a time of the status. */
+export function timeOf(now: number): string {
+  return new Date(now).toISOString();
+}
+
+/** Sets the references, and DeletionBlocked if the image is being deleted. */
+export function withReferences(
+  image: VMDiskImage,
+  { users }: Pick<Observed, 'users'>,
+  now: number,
+): Reported {
+  const references = countReferences(users);
+  const { referencedBy: _, ...status } = image.status ?? {};
+  const named = references.referrers.slice(0, MAX_REFERRERS);
+  const counted: VMDiskImageStatus = {
+    ...status,
+    references: references.count,
+    ...(named.length > 0 && { referencedBy: named }),
+  };
+  if (image.metadata.deletionTimestamp === undefined) return { ...image, status: counted };
+  const message = `The image is being deleted and is still used by ${listReferrers(references, NAMED_REFERRERS)}. It is deleted when they are gone`;
+  const blocked = { type: DELETION_BLOCKED, status: 'True', reason: 'Referenced', message } as const;
+  return { ...image, status: withCondition(image, counted, blocked, now) };
+}
+
+/** Returns an image that is paused: nothing but Paused changes, unless the image has no status yet. */
+export function paused(image: Reported, now: number): Reported {
+  const withCondition = { ...image, status: withPausedCondition(image, image.status, pauseOf(image), now) };
+  if (image.status.phase !== undefined) return withCondition;
+  const message = 'The image is not imported while it is paused';
+  return report(withCondition, { state: 'progressing', reason: 'Paused', message }, now);
+}
+
+/** Returns an image that is to be synced. It has no place in the queue yet. */
+export function enqueued(image: Reported): Reported {
+  const {
+    progress: _1,
+    snapshots: _2,
+    queuedAt: _3,
+    unreferencedSince: _4,
+    pruneAt: _5,
+    ...status
+  } = image.status;
+  return { ...image, status: { ...status, phase: 'Queued' } };
+}
+
+/** Forgets the failures of another source, or those before a user's request to try again. */
+export function withoutFailures(image: Reported): Reported {
+  const { failureCount: _1, lastFailureTime: _2, syncStartedAt: _3, ...status } = image.status;
+  return { ...image, status: { ...status, ...handledRetry(image) } };
+}
+
+/** Records the request to try again that the status takes into account, so that only a newer one counts. */
+function handledRetry(image: VMDiskImage): Pick<VMDiskImageStatus, 'retryRequest'> {
+  const retryRequest = retryRequestOf(image);
+  return retryRequest === undefined ? {} : { retryRequest };
+}
+
+/** Returns an image that waits for a sync slot. */
+export function queued(image: Reported, { limits }: Observed, now: number): Reported {
+  const status = { ...image.status, queuedAt: image.status.queuedAt ?? timeOf(now) };
+  const message = `Waiting for a sync slot; at most ${limits.syncs.concurrency} images are synced at the same time`;
+  return report({ ...image, status }, { state: 'progressing', reason: 'Queued', message }, now);
+}
+
+/** Returns an image that has no place in the queue until the remains of its last attempt are deleted. @param child one of them */
+export function cleaning(image: Reported, child: string, now: number): Reported {
+  const { queuedAt: _, ...status } = image.status;
+  const message = `Waiting until the ${child} of the last attempt is deleted`;
+  return report({ ...image, status }, { state: 'progressing', reason: 'Queued', message }, now);
+}
+
+/** Returns an image whose attempt begins. @param isImported whether the disk of this attempt is imported already */
+export function started(image: Reported, number: number, isImported: boolean, now: number): Reported {
+  const { dataVolume: _1, progress: _2, queuedAt: _3, ...status } = image.status;
+  const time = timeOf(now);
+  const attempt = { number, startedAt: time, progressedAt: time, source: sourceDigest(image.spec) };
+  const begun: VMDiskImageStatus = {
+    ...status,
+    phase: 'Syncing',
+    attempt,
+    progress: isImported ? 100 : 0,
+    syncStartedAt: status.syncStartedAt ?? time,
+    ...(isImported && { dataVolume: dataVolumeName(image, number) }),
+  };
+  return syncing({ ...image, status: begun }, undefined, now);
+}
+
+/** Returns an image whose attempt continues. @param blocker what blocks it, if it makes no progress */
+export function syncing(image: Reported, blocker: string | undefined, now: number): Reported {
+  const { spec, status } = image;
+  const step: Outcome =
+    status.progress === 100
+      ? { state: 'progressing', reason: 'Snapshotting', message: 'Taking a snapshot of the imported disk' }
+      : {
+          ...{ state: 'progressing', reason: 'Importing' },
+          message: spec.sourceType === 'blank' ? 'Creating an empty disk' : `Importing ${safeUrl(spec.url)}`,
+        };
+  const progressing =
+    blocker === undefined
+      ? ({ status: 'True', reason: step.reason, message: step.message } as const)
+      : ({
+          status: 'False',
+          reason: 'NoProgress',
+          message: `${step.message} makes no progress: ${blocker}`,
+        } as const);
+  return report(image, step, now, progressing);
+}
+
+/** Returns an image whose attempt failed. */
+export function failed(image: Reported, failure: Failure, now: number): Reported {
+  const { progress: _1, queuedAt: _2, ...status } = image.status;
+  const remedy = failure.isTerminal
+    ? `The operator does not try again until the spec changes or the annotation ${RETRY} gets a new value`
+    : 'The operator tries again';
+  const counted: VMDiskImageStatus = {
+    ...status,
+    phase: failure.isTerminal ? 'Failed' : 'RetryableFailure',
+    failureCount: (status.failureCount ?? 0) + 1,
+    lastFailureTime: timeOf(now),
+    ...handledRetry(image),
+  };
+  const state = failure.isTerminal ? 'stalled' : 'progressing';
+  const outcome: Outcome = { state, reason: failure.reason, message: `${failure.message}. ${remedy}` };
+  return report({ ...image, status: counted }, outcome, now);
+}
+
+/** Returns an image whose failure is reported already, with conditions for the newest spec. */
+export function stillFailed(image: Reported, now: number): Reported {
+  const { phase, conditions } = image.status;
+  const before = conditionOf(conditions, 'Ready');
+  if (before === undefined) return image;
+  const { reason, message } = before;
+  return report(image, { state: phase === 'Failed' ? 'stalled' : 'progressing', reason, message }, now);
+}
+
+/** Returns an image that VMs can be cloned from. */
+export function ready(image: Reported, { snapshots, users }: Observed, now: number): Reported {
+  const { queuedAt: _, ...status } = withoutFailures(image).status;
+  const usable = snapshots
+    .filter(isReadyToUse)
+    .map(({ metadata: { name } }) => ({ name, clones: countClones(name, users) }));
+  const complete: VMDiskImageStatus = {
+    ...status,
+    phase: 'Ready',
+    progress: 100,
+    snapshots: usable,
+    ...(status.attempt && { dataVolume: dataVolumeName(image, status.attempt.number) }),
+  };
+  const { maxClones = Number.POSITIVE_INFINITY } = image.spec;
+  const message = usable.some(({ clones }) => clones < maxClones)
+    ? READY_MESSAGE
+    : `Every snapshot has ${maxClones} clones (spec.maxClones); another snapshot is being taken`;
+  return report({ ...image, status: complete }, { state: 'ready', reason: 'Ready', message }, now);
+}
+
+/** Returns an image whose children are being deleted, or whose deletion is held. */
+export function deleting(image: VMDiskImage, outcome: Omit<Outcome, 'reason'>, now: number): Reported {
+  const { pruneAt: _1, unreferencedSince: _2, ...before } = image.status ?? {};
+  const conditions = removeCondition(before.conditions, DELETION_BLOCKED);
+  return report({ ...image, status: { ...before, conditions } }, { ...outcome, reason: 'Deleting' }, now);
+}
+
+/** Sets Ready, Reconciling, Stalled, Paused and the message. Removes Progressing unless it is given. */
+function report(
+  image: Reported,
+  outcome: Outcome,
+  now: number,
+  progressing?: Omit<NewCondition, 'type'>,
+): Reported {
+  const message = { ...image.status, message: outcome.message };
+  const status = withOutcome(image, withPausedCondition(image, message, pauseOf(image), now), outcome, now);
+  if (progressing !== undefined)
+    return { ...image, status: withCondition(image, status, { type: PROGRESSING, ...progressing }, now) };
+  return { ...image, status: { ...status, conditions: removeCondition(status.conditions, PROGRESSING) } };
+}
+
+interface NewCondition {
+  readonly type: string;
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+function withCondition(
+  { metadata: { generation } }: VMDiskImage,
+  status: VMDiskImageStatus,
+  condition: NewCondition,
+  now: number,
+): VMDiskImageStatus {
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  return { ...status, conditions: setCondition(status.conditions, { ...condition, ...observed }, now) };
+}

@@ -1,0 +1,60 @@
+import type { CacheEvent } from '@vmwright/runtime';
+import { deletionPolicyOf, isPaused } from '../annotations.ts';
+import type { VMDiskImage } from './resource.ts';
+
+/** An image that needs a sync slot, or holds one. */
+export interface QueuedImage {
+  readonly uid: string;
+  /** `namespace/name` */
+  readonly key: string;
+  readonly phase: 'Queued' | 'Syncing';
+  /** Time when the image entered the queue. */
+  readonly queuedAt: string;
+}
+
+/** Images in the phases Queued and Syncing, in the order in which they get sync slots. Follows the cache of images. */
+export class SyncQueue {
+  readonly #images = new Map<string, QueuedImage>();
+  #sorted: readonly QueuedImage[] | undefined;
+
+  /** Updates the queue. @returns whether an image left it, so that another one may be next */
+  update({ type, key, object }: Pick<CacheEvent<VMDiskImage>, 'type' | 'key' | 'object'>): boolean {
+    const before = this.#images.get(key);
+    const after = type === 'removed' ? undefined : queuedImage(key, object);
+    if (after === undefined) this.#images.delete(key);
+    else this.#images.set(key, after);
+    this.#sorted = undefined;
+    return before !== undefined && after?.uid !== before.uid;
+  }
+
+  /** All images, in order: an image that syncs has precedence, because its slot is missing only if it was removed by hand. */
+  get images(): readonly QueuedImage[] {
+    this.#sorted ??= [...this.#images.values()].toSorted(inOrder);
+    return this.#sorted;
+  }
+
+  count(phase: QueuedImage['phase']): number {
+    return this.images.filter((image) => image.phase === phase).length;
+  }
+}
+
+/**
+ * Returns the queue entry of an image; undefined if the image needs no slot. An image that cannot be synced although it is
+ * Queued must not block the next one: it is paused, its deletion waits for a user, or the remains of its last attempt are not
+ * deleted yet (no `queuedAt`).
+ */
+function queuedImage(key: string, image: VMDiskImage): QueuedImage | undefined {
+  const { metadata, status } = image;
+  if (status?.phase === 'Syncing')
+    return { uid: metadata.uid ?? '', key, phase: 'Syncing', queuedAt: status.attempt?.startedAt ?? '' };
+  const isHeld = metadata.deletionTimestamp !== undefined && deletionPolicyOf(image) !== 'Delete';
+  if (status?.phase !== 'Queued' || status.queuedAt === undefined || isPaused(image) || isHeld)
+    return undefined;
+  return { uid: metadata.uid ?? '', key, phase: 'Queued', queuedAt: status.queuedAt };
+}
+
+function inOrder(a: QueuedImage, b: QueuedImage): number {
+  if (a.phase !== b.phase) return a.phase === 'Syncing' ? -1 : 1;
+  if (a.queuedAt !== b.queuedAt) return a.queuedAt < b.queuedAt ? -1 : 1;
+  return a.key < b.key ? -1 : 1;
+}

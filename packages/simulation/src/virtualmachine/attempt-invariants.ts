@@ -1,0 +1,85 @@
+import { VMDiskImage } from '@vmwright/operator';
+import type { ApiServer } from '../apiserver/api-server.ts';
+import type { StoredObject } from '../apiserver/object.ts';
+import type { Invariant } from '../invariants/invariant.ts';
+import { restartsOf } from '../kubevirt/cdi.ts';
+import { Claim, controllerOf, isOf, Snapshot, Volume } from '../kubevirt/kinds.ts';
+import { clockError } from './image-invariants.ts';
+import { byUid, isTerminating, keyOf, numberAt, onChange, phaseIn, RETRY } from './objects.ts';
+import { SYNCS } from './program.ts';
+
+/** What is known about the current attempt of an image. */
+interface Attempt {
+  readonly startedAt: number;
+  /** First thing that went wrong. */
+  problem: string | undefined;
+}
+
+/** Times in statuses are in seconds. */
+const ROUNDING_MS = 1_000;
+
+/**
+ * An attempt fails only because its import or snapshot failed or vanished, the user changed the image, or its time is over. The
+ * time starts with the attempt, not with the queue.
+ */
+export const attemptsFailForAReason: Invariant = {
+  name: 'an attempt fails only for a reason',
+  watch: (truth, violated) => {
+    const { server, simulation } = truth;
+    const { schedule, counts } = simulation;
+    const attempts = new Map<string, Attempt>();
+    const firstAt = new Map<string, number>();
+    server.listen(({ resource, before, after }) => {
+      const object = (after ?? before)?.object;
+      if (object === undefined) return;
+      const kind = [Volume, Claim, Snapshot].find((each) => isOf(resource, each));
+      const attempt = kind && attempts.get(imageUidOf(server, object) ?? '');
+      if (attempt !== undefined) attempt.problem ??= problemOf(object, after === undefined);
+    });
+    onChange(server, VMDiskImage, (before, after) => {
+      if (after === undefined) return;
+      const { uid = '', generation, annotations } = after.metadata;
+      const attempt = attempts.get(uid);
+      const isChanged =
+        before?.metadata.generation !== generation ||
+        before?.metadata.annotations?.[RETRY] !== annotations?.[RETRY];
+      if (attempt !== undefined && isChanged) attempt.problem ??= 'the image was changed';
+      const [was, is] = [phaseIn(before), phaseIn(after)];
+      if (is === 'Syncing' && (was !== 'Syncing' || numberOf(before) !== numberOf(after))) {
+        attempts.set(uid, { startedAt: schedule.now, problem: undefined });
+        if (!firstAt.has(uid)) firstAt.set(uid, schedule.now);
+      }
+      if (is === 'Ready') firstAt.delete(uid);
+      if (was !== 'Syncing' || (is !== 'RetryableFailure' && is !== 'Failed') || attempt === undefined)
+        return;
+      counts.add(is === 'Failed' ? 'an image failed for good' : 'an attempt failed');
+      if (attempt.problem !== undefined) return;
+      const slack = clockError(truth) + ROUNDING_MS;
+      const isTooLong = schedule.now - attempt.startedAt >= SYNCS.maxAttemptMs - slack;
+      const isOver = schedule.now - (firstAt.get(uid) ?? 0) >= SYNCS.maxTotalMs - slack;
+      if (isTooLong) counts.add('an attempt timed out');
+      if (!isTooLong && !isOver)
+        violated(`the attempt of ${keyOf(after)} fails after ${schedule.now - attempt.startedAt} ms`);
+    });
+  },
+};
+
+function numberOf(image: StoredObject | undefined): number | undefined {
+  return numberAt(image, 'status', 'attempt', 'number');
+}
+
+/** Returns the UID of the image that a DataVolume, snapshot or claim belongs to. */
+function imageUidOf(server: ApiServer, object: StoredObject): string | undefined {
+  const uid = controllerOf(object);
+  const volume = byUid(server, Volume, uid);
+  return volume === undefined ? uid : controllerOf(volume);
+}
+
+function problemOf(object: StoredObject, isGone: boolean): string | undefined {
+  const { kind, metadata } = object;
+  if (isGone || isTerminating(object)) return `${kind} ${metadata.name} was deleted`;
+  const text = JSON.stringify(object.status) ?? '';
+  if (phaseIn(object) === 'Failed' || text.includes('"error"')) return `${kind} ${metadata.name} failed`;
+  if (restartsOf(object) > SYNCS.maxRestarts) return `${metadata.name} restarted too often`;
+  return text.includes('got 40') ? `the source of ${metadata.name} is missing` : undefined;
+}

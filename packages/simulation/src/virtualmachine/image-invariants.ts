@@ -1,0 +1,176 @@
+import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
+import { same } from '../apiserver/json.ts';
+import type { StoredObject } from '../apiserver/object.ts';
+import type { Invariant, Truth } from '../invariants/invariant.ts';
+import { controllerOf, find, Snapshot, Volume } from '../kubevirt/kinds.ts';
+import { EPOCH_MS } from '../world/world.ts';
+import {
+  byUid,
+  imageOf,
+  isTerminating,
+  keyOf,
+  listAt,
+  numberAt,
+  onChange,
+  phaseIn,
+  snapshotsIn,
+  textAt,
+} from './objects.ts';
+import { LiveLists, onOperatorCreate, onOperatorDelete } from './operator-writes.ts';
+import { machinesNaming, type References } from './references.ts';
+
+/** Maximum clock skew of a replica. */
+export const SKEW_MS = 10_000;
+
+/** Returns how far the clocks of two replicas can differ. */
+export function clockError({ simulation: { counts } }: Truth): number {
+  return counts.of('a clock jumped') > 0 ? 2 * SKEW_MS : 0;
+}
+
+/**
+ * The operator deletes the data of an image only when the image is being deleted, and then only if every VirtualMachine that
+ * names it was created after the phase Deleting was stored. Such a machine waits until the image is gone.
+ */
+export const dataKeptWhileReferenced: Invariant = {
+  name: 'data of a referenced image is kept',
+  watch: (truth, violated) => {
+    const { server } = truth;
+    /** Names of the children in the status of a Ready image, by its UID. */
+    const published = new Map<string, ReadonlySet<string>>();
+    const deletingSince = new Map<string, number>();
+    const created = new Map<string, number>();
+    onChange(server, VirtualMachine, (before, after, { number }) => {
+      if (before === undefined && after !== undefined) created.set(after.metadata.uid ?? '', number);
+    });
+    onChange(server, VMDiskImage, (before, after, { number }) => {
+      const { uid = '' } = after?.metadata ?? {};
+      if (after === undefined) return;
+      if (phaseIn(after) === 'Ready')
+        published.set(uid, new Set([...snapshotsIn(after), textAt(after, 'status', 'dataVolume') ?? '']));
+      if (phaseIn(after) === 'Deleting' && phaseIn(before) !== 'Deleting') deletingSince.set(uid, number);
+    });
+    const check = (child: StoredObject) => {
+      const uid = controllerOf(child) ?? '';
+      const image = byUid(server, VMDiskImage, uid);
+      if (image === undefined || !published.get(uid)?.has(child.metadata.name)) return;
+      const what = `${child.kind} ${child.metadata.name} of ${keyOf(image)}`;
+      if (phaseIn(image) === 'Ready') violated(`${what}, which is Ready, is deleted`);
+      if (!isTerminating(image)) return;
+      for (const machine of machinesNaming(server, keyOf(image)))
+        if (
+          (created.get(machine.metadata.uid ?? '') ?? 0) <
+          (deletingSince.get(uid) ?? Number.POSITIVE_INFINITY)
+        )
+          violated(`${what} is deleted, but ${keyOf(machine)} names the image`);
+    };
+    onOperatorDelete(truth, Snapshot, check);
+    onOperatorDelete(truth, Volume, check);
+  },
+};
+
+/** The operator deletes an image only when it is Ready, past `pruneAt`, and unreferenced by a list from etcd. */
+export const prunedOnlyWhenUnreferenced: Invariant = {
+  name: 'an image is pruned only when it is unreferenced',
+  watch: (truth, violated) => {
+    const { server, simulation } = truth;
+    const lists = new LiveLists(truth);
+    const created = new Map<string, number>();
+    onChange(server, VirtualMachine, (before, after) => {
+      if (before === undefined && after !== undefined)
+        created.set(after.metadata.uid ?? '', simulation.schedule.now);
+    });
+    onOperatorDelete(truth, VMDiskImage, (image, sent) => {
+      const key = keyOf(image);
+      simulation.counts.add('an image was pruned');
+      if (phaseIn(image) !== 'Ready') return violated(`${key} is pruned in the phase ${phaseIn(image)}`);
+      const pruneAt = Date.parse(textAt(image, 'status', 'pruneAt') ?? '') - EPOCH_MS;
+      if (!(sent.at >= pruneAt - clockError(truth)))
+        return violated(`${key} is pruned at ${sent.at} ms, before ${pruneAt} ms`);
+      const listedAt = lists.firstAfter(sent.sender, pruneAt - clockError(truth));
+      if (listedAt === undefined || listedAt > sent.at)
+        return violated(`${key} is pruned without a list of the VirtualMachines after pruneAt`);
+      for (const machine of machinesNaming(server, key))
+        if ((created.get(machine.metadata.uid ?? '') ?? 0) < listedAt)
+          violated(`${key} is pruned, but ${keyOf(machine)} names it`);
+    });
+  },
+};
+
+/** A snapshot is taken only of an import that has succeeded. */
+export const snapshotAfterImport: Invariant = {
+  name: 'a snapshot is taken after the import',
+  watch: (truth, violated) => {
+    const succeeded = new Set<string>();
+    onChange(truth.server, Volume, (_, after) => {
+      if (after !== undefined && phaseIn(after) === 'Succeeded') succeeded.add(keyOf(after));
+    });
+    onOperatorCreate(truth, Snapshot, (snapshot) => {
+      const source = `${snapshot.metadata.namespace}/${textAt(snapshot, 'spec', 'source', 'persistentVolumeClaimName')}`;
+      if (!succeeded.has(source)) violated(`${keyOf(snapshot)} is taken of ${source}, which is not imported`);
+    });
+  },
+};
+
+/** An image becomes Ready only with an import that has succeeded and a snapshot that was ready to use. */
+export const readyHasData: Invariant = {
+  name: 'a Ready image has data',
+  watch: ({ server }, violated) => {
+    const usable = new Set<string>();
+    onChange(server, Snapshot, (_, after) => {
+      if (after !== undefined && JSON.stringify(after.status)?.includes('"readyToUse":true'))
+        usable.add(keyOf(after));
+    });
+    onChange(server, VMDiskImage, (before, after) => {
+      if (after === undefined || phaseIn(after) !== 'Ready' || phaseIn(before) === 'Ready') return;
+      const snapshots = snapshotsIn(after);
+      const unknown = snapshots.filter((name) => !usable.has(`${after.metadata.namespace}/${name}`));
+      if (snapshots.length === 0) violated(`${keyOf(after)} is Ready without a snapshot`);
+      if (unknown.length > 0)
+        violated(`${keyOf(after)} is Ready with ${unknown.join(', ')}, never ready to use`);
+    });
+  },
+};
+
+/** An image that a template creates has no owner, because other machines use it too. */
+export const templatesCreateSharedImages: Invariant = {
+  name: 'images have no owner',
+  watch: (truth, violated) =>
+    onOperatorCreate(truth, VMDiskImage, (image) => {
+      const [owner] = image.metadata.ownerReferences ?? [];
+      if (owner !== undefined) violated(`${keyOf(image)} is owned by ${owner.kind} ${owner.name}`);
+    }),
+};
+
+/** Machines with the same snapshot in their status are at most as many as the image allows. */
+export const respectsMaxClones: Invariant = {
+  name: 'maxClones is respected',
+  watch: ({ server, traffic }, violated) =>
+    onChange(server, VirtualMachine, (before, after) => {
+      const snapshot = textAt(after, 'status', 'snapshot');
+      if (after === undefined || snapshot === undefined || traffic.arriving === undefined) return;
+      if (snapshot === textAt(before, 'status', 'snapshot')) return;
+      const [namespace = '', name = ''] = imageOf(after).split('/');
+      const most = numberAt(find(server, VMDiskImage, namespace, name), 'spec', 'maxClones');
+      const clones = machinesNaming(server, imageOf(after))
+        .filter((each) => textAt(each, 'status', 'snapshot') === snapshot)
+        .map(keyOf);
+      if (most !== undefined && clones.length > most)
+        violated(`${snapshot} has ${clones.length} clones (${clones.join(', ')}), but maxClones is ${most}`);
+    }),
+};
+
+/** References in the status of each image equal those that a look at all objects finds. */
+export function referencesAreCounted(references: References): Invariant {
+  return {
+    name: 'references are counted',
+    healed: function* ({ server }) {
+      for (const image of server.objects(VMDiskImage)) {
+        const expected = references.of(image);
+        const count = numberAt(image, 'status', 'references') ?? 0;
+        const listed = listAt(image, 'status', 'referencedBy');
+        if (count !== expected.length || !same(listed, expected))
+          yield `${keyOf(image)} has ${count} references (${listed.join(', ')}), but ${expected.join(', ') || 'none'}`;
+      }
+    },
+  };
+}

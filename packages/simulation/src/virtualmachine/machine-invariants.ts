@@ -1,0 +1,136 @@
+import { VirtualMachine } from '@vmwright/operator';
+import { fieldAt, isJson } from '../apiserver/json.ts';
+import type { StoredObject } from '../apiserver/object.ts';
+import type { Invariant } from '../invariants/invariant.ts';
+import { Claim, controllerOf, find, Instance, isOf, Machine, Secret, Volume } from '../kubevirt/kinds.ts';
+import { byUid, isTerminating, keyOf, onChange, phaseIn, textAt } from './objects.ts';
+import {
+  controllerIn,
+  onOperatorCreate,
+  onOperatorDelete,
+  onOperatorSend,
+  requiredUid,
+} from './operator-writes.ts';
+import { PASSWORD, PASSWORDS } from './user.ts';
+
+/**
+ * A VirtualMachine has one KubeVirt VirtualMachine, one root disk and one Secret, whichever replicas act. A disk whose clone did
+ * not succeed and that is not the one in the status is about to be deleted, and does not count.
+ */
+export const oneOfEach: Invariant = {
+  name: 'at most one child of a kind per machine',
+  watch: (truth, violated) => {
+    for (const kind of [Machine, Volume, Secret])
+      onOperatorCreate(truth, kind, (created) => {
+        const uid = controllerOf(created);
+        const machine = byUid(truth.server, VirtualMachine, uid);
+        if (machine === undefined) return;
+        const current = textAt(machine, 'status', 'dataVolume');
+        const isReplaced = (each: StoredObject) =>
+          kind === Volume && phaseIn(each) !== 'Succeeded' && each.metadata.name !== current;
+        const live = truth.server
+          .objects(kind)
+          .filter((each) => controllerOf(each) === uid && !isTerminating(each) && !isReplaced(each))
+          .map(keyOf)
+          .toArray();
+        if (live.length > 1) violated(`${uid} has ${live.join(' and ')}`);
+      });
+  },
+};
+
+/**
+ * A root disk that was cloned is the user's data. The operator deletes it only with its machine, or if the claim with the data
+ * is gone.
+ */
+export const rootDiskKept: Invariant = {
+  name: 'a cloned root disk is kept',
+  watch: (truth, violated) =>
+    onOperatorDelete(truth, Volume, (volume) => {
+      const machine = byUid(truth.server, VirtualMachine, controllerOf(volume));
+      if (machine === undefined || isTerminating(machine) || phaseIn(volume) !== 'Succeeded') return;
+      const { namespace, name } = volume.metadata;
+      if (find(truth.server, Claim, namespace, name) !== undefined)
+        violated(`${keyOf(volume)} of ${keyOf(machine)} is deleted`);
+    }),
+};
+
+/** The snapshot and the disk are stored in the status before the disk is created, so that the clone is counted. */
+export const choiceStoredFirst: Invariant = {
+  name: 'a clone is stored before it is created',
+  watch: (truth, violated) =>
+    onOperatorSend(truth, Volume, (body) => {
+      const machine = byUid(truth.server, VirtualMachine, controllerIn(body));
+      if (machine === undefined) return;
+      const [stored, sent] = [
+        textAt(machine, 'status', 'snapshot'),
+        textAt(body, 'spec', 'source', 'snapshot', 'name'),
+      ];
+      if (stored !== sent) violated(`a clone of ${sent} is sent for ${keyOf(machine)}, which has ${stored}`);
+    }),
+};
+
+/** Children are deleted in order: the disk stays until KubeVirt has removed the machine. */
+export const machineDeletedFirst: Invariant = {
+  name: 'the machine is deleted before its disk',
+  watch: (truth, violated) =>
+    onOperatorDelete(truth, Volume, (volume) => {
+      const machine = byUid(truth.server, VirtualMachine, controllerOf(volume));
+      if (machine === undefined || !isTerminating(machine)) return;
+      for (const each of truth.server.objects(Machine))
+        if (controllerOf(each) === machine.metadata.uid)
+          violated(`${keyOf(volume)} is deleted while the KubeVirt VirtualMachine ${keyOf(each)} exists`);
+    }),
+};
+
+/** Shortest time between two restarts of a machine that was not ready in between. */
+const RESTART_MS = 10_000;
+/** A timer of the operator, and a time in seconds in the status, make a restart at most this much earlier. */
+const ROUNDING_MS = 1_000;
+
+/** A stuck machine is restarted by UID, so that a late request does not stop the next instance, and with a back-off. */
+export const restartsBackOff: Invariant = {
+  name: 'restarts back off',
+  watch: (truth, violated) => {
+    const { schedule, counts } = truth.simulation;
+    const restartedAt = new Map<string, number>();
+    onChange(truth.server, VirtualMachine, (_, after) => {
+      if (phaseIn(after) === 'Ready') restartedAt.delete(after?.metadata.uid ?? '');
+    });
+    onOperatorDelete(truth, Instance, (instance, sent) => {
+      counts.add('the operator restarted a machine');
+      if (requiredUid(sent) !== instance.metadata.uid)
+        violated(`${keyOf(instance)} is deleted without its UID`);
+      const machine = byUid(truth.server, Machine, controllerOf(instance));
+      const owner = byUid(truth.server, VirtualMachine, machine && controllerOf(machine));
+      if (owner === undefined || textAt(owner, 'spec', 'updatePolicy') === 'Restart') return;
+      const { uid = '' } = owner.metadata;
+      const last = restartedAt.get(uid) ?? Number.NEGATIVE_INFINITY;
+      restartedAt.set(uid, sent.at);
+      const passed = sent.at - last;
+      if (passed < RESTART_MS - ROUNDING_MS && counts.of('a clock jumped') === 0)
+        violated(`${keyOf(owner)} is restarted ${passed} ms after the last restart, at ${schedule.now} ms`);
+    });
+  },
+};
+
+/** @param lines subscribes to the log lines of all replicas */
+export function passwordStaysSecret(lines: (listener: (line: string) => void) => void): Invariant {
+  return {
+    name: 'the password stays secret',
+    watch: ({ server }, violated) => {
+      lines((line) => {
+        if (line.includes(PASSWORD)) violated(line);
+      });
+      server.listen(({ resource, key, after }) => {
+        if (after === undefined || isOf(resource, VirtualMachine)) return;
+        if (isOf(resource, Secret)) {
+          if (key === `${PASSWORDS.namespace}/${PASSWORDS.name}`) return;
+          const data = fieldAt(after.object, ['data']);
+          for (const value of Object.values(isJson(data) ? data : {}))
+            if (Buffer.from(String(value), 'base64').includes(PASSWORD))
+              violated(`Secret ${key} contains it`);
+        } else if (after.text(false).includes(PASSWORD)) violated(`${resource.kind.kind} ${key} contains it`);
+      });
+    },
+  };
+}

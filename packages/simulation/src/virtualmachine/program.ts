@@ -1,0 +1,38 @@
+import { controlVirtualMachines, controlVmDiskImages } from '@vmwright/operator';
+import { type ManagerListeners, observedManager } from '../scenario/observed-manager.ts';
+import type { Program } from '../scenario/replicas.ts';
+
+export const IMAGE_FINALIZER = 'vmwright.dev/vmdiskimage';
+export const MACHINE_FINALIZER = 'vmwright.dev/virtualmachine';
+
+const DAY_MS = 86_400_000;
+
+/** Limits of imports. Far shorter than the operator's defaults, so that each is reached within a short run. */
+export const SYNCS = {
+  maxBackoffMs: 8_000,
+  maxTotalMs: 180_000,
+  maxAttemptMs: 45_000,
+  maxRestarts: 2,
+  stalledAfterMs: 15_000,
+} as const;
+
+export interface KubevirtProgramOptions extends ManagerListeners {
+  /** Maximum number of images that are synced at the same time. */
+  readonly limit: number;
+}
+
+/** Returns the operator's program, limited to VirtualMachines and VMDiskImages. */
+export function kubevirtProgram({ limit, ...listeners }: KubevirtProgramOptions): Program {
+  return async (world) => {
+    const { manager } = observedManager(world, listeners);
+    const settings = {
+      imageNamespaces: undefined,
+      syncs: { ...SYNCS, concurrency: limit },
+      pruneAfterMs: 30 * DAY_MS,
+      concurrency: 2,
+    };
+    controlVmDiskImages(manager, { world, namespace: 'default', ...settings });
+    controlVirtualMachines(manager, { world, ...settings });
+    await manager.run(world.stopping);
+  };
+}

@@ -1,0 +1,49 @@
+import { VirtualMachine } from '@vmwright/operator';
+import type { ApiServer } from '../apiserver/api-server.ts';
+import type { StoredObject } from '../apiserver/object.ts';
+import { snapshotSourceOf } from '../kubevirt/cdi.ts';
+import { controllerOf, Snapshot, Volume } from '../kubevirt/kinds.ts';
+import { imageOf, keyOf, onChange } from './objects.ts';
+
+/** Returns the VirtualMachines that name an image, including those that are being deleted. */
+export function machinesNaming(server: ApiServer, image: string): StoredObject[] {
+  return server
+    .objects(VirtualMachine)
+    .filter((machine) => imageOf(machine) === image)
+    .toArray();
+}
+
+/** Counts the references of images by a look at all objects. */
+export class References {
+  readonly #server: ApiServer;
+  /** UID of the image that each snapshot was taken of, by the key of the snapshot, also of those that are gone. */
+  readonly #images = new Map<string, string>();
+
+  constructor(server: ApiServer) {
+    this.#server = server;
+    onChange(server, Snapshot, (before, after) => {
+      const uid = after && controllerOf(after);
+      if (before === undefined && after !== undefined && uid !== undefined)
+        this.#images.set(keyOf(after), uid);
+    });
+  }
+
+  /** Returns the references of an image, sorted, as its status lists them. */
+  of(image: StoredObject): readonly string[] {
+    const machines = machinesNaming(this.#server, keyOf(image));
+    const counted = new Set(machines.map(({ metadata }) => metadata.uid));
+    const clones = this.#server
+      .objects(Volume)
+      .filter((volume) => this.#imageOf(volume) === image.metadata.uid && !counted.has(controllerOf(volume)));
+    return [
+      ...machines.map((machine) => `VirtualMachine ${keyOf(machine)}`),
+      ...clones.map((volume) => `DataVolume ${keyOf(volume)}`),
+    ].sort();
+  }
+
+  /** Returns the UID of the image whose snapshot a DataVolume clones. */
+  #imageOf(volume: StoredObject): string | undefined {
+    const source = snapshotSourceOf(volume);
+    return source && this.#images.get(`${source.namespace}/${source.name}`);
+  }
+}

@@ -1,0 +1,191 @@
+import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
+import type { ApiServer } from '../apiserver/api-server.ts';
+import type { StoredObject } from '../apiserver/object.ts';
+import type { Invariant } from '../invariants/invariant.ts';
+import { Claim, controllerOf, find, Instance, Machine, Secret, Snapshot, Volume } from '../kubevirt/kinds.ts';
+import { SOURCES } from './backends.ts';
+import type { Foreign } from './foreign.ts';
+import {
+  byKey,
+  byUid,
+  conditionOf,
+  imageOf,
+  isPaused,
+  isTerminating,
+  keyOf,
+  listAt,
+  numberAt,
+  phaseIn,
+  snapshotsIn,
+  textAt,
+} from './objects.ts';
+import type { References } from './references.ts';
+
+/** Every image and machine has the state that it must have once the faults have stopped. */
+export function converged(references: References): Invariant {
+  return {
+    name: 'converged',
+    healed: function* ({ server }) {
+      for (const image of server.objects(VMDiskImage)) {
+        const problem = imageProblem(server, image, references.of(image).length > 0);
+        if (problem !== undefined)
+          yield `image ${keyOf(image)}: ${problem}, status ${JSON.stringify(image.status)}`;
+      }
+      for (const machine of server.objects(VirtualMachine)) {
+        const problem = machineProblem(server, machine);
+        if (problem !== undefined)
+          yield `machine ${keyOf(machine)}: ${problem}, status ${JSON.stringify(machine.status)}`;
+      }
+    },
+  };
+}
+
+function imageProblem(server: ApiServer, image: StoredObject, isReferenced: boolean): string | undefined {
+  if (isPaused(image)) return 'it is paused';
+  if (isTerminating(image)) {
+    if (!isReferenced) return `it is held by ${image.metadata.finalizers?.join(', ')}`;
+    return conditionOf(image, 'DeletionBlocked')?.status === 'True'
+      ? undefined
+      : 'DeletionBlocked is not True';
+  }
+  if (isBehind(image)) return 'its status describes an older spec';
+  switch (phaseIn(image)) {
+    case 'Ready':
+      if (!hasData(server, image)) return 'it has no data';
+      return !isReferenced && isPruned(image) ? 'it must be pruned' : undefined;
+    case 'Failed':
+      return isMissing(image) && textAt(image, 'status', 'message') ? undefined : 'its source is fine';
+    default:
+      return 'it is not Ready';
+  }
+}
+
+function isBehind(object: StoredObject): boolean {
+  return numberAt(object, 'status', 'observedGeneration') !== object.metadata.generation;
+}
+
+function isMissing(image: StoredObject): boolean {
+  return textAt(image, 'spec', 'url')?.startsWith(SOURCES.missing) === true;
+}
+
+/** Whether an unreferenced image is to be pruned within the run. */
+function isPruned(image: StoredObject): boolean {
+  const { keep, pruneAfter }: { keep?: unknown; pruneAfter?: unknown } = Object(
+    Object(image.spec).retention ?? {},
+  );
+  return keep !== true && pruneAfter !== undefined;
+}
+
+function hasData(server: ApiServer, image: StoredObject): boolean {
+  const { namespace, uid } = image.metadata;
+  const name = textAt(image, 'status', 'dataVolume') ?? '';
+  const volume = find(server, Volume, namespace, name);
+  const snapshots = snapshotsIn(image).map((each) => find(server, Snapshot, namespace, each));
+  return (
+    volume !== undefined &&
+    controllerOf(volume) === uid &&
+    phaseIn(volume) === 'Succeeded' &&
+    find(server, Claim, namespace, name) !== undefined &&
+    snapshots.length > 0 &&
+    snapshots.every((each) => JSON.stringify(each?.status)?.includes('"readyToUse":true') ?? false)
+  );
+}
+
+function machineProblem(server: ApiServer, machine: StoredObject): string | undefined {
+  if (isPaused(machine)) return 'it is paused';
+  if (isTerminating(machine)) return `it is held by ${machine.metadata.finalizers?.join(', ')}`;
+  if (isBehind(machine)) return 'its status describes an older spec';
+  if (!textAt(machine, 'status', 'message')) return 'it has no message';
+  const reason = conditionOf(machine, 'Ready')?.reason ?? '';
+  if (phaseIn(machine) === 'Ready') return readyProblem(server, machine);
+  return isExcused(server, machine, reason) ? undefined : `it is not Ready for the reason ${reason}`;
+}
+
+/** Whether a machine cannot become Ready, for a reason that its status names. */
+function isExcused(server: ApiServer, machine: StoredObject, reason: string): boolean {
+  const image = byKey(server, VMDiskImage, imageOf(machine));
+  const { uid, namespace, name } = machine.metadata;
+  switch (reason) {
+    case 'NameConflict':
+      return [
+        find(server, Machine, namespace, name),
+        find(server, Secret, namespace, `${name}-cloudinit`),
+        find(server, Volume, namespace, textAt(machine, 'status', 'dataVolume') ?? ''),
+      ].some((each) => each !== undefined && controllerOf(each) !== uid);
+    case 'AddressConflict':
+      return server
+        .objects(VirtualMachine)
+        .some(
+          (each) =>
+            each.metadata.uid !== uid && addressesOf(each).some((one) => addressesOf(machine).includes(one)),
+        );
+    case 'ImageFailed':
+      return phaseIn(image) === 'Failed';
+    case 'ImageNotFound':
+      return (
+        image === undefined && textAt(machine, 'spec', 'vmDiskImageTemplate', 'sourceType') === undefined
+      );
+    default:
+      // A user deleted the image before it was Ready, and the machine keeps it from being removed.
+      return image !== undefined && isTerminating(image) && phaseIn(image) !== 'Ready';
+  }
+}
+
+function addressesOf(machine: StoredObject): readonly string[] {
+  return listAt(machine, 'spec', 'interfaces').map((each) => textAt(each, 'ipAddress') ?? '');
+}
+
+function readyProblem(server: ApiServer, machine: StoredObject): string | undefined {
+  const { uid, namespace, name } = machine.metadata;
+  const child = find(server, Machine, namespace, name);
+  if (child === undefined || controllerOf(child) !== uid) return 'it has no KubeVirt VirtualMachine';
+  const shouldRun = Object(machine.spec).ignoreOnDeploy !== true;
+  const printed = textAt(child, 'status', 'printableStatus');
+  if (printed !== (shouldRun ? 'Running' : 'Stopped')) return `its machine is ${printed}`;
+  if (textAt(child, 'spec', 'runStrategy') !== (shouldRun ? 'Always' : 'Halted'))
+    return 'its runStrategy was changed';
+  if (textAt(child, 'spec', 'template', 'spec', 'hostname') === 'changed') return 'its template was changed';
+  const disk = find(server, Volume, namespace, textAt(machine, 'status', 'dataVolume') ?? '');
+  if (disk === undefined || controllerOf(disk) !== uid || phaseIn(disk) !== 'Succeeded')
+    return 'its root disk is missing';
+  if (find(server, Claim, namespace, disk.metadata.name) === undefined) return 'its claim is missing';
+  const secret = find(server, Secret, namespace, `${name}-cloudinit`);
+  if (secret === undefined || controllerOf(secret) !== uid) return 'its Secret is missing';
+  return JSON.stringify(secret).includes('Y2hhbmdlZA==') ? 'its Secret was changed' : undefined;
+}
+
+/** Returns the invariant that no object of the operator exists without need. */
+export function nothingStray(foreign: Foreign): Invariant {
+  return {
+    name: 'no stray object',
+    healed: function* ({ server }) {
+      const owners = [VirtualMachine, VMDiskImage, Volume, Machine];
+      for (const kind of [Machine, Instance, Volume, Claim, Snapshot, Secret])
+        for (const object of server.objects(kind)) {
+          const what = `${object.kind} ${keyOf(object)}`;
+          if (!foreign.isOurs(object)) continue;
+          const uid = controllerOf(object);
+          if (!owners.some((each) => byUid(server, each, uid) !== undefined))
+            yield `${what} has lost its owner`;
+          if (isTerminating(object)) yield `${what} is held by ${object.metadata.finalizers?.join(', ')}`;
+          const image = byUid(server, VMDiskImage, uid);
+          if (image !== undefined && !isCurrent(image, object))
+            yield `${what} is not in the status of its image`;
+          const machine = byUid(server, VirtualMachine, uid);
+          if (
+            kind === Volume &&
+            machine !== undefined &&
+            textAt(machine, 'status', 'dataVolume') !== object.metadata.name
+          )
+            yield `${what} is not in the status of its machine`;
+        }
+    },
+  };
+}
+
+function isCurrent(image: StoredObject, { metadata }: StoredObject): boolean {
+  if (phaseIn(image) === 'Failed') return false;
+  return (
+    textAt(image, 'status', 'dataVolume') === metadata.name || snapshotsIn(image).includes(metadata.name)
+  );
+}

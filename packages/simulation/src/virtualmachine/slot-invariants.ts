@@ -1,0 +1,73 @@
+import { VMDiskImage } from '@vmwright/operator';
+import { fieldAt } from '../apiserver/json.ts';
+import type { Invariant } from '../invariants/invariant.ts';
+import { controllerOf, Volume } from '../kubevirt/kinds.ts';
+import { byUid, isSlots, onChange, phaseIn, slotsIn } from './objects.ts';
+import { controllerIn, onOperatorCreate, onOperatorSend } from './operator-writes.ts';
+
+/** @param limit maximum number of images that are synced at the same time */
+export function limitsSyncs(limit: number): Invariant {
+  return {
+    name: 'concurrent syncs are limited',
+    watch: ({ server }, violated) =>
+      server.listen((change) => {
+        if (!isSlots(change)) return;
+        const held = Object.keys(Object(fieldAt(change.after?.object, ['data']) ?? {}));
+        if (held.length > limit) violated(`${held.join(', ')} hold slots, but the limit is ${limit}`);
+      }),
+    healed: function* ({ server }) {
+      for (const uid of slotsIn(server)) {
+        const image = byUid(server, VMDiskImage, uid);
+        yield `${image?.metadata.name ?? 'an image that is gone'} (${uid}) holds a slot, phase ${phaseIn(image)}`;
+      }
+    },
+  };
+}
+
+/** An image is in the phase Syncing only while it holds a slot, and no image without a slot starts an import. */
+export const syncsHoldSlots: Invariant = {
+  name: 'an image that syncs holds a slot',
+  watch: (truth, violated) => {
+    const { server } = truth;
+    onChange(server, VMDiskImage, (_, after) => {
+      if (after === undefined || phaseIn(after) !== 'Syncing') return;
+      const { uid = '', name } = after.metadata;
+      if (!slotsIn(server).includes(uid)) violated(`${name} (${uid}) is Syncing and holds no slot`);
+    });
+    server.listen((change) => {
+      if (!isSlots(change)) return;
+      const held = slotsIn(server);
+      for (const uid of Object.keys(Object(fieldAt(change.before?.object, ['data']) ?? {}))) {
+        const image = held.includes(uid) ? undefined : byUid(server, VMDiskImage, uid);
+        if (phaseIn(image) === 'Syncing')
+          violated(`${image?.metadata.name} (${uid}) is Syncing and lost its slot`);
+      }
+    });
+    onOperatorSend(truth, Volume, (body) => {
+      const image = byUid(server, VMDiskImage, controllerIn(body));
+      if (image === undefined) return;
+      const { uid = '', name } = image.metadata;
+      if (!slotsIn(server).includes(uid)) violated(`an import of ${name} (${uid}) is started without a slot`);
+      if (phaseIn(image) !== 'Syncing')
+        violated(`an import of ${name} is started in the phase ${phaseIn(image)}, before Syncing is stored`);
+    });
+  },
+};
+
+/** An image has at most one import at a time, whichever replicas act. */
+export const oneImport: Invariant = {
+  name: 'at most one import per image',
+  watch: (truth, violated) =>
+    onOperatorCreate(truth, Volume, (created) => {
+      const uid = controllerOf(created);
+      const image = byUid(truth.server, VMDiskImage, uid);
+      if (image === undefined) return;
+      const running = truth.server
+        .objects(Volume)
+        .filter((each) => controllerOf(each) === uid && each.metadata.deletionTimestamp === undefined)
+        .filter((each) => !['Succeeded', 'Failed'].includes(phaseIn(each) ?? ''))
+        .map(({ metadata }) => metadata.name)
+        .toArray();
+      if (running.length > 1) violated(`${image.metadata.name} is imported by ${running.join(' and ')}`);
+    }),
+};

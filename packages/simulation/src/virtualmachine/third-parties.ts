@@ -1,0 +1,151 @@
+import { Client, type Draft, type Kind } from '@vmwright/runtime';
+import type { ApiServer } from '../apiserver/api-server.ts';
+import type { StoredObject } from '../apiserver/object.ts';
+import { accessTo } from '../apiserver/simulated.ts';
+import { refOf } from '../kubevirt/component.ts';
+import {
+  Claim,
+  Instance,
+  Machine,
+  Network,
+  type OpenObject,
+  Secret,
+  Snapshot,
+  SnapshotClass,
+  StorageClass,
+  Volume,
+} from '../kubevirt/kinds.ts';
+import type { Simulation } from '../world/simulation.ts';
+import type { Foreign } from './foreign.ts';
+import { textAt } from './objects.ts';
+
+const CHILDREN = [Machine, Instance, Volume, Claim, Snapshot, Secret] as const;
+type Child = (typeof CHILDREN)[number];
+
+/** Counters of actions of third parties. */
+export const THIRD_PARTY_ACTIONS = [
+  ...CHILDREN.map(deletionOf),
+  'a child was changed by hand',
+  'a foreign DataVolume cloned a snapshot',
+  'a foreign DataVolume was deleted',
+  'a name was taken by a foreign object',
+] as const;
+
+/** Maximum number of actions of a run. */
+const MAX_ACTIONS = 6;
+const FOREIGN_NAME_ONE_IN = 5;
+
+function deletionOf({ kind, group }: Kind): string {
+  return `a ${group === 'kubevirt.io' ? 'KubeVirt ' : ''}${kind} was deleted by hand`;
+}
+
+/** Administrators and other tools, who create, change and delete objects of KubeVirt and CDI without the operator. */
+export class ThirdParties {
+  readonly #simulation: Simulation;
+  readonly #server: ApiServer;
+  readonly #foreign: Foreign;
+  readonly #client: Client;
+
+  constructor(simulation: Simulation, server: ApiServer, foreign: Foreign) {
+    this.#simulation = simulation;
+    this.#server = server;
+    this.#foreign = foreign;
+    const world = simulation.start('third party');
+    this.#client = new Client({ world, access: accessTo(), fieldManager: 'kubectl' });
+  }
+
+  /** Creates what existed before the operator. */
+  setUp(): void {
+    const { choices, counts } = this.#simulation;
+    const isDefault = { 'storageclass.kubernetes.io/is-default-class': 'true' };
+    const fast = { metadata: { name: 'fast', annotations: isDefault }, allowVolumeExpansion: true };
+    this.#create(StorageClass, { ...fast, provisioner: 'csi.example', volumeBindingMode: 'Immediate' });
+    this.#create(SnapshotClass, { metadata: { name: 'fast' } });
+    this.#create(Network, { metadata: { namespace: 'red', name: 'lan' } });
+    if (!choices.oneIn(FOREIGN_NAME_ONE_IN)) return;
+    counts.add('a name was taken by a foreign object');
+    const metadata = { namespace: 'red', name: 'bee' };
+    if (choices.oneIn(2))
+      this.#create(Machine, { metadata, spec: { runStrategy: 'Halted', template: { spec: {} } } });
+    else this.#create(Secret, { metadata: { ...metadata, name: 'bee-cloudinit' } });
+  }
+
+  plan(ms: number): void {
+    const { choices, schedule } = this.#simulation;
+    for (let count = choices.pick(MAX_ACTIONS + 1); count > 0; count--)
+      schedule.after(choices.pick(ms), () => this.#act());
+  }
+
+  #act(): void {
+    const { choices } = this.#simulation;
+    choices.one([
+      () => this.deleteChild(choices.one(CHILDREN)),
+      () => this.deleteChild(choices.one(CHILDREN)),
+      () => this.#changeChild(),
+      () => this.cloneSnapshot(),
+      () => this.#deleteClone(),
+    ])();
+  }
+
+  /** Deletes one of the operator's objects of a kind. */
+  deleteChild(kind: Child): void {
+    const child = this.#oneOf(kind, (object) => this.#foreign.isOurs(object));
+    if (child === undefined) return;
+    const { metadata } = child;
+    this.#simulation.counts.add(deletionOf(kind));
+    this.#run(`deletes ${kind.kind} ${metadata.name}`, () =>
+      this.#client.delete(kind, refOf(metadata), { uid: metadata.uid }),
+    );
+  }
+
+  #changeChild(): void {
+    const { choices, counts } = this.#simulation;
+    const [kind, patch] = choices.one<readonly [Child, object]>([
+      [Machine, { spec: { runStrategy: 'Manual' } }],
+      [Machine, { spec: { template: { spec: { hostname: 'changed' } } } }],
+      [Secret, { data: { userdata: 'Y2hhbmdlZA==' } }],
+    ]);
+    const child = this.#oneOf(kind, (object) => this.#foreign.isOurs(object));
+    if (child === undefined) return;
+    counts.add('a child was changed by hand');
+    this.#run(`changes ${kind.kind} ${child.metadata.name}`, () =>
+      this.#client.mergePatch(kind, refOf(child.metadata), patch),
+    );
+  }
+
+  /** Creates a DataVolume that clones a snapshot of an image, as a user of CDI does. */
+  cloneSnapshot(): void {
+    const { counts } = this.#simulation;
+    const snapshot = this.#oneOf(Snapshot, () => true);
+    if (snapshot === undefined) return;
+    counts.add('a foreign DataVolume cloned a snapshot');
+    const metadata = {
+      namespace: 'green',
+      name: `clone-${counts.of('a foreign DataVolume cloned a snapshot')}`,
+    };
+    const storage = { resources: { requests: { storage: '10Gi' } } };
+    this.#create(Volume, { metadata, spec: { source: { snapshot: refOf(snapshot.metadata) }, storage } });
+  }
+
+  #deleteClone(): void {
+    const clone = this.#oneOf(Volume, ({ metadata }) => metadata.namespace === 'green');
+    if (clone === undefined) return;
+    this.#simulation.counts.add('a foreign DataVolume was deleted');
+    this.#run(`deletes ${clone.metadata.name}`, () => this.#client.delete(Volume, refOf(clone.metadata)));
+  }
+
+  #oneOf(kind: Child, matches: (object: StoredObject) => boolean): StoredObject | undefined {
+    const found = this.#server.objects(kind).filter(matches).toArray();
+    return found[this.#simulation.choices.pick(Math.max(found.length, 1))];
+  }
+
+  #create(kind: Kind<OpenObject>, object: Draft<OpenObject> & Readonly<Record<string, unknown>>): void {
+    const name = textAt(object, 'metadata', 'name');
+    this.#run(`creates ${kind.kind} ${name}`, () => this.#client.create(kind, object));
+  }
+
+  #run(what: string, action: () => Promise<unknown>): void {
+    this.#simulation.note('third party', what);
+    void action().catch(() => undefined);
+  }
+}

@@ -1,0 +1,256 @@
+import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
+import type { Draft } from '@vmwright/runtime';
+import type { ApiServer } from '../apiserver/api-server.ts';
+import { Secret } from '../kubevirt/kinds.ts';
+import { KubectlUser, type Ref } from '../scenario/kubectl-user.ts';
+import type { Simulation } from '../world/simulation.ts';
+import { SOURCES } from './backends.ts';
+import { PAUSED, RETRY } from './objects.ts';
+
+/** The users' VirtualMachines, and the images that they name. Two images have the same name in different namespaces. */
+export const MACHINES: readonly [Ref, ...Ref[]] = [
+  { namespace: 'red', name: 'ant' },
+  { namespace: 'red', name: 'bee' },
+  { namespace: 'blue', name: 'cat' },
+  { namespace: 'blue', name: 'ant' },
+];
+const BASE: Ref = { namespace: 'images', name: 'base' };
+/** Images by frequency of use. */
+const IMAGES: readonly [Ref, ...Ref[]] = [
+  BASE,
+  BASE,
+  { namespace: 'red', name: 'base' },
+  { namespace: 'images', name: 'tool' },
+];
+/** A machine with an image of its own that is created when the faults have stopped. */
+export const FRESH: Ref = { namespace: 'red', name: 'fresh' };
+const FRESH_IMAGE: Ref = { namespace: 'images', name: 'fresh' };
+
+export const PASSWORD = 'the-password-of-the-user';
+/** Secret of a user with a password. */
+export const PASSWORDS: Ref = { namespace: 'red', name: 'passwords' };
+
+export const USER_ACTIONS = [
+  'a machine was created without a template',
+  'a machine was changed',
+  'a machine was orphaned',
+  'an image was deleted by a user',
+  'an image was orphaned',
+  'an image was paused',
+  'the source of an image was changed',
+  'an image was retried by a user',
+] as const;
+
+type Template = NonNullable<VirtualMachine['spec']['vmDiskImageTemplate']>;
+type UserAction = (typeof USER_ACTIONS)[number];
+
+/** Users who create, change and delete VirtualMachines and images, sometimes within seconds. */
+export class User {
+  readonly #simulation: Simulation;
+  readonly #server: ApiServer;
+  readonly #machines: KubectlUser<VirtualMachine>;
+  readonly #images: KubectlUser<VMDiskImage>;
+  /** Limit of clones that all templates of a run have, so that two templates of one image agree. */
+  readonly #maxClones: number | undefined;
+
+  constructor(simulation: Simulation, server: ApiServer) {
+    const { choices } = simulation;
+    this.#simulation = simulation;
+    this.#server = server;
+    this.#machines = new KubectlUser(simulation, VirtualMachine);
+    this.#images = new KubectlUser(simulation, VMDiskImage);
+    this.#maxClones = choices.oneIn(3) ? 1 + choices.pick(2) : undefined;
+  }
+
+  /** Creates what existed before the operator, and plans the users' actions for the given number of milliseconds. */
+  plan(ms: number): void {
+    const { choices } = this.#simulation;
+    const password = { metadata: PASSWORDS, stringData: { password: PASSWORD } };
+    this.#machines.run('creates a password', () => this.#machines.client.create(Secret, password));
+    for (const ref of MACHINES) this.#planMachine(ref, ms);
+    for (const ref of new Set(IMAGES)) this.#planImage(ref, ms);
+    if (choices.oneIn(4)) this.#machines.at(choices.pick(ms), () => this.createImage(choices.one(IMAGES)));
+  }
+
+  #planMachine(ref: Ref, ms: number): void {
+    const { choices } = this.#simulation;
+    const { later, first } = this.#times(ms);
+    const at = (act: () => void) => this.#machines.at(later(), act);
+    this.#machines.at(first, () => this.create(ref, choices.one(IMAGES)));
+    if (choices.oneIn(4)) at(() => this.#change(ref));
+    if (choices.oneIn(8)) {
+      at(() => this.#machines.annotate(ref, nameOf(ref), PAUSED, 'true'));
+      at(() => this.#machines.annotate(ref, nameOf(ref), PAUSED, null));
+    }
+    if (!choices.oneIn(2)) return;
+    at(() => (choices.oneIn(6) ? this.#orphan(ref) : this.delete(ref)));
+    if (choices.oneIn(2)) at(() => this.create(ref, choices.one(IMAGES)));
+  }
+
+  #planImage(ref: Ref, ms: number): void {
+    const { choices } = this.#simulation;
+    const { later } = this.#times(ms);
+    const at = (act: () => void) => this.#images.at(later(), act);
+    if (choices.oneIn(3)) at(() => this.createImage(ref));
+    if (choices.oneIn(4)) at(() => this.deleteImage(ref));
+    if (choices.oneIn(12)) at(() => this.#orphanImage(ref));
+    if (choices.oneIn(6)) at(() => this.retry(ref));
+    if (choices.oneIn(8)) at(() => this.#changeSource(ref));
+    if (choices.oneIn(8)) {
+      at(() => this.#pauseImage(ref));
+      at(() => this.#images.annotate(ref, nameOf(ref), PAUSED, null));
+    }
+  }
+
+  #times(ms: number): { readonly first: number; readonly later: () => number } {
+    const { choices } = this.#simulation;
+    const first = choices.pick(ms / 3);
+    let at = first;
+    const later = () => {
+      at += choices.oneIn(2) ? choices.pick(5_000) : choices.pick(ms / 3);
+      return Math.min(at, ms);
+    };
+    return { first, later };
+  }
+
+  create(ref: Ref, image: Ref): void {
+    const { choices } = this.#simulation;
+    const hasTemplate = !choices.oneIn(4);
+    if (!hasTemplate) this.#count('a machine was created without a template');
+    const source = choices.oneIn(10) ? SOURCES.missing : SOURCES.flaky;
+    const template = hasTemplate ? this.#template(image, source) : undefined;
+    this.#createMachine(ref, image, template, {
+      ...(choices.oneIn(4) && { ignoreOnDeploy: true }),
+      ...(choices.oneIn(4) && { updatePolicy: 'Restart' }),
+      ...(choices.oneIn(4) && { interfaces: [{ network: 'red/lan', ipAddress: '10.10.0.7/24' }] }),
+    });
+  }
+
+  #createMachine(
+    ref: Ref,
+    image: Ref,
+    template: Template | undefined,
+    more: Partial<VirtualMachine['spec']>,
+  ): void {
+    const isSecret = ref.namespace === PASSWORDS.namespace && this.#simulation.choices.oneIn(3);
+    const user = isSecret
+      ? { name: 'demo', passwordSecretRef: { name: PASSWORDS.name } }
+      : { name: 'demo', plain_text_passwd: PASSWORD };
+    const draft: Draft<VirtualMachine> = {
+      metadata: ref,
+      spec: {
+        resources: { cpu: 1, memory: '1Gi', diskSize: '12Gi' },
+        users: [user],
+        vmDiskImageRef: image,
+        ...(template && { vmDiskImageTemplate: template }),
+        ...more,
+      },
+    };
+    this.#machines.run(`creates ${nameOf(ref)} from ${nameOf(image)}`, () =>
+      this.#machines.client.create(VirtualMachine, draft),
+    );
+  }
+
+  /** Creates an image, as a user does who does not use templates. */
+  createImage(ref: Ref): void {
+    const spec = this.#template(ref, SOURCES.flaky);
+    this.#images.run(`creates the image ${nameOf(ref)}`, () =>
+      this.#images.client.create(VMDiskImage, { metadata: ref, spec }),
+    );
+  }
+
+  delete(ref: Ref): void {
+    this.#machines.delete(ref, nameOf(ref));
+  }
+
+  deleteImage(ref: Ref): void {
+    this.#count('an image was deleted by a user');
+    this.#images.delete(ref, `the image ${nameOf(ref)}`);
+  }
+
+  retry(ref: Ref): void {
+    this.#count('an image was retried by a user');
+    this.#images.annotate(ref, nameOf(ref), RETRY, this.#simulation.uuid());
+  }
+
+  /** Creates a machine with a new image. */
+  createFresh(): void {
+    this.#createMachine(FRESH, FRESH_IMAGE, this.#template(FRESH_IMAGE, SOURCES.sound), {});
+  }
+
+  /** Ends all pauses, and retries all images that are not Ready. */
+  resume(): void {
+    for (const { metadata } of this.#server.objects(VirtualMachine))
+      if (PAUSED in (metadata.annotations ?? {}))
+        this.#machines.annotate(refOf(metadata), metadata.name, PAUSED, null);
+    for (const { metadata, status } of this.#server.objects(VMDiskImage)) {
+      if (PAUSED in (metadata.annotations ?? {}))
+        this.#images.annotate(refOf(metadata), metadata.name, PAUSED, null);
+      if (JSON.stringify(status)?.includes('"phase":"Failed"')) this.retry(refOf(metadata));
+    }
+  }
+
+  #template({ name }: Ref, source: string): Template {
+    const { choices } = this.#simulation;
+    const retention = choices.one([
+      { retention: { pruneAfter: '4s' } },
+      { retention: { pruneAfter: '15s' } },
+      { retention: { keep: true, pruneAfter: '1s' } },
+      {},
+    ]);
+    return {
+      ...{ secretRef: '', url: `${source}/${name}.img`, sourceType: 'http', diskSize: '10Gi' },
+      ...(this.#maxClones !== undefined && { maxClones: this.#maxClones }),
+      ...retention,
+    };
+  }
+
+  #change(ref: Ref): void {
+    const { choices } = this.#simulation;
+    this.#count('a machine was changed');
+    const spec = choices.one<object>([
+      { resources: { cpu: 2 } },
+      { resources: { diskSize: '20Gi' } },
+      { ignoreOnDeploy: true },
+      { ignoreOnDeploy: null },
+    ]);
+    this.#machines.run(`changes ${nameOf(ref)}: ${JSON.stringify(spec)}`, () =>
+      this.#machines.client.mergePatch(VirtualMachine, ref, { spec }),
+    );
+  }
+
+  #changeSource(ref: Ref): void {
+    this.#count('the source of an image was changed');
+    const url = `${SOURCES.flaky}/${this.#simulation.uuid()}.img`;
+    this.#images.run(`changes the source of ${nameOf(ref)}`, () =>
+      this.#images.client.mergePatch(VMDiskImage, ref, { spec: { url } }),
+    );
+  }
+
+  #orphan(ref: Ref): void {
+    this.#count('a machine was orphaned');
+    this.#machines.orphan(ref, nameOf(ref));
+  }
+
+  #orphanImage(ref: Ref): void {
+    this.#count('an image was orphaned');
+    this.#images.orphan(ref, nameOf(ref));
+  }
+
+  #pauseImage(ref: Ref): void {
+    this.#count('an image was paused');
+    this.#images.annotate(ref, nameOf(ref), PAUSED, 'true');
+  }
+
+  #count(what: UserAction): void {
+    this.#simulation.counts.add(what);
+  }
+}
+
+function nameOf({ namespace, name }: Ref): string {
+  return `${namespace}/${name}`;
+}
+
+function refOf({ namespace = '', name }: { readonly namespace?: string; readonly name: string }): Ref {
+  return { namespace, name };
+}
