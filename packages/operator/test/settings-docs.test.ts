@@ -2,8 +2,9 @@ import { expect, test } from 'vitest';
 import { OPTIONS } from '../src/settings/flags.ts';
 import { page } from './doc-commands.ts';
 
-test('configuration.md, vm.md and vmgroup.md document every flag once, with its default', () => {
-  const text = ['configuration.md', 'vm.md', 'vmgroup.md'].map(page).join('\n');
+test('configuration.md and the pages of the kinds document every flag once, with its default', () => {
+  const pages = ['configuration', 'vm', 'vmgroup', 'virtualmachine', 'vmdiskimage'];
+  const text = pages.map((name) => page(`${name}.md`)).join('\n');
   const documented = [...text.matchAll(/^\| `--([\w-]+)` +\| (?:`([^`-][^`]*)`|[^|]*?) +\|/gm)].map(
     ([, flag = '', value]) => [flag, value],
   );

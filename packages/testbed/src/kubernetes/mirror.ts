@@ -25,6 +25,15 @@ export class Mirror implements Disposable {
     return this.#objects.values().find(predicate);
   }
 
+  get disposed(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  /** Returns a promise of the next change of any object. */
+  nextChange(): Promise<void> {
+    return this.#changed.promise;
+  }
+
   /** Waits until `predicate` holds, checking it on each change. Returns false if the mirror is disposed first. */
   async until(predicate: () => boolean): Promise<boolean> {
     while (!this.#stop.signal.aborted) {

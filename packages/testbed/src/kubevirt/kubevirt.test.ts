@@ -45,13 +45,6 @@ test('a failed import is reported as DataVolumeError', async ({ kubevirt, namesp
   await waitForStatus(kubevirt, namespace, 'failing', 'DataVolumeError');
 });
 
-test('an import from a missing URL restarts and reports 404', async ({ kubevirt, namespace }) => {
-  await kubevirt.apply(machine(namespace, 'nowhere', { import: '404' }));
-  const volume = `/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/datavolumes/nowhere-root`;
-  const seen = await kubevirt.waitFor(volume, (object) => field(object, 'status', 'restartCount') === 2);
-  expect(JSON.stringify(field(seen, 'status', 'conditions'))).toContain('404 Not Found');
-});
-
 test('a guest that crashes during boot is reported as CrashLoopBackOff', async ({ kubevirt, namespace }) => {
   await kubevirt.apply(machine(namespace, 'crashing', { annotations: { boot: 'crash' } }));
   await waitForStatus(kubevirt, namespace, 'crashing', 'CrashLoopBackOff');
@@ -86,38 +79,6 @@ test('a machine stays Starting while its guest hangs during boot', async ({ kube
   await waitForStatus(kubevirt, namespace, 'hanging', 'Starting');
 });
 
-test('a slow import reports progress, and an invalid claim reports the reason', async ({
-  kubevirt,
-  namespace,
-}) => {
-  const volumes = `/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/datavolumes`;
-  const volume = (name: string, storage: object, annotations: object) => ({
-    apiVersion: 'cdi.kubevirt.io/v1beta1',
-    kind: 'DataVolume',
-    metadata: { name, annotations },
-    spec: { source: { http: { url: 'http://images.example/disk.img' } }, storage },
-  });
-  await kubevirt.api.create(volumes, volume('invalid-claim', {}, {}));
-  const rejected = await kubevirt.waitFor(`${volumes}/invalid-claim`, (object) =>
-    JSON.stringify(field(object, 'status', 'conditions') ?? '').includes('ErrClaimNotValid'),
-  );
-  expect(JSON.stringify(rejected)).toContain('spec.resources');
-
-  const slow = volume(
-    'slow',
-    { resources: { requests: { storage: '1Gi' } } },
-    { 'testbed.vmwright.dev/import': 'slow' },
-  );
-  await kubevirt.api.create(volumes, slow);
-  for (const progress of ['0.0%', '25.4%', '61.0%']) {
-    await kubevirt.waitFor(`${volumes}/slow`, (object) => field(object, 'status', 'progress') === progress);
-  }
-  await kubevirt.api.merge(`${volumes}/slow`, {
-    metadata: { annotations: { 'testbed.vmwright.dev/import': null } },
-  });
-  await kubevirt.waitFor(`${volumes}/slow`, (object) => field(object, 'status', 'phase') === 'Succeeded');
-});
-
 test('virt-api rejects an invalid machine', async ({ kubevirt, namespace }) => {
   const input = machine(namespace, 'rejected').replace(
     '"volumes":[{"name":"root"',
@@ -136,30 +97,10 @@ test('the start subresource of virt-api starts a machine', async ({ kubevirt, na
   await waitForStatus(kubevirt, namespace, 'by-verb', 'Running');
 });
 
-test('a snapshot becomes ready, or fails if its annotation says so', async ({ kubevirt, namespace }) => {
-  const snapshots = `/apis/snapshot.storage.k8s.io/v1/namespaces/${namespace}/volumesnapshots`;
-  const snapshot = (name: string, annotations: object) => ({
-    apiVersion: 'snapshot.storage.k8s.io/v1',
-    kind: 'VolumeSnapshot',
-    metadata: { name, annotations },
-    spec: { volumeSnapshotClassName: 'testbed', source: { persistentVolumeClaimName: 'snapped-root' } },
-  });
-  await kubevirt.api.create(snapshots, snapshot('good', {}));
-  await kubevirt.api.create(snapshots, snapshot('slow', { 'testbed.vmwright.dev/snapshot-time': '1s' }));
-  await kubevirt.api.create(snapshots, snapshot('bad', { 'testbed.vmwright.dev/snapshot': 'fail' }));
-  await kubevirt.waitFor(`${snapshots}/good`, (object) => field(object, 'status', 'readyToUse') === true);
-  await kubevirt.waitFor(`${snapshots}/slow`, (object) => field(object, 'status', 'readyToUse') === true);
-  const bad = await kubevirt.waitFor(
-    `${snapshots}/bad`,
-    (object) => field(object, 'status', 'error') !== undefined,
-  );
-  expect(field(bad, 'status', 'readyToUse')).toBe(false);
-});
-
 interface MachineOptions {
   readonly runStrategy?: string;
   /** Behaviour of the import. The machine has a data volume only if this or `storageClass` is set. */
-  readonly import?: 'hang' | 'fail' | '404';
+  readonly import?: 'hang' | 'fail';
   readonly storageClass?: string;
   /** Annotations of the template, without the prefix `testbed.vmwright.dev/`. */
   readonly annotations?: Readonly<Record<string, string>>;

@@ -6,7 +6,11 @@ import { manifestPath } from '../manifests/load.ts';
 import type { Part } from '../process/part.ts';
 import { startVirtApi, startVirtController, writeCertificates } from './components.ts';
 import { startCdi } from './stand-ins/cdi.ts';
-import { startProvisioner, storageManifests } from './stand-ins/provisioner.ts';
+import { cloneAuthorization } from './stand-ins/clone-authorization.ts';
+import { startProvisioner } from './stand-ins/provisioner.ts';
+import { startResizer } from './stand-ins/resizer.ts';
+import { startSnapshotter } from './stand-ins/snapshotter.ts';
+import { storageManifests } from './stand-ins/storage-classes.ts';
 
 /** KubeVirt on a control plane: its real controllers, or an imitation by kwok if their binaries are not available. */
 export type KubeVirt = AsyncDisposable & { readonly kwok: Part } & (
@@ -48,17 +52,15 @@ export async function startKubeVirt({ cluster, pki, scheduler }: ControlPlane): 
   const files = crds.flatMap((name) => ['-f', manifestPath(name)]);
   await cluster.kubectl(['wait', '--for=condition=Established', '--timeout=60s', ...files]);
   await cluster.apply(
-    [...setup(), ...storageManifests()].map((each) => JSON.stringify(each)).join('\n---\n'),
+    [...setup(), ...storageManifests(), ...cloneAuthorization()]
+      .map((each) => JSON.stringify(each))
+      .join('\n---\n'),
   );
   await cluster.apply([manifestPath('kubevirt-rbac')]);
 
-  stack.use(startProvisioner(cluster));
-  stack.use(startCdi(cluster));
+  for (const start of [startProvisioner, startResizer, startSnapshotter, startCdi]) stack.use(start(cluster));
   const kwok = stack.use(
-    await startKwok(cluster, [
-      'csi-snapshotter',
-      'error' in programs ? 'kubevirt-imitation' : 'virt-handler',
-    ]),
+    await startKwok(cluster, ['error' in programs ? 'kubevirt-imitation' : 'virt-handler']),
   );
   await Promise.all(NODES.map((name) => createNode(cluster, name, NODE_OPTIONS)));
   if ('error' in programs) {

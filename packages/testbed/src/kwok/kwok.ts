@@ -9,7 +9,7 @@ import { freePort } from '../process/ports.ts';
 import { RunSupervisor } from '../process/run-supervisor.ts';
 
 /** Names of the stage files in `packages/testbed/stages`, which define what kwok simulates besides Nodes and Pods. */
-export type Stages = 'virt-handler' | 'csi-snapshotter' | 'kubevirt-imitation';
+export type Stages = 'virt-handler' | 'kubevirt-imitation';
 
 const NODE_ANNOTATION = { 'kwok.x-k8s.io/node': 'fake' };
 

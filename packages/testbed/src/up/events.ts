@@ -23,6 +23,18 @@ const OWN_KINDS: readonly OwnKind[] = [
     phase: 'phase',
     message: 'lastMessage',
   },
+  {
+    path: '/apis/pelotech.ot/v1alpha1/virtualmachines',
+    kind: 'VirtualMachine',
+    phase: 'phase',
+    message: 'message',
+  },
+  {
+    path: '/apis/crd.pelotech.ot/v1alpha1/vmdiskimages',
+    kind: 'VMDiskImage',
+    phase: 'phase',
+    message: 'message',
+  },
 ];
 
 type Print = (line: string) => void;

@@ -90,8 +90,8 @@ async function describe(testbed: Testbed, ports: Ports): Promise<Row[]> {
       version: kubeVirt.imitated ? 'imitated' : versionOf('virt-controller'),
       address: kubernetes,
       use: kubeVirt.imitated
-        ? 'kubectl get virtualmachines (imitated by kwok because virt-controller is not available)'
-        : 'kubectl get virtualmachines',
+        ? 'kubectl get virtualmachines.kubevirt.io (imitated by kwok because virt-controller is not available)'
+        : 'kubectl get virtualmachines.kubevirt.io',
     },
     {
       part: 'vcenter',
@@ -121,7 +121,7 @@ async function describe(testbed: Testbed, ports: Ports): Promise<Row[]> {
       part: 'operator',
       version: 'this checkout',
       address: operatorUrl(ports),
-      use: 'kubectl get cvm,vg -A; curl $OPERATOR_URL/metrics',
+      use: 'kubectl get cvm,vg,otvm,vmdi -A; curl $OPERATOR_URL/metrics',
     },
     {
       part: 'mirror',

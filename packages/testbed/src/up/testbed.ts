@@ -1,6 +1,3 @@
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Assets } from '../assets/assets.ts';
 import { bundleOf, type Program } from '../assets/catalog.ts';
 import { elapsed } from '../assets/progress.ts';
@@ -15,6 +12,7 @@ import { Ssvirt } from '../ssvirt/ssvirt.ts';
 import { startToxiproxy, type Toxiproxy } from '../toxiproxy/toxiproxy.ts';
 import { startVcsim, type Vcsim } from '../vcsim/vcsim.ts';
 import type { Ports } from './ports.ts';
+import { applySamples } from './samples.ts';
 
 /** Everything that `make up` runs. */
 export interface Testbed extends AsyncDisposable {
@@ -71,7 +69,7 @@ export async function startTestbed(ports: Ports, print: (line: string) => void):
     await cluster.kubectl(['create', 'namespace', NAMESPACE]);
     await installOperator(cluster, NAMESPACE, ports.webhook);
     const options = { webhookPort: ports.webhook, statusPort: ports.metrics };
-    return startOperator({ cluster, cloud, vcsim, namespace: NAMESPACE, ...options });
+    return startOperator({ cluster, cloud, vcsim, kubevirt: true, namespace: NAMESPACE, ...options });
   });
   const mirror = await starting('mirror', async () => {
     await using ssvirt = await Ssvirt.install(postgres);
@@ -80,7 +78,7 @@ export async function startTestbed(ports: Ports, print: (line: string) => void):
     return startMirror({ cluster, database: postgres, statusPort: ports.mirror });
   });
   print('Applying config/samples');
-  await applySamples(controlPlane);
+  await applySamples(cluster);
   const owned = stack.move();
   return {
     controlPlane,
@@ -93,12 +91,6 @@ export async function startTestbed(ports: Ports, print: (line: string) => void):
     mirror,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-async function applySamples({ cluster }: ControlPlane): Promise<void> {
-  const folder = fileURLToPath(new URL('../../../../config/samples/', import.meta.url));
-  const files = await readdir(folder);
-  await cluster.apply(files.filter((file) => file.endsWith('.yaml')).map((file) => join(folder, file)));
 }
 
 export function partsOf({

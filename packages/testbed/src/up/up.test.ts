@@ -130,7 +130,7 @@ test('make up starts every part, prints how to use it, and leaves nothing behind
   ]) {
     expect(up.output()).toMatch(new RegExp(`^${part}`, 'm'));
   }
-  await shell(up, 'kubectl wait --for=condition=Ready virtualmachine/sample --timeout=60s');
+  await shell(up, 'kubectl wait --for=condition=Ready virtualmachines.kubevirt.io/sample --timeout=60s');
   await shell(up, 'kubectl wait --for=condition=Ready cvm/sample --timeout=60s');
   const documented = consoleCommands(readFileSync(join(ROOT, 'README.md'), 'utf8')).map(({ line }) => line);
   const [vms, groups] = ['kubectl get cvm', 'kubectl get vg -A'];
@@ -223,7 +223,7 @@ test('without Go and KubeVirt binaries, kwok imitates KubeVirt and the table say
   expect(up.output()).toMatch(/^kubevirt +imitated .*virt-controller is not available/m);
   await shell(
     up,
-    'kubectl wait --for=jsonpath={.status.printableStatus}=Running virtualmachine/sample --timeout=60s',
+    'kubectl wait --for=jsonpath={.status.printableStatus}=Running virtualmachines.kubevirt.io/sample --timeout=60s',
   );
   expect(up.output()).toContain('KubeVirt is imitated by kwok: virt-controller 1.6.0 is not available');
   signal(up.process, 'SIGKILL');

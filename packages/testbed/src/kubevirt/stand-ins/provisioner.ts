@@ -2,32 +2,10 @@ import { field, type KubeObject } from '../../kubernetes/api.ts';
 import type { Cluster } from '../../kubernetes/cluster.ts';
 import { Mirror } from '../../kubernetes/mirror.ts';
 import { retry } from './retry.ts';
+import { DRIVER } from './storage-classes.ts';
 
-/** Name of the simulated CSI driver. */
-const DRIVER = 'csi.testbed.vmwright.dev';
-
-/** Returns the StorageClasses and the VolumeSnapshotClass of the testbed. */
-export function storageManifests(): object[] {
-  const storageClass = (name: string, volumeBindingMode: string, isDefault: boolean) => ({
-    apiVersion: 'storage.k8s.io/v1',
-    kind: 'StorageClass',
-    metadata: { name, annotations: { 'storageclass.kubernetes.io/is-default-class': String(isDefault) } },
-    provisioner: DRIVER,
-    volumeBindingMode,
-    reclaimPolicy: 'Delete',
-  });
-  return [
-    storageClass('immediate', 'Immediate', true),
-    storageClass('wait-for-first-consumer', 'WaitForFirstConsumer', false),
-    {
-      apiVersion: 'snapshot.storage.k8s.io/v1',
-      kind: 'VolumeSnapshotClass',
-      metadata: { name: 'testbed' },
-      driver: DRIVER,
-      deletionPolicy: 'Delete',
-    },
-  ];
-}
+/** Annotation of a claim that the provisioner ignores, so that it stays Pending. */
+export const UNPROVISIONED = { 'testbed.vmwright.dev/unprovisioned': 'true' };
 
 /**
  * Stand-in for the CSI provisioner: creates a volume for each claim of its storage classes and deletes it once it is released.
@@ -51,7 +29,7 @@ export function startProvisioner({ api }: Cluster): Disposable {
   return stack;
 
   async function provision(claim: KubeObject | undefined): Promise<void> {
-    if (claim === undefined) return;
+    if (claim === undefined || isUnprovisioned(claim)) return;
     const name = field(claim, 'spec', 'storageClassName');
     await classes.until(() => classes.find(({ metadata }) => metadata.name === name) !== undefined);
     const storageClass = classes.find(({ metadata }) => metadata.name === name);
@@ -64,6 +42,10 @@ export function startProvisioner({ api }: Cluster): Disposable {
   async function reclaim(volume: KubeObject | undefined): Promise<void> {
     if (volume !== undefined) await api.delete(`/api/v1/persistentvolumes/${volume.metadata.name}`);
   }
+}
+
+function isUnprovisioned({ metadata }: KubeObject): boolean {
+  return Object.keys(UNPROVISIONED).some((key) => metadata.annotations?.[key] !== undefined);
 }
 
 function isUnbound(claim: KubeObject | undefined): boolean {

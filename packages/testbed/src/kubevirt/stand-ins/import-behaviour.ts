@@ -1,0 +1,112 @@
+import { field, type KubeObject } from '../../kubernetes/api.ts';
+
+/** Annotation on a DataVolume that selects the behaviour of its import. */
+const ANNOTATION = 'testbed.vmwright.dev/import';
+
+/** Behaviour of an import. Without any field, it succeeds in about a second. */
+export interface ImportBehaviour {
+  /** Every step takes ten times as long. */
+  readonly slow?: boolean;
+  /** The import stays in progress until the behaviour changes. */
+  readonly hangs?: boolean;
+  /** The claim is never bound. */
+  readonly unbound?: boolean;
+  /** The DataVolume ends in phase Failed: always, or only the first one with this URL. */
+  readonly fails?: 'always' | 'first';
+  /** Number of times that the importer exits with an error before it succeeds. */
+  readonly crashes?: number;
+  /** Whether the importer exits after the download instead of when it connects to the source. */
+  readonly crashesLate?: boolean;
+  /** Termination message of the importer. @default that the connection ended */
+  readonly message?: (source: ImportSource) => string;
+}
+
+export interface ImportSource {
+  readonly url: string;
+  readonly checksum: string | undefined;
+}
+
+const httpError = (status: string) => () =>
+  `Unable to connect to http data source: expected status code 200, got ${status.slice(0, 3)}. Status: ${status}`;
+
+/** Bucket and key of the object, as CDI prints them. */
+const s3Error = (cause: string) => (source: ImportSource) =>
+  `Unable to connect to s3 data source: could not get s3 object: "${pathOf(source.url)}": ${cause}`;
+
+const REQUEST = '4442587FB7D0A2F9';
+
+/*
+ * CDI never ends an import as Failed because of the source: the importer's pod restarts for ever, and its termination message is
+ * all that tells a missing source from a flaky network. The messages are worded as CDI words them.
+ */
+const BEHAVIOURS: Readonly<Record<string, ImportBehaviour>> = {
+  slow: { slow: true },
+  hang: { hangs: true },
+  unbound: { unbound: true },
+  fail: { fails: 'always' },
+  'fail-once': { fails: 'first' },
+  'fail-3-times': { crashes: 3 },
+  crash: {
+    crashes: Number.POSITIVE_INFINITY,
+    message: ({ url }) =>
+      `Unable to connect to http data source: HTTP request errored: Get "${url}": dial tcp: i/o timeout`,
+  },
+  missing: { crashes: Number.POSITIVE_INFINITY, message: httpError('404 Not Found') },
+  forbidden: { crashes: Number.POSITIVE_INFINITY, message: httpError('403 Forbidden') },
+  unauthorized: { crashes: Number.POSITIVE_INFINITY, message: httpError('401 Unauthorized') },
+  // Two wordings: CDI used version 1 of the AWS SDK for a long time and uses version 2 now.
+  's3-missing': {
+    crashes: Number.POSITIVE_INFINITY,
+    message: s3Error(
+      `NoSuchKey: The specified key does not exist.\n\tstatus code: 404, request id: ${REQUEST}, host id: `,
+    ),
+  },
+  's3-forbidden': {
+    crashes: Number.POSITIVE_INFINITY,
+    message: s3Error(
+      `operation error S3: GetObject, https response error StatusCode: 403, RequestID: ${REQUEST}, HostID: , api error AccessDenied: Access Denied`,
+    ),
+  },
+  'registry-missing': {
+    crashes: Number.POSITIVE_INFINITY,
+    message: ({ url }) =>
+      `Unable to process data: Failed to read registry image: reading manifest latest in ${pathOf(url)}: manifest unknown`,
+  },
+  checksum: {
+    crashes: Number.POSITIVE_INFINITY,
+    crashesLate: true,
+    message: ({ checksum = `sha256:${'0'.repeat(64)}` }) =>
+      `Unable to process data: checksum mismatch: expected ${checksum}, calculated ${checksum.replace(/[^:]*$/, (digits) => 'f'.repeat(digits.length))}`,
+  },
+};
+
+/**
+ * Returns the behaviour that a DataVolume selects, by its annotation or by a segment of its URL: `/behaviour/<name>/` on any
+ * host, or `/<name>/` first on a host in the domain `example`. A VMDiskImage cannot annotate its DataVolume, but sets the URL.
+ */
+export function behaviourOf(volume: KubeObject | undefined): ImportBehaviour {
+  const { annotations } = volume?.metadata ?? {};
+  const name = annotations?.[ANNOTATION] ?? behaviourInUrl(sourceOf(volume).url);
+  return BEHAVIOURS[name ?? ''] ?? {};
+}
+
+/** Returns what the importer of a DataVolume reads. */
+export function sourceOf(volume: KubeObject | undefined): ImportSource {
+  const source = field(volume, 'spec', 'source');
+  const urls = ['http', 's3', 'registry'].map((type) => field(source, type, 'url'));
+  const checksum = field(source, 'http', 'checksum');
+  return {
+    url: String(urls.find((url) => url !== undefined) ?? ''),
+    checksum: typeof checksum === 'string' ? checksum : undefined,
+  };
+}
+
+function behaviourInUrl(url: string): string | undefined {
+  return (
+    /\/behaviour\/([^/]+)\//.exec(url)?.[1] ?? /^[\w-]+:\/\/(?:[^/]*\.)?example\/([^/]+)\//.exec(url)?.[1]
+  );
+}
+
+function pathOf(url: string): string {
+  return url.replace(/^[\w-]+:\/\/[^/]*\//, '');
+}

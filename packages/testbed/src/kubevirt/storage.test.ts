@@ -1,0 +1,297 @@
+import { describe, expect } from 'vitest';
+import { Api, field, type KubeObject } from '../kubernetes/api.ts';
+import type { Cluster } from '../kubernetes/cluster.ts';
+import { readKubeconfig } from '../kubernetes/kubeconfig.ts';
+import { test } from '../vitest/index.ts';
+
+const CDI = '/apis/cdi.kubevirt.io/v1beta1';
+const SNAPSHOTS = '/apis/snapshot.storage.k8s.io/v1';
+
+describe('an import', () => {
+  test('reports its progress', async ({ kubevirt, namespace }) => {
+    const path = await importFrom(kubevirt, namespace, 'slow', 'http://images.example/slow/disk.img');
+    for (const progress of ['0.0%', '25.4%', '61.0%'])
+      await kubevirt.waitFor(path, (volume) => field(volume, 'status', 'progress') === progress);
+  });
+
+  test('of an invalid claim reports the reason', async ({ kubevirt, namespace }) => {
+    const path = `${CDI}/namespaces/${namespace}/datavolumes`;
+    const source = { http: { url: 'http://images.example/disk.img' } };
+    await kubevirt.api.create(path, dataVolume('invalid-claim', source, { storage: {} }));
+    const rejected = await kubevirt.waitFor(
+      `${path}/invalid-claim`,
+      (volume) => conditionOf(volume, 'Bound')?.reason === 'ErrClaimNotValid',
+    );
+    expect(conditionOf(rejected, 'Bound')?.message).toContain('spec.resources');
+  });
+
+  test('that fails three times succeeds after three restarts', async ({ kubevirt, namespace }) => {
+    const path = await importFrom(
+      kubevirt,
+      namespace,
+      'flaky',
+      'http://images.example/fail-3-times/disk.img',
+    );
+    const crashed = await kubevirt.waitFor(
+      path,
+      (volume) => conditionOf(volume, 'Running')?.reason === 'Error',
+    );
+    expect(conditionOf(crashed, 'Running')?.message).toBe('Unable to process data: unexpected EOF');
+    const done = await kubevirt.waitFor(path, succeeded);
+    expect(field(done, 'status', 'restartCount')).toBe(3);
+  });
+
+  test.for<readonly [string, string]>([
+    ['missing', 'expected status code 200, got 404. Status: 404 Not Found'],
+    ['forbidden', 'expected status code 200, got 403. Status: 403 Forbidden'],
+    ['s3-missing', 'NoSuchKey: The specified key does not exist.'],
+    ['checksum', 'Unable to process data: checksum mismatch: expected sha256:'],
+  ])('with the behaviour %s restarts for ever and reports the cause', async ([behaviour, message], env) => {
+    const { kubevirt, namespace } = env;
+    const url = `https://store.test/behaviour/${behaviour}/disk.img`;
+    const path = await importFrom(kubevirt, namespace, `broken-${behaviour}`, url);
+    const crashed = await kubevirt.waitFor(
+      path,
+      (volume) =>
+        Number(field(volume, 'status', 'restartCount')) >= 2 &&
+        conditionOf(volume, 'Running')?.reason === 'Error',
+    );
+    expect(conditionOf(crashed, 'Running')?.message).toContain(message);
+    expect(field(crashed, 'status', 'phase')).toBe('ImportInProgress');
+    await kubevirt.api.delete(path);
+    await kubevirt.waitForGone(path);
+  });
+
+  test('that fails once fails for the first DataVolume and succeeds for the next', async ({
+    kubevirt,
+    namespace,
+  }) => {
+    const url = `http://images.example/fail-once/${namespace}/disk.img`;
+    const first = await importFrom(kubevirt, namespace, 'first', url);
+    await kubevirt.waitFor(first, (volume) => field(volume, 'status', 'phase') === 'Failed');
+    const second = await importFrom(kubevirt, namespace, 'second', url);
+    await kubevirt.waitFor(second, succeeded);
+  });
+
+  test('with the behaviour unbound has a pending claim, and its name can be used again after the deletion', async ({
+    kubevirt,
+    namespace,
+  }) => {
+    const path = await importFrom(kubevirt, namespace, 'unbound', 'http://images.example/unbound/disk.img');
+    const pending = await kubevirt.waitFor(path, (volume) => conditionOf(volume, 'Bound') !== undefined);
+    expect(conditionOf(pending, 'Bound')?.message).toBe('PVC unbound Pending');
+    await kubevirt.api.delete(path);
+    await kubevirt.waitForGone(path);
+    await importFrom(kubevirt, namespace, 'unbound', 'http://images.example/404/disk.img');
+    await kubevirt.waitFor(path, succeeded);
+  });
+});
+
+describe('a snapshot', () => {
+  test('becomes ready when its claim is bound, with the size of the claim', async ({
+    kubevirt,
+    namespace,
+  }) => {
+    const path = await takeSnapshot(kubevirt, namespace, 'early', { claim: 'later' });
+    const waiting = await kubevirt.waitFor(
+      path,
+      (snapshot) => field(snapshot, 'status', 'error') !== undefined,
+    );
+    expect(field(waiting, 'status', 'error', 'message')).toContain('failed to retrieve PVC later');
+    expect(field(waiting, 'status', 'readyToUse')).toBe(false);
+    await importFrom(kubevirt, namespace, 'later', 'http://images.example/disk.img');
+    const ready = await kubevirt.waitFor(path, isReady);
+    expect(field(ready, 'status', 'restoreSize')).toBe('1Gi');
+    expect(field(ready, 'status', 'error')).toBeUndefined();
+  });
+
+  test('of a class that fails has an error, and one of a class that is never ready stays unready', async ({
+    kubevirt,
+    namespace,
+  }) => {
+    const volume = await importFrom(kubevirt, namespace, 'snapped', 'http://images.example/disk.img');
+    await kubevirt.waitFor(volume, succeeded);
+    const options = { claim: 'snapped' };
+    const bad = await takeSnapshot(kubevirt, namespace, 'bad', { ...options, class: 'testbed-fail' });
+    const never = await takeSnapshot(kubevirt, namespace, 'never', {
+      ...options,
+      class: 'testbed-never-ready',
+    });
+    const unknown = await takeSnapshot(kubevirt, namespace, 'unknown', { ...options, class: 'nowhere' });
+    const good = await takeSnapshot(kubevirt, namespace, 'good', options);
+    const failed = await kubevirt.waitFor(
+      bad,
+      (snapshot) => field(snapshot, 'status', 'error') !== undefined,
+    );
+    expect(field(failed, 'status', 'error', 'message')).toBe('no space left for snapshots');
+    const classless = await kubevirt.waitFor(
+      unknown,
+      (snapshot) => field(snapshot, 'status', 'error') !== undefined,
+    );
+    expect(field(classless, 'status', 'error', 'message')).toContain(
+      'failed to retrieve snapshot class nowhere',
+    );
+    await kubevirt.waitFor(good, isReady);
+    expect(field(await kubevirt.api.get(never), 'status', 'readyToUse')).toBe(false);
+  });
+});
+
+describe('a clone of a snapshot', () => {
+  test('waits for its source, and reports a source that is deleted during the clone', async ({
+    kubevirt,
+    namespace,
+  }) => {
+    const origin = await importFrom(kubevirt, namespace, 'origin', 'http://images.example/disk.img');
+    await kubevirt.waitFor(origin, succeeded);
+    const path = `${CDI}/namespaces/${namespace}/datavolumes`;
+    const source = { snapshot: { namespace, name: 'origin-1' } };
+    await kubevirt.api.create(path, dataVolume('cloned', source));
+    const clone = `${path}/cloned`;
+    const waiting = await kubevirt.waitFor(clone, (volume) => phaseOf(volume) === 'CloneScheduled');
+    expect(conditionOf(waiting, 'Running')?.message).toBe('Clone Pending');
+
+    const snapshot = await takeSnapshot(kubevirt, namespace, 'origin-1', { claim: 'origin', clone: 'hang' });
+    await kubevirt.waitFor(clone, (volume) => phaseOf(volume) === 'CloneFromSnapshotSourceInProgress');
+    await kubevirt.waitFor(snapshot, isReady);
+    await kubevirt.api.delete(snapshot);
+    const failed = await kubevirt.waitFor(
+      clone,
+      (volume) => conditionOf(volume, 'Running')?.reason === 'Error',
+    );
+    expect(conditionOf(failed, 'Running')?.message).toBe('source snapshot does not exist');
+    const events = await kubevirt.api.list(`/api/v1/namespaces/${namespace}/events`);
+    expect(events.map((event) => event.message)).toContain("The source snapshot origin-1 doesn't exist");
+
+    await takeSnapshot(kubevirt, namespace, 'origin-1', { claim: 'origin' });
+    await kubevirt.waitFor(clone, succeeded);
+  });
+
+  test('in another namespace needs the permission datavolumes/source there', async ({
+    kubevirt,
+    namespace,
+  }) => {
+    await using other = await kubevirt.namespace('clone-source');
+    const account = { namespace, name: 'cloner' };
+    await kubevirt.kubectl(['create', '-n', namespace, 'serviceaccount', account.name]);
+    const subject = `--serviceaccount=${namespace}:${account.name}`;
+    await allow(kubevirt, namespace, 'datavolumes.cdi.kubevirt.io', subject);
+    await using api = new Api(await readKubeconfig(await kubevirt.kubeconfigFor(account)));
+    const create = (name: string, sourceNamespace: string) =>
+      api.create(
+        `${CDI}/namespaces/${namespace}/datavolumes`,
+        dataVolume(name, { snapshot: { namespace: sourceNamespace, name: 'any' } }),
+      );
+    await create('same-namespace', namespace);
+    await expect(create('foreign', other.name)).rejects.toThrow(
+      `User system:serviceaccount:${namespace}:cloner has insufficient permissions in clone source namespace ${other.name}`,
+    );
+    await allow(kubevirt, other.name, 'datavolumes.cdi.kubevirt.io/source', subject);
+    // The API server's authorizer reads RBAC from a cache.
+    await expect
+      .poll(() => create('foreign', other.name).then(({ metadata }) => metadata.name))
+      .toBe('foreign');
+  });
+});
+
+test('a claim grows if its class allows the expansion, and is rejected otherwise', async ({
+  kubevirt,
+  namespace,
+}) => {
+  const claims = `/api/v1/namespaces/${namespace}/persistentvolumeclaims`;
+  const grown = { spec: { resources: { requests: { storage: '2Gi' } } } };
+  const source = { blank: {} };
+  const path = `${CDI}/namespaces/${namespace}/datavolumes`;
+  for (const storageClassName of ['gp3', 'immediate']) {
+    const storage = { resources: { requests: { storage: '1Gi' } }, storageClassName };
+    await kubevirt.api.create(path, dataVolume(`grows-${storageClassName}`, source, { storage }));
+    await kubevirt.waitFor(`${path}/grows-${storageClassName}`, succeeded);
+  }
+  await kubevirt.api.merge(`${claims}/grows-gp3`, grown);
+  await kubevirt.waitFor(
+    `${claims}/grows-gp3`,
+    (claim) => field(claim, 'status', 'capacity', 'storage') === '2Gi',
+  );
+  await expect(kubevirt.api.merge(`${claims}/grows-immediate`, grown)).rejects.toThrow('must support resize');
+});
+
+function dataVolume(
+  name: string,
+  source: object,
+  spec: object = { storage: { resources: { requests: { storage: '1Gi' } } } },
+): object {
+  const annotations = { 'cdi.kubevirt.io/storage.bind.immediate.requested': 'true' };
+  const metadata = { name, annotations };
+  return { apiVersion: 'cdi.kubevirt.io/v1beta1', kind: 'DataVolume', metadata, spec: { source, ...spec } };
+}
+
+/** Creates a DataVolume. @returns its path */
+async function importFrom(cluster: Cluster, namespace: string, name: string, url: string): Promise<string> {
+  const path = `${CDI}/namespaces/${namespace}/datavolumes`;
+  await cluster.api.create(path, dataVolume(name, { http: { url } }));
+  return `${path}/${name}`;
+}
+
+interface SnapshotOptions {
+  readonly claim: string;
+  /** VolumeSnapshotClass. @default the default class */
+  readonly class?: string;
+  /** Behaviour of clones of the snapshot. */
+  readonly clone?: 'hang';
+}
+
+/** Creates a VolumeSnapshot. @returns its path */
+async function takeSnapshot(
+  cluster: Cluster,
+  namespace: string,
+  name: string,
+  options: SnapshotOptions,
+): Promise<string> {
+  const path = `${SNAPSHOTS}/namespaces/${namespace}/volumesnapshots`;
+  const annotations = options.clone === undefined ? {} : { 'testbed.vmwright.dev/clone': options.clone };
+  await cluster.api.create(path, {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshot',
+    metadata: { name, annotations },
+    spec: {
+      source: { persistentVolumeClaimName: options.claim },
+      ...(options.class !== undefined && { volumeSnapshotClassName: options.class }),
+    },
+  });
+  return `${path}/${name}`;
+}
+
+/** Allows a service account to create a resource in a namespace. */
+async function allow(cluster: Cluster, namespace: string, resource: string, subject: string): Promise<void> {
+  await cluster.kubectl([
+    'create',
+    '-n',
+    namespace,
+    'role',
+    'cloner',
+    '--verb=create',
+    `--resource=${resource}`,
+  ]);
+  await cluster.kubectl(['create', '-n', namespace, 'rolebinding', 'cloner', '--role=cloner', subject]);
+}
+
+function phaseOf(volume: KubeObject): unknown {
+  return field(volume, 'status', 'phase');
+}
+
+function succeeded(volume: KubeObject): boolean {
+  return phaseOf(volume) === 'Succeeded';
+}
+
+function isReady(snapshot: KubeObject): boolean {
+  return field(snapshot, 'status', 'readyToUse') === true;
+}
+
+function conditionOf(object: KubeObject, type: string): { reason: unknown; message: unknown } | undefined {
+  const conditions = field(object, 'status', 'conditions');
+  const found: unknown = Array.isArray(conditions)
+    ? conditions.find((each) => field(each, 'type') === type)
+    : undefined;
+  return found === undefined
+    ? undefined
+    : { reason: field(found, 'reason'), message: field(found, 'message') };
+}
