@@ -16,11 +16,14 @@ import type { Observed } from './observe.ts';
 import type { Action } from './plan.ts';
 import { countReferences, refreshUsers, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
-import { ignoreNotFound, type SyncSlots } from './sync-slots.ts';
+import { ignoreNotFound, slotStore } from './slot-store.ts';
+import type { SyncSlots } from './sync-slots.ts';
 
 export interface ExecutorOptions {
   readonly caches: Caches;
   readonly slots: SyncSlots;
+  /** Namespace of the ConfigMap with the sync slots. */
+  readonly namespace: string;
   readonly metrics: ImageMetrics;
 }
 
@@ -37,13 +40,14 @@ export class Executor {
 
   async execute(action: Action, image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
     const { client } = context;
-    const { slots } = this.#options;
+    const { slots, namespace } = this.#options;
+    const store = slotStore(client, namespace);
     const { uid = '' } = image.metadata;
     switch (action.type) {
       case 'acquireSlot':
-        return { slot: (await slots.acquire(uid, client)) ? 'held' : 'waiting' };
+        return { slot: (await slots.acquire(uid, store)) ? 'held' : 'waiting' };
       case 'releaseSlot':
-        await slots.release(uid, client);
+        await slots.release(uid, store);
         return { slot: 'none' };
       case 'createVolume':
         return created('DataVolume', client.create(DataVolume, action.volume));
