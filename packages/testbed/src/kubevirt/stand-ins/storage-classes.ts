@@ -2,7 +2,7 @@
 export const DRIVER = 'csi.testbed.vmwright.dev';
 
 /** Behaviours that the parameter `behaviour` of a VolumeSnapshotClass selects. */
-export type SnapshotBehaviour = 'hang' | 'fail';
+type SnapshotBehaviour = 'hang' | 'fail';
 
 /**
  * Returns the StorageClasses and VolumeSnapshotClasses of the testbed. `gp3` and `ebs-snapshot` are named as in the sample of
