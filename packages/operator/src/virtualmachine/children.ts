@@ -1,4 +1,4 @@
-import { type Draft, keyOf, parseQuantity, type Secret } from '@vmwright/runtime';
+import { keyOf, parseQuantity, type Secret } from '@vmwright/runtime';
 import type { DataVolume, KubevirtMachine, KubevirtMachineSpec } from '../kubevirt/kinds.ts';
 import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { networkRef } from './addresses.ts';
@@ -26,7 +26,7 @@ export function diskSizeOf({ spec }: VirtualMachine, image: VMDiskImage | undefi
 }
 
 /** Returns the Secret with the cloud-init data. */
-export function secretDraft(vm: VirtualMachine, { userdata, networkdata }: CloudInit): Draft<Secret> {
+export function secretDraft(vm: VirtualMachine, { userdata, networkdata }: CloudInit): Secret {
   const encode = (text: string) => Buffer.from(text).toString('base64');
   return {
     metadata: {
@@ -50,7 +50,7 @@ export function volumeDraft(
   image: VMDiskImage,
   snapshot: string,
   name: string,
-): Draft<DataVolume> {
+): DataVolume {
   const { storageClass } = image.spec;
   const { namespace = '' } = image.metadata;
   return {
@@ -75,7 +75,7 @@ export function volumeDraft(
 }
 
 /** Returns the KubeVirt VirtualMachine. @param volume name of the DataVolume of the root disk */
-export function machineDraft(vm: VirtualMachine, volume: string): Draft<KubevirtMachine> {
+export function machineDraft(vm: VirtualMachine, volume: string): KubevirtMachine {
   const { labels, annotations } = machineMetadata(vm);
   return {
     metadata: { ...childMetadata(vm), labels, annotations },

@@ -34,7 +34,7 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
   const volume = volumes.find(({ metadata }) => metadata.name === dataVolume);
   const where = place({ namespace: vm.metadata.namespace, name: dataVolume });
   if (foreignVolume !== undefined)
-    return missing({
+    return missing(vm, {
       phase: 'Failed',
       reason: 'NameConflict',
       message: `The DataVolume ${where} exists and was not created for this VirtualMachine. Delete or rename it`,
@@ -73,6 +73,7 @@ function planClone(
   const { usable } = image;
   if (usable === undefined)
     return missing(
+      vm,
       image.problem ?? { phase: 'Provisioning', reason: 'ImageNotReady', message: image.condition.message },
     );
   const stored = vm.status?.snapshot;
@@ -80,7 +81,7 @@ function planClone(
   const snapshot = isKept ? stored : chooseSnapshot(usable, clones);
   const source = place(usable.metadata);
   if (snapshot === undefined)
-    return missing({
+    return missing(vm, {
       phase: 'Provisioning',
       reason: 'NoFreeSnapshot',
       message: `Every snapshot of the VMDiskImage ${source} has its maximum number of clones (maxClones); waiting for another snapshot`,
@@ -150,10 +151,12 @@ const ERRORS: ReadonlySet<string> = new Set([
   ...['ImagePullFailed', 'ClaimLost', 'NotFound', 'ErrUnableToClone', 'IncompatibleVolumeModes'],
 ]);
 
-function missing(problem: Problem): DiskPlan {
+/** Returns the plan for a disk that cannot be created yet. Keeps the stored names: they may be those of a lost disk. */
+function missing({ status }: VirtualMachine, problem: Problem): DiskPlan {
   const { reason, message } = problem;
+  const { snapshot, dataVolume } = status ?? {};
   return {
-    state: 'missing',
+    ...{ state: 'missing', snapshot, dataVolume },
     condition: { status: 'False', reason, message },
     problem,
     actions: [],

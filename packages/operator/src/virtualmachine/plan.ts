@@ -93,7 +93,8 @@ interface ChildrenPlan {
 /** Plans the Secret and the KubeVirt VirtualMachine. Objects that match their draft are not applied again. */
 function planChildren(vm: VirtualMachine, observed: Observed, disk: DiskPlan): ChildrenPlan {
   const { passwords, secret, machine } = observed;
-  if (disk.state === 'missing' || disk.dataVolume === undefined) return { secret: [], machine: [] };
+  const { state, dataVolume } = disk;
+  if (state === 'missing' || dataVolume === undefined) return { secret: [], machine: [] };
   // An unreadable password is no reason to change a Secret that exists: cloud-init uses it only at the first boot.
   if ('problem' in passwords && secret === undefined)
     return { secret: [], machine: [], problem: { phase: 'Provisioning', ...passwords.problem } };
@@ -103,7 +104,7 @@ function planChildren(vm: VirtualMachine, observed: Observed, disk: DiskPlan): C
     if (secret === undefined || differs(secret, wanted))
       actions.secret.push({ type: 'applySecret', secret: wanted, isNew: secret === undefined });
   }
-  const wanted = machineDraft(vm, disk.dataVolume);
+  const wanted = machineDraft(vm, dataVolume);
   const isTerminating = machine?.metadata.deletionTimestamp !== undefined;
   if (!isTerminating && (machine === undefined || differs(machine, wanted)))
     actions.machine.push({ type: 'applyMachine', machine: wanted, isNew: machine === undefined });

@@ -1,0 +1,588 @@
+import { conditionOf, isTrue, schema } from '@vmwright/runtime';
+import { describe, expect, test } from 'vitest';
+import type { DataVolume, KubevirtMachine, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
+import type { VMDiskImage, VMDiskImageStatus } from '../vmdiskimage/resource.ts';
+import { machineDraft, secretDraft, volumeDraft } from './children.ts';
+import { cloudInitOf } from './cloud-init.ts';
+import type { Observed } from './observe.ts';
+import { type Plan, plan } from './plan.ts';
+import { VirtualMachine, type VirtualMachineStatus } from './resource.ts';
+import { hasNewIntent } from './status.ts';
+
+const NOW = Date.parse('2026-11-17T10:00:00Z');
+const DISK = 'demo-root-0a1b2c3d';
+const TEMPLATE = {
+  secretRef: '',
+  sourceType: 'http',
+  url: 'https://example.com/a',
+  diskSize: '24Gi',
+} as const;
+
+type Spec = VirtualMachine['spec'];
+
+function vm(
+  spec: Partial<Spec> = {},
+  status?: VirtualMachineStatus,
+  annotations?: Record<string, string>,
+): VirtualMachine {
+  return {
+    metadata: {
+      ...{ namespace: 'work', name: 'demo', uid: '0a1b2c3d-0000', generation: 2 },
+      ...(annotations && { annotations }),
+    },
+    spec: {
+      resources: { cpu: '2', memory: '2Gi', diskSize: '18Gi' },
+      vmDiskImageRef: { name: 'base', namespace: 'farm' },
+      ...spec,
+    },
+    ...(status && { status }),
+  };
+}
+
+function image(status: VMDiskImageStatus = {}, spec: Partial<VMDiskImage['spec']> = {}): VMDiskImage {
+  const snapshots = [{ name: 'snap-1', clones: 0 }];
+  return {
+    metadata: { namespace: 'farm', name: 'base' },
+    spec: { ...TEMPLATE, ...spec },
+    status: { phase: 'Ready', snapshots, ...status },
+  };
+}
+
+const NOTHING: Observed = {
+  isImageNamespaceAllowed: true,
+  clones: new Map(),
+  passwords: { hashes: [] },
+  volumes: [],
+  missingNetworks: [],
+};
+
+const PLANNED: VirtualMachineStatus = { snapshot: 'snap-1', dataVolume: DISK };
+
+function volume(object: VirtualMachine, phase: string, name = DISK): DataVolume {
+  const draft = volumeDraft(object, image(), 'snap-1', name);
+  return { ...draft, metadata: { ...draft.metadata, uid: `uid-of-${name}` }, status: { phase } };
+}
+
+function machine(object: VirtualMachine, status: KubevirtMachine['status'], disk = DISK): KubevirtMachine {
+  const draft = machineDraft(object, disk);
+  return {
+    ...draft,
+    metadata: { ...draft.metadata, uid: 'uid-of-machine', generation: 1 },
+    ...(status && { status }),
+  };
+}
+
+/** Returns what is observed when everything exists and the machine has this status. */
+function all(object: VirtualMachine, printableStatus: string, more: Partial<Observed> = {}): Observed {
+  const ready = printableStatus === 'Running';
+  return {
+    ...NOTHING,
+    image: image(),
+    secret: secretDraft(object, cloudInitOf(object, [])),
+    volumes: [volume(object, 'Succeeded')],
+    machine: machine(object, { printableStatus, ready }),
+    ...more,
+  };
+}
+
+const instance = { metadata: { namespace: 'work', name: 'demo', uid: 'uid-of-instance' } };
+const types = ({ actions }: Plan) => actions.map(({ type }) => type);
+const reasons = ({ events }: Plan) => events.map(({ reason }) => reason);
+const condition = ({ status }: Plan, type: string) => conditionOf(status.conditions, type);
+
+/** Plans, and checks that the status matches the schema of the kind. */
+function next(object: VirtualMachine, observed: Partial<Observed>, now = NOW): Plan {
+  const planned = plan(object, { ...NOTHING, ...observed }, now);
+  const { spec } = object;
+  expect(schema.validate(VirtualMachine.schema, { spec, status: planned.status })).toEqual([]);
+  return planned;
+}
+
+/** Checks that a second plan on the reported status changes nothing: no write, no action, no event. */
+function isSettled(object: VirtualMachine, observed: Partial<Observed>): void {
+  const first = next(object, observed);
+  const again = next({ ...object, status: first.status }, observed);
+  expect(again).toEqual({ status: first.status, actions: [], events: [] });
+}
+
+describe('the image', () => {
+  test('that is missing is created from the template, without an owner', () => {
+    const planned = next(vm({ vmDiskImageTemplate: TEMPLATE }), {});
+    expect(planned.actions).toEqual([
+      {
+        type: 'createImage',
+        image: {
+          metadata: {
+            namespace: 'farm',
+            name: 'base',
+            annotations: { 'vmwright.dev/created-for': 'work/demo' },
+          },
+          spec: TEMPLATE,
+        },
+      },
+    ]);
+    expect(planned.status).toMatchObject({ phase: 'Provisioning' });
+    expect(hasNewIntent(undefined, planned.status)).toBe(false);
+  });
+
+  test('that is missing without a template is named in the status', () => {
+    const planned = next(vm(), {});
+    expect(planned.actions).toEqual([]);
+    expect(planned.status.message).toBe(
+      'The VMDiskImage farm/base does not exist. Create it, or set spec.vmDiskImageTemplate',
+    );
+    expect(condition(planned, 'DiskImageReady')).toMatchObject({ status: 'False', reason: 'ImageNotFound' });
+    isSettled(vm(), {});
+  });
+
+  test.for([
+    ['Queued', 'Provisioning', 'ImageNotReady', 'is Queued'],
+    ['Syncing', 'Provisioning', 'ImageNotReady', 'is Syncing'],
+    ['RetryableFailure', 'Provisioning', 'ImageNotReady', 'is retried: no route'],
+    ['Deleting', 'Provisioning', 'ImageDeleting', 'is being deleted'],
+    ['Failed', 'Failed', 'ImageFailed', 'has failed: no route'],
+  ] as const)('in the phase %s leaves the machine %s', ([phase, expected, reason, text]) => {
+    const planned = next(vm(), { image: image({ phase, message: 'no route' }) });
+    expect(planned.actions).toEqual([]);
+    expect(planned.status).toMatchObject({ phase: expected, message: expect.stringContaining(text) });
+    expect(condition(planned, 'Ready')).toMatchObject({ status: 'False', reason });
+    const recovered = next(vm({}, planned.status), { image: image() });
+    expect(recovered.status.phase).toBe('Provisioning');
+    expect(types(recovered)).toContain('createVolume');
+  });
+
+  test('that differs from the template is used, and the condition names the fields', () => {
+    const object = vm({ vmDiskImageTemplate: { ...TEMPLATE, diskSize: '25769803776', checksum: 'md5:0' } });
+    const planned = next(object, { image: image() });
+    expect(condition(planned, 'ImageDiffers')).toMatchObject({ status: 'True' });
+    expect(condition(planned, 'ImageDiffers')?.message).toContain('in checksum;');
+    const same = next(vm({ vmDiskImageTemplate: TEMPLATE }, planned.status), { image: image() });
+    expect(condition(same, 'ImageDiffers')).toBeUndefined();
+  });
+
+  test('that fails later does not affect a machine that has its disk', () => {
+    const object = vm({}, PLANNED);
+    const observed = all(object, 'Running', { image: image({ phase: 'Failed' }) });
+    const planned = next(object, observed);
+    expect(planned.status.phase).toBe('Ready');
+    expect(condition(planned, 'DiskImageReady')).toMatchObject({ status: 'False', reason: 'ImageFailed' });
+    isSettled(object, observed);
+  });
+});
+
+describe('rejections', () => {
+  const clash = { address: '10.0.0.1', network: 'work/net' };
+  test.for<readonly [string, Partial<Spec>, Partial<Observed>, string]>([
+    ['ImageNamespaceNotAllowed', {}, { isImageNamespaceAllowed: false }, 'images of the namespace farm'],
+    [
+      'UserNamesCollide',
+      { users: [{ name: 'A b' }, { name: 'a-b' }] },
+      {},
+      'the users "A b" and "a-b" have the same login name "a-b"',
+    ],
+    [
+      'AddressConflict',
+      {},
+      { addressConflict: { ...clash, holder: { namespace: 'work', name: 'first' } } },
+      'is used by the VirtualMachine "first" in this namespace',
+    ],
+    [
+      'AddressConflict',
+      {},
+      { addressConflict: { ...clash, holder: { namespace: 'other', name: 'first' } } },
+      'is used by a VirtualMachine in another namespace',
+    ],
+  ])(
+    '%s: nothing is created, and the phase is left when the cause is gone',
+    ([reason, spec, observed, text]) => {
+      const object = vm({ vmDiskImageTemplate: TEMPLATE, ...spec });
+      const planned = next(object, observed);
+      expect(planned.actions).toEqual([]);
+      expect(planned.status).toMatchObject({ phase: 'Failed', message: expect.stringContaining(text) });
+      expect(condition(planned, 'Stalled')).toMatchObject({ reason });
+      expect(reasons(planned)).toContain(reason);
+      isSettled(object, observed);
+      const later = next(vm({}, planned.status), { image: image() });
+      expect(later.status.phase).toBe('Provisioning');
+      expect(condition(later, 'Stalled')).toBeUndefined();
+    },
+  );
+});
+
+describe('the root disk', () => {
+  test('is planned in the status before it is created, with the size of the image if that is larger', () => {
+    const planned = next(vm(), { image: image({}, { storageClass: 'fast' }) });
+    expect(types(planned)).toEqual(['applySecret', 'createVolume', 'applyMachine']);
+    expect(planned.status).toMatchObject(PLANNED);
+    expect(hasNewIntent({}, planned.status)).toBe(true);
+    expect(planned.actions[1]).toMatchObject({
+      volume: {
+        metadata: { namespace: 'work', name: DISK },
+        spec: {
+          source: { snapshot: { namespace: 'farm', name: 'snap-1' } },
+          storage: { storageClassName: 'fast', resources: { requests: { storage: '24Gi' } } },
+        },
+      },
+    });
+  });
+
+  test('of a machine that stays stopped binds at once on late-binding storage', () => {
+    const annotation = 'cdi.kubevirt.io/storage.bind.immediate.requested';
+    const [, stopped] = next(vm({ ignoreOnDeploy: true }), { image: image() }).actions;
+    expect(stopped).toMatchObject({ volume: { metadata: { annotations: { [annotation]: 'true' } } } });
+    const [, running] = next(vm(), { image: image() }).actions;
+    expect(JSON.stringify(running)).not.toContain(annotation);
+  });
+
+  test('continues with the stored names after a crash', () => {
+    const object = vm({}, PLANNED);
+    const planned = next(object, {
+      image: image({
+        snapshots: [
+          { name: 'snap-1', clones: 0 },
+          { name: 'snap-2', clones: 0 },
+        ],
+      }),
+    });
+    expect(planned.status).toMatchObject(PLANNED);
+    expect(types(planned)).toContain('createVolume');
+    expect(reasons(planned)).toEqual([]);
+    expect(hasNewIntent(PLANNED, planned.status)).toBe(false);
+  });
+
+  test('waits if every snapshot has its maximum number of clones', () => {
+    const snapshots = [
+      { name: 'snap-1', clones: 2 },
+      { name: 'snap-2', clones: 0 },
+    ];
+    const full = image({ snapshots }, { maxClones: 2 });
+    const waiting = next(vm(), { image: full, clones: new Map([['snap-2', 2]]) });
+    expect(waiting.actions).toEqual([]);
+    expect(condition(waiting, 'VolumeReady')).toMatchObject({ reason: 'NoFreeSnapshot' });
+    const free = next(vm(), { image: full, clones: new Map([['snap-2', 1]]) });
+    expect(free.status.snapshot).toBe('snap-2');
+  });
+
+  test('that was deleted is cloned again under another name, with a warning', () => {
+    const object = vm({}, PLANNED);
+    const observed = all(object, 'Running', { volumes: [], instance });
+    const planned = next(object, observed);
+    expect(planned.status).toMatchObject({ snapshot: 'snap-1', dataVolume: `${DISK}-2` });
+    expect(types(planned)).toEqual(['createVolume', 'applyMachine']);
+    expect(reasons(planned)).toEqual(['DiskLost']);
+    // The creation failed: the next reconcile keeps the name and does not warn again.
+    const again = next({ ...object, status: planned.status }, observed);
+    expect(again.status.dataVolume).toBe(`${DISK}-2`);
+    expect(types(again)).toContain('createVolume');
+    expect(reasons(again)).toEqual([]);
+  });
+
+  test('that was deleted is not replaced while the image is not Ready', () => {
+    const object = vm({}, PLANNED);
+    const planned = next(object, all(object, 'Stopped', { volumes: [], image: image({ phase: 'Syncing' }) }));
+    expect(planned.actions).toEqual([]);
+    expect(planned.status.dataVolume).toBe(DISK);
+  });
+
+  test('whose source snapshot is gone before the clone succeeded is replaced; a finished one is kept', () => {
+    const object = vm({}, PLANNED);
+    const renewed = image({ snapshots: [{ name: 'snap-9', clones: 0 }] });
+    const planned = next(object, { image: renewed, volumes: [volume(object, 'Pending')] });
+    expect(planned.status).toMatchObject({ snapshot: 'snap-9', dataVolume: `${DISK}-2` });
+    expect(planned.actions).toContainEqual({ type: 'deleteVolume', name: DISK, uid: `uid-of-${DISK}` });
+    const kept = next(object, all(object, 'Running', { image: renewed }));
+    expect(kept.actions).toEqual([]);
+    expect(kept.status).toMatchObject(PLANNED);
+  });
+
+  test('that was replaced is deleted after a crash, unless it holds data', () => {
+    const object = vm({}, { ...PLANNED, dataVolume: `${DISK}-2` });
+    const current = volume(object, 'Succeeded', `${DISK}-2`);
+    const observed = (phase: string) => ({ image: image(), volumes: [volume(object, phase), current] });
+    expect(next(object, observed('Pending')).actions).toContainEqual(
+      expect.objectContaining({ type: 'deleteVolume', name: DISK }),
+    );
+    expect(types(next(object, observed('Succeeded')))).not.toContain('deleteVolume');
+  });
+
+  test('is found again if the status was removed', () => {
+    const object = vm();
+    const second = `${DISK}-2`;
+    const planned = next(
+      object,
+      all(object, 'Running', {
+        volumes: [volume(object, 'Succeeded', second)],
+        machine: machine(object, { printableStatus: 'Running', ready: true }, second),
+      }),
+    );
+    expect(planned.status).toMatchObject({ dataVolume: second, snapshot: 'snap-1' });
+    expect(planned.actions).toEqual([]);
+  });
+
+  test('with a foreign DataVolume of its name is a conflict', () => {
+    const foreignVolume = { metadata: { namespace: 'work', name: DISK } };
+    const planned = next(vm(), { image: image(), foreignVolume });
+    expect(planned.actions).toEqual([]);
+    expect(planned.status).toMatchObject({ phase: 'Failed' });
+    expect(planned.status.message).toContain(`The DataVolume work/${DISK} exists and was not created for`);
+  });
+
+  test('that failed is reported with the cause and the remedy', () => {
+    const object = vm({}, PLANNED);
+    const failed = {
+      ...volume(object, 'Failed'),
+      status: { phase: 'Failed', conditions: [{ type: 'Running', status: 'False', message: 'no space' }] },
+    };
+    const planned = next(object, all(object, 'DataVolumeError', { volumes: [failed], instance }));
+    expect(planned.status).toMatchObject({ phase: 'Provisioning' });
+    expect(planned.status.message).toContain('has failed (no space). Delete the DataVolume to try again');
+    expect(types(planned)).not.toContain('restart');
+  });
+});
+
+describe('growth of the root disk', () => {
+  const grown = { cpu: '2', memory: '2Gi', diskSize: '30Gi' };
+  const object = vm({ resources: grown }, PLANNED);
+  const claim = (storage: string, status: PersistentVolumeClaim['status'] = {}): PersistentVolumeClaim => ({
+    metadata: { namespace: 'work', name: DISK, uid: 'uid-of-claim' },
+    spec: { resources: { requests: { storage } } },
+    status,
+  });
+  const storageClass = { name: 'fast', exists: true, allowsExpansion: true };
+
+  test('expands the claim if the storage class allows it', () => {
+    const planned = next(object, all(object, 'Running', { claim: claim('24Gi'), storageClass }));
+    expect(planned.actions).toEqual([{ type: 'resizeClaim', name: DISK, uid: 'uid-of-claim', size: '30Gi' }]);
+    expect(isTrue(planned.status.conditions, 'VolumeReady')).toBe(true);
+  });
+
+  test('is reported as not supported otherwise, with one event', () => {
+    const observed = all(object, 'Running', {
+      claim: claim('24Gi'),
+      storageClass: { ...storageClass, allowsExpansion: false },
+    });
+    const planned = next(object, observed);
+    expect(planned.actions).toEqual([]);
+    expect(condition(planned, 'VolumeReady')?.message).toContain('cannot grow from 24Gi to 30Gi');
+    expect(reasons(planned)).toEqual(['ExpansionNotSupported']);
+    isSettled(object, observed);
+  });
+
+  test('mirrors the conditions of the claim', () => {
+    const pending = [{ type: 'FileSystemResizePending', status: 'True' }];
+    const failing = [{ type: 'ControllerResizeError', status: 'True', message: 'pool is full' }];
+    const message = (conditions: typeof failing | typeof pending) =>
+      condition(
+        next(
+          object,
+          all(object, 'Running', {
+            claim: claim('30Gi', { capacity: { storage: '24Gi' }, conditions }),
+            storageClass,
+          }),
+        ),
+        'VolumeReady',
+      )?.message;
+    expect(message(pending)).toContain('ends when the machine restarts');
+    expect(message(failing)).toContain('pool is full');
+  });
+});
+
+describe('the machine', () => {
+  const object = vm({}, PLANNED);
+
+  test('that runs and is ready is Ready; the plan then has nothing to do', () => {
+    const observed = all(object, 'Running', {
+      instance: {
+        ...instance,
+        status: { phase: 'Running', nodeName: 'node-1', interfaces: [{ ipAddress: '10.2.3.4' }] },
+      },
+    });
+    expect(next(object, observed).status).toMatchObject({
+      ...{ phase: 'Ready', printableStatus: 'Running', ip: '10.2.3.4', node: 'node-1' },
+    });
+    isSettled(object, observed);
+  });
+
+  test('reports its static address once it runs', () => {
+    const static_ = vm({ interfaces: [{ network: 'net', ipAddress: '10.0.0.7/24' }] }, PLANNED);
+    const at = (phase: string) =>
+      next(static_, all(static_, 'Starting', { instance: { ...instance, status: { phase } } })).status.ip;
+    expect([at('Scheduled'), at('Running')]).toEqual([undefined, '10.0.0.7']);
+  });
+
+  test.for(['Stopped', 'Provisioning', 'Starting', 'Stopping', 'Unknown', ''])(
+    'with the status "%s" is not Ready and not Failed',
+    (printableStatus) => {
+      expect(next(object, all(object, printableStatus)).status.phase).toBe('Provisioning');
+    },
+  );
+
+  test('that runs but is not ready yet is not Ready', () => {
+    const observed = all(object, 'Running', {
+      machine: machine(object, { printableStatus: 'Running', ready: false }),
+    });
+    expect(next(object, observed).status.phase).toBe('Provisioning');
+  });
+
+  test('with ignoreOnDeploy is Ready when its disk is cloned and it is stopped', () => {
+    const ignored = vm({ ignoreOnDeploy: true }, PLANNED);
+    const observed = all(ignored, 'Stopped');
+    expect(condition(next(ignored, observed), 'Ready')).toMatchObject({
+      status: 'True',
+      reason: 'IgnoredOnDeploy',
+    });
+    isSettled(ignored, observed);
+    const cloning = all(ignored, 'Stopped', { volumes: [volume(ignored, 'CloneInProgress')] });
+    expect(next(ignored, cloning).status.phase).toBe('Provisioning');
+    // The spec was just changed: KubeVirt still has the other run strategy.
+    const changed = all(ignored, 'Stopped', { machine: machine(object, { printableStatus: 'Stopped' }) });
+    const planned = next(ignored, changed);
+    expect([planned.status.phase, types(planned)]).toEqual(['Provisioning', ['applyMachine']]);
+  });
+
+  test('that was changed by hand is applied again; fields of others are left alone', () => {
+    const wanted = machine(object, { printableStatus: 'Running', ready: true });
+    const changed = { ...wanted, spec: { ...wanted.spec, runStrategy: 'Manual' } };
+    expect(types(next(object, all(object, 'Running', { machine: changed })))).toEqual(['applyMachine']);
+    const labelled = {
+      ...wanted,
+      metadata: { ...wanted.metadata, labels: { ...wanted.metadata.labels, team: 'a' } },
+    };
+    expect(next(object, all(object, 'Running', { machine: labelled })).actions).toEqual([]);
+  });
+
+  test('that was deleted is created again', () => {
+    const planned = next(object, all(object, '', { machine: undefined }));
+    expect(planned.actions).toMatchObject([{ type: 'applyMachine', isNew: true }]);
+  });
+
+  test('is not applied while it is being deleted', () => {
+    const wanted = machine(vm({ ignoreOnDeploy: true }), {});
+    const terminating = {
+      ...wanted,
+      metadata: { ...wanted.metadata, deletionTimestamp: '2026-11-17T09:00:00Z' },
+    };
+    const planned = next(object, all(object, '', { machine: terminating }));
+    expect(planned.actions).toEqual([]);
+    expect(condition(planned, 'Ready')).toMatchObject({ reason: 'MachineDeleting' });
+  });
+
+  test('loses a label when the field of the spec is removed', () => {
+    const described = vm({ version: '1.0' }, PLANNED);
+    const observed = all(object, 'Running', {
+      machine: machine(described, { printableStatus: 'Running', ready: true }),
+    });
+    expect(types(next(object, observed))).toEqual(['applyMachine']);
+    expect(next(described, observed).actions).toEqual([]);
+  });
+});
+
+describe('the Secret', () => {
+  const object = vm({ users: [{ name: 'demo', plain_text_passwd: 'x' }] }, PLANNED);
+
+  test('that was deleted or changed is applied again', () => {
+    const observed = all(object, 'Running', { passwords: { hashes: ['$6$a'] } });
+    expect(types(next(object, observed))).toEqual(['applySecret']); // the fixture has no password
+    expect(next(object, { ...observed, secret: undefined }).actions).toMatchObject([
+      { type: 'applySecret', isNew: true },
+    ]);
+  });
+
+  test('is not created without its passwords, and no machine either', () => {
+    const problem = { reason: 'PasswordSecretNotFound', message: 'The Secret work/pw does not exist' };
+    const planned = next(object, {
+      image: image(),
+      volumes: [volume(object, 'Pending')],
+      passwords: { problem },
+    });
+    expect(planned.actions).toEqual([]);
+    expect(planned.status).toMatchObject({ phase: 'Provisioning', message: problem.message });
+    expect(planned.requeueAfterMs).toBe(30_000);
+    // A machine that has its Secret keeps it.
+    const running = next(object, all(object, 'Running', { passwords: { problem } }));
+    expect(running.status.phase).toBe('Ready');
+    expect(running.actions).toEqual([]);
+  });
+
+  test('has legal user names, and the change is reported once', () => {
+    const illegal = vm({ users: [{ name: 'demo user' }] });
+    const planned = next(illegal, { image: image() });
+    expect(condition(planned, 'UserNamesChanged')?.message).toContain('"demo user" to "demo-user"');
+    expect(reasons(planned)).toEqual(['UserNamesChanged']);
+    expect(reasons(next({ ...illegal, status: planned.status }, { image: image() }))).toEqual([]);
+  });
+});
+
+describe('restarts', () => {
+  const object = vm({}, PLANNED);
+  const stuck = all(object, 'ErrorPvcNotFound', {
+    instance,
+    claim: { metadata: { namespace: 'work', name: DISK } },
+  });
+
+  test('of a stuck machine follow a back-off that is stored before the instance is deleted', () => {
+    let status = next(object, stuck).status;
+    expect(next(object, stuck)).toMatchObject({ actions: [], requeueAfterMs: 10_000 });
+    expect(next(vm({}, status), stuck, NOW + 4_000).requeueAfterMs).toBe(6_000);
+    const first = next(vm({}, status), stuck, NOW + 10_000);
+    expect(first.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance' }]);
+    expect(first.status).toMatchObject({ restarts: 1, restartedAt: '2026-11-17T10:00:10.000Z' });
+    expect(first.status.stuckSince).toBeUndefined();
+    expect(hasNewIntent(status, first.status)).toBe(true);
+    expect(reasons(first)).toEqual(['Restarted']);
+    status = next(vm({}, first.status), stuck, NOW + 11_000).status;
+    expect(next(vm({}, status), stuck, NOW + 11_000).requeueAfterMs).toBe(20_000);
+    const many = { ...status, restarts: 30 };
+    expect(next(vm({}, many), stuck, NOW + 11_000).requeueAfterMs).toBe(300_000);
+  });
+
+  test('need an instance that is not being deleted, a disk, and end when the machine is ready', () => {
+    const late = NOW + 3_600_000;
+    const waiting = vm({}, { ...PLANNED, restarts: 2, stuckSince: '2026-11-17T10:00:00Z' });
+    const terminating = { metadata: { ...instance.metadata, deletionTimestamp: '2026-11-17T10:00:00Z' } };
+    for (const observed of [
+      { ...stuck, instance: undefined },
+      { ...stuck, instance: terminating },
+      { ...stuck, volumes: [volume(object, 'Pending')] },
+    ])
+      expect(types(next(waiting, observed, late))).not.toContain('restart');
+    const ready = next(waiting, all(object, 'Running', { instance }), late).status;
+    expect([ready.restarts, ready.stuckSince]).toEqual([undefined, undefined]);
+  });
+
+  test('for a change are reported, or done once per change', () => {
+    const conditions = [{ type: 'RestartRequired', status: 'True', message: 'cpu changed' }];
+    const required = (of: VirtualMachine) =>
+      all(of, 'Running', {
+        instance,
+        machine: machine(of, { printableStatus: 'Running', ready: true, conditions }),
+      });
+    const reported = next(object, required(object));
+    expect(reported.actions).toEqual([]);
+    expect(condition(reported, 'RestartRequired')?.message).toContain('cpu changed');
+    const restarting = vm({ updatePolicy: 'Restart' }, PLANNED);
+    const done = next(restarting, required(restarting));
+    expect(types(done)).toEqual(['restart']);
+    expect(done.status.restartedGeneration).toBe(1);
+    expect(next({ ...restarting, status: done.status }, required(restarting)).actions).toEqual([]);
+    const over = next({ ...restarting, status: done.status }, all(restarting, 'Running', { instance }));
+    expect(condition(over, 'RestartRequired')).toBeUndefined();
+  });
+});
+
+describe('a paused VirtualMachine', () => {
+  const paused = { 'vmwright.dev/paused': 'true' };
+
+  test('is observed and nothing is planned', () => {
+    const planned = next(vm({ vmDiskImageTemplate: TEMPLATE }, undefined, paused), {});
+    expect([planned.actions, planned.events]).toEqual([[], []]);
+    expect(isTrue(planned.status.conditions, 'Paused')).toBe(true);
+    const withImage = next(vm({}, undefined, paused), { image: image() });
+    expect([withImage.actions, withImage.status.snapshot]).toEqual([[], undefined]);
+  });
+
+  test('reports what KubeVirt reports', () => {
+    const object = vm({}, PLANNED, paused);
+    expect(next(object, all(object, 'Running')).status).toMatchObject({ phase: 'Ready', ...PLANNED });
+  });
+});

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import type { VMDiskImage } from '../vmdiskimage/resource.ts';
+import { chooseSnapshot } from './snapshot-choice.ts';
+import { foreignCloneKeys, SnapshotClones } from './snapshot-clones.ts';
+
+const image: VMDiskImage = {
+  metadata: { namespace: 'farm', name: 'base' },
+  spec: { secretRef: '', sourceType: 'blank', diskSize: '1Gi', maxClones: 2 },
+  status: {
+    snapshots: [
+      { name: 'a', clones: 1 },
+      { name: 'b', clones: 0 },
+    ],
+  },
+};
+
+test('concurrent choices never exceed the maximum number of clones', () => {
+  const stored = new Map<string, number>([['farm/a', 1]]);
+  const cached = { countByIndex: (_: string, key: string) => stored.get(key) ?? 0 };
+  const clones = new SnapshotClones(cached, { countByIndex: () => 0 });
+  const choose = () => {
+    const name = chooseSnapshot(
+      image,
+      new Map(['a', 'b'].map((each) => [each, clones.count(`farm/${each}`)])),
+    );
+    return { name, reservation: clones.reserve(name === undefined ? undefined : `farm/${name}`) };
+  };
+  const [first, second, third, fourth] = [choose(), choose(), choose(), choose()];
+  expect([first.name, second.name, third.name, fourth.name]).toEqual(['b', 'b', 'a', undefined]);
+  // The write of the first one fails, so its clone is free again; that of the second one is stored.
+  first.reservation[Symbol.dispose]();
+  stored.set('farm/b', 1);
+  second.reservation[Symbol.dispose]();
+  expect(choose().name).toBe('b');
+  expect(choose().name).toBeUndefined();
+});
+
+test('an image without a limit always has a free snapshot', () => {
+  const { maxClones: _, ...spec } = image.spec;
+  expect(chooseSnapshot({ ...image, spec }, new Map([['b', 1_000]]))).toBe('b');
+});
+
+test('only clones that belong to no VirtualMachine are foreign', () => {
+  const metadata = { namespace: 'work', name: 'disk' };
+  const spec = { source: { snapshot: { namespace: 'farm', name: 'a' } } };
+  const owner = { apiVersion: 'pelotech.ot/v1alpha1', kind: 'VirtualMachine', name: 'x', uid: 'u' };
+  expect(foreignCloneKeys({ metadata, spec })).toEqual(['farm/a']);
+  expect(foreignCloneKeys({ metadata: { ...metadata, ownerReferences: [owner] }, spec })).toEqual([]);
+  const kubevirt = { ...owner, apiVersion: 'kubevirt.io/v1' };
+  expect(foreignCloneKeys({ metadata: { ...metadata, ownerReferences: [kubevirt] }, spec })).toEqual([
+    'farm/a',
+  ]);
+  expect(foreignCloneKeys({ metadata, spec: { source: { blank: {} } } })).toEqual([]);
+});

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { classify, safeUrl } from './errors.ts';
+import type { VMDiskImage } from './resource.ts';
+
+function image(name: string, url: string, secretRef = ''): VMDiskImage {
+  return {
+    metadata: { namespace: 'farm', name, uid: '40412345-aaaa' },
+    spec: { url, secretRef, sourceType: 's3', diskSize: '1Gi' },
+    status: { attempt: { number: 404, startedAt: '', source: '' } },
+  };
+}
+
+const plain = image('win', 'https://images.example/win.qcow2');
+
+test.each([
+  [
+    'SourceMissing',
+    'Unable to connect to http data source: expected status code 200, got 404. Status: 404 Not Found',
+  ],
+  [
+    'SourceMissing',
+    'could not get s3 object: "a/b": NoSuchKey: The key does not exist.\n\tstatus code: 404, request id: 1',
+  ],
+  ['SourceMissing', 'NoSuchBucket: The specified bucket does not exist'],
+  ['SourceMissing', 'Failed to read registry image: reading manifest 1 in reg/img: manifest unknown'],
+  ['SourceMissing', 'nbdkit: curl: problem doing HEAD request: The requested URL returned error: 404'],
+  ['SourceForbidden', 'expected status code 200, got 403. Status: 403 Forbidden'],
+  ['SourceForbidden', 'expected status code 200, got 401. Status: 401 Unauthorized'],
+  ['SourceForbidden', 'AccessDenied: Access Denied\n\tstatus code: 403, request id: 7'],
+  ['SourceForbidden', 'Failed to read registry image: unauthorized: authentication required'],
+  ['ChecksumMismatch', 'Unable to process data: checksum mismatch: expected sha256:a, got sha256:b'],
+])('%s is recognized in: %s', (reason, message) => {
+  expect(classify(plain, message)).toMatchObject({ reason, isTerminal: true });
+});
+
+test.each([
+  'Unable to connect to http data source: expected status code 200, got 503. Status: 503 Service Unavailable',
+  'dial tcp 10.4.0.4:404: connect: connection refused',
+  'unexpected EOF after 404 bytes, request id: 403',
+  'disk is 404Mi larger than the claim',
+  '',
+])('a failure that may pass is not taken for a final one: %s', (message) => {
+  expect(classify(plain, message)).toBeUndefined();
+});
+
+describe('names are not taken for a failure:', () => {
+  test.each([
+    ['a path', 'win', 'https://images.example/got%20404/win.qcow2', 'reset while reading got 404/win.qcow2'],
+    [
+      'an S3 key',
+      'win',
+      's3://bucket/NoSuchKey/AccessDenied.qcow2',
+      'timeout on "bucket/NoSuchKey/AccessDenied.qcow2"',
+    ],
+    ['a URL', 'win', 'https://x.example/status: 404', 'reset: https://x.example/status: 404'],
+    ['a name', 'got-404', 'https://x.example/a', 'pod importer-got-404-40412345-404 was evicted'],
+    ['a registry', 'win', 'docker://reg/unauthorized:1', 'timeout pulling reg/unauthorized:1'],
+    [
+      'a whole name',
+      'checksum-mismatch',
+      'https://x.example/a',
+      'farm/checksum-mismatch: checksum-mismatch is slow',
+    ],
+  ])('%s', (_, name, url, message) => {
+    expect(classify(image(name, url), message)).toBeUndefined();
+  });
+
+  test('and a real failure of such an image is recognized', () => {
+    const named = image('404', 'https://images.example/404/404.qcow2');
+    expect(classify(named, 'expected status code 200, got 404')).toMatchObject({ reason: 'SourceMissing' });
+  });
+});
+
+test('messages contain no credentials of the URL', () => {
+  const signed = image('win', 'https://user:secret@x.example/a?X-Amz-Signature=secret', 'keys');
+  const failure = classify(signed, 'got 403 from https://user:secret@x.example/a?X-Amz-Signature=secret');
+  expect(failure?.message).not.toContain('secret@');
+  expect(failure?.message).not.toContain('Signature');
+  expect(failure?.message).toContain('the credentials in the Secret keys');
+  expect(safeUrl('https://u:p@x.example:8443/a/b?c=d')).toBe('https://x.example:8443/a/b');
+});

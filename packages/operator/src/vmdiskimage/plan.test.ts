@@ -1,0 +1,615 @@
+import { conditionOf, schema } from '@vmwright/runtime';
+import { describe, expect, test } from 'vitest';
+import type { DataVolume, PersistentVolumeClaim, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import type { VirtualMachine } from '../virtualmachine/resource.ts';
+import { nameOf } from './cleanup.ts';
+import { sourceDigest } from './identity.ts';
+import type { Observed } from './observe.ts';
+import { type Plan, plan } from './plan.ts';
+import { type ImageSpec, VMDiskImage, type VMDiskImageStatus } from './resource.ts';
+
+const NOW = Date.parse('2026-11-17T10:00:00.000Z');
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const ago = (ms: number) => new Date(NOW - ms).toISOString();
+
+const SPEC: ImageSpec = {
+  secretRef: '',
+  url: 'http://images.example/404/disk.qcow2',
+  sourceType: 'http',
+  diskSize: '10Gi',
+};
+const limits = {
+  pruneAfterMs: 24 * HOUR,
+  syncs: {
+    concurrency: 10,
+    maxBackoffMs: HOUR,
+    maxTotalMs: 12 * HOUR,
+    maxAttemptMs: HOUR,
+    maxRestarts: 3,
+    stalledAfterMs: 10 * MINUTE,
+  },
+};
+
+interface Options {
+  readonly annotations?: Record<string, string>;
+  readonly spec?: Partial<ImageSpec>;
+  readonly deleting?: boolean;
+}
+
+function image(status?: VMDiskImageStatus, { annotations, spec, deleting }: Options = {}): VMDiskImage {
+  return {
+    metadata: {
+      ...{ namespace: 'farm', name: 'win', uid: '12345678-aaaa', generation: 2 },
+      ...(annotations && { annotations }),
+      ...(deleting && { deletionTimestamp: ago(0) }),
+    },
+    spec: { ...SPEC, ...spec },
+    ...(status && { status }),
+  };
+}
+
+const ATTEMPT = {
+  ...{ number: 1, startedAt: ago(MINUTE), progressedAt: ago(MINUTE), source: sourceDigest(SPEC) },
+};
+const SYNCING: VMDiskImageStatus = {
+  phase: 'Syncing',
+  attempt: ATTEMPT,
+  syncStartedAt: ago(MINUTE),
+  progress: 0,
+};
+const READY: VMDiskImageStatus = {
+  ...{ phase: 'Ready', attempt: ATTEMPT, dataVolume: 'win-12345678-1', progress: 100 },
+  snapshots: [{ name: 'win-12345678-1-1', clones: 0 }],
+};
+
+function volume(
+  status?: DataVolume['status'],
+  { name = 'win-12345678-1', deleting = false } = {},
+): DataVolume {
+  return {
+    metadata: { namespace: 'farm', name, uid: `uid-${name}`, ...(deleting && { deletionTimestamp: ago(0) }) },
+    spec: { source: { http: { url: SPEC.url ?? '' } } },
+    ...(status && { status }),
+  };
+}
+
+function snapshot(
+  status?: VolumeSnapshot['status'],
+  { name = 'win-12345678-1-1', deleting = false, created = ago(MINUTE) } = {},
+): VolumeSnapshot {
+  const deletion = deleting && { deletionTimestamp: ago(0) };
+  const metadata = { namespace: 'farm', name, uid: `uid-${name}`, creationTimestamp: created, ...deletion };
+  return { metadata, ...(status && { status }) };
+}
+
+const CLAIM: PersistentVolumeClaim = {
+  metadata: { namespace: 'farm', name: 'win-12345678-1' },
+  status: { phase: 'Bound' },
+};
+const IMPORTED = { volume: volume({ phase: 'Succeeded', claimName: 'win-12345678-1' }), claim: CLAIM };
+const COMPLETE = { ...IMPORTED, snapshots: [snapshot({ readyToUse: true })] };
+
+function machine(name: string, chosen?: string): VirtualMachine {
+  return {
+    metadata: { namespace: 'lab', name, uid: `uid-${name}` },
+    spec: {
+      resources: { cpu: '1', memory: '1Gi', diskSize: '10Gi' },
+      vmDiskImageRef: { name: 'win', namespace: 'farm' },
+    },
+    ...(chosen !== undefined && { status: { snapshot: chosen } }),
+  };
+}
+
+function next(object: VMDiskImage, seen: Partial<Observed> = {}, now = NOW): Plan {
+  const nothing: Observed = {
+    limits,
+    ...{ isNameTaken: false, isUnverified: false, snapshots: [], lastAttempt: 0, slot: 'none' },
+    obsolete: { volumes: [], snapshots: [] },
+    users: { machines: [], clones: [] },
+  };
+  const planned = plan(
+    object,
+    { ...nothing, lastAttempt: object.status?.attempt?.number ?? 0, ...seen },
+    now,
+  );
+  expect(schema.validate(VMDiskImage.schema, { spec: object.spec, status: planned.status })).toEqual([]);
+  return planned;
+}
+
+/** Returns the actions of a plan in words. */
+function shown({ actions }: Plan): readonly string[] {
+  return actions.map((action) => {
+    switch (action.type) {
+      case 'createVolume':
+        return `create ${action.volume.metadata.name}`;
+      case 'createSnapshot':
+        return `create ${action.snapshot.metadata.name}`;
+      case 'delete':
+        return `delete ${nameOf(action.child)}`;
+      default:
+        return action.type;
+    }
+  });
+}
+
+const condition = ({ status }: Plan, type: string) => conditionOf(status.conditions, type);
+const running = (message: string) => [{ type: 'Running', status: 'False', reason: 'Error', message }];
+
+describe('an image is queued', () => {
+  test('when it is new, and asks for a slot', () => {
+    const planned = next(image());
+    expect(planned.status).toMatchObject({
+      phase: 'Queued',
+      queuedAt: ago(0),
+      references: 0,
+      observedGeneration: 2,
+    });
+    expect(shown(planned)).toEqual(['acquireSlot']);
+  });
+
+  test('and stays Queued, with its place, while others are before it', () => {
+    const queued = next(image()).status;
+    const planned = next(image(queued), { slot: 'waiting' }, NOW + HOUR);
+    expect(planned.status).toEqual(queued);
+    expect(planned).toMatchObject({ actions: [], requeueAfterMs: MINUTE });
+  });
+
+  test('and begins an attempt, whose clock starts now, when it has a slot', () => {
+    const planned = next(image({ phase: 'Queued', queuedAt: ago(20 * HOUR) }), { slot: 'held' });
+    expect(planned.status).toMatchObject({
+      ...{ phase: 'Syncing', syncStartedAt: ago(0), progress: 0 },
+      attempt: { number: 1, startedAt: ago(0), source: sourceDigest(SPEC) },
+    });
+    expect(planned.status).not.toHaveProperty('dataVolume');
+    expect(shown(planned)).toEqual(['create win-12345678-1']);
+  });
+
+  test('and its next attempt has a number that no child has, even if the status was lost', () => {
+    const planned = next(image({ phase: 'Queued', queuedAt: ago(0) }), { slot: 'held', lastAttempt: 4 });
+    expect(shown(planned)).toEqual(['create win-12345678-5']);
+  });
+
+  test('without a place in the queue until an unfinished import of the last attempt is deleted', () => {
+    const queued = image({ phase: 'Queued', attempt: ATTEMPT, queuedAt: ago(HOUR) });
+    const planned = next(queued, { volume: volume({ phase: 'ImportInProgress' }), slot: 'held' });
+    expect(shown(planned)).toEqual(['delete DataVolume farm/win-12345678-1']);
+    expect(planned.status).not.toHaveProperty('queuedAt');
+    const waiting = next(queued, { volume: volume(undefined, { deleting: true }), slot: 'held' });
+    expect(waiting.actions).toEqual([]);
+    expect(waiting.status.message).toContain('DataVolume farm/win-12345678-1');
+  });
+});
+
+describe('the DataVolume of an image', () => {
+  const created = (spec: Partial<ImageSpec>) => {
+    const [action] = next(image({ phase: 'Queued', queuedAt: ago(0) }, { spec }), { slot: 'held' }).actions;
+    return action?.type === 'createVolume' ? action.volume : undefined;
+  };
+
+  test('imports at once, is kept after the import, and belongs to the image', () => {
+    expect(created({ storageClass: 'gp3' })).toMatchObject({
+      metadata: {
+        annotations: {
+          'cdi.kubevirt.io/storage.bind.immediate.requested': 'true',
+          'cdi.kubevirt.io/storage.deleteAfterCompletion': 'false',
+        },
+        labels: { 'vmwright.dev/vmdiskimage-uid': '12345678-aaaa' },
+        ownerReferences: [
+          { kind: 'VMDiskImage', uid: '12345678-aaaa', controller: true, blockOwnerDeletion: true },
+        ],
+      },
+      spec: {
+        storage: {
+          ...{ accessModes: ['ReadWriteOnce'], storageClassName: 'gp3' },
+          resources: { requests: { storage: '10Gi' } },
+        },
+      },
+    });
+  });
+
+  test.each<[ImageSpec['sourceType'], Partial<ImageSpec>, object]>([
+    ['s3', { secretRef: 'keys', url: 's3://a/b' }, { s3: { url: 's3://a/b', secretRef: 'keys' } }],
+    [
+      'registry',
+      { url: 'docker://a', certConfigMap: 'ca' },
+      { registry: { url: 'docker://a', certConfigMap: 'ca' } },
+    ],
+    ['blank', {}, { blank: {} }],
+    ['http', { url: 'http://a', checksum: 'md5:0' }, { http: { url: 'http://a', checksum: 'md5:0' } }],
+  ])('has the source %s', (sourceType, spec, source) => {
+    expect(created({ sourceType, ...spec })?.spec?.source).toEqual(source);
+  });
+});
+
+describe('an attempt', () => {
+  const held = { slot: 'held' } as const;
+
+  test('creates its DataVolume again after a crash, under the same name', () => {
+    expect(shown(next(image(SYNCING), held))).toEqual(['create win-12345678-1']);
+  });
+
+  test('reports progress in steps of 5, and writes nothing in between', () => {
+    const at = (progress: string, status: VMDiskImageStatus) =>
+      next(image(status), { ...held, volume: volume({ phase: 'ImportInProgress', progress }) }).status;
+    const first = at('61.0%', SYNCING);
+    expect(first).toMatchObject({
+      progress: 60,
+      dataVolume: 'win-12345678-1',
+      attempt: { progressedAt: ago(0) },
+    });
+    expect(at('64.9%', first)).toEqual(first);
+    expect(at('99.9%', first).progress).toBe(95);
+    expect(at('N/A', SYNCING).progress).toBe(0);
+  });
+
+  test('takes no snapshot before the import has succeeded', () => {
+    const importing = { ...held, volume: volume({ phase: 'ImportInProgress' }), claim: CLAIM };
+    expect(next(image(SYNCING), importing).actions).toEqual([]);
+    expect(shown(next(image(SYNCING), { ...held, ...IMPORTED }))).toEqual(['create win-12345678-1-1']);
+  });
+
+  test('is not done with an empty list of snapshots, nor with one that is not ready', () => {
+    expect(next(image(SYNCING), { ...held, ...IMPORTED }).status.phase).toBe('Syncing');
+    const pending = next(image(SYNCING), { ...held, ...IMPORTED, snapshots: [snapshot()] });
+    expect(pending.status.phase).toBe('Syncing');
+    expect(pending.actions).toEqual([]);
+  });
+
+  test('makes the image Ready when its snapshot is, and then releases the slot', () => {
+    const planned = next(image({ ...SYNCING, failureCount: 2, lastFailureTime: ago(HOUR) }), {
+      ...held,
+      ...COMPLETE,
+    });
+    expect(planned.status).toMatchObject(READY);
+    for (const field of ['failureCount', 'lastFailureTime', 'syncStartedAt', 'queuedAt'])
+      expect(planned.status).not.toHaveProperty(field);
+    expect(shown(planned)).toEqual(['releaseSlot']);
+    expect(condition(planned, 'Ready')).toMatchObject({ status: 'True', reason: 'Ready' });
+    expect(planned.events?.map(({ reason }) => reason)).toEqual(['Synced', 'PruneScheduled']);
+  });
+
+  test('ends when the source changes, and the image is queued for the new one', () => {
+    const planned = next(image({ ...SYNCING, failureCount: 3 }, { spec: { diskSize: '20Gi' } }), {
+      ...{ ...held, volume: volume({ phase: 'ImportInProgress' }) },
+    });
+    expect(planned.status.phase).toBe('Queued');
+    expect(planned.status).not.toHaveProperty('failureCount');
+    expect(planned.status).not.toHaveProperty('syncStartedAt');
+    expect(shown(planned)).toEqual(['delete DataVolume farm/win-12345678-1']);
+  });
+
+  test('takes its slot back if it is missing from the ConfigMap', () => {
+    expect(shown(next(image(SYNCING), { volume: volume() }))).toEqual(['acquireSlot']);
+  });
+});
+
+describe('an attempt fails for good, and its DataVolume is deleted,', () => {
+  test.each([
+    ['SourceMissing', 'expected status code 200, got 404. Status: 404 Not Found'],
+    ['SourceForbidden', 'expected status code 200, got 403. Status: 403 Forbidden'],
+    ['ChecksumMismatch', 'checksum mismatch: expected a, got b'],
+  ])('with %s', (reason, message) => {
+    const seen = {
+      slot: 'held',
+      volume: volume({ phase: 'ImportInProgress', conditions: running(message) }),
+    } as const;
+    const planned = next(image(SYNCING), seen);
+    expect(planned.status).toMatchObject({ phase: 'Failed', failureCount: 1, lastFailureTime: ago(0) });
+    expect(condition(planned, 'Stalled')).toMatchObject({ status: 'True', reason });
+    expect(planned).toMatchObject({ failure: reason, events: [{ type: 'Warning', reason }] });
+    expect(shown(planned)).toEqual(['delete DataVolume farm/win-12345678-1']);
+    const after = next(image(planned.status), { slot: 'held' });
+    expect(after.status).toEqual(planned.status);
+    expect(shown(after)).toEqual(['releaseSlot']);
+    expect(next(image(planned.status), {}, NOW + 100 * HOUR)).toEqual({
+      status: planned.status,
+      actions: [],
+    });
+  });
+
+  test('if CDI dropped the checksum, even after a retry with an imported disk', () => {
+    const checksum = { spec: { checksum: 'md5:0123456789abcdef0123456789abcdef' } };
+    const source = sourceDigest({ ...SPEC, ...checksum.spec });
+    const syncing = image({ ...SYNCING, attempt: { ...ATTEMPT, source } }, checksum);
+    const planned = next(syncing, { slot: 'held', ...COMPLETE, isUnverified: true });
+    expect(planned).toMatchObject({ failure: 'ChecksumUnsupported', status: { phase: 'Failed' } });
+    expect(shown(planned)).toContain('delete DataVolume farm/win-12345678-1');
+  });
+
+  test('if the next attempt would begin after the total time', () => {
+    const status = { ...SYNCING, syncStartedAt: ago(11.5 * HOUR), failureCount: 5 };
+    const planned = next(image(status), { slot: 'held', volume: volume({ phase: 'Failed' }) });
+    expect(planned).toMatchObject({ failure: 'SyncTimeout', status: { phase: 'Failed' } });
+    expect(planned.status.message).toContain('not synced within 12 h: The import to the DataVolume');
+  });
+});
+
+describe('an attempt fails and is repeated', () => {
+  const seen = (more: Partial<Observed>): Partial<Observed> => ({ slot: 'held', ...more });
+  const late = { ...SYNCING, attempt: { ...ATTEMPT, startedAt: ago(HOUR) } };
+  test.each<[string, VMDiskImageStatus, Partial<Observed>]>([
+    ['ImportFailed', SYNCING, { volume: volume({ phase: 'Failed' }) }],
+    ['TooManyRestarts', SYNCING, { volume: volume({ phase: 'ImportInProgress', restartCount: 4 }) }],
+    ['AttemptTimeout', late, { volume: volume({ phase: 'ImportInProgress' }), claim: CLAIM }],
+    ['AttemptTimeout', late, { ...IMPORTED, snapshots: [snapshot({ readyToUse: false })] }],
+    ['DataVolumeLost', { ...SYNCING, dataVolume: 'win-12345678-1' }, {}],
+    ['DataVolumeLost', SYNCING, { volume: volume({ phase: 'ImportInProgress' }, { deleting: true }) }],
+    ['DataVolumeRejected', SYNCING, { isNameTaken: true }],
+    ['ClaimLost', SYNCING, { volume: IMPORTED.volume }],
+    ['SnapshotFailed', SYNCING, { ...IMPORTED, snapshots: [snapshot({ error: { message: 'no space' } })] }],
+  ])('after %s', (reason, status, more) => {
+    const planned = next(image(status), seen(more));
+    expect(planned).toMatchObject({
+      failure: reason,
+      status: { phase: 'RetryableFailure', failureCount: 1 },
+    });
+    expect(condition(planned, 'Ready')).toMatchObject({ status: 'False', reason });
+    expect(condition(planned, 'Reconciling')?.status).toBe('True');
+  });
+
+  test('three restarts are allowed', () => {
+    const restarted = volume({ phase: 'ImportInProgress', restartCount: 3 });
+    expect(next(image(SYNCING), seen({ volume: restarted })).status.phase).toBe('Syncing');
+  });
+
+  test('after a back-off of 3ⁿ minutes up to the limit, when its children are gone and its slot is released', () => {
+    const failing = (failureCount: number): VMDiskImageStatus => ({
+      ...{ ...SYNCING, phase: 'RetryableFailure', failureCount, lastFailureTime: ago(0) },
+    });
+    expect(shown(next(image(failing(1)), seen({ volume: volume({ phase: 'Failed' }) })))).toEqual([
+      'delete DataVolume farm/win-12345678-1',
+    ]);
+    expect(shown(next(image(failing(1)), seen({})))).toEqual(['releaseSlot']);
+    const waits = [1, 2, 3, 4].map((count) => next(image(failing(count))).requeueAfterMs);
+    expect(waits).toEqual([3 * MINUTE, 9 * MINUTE, 27 * MINUTE, HOUR]);
+    const again = next(image(failing(1)), {}, NOW + 3 * MINUTE);
+    expect(again.status).toMatchObject({ phase: 'Queued', failureCount: 1 });
+    expect(shown(again)).toEqual(['acquireSlot']);
+  });
+
+  test('without another download if only the snapshot failed', () => {
+    const failed = next(image(SYNCING), seen({ ...IMPORTED, snapshots: [snapshot({ error: {} })] }));
+    expect(shown(failed)).toEqual(['delete VolumeSnapshot farm/win-12345678-1-1']);
+    const queued = image({ phase: 'Queued', attempt: ATTEMPT, queuedAt: ago(0) });
+    const planned = next(queued, seen(IMPORTED));
+    expect(planned.status).toMatchObject({ phase: 'Syncing', attempt: { number: 1, startedAt: ago(0) } });
+    expect(shown(planned)).toEqual(['create win-12345678-1-1']);
+    const terminating = { ...IMPORTED, snapshots: [snapshot(undefined, { deleting: true })] };
+    expect(shown(next(image(SYNCING), seen(terminating)))).toEqual(['create win-12345678-1-2']);
+  });
+});
+
+describe('Failed is left', () => {
+  const failed: VMDiskImageStatus = {
+    ...{ phase: 'Failed', attempt: ATTEMPT, failureCount: 4, syncStartedAt: ago(20 * HOUR) },
+    ...{ lastFailureTime: ago(HOUR), retryRequest: 'one' },
+  };
+  test.each<[string, Options]>([
+    ['when the source changes', { spec: { url: 'http://images.example/new' } }],
+    ['when the annotation has a new value', { annotations: { 'vmwright.dev/retry': 'two' } }],
+  ])('%s', (_, options) => {
+    const { status } = next(image(failed, options));
+    expect(status.phase).toBe('Queued');
+    for (const field of ['failureCount', 'syncStartedAt', 'lastFailureTime'])
+      expect(status).not.toHaveProperty(field);
+  });
+
+  test('not when the annotation has the value that was handled, nor when other fields change', () => {
+    const options = { annotations: { 'vmwright.dev/retry': 'one' }, spec: { retention: { keep: true } } };
+    expect(next(image(failed, options)).status.phase).toBe('Failed');
+  });
+
+  test('and a value that was set before the failure counts as handled', () => {
+    const annotations = { 'vmwright.dev/retry': 'early' };
+    const seen = {
+      slot: 'held',
+      volume: volume({ phase: 'Failed', conditions: running('got 404') }),
+    } as const;
+    expect(next(image(SYNCING, { annotations }), seen).status.retryRequest).toBe('early');
+  });
+});
+
+describe('a Ready image', () => {
+  test('writes nothing when nothing changes', () => {
+    const first = next(image(READY), COMPLETE);
+    const second = next(image(first.status), COMPLETE, NOW + HOUR);
+    expect(second.status).toEqual(first.status);
+    expect(second).toMatchObject({ actions: [], events: [] });
+  });
+
+  test.each<[string, Partial<Observed>, readonly string[]]>([
+    ['its DataVolume', { snapshots: COMPLETE.snapshots }, ['delete VolumeSnapshot farm/win-12345678-1-1']],
+    [
+      'its claim',
+      { ...COMPLETE, claim: undefined },
+      ['delete VolumeSnapshot farm/win-12345678-1-1', 'delete DataVolume farm/win-12345678-1'],
+    ],
+    ['its volume', { ...COMPLETE, claim: { ...CLAIM, status: { phase: 'Lost' } } }, expect.any(Array)],
+    ['its snapshot', IMPORTED, ['acquireSlot']],
+  ])('is synced again when %s vanished', (_, seen, actions) => {
+    const planned = next(image(READY), seen);
+    expect(planned.status.phase).toBe('Queued');
+    expect(planned.status).not.toHaveProperty('snapshots');
+    expect(shown(planned)).toEqual(actions);
+  });
+
+  test('takes only a snapshot again if its snapshot became unusable', () => {
+    const broken = { ...IMPORTED, snapshots: [snapshot({ readyToUse: false })] };
+    const planned = next(image(READY), broken);
+    expect(shown(planned)).toEqual(['delete VolumeSnapshot farm/win-12345678-1-1']);
+    expect(shown(next(image(planned.status), IMPORTED))).toEqual(['acquireSlot']);
+    expect(shown(next(image(planned.status), { ...IMPORTED, slot: 'held' }))).toEqual([
+      'create win-12345678-1-1',
+    ]);
+  });
+
+  test('keeps its data while another source is imported, and deletes it afterwards', () => {
+    const changed = { spec: { diskSize: '20Gi' } };
+    const queued = next(image(READY, changed), COMPLETE);
+    expect(shown(queued)).toEqual(['acquireSlot']);
+    const begun = next(image(queued.status, changed), { ...COMPLETE, slot: 'held' });
+    expect(shown(begun)).toEqual(['create win-12345678-2']);
+    const done: Partial<Observed> = {
+      ...{ slot: 'held', claim: CLAIM, volume: volume({ phase: 'Succeeded' }, { name: 'win-12345678-2' }) },
+      snapshots: [snapshot({ readyToUse: true }, { name: 'win-12345678-2-1' })],
+      obsolete: { volumes: [IMPORTED.volume], snapshots: COMPLETE.snapshots },
+    };
+    expect(shown(next(image(begun.status, changed), done))).toEqual([
+      'delete VolumeSnapshot farm/win-12345678-1-1',
+      'delete DataVolume farm/win-12345678-1',
+      'releaseSlot',
+    ]);
+    const clone: DataVolume = {
+      metadata: { namespace: 'lab', name: 'root', uid: 'root' },
+      spec: { source: { snapshot: { namespace: 'farm', name: 'win-12345678-1-1' } } },
+    };
+    const cloning = { ...done, users: { machines: [], clones: [clone] } };
+    expect(shown(next(image(begun.status, changed), cloning)), 'a disk is being cloned').toEqual([
+      'releaseSlot',
+    ]);
+  });
+
+  test('is not synced when retention, maxClones or name change', () => {
+    const spec = { retention: { pruneAfter: '72h' }, maxClones: 7, name: 'other' };
+    expect(next(image(READY, { spec }), COMPLETE).status.phase).toBe('Ready');
+  });
+
+  test('takes another snapshot when every one has maxClones clones, one at a time', () => {
+    const spec = { maxClones: 2 };
+    const machines = ['a', 'b'].map((name) => machine(name, 'win-12345678-1-1'));
+    const full = { ...COMPLETE, users: { machines, clones: [] } };
+    const planned = next(image(READY, { spec }), full);
+    expect(planned.status).toMatchObject({
+      phase: 'Ready',
+      snapshots: [{ name: 'win-12345678-1-1', clones: 2 }],
+    });
+    expect(shown(planned)).toEqual(['create win-12345678-1-2']);
+    const pending = snapshot(undefined, { name: 'win-12345678-1-2' });
+    const waiting = next(image(READY, { spec }), { ...full, snapshots: [...COMPLETE.snapshots, pending] });
+    expect(waiting).toMatchObject({ actions: [], requeueAfterMs: 59 * MINUTE });
+    const stuck = snapshot(undefined, { name: 'win-12345678-1-2', created: ago(HOUR) });
+    expect(
+      shown(next(image(READY, { spec }), { ...full, snapshots: [...COMPLETE.snapshots, stuck] })),
+    ).toEqual(['delete VolumeSnapshot farm/win-12345678-1-2']);
+    const one = { ...COMPLETE, users: { machines: machines.slice(1), clones: [] } };
+    expect(next(image(READY, { spec }), one).actions).toEqual([]);
+  });
+});
+
+describe('pruning', () => {
+  const unused = { ...READY, unreferencedSince: ago(23 * HOUR) };
+  const announced = { ...unused, pruneAt: ago(-HOUR) };
+
+  test('is announced when the image becomes unreferenced', () => {
+    const planned = next(image(READY), COMPLETE);
+    expect(planned.status).toMatchObject({ unreferencedSince: ago(0), pruneAt: ago(-24 * HOUR) });
+    expect(planned).toMatchObject({ events: [{ reason: 'PruneScheduled' }], requeueAfterMs: 24 * HOUR });
+    expect(next(image(planned.status), COMPLETE).events).toEqual([]);
+  });
+
+  test('happens at the announced time, and never before it was announced', () => {
+    expect(next(image(announced), COMPLETE).actions).toEqual([]);
+    expect(shown(next(image(announced), COMPLETE, NOW + HOUR))).toEqual(['prune']);
+    expect(next(image(unused), COMPLETE, NOW + 2 * HOUR).actions).toEqual([]);
+    const sooner = image(announced, { spec: { retention: { pruneAfter: '1h' } } });
+    expect(next(sooner, COMPLETE)).toMatchObject({ actions: [], events: [{ reason: 'PruneScheduled' }] });
+  });
+
+  test('is cancelled by a reference', () => {
+    const planned = next(
+      image(announced),
+      { ...COMPLETE, users: { machines: [machine('a')], clones: [] } },
+      NOW + HOUR,
+    );
+    expect(planned.status).not.toHaveProperty('pruneAt');
+    expect(planned.status).not.toHaveProperty('unreferencedSince');
+    expect(planned.status).toMatchObject({ references: 1, referencedBy: ['VirtualMachine lab/a'] });
+    expect(planned.actions).toEqual([]);
+  });
+
+  test('does not happen with keep, or while the image is not Ready', () => {
+    expect(next(image(unused, { spec: { retention: { keep: true } } }), COMPLETE).status).not.toHaveProperty(
+      'pruneAt',
+    );
+    const resynced = next(image(announced), IMPORTED, NOW + 2 * HOUR);
+    expect(resynced.status.phase).toBe('Queued');
+    expect(resynced.status).not.toHaveProperty('pruneAt');
+  });
+});
+
+describe('an import without progress is reported with the object that blocks it:', () => {
+  const stalled = { ...SYNCING, attempt: { ...ATTEMPT, progressedAt: ago(10 * MINUTE) } };
+  test.each<[string, Partial<Observed>]>([
+    [
+      'the StorageClass fast does not exist',
+      { volume: volume({ phase: 'Pending' }), storageClass: 'the StorageClass fast does not exist' },
+    ],
+    [
+      'the PersistentVolumeClaim farm/win-12345678-1 is Pending (NoSpace: full)',
+      {
+        volume: volume({
+          phase: 'Pending',
+          conditions: [{ type: 'Bound', status: 'False', reason: 'NoSpace', message: 'full' }],
+        }),
+        claim: { ...CLAIM, status: { phase: 'Pending' } },
+      },
+    ],
+    [
+      'the importer of the DataVolume farm/win-12345678-1 is in phase ImportScheduled (ImagePullFailed: no image)',
+      {
+        volume: volume({
+          phase: 'ImportScheduled',
+          conditions: [{ type: 'Running', status: 'False', reason: 'ImagePullFailed', message: 'no image' }],
+        }),
+        claim: CLAIM,
+      },
+    ],
+    ['the VolumeSnapshot farm/win-12345678-1-1 is not ready', { ...IMPORTED, snapshots: [snapshot()] }],
+  ])('%s', (message, seen) => {
+    const done = seen.volume?.status?.phase === 'Succeeded' ? { ...stalled, progress: 100 } : stalled;
+    const planned = next(image(done), { slot: 'held', ...seen });
+    expect(condition(planned, 'Progressing')).toMatchObject({ status: 'False', reason: 'NoProgress' });
+    expect(condition(planned, 'Progressing')?.message).toContain(message);
+    expect(next(image(planned.status), { slot: 'held', ...seen }, NOW + MINUTE).status).toEqual(
+      planned.status,
+    );
+  });
+
+  test('after the time without progress, and not before', () => {
+    const seen = { slot: 'held', volume: volume({ phase: 'ImportInProgress' }), claim: CLAIM } as const;
+    const planned = next(image(SYNCING), seen);
+    expect(condition(planned, 'Progressing')?.status).toBe('True');
+    expect(planned.requeueAfterMs).toBe(MINUTE);
+  });
+});
+
+describe('an image', () => {
+  test('that is paused is only observed', () => {
+    const annotations = { 'vmwright.dev/paused': 'true' };
+    for (const status of [undefined, SYNCING, READY, { phase: 'Queued', queuedAt: ago(0) } as const]) {
+      const planned = next(image(status, { annotations }), {
+        users: { machines: [machine('a')], clones: [] },
+      });
+      expect(planned.actions).toEqual([]);
+      expect(planned.status.phase).toBe(status?.phase);
+      expect(planned.status.references).toBe(1);
+      expect(condition(planned, 'Paused')?.status).toBe('True');
+    }
+  });
+
+  test('that is being deleted and referenced stays usable, and says who uses it', () => {
+    const users = { machines: ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => machine(name)), clones: [] };
+    const planned = next(image(READY, { deleting: true }), { ...COMPLETE, users });
+    expect(planned.status.phase).toBe('Ready');
+    expect(condition(planned, 'DeletionBlocked')).toMatchObject({ status: 'True' });
+    expect(condition(planned, 'DeletionBlocked')?.message).toContain('VirtualMachine lab/e and 1 more');
+    const marked = next(image({ ...READY, phase: 'Deleting' }, { deleting: true }), { ...COMPLETE, users });
+    expect(marked.status.phase).toBe('Ready');
+  });
+
+  test('of another controller without an attempt is imported', () => {
+    expect(next(image({ phase: 'Ready' })).status.phase).toBe('Queued');
+    expect(next(image({ phase: 'Syncing' })).status.phase).toBe('Queued');
+  });
+});
