@@ -68,8 +68,23 @@ export function problemStatus(
 ): VirtualMachineStatus {
   const { reason, message } = problem;
   const condition = part && { type: part, status: 'False' as const, reason, message, ...generationOf(vm) };
-  const conditions = condition ? setCondition(planned.conditions, condition, now) : planned.conditions;
-  return withReport(vm, { ...planned, ...(conditions && { conditions }) }, problem, now);
+  const reported = withoutReport(planned.conditions, vm.status?.conditions);
+  const conditions = condition ? setCondition(reported, condition, now) : reported;
+  return withReport(vm, { ...planned, conditions }, problem, now);
+}
+
+const REPORT = ['Ready', 'Reconciling', 'Stalled'];
+
+/**
+ * Takes the conditions of the report from the stored status. Those of the plan have the time of this reconcile, so a problem
+ * that is met again on every retry would be written again.
+ */
+function withoutReport(
+  planned: readonly Condition[] = [],
+  stored: readonly Condition[] = [],
+): readonly Condition[] {
+  const isReport = ({ type }: Condition) => REPORT.includes(type);
+  return [...planned.filter((each) => !isReport(each)), ...stored.filter(isReport)];
 }
 
 /** Returns the status of a VirtualMachine that is being deleted. */

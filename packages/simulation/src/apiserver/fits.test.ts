@@ -42,10 +42,11 @@ const plain = fc.record(
     labels: mostly(fc.dictionary(fc.constantFrom('a', 'b'), mostly(text))),
     parts: mostly(fc.array(mostly(fc.record({ id: mostly(text) })), { maxLength: 2 })),
     level: mostly(fc.integer()),
+    free: anyValue,
   },
   { requiredKeys: ['name', 'level'] },
 );
-const more = fc.record({ short: text, free: anyValue, unknown: anyValue }, { requiredKeys: [] });
+const more = fc.record({ short: text, unknown: anyValue }, { requiredKeys: [] });
 const extras = fc.oneof({ weight: 5, arbitrary: fc.constant({}) }, { weight: 1, arbitrary: more });
 const value = mostly(fc.tuple(plain, extras).map(([one, other]) => ({ ...one, ...other })));
 

@@ -25,6 +25,7 @@ function fitterOf(node: Schema): Fits {
 }
 
 /** Keywords supported by the fast path. Values of a schema with any other keyword go through `schema.admit`. */
+const OPEN = 'x-kubernetes-preserve-unknown-fields';
 const PLAIN = new Set([
   'type',
   'description',
@@ -36,6 +37,7 @@ const PLAIN = new Set([
   'minimum',
   'default',
   'x-kubernetes-list-type',
+  OPEN,
 ]);
 
 function isPlain(node: Schema): boolean {
@@ -60,12 +62,25 @@ function plainFitter(node: Schema): Fits {
       return (value) => choices === undefined && Number.isSafeInteger(value) && Number(value) >= minimum;
     case 'boolean':
       return (value) => choices === undefined && typeof value === 'boolean';
+    case undefined:
+      return (value) => isOpen(node) && value !== null && value !== undefined;
     default:
       return () => false;
   }
 }
 
-function objectFitter({ properties = {}, additionalProperties, required = [] }: Schema): Fits {
+/** Whether any value is stored unchanged. */
+function isOpen(node: Schema): boolean {
+  return Object.keys(node).every((rule) => rule === OPEN || rule === 'description');
+}
+
+function objectFitter({
+  properties = {},
+  additionalProperties,
+  required = [],
+  [OPEN]: isOpen,
+}: Schema): Fits {
+  if (isOpen) return () => false;
   const fields = new Map(Object.entries(properties).map(([name, node]) => [name, fitterOf(node)]));
   const others = additionalProperties === undefined ? undefined : fitterOf(additionalProperties);
   // A missing field with a default would be filled in, so the value would not be stored unchanged.

@@ -96,7 +96,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
       for (const read of readers) read(line);
     },
   });
-  const names = choices.oneIn(3) ? (['alpha', 'beta', 'gamma'] as const) : (['alpha', 'beta'] as const);
+  const names = choices.oneIn(4) ? (['alpha', 'beta', 'gamma'] as const) : (['alpha', 'beta'] as const);
   const replicas = new Replicas({ simulation, traffic, names, program });
   const holder = new Holder(truth, LEASE);
   const leaders = () => queues.entries().find(([identity]) => holder.is(identity))?.[1] ?? [];
@@ -112,7 +112,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   });
   const user = new User(simulation, server);
   const thirdParties = new ThirdParties(simulation, server, foreign);
-  const faultMs = 60_000 + choices.pick(60_000);
+  const faultMs = 50_000 + choices.pick(50_000);
   injectTargetedFaults(truth, { faultInjector, user, thirdParties });
   thirdParties.setUp();
   replicas.start();
@@ -124,7 +124,10 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     healedAt = schedule.now;
     backends.calm();
     user.createFresh();
-    schedule.after(USER_SETTLED_MS, () => user.resume());
+    schedule.after(USER_SETTLED_MS, () => {
+      user.resume();
+      thirdParties.deleteFailedClones();
+    });
   };
   const hasFresh = () => server.objects(VirtualMachine).some(({ metadata }) => metadata.name === FRESH.name);
   const isReady = () =>

@@ -2,7 +2,7 @@ import { VMDiskImage } from '@vmwright/operator';
 import { fieldAt } from '../apiserver/json.ts';
 import type { Invariant } from '../invariants/invariant.ts';
 import { controllerOf, Volume } from '../kubevirt/kinds.ts';
-import { byUid, isSlots, onChange, phaseIn, slotsIn } from './objects.ts';
+import { byUid, isOrphaned, isSlots, onChange, phaseIn, slotsIn } from './objects.ts';
 import { controllerIn, onOperatorCreate, onOperatorSend } from './operator-writes.ts';
 
 /** @param limit maximum number of images that are synced at the same time */
@@ -24,13 +24,16 @@ export function limitsSyncs(limit: number): Invariant {
   };
 }
 
-/** An image is in the phase Syncing only while it holds a slot, and no image without a slot starts an import. */
+/**
+ * An image is in the phase Syncing only while it holds a slot, and no image without a slot starts an import. An image that is
+ * deleted with the policy Orphan gives up its slot, and its disk no longer belongs to the operator.
+ */
 export const syncsHoldSlots: Invariant = {
   name: 'an image that syncs holds a slot',
   watch: (truth, violated) => {
     const { server } = truth;
     onChange(server, VMDiskImage, (_, after) => {
-      if (after === undefined || phaseIn(after) !== 'Syncing') return;
+      if (after === undefined || phaseIn(after) !== 'Syncing' || isOrphaned(after)) return;
       const { uid = '', name } = after.metadata;
       if (!slotsIn(server).includes(uid)) violated(`${name} (${uid}) is Syncing and holds no slot`);
     });
@@ -39,8 +42,8 @@ export const syncsHoldSlots: Invariant = {
       const held = slotsIn(server);
       for (const uid of Object.keys(Object(fieldAt(change.before?.object, ['data']) ?? {}))) {
         const image = held.includes(uid) ? undefined : byUid(server, VMDiskImage, uid);
-        if (phaseIn(image) === 'Syncing')
-          violated(`${image?.metadata.name} (${uid}) is Syncing and lost its slot`);
+        if (image !== undefined && phaseIn(image) === 'Syncing' && !isOrphaned(image))
+          violated(`${image.metadata.name} (${uid}) is Syncing and lost its slot`);
       }
     });
     onOperatorSend(truth, Volume, (body) => {

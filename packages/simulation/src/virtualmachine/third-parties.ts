@@ -98,6 +98,13 @@ export class ThirdParties {
     );
   }
 
+  /** Deletes the root disks whose clones have failed, as the status of their machines asks for. */
+  deleteFailedClones(): void {
+    for (const { metadata, status } of this.#server.objects(Volume))
+      if (textAt(status, 'phase') === 'Failed' && metadata.name.includes('-root-'))
+        this.#run(`deletes ${metadata.name}`, () => this.#client.delete(Volume, refOf(metadata)));
+  }
+
   #changeChild(): void {
     const { choices, counts } = this.#simulation;
     const [kind, patch] = choices.one<readonly [Child, object]>([

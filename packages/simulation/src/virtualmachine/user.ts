@@ -30,6 +30,8 @@ export const PASSWORD = 'the-password-of-the-user';
 /** Secret of a user with a password. */
 export const PASSWORDS: Ref = { namespace: 'red', name: 'passwords' };
 
+const PASSWORD_ONE_IN = 8;
+
 export const USER_ACTIONS = [
   'a machine was created without a template',
   'a machine was changed',
@@ -132,15 +134,11 @@ export class User {
     template: Template | undefined,
     more: Partial<VirtualMachine['spec']>,
   ): void {
-    const isSecret = ref.namespace === PASSWORDS.namespace && this.#simulation.choices.oneIn(3);
-    const user = isSecret
-      ? { name: 'demo', passwordSecretRef: { name: PASSWORDS.name } }
-      : { name: 'demo', plain_text_passwd: PASSWORD };
     const draft: Draft<VirtualMachine> = {
       metadata: ref,
       spec: {
-        resources: { cpu: 1, memory: '1Gi', diskSize: '12Gi' },
-        users: [user],
+        ...{ baseVm: 'demo', resources: { cpu: 1, memory: '1Gi', diskSize: '12Gi' } },
+        users: [{ name: 'demo', ...this.#passwordIn(ref.namespace) }],
         vmDiskImageRef: image,
         ...(template && { vmDiskImageTemplate: template }),
         ...more,
@@ -149,6 +147,15 @@ export class User {
     this.#machines.run(`creates ${nameOf(ref)} from ${nameOf(image)}`, () =>
       this.#machines.client.create(VirtualMachine, draft),
     );
+  }
+
+  /** Returns the password of a user. Most have none, because a hash takes as long as a tenth of a run. */
+  #passwordIn(namespace: string): object {
+    const { choices } = this.#simulation;
+    if (!choices.oneIn(PASSWORD_ONE_IN)) return {};
+    return namespace === PASSWORDS.namespace && choices.oneIn(2)
+      ? { passwordSecretRef: { name: PASSWORDS.name } }
+      : { plain_text_passwd: PASSWORD };
   }
 
   /** Creates an image, as a user does who does not use templates. */
