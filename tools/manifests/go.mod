@@ -5,7 +5,7 @@ go 1.24.0
 require (
 	github.com/k8snetworkplumbingwg/network-attachment-definition-client v1.7.5
 	github.com/kubernetes-csi/external-snapshotter/client/v8 v8.2.0
-	kubevirt.io/containerized-data-importer-api v1.62.0
+	kubevirt.io/containerized-data-importer-api v1.65.0
 	sigs.k8s.io/controller-tools v0.19.0
 )
 

@@ -46,21 +46,23 @@ describe('an import', () => {
     ['forbidden', 'expected status code 200, got 403. Status: 403 Forbidden'],
     ['s3-missing', 'NoSuchKey: The specified key does not exist.'],
     ['checksum', 'Unable to process data: checksum mismatch: expected sha256:'],
-  ])('with the behaviour %s restarts for ever and reports the cause', async ([behaviour, message], env) => {
-    const { kubevirt, namespace } = env;
-    const url = `https://store.test/behaviour/${behaviour}/disk.img`;
-    const path = await importFrom(kubevirt, namespace, `broken-${behaviour}`, url);
-    const crashed = await kubevirt.waitFor(
-      path,
-      (volume) =>
-        Number(field(volume, 'status', 'restartCount')) >= 2 &&
-        conditionOf(volume, 'Running')?.reason === 'Error',
-    );
-    expect(conditionOf(crashed, 'Running')?.message).toContain(message);
-    expect(field(crashed, 'status', 'phase')).toBe('ImportInProgress');
-    await kubevirt.api.delete(path);
-    await kubevirt.waitForGone(path);
-  });
+  ])(
+    'with the behaviour %s restarts for ever and reports the cause',
+    async ([behaviour, message], { kubevirt, namespace }) => {
+      const url = `https://store.test/behaviour/${behaviour}/disk.img`;
+      const path = await importFrom(kubevirt, namespace, `broken-${behaviour}`, url);
+      const crashed = await kubevirt.waitFor(
+        path,
+        (volume) =>
+          Number(field(volume, 'status', 'restartCount')) >= 2 &&
+          conditionOf(volume, 'Running')?.reason === 'Error',
+      );
+      expect(conditionOf(crashed, 'Running')?.message).toContain(message);
+      expect(field(crashed, 'status', 'phase')).toBe('ImportInProgress');
+      await kubevirt.api.delete(path);
+      await kubevirt.waitForGone(path);
+    },
+  );
 
   test('that fails once fails for the first DataVolume and succeeds for the next', async ({
     kubevirt,

@@ -46,9 +46,11 @@ async function populate(
     const bound = notRunning('ErrClaimNotValid', rejection);
     return volume.report({ phase: 'Pending', bound });
   }
+  await volume.until(() => volume.claim !== undefined);
   const waits = waitsForConsumer(object, caches.classes);
   await volume.report({ phase: waits ? 'WaitForFirstConsumer' : 'Pending', progress: 'N/A' });
-  await volume.until(() => field(volume.claim, 'status', 'phase') === 'Bound');
+  await volume.until(() => volume.claim === undefined || field(volume.claim, 'status', 'phase') === 'Bound');
+  if (volume.claim === undefined) throw new Error('the claim was deleted; it is created again');
 
   const cloned = cloneSourceOf(object, caches);
   if (cloned !== undefined) await cloneData(volume, cloned);

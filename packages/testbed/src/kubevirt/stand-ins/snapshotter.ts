@@ -11,6 +11,8 @@ const BEHAVIOUR = 'testbed.vmwright.dev/snapshot';
 const DURATION = 'testbed.vmwright.dev/snapshot-time';
 
 const DURATION_MS = 300;
+/** Time in which the caches of claims and classes catch up with the snapshot, before a problem is reported. */
+const CACHE_LAG_MS = 500;
 
 /**
  * Stand-in for the CSI snapshot controller and snapshotter. A snapshot becomes ready if its class exists and its claim is bound;
@@ -46,6 +48,7 @@ export function startSnapshotter({ api }: Cluster): Disposable {
       setStatus({ readyToUse: false, error: { message, time: new Date().toISOString() } });
 
     if (field(snapshot, 'status', 'readyToUse') === true) return;
+    if (problemOf(snapshot) !== undefined) await sleep(CACHE_LAG_MS);
     for (let problem = problemOf(snapshot); problem !== undefined; problem = problemOf(snapshot)) {
       const reported = problem;
       await setError(reported);
