@@ -109,7 +109,7 @@ export class ThirdParties {
     const { choices, counts } = this.#simulation;
     const [kind, patch] = choices.one<readonly [Child, object]>([
       [Machine, { spec: { runStrategy: 'Manual' } }],
-      [Machine, { spec: { template: { spec: { hostname: 'changed' } } } }],
+      [Machine, { spec: { template: { spec: { domain: { cpu: { cores: 7 } } } } } }],
       [Secret, { data: { userdata: 'Y2hhbmdlZA==' } }],
     ]);
     const child = this.#oneOf(kind, (object) => this.#foreign.isOurs(object));
